@@ -1,0 +1,64 @@
+#include "server/engine/program/make_programs.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "server/engine/program/testing.h"
+
+namespace colcast::engine {
+namespace {
+
+using ::testing::ElementsAre;
+
+const std::string kRequest =
+    MessageOf({{"user", {2}}, {"item", {3}}, {"shop", {1}}, {"candidate", {0}}});
+
+StagedModel Without(const std::string& signature) {
+  StagedModel::Settings settings;
+  settings.left_out = signature;
+  return StagedModel(settings);
+}
+
+TEST(MakeProgramsTest, ALateSignatureHasTheStagesThatTheRecordNames) {
+  const StagedModel model({});
+  EXPECT_TRUE(model.programs().has_stages());
+  EXPECT_TRUE(model.programs().computes_users_once());
+  EXPECT_TRUE(model.programs().has_users());
+  EXPECT_FALSE(model.programs("columnar").has_stages());
+  EXPECT_FALSE(model.programs("columnar_user").has_stages());
+}
+
+TEST(MakeProgramsTest, ColumnarRunsTogetherAsTheLateSignature) {
+  const StagedModel model({});
+  EXPECT_EQ(model.programs("columnar").joined(), &model.programs());
+  EXPECT_EQ(model.programs().joined(), nullptr);
+}
+
+TEST(MakeProgramsTest, WithoutOneOfTheStagesTheLateSignatureRunsWhole) {
+  for (const char* const stage : {"columnar_user", "columnar_shop", "columnar_pair"}) {
+    const StagedModel model = Without(stage);
+    EXPECT_FALSE(model.programs().has_stages()) << stage;
+    EXPECT_THAT(model.Scores(kRequest), ElementsAre(1023)) << stage;
+    EXPECT_THAT(model.Ran(), ElementsAre("whole ok 1")) << stage;
+  }
+}
+
+TEST(MakeProgramsTest, ADomainWhoseRowsDependOnEachOtherHasNoStage) {
+  StagedModel::Settings settings;
+  settings.independent = false;
+  const StagedModel model(settings);
+  EXPECT_FALSE(model.programs().has_stages());
+  EXPECT_TRUE(model.programs().stores().empty());
+}
+
+TEST(MakeProgramsTest, WithoutColumnarARequestHasOneUser) {
+  const StagedModel model = Without("columnar");
+  EXPECT_FALSE(model.programs().has_users());
+  EXPECT_THAT(model.Scores(kRequest), ElementsAre(1023));
+  EXPECT_THAT(model.Ran(), ElementsAre("stages ok 1"));
+}
+
+}  // namespace
+}  // namespace colcast::engine

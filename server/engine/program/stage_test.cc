@@ -1,0 +1,139 @@
+#include "server/engine/program/stage.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "server/engine/program/testing.h"
+
+namespace colcast::engine {
+namespace {
+
+using tensorflow::Tensor;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+// The stage of items, whose state is the item's column.
+class StageTest : public ::testing::Test {
+ protected:
+  // Its rows, of one column.
+  Stage::Rows Rows(const std::vector<float>& items) {
+    const std::string& message = messages_.emplace_back(MessageOf({{"item", items}}));
+    EXPECT_TRUE(DecodePredictRequest(Bytes(message), &requests_.emplace_back()).ok());
+    WireColumn& column = columns_.emplace_back(requests_.back().column(0));
+    EXPECT_TRUE(column.Check().ok());
+    Stage::Rows rows;
+    stage_.Begin(static_cast<int64_t>(items.size()), &rows);
+    rows.columns[0] = &column;
+    return rows;
+  }
+
+  std::vector<float> Complete(Stage::Rows* rows) {
+    std::vector<Tensor> states;
+    const absl::Status status = stage_.Complete(rows, &states);
+    EXPECT_TRUE(status.ok()) << status;
+    const auto values = states[0].flat<float>();
+    return {values.data(), values.data() + values.size()};
+  }
+
+  const StagedModel model_{{}};
+  states::StateCache memory_{1 << 20};
+  Stage stage_{&model_.signature("columnar_item"), "item", &memory_, /*stretch=*/32};
+  std::deque<std::string> messages_;
+  std::deque<DecodedRequest> requests_;
+  std::deque<WireColumn> columns_;
+};
+
+TEST_F(StageTest, WhatIsFoundIsNotComputed) {
+  bool gain = false;
+  Stage::Rows first = Rows({1, 2, 3});
+  ASSERT_TRUE(stage_.LookFor(&first, &gain));
+  EXPECT_THAT(Complete(&first), ElementsAre(1, 2, 3));
+  Stage::Rows second = Rows({3, 4, 1});
+  ASSERT_TRUE(stage_.LookFor(&second, &gain));
+  EXPECT_TRUE(gain);
+  EXPECT_THAT(Complete(&second), ElementsAre(3, 4, 1));
+  EXPECT_EQ(stage_.stats().found, 2);
+  EXPECT_EQ(stage_.stats().computed, 4);
+}
+
+TEST_F(StageTest, OnlyWantedRowsAreComputed) {
+  Stage::Rows rows = Rows({1, 2, 3, 4});
+  rows.wanted = {1, 3};
+  EXPECT_THAT(Complete(&rows), ElementsAre(2, 4));
+  EXPECT_EQ(stage_.stats().computed, 2);
+}
+
+TEST_F(StageTest, RowsWithoutKeysAreComputedAndNotKept) {
+  Stage::Rows rows = Rows({1, 2});
+  EXPECT_THAT(Complete(&rows), ElementsAre(1, 2));
+  EXPECT_EQ(stage_.stats().computed, 2);
+  EXPECT_EQ(stage_.stats().states, 0);
+}
+
+TEST_F(StageTest, RowsOfTheSameKeyAreMergedIfEnoughRepeat) {
+  Stage::Rows rows = Rows({5, 6, 5, 6});
+  std::vector<int64_t> index;
+  ASSERT_TRUE(stage_.MakeKeys(&rows));
+  ASSERT_TRUE(Stage::MergeRepeated(&rows, &index));
+  EXPECT_THAT(rows.wanted, ElementsAre(0, 1));
+  EXPECT_THAT(index, ElementsAre(0, 1, 0, 1));
+  Stage::Rows different = Rows({1, 2, 3, 4, 5, 6, 7, 1});
+  ASSERT_TRUE(stage_.MakeKeys(&different));
+  EXPECT_FALSE(Stage::MergeRepeated(&different, &index));
+  EXPECT_THAT(different.wanted, IsEmpty());
+}
+
+TEST_F(StageTest, StatesOfDifferentOutputsHaveDifferentKeys) {
+  Stage::Rows all = Rows({1});
+  Stage::Rows none = Rows({1});
+  const std::vector<int> no_outputs;
+  none.outputs = &no_outputs;
+  ASSERT_TRUE(stage_.MakeKeys(&all));
+  ASSERT_TRUE(stage_.MakeKeys(&none));
+  EXPECT_FALSE(all.keys[0] == none.keys[0]);
+}
+
+TEST_F(StageTest, FilledRowsAreFound) {
+  Stage::Rows rows = Rows({7, 8});
+  EXPECT_TRUE(stage_.Fill(&rows));
+  size_t num_found = 0;
+  Stage::Rows later = Rows({8, 9});
+  ASSERT_TRUE(stage_.Find(&later, &num_found));
+  EXPECT_EQ(num_found, 1);
+}
+
+TEST_F(StageTest, ARowThatSeveralThreadsComputeIsOneState) {
+  std::vector<std::thread> threads;
+  std::deque<Stage::Rows> rows;
+  for (int i = 0; i < 4; ++i) rows.push_back(Rows({1, 2, 3}));
+  std::vector<std::vector<float>> states(rows.size());
+  for (size_t i = 0; i < rows.size(); ++i) {
+    threads.emplace_back([&, i] {
+      bool gain = false;
+      EXPECT_TRUE(stage_.LookFor(&rows[i], &gain));
+      states[i] = Complete(&rows[i]);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const std::vector<float>& one : states) EXPECT_THAT(one, ElementsAre(1, 2, 3));
+  EXPECT_EQ(stage_.stats().states, 3);
+}
+
+TEST_F(StageTest, WithoutMemoryNothingIsLookedFor) {
+  Stage stage(&model_.signature("columnar_item"), "item", nullptr, 32);
+  Stage::Rows rows = Rows({1});
+  bool gain = false;
+  EXPECT_TRUE(stage.LookFor(&rows, &gain));
+  EXPECT_FALSE(gain);
+  EXPECT_EQ(stage.stats().not_looked, 1);
+  EXPECT_FALSE(stage.Fill(&rows));
+}
+
+}  // namespace
+}  // namespace colcast::engine

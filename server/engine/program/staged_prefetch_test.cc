@@ -1,0 +1,84 @@
+// States that are computed before anybody ranks with them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "server/engine/program/testing.h"
+
+namespace colcast::engine {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+TEST(StagedPrefetchTest, AUserWithoutCandidatesIsComputedAndKept) {
+  const StagedModel model({});
+  EXPECT_THAT(model.Scores(MessageOf({{"user", {2}}})), IsEmpty());
+  EXPECT_EQ(model.Store("user").computed, 1);
+  EXPECT_EQ(model.Store("item").computed, 0);
+  model.Scores(MessageOf({{"user", {2}}, {"item", {3}}, {"shop", {1}}, {"candidate", {0}}}));
+  EXPECT_EQ(model.Store("user").computed, 1);
+  EXPECT_EQ(model.Store("user").found, 1);
+}
+
+TEST(StagedPrefetchTest, ColumnsOfCandidatesMayComeWithoutRows) {
+  const StagedModel model({});
+  EXPECT_THAT(model.Scores(MessageOf({{"user", {2}}, {"item", {}}, {"shop", {}}})), IsEmpty());
+  EXPECT_EQ(model.Store("user").computed, 1);
+}
+
+TEST(StagedPrefetchTest, ItIsOfOneUser) {
+  const StagedModel model({});
+  std::vector<float> scores;
+  const absl::Status status = model.Run(MessageOf({{"user", {2, 3}}}), &scores);
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("has 2 users; expected 1"));
+}
+
+TEST(StagedPrefetchTest, ARequestWithAnotherInputIsNone) {
+  const StagedModel model({});
+  std::vector<float> scores;
+  const absl::Status status = model.Run(MessageOf({{"user", {2}}, {"other", {1}}}), &scores);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("\"other\" is not in the signature"));
+}
+
+TEST(StagedPrefetchTest, WithoutACacheNothingIsComputed) {
+  StagedModel::Settings settings;
+  settings.state_bytes = 0;
+  const StagedModel model(settings);
+  EXPECT_THAT(model.Scores(MessageOf({{"user", {2}}})), IsEmpty());
+  EXPECT_EQ(model.Store("user").computed, 0);
+}
+
+// Model::FillStates().
+class FillStatesTest : public ::testing::Test {
+ protected:
+  bool Fill(const std::string& message) {
+    DecodedRequest rows;
+    EXPECT_TRUE(DecodePredictRequest(Bytes(message), &rows).ok());
+    return model_.programs().FillStates(rows);
+  }
+  const StagedModel model_{{}};
+};
+
+TEST_F(FillStatesTest, RowsOfADomainAreFoundByTheFirstRequest) {
+  EXPECT_TRUE(Fill(MessageOf({{"item", {3, 4}}})));
+  EXPECT_TRUE(Fill(MessageOf({{"shop", {1}}})));
+  EXPECT_THAT(model_.Scores(
+                  MessageOf({{"user", {2}}, {"item", {3, 4}}, {"shop", {1}}, {"candidate", {0}}})),
+              ElementsAre(1023, 1024));
+  EXPECT_EQ(model_.Store("item").found, 2);
+  EXPECT_EQ(model_.Store("shop").found, 1);
+}
+
+TEST_F(FillStatesTest, ColumnsOfTwoDomainsAreNoRowsOfOne) {
+  EXPECT_FALSE(Fill(MessageOf({{"item", {3}}, {"shop", {1}}})));
+  EXPECT_FALSE(Fill(MessageOf({{"candidate", {3}}})));
+  EXPECT_EQ(model_.Store("item").computed, 0);
+}
+
+}  // namespace
+}  // namespace colcast::engine

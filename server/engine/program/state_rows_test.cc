@@ -1,0 +1,96 @@
+#include "server/engine/program/state_rows.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tensorflow/core/framework/tensor_testutil.h"
+
+namespace colcast::engine {
+namespace {
+
+using tensorflow::Tensor;
+using tensorflow::tstring;
+using tensorflow::test::AsTensor;
+using ::testing::ElementsAre;
+
+std::vector<float> Floats(const Tensor& tensor) {
+  const auto values = tensor.flat<float>();
+  return {values.data(), values.data() + values.size()};
+}
+
+std::vector<std::string> Strings(const Tensor& tensor) {
+  const auto values = tensor.flat<tstring>();
+  return {values.data(), values.data() + values.size()};
+}
+
+// Three rows of two floats and of a text.
+const std::vector<Tensor> kTensors = {AsTensor<float>({1, 2, 3, 4, 5, 6}, {3, 2}),
+                                      AsTensor<tstring>({"a", "", "text"}, {3})};
+
+class StateRowsTest : public ::testing::Test {
+ protected:
+  states::StateRef State(const std::vector<Tensor>& tensors, int64_t row) {
+    const uint32_t number = *layouts_.NumberOf(tensors);
+    return MakeState(layouts_.at(number), number, tensors, row);
+  }
+  StateLayouts layouts_;
+  std::vector<Tensor> all_;
+};
+
+TEST_F(StateRowsTest, ARowReadsAsItWasWritten) {
+  ASSERT_TRUE(LayOutStates(layouts_, {State(kTensors, 2), State(kTensors, 0)}, {}, {}, &all_).ok());
+  EXPECT_THAT(Floats(all_[0]), ElementsAre(5, 6, 1, 2));
+  EXPECT_THAT(Strings(all_[1]), ElementsAre("text", "a"));
+  EXPECT_EQ(all_[0].shape(), tensorflow::TensorShape({2, 2}));
+}
+
+TEST_F(StateRowsTest, RowsThatWereNotFoundAreTheNextThatWereMade) {
+  const std::vector<Tensor> made = {AsTensor<float>({7, 8, 9, 10}, {2, 2}),
+                                    AsTensor<tstring>({"x", "y"}, {2})};
+  ASSERT_TRUE(LayOutStates(layouts_, {{}, State(kTensors, 1), {}}, {}, made, &all_).ok());
+  EXPECT_THAT(Floats(all_[0]), ElementsAre(7, 8, 3, 4, 9, 10));
+  EXPECT_THAT(Strings(all_[1]), ElementsAre("x", "", "y"));
+}
+
+TEST_F(StateRowsTest, OnlyWantedRowsAreLaidOut) {
+  const std::vector<states::StateRef> found = {State(kTensors, 0), {}, State(kTensors, 2)};
+  ASSERT_TRUE(LayOutStates(layouts_, found, {0, 2}, {}, &all_).ok());
+  EXPECT_THAT(Floats(all_[0]), ElementsAre(1, 2, 5, 6));
+}
+
+TEST_F(StateRowsTest, StatesOfDifferentShapesAreNotLaidOutTogether) {
+  const std::vector<Tensor> wider = {AsTensor<float>({1, 2, 3}, {1, 3}),
+                                     AsTensor<tstring>({"a"}, {1})};
+  EXPECT_EQ(LayOutStates(layouts_, {State(kTensors, 0), State(wider, 0)}, {}, {}, &all_).code(),
+            absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(LayOutStates(layouts_, {State(kTensors, 0), {}}, {}, wider, &all_).code(),
+            absl::StatusCode::kFailedPrecondition);
+}
+
+TEST_F(StateRowsTest, ALayoutIsOfDtypesAndInnerShapes) {
+  const std::optional<uint32_t> number = layouts_.NumberOf(kTensors);
+  ASSERT_TRUE(number);
+  EXPECT_EQ(layouts_.NumberOf({AsTensor<float>({1, 2}, {1, 2}), AsTensor<tstring>({"b"}, {1})}),
+            number);
+  EXPECT_TRUE(layouts_.Fits(*number, kTensors));
+  EXPECT_FALSE(layouts_.Fits(*number, {kTensors[0]}));
+  EXPECT_NE(layouts_.NumberOf({kTensors[0]}), number);
+}
+
+TEST_F(StateRowsTest, WhatHasNoRowsHasNoLayout) {
+  EXPECT_FALSE(layouts_.NumberOf({AsTensor<float>({1}, {})}));
+}
+
+TEST_F(StateRowsTest, ThereAreOnlySoManyLayouts) {
+  for (int64_t width = 1; width <= 1000; ++width) {
+    EXPECT_TRUE(layouts_.NumberOf({Tensor(tensorflow::DT_FLOAT, {1, width})}));
+  }
+  EXPECT_FALSE(layouts_.NumberOf({Tensor(tensorflow::DT_FLOAT, {1, 1001})}));
+  EXPECT_TRUE(layouts_.NumberOf({Tensor(tensorflow::DT_FLOAT, {1, 1000})}));
+}
+
+}  // namespace
+}  // namespace colcast::engine

@@ -1,0 +1,185 @@
+// A small model with stages, and requests to it, for the tests of this folder.
+#ifndef COLCAST_SERVER_ENGINE_PROGRAM_TESTING_H_
+#define COLCAST_SERVER_ENGINE_PROGRAM_TESTING_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "server/engine/program/make_programs.h"
+#include "server/engine/testing.h"
+#include "tensorflow/cc/framework/scope.h"
+#include "tensorflow/cc/ops/array_ops.h"
+#include "tensorflow/cc/ops/math_ops.h"
+
+namespace colcast::engine {
+
+// Columns of one float per row.
+using Columns = std::vector<std::pair<std::string, std::vector<float>>>;
+
+inline std::string MessageOf(const Columns& columns, const std::vector<int64_t>& row_to_user = {}) {
+  std::string message;
+  for (const auto& [name, values] : columns) message += FloatInput(name, {values.size()}, values);
+  if (!row_to_user.empty()) message += Int64Input("row_to_user", row_to_user);
+  return message;
+}
+
+// The signatures that the exporter writes for score = 10 * user + item + 1000 * shop + candidate:
+// columnar, columnar_late, the stages of three domains and the last one. The user's stage refuses
+// NaN, which all others take.
+class StagedModel {
+ public:
+  struct Settings {
+    int64_t state_bytes = 1 << 20;  // 0: no states are kept
+    bool many_users_per_run = true;
+    bool independent = true;  // the rows of the items' stage
+    std::string left_out;     // a signature that the model lacks
+  };
+
+  explicit StagedModel(const Settings& settings) {
+    BuildSession();
+    DeclareAll(settings.left_out);
+    Options options;
+    RecordedSignatures recorded;
+    recorded.columnar = "columnar";
+    recorded.stages = {"user", "item", "shop"};
+    recorded.columns["shop"] = {"shop"};
+    recorded.many_users_per_run = settings.many_users_per_run;
+    for (const auto& [name, signature] : declared_) {
+      RowRecord& row = recorded.rows[name];
+      row.recorded = true;
+      row.independent = settings.independent || name != "columnar_item";
+      row.any_rounding = row.late = name != "columnar";
+      signatures_[name] = *Signature::Create(signature, session_.get(), options, row);
+    }
+    if (settings.state_bytes > 0) {
+      memories_.user = std::make_unique<states::StateCache>(settings.state_bytes);
+      memories_.item = std::make_unique<states::StateCache>(settings.state_bytes);
+    }
+    programs_ = MakePrograms(signatures_, declared_, {recorded}, memories_, options);
+  }
+
+  const Programs& programs(const std::string& signature = "columnar_late") const {
+    return *programs_.at(signature);
+  }
+  const Signature& signature(const std::string& name) const { return *signatures_.at(name); }
+
+  absl::Status Run(const std::string& message, std::vector<float>* scores,
+                   const std::string& signature = "columnar_late") const {
+    DecodedRequest request;
+    EXPECT_TRUE(DecodePredictRequest(Bytes(message), &request).ok());
+    RunResult result;
+    absl::Status status = programs(signature).Run(request, &result);
+    if (!status.ok()) return status;
+    const auto values = result.tensors[0].flat<float>();
+    scores->assign(values.data(), values.data() + values.size());
+    return status;
+  }
+
+  std::vector<float> Scores(const std::string& message,
+                            const std::string& signature = "columnar_late") const {
+    std::vector<float> scores;
+    const absl::Status status = Run(message, &scores, signature);
+    EXPECT_TRUE(status.ok()) << status;
+    return scores;
+  }
+
+  // "stages ok 2", by program.
+  std::vector<std::string> Ran(const std::string& signature = "columnar_late") const {
+    std::vector<std::string> ran;
+    for (const ProgramStats& stats : programs(signature).counts()) {
+      ran.push_back(absl::StrCat(stats.program, " ", stats.outcome, " ", stats.count));
+    }
+    return ran;
+  }
+
+  states::StoreStats Store(const std::string& name) const {
+    for (const StoreStats& stats : programs().stores()) {
+      if (stats.counted.store == name) return stats.counted;
+    }
+    return {};
+  }
+
+ private:
+  void BuildSession() {
+    namespace ops = tensorflow::ops;
+    const tensorflow::Scope scope = tensorflow::Scope::NewRootScope();
+    const auto input = [&](const std::string& name, tensorflow::DataType dtype) {
+      return ops::Placeholder(scope.WithOpName(name), dtype);
+    };
+    const auto user = input("user", tensorflow::DT_FLOAT);
+    const auto item = input("item", tensorflow::DT_FLOAT);
+    const auto shop = input("shop", tensorflow::DT_FLOAT);
+    const auto candidate = input("candidate", tensorflow::DT_FLOAT);
+    const auto weighted_user = ops::Multiply(scope, user, 10.0f);
+    const auto weighted_shop = ops::Multiply(scope, shop, 1000.0f);
+    ops::CheckNumerics(scope.WithOpName("of_user"), weighted_user, "the user's stage refuses it");
+    ops::Identity(scope.WithOpName("of_item"), item);
+    ops::Identity(scope.WithOpName("of_shop"), weighted_shop);
+    const auto add = [&](const std::string& name, const std::vector<tensorflow::Output>& parts) {
+      ops::AddN(scope.WithOpName(name), parts);
+    };
+    const auto once = [&](const tensorflow::Output& one) {
+      return tensorflow::Output(ops::Add(scope, one, ops::ZerosLike(scope, item)));
+    };
+    add("score", {once(weighted_user), item, once(weighted_shop), candidate});
+    const auto gathered = [&](const std::string& domain) {
+      const auto state = input(domain + "_state", tensorflow::DT_FLOAT);
+      const auto index = input("row_to_" + domain, tensorflow::DT_INT64);
+      return tensorflow::Output(ops::GatherV2(scope, state, index, 0));
+    };
+    const auto item_state = input("item_state", tensorflow::DT_FLOAT);
+    add("pair_score", {gathered("user"), item_state, gathered("shop"), candidate});
+    tensorflow::GraphDef graph;
+    TF_CHECK_OK(scope.ToGraphDef(&graph));
+    session_.reset(tensorflow::NewSession(tensorflow::SessionOptions()));
+    TF_CHECK_OK(session_->Create(graph));
+  }
+
+  static tensorflow::TensorInfo Info(const std::string& node, int64_t rows = -1) {
+    tensorflow::TensorInfo info;
+    info.set_name(node + ":0");
+    info.set_dtype(absl::StartsWith(node, "row_to_") ? tensorflow::DT_INT64 : tensorflow::DT_FLOAT);
+    info.mutable_tensor_shape()->add_dim()->set_size(rows);
+    return info;
+  }
+
+  void DeclareAll(const std::string& left_out) {
+    const auto declare = [this](const std::string& name, const std::vector<std::string>& inputs,
+                                const std::string& alias, const std::string& output) {
+      tensorflow::SignatureDef& signature = declared_[name];
+      for (const std::string& input : inputs) {
+        const bool is_state = absl::EndsWith(input, "_state");
+        (*signature.mutable_inputs())[is_state ? input + "/0" : input] = Info(input);
+      }
+      (*signature.mutable_outputs())[alias] = Info(output);
+    };
+    const std::vector<std::string> features = {"user", "item", "shop", "candidate"};
+    declare("columnar", features, "score", "score");
+    declare("columnar_late", features, "score", "score");
+    (*declared_["columnar_late"].mutable_inputs())["user"] = Info("user", 1);
+    for (const char* const domain : {"user", "item", "shop"}) {
+      declare(absl::StrCat("columnar_", domain), {domain}, absl::StrCat(domain, "_state/0"),
+              absl::StrCat("of_", domain));
+    }
+    declare("columnar_pair",
+            {"user_state", "row_to_user", "item_state", "shop_state", "row_to_shop", "candidate"},
+            "score", "pair_score");
+    declared_.erase(left_out);
+  }
+
+  std::unique_ptr<tensorflow::Session> session_;
+  SignatureMap declared_;
+  SignaturesByName signatures_;
+  StateCaches memories_;
+  ProgramsByName programs_;
+};
+
+}  // namespace colcast::engine
+
+#endif  // COLCAST_SERVER_ENGINE_PROGRAM_TESTING_H_
