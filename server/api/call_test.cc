@@ -38,7 +38,7 @@ class FakeModel final : public inference::ModelWithoutGraph {
  public:
   FakeModel() : ModelWithoutGraph(inference::SerializedGraph(kSignatures)) {}
 
-  Status Predict(const DecodedRequest&, std::unique_ptr<engine::Outputs>* outputs) const override {
+  Status Answer(const DecodedRequest&, std::unique_ptr<engine::Outputs>* outputs) const override {
     static const int64_t kDims[] = {2};
     auto made = std::make_unique<inference::GivenOutputs>();
     made->Add({"outputs", DT_FLOAT, Span<int64_t>(kDims, 1), kScores, nullptr});
@@ -90,7 +90,7 @@ class FakePredict final : public PredictCodec {
   const char* api() const override { return "Predict"; }
   Exchange& exchange() override { return fake; }
   Status Read(Call* call) override { return call->FindServable(decoded.model_spec()); }
-  void Describe(Call*, scheduling::JobProfile*) override {}
+  void Describe(PredictCall*, scheduling::JobProfile*) override {}
   DecodedRequest& request() override { return decoded; }
   Status Write(const PredictResponse& response) override {
     fake.answer = std::string(response.outputs[0].name);

@@ -15,6 +15,7 @@
 namespace colcast::api {
 
 class Call;
+class PredictCall;
 
 class Codec {
  public:
@@ -35,7 +36,7 @@ class Codec {
 class PredictCodec : public Codec {
  public:
   // As Job has it. May read the request.
-  virtual void Describe(Call* call, scheduling::JobProfile* profile) = 0;
+  virtual void Describe(PredictCall* call, scheduling::JobProfile* profile) = 0;
   virtual DecodedRequest& request() = 0;
   // Errors if the form has no such output, or the answer is too large.
   virtual Status Write(const PredictResponse& response) = 0;

@@ -20,9 +20,6 @@ std::shared_ptr<const StateCaches> MakeMemories(const Options& options) {
   if (options.item_state_bytes > 0) {
     memories->item = std::make_unique<states::StateCache>(options.item_state_bytes);
   }
-  if (options.pair_bytes > 0) {
-    memories->pair = std::make_unique<states::StateCache>(options.pair_bytes);
-  }
   return memories;
 }
 

@@ -59,8 +59,6 @@ struct Options {
   // 0: none is kept.
   int64_t user_state_bytes = int64_t{64} << 20;
   int64_t item_state_bytes = int64_t{64} << 20;
-  // The same for the outputs of pairs of both.
-  int64_t pair_bytes = 0;
 };
 
 // What sending columns once did for a request, or finding them repeated in its tf.Examples.
@@ -116,16 +114,30 @@ struct BatchRules {
 
 // What a scheduler may know of a request before it runs; made from sizes alone.
 struct RequestProfile {
-  int64_t rows = 1;    // N: candidates, or Examples. As claimed: nothing is checked
+  int64_t rows = 1;    // N: candidates, or Examples
   uint64_t group = 0;  // requests of one model and the same group may be joined; 0: with none
   bool can_be_split = false;  // Model::Split() may make slices of it
   int64_t size = 0;           // what its time follows if not the rows: bytes of texts; 0: the rows
+  int signature = 0;          // its number among those of Model::signatures(), sorted by name
 };
+
+// A request as its model reads it, once: queue, run and answer share it. Made by Model::Plan().
+class PlannedRequest {
+ public:
+  virtual ~PlannedRequest() = default;
+  virtual void Release() { delete this; }  // by its owner: who made it may use it again
+
+  RequestProfile profile;
+};
+struct ReleasePlan {
+  void operator()(PlannedRequest* plan) const { plan->Release(); }
+};
+using PlanPtr = std::unique_ptr<PlannedRequest, ReleasePlan>;
 
 // One request of several that run together.
 struct BatchMember {
-  const DecodedRequest* request = nullptr;
-  Status status;                     // set by the run, as Model::Predict() would have
+  const PlannedRequest* plan = nullptr;
+  Status status;                     // set by the run
   std::unique_ptr<Outputs> outputs;  // set if `status` is OK
 };
 
@@ -147,7 +159,7 @@ class Slices {
   // Runs a slice on the calling thread, once. An error is kept for Join().
   virtual void Run(int slice) = 0;
 
-  // What Model::Predict() would have given. An error other than RESOURCE_EXHAUSTED says nothing of
+  // What Model::Run() would have given. An error other than RESOURCE_EXHAUSTED says nothing of
   // the request, which is to be run whole. REQUIRES that all rows were taken and run.
   virtual Status Join(std::unique_ptr<Outputs>* outputs) = 0;
 };
@@ -188,41 +200,47 @@ class Model {
   // What an operator should know of how it is served, a sentence each.
   virtual std::vector<std::string> notes() const { return {}; }
 
-  // Runs one request on the calling thread. Errors carry the code TF Serving would give:
-  // FAILED_PRECONDITION for an unknown signature, INVALID_ARGUMENT for wrong inputs and outputs.
-  virtual Status Predict(const DecodedRequest& request,
-                         std::unique_ptr<Outputs>* outputs) const = 0;
+  // Reads a request: all that is wrong with it but for its values is found here, before anything is
+  // allocated for it. Errors carry the code TF Serving would give: FAILED_PRECONDITION for an
+  // unknown signature, INVALID_ARGUMENT for wrong inputs and outputs. Cheap enough for every
+  // request that waits. Request and rules must outlive the plan.
+  virtual Status Plan(const DecodedRequest& request, const BatchRules& rules,
+                      PlanPtr* plan) const = 0;
+
+  // Runs planned requests on the calling thread, joined where that is sound and they fit together,
+  // one by one where not. Whatever is wrong with one is that one's own error: it does not touch the
+  // others.
+  virtual void Run(std::vector<BatchMember>* members) const = 0;
+
+  // Runs one.
+  Status Run(const PlannedRequest& plan, std::unique_ptr<Outputs>* outputs) const {
+    std::vector<BatchMember> alone(1);
+    alone[0].plan = &plan;
+    Run(&alone);
+    *outputs = std::move(alone[0].outputs);
+    return std::move(alone[0].status);
+  }
+
+  // As Run(), but finds and keeps no states: what runs beside the requests that are answered takes
+  // no memory from their states.
+  virtual Status RunWithoutStates(const PlannedRequest& plan,
+                                  std::unique_ptr<Outputs>* outputs) const {
+    return Run(plan, outputs);
+  }
+
+  // Plans and runs a request that nothing else runs with.
+  Status Predict(const DecodedRequest& request, std::unique_ptr<Outputs>* outputs) const {
+    const BatchRules rules;
+    PlanPtr plan;
+    Status status = Plan(request, rules, &plan);
+    return status.ok() ? Run(*plan, outputs) : status;
+  }
 
   // Runs several signatures at once: those whose only input is that of the signature the request
   // names, by name and tensor. All their outputs, and so the request's output_filter, are called
   // SIGNATURE/OUTPUT. Errors as Predict's; FAILED_PRECONDITION where no other shares the input.
   virtual Status PredictTogether(const DecodedRequest& request,
                                  std::unique_ptr<Outputs>* outputs) const = 0;
-
-  // What Predict() would refuse a request for before it allocates anything for it: its inputs'
-  // names, types, shapes and sizes.
-  virtual Status Check(const DecodedRequest&) const { return OkStatus(); }
-
-  // Cheap enough to be asked of every request that is taken or waits.
-  virtual RequestProfile Profile(const DecodedRequest&, const BatchRules&) const { return {}; }
-
-  // Runs the members on the calling thread, joined where that is sound and their requests fit
-  // together, one by one where not. Whatever is wrong with one is that one's own error: it does not
-  // touch the others. All requests must live until it returns, not longer.
-  virtual void PredictBatch(const BatchRules&, std::vector<BatchMember>* members) const {
-    for (BatchMember& member : *members) member.status = Predict(*member.request, &member.outputs);
-  }
-
-  // Runs a request as PredictBatch() runs one alone, but finds and keeps no states: what runs
-  // beside the requests that are answered takes no memory from their states.
-  virtual Status PredictWithoutStates(const BatchRules& rules, const DecodedRequest& request,
-                                      std::unique_ptr<Outputs>* outputs) const {
-    std::vector<BatchMember> alone(1);
-    alone[0].request = &request;
-    PredictBatch(rules, &alone);
-    *outputs = std::move(alone[0].outputs);
-    return std::move(alone[0].status);
-  }
 
   // What the calling thread runs from now on is told to `observer`; null: to nobody.
   virtual void ObserveRuns(RunObserver*) const {}
@@ -233,12 +251,9 @@ class Model {
   virtual bool FillStates(const DecodedRequest&) const { return false; }
 
   // Makes a request ready to run by slices. What all of them share, the user above all, is computed
-  // here, once. Null where it is not to be split, because that is not sound, there is nothing to
-  // split or something is wrong with it: Predict() runs it and says what. Request and rules must
-  // outlive the slices.
-  virtual std::unique_ptr<Slices> Split(const DecodedRequest&, const BatchRules&) const {
-    return nullptr;
-  }
+  // here, once. Null where it cannot be split: because that is not sound, because there is nothing
+  // to split or its values are wrong, which Run() says. The plan must outlive the slices.
+  virtual std::unique_ptr<Slices> Split(const PlannedRequest&) const { return nullptr; }
 };
 
 class Engine {

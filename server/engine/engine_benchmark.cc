@@ -40,10 +40,12 @@ Prepared Prepare(const TensorFlowModel& model, const std::string& message) {
   const auto programs = model.Find(request.model_spec().signature_name);
   if (!programs.ok()) Die(programs.status().ToString());
   Prepared prepared{&(*programs)->signature(), {}};
-  PlannedRequest planned;
-  absl::Status status = prepared.signature->Receive(request, &planned);
-  if (status.ok()) status = prepared.signature->Plan(&planned);
-  if (status.ok()) status = prepared.signature->BuildFeeds(planned, &prepared.feeds);
+  ReceivedRequest received;
+  absl::Status status = prepared.signature->Receive(request, &received);
+  if (status.ok()) status = prepared.signature->Plan(&received);
+  if (status.ok()) {
+    status = prepared.signature->inputs().BuildFeeds(received.plan, &prepared.feeds);
+  }
   if (!status.ok()) Die(status.ToString());
   return prepared;
 }

@@ -1,9 +1,10 @@
 #include "server/engine/model.h"
 
-#include <algorithm>
+#include <set>
 #include <string_view>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "server/engine/status.h"
@@ -39,66 +40,38 @@ std::vector<ProgramStats> TensorFlowModel::programs() const {
   return counts;
 }
 
-absl::StatusOr<const Programs*> TensorFlowModel::Find(std::string_view signature_name) const {
-  const std::string_view name = signature_name.empty() ? kDefaultSignature : signature_name;
-  const auto found = programs_.find(name);
-  if (found != programs_.end()) return found->second.get();
-  const auto unusable = unusable_.find(name);
-  if (unusable != unusable_.end()) return unusable->second;
+void TensorFlowModel::Serve(const Options& options) {
+  std::set<std::string> declared;
+  for (const auto& [name, signature] : saved_signatures_) {
+    if (!absl::c_linear_search(options.unserved_signatures, name)) declared.insert(name);
+  }
+  int number = 0;
+  for (const std::string& name : declared) {
+    const auto found = programs_.find(name);
+    if (found != programs_.end()) {
+      served_[name] = {absl::OkStatus(), found->second.get(), transcoding_.Find(name), number};
+    }
+    ++number;
+  }
+}
+
+absl::StatusOr<const ServedSignature*> TensorFlowModel::FindServed(std::string_view name) const {
+  if (name.empty()) name = kDefaultSignature;
+  const auto found = served_.find(name);
+  if (found != served_.end()) {
+    if (!found->second.status.ok()) return found->second.status;
+    return &found->second;
+  }
   const auto append_name = [](std::string* out, const auto& entry) { out->append(entry.first); };
   return absl::FailedPreconditionError(
       absl::StrCat("Serving signature key \"", name, "\" not found; the model has {",
                    absl::StrJoin(programs_, ", ", append_name), "}"));
 }
 
-Status TensorFlowModel::Predict(const DecodedRequest& request,
-                                std::unique_ptr<Outputs>* outputs) const {
-  RunResult result;
-  if (absl::Status status = RunAny(request, &result); !status.ok()) return FromAbsl(status);
-  *outputs = std::make_unique<TensorOutputs>(std::move(result));
-  return OkStatus();
-}
-
-bool TensorFlowModel::TranscodeAndRun(const DecodedRequest& examples, RunResult* result) const {
-  const auto run = [this](std::string_view name, const DecodedRequest& columns, RunResult* answer) {
-    return RunSignature(name, columns, answer);
-  };
-  return transcoding_.Answer(examples, run, result);
-}
-
-absl::Status TensorFlowModel::RunAny(const DecodedRequest& request, RunResult* result) const {
-  if (TranscodeAndRun(request, result)) return absl::OkStatus();
-  return RunSignature(request.model_spec().signature_name, request, result);
-}
-
-absl::Status TensorFlowModel::RunSignature(std::string_view name, const DecodedRequest& request,
-                                           RunResult* result) const {
-  const absl::StatusOr<const Programs*> programs = Find(name);
-  return programs.ok() ? (*programs)->Run(request, result) : programs.status();
-}
-
-Status TensorFlowModel::PredictTogether(const DecodedRequest& request,
-                                        std::unique_ptr<Outputs>* outputs) const {
-  const auto joined = joined_.find(request.model_spec().signature_name);
-  if (joined == joined_.end()) {
-    return FailedPrecondition("no signature shares the input of \"",
-                              request.model_spec().signature_name, '"');
-  }
-  RunResult result;
-  const auto run = [this](std::string_view name, const DecodedRequest& columns, RunResult* answer) {
-    return RunSignature(name, columns, answer);
-  };
-  if (!transcoding_.AnswerTogether(request, run, &result)) {
-    const absl::Status status = joined->second->Run(request, &result);
-    if (!status.ok()) return FromAbsl(status);
-  }
-  *outputs = std::make_unique<TensorOutputs>(std::move(result));
-  return OkStatus();
-}
-
-Status TensorFlowModel::Check(const DecodedRequest& request) const {
-  const absl::StatusOr<const Programs*> programs = Find(request.model_spec().signature_name);
-  return FromAbsl(programs.ok() ? (*programs)->Check(request) : programs.status());
+absl::StatusOr<const Programs*> TensorFlowModel::Find(std::string_view signature_name) const {
+  const absl::StatusOr<const ServedSignature*> served = FindServed(signature_name);
+  if (!served.ok()) return served.status();
+  return (*served)->programs;
 }
 
 }  // namespace colcast::engine

@@ -37,6 +37,20 @@ struct RewrittenSignature {
 // By signature.
 using RewrittenSignatures = std::map<std::string, RewrittenSignature>;
 
+// What answers requests to one signature.
+struct ServedSignature {
+  absl::Status status;  // an error: it cannot be run
+  const Programs* programs = nullptr;
+  const TranscodedSignature* examples = nullptr;  // null: it takes no tf.Examples
+  int number = 0;                                 // RequestProfile::signature
+};
+
+// The outputs of all signatures that share an input.
+struct JoinedSignature {
+  std::unique_ptr<Signature> signature;
+  std::unique_ptr<Programs> programs;
+};
+
 class TensorFlowModel final : public Model {
  public:
   // Errors are TensorFlow's own.
@@ -49,18 +63,16 @@ class TensorFlowModel final : public Model {
   std::vector<ProgramStats> programs() const override;
   std::vector<GraphChoice> graphs() const override { return graphs_; }
   std::vector<std::string> notes() const override;
-  Status Predict(const DecodedRequest& request, std::unique_ptr<Outputs>* outputs) const override;
+  Status Plan(const DecodedRequest& request, const BatchRules& rules, PlanPtr* plan) const override;
+  using Model::Run;
+  void Run(std::vector<BatchMember>* members) const override;
+  Status RunWithoutStates(const PlannedRequest& plan,
+                          std::unique_ptr<Outputs>* outputs) const override;
   Status PredictTogether(const DecodedRequest& request,
                          std::unique_ptr<Outputs>* outputs) const override;
-  Status Check(const DecodedRequest& request) const override;
-  RequestProfile Profile(const DecodedRequest& request, const BatchRules& rules) const override;
-  std::unique_ptr<Slices> Split(const DecodedRequest& request,
-                                const BatchRules& rules) const override;
+  std::unique_ptr<Slices> Split(const PlannedRequest& plan) const override;
   void ObserveRuns(RunObserver* observer) const override { thread_observer = observer; }
   bool FillStates(const DecodedRequest& rows) const override;
-  void PredictBatch(const BatchRules& rules, std::vector<BatchMember>* members) const override;
-  Status PredictWithoutStates(const BatchRules& rules, const DecodedRequest& request,
-                              std::unique_ptr<Outputs>* outputs) const override;
 
   // What answers requests to a signature. FAILED_PRECONDITION if there is none of that name.
   absl::StatusOr<const Programs*> Find(std::string_view signature_name) const;
@@ -90,15 +102,11 @@ class TensorFlowModel final : public Model {
   static bool MayWait(const std::string& name, const std::vector<RecordedSignatures>& records,
                       const Options& options);
   void PrepareWaiting(const std::string& name);
-  // Runs a request as tf.Examples that are read as columns, where it can be, or as it is.
-  absl::Status RunAny(const DecodedRequest& request, RunResult* result) const;
-  bool TranscodeAndRun(const DecodedRequest& examples, RunResult* result) const;
-  // Null unless the request's signature takes tf.Examples that are read as columns.
-  RunExamples ExamplesOf(const DecodedRequest& request) const;
-  absl::Status RunSignature(std::string_view name, const DecodedRequest& request,
-                            RunResult* result) const;
-  void RunTogetherAs(const Programs& programs, const BatchRules& rules,
-                     std::vector<BatchMember*>* members) const;
+  // Sets what answers for each signature that has programs.
+  void Serve(const Options& options);
+  absl::StatusOr<const ServedSignature*> FindServed(std::string_view name) const;
+  void RunGroup(const std::vector<BatchMember*>& group) const;
+  static void RunAlone(BatchMember* member);
   void JoinSignatures(const NeededGraphs& needed, const Options& options);
   // Nothing is kept of impure signatures, and none of their requests joined or split.
   void RunApart(std::map<std::string, RowRecord>* by_name);
@@ -112,8 +120,8 @@ class TensorFlowModel final : public Model {
   SignaturesByName signatures_;
   ProgramsByName programs_;
   // By signature: that of all that share its only input, itself among them.
-  std::map<std::string, std::shared_ptr<Signature>, std::less<>> joined_;
-  std::map<std::string, absl::Status, std::less<>> unusable_;  // signatures Predict refuses
+  std::map<std::string, std::shared_ptr<const JoinedSignature>, std::less<>> joined_;
+  std::map<std::string, ServedSignature, std::less<>> served_;
   Impurities impure_;
   TablesInUse tables_;
   std::vector<GraphChoice> graphs_;

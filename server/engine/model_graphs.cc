@@ -45,7 +45,7 @@ SignatureGraphs TensorFlowModel::GraphsToServe(const NeededGraphs& needed, const
   SignatureGraphs graphs;
   for (const auto& [name, signature] : saved_signatures_) {
     if (absl::c_linear_search(options.unserved_signatures, name)) {
-      unusable_[name] = absl::FailedPreconditionError(absl::StrCat(
+      served_[name].status = absl::FailedPreconditionError(absl::StrCat(
           "signature \"", name, "\" is not served here: it is among --unserved_signatures"));
       continue;
     }
@@ -53,7 +53,7 @@ SignatureGraphs TensorFlowModel::GraphsToServe(const NeededGraphs& needed, const
     if (graph.ok()) {
       graphs[name] = *std::move(graph);
     } else {
-      unusable_[name] = graph.status();
+      served_[name].status = graph.status();
     }
   }
   return graphs;

@@ -9,6 +9,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "server/engine/checkpoint.h"
 #include "server/engine/model.h"
 #include "server/engine/op_libraries.h"
@@ -21,7 +22,6 @@ namespace {
 
 using tensorflow::GraphDef;
 using tensorflow::MetaGraphDef;
-using tensorflow::NodeDef;
 
 constexpr char kRunsAlone[] = ": its requests run alone and whole, and nothing is kept: ";
 
@@ -43,7 +43,7 @@ bool IsRefusalOfSingleThreadedExecutor(const absl::Status& status) {
 bool RunsForCertain(const GraphDef& graph) {
   const tensorflow::FunctionLibraryDefinition functions(tensorflow::OpRegistry::Global(),
                                                         graph.library());
-  const auto runs = [&](const NodeDef& node) {
+  const auto runs = [&](const tensorflow::NodeDef& node) {
     static constexpr std::string_view kRefused[] = {
         "Enter", "Exit", "Merge", "Switch", "NextIteration", "Variable", "VariableV2"};
     const tensorflow::OpDef* op = nullptr;
@@ -124,8 +124,9 @@ absl::Status TensorFlowModel::Load(const std::string& directory,
   AddNotes(records);
   LoadTranscoding(directory, options);
   for (const std::string& name : waiting) {
-    if (!transcoding_.Reads(name)) PrepareWaiting(name);
+    if (transcoding_.Find(name) == nullptr) PrepareWaiting(name);
   }
+  Serve(options);
   return absl::OkStatus();
 }
 
@@ -166,7 +167,7 @@ void TensorFlowModel::AddSignatures(const SignatureGraphs& graphs,
     if (added.status.ok()) {
       signatures_[name] = std::move(added.signature);
     } else {
-      unusable_[name] = added.status;
+      served_[name].status = added.status;
     }
   }
 }
@@ -244,7 +245,7 @@ void TensorFlowModel::PrepareWaiting(const std::string& name) {
   if (found == signatures_.end() || absl::StartsWith(name, "__saved_model")) return;
   if (absl::Status status = found->second->Prepare(); !status.ok()) {
     programs_.erase(name);
-    unusable_[name] = status;
+    served_[name].status = status;
   }
 }
 
@@ -292,7 +293,10 @@ void TensorFlowModel::JoinSignatures(const NeededGraphs& needed, const Options& 
     if (!graph.ok()) continue;
     std::unique_ptr<Signature> made;
     if (!MakeSignature(joined, {}, *graph, options, /*prepared=*/false, &made).ok()) continue;
-    const std::shared_ptr<Signature> all = std::move(made);
+    auto all = std::make_shared<JoinedSignature>();
+    all->signature = std::move(made);
+    all->programs =
+        std::make_unique<Programs>(absl::StrJoin(names, "+"), *all->signature, Programs::Others());
     for (const std::string& name : names) joined_[name] = all;
   }
 }

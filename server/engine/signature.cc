@@ -46,6 +46,19 @@ Signature::Takes TakesOf(absl::Span<const DeclaredInput> inputs) {
 
 }  // namespace
 
+ExpansionStats ReceivedRequest::Expansion() const {
+  ExpansionStats stats;
+  stats.rows = rows();
+  if (stats.rows == 1) return stats;
+  for (const ReceivedInput& input : inputs) {
+    const WireColumn& column = *AsWire(input.source);
+    if (column.dims().empty() || column.dims()[0] != 1) continue;
+    ++stats.columns_sent_once;
+    stats.bytes_saved += (stats.rows - 1) * column.WireBytes();
+  }
+  return stats;
+}
+
 absl::StatusOr<std::unique_ptr<Signature>> Signature::Create(
     const tensorflow::SignatureDef& declared, tensorflow::Session* session, const Options& options,
     const RowRecord& record) {
@@ -83,8 +96,8 @@ bool Signature::RowsHaveOneShape(const std::vector<int>& outputs) const {
                      [this](int output) { return rows_have_one_shape_[output]; });
 }
 
-absl::Status Signature::Receive(const DecodedRequest& request, PlannedRequest* planned) const {
-  if (absl::Status status = SelectOutputs(request.output_filter(), &planned->outputs);
+absl::Status Signature::Receive(const DecodedRequest& request, ReceivedRequest* received) const {
+  if (absl::Status status = SelectOutputs(request.output_filter(), &received->outputs);
       !status.ok()) {
     return status;
   }
@@ -94,28 +107,30 @@ absl::Status Signature::Receive(const DecodedRequest& request, PlannedRequest* p
                                                      " inputs; max_request_columns is ",
                                                      options_.max_request_columns));
   }
-  planned->columns.clear();
-  planned->inputs.clear();
+  received->columns.clear();
+  received->inputs.clear();
   for (const Column& column : request) {
-    planned->columns.emplace_back(column);
-    if (absl::Status status = planned->columns.back().Check(); !status.ok()) return status;
+    received->columns.emplace_back(column);
+    if (absl::Status status = received->columns.back().Check(); !status.ok()) return status;
   }
-  for (const WireColumn& column : planned->columns) {
-    planned->inputs.push_back({column.column().name, &column});
+  for (const WireColumn& column : received->columns) {
+    received->inputs.push_back({column.column().name, &column});
   }
-  inputs_.FindAll(planned->inputs, &planned->plan.positions);
+  inputs_.FindAll(received->inputs, &received->plan.positions);
   return absl::OkStatus();
 }
 
-absl::Status Signature::Run(const DecodedRequest& request, RunResult* result) const {
-  PlannedRequest planned;
-  std::vector<Tensor> feeds;
-  absl::Status status = Receive(request, &planned);
-  if (status.ok()) status = Plan(&planned);
-  if (status.ok()) status = BuildFeeds(planned, &feeds);
-  if (status.ok()) status = RunFeeds(feeds, planned.outputs, result);
-  if (status.ok()) result->expansion = planned.Expansion();
-  return status;
+absl::Status Signature::BuildFeeds(absl::Span<const WireColumn* const> columns, int64_t rows,
+                                   std::vector<Tensor>* feeds) const {
+  const absl::Span<const DeclaredInput> inputs = inputs_.inputs();
+  feeds->resize(inputs.size());
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const int64_t own_rows = inputs[i].batched() ? rows : SignatureInputs::kAsSent;
+    absl::Status status =
+        inputs_.BuildRows(static_cast<int>(i), columns[i], own_rows, &(*feeds)[i]);
+    if (!status.ok()) return status;
+  }
+  return absl::OkStatus();
 }
 
 absl::Status Signature::RunFeeds(const std::vector<Tensor>& feeds, const std::vector<int>& outputs,

@@ -15,8 +15,8 @@
 #include "server/engine/callables.h"
 #include "server/engine/engine.h"
 #include "server/engine/list_columns.h"
-#include "server/engine/planned_request.h"
 #include "server/engine/record/row_record.h"
+#include "server/engine/wire_column.h"
 #include "server/wire/predict_request.h"
 #include "serving_patches/signature_inputs.h"
 #include "tensorflow/core/protobuf/meta_graph.pb.h"
@@ -31,6 +31,26 @@ struct RunResult {
   std::vector<tensorflow::Tensor> tensors;
   std::deque<std::string> names;
   ExpansionStats expansion;
+};
+
+// The column that a source in this folder is.
+inline const WireColumn* AsWire(const ColumnSource* source) {
+  return static_cast<const WireColumn*>(source);
+}
+
+// A request as a signature receives it. Made to be used again; the request must outlive its use.
+struct ReceivedRequest {
+  // Set by Signature::Receive().
+  std::vector<int> outputs;           // those asked for: positions in the sorted aliases, rising
+  std::vector<WireColumn> columns;    // in the request's order; no value has been decoded
+  std::vector<ReceivedInput> inputs;  // the columns by name
+
+  // Set by Signature::Plan().
+  SignatureInputs::Scratch plan;
+
+  // Both REQUIRE a plan.
+  int64_t rows() const { return plan.plan.rows; }
+  ExpansionStats Expansion() const;
 };
 
 // Immutable: any number of threads may use it at once.
@@ -72,30 +92,22 @@ class Signature {
   // the request.
   bool RowsHaveOneShape(const std::vector<int>& outputs) const;
 
-  // Sets the positions, in the sorted aliases, of the outputs that a request asks for.
-  // INVALID_ARGUMENT for a filter that names an unknown output or one output twice.
-  absl::Status SelectOutputs(const std::vector<std::string_view>& filter,
-                             std::vector<int>* outputs) const;
-
   // Reads what a request is: which outputs, which columns of which shapes, and where they belong.
-  // RESOURCE_EXHAUSTED beyond max_request_columns, INVALID_ARGUMENT as SelectOutputs() has it and
-  // for a column that lies about its values.
-  absl::Status Receive(const DecodedRequest& request, PlannedRequest* planned) const;
+  // RESOURCE_EXHAUSTED beyond max_request_columns, INVALID_ARGUMENT for an output that is unknown
+  // or named twice, and for a column that lies about its values.
+  absl::Status Receive(const DecodedRequest& request, ReceivedRequest* received) const;
 
   // Applies the expansion rule to a request that was received, here or by a signature with inputs
   // of the same names; its errors are SignatureInputs::Plan()'s.
-  absl::Status Plan(PlannedRequest* received) const {
+  absl::Status Plan(ReceivedRequest* received) const {
     return inputs_.Plan(received->inputs, received->plan.positions, &received->plan);
   }
 
-  // Fills the tensors of a planned request; those in `*feeds` are used again.
-  absl::Status BuildFeeds(const PlannedRequest& planned,
-                          std::vector<tensorflow::Tensor>* feeds) const {
-    return inputs_.BuildFeeds(planned.plan, feeds);
-  }
-
-  // All of it, from the request to the outputs.
-  absl::Status Run(const DecodedRequest& request, RunResult* result) const;
+  // Sets `*feeds` to a tensor for each input: what came for it (null: its default), repeated to
+  // `rows` if it takes rows and one came. Tensors that it holds are filled again. REQUIRES what
+  // Plan() checks.
+  absl::Status BuildFeeds(absl::Span<const WireColumn* const> columns, int64_t rows,
+                          std::vector<tensorflow::Tensor>* feeds) const;
 
   // Runs on tensors by position in inputs(). `outputs` are positions in the sorted aliases, rising.
   absl::Status RunFeeds(const std::vector<tensorflow::Tensor>& feeds,
@@ -111,6 +123,11 @@ class Signature {
  private:
   Signature(SignatureInputs inputs, const Options& options, const RowRecord& record)
       : inputs_(std::move(inputs)), options_(options), record_(record), lists_(inputs_, record) {}
+
+  // Sets the positions, in the sorted aliases, of the outputs that a request asks for.
+  // INVALID_ARGUMENT for a filter that names an unknown output or one output twice.
+  absl::Status SelectOutputs(const std::vector<std::string_view>& filter,
+                             std::vector<int>* outputs) const;
 
   void AddOutput(const std::string& alias, const tensorflow::TensorInfo& info);
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "server/engine/program/programs.h"
 #include "server/engine/signature.h"
 #include "server/wire/testing.h"
 #include "tensorflow/cc/client/client_session.h"
@@ -53,7 +54,11 @@ class SignatureRunTest : public ::testing::Test {
     DecodedRequest request;
     EXPECT_TRUE(DecodePredictRequest(Bytes(message), &request).ok());
     RunResult result;
-    const absl::Status status = (*runner)->Run(request, &result);
+    const Programs programs("scores", **runner, Programs::Others());
+    const auto plan = RequestPlan::New();
+    absl::Status status = programs.Plan(request, plan.get());
+    if (status.ok()) status = programs.Run(plan->batch, &result);
+    result.expansion = plan->expansion;
     outputs_.clear();
     for (size_t i = 0; i < result.tensors.size(); ++i) {
       const auto flat = result.tensors[i].flat<float>();

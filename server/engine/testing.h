@@ -35,6 +35,14 @@ inline std::string Int64Input(const std::string& name, const std::vector<int64_t
   return BytesField(2, BytesField(1, name) + BytesField(2, tensor));
 }
 
+// Plans a request and runs it.
+inline absl::Status RunRequest(const Programs& programs, const DecodedRequest& request,
+                               RunResult* result) {
+  const auto plan = RequestPlan::New();
+  absl::Status status = programs.Plan(request, plan.get());
+  return status.ok() ? programs.Run(plan->batch, result) : status;
+}
+
 // The rows of the first output, one float each.
 inline std::vector<float> FirstOutput(const Outputs& outputs) {
   const OutputColumn& column = outputs.columns()[0];
@@ -43,7 +51,8 @@ inline std::vector<float> FirstOutput(const Outputs& outputs) {
 }
 
 // Inputs user, item [N], list [N, L] and list/length. Outputs: score [N] = 10 * user + item, sum
-// and mean [N] of a row's list, padding included, total [1] and whole [] = the sum of all items.
+// and mean [N] of a row's list, padding included, total [1] and whole [] = the sum of all items,
+// checked [N] = the items, which must be numbers.
 class ScoreModel {
  public:
   ScoreModel() {
@@ -58,6 +67,7 @@ class ScoreModel {
     ops::Placeholder(scope.WithOpName("list/length"), tensorflow::DT_INT64);
     ops::Sum(scope.WithOpName("total"), item, 0, ops::Sum::KeepDims(true));
     ops::Sum(scope.WithOpName("whole"), item, 0);
+    ops::CheckNumerics(scope.WithOpName("checked"), item, "a bad row");
     ops::Placeholder(scope.WithOpName("row_to_user"), tensorflow::DT_FLOAT);
     tensorflow::GraphDef graph;
     TF_CHECK_OK(scope.ToGraphDef(&graph));
@@ -86,9 +96,10 @@ class ScoreModel {
     (*late.mutable_inputs())["user"].mutable_tensor_shape()->mutable_dim(0)->set_size(1);
     late_ = *Signature::Create(late, session_.get(), options, record);
     Programs::Others others;
-    others.indexed =
-        IndexedRequests::Create(late, *signature_, IndexedRequests::Gives::kRequestPerUser, nullptr,
-                                {{"user", {"user"}}}, options);
+    others.domains = std::make_unique<Domains>(late, std::vector<DomainColumns>{{"user", {"user"}}},
+                                               signature_.get(), options);
+    others.gathered = std::make_unique<GatheredProgram>(
+        signature_.get(), others.domains.get(), GatheredProgram::AnswerMode::kRequestPerUser);
     programs_ = std::make_unique<Programs>("late", *late_, std::move(others));
   }
 

@@ -29,6 +29,7 @@ const std::vector<flags::RemovedFlag>& RemovedFlags() {
       {"graph_tolerance", kGraphs},
       {"quota_config_file", kRateLimits},
       {"quota_config_file_poll_wait_seconds", kRateLimits},
+      {"pair_bytes", "cache scores in the client; states are kept by --item_state_bytes"},
   };
   return *removed;
 }

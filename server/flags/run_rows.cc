@@ -102,9 +102,6 @@ void AddRunRows(Given* given, ServerOptions* options, Table* table) {
              "most bytes of item states to keep for later requests, all models together; 0: none "
              "(docs/states.md)",
              {0});
-  table->Add(
-      "pair_bytes", &engine.pair_bytes,
-      "most bytes of outputs to keep for the same user and item in the same context; 0: none", {0});
 }
 
 }  // namespace colcast::flags

@@ -1,5 +1,6 @@
 #include "server/http/json_codecs.h"
 
+#include "server/api/predict_call.h"
 #include "server/base/out_of_memory.h"
 #include "server/http/infer_json.h"
 #include "server/http/json_response.h"
@@ -49,8 +50,8 @@ JsonPredict::JsonPredict(std::shared_ptr<Exchange> exchange, std::chrono::millis
     : JsonBody(std::move(exchange), timeout, call.model),
       form_(MakeForm(call, max_columns, &exchange_.request(), memory_.get())) {}
 
-void JsonPredict::Describe(api::Call* call, scheduling::JobProfile* profile) {
-  inference::DescribePredict(request(), call->found(), profile);
+void JsonPredict::Describe(api::PredictCall* call, scheduling::JobProfile* profile) {
+  inference::DescribePredict(call, profile);
 }
 
 Status JsonPredict::Parse(const BodyBytes& body, const inference::Servable& servable,

@@ -63,7 +63,7 @@ class JsonPredict final : public JsonBody, public api::PredictCodec {
   const char* api() const override { return form_->api(); }
   api::Exchange& exchange() override { return exchange_; }
   Status Read(api::Call*) override { return OkStatus(); }
-  void Describe(api::Call* call, scheduling::JobProfile* profile) override;
+  void Describe(api::PredictCall* call, scheduling::JobProfile* profile) override;
   DecodedRequest& request() override { return form_->request(); }
   Status Write(const PredictResponse& response) override {
     return form_->Write(response, exchange_.response());

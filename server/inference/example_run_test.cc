@@ -41,7 +41,7 @@ constexpr char kSignatures[] = R"(
     inputs { key: "age" value { name: "a:0" dtype: DT_INT64 } }
     outputs { key: "outputs" value { name: "r:0" } } } })";
 
-struct Answer {
+struct GivenAnswer {
   DataType dtype;
   std::vector<int64_t> dims;
   std::vector<float> floats;
@@ -57,26 +57,26 @@ class FakeModel final : public ModelWithoutGraph {
  public:
   FakeModel() : ModelWithoutGraph(SerializedGraph(kSignatures)) {}
 
-  Status Predict(const DecodedRequest& request,
-                 std::unique_ptr<engine::Outputs>* outputs) const override {
-    return Run("Predict", request, outputs);
+  Status Answer(const DecodedRequest& request,
+                std::unique_ptr<engine::Outputs>* outputs) const override {
+    return Give("Predict", request, outputs);
   }
   Status PredictTogether(const DecodedRequest& request,
                          std::unique_ptr<engine::Outputs>* outputs) const override {
-    return Run("PredictTogether", request, outputs);
+    return Give("PredictTogether", request, outputs);
   }
 
-  std::map<std::string, Answer, std::less<>> answers;
+  std::map<std::string, GivenAnswer, std::less<>> answers;
   mutable std::vector<std::string> asked;
 
  private:
-  Status Run(const char* method, const DecodedRequest& request,
-             std::unique_ptr<engine::Outputs>* outputs) const {
+  Status Give(const char* method, const DecodedRequest& request,
+              std::unique_ptr<engine::Outputs>* outputs) const {
     std::string text = std::string(method) + ' ' + request.model_spec().signature_name + ':';
     auto made = std::make_unique<GivenOutputs>();
     for (const std::string_view name : request.output_filter()) {
       text += ' ' + std::string(name);
-      const Answer& answer = answers.find(name)->second;
+      const GivenAnswer& answer = answers.find(name)->second;
       const bool strings = answer.dtype == DT_STRING;
       made->Add({name, answer.dtype, answer.dims,
                  strings ? static_cast<const void*>(answer.strings.data()) : answer.floats.data(),

@@ -345,19 +345,6 @@ TEST(DecodeInferRequestTest, AgreesWithProtobufOnDamagedMessages) {
   }
 }
 
-TEST(DecodeInferSizesTest, ReadsAllButTheValues) {
-  ModelInferRequest message = RawInput("INT64", {3, 2}, "not six numbers");
-  message.set_model_name("m");
-  const std::string bytes = message.SerializeAsString();
-  DecodedRequest request;
-  ASSERT_TRUE(DecodeInferSizes(Bytes(bytes), &request).ok());
-  EXPECT_EQ(request.model_spec().name, "m");
-  EXPECT_EQ(request.column(0).name, "x");
-  EXPECT_EQ(request.column(0).dtype, DT_INT64);
-  EXPECT_THAT(request.column(0).dims, ElementsAre(3, 2));
-  EXPECT_FALSE(DecodeInferSizes(Bytes(bytes.data(), bytes.size() - 1), &request).ok());
-}
-
 TEST(DecodeInferRequestTest, SaysWhereAMessageIsMalformed) {
   ExpectRefused(BytesField(5, BytesField(2, "\xff")),
                 {"malformed ModelInferRequest: inputs.datatype: not valid UTF-8"});

@@ -5,10 +5,10 @@
 #include <utility>
 
 #include "server/base/out_of_memory.h"
+#include "server/inference/admitted_request.h"
 #include "server/inference/input_bytes.h"
 #include "server/inference/measured_run.h"
 #include "server/inference/observed_run.h"
-#include "server/inference/reading.h"
 #include "server/inference/sliced_predict.h"
 #include "server/scheduling/run_memory.h"
 
@@ -20,31 +20,24 @@ using scheduling::RequestClass;
 using scheduling::RunMemory;
 using scheduling::WorkerPool;
 
-void RunAlone(Reading reading, WorkerPool* workers);
+void RunAlone(AdmittedRequest one, WorkerPool* workers);
 
 // Whether it may be split. Where runs are filled up to allowed sizes, only if it has to.
-bool MayBeSplit(const Reading& reading) {
-  const engine::BatchRules& rules = reading.member->servable().batch_rules();
-  return reading.profile.can_be_split && !reading.whole &&
+bool MayBeSplit(const AdmittedRequest& one) {
+  const engine::BatchRules& rules = one.member->servable().batch_rules();
+  return one.profile().can_be_split && !one.whole &&
          (rules.allowed_batch_sizes.empty() ||
-          reading.profile.rows > reading.of->limits().max_slice_rows);
+          one.profile().rows > one.request_class->limits().max_slice_rows);
 }
 
 Status RunOne(const PredictMember& member, std::unique_ptr<engine::Outputs>* outputs) {
-  const engine::Model& model = member.servable().model();
-  const engine::BatchRules& rules = member.servable().batch_rules();
-  if (!rules.any_signature) return model.Predict(member.request(), outputs);
-  std::vector<engine::BatchMember> alone(1);
-  alone[0].request = &member.request();
-  model.PredictBatch(rules, &alone);
-  *outputs = std::move(alone[0].outputs);
-  return std::move(alone[0].status);
+  return member.servable().model().Run(*member.planned.plan, outputs);
 }
 
-void RunWhole(Reading reading) {
-  PredictMember* const member = reading.member;
+void RunWhole(AdmittedRequest one) {
+  PredictMember* const member = one.member;
   const Clock::time_point start = Clock::now();
-  MeasuredRun run(reading.of);
+  MeasuredRun run(one.request_class);
   std::unique_ptr<engine::Outputs> outputs;
   const Status status = WithinMemory([&] {
     ObservedRun observed(member->servable().model());
@@ -54,118 +47,116 @@ void RunWhole(Reading reading) {
   metrics::CallRecord& record = *member->record();
   record.run_start = start;
   record.runtime = Clock::now() - start;
-  if (status.ok()) run.Learn(reading.profile.size, reading.input_bytes);
+  if (status.ok()) run.Learn(one.profile().size, one.input_bytes);
   record.run_requests = 1;
-  record.run_rows = reading.profile.rows;
+  record.run_rows = one.profile().rows;
   member->Finish(status, outputs.get());
 }
 
 // A request that has been read, and waits once more: it gives way, or for what it needs.
-class ReadJob final : public scheduling::Job {
+class AdmittedJob final : public scheduling::Job {
  public:
-  ReadJob(Reading reading, WorkerPool* workers) : reading_(std::move(reading)), workers_(workers) {}
+  AdmittedJob(AdmittedRequest one, WorkerPool* workers)
+      : admitted_(std::move(one)), workers_(workers) {}
 
-  Clock::time_point deadline() const override { return reading_.member->job()->deadline(); }
-  bool cancelled() const override { return reading_.member->job()->cancelled(); }
-  uint64_t client() const override { return reading_.member->job()->client(); }
+  Clock::time_point deadline() const override { return admitted_.member->job()->deadline(); }
+  bool cancelled() const override { return admitted_.member->job()->cancelled(); }
+  uint64_t client() const override { return admitted_.member->job()->client(); }
   void Run(Clock::duration waited, std::vector<scheduling::Taken>*) override {
-    reading_.member->record()->queue_wait = waited;
-    RunAlone(std::move(reading_), workers_);
+    admitted_.member->record()->queue_wait = waited;
+    RunAlone(std::move(admitted_), workers_);
     delete this;
   }
   void Drop(scheduling::DropReason reason) override {
-    reading_.member->Finish(DropStatus(reason), nullptr);
+    admitted_.member->Finish(DropStatus(reason), nullptr);
     delete this;
   }
 
  private:
-  Reading reading_;
+  AdmittedRequest admitted_;
   WorkerPool* const workers_;
 };
 
-void RunAlone(Reading reading, WorkerPool* workers) {
-  const Clock::duration cost = reading.cost;
-  if (reading.of != nullptr) {
-    const bool is_long = cost > workers->longest_slice();
-    reading.member->record()->long_lane = is_long;
-    if (cost.count() > 0 && !is_long) workers->NoteShortRequest();
-  }
+void RunAlone(AdmittedRequest one, WorkerPool* workers) {
+  const Clock::duration cost = one.cost;
+  const bool is_long = cost > workers->longest_slice();
+  one.member->record()->long_lane = is_long;
+  if (cost.count() > 0 && !is_long) workers->NoteShortRequest();
   if (workers->GivesWay(cost) && !WorkerPool::ThisThreadGivesWay()) {
-    const Clock::time_point since = Clock::now() - reading.member->record()->queue_wait;
-    workers->SubmitSlices({new ReadJob(std::move(reading), workers)}, since, cost);
+    const Clock::time_point since = Clock::now() - one.member->record()->queue_wait;
+    workers->SubmitSlices({new AdmittedJob(std::move(one), workers)}, since, cost);
     return;
   }
-  if (reading.of != nullptr && MayBeSplit(reading) && RunBySlices(&reading, workers, RunAlone))
-    return;
+  if (MayBeSplit(one) && RunBySlices(&one, workers, RunAlone)) return;
   WorkerPool::Share share;
-  const scheduling::RunNeeds needs = NeedsOf(reading);
+  const scheduling::RunNeeds needs = NeedsOf(one);
   switch (workers->Reserve(needs, &share)) {
     case RunMemory::Answer::kYes:
-      return RunWhole(std::move(reading));
+      return RunWhole(std::move(one));
     case RunMemory::Answer::kNever:
-      return reading.member->Finish(Refusal(reading, *workers), nullptr);
+      return one.member->Finish(Refusal(one, *workers), nullptr);
     case RunMemory::Answer::kLater:
-      const Clock::time_point since = Clock::now() - reading.member->record()->queue_wait;
-      workers->SubmitForLater(new ReadJob(std::move(reading), workers), needs, since, cost);
+      const Clock::time_point since = Clock::now() - one.member->record()->queue_wait;
+      workers->SubmitForLater(new AdmittedJob(std::move(one), workers), needs, since, cost);
   }
 }
 
-// Those that are to give way to short requests do not run with them.
-void RunThoseThatGiveWay(std::vector<Reading>* readings, WorkerPool* workers) {
-  for (size_t i = 0; i < readings->size() && readings->size() > 1;) {
-    if (!workers->GivesWay((*readings)[i].cost)) {
+// Long requests that give way to short ones do not run with them.
+void RunLowPriority(std::vector<AdmittedRequest>* admitted, WorkerPool* workers) {
+  for (size_t i = 0; i < admitted->size() && admitted->size() > 1;) {
+    if (!workers->GivesWay((*admitted)[i].cost)) {
       ++i;
       continue;
     }
-    Reading reading = std::move((*readings)[i]);
-    readings->erase(readings->begin() + static_cast<std::ptrdiff_t>(i));
-    RunAlone(std::move(reading), workers);
+    AdmittedRequest one = std::move((*admitted)[i]);
+    admitted->erase(admitted->begin() + static_cast<std::ptrdiff_t>(i));
+    RunAlone(std::move(one), workers);
   }
 }
 
 // Alone, a request takes no longer than it took together with others, and all of them, one after
 // the other, hardly less. An estimate that is far off is corrected: there may be no request that
 // runs alone. `alone`: of `count` requests, as estimated; zero if nothing is known.
-void LearnFromRunTogether(const Reading& reading, Clock::duration alone, Clock::duration together,
-                          size_t count) {
+void LearnFromRunTogether(const AdmittedRequest& one, Clock::duration alone,
+                          Clock::duration together, size_t count) {
   constexpr double kTimesAlone = 1.5;
-  Clock::duration corrected = std::min(reading.cost, together);
+  Clock::duration corrected = std::min(one.cost, together);
   if (alone.count() == 0) {
     corrected = together / count;
   } else if (kTimesAlone * alone < together) {
     const double times = static_cast<double>(together.count()) / static_cast<double>(alone.count());
-    corrected = std::chrono::duration_cast<Clock::duration>(times * reading.cost);
+    corrected = std::chrono::duration_cast<Clock::duration>(times * one.cost);
   }
-  if (corrected != reading.cost) reading.of->cost().Observe(reading.profile.size, corrected);
+  if (corrected != one.cost) one.request_class->cost().Observe(one.profile().size, corrected);
 }
 
-int64_t InputBytesTogether(const std::vector<Reading>& readings) {
+int64_t InputBytesTogether(const std::vector<AdmittedRequest>& admitted) {
   std::vector<RequestOfRows> requests;
   int64_t bytes = 0;
-  for (const Reading& reading : readings) {
-    bytes += reading.input_bytes;
-    requests.push_back({&reading.member->request(), reading.profile.rows});
+  for (const AdmittedRequest& one : admitted) {
+    bytes += one.input_bytes;
+    requests.push_back({&one.member->request(), one.profile().rows});
   }
   return bytes + PaddingBytes(requests);
 }
 
-void RunTogether(std::vector<Reading>* readings, WorkerPool* workers) {
+void RunTogether(std::vector<AdmittedRequest>* admitted, WorkerPool* workers) {
   WorkerPool::Share share;
-  const int64_t input_bytes = InputBytesTogether(*readings);
-  const int64_t bytes = readings->front().of->memory().Of(input_bytes);
+  const int64_t input_bytes = InputBytesTogether(*admitted);
+  const int64_t bytes = admitted->front().request_class->memory().Of(input_bytes);
   if (workers->Reserve({bytes, {}}, &share) != RunMemory::Answer::kYes) {
-    for (Reading& reading : *readings) RunAlone(std::move(reading), workers);
+    for (AdmittedRequest& one : *admitted) RunAlone(std::move(one), workers);
     return;
   }
-  const Servable& servable = readings->front().member->servable();
-  std::vector<engine::BatchMember> members(readings->size());
-  RequestClass* const of = readings->front().of;
+  const Servable& servable = admitted->front().member->servable();
+  std::vector<engine::BatchMember> members(admitted->size());
+  RequestClass* const of = admitted->front().request_class;
   Clock::duration alone{};
   int64_t rows = 0;
   for (size_t i = 0; i < members.size(); ++i) {
-    members[i].request = &(*readings)[i].member->request();
-    rows += (*readings)[i].profile.rows;
-    const Clock::duration cost = (*readings)[i].cost;
+    members[i].plan = &(*admitted)[i].plan();
+    rows += (*admitted)[i].profile().rows;
+    const Clock::duration cost = (*admitted)[i].cost;
     if (cost <= workers->longest_slice()) workers->NoteShortRequest();
     alone += cost;
   }
@@ -173,15 +164,15 @@ void RunTogether(std::vector<Reading>* readings, WorkerPool* workers) {
   MeasuredRun run(of);
   const Status together = WithinMemory([&] {
     ObservedRun observed(servable.model());
-    for (const Reading& reading : *readings) observed.Add(reading.member->observer());
-    servable.model().PredictBatch(servable.batch_rules(), &members);
+    for (const AdmittedRequest& one : *admitted) observed.Add(one.member->observer());
+    servable.model().Run(&members);
     return OkStatus();
   });
   if (!together.ok()) {
     // There may be memory for each of them.
     for (size_t i = 0; i < members.size(); ++i) {
       engine::BatchMember& member = members[i];
-      member.status = WithinMemory([&] { return RunOne(*(*readings)[i].member, &member.outputs); });
+      member.status = WithinMemory([&] { return RunOne(*(*admitted)[i].member, &member.outputs); });
     }
   }
   const Clock::duration runtime = Clock::now() - start;
@@ -190,55 +181,45 @@ void RunTogether(std::vector<Reading>* readings, WorkerPool* workers) {
       run.counts() && together.ok() &&
       std::any_of(members.begin(), members.end(), [](const auto& it) { return it.status.ok(); });
   if (says_something) of->joined().Observe(rows, alone, runtime);
-  metrics::CallRecord& of_leader = *readings->front().member->record();
+  metrics::CallRecord& of_leader = *admitted->front().member->record();
   of_leader.run_requests = static_cast<int64_t>(members.size());
   of_leader.run_rows = rows;
   for (size_t i = 0; i < members.size(); ++i) {
-    Reading& reading = (*readings)[i];
-    if (says_something) LearnFromRunTogether(reading, alone, runtime, members.size());
-    metrics::CallRecord& record = *reading.member->record();
+    AdmittedRequest& one = (*admitted)[i];
+    if (says_something) LearnFromRunTogether(one, alone, runtime, members.size());
+    metrics::CallRecord& record = *one.member->record();
     record.run_start = start;
     record.runtime = runtime;
     record.requests_in_run = static_cast<int>(members.size());
     record.joined = true;
     // The servable may go with the last of them.
-    reading.member->Finish(members[i].status, members[i].outputs.get());
+    one.member->Finish(members[i].status, members[i].outputs.get());
   }
 }
 
 }  // namespace
 
-void DescribePredict(const DecodedRequest& request, const Servable& servable,
-                     scheduling::JobProfile* profile) {
-  const engine::RequestProfile known = ProfileOf(request, servable);
-  RequestClass* const of = servable.request_class(request.model_spec().signature_name);
-  // What will be refused takes none of the room that its class has.
-  if (of == nullptr || !CheckRows(known, *of).ok()) return;
-  *profile = JobProfileOf(known, of, of->cost().Of(known.size));
-}
-
 void RunPredict(PredictMember* first, Clock::duration waited,
                 std::vector<scheduling::Taken> companions, WorkerPool* workers) {
-  std::vector<Reading> readings;
-  readings.reserve(1 + companions.size());
-  const auto read = [&](PredictMember* member, Clock::duration has_waited) {
-    if (!Read(member, has_waited, &readings.emplace_back())) readings.pop_back();
+  std::vector<AdmittedRequest> admitted;
+  admitted.reserve(1 + companions.size());
+  const auto admit = [&](PredictMember* member, Clock::duration has_waited) {
+    if (!Admit(member, has_waited, &admitted.emplace_back())) admitted.pop_back();
   };
-  read(first, waited);
+  admit(first, waited);
   // A long one is split, or gives way, rather than keep short ones waiting.
-  const bool may_lead = !readings.empty() && readings.front().cost <= workers->longest_slice();
+  const bool may_lead = !admitted.empty() && admitted.front().cost <= workers->longest_slice();
   if (companions.empty() && may_lead) {
-    const Reading& leader = readings.front();
-    workers->TakeCompanions(JobProfileOf(leader.profile, leader.of, leader.cost), &companions);
+    workers->TakeCompanions(JobProfileOf(admitted.front()), &companions);
   }
   for (const scheduling::Taken& taken : companions) {
-    read(dynamic_cast<PredictMember*>(taken.job), taken.waited);
+    admit(dynamic_cast<PredictMember*>(taken.job), taken.waited);
   }
-  RunThoseThatGiveWay(&readings, workers);
-  if (readings.size() == 1) {
-    RunAlone(std::move(readings.front()), workers);
-  } else if (readings.size() > 1) {
-    RunTogether(&readings, workers);
+  RunLowPriority(&admitted, workers);
+  if (admitted.size() == 1) {
+    RunAlone(std::move(admitted.front()), workers);
+  } else if (admitted.size() > 1) {
+    RunTogether(&admitted, workers);
   }
 }
 

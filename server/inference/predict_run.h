@@ -3,6 +3,7 @@
 #ifndef COLCAST_SERVER_INFERENCE_PREDICT_RUN_H_
 #define COLCAST_SERVER_INFERENCE_PREDICT_RUN_H_
 
+#include <optional>
 #include <vector>
 
 #include "server/base/status.h"
@@ -13,6 +14,12 @@
 #include "server/wire/predict_request.h"
 
 namespace colcast::inference {
+
+// What its model makes of a request, with what item tables added.
+struct PlannedPredict {
+  std::optional<Status> status;  // not yet: it has not been planned
+  engine::PlanPtr plan;          // null: the status is an error
+};
 
 // One request.
 class PredictMember {
@@ -37,11 +44,14 @@ class PredictMember {
 
   // Answers with the outputs, or says why there are none. It is gone afterwards.
   virtual void Finish(const Status& status, const engine::Outputs* outputs) = 0;
+
+  // Set when the queue or a worker first asks; to be reset where request() is.
+  PlannedPredict planned;
 };
 
-// Tells the queue what a request is: one that has been decoded, perhaps without its values.
-void DescribePredict(const DecodedRequest& request, const Servable& servable,
-                     scheduling::JobProfile* profile);
+// Tells the queue what a request is, one whose request() and servable() are there. Nothing if
+// something is wrong with it: the worker that takes it says what.
+void DescribePredict(PredictMember* member, scheduling::JobProfile* profile);
 
 // Answers `first`, which has waited for `waited`, and its companions, whose jobs are
 // PredictMembers, too; a short one without companions gets those that have come until it is read. A

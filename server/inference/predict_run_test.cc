@@ -30,9 +30,9 @@ class FakeModel final : public ModelWithoutGraph {
  public:
   FakeModel() : ModelWithoutGraph(SerializedGraph("signature_def { key: 'late' value {} }")) {}
 
-  Status Predict(const DecodedRequest& request,
-                 std::unique_ptr<engine::Outputs>* outputs) const override {
-    std::this_thread::sleep_for(time_per_run + time_per_row * Profile(request, {}).rows);
+  Status Answer(const DecodedRequest& request,
+                std::unique_ptr<engine::Outputs>* outputs) const override {
+    std::this_thread::sleep_for(time_per_run + time_per_row * RowsOf(request));
     ran_on_ = std::this_thread::get_id();
     ++runs;
     if (on_run) on_run();
@@ -42,18 +42,16 @@ class FakeModel final : public ModelWithoutGraph {
     return OkStatus();
   }
   Status Check(const DecodedRequest& request) const override {
-    return request.Find("bad") != nullptr ? InvalidArgument("a bad input") : OkStatus();
+    return request.Find("wrong") != nullptr ? InvalidArgument("a wrong input") : OkStatus();
   }
-  engine::RequestProfile Profile(const DecodedRequest& request,
-                                 const engine::BatchRules&) const override {
-    const int64_t rows = request.column(0).dims.front();
-    return {rows, /*group=*/1, can_be_split, size_of_row * rows};
+  engine::RequestProfile Profile(const DecodedRequest& request) const override {
+    ++profiles;
+    return {RowsOf(request), /*group=*/1, can_be_split, size_of_row * RowsOf(request), 0};
   }
-  std::unique_ptr<engine::Slices> Split(const DecodedRequest& request,
-                                        const engine::BatchRules&) const override {
+  std::unique_ptr<engine::Slices> Split(const engine::PlannedRequest& plan) const override {
     ran_on_ = std::this_thread::get_id();
     if (no_memory_in == "Split") throw std::bad_alloc();
-    return std::make_unique<FakeSlices>(this, Profile(request, {}).rows);
+    return std::make_unique<FakeSlices>(this, RowsOf(RequestOf(plan)));
   }
 
   // The last request; once it has been answered.
@@ -69,10 +67,13 @@ class FakeModel final : public ModelWithoutGraph {
   std::string no_memory_in;
   std::function<void()> on_slice;  // what each begins with
   std::function<void()> on_run;    // the same of a whole request
+  mutable std::atomic<int> profiles{0};
   mutable std::atomic<int> runs{0};
   mutable std::atomic<int> slices_run{0};
 
  private:
+  static int64_t RowsOf(const DecodedRequest& request) { return request.column(0).dims.front(); }
+
   class FakeSlices final : public engine::Slices {
    public:
     FakeSlices(const FakeModel* model, int64_t rows) : model_(model), left_(rows) {}
@@ -132,9 +133,7 @@ class FakeRequest final : public scheduling::Job, public PredictMember {
 
   Clock::time_point deadline() const override { return deadline_at; }
   bool cancelled() const override { return hung_up; }
-  void Describe(scheduling::JobProfile* profile) override {
-    DescribePredict(request_, *servable_, profile);
-  }
+  void Describe(scheduling::JobProfile* profile) override { DescribePredict(this, profile); }
   void Run(Clock::duration, std::vector<scheduling::Taken>*) override {}
   void Drop(scheduling::DropReason) override {}
 
@@ -439,11 +438,11 @@ TEST_F(PredictRunTest, WhatTakesMoreThanTheMemoryThatThereIsIsRefusedBeforeItRun
 TEST_F(PredictRunTest, WhatIsWrongWithARequestIsSaidBeforeWhatItWouldTake) {
   model_->can_be_split = false;
   scheduling::WorkerPool workers(WithMemory(1 << 20));
-  FakeRequest wrong(servable_, int64_t{1} << 60, "bad");
+  FakeRequest wrong(servable_, int64_t{1} << 60, "wrong");
   RunPredict(&wrong, milliseconds(0), {}, &workers);
   const Status status = wrong.WaitUntilFinished().status;
   EXPECT_EQ(status.code, StatusCode::kInvalidArgument);
-  EXPECT_EQ(status.message, "a bad input");
+  EXPECT_EQ(status.message, "a wrong input");
   EXPECT_EQ(model_->runs, 0);
 }
 
@@ -723,20 +722,30 @@ TEST_F(PredictRunTest, ARequestThatIsToBeFilledUpIsNotCutUnlessItHasTo) {
 
 TEST_F(PredictRunTest, TheQueueIsToldSignatureRowsAndCost) {
   Learn(std::chrono::microseconds(10));
-  const FakeRequest request(servable_, 1000);
+  FakeRequest request(servable_, 1000);
   scheduling::JobProfile profile;
-  DescribePredict(request.request(), *servable_, &profile);
+  DescribePredict(&request, &profile);
   EXPECT_EQ(profile.request_class, servable_->request_class("late"));
   EXPECT_EQ(profile.group, 1);
   EXPECT_EQ(profile.rows, 1000);
   EXPECT_NEAR(std::chrono::duration<double>(profile.cost).count(), 0.01, 0.001);
 }
 
+TEST_F(PredictRunTest, ARequestIsPlannedOnceHoweverOftenItIsAskedWhatItIs) {
+  FakeRequest first(servable_, 20);
+  FakeRequest second(servable_, 30);
+  scheduling::JobProfile profile;
+  for (FakeRequest* const request : {&first, &second, &first}) DescribePredict(request, &profile);
+  RunPredict(&first, milliseconds(0), {{&second, milliseconds(0)}}, &workers_);
+  EXPECT_TRUE(second.WaitUntilFinished().stats.joined);
+  EXPECT_EQ(model_->profiles, 2);
+}
+
 TEST_F(PredictRunTest, RowsThatARequestOnlyClaimsAreBounded) {
   Learn(std::chrono::microseconds(10));
-  const FakeRequest request(servable_, INT64_MAX);
+  FakeRequest request(servable_, INT64_MAX);
   scheduling::JobProfile profile;
-  DescribePredict(request.request(), *servable_, &profile);
+  DescribePredict(&request, &profile);
   EXPECT_EQ(profile.rows, scheduling::JobProfile::kMaxRows);
   EXPECT_GT(profile.cost, milliseconds(0));
 }
@@ -745,9 +754,9 @@ TEST_F(PredictRunTest, WhatWillBeRefusedTakesNoRoomInTheQueue) {
   Batching batching;
   batching.limits.max_request_rows = 10;
   Serve(batching);
-  const FakeRequest request(servable_, 11);
+  FakeRequest request(servable_, 11);
   scheduling::JobProfile profile;
-  DescribePredict(request.request(), *servable_, &profile);
+  DescribePredict(&request, &profile);
   EXPECT_EQ(profile.request_class, nullptr);
   EXPECT_EQ(profile.rows, 0);
 }

@@ -15,6 +15,7 @@ Status Servable::Create(std::string name, int64_t version, std::unique_ptr<engin
   for (const auto& [signature, def] : made->signatures()) {
     made->classes_[signature] = std::make_unique<scheduling::RequestClass>(batching.limits);
   }
+  for (const auto& [signature, of] : made->classes_) made->by_number_.push_back(of.get());
   if (!items.tables.empty()) {
     made->items_ = std::make_unique<const ItemLookup>(std::move(items), made->signatures());
   }

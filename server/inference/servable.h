@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "server/base/status.h"
 #include "server/engine/engine.h"
@@ -42,6 +43,8 @@ class Servable {
   // Of the signature a request names, as above; null if the model has none of that name. It learns
   // from requests, whatever else is immutable.
   scheduling::RequestClass* request_class(std::string_view requested) const;
+  // Of RequestProfile::signature.
+  scheduling::RequestClass* request_class(int signature) const { return by_number_[signature]; }
 
  private:
   Servable() = default;
@@ -53,6 +56,7 @@ class Servable {
   engine::BatchRules batch_rules_;
   std::unique_ptr<const ItemLookup> items_;
   std::map<std::string, std::unique_ptr<scheduling::RequestClass>, std::less<>> classes_;
+  std::vector<scheduling::RequestClass*> by_number_;
   std::unique_ptr<StateFiller> filler_;  // the first to go: its thread uses the model
 };
 

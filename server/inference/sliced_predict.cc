@@ -24,34 +24,34 @@ using scheduling::RunMemory;
 using scheduling::WorkerPool;
 
 // The line of a request, of which rows may be of any size.
-CostEstimate::Line LineOf(const Reading& reading) {
-  CostEstimate::Line line = reading.of->cost().line();
-  line.per_row *= static_cast<double>(reading.profile.size) / reading.profile.rows;
+CostEstimate::Line LineOf(const AdmittedRequest& admitted) {
+  CostEstimate::Line line = admitted.request_class->cost().line();
+  line.per_row *= static_cast<double>(admitted.profile().size) / admitted.profile().rows;
   return line;
 }
 
 // Of a slice: every worker can run one within the memory that there is for all.
-int64_t MostRows(const Reading& reading, WorkerPool* workers) {
-  const int64_t most = reading.of->limits().max_slice_rows;
-  const int64_t bytes = NeedsOf(reading).bytes;
+int64_t MostRows(const AdmittedRequest& admitted, WorkerPool* workers) {
+  const int64_t most = admitted.request_class->limits().max_slice_rows;
+  const int64_t bytes = NeedsOf(admitted).bytes;
   const int64_t share = workers->max_run_bytes() / workers->num_workers();
   if (bytes <= share) return most;
   const double part = static_cast<double>(share) / static_cast<double>(bytes);
-  return std::clamp<int64_t>(static_cast<int64_t>(part * reading.profile.rows), 1, most);
+  return std::clamp<int64_t>(static_cast<int64_t>(part * admitted.profile().rows), 1, most);
 }
 
 // A request while it runs by slices. So many of them as workers can run at once are taken, and
 // wait; whoever has run one takes the next, as large as is right by then.
 class SlicedPredict {
  public:
-  SlicedPredict(Reading reading, std::unique_ptr<engine::Slices> slices, WorkerPool* workers,
-                RunWhole run_whole)
-      : reading_(std::move(reading)),
+  SlicedPredict(AdmittedRequest admitted, std::unique_ptr<engine::Slices> slices,
+                WorkerPool* workers, RunWhole run_whole)
+      : admitted_(std::move(admitted)),
         slices_(std::move(slices)),
         workers_(workers),
         run_whole_(run_whole) {}
 
-  scheduling::Job* job() const { return reading_.member->job(); }
+  scheduling::Job* job() const { return admitted_.member->job(); }
   uint64_t client() const { return client_; }
   bool has_ended() const { return ended_.load(std::memory_order_relaxed); }
 
@@ -67,7 +67,7 @@ class SlicedPredict {
 
   // Runs a slice and takes the next; -1 if there is none for the caller.
   int Run(int slice, Clock::duration waited) {
-    MeasuredRun run(reading_.of);
+    MeasuredRun run(admitted_.request_class);
     const Status status = WithinMemory([&] {
       slices_->Run(slice);
       return OkStatus();
@@ -75,7 +75,7 @@ class SlicedPredict {
     if (status.ok()) run.Learn(SizeOf(slices_->rows(slice)), InputBytesOf(slice));
     {
       const std::lock_guard<std::mutex> lock(mutex_);
-      reading_.member->record()->slice_waits.push_back(waited);
+      admitted_.member->record()->slice_waits.push_back(waited);
     }
     if (!status.ok()) Fail(status);
     return has_ended() ? -1 : TakeNext();
@@ -83,11 +83,11 @@ class SlicedPredict {
 
   RunMemory::Answer Reserve(int slice, WorkerPool::Share* share) {
     const RunMemory::Answer answer = workers_->Reserve(NeedsOf(slice), share);
-    if (answer == RunMemory::Answer::kNever) Fail(Refusal(reading_, *workers_));
+    if (answer == RunMemory::Answer::kNever) Fail(Refusal(admitted_, *workers_));
     return answer;
   }
   scheduling::RunNeeds NeedsOf(int slice) const {
-    return {reading_.of->memory().Of(InputBytesOf(slice)), {}};
+    return {admitted_.request_class->memory().Of(InputBytesOf(slice)), {}};
   }
 
   // What a slice takes, and what is left of the request with it, as estimated.
@@ -119,13 +119,13 @@ class SlicedPredict {
     }
     slices_.reset();
     if (!has_ended() && !status.ok() && status.code != StatusCode::kResourceExhausted) {
-      reading_.whole = true;
-      return run_whole_(std::move(reading_), workers_);
+      admitted_.whole = true;
+      return run_whole_(std::move(admitted_), workers_);
     }
-    metrics::CallRecord& record = *reading_.member->record();
+    metrics::CallRecord& record = *admitted_.member->record();
     record.run_start = start_;
     record.runtime = Clock::now() - start_;
-    reading_.member->Finish(status, outputs.get());
+    admitted_.member->Finish(status, outputs.get());
   }
 
  private:
@@ -136,23 +136,25 @@ class SlicedPredict {
   }
   // The part of so many rows.
   int64_t PartOf(int64_t whole, int64_t rows) const {
-    return std::llround(static_cast<double>(whole) * rows / reading_.profile.rows);
+    return std::llround(static_cast<double>(whole) * rows / admitted_.profile().rows);
   }
-  int64_t SizeOf(int64_t rows) const { return PartOf(reading_.profile.size, rows); }
+  int64_t SizeOf(int64_t rows) const { return PartOf(admitted_.profile().size, rows); }
   int64_t InputBytesOf(int slice) const {
-    return PartOf(reading_.input_bytes, slices_->rows(slice));
+    return PartOf(admitted_.input_bytes, slices_->rows(slice));
   }
-  Clock::duration CostOfRows(int64_t rows) const { return reading_.of->cost().Of(SizeOf(rows)); }
+  Clock::duration CostOfRows(int64_t rows) const {
+    return admitted_.request_class->cost().Of(SizeOf(rows));
+  }
 
   int TakeNext() {
     const int64_t left = slices_->rows_left();
     scheduling::SliceNeeds needs = workers_->NeedsOf(CostOfRows(left));
     needs.idle_workers = at_once_ - 1;  // nobody else takes one
-    needs.max_rows = MostRows(reading_, workers_);
-    return slices_->Take(RowsPerSlice(left, LineOf(reading_), needs));
+    needs.max_rows = MostRows(admitted_, workers_);
+    return slices_->Take(RowsPerSlice(left, LineOf(admitted_), needs));
   }
 
-  Reading reading_;
+  AdmittedRequest admitted_;
   std::unique_ptr<engine::Slices> slices_;
   WorkerPool* const workers_;
   const RunWhole run_whole_;
@@ -212,23 +214,23 @@ class SliceJob final : public scheduling::Job {
 
 }  // namespace
 
-bool RunBySlices(Reading* reading, WorkerPool* workers, RunWhole run_whole) {
-  const Clock::duration cost = reading->cost;
-  const int64_t rows = reading->profile.rows;
+bool RunBySlices(AdmittedRequest* admitted, WorkerPool* workers, RunWhole run_whole) {
+  const Clock::duration cost = admitted->cost;
+  const int64_t rows = admitted->profile().rows;
   scheduling::SliceNeeds needs = workers->NeedsOf(cost);
-  needs.max_rows = MostRows(*reading, workers);
-  const int64_t slice = RowsPerSlice(rows, LineOf(*reading), needs);
+  needs.max_rows = MostRows(*admitted, workers);
+  const int64_t slice = RowsPerSlice(rows, LineOf(*admitted), needs);
   if (slice >= rows) return false;
-  const Clock::time_point since = Clock::now() - reading->member->record()->queue_wait;
-  const Servable& servable = reading->member->servable();
+  const Clock::time_point since = Clock::now() - admitted->member->record()->queue_wait;
+  const Servable& servable = admitted->member->servable();
   std::unique_ptr<engine::Slices> slices;
   const Status status = WithinMemory([&] {
-    slices = servable.model().Split(reading->member->request(), servable.batch_rules());
+    slices = servable.model().Split(admitted->plan());
     return OkStatus();
   });
   if (!status.ok() || slices == nullptr) return false;
   const auto whole =
-      std::make_shared<SlicedPredict>(std::move(*reading), std::move(slices), workers, run_whole);
+      std::make_shared<SlicedPredict>(std::move(*admitted), std::move(slices), workers, run_whole);
   std::vector<scheduling::Job*> jobs;
   for (const int first : whole->TakeFirst(slice)) {
     jobs.push_back(new SliceJob(whole, first, workers));

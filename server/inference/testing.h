@@ -21,14 +21,40 @@ class ModelWithoutGraph : public engine::Model {
   explicit ModelWithoutGraph(std::string signatures = "") : signatures_(std::move(signatures)) {}
 
   const std::string& signatures() const override { return signatures_; }
-  Status Predict(const DecodedRequest&, std::unique_ptr<engine::Outputs>*) const override {
-    return Internal("no graph");
+  Status Plan(const DecodedRequest& request, const engine::BatchRules&,
+              engine::PlanPtr* plan) const override {
+    Status status = Check(request);
+    if (status.ok()) *plan = engine::PlanPtr(new Planned(&request, Profile(request)));
+    return status;
+  }
+  using engine::Model::Run;
+  void Run(std::vector<engine::BatchMember>* members) const override {
+    for (engine::BatchMember& member : *members) {
+      member.status = Answer(RequestOf(*member.plan), &member.outputs);
+    }
   }
   Status PredictTogether(const DecodedRequest&, std::unique_ptr<engine::Outputs>*) const override {
     return Internal("no graph");
   }
 
+  virtual Status Check(const DecodedRequest&) const { return OkStatus(); }
+  virtual engine::RequestProfile Profile(const DecodedRequest&) const { return {}; }
+  virtual Status Answer(const DecodedRequest&, std::unique_ptr<engine::Outputs>*) const {
+    return Internal("no graph");
+  }
+
+  static const DecodedRequest& RequestOf(const engine::PlannedRequest& plan) {
+    return *static_cast<const Planned&>(plan).request;
+  }
+
  private:
+  struct Planned final : engine::PlannedRequest {
+    Planned(const DecodedRequest* request, const engine::RequestProfile& known) : request(request) {
+      profile = known;
+    }
+    const DecodedRequest* const request;
+  };
+
   const std::string signatures_;
 };
 

@@ -77,7 +77,7 @@ void WriteStates(const std::vector<ModelSnapshot>& models, metrics::TextWriter* 
     int64_t StoreStats::*value;
   } kMetrics[] = {
       {":colcast:states_found_total", MetricType::kCounter,
-       "States of users, items or pairs that were there or being computed.", &StoreStats::found},
+       "States of users or items that were there or being computed.", &StoreStats::found},
       {":colcast:states_computed_total", MetricType::kCounter,
        "States that a stage of the model computed.", &StoreStats::computed},
       {":colcast:states_not_looked_for_total", MetricType::kCounter,

@@ -46,7 +46,7 @@ class WirePredict final : public api::PredictCodec {
   // Decodes the request before it waits, to know its rows, signature and outputs: a few
   // microseconds. One that cannot be decoded, or is so large that decoding may take milliseconds,
   // stays unknown: the worker that takes it says what is wrong.
-  void Describe(api::Call* call, scheduling::JobProfile* profile) override {
+  void Describe(api::PredictCall* call, scheduling::JobProfile* profile) override {
     if (exchange_.request().compression() != http2::Compression::kNone) {
       return DescribeInflated(call, profile);
     }
@@ -54,14 +54,16 @@ class WirePredict final : public api::PredictCodec {
     if (bytes > kMaxDescribedBytes) return;
     const bool may_keep = bytes <= kMaxKeptBytes;
     const Status status = WithinMemory([&] {
-      Status read = Decode(may_keep ? messages_.decode : messages_.decode_sizes, *call);
+      Status read = Decode(*call);
       if (read.ok()) read = call->FindServable(request().model_spec());
-      if (read.ok()) inference::DescribePredict(request(), call->found(), profile);
+      if (read.ok()) inference::DescribePredict(call, profile);
       return read;
     });
     if (!status.ok()) *profile = {};
     const bool is_kept = status.ok() && may_keep && request().column_count() <= kMaxKeptColumns;
-    if (!is_kept) GiveBack();
+    if (is_kept) return;
+    call->planned = {};
+    GiveBack();
   }
 
   Status Read(api::Call* call) override {
@@ -69,7 +71,7 @@ class WirePredict final : public api::PredictCodec {
       return status;
     }
     if (decoded_ == nullptr) {
-      if (Status status = Decode(messages_.decode, *call); !status.ok()) return status;
+      if (Status status = Decode(*call); !status.ok()) return status;
     }
     const ModelSpec& spec = request().model_spec();
     if (!call->has_servable()) {
@@ -96,7 +98,7 @@ class WirePredict final : public api::PredictCodec {
   }
 
  private:
-  void DescribeInflated(api::Call* call, scheduling::JobProfile* profile) {
+  void DescribeInflated(api::PredictCall* call, scheduling::JobProfile* profile) {
     const http2::Message as_it_came = exchange_.request();
     http2::Message message = as_it_came;
     if (!http2::Inflate(kMaxInflatedBytes, &message).ok()) return;
@@ -105,11 +107,11 @@ class WirePredict final : public api::PredictCodec {
     if (decoded_ == nullptr) exchange_.set_request(as_it_came);  // waits so
   }
 
-  Status Decode(decltype(PredictMessages::decode) decode, const api::Call& call) {
+  Status Decode(const api::Call& call) {
     const size_t bytes = exchange_.request().size();
     decoded_ = PoolFor(bytes).Take(bytes);
-    return decode(exchange_.request().bytes(), &decoded_->request,
-                  call.backend().max_request_columns);
+    return messages_.decode(exchange_.request().bytes(), &decoded_->request,
+                            call.backend().max_request_columns);
   }
 
   void GiveBack() {
@@ -123,11 +125,10 @@ class WirePredict final : public api::PredictCodec {
 
 }  // namespace
 
-const PredictMessages kPredict = {
-    "Predict",           DecodePredictRequest, DecodePredictRequest, CheckPredictResponse,
-    PredictResponseSize, WritePredictResponse};
-const PredictMessages kModelInfer = {"ModelInfer",       DecodeInferRequest, DecodeInferSizes,
-                                     CheckInferResponse, InferResponseSize,  WriteInferResponse};
+const PredictMessages kPredict = {"Predict", DecodePredictRequest, CheckPredictResponse,
+                                  PredictResponseSize, WritePredictResponse};
+const PredictMessages kModelInfer = {"ModelInfer", DecodeInferRequest, CheckInferResponse,
+                                     InferResponseSize, WriteInferResponse};
 
 void SubmitPredict(const PredictMessages& messages, http2::Call* call, const Backend& backend) {
   (new api::PredictCall(std::make_unique<WirePredict>(messages, call), backend))->Submit();

@@ -19,8 +19,6 @@ namespace colcast::rpc {
 struct PredictMessages {
   const char* api;  // for the metrics
   Status (*decode)(const Bytes& message, DecodedRequest* request, size_t max_columns);
-  // The same, perhaps without values, for a profile alone.
-  Status (*decode_sizes)(const Bytes& message, DecodedRequest* request, size_t max_columns);
   Status (*check)(const PredictResponse& response);
   size_t (*size)(const PredictResponse& response);
   void (*write)(const PredictResponse& response, uint8_t* out);

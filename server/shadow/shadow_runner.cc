@@ -7,7 +7,6 @@
 #include "server/base/out_of_memory.h"
 #include "server/base/thread_priority.h"
 #include "server/inference/input_bytes.h"
-#include "server/inference/reading.h"
 #include "server/shadow/drift.h"
 
 namespace colcast::shadow {
@@ -33,11 +32,11 @@ Status Read(const Answered& answered, DecodedRequest* request) {
   return status.ok() && items != nullptr ? items->Fill(request, &unknown_keys) : status;
 }
 
-int64_t BytesOfRun(const DecodedRequest& request, const Servable& servable) {
-  scheduling::RequestClass* const of = servable.request_class(request.model_spec().signature_name);
-  if (of == nullptr) return 0;
-  const int64_t rows = inference::ProfileOf(request, servable).rows;
-  return of->memory().Of(inference::InputBytes(request, rows));
+int64_t BytesOfRun(const DecodedRequest& request, const engine::RequestProfile& profile,
+                   const Servable& servable) {
+  return servable.request_class(profile.signature)
+      ->memory()
+      .Of(inference::InputBytes(request, profile.rows));
 }
 
 }  // namespace
@@ -81,11 +80,14 @@ void ShadowRunner::RunOne(const Answered& answered) {
   const Status status = WithinMemory([&] {
     DecodedRequest request;
     if (Status read = Read(answered, &request); !read.ok()) return read;
-    const int64_t bytes = BytesOfRun(request, servable);
+    engine::PlanPtr plan;
+    Status planned = servable.model().Plan(request, servable.batch_rules(), &plan);
+    if (!planned.ok()) return planned;
+    const int64_t bytes = BytesOfRun(request, plan->profile, servable);
     has_memory = workers_->Reserve({bytes, {}}, &share) == RunMemory::Answer::kYes;
     if (!has_memory) return OkStatus();
     std::unique_ptr<engine::Outputs> outputs;
-    Status run = servable.model().PredictWithoutStates(servable.batch_rules(), request, &outputs);
+    Status run = servable.model().RunWithoutStates(*plan, &outputs);
     if (run.ok()) drift = Compare(answered.outputs.columns(), outputs->columns());
     return run;
   });

@@ -32,7 +32,7 @@ class OneScore final : public inference::GivenOutputs {
 class Scorer final : public inference::ModelWithoutGraph {
  public:
   explicit Scorer(float score) : score_(score) {}
-  Status Predict(const DecodedRequest&, std::unique_ptr<engine::Outputs>* outputs) const override {
+  Status Answer(const DecodedRequest&, std::unique_ptr<engine::Outputs>* outputs) const override {
     if (score_ < 0) return Internal("broken");
     *outputs = std::make_unique<OneScore>(score_);
     return OkStatus();

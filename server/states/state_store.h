@@ -1,4 +1,4 @@
-// The states of one kind, users, items or pairs, of one loaded version of a model.
+// The states of one domain of one loaded version of a model.
 #ifndef COLCAST_SERVER_STATES_STATE_STORE_H_
 #define COLCAST_SERVER_STATES_STATE_STORE_H_
 

@@ -9,7 +9,7 @@ namespace colcast::states {
 
 // A reading of a store's counters (counters.h says what each one counts).
 struct StoreStats {
-  std::string_view store;  // "user", "item", "pair"
+  std::string_view store;  // "user", "item", "shop"
   int64_t found = 0;
   int64_t computed = 0;
   int64_t not_looked = 0;

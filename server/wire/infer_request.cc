@@ -19,10 +19,8 @@ namespace colcast {
 // malformed.
 class InferRequestDecoder {
  public:
-  enum class Values : uint8_t { kRead, kNotLookedAt };
-
-  InferRequestDecoder(DecodedRequest* request, size_t max_columns, Values values)
-      : request_(request), max_columns_(max_columns), values_(values) {}
+  InferRequestDecoder(DecodedRequest* request, size_t max_columns)
+      : request_(request), max_columns_(max_columns) {}
 
   bool Decode(Reader message);
   const Status& error() const { return error_; }
@@ -46,7 +44,6 @@ class InferRequestDecoder {
   bool AddColumn();
   bool Limit(size_t count, const char* what);
   bool SetValues();
-  Status SetValuesOf(Column* column, const Bytes* raw);
   bool Fail(Status error) {
     error_ = std::move(error);
     return false;
@@ -54,7 +51,6 @@ class InferRequestDecoder {
 
   DecodedRequest* const request_;
   const size_t max_columns_;
-  const Values values_;
   bool as_before_ = true;  // the names so far are those of the message before
   std::string_view version_;
   std::vector<Bytes> raw_;
@@ -252,28 +248,17 @@ bool InferRequestDecoder::SetValues() {
                                   " has contents in a request with raw_input_contents: expected "
                                   "one of them"));
     }
-    Status status = SetValuesOf(&column, raw_.empty() ? nullptr : &raw_[i]);
+    Status status =
+        raw_.empty() ? SetTypedValues(request_, &column) : SetRawValues(raw_[i], &column);
     if (!status.ok()) return Fail(std::move(status));
   }
   request_->RememberNames(as_before_);
   return true;
 }
 
-// `raw` is null where contents are typed.
-Status InferRequestDecoder::SetValuesOf(Column* column, const Bytes* raw) {
-  if (values_ == Values::kRead) {
-    return raw == nullptr ? SetTypedValues(request_, column) : SetRawValues(*raw, column);
-  }
-  if (raw != nullptr) column->values.messages.push_back(*raw);
-  return OkStatus();
-}
-
-namespace {
-
-Status Decode(const Bytes& message, InferRequestDecoder::Values values, size_t max_columns,
-              DecodedRequest* request) {
+Status DecodeInferRequest(const Bytes& message, DecodedRequest* request, size_t max_columns) {
   request->Clear();
-  InferRequestDecoder decoder(request, max_columns, values);
+  InferRequestDecoder decoder(request, max_columns);
   if (decoder.Decode(Reader(message))) return OkStatus();
   if (!decoder.error().ok()) return decoder.error();
   Malformed malformed;
@@ -281,16 +266,6 @@ Status Decode(const Bytes& message, InferRequestDecoder::Values values, size_t m
     return Internal("the request's decoder and its checker disagree");
   }
   return MalformedError("ModelInferRequest", malformed, message.size());
-}
-
-}  // namespace
-
-Status DecodeInferRequest(const Bytes& message, DecodedRequest* request, size_t max_columns) {
-  return Decode(message, InferRequestDecoder::Values::kRead, max_columns, request);
-}
-
-Status DecodeInferSizes(const Bytes& message, DecodedRequest* request, size_t max_columns) {
-  return Decode(message, InferRequestDecoder::Values::kNotLookedAt, max_columns, request);
 }
 
 }  // namespace colcast

@@ -21,10 +21,6 @@ inline constexpr char kSignatureParameter[] = "signature_name";
 Status DecodeInferRequest(const Bytes& message, DecodedRequest* request,
                           size_t max_columns = std::numeric_limits<size_t>::max());
 
-// The same for those who only ask how much it is: values are neither looked at nor to be read.
-Status DecodeInferSizes(const Bytes& message, DecodedRequest* request,
-                        size_t max_columns = std::numeric_limits<size_t>::max());
-
 }  // namespace colcast
 
 #endif  // COLCAST_SERVER_WIRE_INFER_REQUEST_H_

@@ -22,7 +22,7 @@ SHORT = (
     *("scalar_output", "one_row_output", "unmasked_mean", "unmasked_tags", "plain_functional"),
     *("pointwise", "masked_attention", "sparse_lookups", "ragged_layers"),
 )
-SHORT_VARIANTS = ("one worker", "split", "pairs", "batching, split")
+SHORT_VARIANTS = ("one worker", "split", "batching, split")
 SHORT_SIZES = (1, 2, 5, 20, 150, 1500)
 SHORT_ANSWERS = 64
 

@@ -31,7 +31,6 @@ VARIANTS = {
     "default": [],
     "one worker": ["--num_workers=1"],
     "split": ["--num_workers=4", "--max_piece_milliseconds=0.02"],
-    "pairs": ["--pair_bytes=33554432"],  # with which no request is joined or split
     "late examples": ["--num_workers=1", "--example_transcoding=late"],
     "batching": [_JOIN],
     "batching, split": [_SPLIT],

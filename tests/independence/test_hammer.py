@@ -53,11 +53,8 @@ def _complaints(expected: Expected, variant: str, kind: str, tally: Tally) -> li
 
 def _check_gain(server: ServerProcess, name: str, cases: list[Case], variant: str) -> None:
     """Whether rows that are independent are found, joined and split."""
-    pairs = variant == "pairs"
-    for store in ("item", "pair") if pairs else ("user", "item"):  # no user where pairs are found
+    for store in ("user", "item"):
         assert _sum(server, "states_found", name, store=store), (name, store)
-    if pairs:  # they are kept request by request
-        return
     late = [case for case in cases if case.format == "late"]
     alone = max((case for case in cases if case.format == "repeated"), key=lambda c: len(c.message))
 

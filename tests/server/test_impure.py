@@ -59,7 +59,7 @@ def kept(server: ServerProcess) -> float:
 
 
 @pytest.mark.parametrize("record", OPTIONS)
-@pytest.mark.parametrize("flags", [(), ("--pair_bytes=1000000",), ("--graph_optimization=off",)])
+@pytest.mark.parametrize("flags", [(), ("--graph_optimization=off",)])
 def test_no_state_outlives_what_it_was_computed_from(
     serve: Callable[..., Any], record: str, flags: tuple[str, ...]
 ) -> None:

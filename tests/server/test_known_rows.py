@@ -107,7 +107,7 @@ def _serve(
 
 @pytest.fixture(scope="module", name="known")
 def _known(serve: Callable[..., Served]) -> Served:
-    return serve("--pair_bytes=1000000")
+    return serve()
 
 
 def expected(texts: Sequence[Any], longest: int) -> dict[str, Any]:
@@ -163,16 +163,11 @@ def test_rows_as_long_as_the_longest_are_not_kept(serve):
     assert served.counted("item") == (0, 0)
 
 
-def test_pairs_of_a_query_and_a_title_are_kept_where_the_flag_asks_for_it(serve, known):
+def test_rows_beside_a_query_are_not_kept(known):
     titles = ["one", "three", ""]
-    for query in ("query", "query", "another query"):
-        assert known.rank(query, titles) == [1000 * len(query) + len(title) for title in titles]
-    assert known.rank("query", ["new", "three"]) == [5003, 5005]
-    assert known.counted("pair", "rank") == (4, 7)
-    without = serve()
     for _ in range(2):
-        assert without.rank("query", titles) == [5003, 5005, 5000]
-    assert without.counted("pair", "rank") == (0, 0)
+        assert known.rank("query", titles) == [5003, 5005, 5000]
+    assert known.counted("item", "rank") == (0, 0)
 
 
 @pytest.mark.parametrize("stores", [[], ["--item_state_bytes=0"]])

@@ -101,11 +101,6 @@ def _without_states(serve: Callable[..., Ranker], base_path: Path) -> Ranker:
     return serve(base_path, *OFF)
 
 
-@pytest.fixture(scope="module", name="with_pairs")
-def _with_pairs(serve: Callable[..., Ranker], base_path: Path) -> Ranker:
-    return serve(base_path, "--pair_bytes=1000000")
-
-
 def expect_equal(got: dict[str, Any], expected: dict[str, Any]) -> None:
     assert got.keys() == expected.keys()
     if "tag" in expected:
@@ -171,10 +166,9 @@ def test_items_are_found_however_their_lists_are_padded(serve, base_path, withou
     assert ranker.count("states_computed", "item") == 4
 
 
-@pytest.mark.parametrize("flags", [[], ["--pair_bytes=1000000"]])
-def test_a_string_sent_once_over_rest_is_not_anothers(serve, base_path, flags):
+def test_a_string_sent_once_over_rest_is_not_anothers(serve, base_path):
     whole = ["--num_workers=1", "--max_piece_milliseconds=1e6"]  # in a piece of one row it is a row
-    ranker = serve(base_path, *whole, *flags)
+    ranker = serve(base_path, *whole)
     inputs = stages_model.inputs(np.random.default_rng(1), 1, 3)
     for title in ("red", "blue", "red"):
         columns = {name: value.tolist() for name, value in inputs.items()} | {"title": [title]}
@@ -183,65 +177,6 @@ def test_a_string_sent_once_over_rest_is_not_anothers(serve, base_path, flags):
         with urllib.request.urlopen(url, json.dumps(body).encode(), timeout=120) as response:
             answer = json.load(response)["outputs"]
         assert answer["tag"] == 3 * [title.upper()]
-
-
-class TestPairs:
-    """Outputs are kept by user, item and context."""
-
-    def test_none_are_kept_unless_asked_for(self, with_states):
-        samples = Metrics(with_states.server).samples
-        assert {s.labels.get("store") for s in samples} == {None, "user", "item"}
-
-    @settings(max_examples=60, deadline=None)
-    @given(
-        seed=st.integers(0, 8),
-        items=st.integers(1, 40),
-        same_context=st.booleans(),
-        once=st.booleans(),
-        outputs=st.sampled_from([[], ["score"], ["tag"]]),
-    )
-    def test_scores_equal_those_without_stores(
-        self, with_pairs, without_states, seed, items, same_context, once, outputs
-    ):
-        inputs = stages_model.inputs(np.random.default_rng(seed), 1, items)
-        if same_context:
-            inputs["position"] = np.zeros(1 if once else items, np.float32)
-        answer, expected = (
-            ranker.rank(inputs, outputs=outputs) for ranker in (with_pairs, without_states)
-        )
-        expect_equal(answer, expected)
-
-    @pytest.mark.parametrize("item_states", ["0", "1000000"])
-    def test_only_what_is_new_is_scored(self, serve, base_path, without_states, item_states):
-        ranker = serve(base_path, "--pair_bytes=1000000", f"--item_state_bytes={item_states}")
-        inputs = stages_model.inputs(np.random.default_rng(1), 1, 8)
-        inputs["id"] = np.arange(8)
-        ranker.rank(inputs)
-        assert ranker.count("states_computed", "pair") == 8
-        again = inputs | {"id": np.array([0, 1, 99, 3, 98, 5, 6, 7])}
-        expect_equal(ranker.rank(again), without_states.rank(again))
-        assert ranker.count("states_found", "pair") == 6
-        assert ranker.count("states_computed", "pair") == 10
-        assert ranker.count("states_computed", "item") == 10
-        expect_equal(ranker.rank(again), without_states.rank(again))
-        assert ranker.count("states_found", "pair") == 14
-
-    def test_another_user_or_context_is_another_pair(self, serve, base_path, without_states):
-        ranker = serve(base_path, "--pair_bytes=1000000")
-        inputs = stages_model.inputs(np.random.default_rng(1), 1, 8)
-        inputs["id"] = np.arange(8)
-        ranker.rank(inputs)
-        for changed in ({"age": np.array([77])}, {"position": inputs["position"] + 1}):
-            expect_equal(ranker.rank(inputs | changed), without_states.rank(inputs | changed))
-        assert ranker.count("states_found", "pair") == 0
-        assert ranker.count("states_computed", "pair") == 24
-
-    def test_rows_that_may_depend_on_each_other_are_not_kept(self, serve, tmp_path):
-        stages_model.save(tmp_path / "1", users_per_run="one", dependent="columnar_pair")
-        ranker = serve(tmp_path, "--pair_bytes=1000000")
-        for _ in range(2):
-            ranker.rank(stages_model.inputs(np.random.default_rng(1), 1, 8))
-        assert ranker.count("states_computed", "pair") == 0
 
 
 def test_ten_requests_with_the_same_new_items_compute_them_once(serve, base_path):

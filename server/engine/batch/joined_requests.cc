@@ -8,7 +8,7 @@
 #include "absl/numeric/bits.h"
 #include "server/engine/batch/example_strings.h"
 #include "server/engine/batch/stacked_batch.h"
-#include "server/engine/planned_request.h"
+#include "server/engine/program/request_plan.h"
 #include "server/engine/rows.h"
 #include "server/engine/status.h"
 #include "server/engine/tensor_outputs.h"
@@ -16,16 +16,20 @@
 namespace colcast::engine {
 namespace {
 
-// A member of which nothing is known to be wrong.
-struct Planned {
-  BatchMember* member = nullptr;
-  PlannedRequest request;
-  Batch batch;
-  std::vector<int64_t> own_lengths;  // the greatest of each column of them; -1 if it was left out
+const RequestPlan& PlanOf(const BatchMember& member) {
+  return static_cast<const RequestPlan&>(*member.plan);
+}
 
-  int64_t rows() const { return batch.candidates; }
+// A member whose rows may lie below another one's.
+struct Joinable {
+  BatchMember* member = nullptr;
+  const Batch* batch = nullptr;
+  std::vector<int64_t> own_lengths;  // the greatest of each column of them; -1 if it was left out
+  Batch stand_in;                    // where another signature runs the request
+
+  int64_t rows() const { return batch->candidates; }
 };
-using Group = std::vector<const Planned*>;
+using Group = std::vector<const Joinable*>;
 
 // Lengths that may be padded to one another without more than about doubling.
 int64_t Bucket(int64_t length) {
@@ -47,11 +51,12 @@ bool DimsFit(absl::Span<const int64_t> a, absl::Span<const int64_t> b, bool has_
 }
 
 // Whether two requests may run together. Their dtypes are those declared.
-bool Fit(const Signature& signature, const BatchRules& rules, const Planned& a, const Planned& b) {
-  if (a.request.outputs != b.request.outputs || a.own_lengths != b.own_lengths) return false;
-  for (size_t i = 0; i < a.batch.columns.size(); ++i) {
-    const WireColumn* const one = a.batch.columns[i];
-    const WireColumn* const other = b.batch.columns[i];
+bool Fit(const Signature& signature, const BatchRules& rules, const Joinable& a,
+         const Joinable& b) {
+  if (*a.batch->outputs != *b.batch->outputs || a.own_lengths != b.own_lengths) return false;
+  for (size_t i = 0; i < a.batch->columns.size(); ++i) {
+    const WireColumn* const one = a.batch->columns[i];
+    const WireColumn* const other = b.batch->columns[i];
     if ((one == nullptr) != (other == nullptr)) return false;
     if (one == nullptr || (one->dims().size() == 1 && other->dims().size() == 1)) continue;
     const bool has_lengths = signature.lists().LengthsOf(i) >= 0;
@@ -67,8 +72,7 @@ bool HasRows(const Programs& programs, const Batch& batch) {
   for (size_t i = 0; i < batch.columns.size(); ++i) {
     if (batch.columns[i] == nullptr) continue;
     const absl::Span<const int64_t> dims = batch.columns[i]->dims();
-    const int domain = programs.DomainOf(i);
-    const int64_t rows = domain < 0 ? batch.candidates : batch.domains[domain].rows;
+    const int64_t rows = batch.rows_of(programs.domains().domain_of(i));
     if (dims.empty() || rows == 0 || (dims[0] != 1 && dims[0] != rows)) return false;
   }
   return true;
@@ -76,10 +80,10 @@ bool HasRows(const Programs& programs, const Batch& batch) {
 
 // Whether the lists of a member are as long as they say, so that what is padded to them is not
 // read. Sets its own lengths.
-bool ReadLists(const Signature& signature, Planned* planned) {
+bool ReadLists(const Signature& signature, Joinable* joinable) {
   thread_local std::vector<int64_t> lengths;
   const ListColumns& lists = signature.lists();
-  const std::vector<const WireColumn*>& columns = planned->batch.columns;
+  const std::vector<const WireColumn*>& columns = joinable->batch->columns;
   for (size_t i = 0; i < columns.size(); ++i) {
     const int place = lists.LengthsOf(i);
     if (place < 0 || columns[i] == nullptr || columns[place] == nullptr) continue;
@@ -88,9 +92,9 @@ bool ReadLists(const Signature& signature, Planned* planned) {
     const auto is_too_long = [&dims](int64_t length) { return length > dims[1]; };
     if (std::any_of(lengths.begin(), lengths.end(), is_too_long)) return false;
   }
-  planned->own_lengths.clear();
+  joinable->own_lengths.clear();
   for (const int place : lists.own_lengths()) {
-    int64_t& longest = planned->own_lengths.emplace_back(-1);
+    int64_t& longest = joinable->own_lengths.emplace_back(-1);
     if (columns[place] == nullptr) continue;
     if (!ReadLengths(*columns[place], &lengths)) return false;
     for (const int64_t length : lengths) longest = std::max({longest, length, int64_t{0}});
@@ -98,36 +102,59 @@ bool ReadLists(const Signature& signature, Planned* planned) {
   return true;
 }
 
-// Reads a member. False if it is to run alone.
-bool Plan(const Programs& programs, Planned* planned) {
-  return programs.signature().Receive(*planned->member->request, &planned->request).ok() &&
-         programs.Plan(&planned->request, &planned->batch).ok() &&
-         HasRows(programs, planned->batch) && ReadLists(programs.signature(), planned) &&
-         (!planned->batch.has_any_index() || programs.HaveOneLength(planned->batch));
+// Sets `*batch` to that of a request to another signature with the same inputs. False where it has
+// an index, or a row per candidate of what `programs` takes once.
+bool StandIn(const Programs& programs, const Batch& planned, Batch* batch) {
+  if (planned.form == Batch::Form::kIndexed) return false;
+  const absl::Span<const DeclaredInput> inputs = programs.signature().inputs().inputs();
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const WireColumn* const column = planned.columns[i];
+    const bool has_rows = column != nullptr && (column->dims().empty() || column->dims()[0] != 1);
+    if (has_rows && !inputs[i].batched()) {
+      return false;
+    }
+  }
+  *batch = planned;
+  batch->form = Batch::Form::kRows;
+  programs.domains().SetRows(batch);
+  return true;
+}
+
+// False if the member has to run alone.
+bool MayJoin(const Programs& programs, Joinable* joinable) {
+  const RequestPlan& plan = PlanOf(*joinable->member);
+  joinable->batch = &plan.batch;
+  if (plan.programs != &programs) {
+    if (!StandIn(programs, plan.batch, &joinable->stand_in)) return false;
+    joinable->batch = &joinable->stand_in;
+  }
+  const Batch& batch = *joinable->batch;
+  return HasRows(programs, batch) && ReadLists(programs.signature(), joinable) &&
+         (batch.form != Batch::Form::kIndexed || programs.domains().HaveOneLength(batch));
 }
 
 int64_t RowsOf(const Group& group) {
   int64_t rows = 0;
-  for (const Planned* const planned : group) rows += planned->rows();
+  for (const Joinable* const joinable : group) rows += joinable->rows();
   return rows;
 }
 
 std::vector<const Batch*> BatchesOf(const Group& group) {
   std::vector<const Batch*> batches;
-  for (const Planned* const planned : group) batches.push_back(&planned->batch);
+  for (const Joinable* const joinable : group) batches.push_back(joinable->batch);
   return batches;
 }
 
 // The strings of all members' only column. False if they cannot be read.
 bool SetExamples(const Programs& programs, const Group& group, int64_t added_rows,
                  DecodedRequest* request) {
-  const DecodedRequest& first = *group[0]->member->request;
+  const DecodedRequest& first = *PlanOf(*group[0]->member).request;
   request->mutable_model_spec()->signature_name = first.model_spec().signature_name;
   *request->mutable_output_filter() = first.output_filter();
   std::vector<Bytes> examples;
-  for (const Planned* const planned : group) {
-    const WireColumn* const column = planned->batch.columns[0];
-    if (column == nullptr || !AddStrings(*column, planned->rows(), &examples)) return false;
+  for (const Joinable* const joinable : group) {
+    const WireColumn* const column = joinable->batch->columns[0];
+    if (column == nullptr || !AddStrings(*column, joinable->rows(), &examples)) return false;
   }
   const Bytes added = examples[examples.size() - group.back()->rows()];
   examples.insert(examples.end(), added_rows, added);
@@ -136,10 +163,10 @@ bool SetExamples(const Programs& programs, const Group& group, int64_t added_row
 }
 
 // The joined run's share of one member.
-ExpansionStats StatsOf(const Planned& planned, int64_t all_rows, const ExpansionStats& joined) {
-  ExpansionStats stats = planned.batch.Expansion(planned.request);
+ExpansionStats StatsOf(const Joinable& joinable, int64_t all_rows, const ExpansionStats& joined) {
+  ExpansionStats stats = PlanOf(*joinable.member).expansion;
   stats.transcoded = joined.transcoded;
-  stats.repeated_bytes = joined.repeated_bytes / all_rows * planned.rows();
+  stats.repeated_bytes = joined.repeated_bytes / all_rows * joinable.rows();
   return stats;
 }
 
@@ -154,7 +181,7 @@ bool RunRows(const Programs& programs, const JoinedRuns& runs, const Group& grou
   }
   StackedBatch stacked;
   return stacked.Stack(programs, BatchesOf(group), added_rows).ok() &&
-         runs.joined(stacked.batch(), group[0]->request.outputs, result).ok();
+         programs.Run(stacked.batch(), result).ok();
 }
 
 // False if nothing has been answered.
@@ -168,11 +195,11 @@ bool RunGroup(const Programs& programs, const JoinedRuns& runs, const Group& gro
     return false;
   }
   int64_t first = 0;
-  for (const Planned* const planned : group) {
-    planned->member->status = OkStatus();
-    planned->member->outputs = std::make_unique<TensorOutputs>(
-        result, first, planned->rows(), StatsOf(*planned, rows, result->expansion));
-    first += planned->rows();
+  for (const Joinable* const joinable : group) {
+    joinable->member->status = OkStatus();
+    joinable->member->outputs = std::make_unique<TensorOutputs>(
+        result, first, joinable->rows(), StatsOf(*joinable, rows, result->expansion));
+    first += joinable->rows();
   }
   return true;
 }
@@ -187,29 +214,26 @@ int64_t RowsToAdd(const BatchRules& rules, int64_t rows) {
 
 void RunJoined(const Programs& programs, const BatchRules& rules, const JoinedRuns& runs,
                absl::Span<BatchMember* const> members) {
-  // Made again for every run, it would have to find all inputs by their names.
-  thread_local std::deque<Planned> all;
-  if (all.size() < members.size()) all.resize(members.size());
+  std::deque<Joinable> all;
   std::vector<Group> groups;
-  for (size_t i = 0; i < members.size(); ++i) {
-    Planned& planned = all[i];
-    planned.member = members[i];
-    if (!Plan(programs, &planned)) {
-      runs.alone(members[i]);
-      planned = Planned();  // it may be of any size
+  for (BatchMember* const member : members) {
+    Joinable& joinable = all.emplace_back();
+    joinable.member = member;
+    if (!MayJoin(programs, &joinable)) {
+      runs.alone(member);
       continue;
     }
     const auto fits = [&](const Group& group) {
-      return Fit(programs.signature(), rules, *group[0], planned);
+      return Fit(programs.signature(), rules, *group[0], joinable);
     };
     const auto found = std::find_if(groups.begin(), groups.end(), fits);
-    (found == groups.end() ? groups.emplace_back() : *found).push_back(&planned);
+    (found == groups.end() ? groups.emplace_back() : *found).push_back(&joinable);
   }
   for (const Group& group : groups) {
     const int64_t added_rows = RowsToAdd(rules, RowsOf(group));
     const bool is_run = group.size() > 1 || added_rows > 0 || runs.one_too;
     if (is_run && RunGroup(programs, runs, group, added_rows)) continue;
-    for (const Planned* const planned : group) runs.alone(planned->member);
+    for (const Joinable* const joinable : group) runs.alone(joinable->member);
   }
 }
 

@@ -23,24 +23,20 @@ using RunExamples = std::function<bool(const DecodedRequest& examples, RunResult
 struct JoinedRuns {
   // One by itself: sets the member's status and outputs.
   absl::FunctionRef<void(BatchMember* member)> alone;
-  // All rows of several.
-  absl::FunctionRef<absl::Status(const Batch& batch, const std::vector<int>& outputs,
-                                 RunResult* result)>
-      joined;
-  // Before that, if the signature's only input takes tf.Examples; else null.
+  // All of several, if the signature's only input takes tf.Examples; else null.
   RunExamples examples;
-  // Whether `joined` runs one that fits no other, too.
+  // Whether one that fits no other is run as several are.
   bool one_too = false;
 };
 
 // Rows to be added so that there are as many as allowed.
 int64_t RowsToAdd(const BatchRules& rules, int64_t rows);
 
-// Answers all members. They run together if they ask for the same outputs, sent the same columns
-// and their rows fit together; what is wrong with one is found before and is its own error, for
-// then it runs alone. After an error of the joined run all run alone, and so they do where joined
-// columns would take more than max_expanded_bytes beyond what was sent. REQUIRES that all are
-// requests to the signature of `programs` and that programs.CanBeJoined().
+// Answers all members, whose plans are RequestPlans. They run together if they ask for the same
+// outputs, sent the same columns and their rows fit together; if not, and after an error of the
+// joined run, each runs alone, and so they do where joined columns would take more than
+// max_expanded_bytes beyond what was sent. REQUIRES that programs.CanBeJoined(), and plans of
+// `programs` or of a signature that it stands in for, whose inputs and outputs are the same.
 void RunJoined(const Programs& programs, const BatchRules& rules, const JoinedRuns& runs,
                absl::Span<BatchMember* const> members);
 

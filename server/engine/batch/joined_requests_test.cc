@@ -27,33 +27,41 @@ class JoinedRequestsTest : public ::testing::Test {
  protected:
   void SetUp() override { rules_.any_signature = true; }
 
+  // Errors of planning are their members'.
   void Run(const std::vector<std::string>& messages) {
     messages_ = messages;
     requests_.clear();
+    plans_.clear();
     members_ = std::vector<BatchMember>(messages_.size());
-    rows_of_joined_.clear();
     num_alone_ = 0;
+    const int64_t ran_before = NumRuns();
     std::vector<BatchMember*> members;
     for (size_t i = 0; i < messages_.size(); ++i) {
       ASSERT_TRUE(DecodePredictRequest(Bytes(messages_[i]), &requests_.emplace_back()).ok());
-      members_[i].request = &requests_.back();
-      members.push_back(&members_[i]);
+      auto plan = RequestPlan::New();
+      members_[i].status = FromAbsl(model_.programs().Plan(requests_.back(), plan.get()));
+      if (members_[i].status.ok()) members.push_back(&members_[i]);
+      plan->rules = &rules_;
+      members_[i].plan = plan.get();
+      plans_.push_back(std::move(plan));
     }
     RunJoined(model_.programs(), rules_,
-              {[this](BatchMember* member) { RunAlone(member); },
-               [this](const Batch& batch, const std::vector<int>& outputs, RunResult* result) {
-                 rows_of_joined_.push_back(batch.candidates);
-                 return model_.programs().Run(batch, outputs, result);
-               },
-               nullptr},
-              members);
+              {[this](BatchMember* member) { RunAlone(member); }, nullptr}, members);
+    num_joined_ = NumRuns() - ran_before - num_alone_;
   }
 
   void RunAlone(BatchMember* member) {
     ++num_alone_;
+    const auto& plan = static_cast<const RequestPlan&>(*member->plan);
     RunResult result;
-    member->status = FromAbsl(model_.programs().Run(*member->request, &result));
+    member->status = FromAbsl(model_.programs().Run(plan.batch, &result));
     if (member->status.ok()) member->outputs = std::make_unique<TensorOutputs>(std::move(result));
+  }
+
+  int64_t NumRuns() const {
+    int64_t runs = 0;
+    for (const ProgramStats& stats : model_.programs().counts()) runs += stats.count;
+    return runs;
   }
 
   std::vector<float> Answer(size_t member) const {
@@ -67,13 +75,14 @@ class JoinedRequestsTest : public ::testing::Test {
   std::vector<std::string> messages_;
   std::deque<DecodedRequest> requests_;
   std::vector<BatchMember> members_;
-  std::vector<int64_t> rows_of_joined_;
+  std::vector<std::unique_ptr<RequestPlan, ReleasePlan>> plans_;
+  int64_t num_joined_ = 0;  // runs of several, or of one that was filled up
   int num_alone_ = 0;
 };
 
 TEST_F(JoinedRequestsTest, MembersRunTogetherAndEachGetsItsRows) {
   Run({Request(1, {1, 2}), Request(2, {3}), Request(3, {4, 5, 6})});
-  EXPECT_THAT(rows_of_joined_, ElementsAre(6));
+  EXPECT_EQ(num_joined_, 1);
   EXPECT_EQ(num_alone_, 0);
   EXPECT_THAT(Answer(0), ElementsAre(11, 12));
   EXPECT_THAT(Answer(1), ElementsAre(23));
@@ -85,7 +94,7 @@ TEST_F(JoinedRequestsTest, MembersRunTogetherAndEachGetsItsRows) {
 TEST_F(JoinedRequestsTest, AWrongMemberFailsAloneWithTheErrorItGetsAlone) {
   const std::string wrong = FloatInput("user", {2}, {1, 2}) + FloatInput("item", {3}, {1, 2, 3});
   Run({Request(1, {1}), wrong, Request(2, {2}), FloatInput("item", {1}, {1})});
-  EXPECT_THAT(rows_of_joined_, ElementsAre(2));
+  EXPECT_EQ(num_joined_, 1);
   EXPECT_THAT(Answer(0), ElementsAre(11));
   EXPECT_THAT(Answer(2), ElementsAre(22));
   EXPECT_EQ(members_[1].status.code, StatusCode::kInvalidArgument);
@@ -104,7 +113,7 @@ TEST_F(JoinedRequestsTest, AnErrorOfTheJoinedRunLeavesEachToItself) {
   small.max_request_rows = 3;
   model_.Declare({"user", "item"}, {"score"}, small);
   Run({Request(1, {1, 2}), Request(2, {3, 4}), Request(2, {1, 2, 3, 4})});
-  EXPECT_EQ(num_alone_, 3);
+  EXPECT_EQ(num_alone_, 2);
   EXPECT_THAT(Answer(0), ElementsAre(11, 12));
   EXPECT_THAT(Answer(1), ElementsAre(23, 24));
   EXPECT_EQ(members_[2].status.code, StatusCode::kResourceExhausted);
@@ -116,13 +125,13 @@ TEST_F(JoinedRequestsTest, ListsOfOtherLengthsRunApartUnlessTheyMayBePadded) {
                                              FloatInput("list", {2, 1}, {5, 6}),
                                              FloatInput("list", {1, 2}, {3, 4})};
   Run(requests);
-  EXPECT_THAT(rows_of_joined_, ElementsAre(2));
+  EXPECT_EQ(num_joined_, 1);
   EXPECT_THAT(Answer(0), ElementsAre(3));
   EXPECT_THAT(Answer(1), ElementsAre(5, 6));
   EXPECT_THAT(Answer(2), ElementsAre(7));
   rules_.pad_variable_length_inputs = true;
   Run(requests);
-  EXPECT_THAT(rows_of_joined_, ElementsAre(4));
+  EXPECT_EQ(num_joined_, 1);
   // With the tensor's first value, as TF Serving pads.
   EXPECT_THAT(Answer(1), ElementsAre(10, 11));
 }
@@ -136,33 +145,33 @@ TEST_F(JoinedRequestsTest, WhatWouldTakeTooMuchMemoryTogetherRunsApart) {
   options.max_expanded_bytes = 990 * 1000;  // the joined list is of [500, 500] floats
   model_.Declare({"list"}, {"sum"}, options);
   Run(requests);
-  EXPECT_THAT(rows_of_joined_, ElementsAre());
+  EXPECT_EQ(num_joined_, 0);
   EXPECT_EQ(num_alone_, 2);
   EXPECT_THAT(Answer(0), ElementsAre(500));
   options.max_expanded_bytes = 1000 * 1000;
   model_.Declare({"list"}, {"sum"}, options);
   Run(requests);
-  EXPECT_THAT(rows_of_joined_, ElementsAre(500));
+  EXPECT_EQ(num_joined_, 1);
 }
 
 TEST_F(JoinedRequestsTest, RowsAreAddedUpToTheNextAllowedSize) {
   rules_.allowed_batch_sizes = {2, 8};
   Run({Request(1, {1, 2}), Request(2, {3})});
-  EXPECT_THAT(rows_of_joined_, ElementsAre(8));
+  EXPECT_EQ(num_joined_, 1);
   EXPECT_THAT(Answer(0), ElementsAre(11, 12));
   EXPECT_THAT(Answer(1), ElementsAre(23));
   rules_.allowed_batch_sizes = {2};
   Run({Request(1, {1, 2}), Request(2, {3})});
-  EXPECT_THAT(rows_of_joined_, ElementsAre(3));
+  EXPECT_EQ(num_joined_, 1);
 }
 
 TEST_F(JoinedRequestsTest, RowsAreAddedToOneMemberToo) {
   rules_.allowed_batch_sizes = {2, 8};
   Run({Request(1, {1, 2, 3})});
-  EXPECT_THAT(rows_of_joined_, ElementsAre(8));
+  EXPECT_EQ(num_joined_, 1);
   EXPECT_THAT(Answer(0), ElementsAre(11, 12, 13));
   Run({Request(1, {1, 2})});
-  EXPECT_THAT(rows_of_joined_, ElementsAre());
+  EXPECT_EQ(num_joined_, 0);
   EXPECT_THAT(Answer(0), ElementsAre(11, 12));
 }
 
@@ -196,7 +205,7 @@ TEST_F(JoinedRequestsTest, AListIsPaddedToOthersOnlyIfItIsRecordedToHaveLengths)
   EXPECT_EQ(num_alone_, 2);
   model_.Declare({"list", "list/length"}, {"sum"}, {}, Lists({}));
   Run(requests);
-  EXPECT_THAT(rows_of_joined_, ElementsAre(2));
+  EXPECT_EQ(num_joined_, 1);
   EXPECT_THAT(Answer(0), ElementsAre(3));
   EXPECT_THAT(Answer(1), ElementsAre(5));
 }
@@ -205,7 +214,7 @@ TEST_F(JoinedRequestsTest, WhatDependsOnTheGreatestLengthRunsWithListsThatHaveTh
   model_.Declare({"list", "list/length"}, {"sum"}, {}, Lists({"list"}));
   rules_.pad_variable_length_inputs = true;
   Run({List({1, 2}, 2), List({5}, 1), List({3, 4, 0}, 2), List({7, 0}, 1), List({0}, 0)});
-  EXPECT_THAT(rows_of_joined_, ElementsAre(2, 2));  // of two, however they were padded, and of one
+  EXPECT_EQ(num_joined_, 2);  // of two, however they were padded, and of one
   EXPECT_EQ(num_alone_, 1);
   EXPECT_THAT(Answer(2), ElementsAre(7));
   EXPECT_THAT(Answer(3), ElementsAre(7));
@@ -214,7 +223,7 @@ TEST_F(JoinedRequestsTest, WhatDependsOnTheGreatestLengthRunsWithListsThatHaveTh
 TEST_F(JoinedRequestsTest, AListThatSaysItIsLongerThanItIsGoesAlone) {
   model_.Declare({"list", "list/length"}, {"sum"}, {}, Lists({}));
   Run({List({1, 2}, 2), List({5}, 2), List({3, 4}, 1)});
-  EXPECT_THAT(rows_of_joined_, ElementsAre(2));
+  EXPECT_EQ(num_joined_, 1);
   EXPECT_EQ(num_alone_, 1);
 }
 
@@ -228,14 +237,6 @@ TEST_F(JoinedRequestsTest, OutputsWithoutARowForEachCandidateAreThoseOfEachReque
       EXPECT_EQ(*static_cast<const float*>(column.data), 2 + i) << output;
     }
   }
-}
-
-TEST_F(JoinedRequestsTest, WhatIsRecordedAsDependentIsNotJoinedThoughAllSignaturesAreAskedFor) {
-  RowRecord record;
-  record.recorded = true;
-  model_.Declare({"user", "item"}, {"score"}, {}, record);
-  EXPECT_FALSE(model_.programs().CanBeJoined(rules_, {0}));
-  EXPECT_FALSE(model_.programs().CanBeSplit(rules_, {0}));
 }
 
 TEST_F(JoinedRequestsTest, NothingIsJoinedUnasked) {
@@ -267,8 +268,12 @@ TEST_F(JoinedRequestsTest, WhateverIsJoinedEachIsAnsweredAsAlone) {
     }
     Run(messages);
     for (size_t i = 0; i < messages.size(); ++i) {
+      if (!model_.programs().Plan(requests_[i], plans_[i].get()).ok()) {
+        EXPECT_FALSE(members_[i].status.ok());
+        continue;
+      }
       BatchMember alone;
-      alone.request = members_[i].request;
+      alone.plan = members_[i].plan;
       RunAlone(&alone);
       ASSERT_EQ(members_[i].status.code, alone.status.code);
       EXPECT_EQ(members_[i].status.message, alone.status.message);

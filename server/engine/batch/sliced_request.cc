@@ -40,27 +40,21 @@ Tensor IndexSlice(const Tensor& index, int64_t first, int64_t count) {
 
 }  // namespace
 
-std::unique_ptr<Slices> SlicedRequest::Create(const Programs& programs,
-                                              const DecodedRequest& request,
-                                              const BatchRules& rules, RunRows run,
-                                              RunExamples examples) {
-  const Signature& signature = programs.signature();
-  std::unique_ptr<SlicedRequest> made(
-      new SlicedRequest(programs, request, rules, std::move(run), std::move(examples)));
-  if (!signature.Receive(request, &made->planned_).ok() ||
-      !programs.Plan(&made->planned_, &made->batch_).ok() || made->batch_.candidates < 2 ||
-      (made->batch_.has_any_index() && !programs.shares_indexed_runs()) ||
-      SharesRows(made->batch_) || HasMoreRowsThanCandidates(made->batch_)) {
+std::unique_ptr<Slices> SlicedRequest::Create(const RequestPlan& plan, RunExamples examples) {
+  const Programs& programs = *plan.programs;
+  const Batch& batch = plan.batch;
+  if (batch.candidates < 2 || SharesRows(batch) || HasMoreRowsThanCandidates(batch) ||
+      // The greatest length of a slice may be another than the request's.
+      !programs.signature().lists().HaveOneLength(batch.columns)) {
     return nullptr;
   }
-  // The greatest length of a slice may be another than the request's.
-  if (!signature.lists().HaveOneLength(made->batch_.columns)) return nullptr;
+  std::unique_ptr<SlicedRequest> made(new SlicedRequest(plan, std::move(examples)));
   return made->LayOut().ok() ? std::move(made) : nullptr;
 }
 
 absl::Status SlicedRequest::LayOut() {
-  if (programs_->shares_indexed_runs()) {
-    absl::Status status = programs_->UserStates(batch_, &user_states_);
+  if (programs_->stages() != nullptr) {
+    absl::Status status = programs_->stages()->UserStates(batch_, &user_states_);
     if (!status.ok()) return status;
     batch_.user_states = &user_states_;
   }
@@ -78,7 +72,7 @@ absl::Status SlicedRequest::LayOut() {
 absl::Status SlicedRequest::LayOutColumn(size_t input) {
   const WireColumn* const column = batch_.columns[input];
   if (column == nullptr || column->dims().empty() || column->dims()[0] <= 1 ||
-      batch_.has_index(programs_->DomainOf(input)) || IsLaidOut(*column)) {
+      batch_.has_index(programs_->domains().domain_of(input)) || IsLaidOut(*column)) {
     return absl::OkStatus();
   }
   Tensor rows;
@@ -100,13 +94,13 @@ int SlicedRequest::Take(int64_t rows) {
   if (left == 0) return -1;
   rows = std::clamp<int64_t>(rows, 1, left);
   int64_t added = 0;
-  if (rules_->allowed_batch_sizes.empty()) {
+  if (plan_.rules->allowed_batch_sizes.empty()) {
     // As equal as can be: the last slice is what is waited for.
     const int64_t count = (left + rows - 1) / rows;
     rows = (left + count - 1) / count;
   } else {
-    rows = std::min(rows + RowsToAdd(*rules_, rows), left);
-    added = std::min(RowsToAdd(*rules_, rows), num_rows() - rows);
+    rows = std::min(rows + RowsToAdd(*plan_.rules, rows), left);
+    added = std::min(RowsToAdd(*plan_.rules, rows), num_rows() - rows);
   }
   Slice& slice = slices_.emplace_back();
   slice.rows = rows;
@@ -141,7 +135,7 @@ absl::Status SlicedRequest::SetBatch(const Slice& slice, SliceBatch* made) const
 absl::Status SlicedRequest::SliceColumn(const Slice& slice, size_t input, SliceBatch* made) const {
   const WireColumn* const column = batch_.columns[input];
   if (column == nullptr || column->dims().empty() || column->dims()[0] <= 1 ||
-      batch_.has_index(programs_->DomainOf(input)) || column->dims()[0] != num_rows() ||
+      batch_.has_index(programs_->domains().domain_of(input)) || column->dims()[0] != num_rows() ||
       !programs_->signature().inputs().inputs()[input].batched()) {
     return absl::OkStatus();
   }
@@ -158,8 +152,8 @@ absl::Status SlicedRequest::SliceColumn(const Slice& slice, size_t input, SliceB
 bool SlicedRequest::AnswerExamples(const Slice& slice, RunResult* result) const {
   if (examples_.empty()) return false;
   DecodedRequest examples;
-  examples.mutable_model_spec()->signature_name = request_->model_spec().signature_name;
-  *examples.mutable_output_filter() = request_->output_filter();
+  examples.mutable_model_spec()->signature_name = plan_.request->model_spec().signature_name;
+  *examples.mutable_output_filter() = plan_.request->output_filter();
   AddExamples(programs_->signature(),
               absl::MakeConstSpan(examples_).subspan(slice.first, slice.run_rows), &examples);
   return run_examples_(examples, result);
@@ -169,7 +163,7 @@ absl::Status SlicedRequest::RunSlice(const Slice& slice, RunResult* result) cons
   if (AnswerExamples(slice, result)) return absl::OkStatus();
   SliceBatch made;
   absl::Status status = SetBatch(slice, &made);
-  return status.ok() ? run_(made.batch, planned_.outputs, result) : status;
+  return status.ok() ? programs_->Run(made.batch, result) : status;
 }
 
 void SlicedRequest::Run(int number) {
@@ -180,7 +174,7 @@ void SlicedRequest::Run(int number) {
 Status SlicedRequest::Join(std::unique_ptr<Outputs>* outputs) {
   RunResult result;
   if (absl::Status status = JoinTensors(&result); !status.ok()) return FromAbsl(status);
-  result.expansion = batch_.Expansion(planned_);
+  result.expansion = plan_.expansion;
   result.expansion.transcoded = slices_[0].result.expansion.transcoded;
   *outputs = std::make_unique<TensorOutputs>(std::move(result));
   return OkStatus();

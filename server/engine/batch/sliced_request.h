@@ -13,9 +13,9 @@
 #include "server/engine/batch/joined_requests.h"
 #include "server/engine/decoded_column.h"
 #include "server/engine/engine.h"
-#include "server/engine/planned_request.h"
 #include "server/engine/program/batch.h"
 #include "server/engine/program/programs.h"
+#include "server/engine/program/request_plan.h"
 #include "tensorflow/core/framework/tensor.h"
 
 namespace colcast::engine {
@@ -24,19 +24,12 @@ namespace colcast::engine {
 // signature has stages, the users' is run once and the slices get its states.
 class SlicedRequest final : public Slices {
  public:
-  // Runs a slice's rows.
-  using RunRows = std::function<absl::Status(const Batch& batch, const std::vector<int>& outputs,
-                                             RunResult* result)>;
-
   // Null as Model::Split() has it, where results depend on the greatest length of lists that have
   // several, and where another domain than the users' has an index: slices would share its rows.
-  // `examples` is null unless the signature's only input takes tf.Examples. `request`, `rules`,
-  // `programs` and what the functions refer to must outlive the slices; a slice has one of the
-  // allowed sizes, if there are any of at most the request's rows. REQUIRES a request to the
-  // signature of `programs` and that programs.CanBeSplit().
-  static std::unique_ptr<Slices> Create(const Programs& programs, const DecodedRequest& request,
-                                        const BatchRules& rules, RunRows run,
-                                        RunExamples examples = nullptr);
+  // `examples` is null unless the signature's only input takes tf.Examples. The plan and what the
+  // function refers to must outlive the slices; a slice has one of the allowed sizes, if there are
+  // any of at most the request's rows. REQUIRES a plan whose profile can be split.
+  static std::unique_ptr<Slices> Create(const RequestPlan& plan, RunExamples examples = nullptr);
 
   int64_t rows_left() const override;
   int Take(int64_t rows) override;
@@ -60,13 +53,11 @@ class SlicedRequest final : public Slices {
     std::deque<DecodedColumn> columns;
   };
 
-  SlicedRequest(const Programs& programs, const DecodedRequest& request, const BatchRules& rules,
-                RunRows run, RunExamples examples)
-      : programs_(&programs),
-        request_(&request),
-        rules_(&rules),
-        run_(std::move(run)),
-        run_examples_(std::move(examples)) {}
+  SlicedRequest(const RequestPlan& plan, RunExamples examples)
+      : plan_(plan),
+        programs_(plan.programs),
+        run_examples_(std::move(examples)),
+        batch_(plan.batch) {}
 
   absl::Status LayOut();
   absl::Status LayOutColumn(size_t input);
@@ -78,13 +69,10 @@ class SlicedRequest final : public Slices {
   absl::Status JoinTensors(RunResult* result) const;
   int64_t num_rows() const { return batch_.candidates; }
 
+  const RequestPlan& plan_;
   const Programs* const programs_;
-  const DecodedRequest* const request_;
-  const BatchRules* const rules_;
-  const RunRows run_;
   const RunExamples run_examples_;
-  PlannedRequest planned_;
-  Batch batch_;  // all of it; what is to be split in columns that are laid out
+  Batch batch_;  // all of it; columns that are split are laid out
   std::deque<DecodedColumn> laid_out_;
   std::vector<tensorflow::Tensor> user_states_;
   std::vector<Bytes> examples_;

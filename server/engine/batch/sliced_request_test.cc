@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -17,42 +18,49 @@ using ::testing::ElementsAre;
 // score = 10 * user + item
 class SlicedRequestTest : public ::testing::Test {
  protected:
-  // The score of each row, and `rows_` that each run had.
+  // Null if the request is wrong or not to be split.
+  std::unique_ptr<Slices> Split(const std::string& message) {
+    message_ = message;
+    EXPECT_TRUE(DecodePredictRequest(Bytes(message_), &request_).ok());
+    if (!model_.programs().Plan(request_, plan_.get()).ok()) return nullptr;
+    plan_->rules = &rules_;
+    return SlicedRequest::Create(*plan_);
+  }
+
+  // The score of each row; `rows_` becomes those of each slice, in the order in which they were
+  // taken.
   std::vector<float> RunBySlices(const std::string& message, int64_t rows_per_slice) {
-    DecodedRequest request;
-    EXPECT_TRUE(DecodePredictRequest(Bytes(message), &request).ok());
-    const auto run = [this](const Batch& slice, const std::vector<int>& outputs,
-                            RunResult* result) {
-      const absl::Status status = model_.programs().Run(slice, outputs, result);
-      rows_.push_back(result->expansion.rows);
-      return fail_.ok() ? status : fail_;
-    };
-    const auto slices = SlicedRequest::Create(model_.programs(), request, rules_, run);
+    rows_.clear();
+    const std::unique_ptr<Slices> slices = Split(message);
     if (slices == nullptr) return {};
     std::vector<int> taken;
     while (slices->rows_left() > 0) taken.push_back(slices->Take(rows_per_slice));
     EXPECT_EQ(slices->Take(rows_per_slice), -1);
-    for (auto slice = taken.rbegin(); slice != taken.rend(); ++slice) {
-      slices->Run(*slice);
-      EXPECT_EQ(slices->rows(*slice), rows_.back());
-    }
+    for (const int slice : taken) rows_.push_back(slices->rows(slice));
+    for (auto slice = taken.rbegin(); slice != taken.rend(); ++slice) slices->Run(*slice);
     std::unique_ptr<Outputs> outputs;
     status_ = slices->Join(&outputs);
     return status_.ok() ? FirstOutput(*outputs) : std::vector<float>();
   }
 
+  bool CanBeSplit(const BatchRules& rules) {
+    return model_.programs().ProfileOf(*plan_, rules).can_be_split;
+  }
+
   ScoreModel model_;
   BatchRules rules_;
   std::vector<int64_t> rows_;
-  absl::Status fail_;
   Status status_;
+  std::string message_;
+  DecodedRequest request_;
+  std::unique_ptr<RequestPlan, ReleasePlan> plan_ = RequestPlan::New();
 };
 
 TEST_F(SlicedRequestTest, SlicesAreAsEqualAsCanBeAndJoinedInOrder) {
   const std::string request =
       FloatInput("user", {1}, {1}) + FloatInput("item", {5}, {1, 2, 3, 4, 5});
   EXPECT_THAT(RunBySlices(request, 2), ElementsAre(11, 12, 13, 14, 15));
-  EXPECT_THAT(rows_, ElementsAre(1, 2, 2));  // the last one runs first
+  EXPECT_THAT(rows_, ElementsAre(2, 2, 1));
 }
 
 TEST_F(SlicedRequestTest, SlicesAreFilledUpToAllowedSizes) {
@@ -60,8 +68,7 @@ TEST_F(SlicedRequestTest, SlicesAreFilledUpToAllowedSizes) {
   const std::string user = FloatInput("user", {1}, {1});
   EXPECT_THAT(RunBySlices(user + FloatInput("item", {5}, {1, 2, 3, 4, 5}), 3),
               ElementsAre(11, 12, 13, 14, 15));
-  EXPECT_THAT(rows_, ElementsAre(2, 4));
-  rows_.clear();
+  EXPECT_THAT(rows_, ElementsAre(4, 2));
   EXPECT_THAT(RunBySlices(user + FloatInput("item", {7}, {1, 2, 3, 4, 5, 6, 7}), 4),
               ElementsAre(11, 12, 13, 14, 15, 16, 17));
   EXPECT_THAT(rows_, ElementsAre(4, 4));
@@ -82,14 +89,8 @@ TEST_F(SlicedRequestTest, OneRowOrWhatIsWrongIsNotSplit) {
 }
 
 TEST_F(SlicedRequestTest, ASliceHasAsManyRowsAsItIsTakenWith) {
-  DecodedRequest request;
-  const std::string message =
-      FloatInput("user", {1}, {1}) + FloatInput("item", {6}, {1, 2, 3, 4, 5, 6});
-  ASSERT_TRUE(DecodePredictRequest(Bytes(message), &request).ok());
-  const auto run = [this](const Batch& slice, const std::vector<int>& outputs, RunResult* result) {
-    return model_.programs().Run(slice, outputs, result);
-  };
-  const auto slices = SlicedRequest::Create(model_.programs(), request, rules_, run);
+  const auto slices =
+      Split(FloatInput("user", {1}, {1}) + FloatInput("item", {6}, {1, 2, 3, 4, 5, 6}));
   ASSERT_NE(slices, nullptr);
   for (const int64_t rows : {1, 2, 3}) {
     const int slice = slices->Take(rows);
@@ -117,19 +118,19 @@ TEST_F(SlicedRequestTest, OutputsWithoutARowForEachOfARequestAreNotJoined) {
   any.any_signature = true;
   for (const char* output : {"whole", "total"}) {
     model_.Declare({"item"}, {output});
-    EXPECT_TRUE(model_.programs().CanBeSplit(any, {0}));
     RunBySlices(FloatInput("item", {4}, {1, 2, 3, 4}), 2);
     EXPECT_EQ(status_.code, StatusCode::kFailedPrecondition) << output;
     EXPECT_THAT(status_.message, testing::HasSubstr(output));
-    EXPECT_FALSE(model_.programs().CanBeSplit(any, {0}));
+    EXPECT_FALSE(CanBeSplit(any));
   }
 }
 
-TEST_F(SlicedRequestTest, ASliceThatFailsIsNoReasonToRunTheWholeHere) {
-  fail_ = absl::InvalidArgumentError("a bad row");
-  RunBySlices(FloatInput("user", {1}, {1}) + FloatInput("item", {4}, {1, 2, 3, 4}), 2);
+TEST_F(SlicedRequestTest, ASliceThatFailsIsTheErrorOfAll) {
+  model_.Declare({"item"}, {"checked"});
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  RunBySlices(FloatInput("item", {4}, {1, 2, nan, 4}), 2);
   EXPECT_EQ(status_.code, StatusCode::kInvalidArgument);
-  EXPECT_THAT(rows_, ElementsAre(2, 2));
+  EXPECT_THAT(status_.message, testing::HasSubstr("a bad row"));
 }
 
 }  // namespace

@@ -39,8 +39,10 @@ absl::Status StackedBatch::Stack(const Programs& programs, Members members, int6
   batch_.candidates = added_rows;
   for (const Batch* const member : members) batch_.candidates += member->candidates;
   batch_.of_several = true;
+  batch_.outputs = members[0]->outputs;
   batch_.domains.resize(members[0]->domains.size());
   for (size_t i = 0; i < batch_.domains.size(); ++i) SetDomain(i, members, added_rows);
+  batch_.form = batch_.has_index(Batch::kUser) ? Batch::Form::kIndexed : Batch::Form::kRows;
   absl::Status status = CheckRows(batch_, signature.limits().max_request_rows);
   const absl::Span<const DeclaredInput> inputs = signature.inputs().inputs();
   batch_.columns.assign(inputs.size(), nullptr);
@@ -50,7 +52,7 @@ absl::Status StackedBatch::Stack(const Programs& programs, Members members, int6
     const PadWith pad =
         signature.lists().LengthsOf(i) >= 0 ? PadWith::kZeros : PadWith::kFirstValue;
     std::vector<RowBlock> blocks;
-    if (is_sent) blocks = BlocksOf(i, programs.DomainOf(i), members, added_rows);
+    if (is_sent) blocks = BlocksOf(i, programs.domains().domain_of(i), members, added_rows);
     extra_bytes += is_sent ? ExtraBytes(blocks, pad)
                            : BytesOfDefault(inputs[i]) * static_cast<double>(batch_.candidates);
     if (extra_bytes > static_cast<double>(signature.limits().max_expanded_bytes)) {

@@ -24,11 +24,9 @@ class StackedBatchTest : public ::testing::Test {
     messages_ = messages;
     for (const std::string& message : messages_) {
       EXPECT_TRUE(DecodePredictRequest(Bytes(message), &requests_.emplace_back()).ok());
-      PlannedRequest& planned = planned_.emplace_back();
-      Batch& batch = batches_.emplace_back();
-      EXPECT_TRUE(model_.programs().signature().Receive(requests_.back(), &planned).ok());
-      EXPECT_TRUE(model_.programs().Plan(&planned, &batch).ok());
-      members_.push_back(&batch);
+      RequestPlan& plan = plans_.emplace_back();
+      EXPECT_TRUE(model_.programs().Plan(requests_.back(), &plan).ok());
+      members_.push_back(&plan.batch);
     }
     return stacked_.Stack(model_.programs(), members_, added_rows);
   }
@@ -39,7 +37,7 @@ class StackedBatchTest : public ::testing::Test {
 
   std::vector<float> Scores() {
     RunResult result;
-    EXPECT_TRUE(model_.programs().Run(stacked_.batch(), {0}, &result).ok());
+    EXPECT_TRUE(model_.programs().Run(stacked_.batch(), &result).ok());
     const auto scores = result.tensors[0].flat<float>();
     return {scores.data(), scores.data() + scores.size()};
   }
@@ -47,8 +45,7 @@ class StackedBatchTest : public ::testing::Test {
   ScoreModel model_;
   std::vector<std::string> messages_;
   std::deque<DecodedRequest> requests_;
-  std::deque<PlannedRequest> planned_;
-  std::deque<Batch> batches_;
+  std::deque<RequestPlan> plans_;
   std::vector<const Batch*> members_;
   StackedBatch stacked_;
 };

@@ -1,5 +1,5 @@
 // Columns that repeat each user on every row, as tf.Examples have them -> a row per user, and
-// row_to_user (server/engine/program/indexed_requests.h).
+// row_to_user (server/engine/program/domains.h).
 #ifndef COLCAST_SERVER_ENGINE_EXAMPLES_DISTINCT_USERS_H_
 #define COLCAST_SERVER_ENGINE_EXAMPLES_DISTINCT_USERS_H_
 

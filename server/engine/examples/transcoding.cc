@@ -42,6 +42,30 @@ bool DeclaresExamples(const tensorflow::SignatureDef& signature) {
           absl::StrContainsIgnoreCase(alias, "example"));
 }
 
+// Whether a transcoded request is for the late signature. It is where the user is the same in all
+// Examples; where there are several, it is made one that says which row is whose.
+bool FitsLate(const TranscodedSignature& signature, ExampleTranscoder::Scratch* scratch) {
+  return signature.late != nullptr &&
+         (scratch->user_once ||
+          (signature.users_once && signature.transcoder->KeepUsersOnce(scratch)));
+}
+
+bool RunTranscoded(const TranscodedSignature& signature, ExampleTranscoder::Scratch* scratch,
+                   RunResult* result) {
+  const Programs& programs = FitsLate(signature, scratch) ? *signature.late : *signature.columnar;
+  const auto plan = RequestPlan::New();
+  RunResult answer;
+  if (!programs.Plan(scratch->columns, plan.get()).ok() ||
+      !programs.Run(plan->batch, &answer).ok()) {
+    return false;
+  }
+  answer.expansion.rows = static_cast<int64_t>(scratch->examples.size());
+  answer.expansion.transcoded = true;
+  answer.expansion.repeated_bytes = scratch->decoder.repeated_bytes();
+  *result = std::move(answer);
+  return true;
+}
+
 }  // namespace
 
 void Transcoding::Load(const std::string& directory, const SignatureDefs& signatures,
@@ -60,21 +84,24 @@ void Transcoding::Load(const std::string& directory, const SignatureDefs& signat
       why_not[signature.source] = absl::StrCat(found->second.why, ", which must not run twice");
     } else if (!transcoder.ok()) {
       why_not[signature.source] = std::string(transcoder.status().message());
-    } else if (find((*transcoder)->columnar()) != nullptr) {
+    } else if (const Programs* const columnar = find((*transcoder)->columnar());
+               columnar != nullptr) {
       const std::string& late_name = (*transcoder)->late();
-      const Programs* const late = late_name.empty() ? nullptr : find(late_name);
-      if (late != nullptr && late->computes_users_once()) users_once_.insert(late_name);
-      by_source_.try_emplace((*transcoder)->source(), *std::move(transcoder));
+      const Programs* const late = !late_ || late_name.empty() ? nullptr : find(late_name);
+      const bool users_once = late != nullptr && late->domains().take_index() &&
+                              late->stages() != nullptr && late->stages()->computes_users_once();
+      const std::string source = (*transcoder)->source();
+      by_source_.try_emplace(
+          source, TranscodedSignature{*std::move(transcoder), columnar, late, users_once});
     }
   }
   for (const auto& [name, signature] : signatures) {
-    const ExampleTranscoder* const found = Find(name);
     const auto reason = why_not.find(name);
-    if (found != nullptr) {
-      const bool late = late_ && !found->late().empty() && find(found->late()) != nullptr;
-      notes_.push_back(absl::StrCat("signature \"", name, "\": tf.Examples are read as columns",
-                                    " and run by \"", late ? found->late() : found->columnar(),
-                                    "\""));
+    if (const TranscodedSignature* const found = Find(name); found != nullptr) {
+      const ExampleTranscoder& transcoder = *found->transcoder;
+      notes_.push_back(
+          absl::StrCat("signature \"", name, "\": tf.Examples are read as columns and run by \"",
+                       found->late != nullptr ? transcoder.late() : transcoder.columnar(), "\""));
     } else if (reason != why_not.end() || DeclaresExamples(signature)) {
       notes_.push_back(absl::StrCat(
           "signature \"", name, "\": tf.Examples are parsed by TensorFlow: ",
@@ -84,63 +111,40 @@ void Transcoding::Load(const std::string& directory, const SignatureDefs& signat
   }
 }
 
-const ExampleTranscoder* Transcoding::Find(std::string_view signature) const {
+const TranscodedSignature* Transcoding::Find(std::string_view signature) const {
+  if (by_source_.empty()) return nullptr;
   const auto found = by_source_.find(signature.empty() ? kDefaultSignature : signature);
-  return found == by_source_.end() ? nullptr : found->second.get();
+  return found == by_source_.end() ? nullptr : &found->second;
 }
 
-bool Transcoding::Answer(const DecodedRequest& request, Run run, RunResult* result) const {
-  if (by_source_.empty()) return false;
-  const ExampleTranscoder* const transcoder = Find(request.model_spec().signature_name);
-  if (transcoder == nullptr) return false;
+bool Transcoding::Answer(const TranscodedSignature& signature, const DecodedRequest& request,
+                         RunResult* result) {
   BorrowedScratch borrowed;
-  return transcoder->Transcode(request, borrowed.get()) &&
-         RunTranscoded(*transcoder, borrowed.get(), run, result);
+  return signature.transcoder->Transcode(request, borrowed.get()) &&
+         RunTranscoded(signature, borrowed.get(), result);
 }
 
-bool Transcoding::FitsLate(const ExampleTranscoder& transcoder,
-                           ExampleTranscoder::Scratch* scratch) const {
-  if (!late_ || transcoder.late().empty()) return false;
-  return scratch->user_once ||
-         (users_once_.count(transcoder.late()) != 0 && transcoder.KeepUsersOnce(scratch));
-}
-
-bool Transcoding::RunTranscoded(const ExampleTranscoder& transcoder,
-                                ExampleTranscoder::Scratch* scratch, Run run,
-                                RunResult* result) const {
-  const bool late = FitsLate(transcoder, scratch);
-  RunResult answer;
-  if (!run(late ? transcoder.late() : transcoder.columnar(), scratch->columns, &answer).ok()) {
-    return false;
-  }
-  answer.expansion = ExpansionStats();
-  answer.expansion.rows = static_cast<int64_t>(scratch->examples.size());
-  answer.expansion.transcoded = true;
-  answer.expansion.repeated_bytes = scratch->decoder.repeated_bytes();
-  *result = std::move(answer);
-  return true;
-}
-
-bool Transcoding::AnswerTogether(const DecodedRequest& request, Run run, RunResult* result) const {
+bool Transcoding::AnswerTogether(const DecodedRequest& request, RunResult* result) const {
   if (!late_) return false;
   // The outputs that are wanted, by signature, without its name in front of them.
-  std::map<const ExampleTranscoder*, std::vector<std::string_view>> wanted;
+  std::map<const TranscodedSignature*, std::vector<std::string_view>> wanted;
   for (std::string_view output : request.output_filter()) {
     const size_t slash = output.find('/');
     if (slash == std::string_view::npos) return false;
-    const ExampleTranscoder* const transcoder = Find(output.substr(0, slash));
-    if (transcoder == nullptr) return false;
-    wanted[transcoder].push_back(output.substr(slash + 1));
+    const TranscodedSignature* const signature = Find(output.substr(0, slash));
+    if (signature == nullptr) return false;
+    wanted[signature].push_back(output.substr(slash + 1));
   }
   BorrowedScratch borrowed;
   RunResult all;
-  for (const auto& [transcoder, outputs] : wanted) {
+  for (const auto& [signature, outputs] : wanted) {
+    const ExampleTranscoder& transcoder = *signature->transcoder;
     RunResult part;
-    if (!transcoder->Transcode(request, borrowed.get())) return false;
+    if (!transcoder.Transcode(request, borrowed.get())) return false;
     *borrowed.get()->columns.mutable_output_filter() = outputs;
-    if (!RunTranscoded(*transcoder, borrowed.get(), run, &part)) return false;
+    if (!RunTranscoded(*signature, borrowed.get(), &part)) return false;
     for (size_t i = 0; i < part.tensors.size(); ++i) {
-      all.names.push_back(absl::StrCat(transcoder->source(), "/", part.aliases[i]));
+      all.names.push_back(absl::StrCat(transcoder.source(), "/", part.aliases[i]));
       all.aliases.push_back(all.names.back());
       all.tensors.push_back(part.tensors[i]);
     }

@@ -4,13 +4,11 @@
 
 #include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
-#include "absl/status/status.h"
 #include "server/engine/engine.h"
 #include "server/engine/examples/example_transcoder.h"
 #include "server/engine/program/programs.h"
@@ -18,12 +16,17 @@
 
 namespace colcast::engine {
 
+// A signature of tf.Examples, and what answers for it.
+struct TranscodedSignature {
+  std::unique_ptr<const ExampleTranscoder> transcoder;
+  const Programs* columnar = nullptr;
+  const Programs* late = nullptr;  // null: it is not to answer
+  // Whether the late one computes each of several users once.
+  bool users_once = false;
+};
+
 class Transcoding {
  public:
-  // Runs a request on the signature of that name, whatever it names itself.
-  using Run = absl::FunctionRef<absl::Status(std::string_view signature,
-                                             const DecodedRequest& request, RunResult* result)>;
-
   // Nothing is transcoded before Load().
   Transcoding() = default;
 
@@ -36,32 +39,24 @@ class Transcoding {
   // What an operator should know: a sentence for each signature of strings.
   const std::vector<std::string>& notes() const { return notes_; }
 
-  // Whether requests to a signature may be transcoded.
-  bool Reads(std::string_view signature) const { return Find(signature) != nullptr; }
+  // Null unless requests to a signature may be transcoded.
+  const TranscodedSignature* Find(std::string_view signature) const;
 
   // Answers a request to a signature of tf.Examples as that signature would, apart from late
   // signatures' tolerance. False, and nothing in `result`, if the signature itself has to: because
-  // it is not transcoded, because the Examples are left to TensorFlow's parser, or because the
-  // columnar signature failed, so that its own error is the answer.
-  bool Answer(const DecodedRequest& request, Run run, RunResult* result) const;
+  // the Examples are left to TensorFlow's parser, or because the columnar signature failed, so that
+  // its own error is the answer.
+  static bool Answer(const TranscodedSignature& signature, const DecodedRequest& request,
+                     RunResult* result);
 
   // The same for several signatures that share an input: see Model::PredictTogether(). Only where
   // rounding may differ: TensorFlow fuses other operations in a run of several signatures than in a
   // run of one, so the bits of one by one are not those of together.
-  bool AnswerTogether(const DecodedRequest& request, Run run, RunResult* result) const;
+  bool AnswerTogether(const DecodedRequest& request, RunResult* result) const;
 
  private:
-  const ExampleTranscoder* Find(std::string_view signature) const;
-
-  // Whether a transcoded request is for the late signature. It is where the user is the same in all
-  // Examples; where there are several, it is made one that says which row is whose.
-  bool FitsLate(const ExampleTranscoder& transcoder, ExampleTranscoder::Scratch* scratch) const;
-  bool RunTranscoded(const ExampleTranscoder& transcoder, ExampleTranscoder::Scratch* scratch,
-                     Run run, RunResult* result) const;
-
   bool late_ = false;
-  std::map<std::string, std::unique_ptr<const ExampleTranscoder>, std::less<>> by_source_;
-  std::set<std::string> users_once_;  // late signatures that compute each of several users once
+  std::map<std::string, TranscodedSignature, std::less<>> by_source_;
   std::vector<std::string> notes_;
 };
 

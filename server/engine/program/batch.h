@@ -3,20 +3,25 @@
 #ifndef COLCAST_SERVER_ENGINE_PROGRAM_BATCH_H_
 #define COLCAST_SERVER_ENGINE_PROGRAM_BATCH_H_
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
-#include "server/engine/planned_request.h"
 #include "server/engine/wire_column.h"
 #include "tensorflow/core/framework/tensor.h"
 
 namespace colcast::engine {
 
 struct Batch {
-  // The domain of users. Those of a signature that has no domains are the candidates' rows all.
+  // The domain of users. A signature without domains has candidates' rows only.
   static constexpr size_t kUser = 0;
+
+  enum class Form : uint8_t {
+    kRows,      // each column has a row for every candidate, or one for all
+    kOneUser,   // the same, planned for the exact program: the user's columns stay one row
+    kIndexed,   // candidates read rows of some domains by an index
+    kPrefetch,  // one user's columns and no candidate
+  };
 
   struct Domain {
     int64_t rows = 1;
@@ -26,28 +31,21 @@ struct Batch {
     bool has_index() const { return index.NumElements() > 0; }
   };
 
-  int64_t candidates = 0;       // N
-  std::vector<Domain> domains;  // by the signature's domain
+  Form form = Form::kRows;
+  bool of_several = false;  // requests: rows of a domain may repeat though it has an index
+  int64_t candidates = 0;   // N
+  const std::vector<int>* outputs = nullptr;  // positions in the sorted aliases, rising
+  std::vector<Domain> domains;                // by the signature's domain
   // By the signature's input, with as many rows as its domain, or one; null: left out.
   std::vector<const WireColumn*> columns;
-  // Whether rows of a domain may repeat though it has an index: they are of several requests.
-  bool of_several = false;
-  // Where they are known already: users' columns are not looked at.
+  // Computed already if not null: users' columns are not read then.
   const std::vector<tensorflow::Tensor>* user_states = nullptr;
 
-  // What sending columns once did for the request that these are the rows of.
-  ExpansionStats Expansion(const PlannedRequest& planned) const {
-    if (!has_any_index()) return planned.Expansion();
-    ExpansionStats stats;
-    stats.rows = candidates;
-    return stats;
-  }
+  bool has_index(int domain) const { return has(domain) && domains[domain].has_index(); }
+  int64_t rows_of(int domain) const { return has(domain) ? domains[domain].rows : candidates; }
 
-  bool has_any_index() const {
-    return std::any_of(domains.begin(), domains.end(),
-                       [](const Domain& domain) { return domain.has_index(); });
-  }
-  bool has_index(int domain) const { return domain >= 0 && domains[domain].has_index(); }
+ private:
+  bool has(int domain) const { return domain >= 0 && static_cast<size_t>(domain) < domains.size(); }
 };
 
 }  // namespace colcast::engine

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/match.h"
+#include "server/engine/program/whole_program.h"
 
 namespace colcast::engine {
 
@@ -31,7 +32,16 @@ std::unique_ptr<ExactProgram> ExactProgram::Create(const Signature& signature,
   return std::unique_ptr<ExactProgram>(new ExactProgram(&exact, std::move(takes)));
 }
 
-bool ExactProgram::Fits(const PlannedRequest& received) const {
+absl::StatusOr<bool> ExactProgram::Run(const Batch& batch, RunResult* result) {
+  if (absl::Status status = RunColumns(*exact_, batch, result); !status.ok()) return status;
+  return true;
+}
+
+bool ExactProgram::Plan(ReceivedRequest* received) const {
+  return Fits(*received) && exact_->Plan(received).ok();
+}
+
+bool ExactProgram::Fits(const ReceivedRequest& received) const {
   int64_t rows = 1;
   for (size_t i = 0; i < received.inputs.size(); ++i) {
     const int position = received.plan.positions[i];

@@ -6,24 +6,30 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "server/engine/planned_request.h"
+#include "server/engine/program/program.h"
 #include "server/engine/signature.h"
 
 namespace colcast::engine {
 
-class ExactProgram {
+class ExactProgram final : public Program {
  public:
   // Null unless `exact`, called `name`, is one of `signature`: the same inputs, outputs and dtypes.
   // It must outlive the program.
   static std::unique_ptr<ExactProgram> Create(const Signature& signature, const std::string& name,
                                               const Signature& exact);
 
-  const Signature& signature() const { return *exact_; }
+  std::string_view name() const override { return "exact"; }
+  bool Accepts(const Batch& batch) const override { return batch.form == Batch::Form::kOneUser; }
+  absl::StatusOr<bool> Run(const Batch& batch, RunResult* result) override;
 
-  // Whether a request that was received sends once what this takes with one row.
-  bool Fits(const PlannedRequest& received) const;
+  bool has_independent_rows() const { return exact_->record().independent; }
+
+  // Plans a received request that sends once what this takes with one row. False if it sends
+  // anything else, or is wrong.
+  bool Plan(ReceivedRequest* received) const;
 
  private:
   // What it takes for an input.
@@ -32,6 +38,8 @@ class ExactProgram {
     kOneRow,
     kRows,
   };
+
+  bool Fits(const ReceivedRequest& received) const;
 
   ExactProgram(const Signature* exact, std::vector<Takes> takes)
       : exact_(exact), takes_(std::move(takes)) {}

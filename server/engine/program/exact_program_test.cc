@@ -49,9 +49,9 @@ class ExactProgramTest : public ::testing::Test {
     EXPECT_NE(program, nullptr);
     DecodedRequest request;
     EXPECT_TRUE(DecodePredictRequest(Bytes(message), &request).ok());
-    PlannedRequest received;
+    ReceivedRequest received;
     EXPECT_TRUE(whole_->Receive(request, &received).ok());
-    return program->Fits(received);
+    return program->Plan(&received);
   }
 
   std::unique_ptr<tensorflow::Session> session_;

@@ -2,9 +2,6 @@
 
 #include <utility>
 
-#include "absl/strings/match.h"
-#include "absl/strings/strip.h"
-
 namespace colcast::engine {
 namespace {
 
@@ -19,8 +16,15 @@ class Maker {
       : signatures_(signatures), declared_(declared), memories_(memories), options_(options) {}
 
   ProgramsByName Make(const std::vector<RecordedSignatures>& records) {
-    // Late ones first: others refer to them.
-    for (const RecordedSignatures& recorded : WithLateOnes(records)) AddLateAndWhole(recorded);
+    for (const RecordedSignatures& recorded : records) {
+      if (Find(recorded.columnar + kLate) != nullptr) {
+        AddLateAndWhole(recorded);
+      } else if (const Signature* const whole = Find(recorded.columnar); whole != nullptr) {
+        Programs::Others others;
+        others.exact = MakeExact(recorded.columnar, *whole);
+        Add(recorded.columnar, std::move(others));
+      }
+    }
     for (const auto& [name, signature] : signatures_) {
       if (made_.count(name) == 0) Add(name, {});
     }
@@ -33,96 +37,92 @@ class Maker {
     return found == signatures_.end() ? nullptr : found->second.get();
   }
 
-  // The records of late signatures. Those of models that were exported before anything was recorded
-  // are known by their names.
-  std::vector<RecordedSignatures> WithLateOnes(
-      const std::vector<RecordedSignatures>& records) const {
-    std::map<std::string, RecordedSignatures> by_columnar;
-    for (const auto& [late, signature] : signatures_) {
-      if (!absl::EndsWith(late, kLate)) continue;
-      const std::string columnar(absl::StripSuffix(late, kLate));
-      by_columnar[columnar].columnar = columnar;
-    }
-    for (const RecordedSignatures& recorded : records) {
-      const auto found = by_columnar.find(recorded.columnar);
-      if (found != by_columnar.end()) found->second = recorded;
-    }
-    std::vector<RecordedSignatures> with_late;
-    for (auto& [columnar, recorded] : by_columnar) with_late.push_back(std::move(recorded));
-    return with_late;
-  }
-
   void AddLateAndWhole(const RecordedSignatures& recorded) {
     const std::string& columnar = recorded.columnar;
-    const Signature& late = *Find(columnar + kLate);
+    const std::string late_name = columnar + kLate;
+    const Signature& late = *Find(late_name);
     const Signature* const whole = Find(columnar);
+    const bool is_same = whole != nullptr && whole->output_aliases() == late.output_aliases();
     Programs::Others of_late;
-    of_late.stages = MakeStages(recorded, late);
-    if (whole == nullptr || whole->output_aliases() != late.output_aliases()) {
-      Add(columnar + kLate, std::move(of_late));
-      return;
+    of_late.domains = MakeDomains(recorded, late_name, is_same ? whole : nullptr, true);
+    of_late.stages = MakeStages(recorded, late, *of_late.domains);
+    if (of_late.stages == nullptr) {
+      of_late.domains = MakeDomains(recorded, late_name, is_same ? whole : nullptr, false);
     }
     // Each of the two has its own way with an index: columnar is exact.
-    of_late.indexed = MakeIndexed(recorded, columnar + kLate, *whole,
-                                  IndexedRequests::Gives::kRequestPerUser, of_late.stages.get());
-    Add(columnar + kLate, std::move(of_late));
+    of_late.gathered =
+        MakeGathered(whole, *of_late.domains, GatheredProgram::AnswerMode::kRequestPerUser);
+    const bool users_once = of_late.stages != nullptr && of_late.stages->computes_users_once();
+    Add(late_name, std::move(of_late));
+    if (whole == nullptr) return;
     Programs::Others of_whole;
-    of_whole.indexed =
-        MakeIndexed(recorded, columnar, *whole, IndexedRequests::Gives::kOneRun, nullptr);
-    const Programs& late_programs = *made_.at(columnar + kLate);
-    if (late_programs.computes_users_once()) of_whole.joined = &late_programs;
+    of_whole.exact = MakeExact(columnar, *whole);
+    of_whole.domains = MakeDomains(recorded, columnar, is_same ? whole : nullptr, false);
+    of_whole.gathered =
+        MakeGathered(whole, *of_whole.domains, GatheredProgram::AnswerMode::kOneRun);
+    const Programs& late_programs = *made_.at(late_name);
+    if (users_once && late_programs.domains().take_index()) of_whole.batched_by = &late_programs;
     Add(columnar, std::move(of_whole));
   }
 
   // With the programs that need nothing but the signature and its record.
   void Add(const std::string& name, Programs::Others others) {
     const Signature& signature = *Find(name);
-    const std::string exact_name = name + kExact;
-    const Signature* const exact = Find(exact_name);
-    if (exact != nullptr) others.exact = ExactProgram::Create(signature, exact_name, *exact);
     const RowRecord& record = signature.record();
     if (record.independent && record.any_rounding && !record.late) {
-      others.rows = std::make_unique<RowCache>(&signature, memories_);
+      others.rows = std::make_unique<RowsProgram>(&signature, memories_.item.get());
+      others.exact = nullptr;
     }
     made_[name] = std::make_unique<Programs>(name, signature, std::move(others));
   }
 
+  std::unique_ptr<ExactProgram> MakeExact(const std::string& columnar,
+                                          const Signature& whole) const {
+    const std::string name = columnar + kExact;
+    const Signature* const exact = Find(name);
+    return exact == nullptr ? nullptr : ExactProgram::Create(whole, name, *exact);
+  }
+
+  static std::unique_ptr<GatheredProgram> MakeGathered(const Signature* columnar,
+                                                       const Domains& domains,
+                                                       GatheredProgram::AnswerMode mode) {
+    if (!domains.take_index()) return nullptr;
+    return std::make_unique<GatheredProgram>(columnar, &domains, mode);
+  }
+
   std::unique_ptr<StagedProgram> MakeStages(const RecordedSignatures& recorded,
-                                            const Signature& late) const {
+                                            const Signature& late, const Domains& domains) const {
     const std::string& columnar = recorded.columnar;
     StageSignatures stages{&late, {}, Find(columnar + kPair), recorded.many_users_per_run};
     for (const std::string& domain : recorded.stages) {
       stages.domains.emplace_back(domain, Find(columnar + "_" + domain));
     }
-    return StagedProgram::Create(stages, memories_);
+    return StagedProgram::Create(stages, domains, memories_);
   }
 
-  std::unique_ptr<IndexedRequests> MakeIndexed(const RecordedSignatures& recorded,
-                                               const std::string& name, const Signature& whole,
-                                               IndexedRequests::Gives gives,
-                                               StagedProgram* stages) const {
+  std::unique_ptr<Domains> MakeDomains(const RecordedSignatures& recorded, const std::string& name,
+                                       const Signature* columnar, bool with_stages) const {
     std::vector<DomainColumns> domains;
-    const auto add = [&](const std::string& domain) {
+    const auto add = [&](const std::string& domain, const Signature* stage) {
       const auto found = recorded.columns.find(domain);
       const bool is_there = domain != "user" && found != recorded.columns.end();
-      domains.push_back({domain, is_there ? found->second : std::set<std::string>()});
+      domains.push_back({domain, is_there ? found->second : std::set<std::string>(), stage});
     };
-    add("user");
+    // Those of the stages have their numbers.
+    const std::set<std::string> stages_have(recorded.stages.begin(), recorded.stages.end());
+    if (recorded.stages.empty() || recorded.stages[0] != "user") add("user", nullptr);
+    for (const std::string& domain : recorded.stages) {
+      add(domain, with_stages ? Find(recorded.columnar + "_" + domain) : nullptr);
+    }
+    for (const auto& [domain, columns] : recorded.columns) {
+      if (domain != "user" && stages_have.count(domain) == 0) add(domain, nullptr);
+    }
     for (const auto& [alias, info] : declared_.at(recorded.columnar + kLate).inputs()) {
       const auto& shape = info.tensor_shape();
       const bool once = shape.dim_size() > 0 && shape.dim(0).size() == 1;
       if (once) domains[0].columns.insert(alias);
     }
-    // Those of the stages have their numbers.
-    std::set<std::string> stages_have(recorded.stages.begin(), recorded.stages.end());
-    for (const std::string& domain : recorded.stages) {
-      if (domain != "user") add(domain);
-    }
-    for (const auto& [domain, columns] : recorded.columns) {
-      if (domain != "user" && stages_have.count(domain) == 0) add(domain);
-    }
-    return IndexedRequests::Create(declared_.at(name), whole, gives, stages, std::move(domains),
-                                   options_);
+    return std::make_unique<Domains>(declared_.at(name), std::move(domains), columnar, options_);
   }
 
   const SignaturesByName& signatures_;

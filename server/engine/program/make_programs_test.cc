@@ -23,23 +23,23 @@ StagedModel Without(const std::string& signature) {
 
 TEST(MakeProgramsTest, ALateSignatureHasTheStagesThatTheRecordNames) {
   const StagedModel model({});
-  EXPECT_TRUE(model.programs().has_stages());
-  EXPECT_TRUE(model.programs().computes_users_once());
-  EXPECT_TRUE(model.programs().has_users());
-  EXPECT_FALSE(model.programs("columnar").has_stages());
-  EXPECT_FALSE(model.programs("columnar_user").has_stages());
+  ASSERT_NE(model.programs().stages(), nullptr);
+  EXPECT_TRUE(model.programs().stages()->computes_users_once());
+  EXPECT_TRUE(model.programs().domains().take_index());
+  EXPECT_EQ(model.programs("columnar").stages(), nullptr);
+  EXPECT_EQ(model.programs("columnar_user").stages(), nullptr);
 }
 
 TEST(MakeProgramsTest, ColumnarRunsTogetherAsTheLateSignature) {
   const StagedModel model({});
-  EXPECT_EQ(model.programs("columnar").joined(), &model.programs());
-  EXPECT_EQ(model.programs().joined(), nullptr);
+  EXPECT_EQ(model.programs("columnar").batched_by(), &model.programs());
+  EXPECT_EQ(model.programs().batched_by(), nullptr);
 }
 
 TEST(MakeProgramsTest, WithoutOneOfTheStagesTheLateSignatureRunsWhole) {
   for (const char* const stage : {"columnar_user", "columnar_shop", "columnar_pair"}) {
     const StagedModel model = Without(stage);
-    EXPECT_FALSE(model.programs().has_stages()) << stage;
+    EXPECT_EQ(model.programs().stages(), nullptr) << stage;
     EXPECT_THAT(model.Scores(kRequest), ElementsAre(1023)) << stage;
     EXPECT_THAT(model.Ran(), ElementsAre("whole ok 1")) << stage;
   }
@@ -49,13 +49,13 @@ TEST(MakeProgramsTest, ADomainWhoseRowsDependOnEachOtherHasNoStage) {
   StagedModel::Settings settings;
   settings.independent = false;
   const StagedModel model(settings);
-  EXPECT_FALSE(model.programs().has_stages());
+  EXPECT_EQ(model.programs().stages(), nullptr);
   EXPECT_TRUE(model.programs().stores().empty());
 }
 
 TEST(MakeProgramsTest, WithoutColumnarARequestHasOneUser) {
   const StagedModel model = Without("columnar");
-  EXPECT_FALSE(model.programs().has_users());
+  EXPECT_FALSE(model.programs().domains().take_index());
   EXPECT_THAT(model.Scores(kRequest), ElementsAre(1023));
   EXPECT_THAT(model.Ran(), ElementsAre("stages ok 1"));
 }

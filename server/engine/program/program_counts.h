@@ -5,7 +5,9 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -13,28 +15,28 @@
 
 namespace colcast::engine {
 
-enum class Program : uint8_t {
-  kWhole,     // the signature itself
-  kExact,     // the same with the user's part of the graph at one row
-  kStages,    // a stage for each domain, then the candidates
-  kRows,      // the rows that are not cached
-  kGathered,  // the signature itself, with the row of each domain beside every candidate
-};
-
 // All methods may be called from any thread.
 class ProgramCounts {
  public:
-  // Counts a run. The first failure of each program is logged, with the signature's name.
-  void Count(const std::string& signature, Program program, const absl::Status& status);
+  // `programs`: their names, literals.
+  ProgramCounts(std::string signature, const std::vector<std::string_view>& programs);
+
+  // Counts a run of a program, by its position. The first failure of each is logged, with the
+  // signature's name.
+  void Count(size_t program, const absl::Status& status);
 
   // A number for each program and outcome that there was.
-  std::vector<ProgramStats> stats(const std::string& signature) const;
+  std::vector<ProgramStats> stats() const;
 
  private:
-  static constexpr int kPrograms = 5;
-  static constexpr int kOutcomes = 2;
+  struct Counts {
+    explicit Counts(std::string_view name) : name(name) {}
+    const std::string_view name;
+    std::array<std::atomic<int64_t>, 2> by_outcome{};
+  };
 
-  std::array<std::array<std::atomic<int64_t>, kOutcomes>, kPrograms> counts_{};
+  const std::string signature_;
+  std::deque<Counts> programs_;
 };
 
 }  // namespace colcast::engine

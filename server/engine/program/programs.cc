@@ -1,148 +1,144 @@
 #include "server/engine/program/programs.h"
 
+#include <algorithm>
 #include <utility>
+
+#include "absl/hash/hash.h"
 
 namespace colcast::engine {
 namespace {
 
-using tensorflow::Tensor;
-
-// A worker thread keeps its own.
-PlannedRequest* ThreadScratch() {
-  thread_local PlannedRequest planned;
-  return &planned;
+std::vector<std::string_view> NamesOf(const std::vector<Program*>& programs) {
+  std::vector<std::string_view> names;
+  for (const Program* const program : programs) names.push_back(program->name());
+  return names;
 }
 
-size_t LeastBytes(const Tensor& tensor) {
-  const bool strings = tensor.dtype() == tensorflow::DT_STRING;
-  const size_t element =
-      strings ? sizeof(tensorflow::tstring) : tensorflow::DataTypeSize(tensor.dtype());
-  return tensor.NumElements() * element;
+std::vector<Program*> InOrder(const Programs::Others& others, Program* whole) {
+  std::vector<Program*> programs = {others.stages.get(), others.rows.get(), others.exact.get(),
+                                    others.gathered.get(), whole};
+  programs.erase(std::remove(programs.begin(), programs.end(), nullptr), programs.end());
+  return programs;
 }
 
-// What is left is filled again by the thread's next request, if it has as many rows or, as for the
-// user's tensors, one: small tensors cost more to allocate and to free than to fill.
-void DropLarge(std::vector<Tensor>* feeds) {
-  constexpr size_t kMaxKeptBytes = 4096;
-  for (Tensor& feed : *feeds) {
-    if (LeastBytes(feed) > kMaxKeptBytes || feed.TotalBytes() > kMaxKeptBytes) feed = Tensor();
+int64_t BytesOfStrings(const ColumnValues& values) {
+  auto bytes = static_cast<int64_t>(values.payload.size());
+  for (const std::vector<Bytes>* const parts : {&values.messages, &values.strings}) {
+    for (const Bytes& part : *parts) bytes += static_cast<int64_t>(part.size());
   }
+  return bytes;
+}
+
+// What reading the texts of a request is in proportion to. A text that is sent once, such as a
+// query, is read with every row; each text has a beginning and an end besides its own tokens.
+int64_t SizeOfTexts(const DecodedRequest& request, int64_t rows) {
+  constexpr double kMarks = 8;
+  constexpr double kMost = 1e15;
+  double size = 0;
+  for (const Column& column : request) {
+    if (column.dtype != DT_STRING || column.dims.empty()) continue;
+    const double times = column.dims[0] == 1 ? static_cast<double>(rows) : 1;
+    size += times * static_cast<double>(BytesOfStrings(column.values));
+  }
+  return size == 0 ? 0 : static_cast<int64_t>(std::min(size + kMarks * rows, kMost));
 }
 
 }  // namespace
 
-absl::Status Programs::Run(const DecodedRequest& request, RunResult* result) const {
-  PlannedRequest* const received = ThreadScratch();
-  absl::Status status = signature_->Receive(request, received);
-  return status.ok() ? RunReceived(received, result) : status;
-}
+Programs::Programs(std::string name, const Signature& signature, Others others)
+    : name_(std::move(name)),
+      signature_(&signature),
+      others_(std::move(others)),
+      whole_(signature_),
+      programs_(InOrder(others_, &whole_)),
+      counts_(name_, NamesOf(programs_)) {}
 
-absl::Status Programs::RunReceived(PlannedRequest* received, RunResult* result) const {
-  const auto& [exact, stages, rows, indexed, joined] = others_;
-  if (indexed != nullptr && indexed->Take(*received)) {
-    Batch batch;
-    absl::Status status = indexed->Plan(*received, &batch);
-    return status.ok() ? indexed->Run(batch, received->outputs, {&counts_, &name_}, result)
-                       : status;
+absl::Status Programs::Plan(const DecodedRequest& request, RequestPlan* plan) const {
+  plan->request = &request;
+  plan->rules = nullptr;
+  plan->programs = this;
+  plan->examples = nullptr;
+  plan->expansion = {};
+  ReceivedRequest& received = plan->received;
+  absl::Status status = signature_->Receive(request, &received);
+  if (!status.ok()) return status;
+  Batch& batch = plan->batch;
+  batch.outputs = &received.outputs;
+  batch.candidates = 0;
+  if (stages() != nullptr && stages()->IsPrefetch(received)) {
+    return stages()->PlanPrefetch(received, &batch);
   }
-  if (stages != nullptr && stages->IsPrefetch(*received)) {
-    return stages->Prefetch(*received, result);
+  if (domains().HasIndex(received)) {
+    batch.form = Batch::Form::kIndexed;
+    status = domains().Plan(received, &batch);
+    plan->expansion.rows = batch.candidates;
+    return status;
   }
-  const bool keeps_states = stages != nullptr || rows != nullptr;
-  if (exact != nullptr && !keeps_states && exact->Fits(*received) &&
-      exact->signature().Plan(received).ok()) {
-    return RunSignature(exact->signature(), Program::kExact, *received, result);
-  }
-  // An error speaks of the signature that was asked for.
-  if (absl::Status status = signature_->Plan(received); !status.ok()) return status;
-  if (keeps_states && RunWithStates(*received, result)) return absl::OkStatus();
-  return RunSignature(*signature_, Program::kWhole, *received, result);
-}
-
-absl::Status Programs::RunSignature(const Signature& signature, Program program,
-                                    const PlannedRequest& planned, RunResult* result) const {
-  thread_local std::vector<Tensor> feeds;
-  absl::Status status = signature.BuildFeeds(planned, &feeds);
-  if (status.ok()) status = Count(program, signature.RunFeeds(feeds, planned.outputs, result));
-  result->expansion = planned.Expansion();
-  DropLarge(&feeds);
+  status = PlanRows(&received, &batch);
+  if (status.ok()) plan->expansion = received.Expansion();
   return status;
 }
 
-// False where nothing is to be gained, or something failed: then the whole signature runs.
-bool Programs::RunWithStates(const PlannedRequest& planned, RunResult* result) const {
-  result->expansion = planned.Expansion();
-  const bool by_stages = others_.stages != nullptr;
-  const absl::StatusOr<bool> done =
-      by_stages ? others_.stages->Run(planned, result) : others_.rows->Run(planned, result);
-  if (done.ok() && !*done) return false;
-  return Count(by_stages ? Program::kStages : Program::kRows, done.status()).ok();
-}
-
-absl::Status Programs::Plan(PlannedRequest* received, Batch* batch) const {
-  if (others_.indexed != nullptr && others_.indexed->Take(*received)) {
-    return others_.indexed->Plan(*received, batch);
+// An error speaks of the signature that was asked for.
+absl::Status Programs::PlanRows(ReceivedRequest* received, Batch* batch) const {
+  const bool of_one_user = others_.exact != nullptr && others_.exact->Plan(received);
+  if (!of_one_user) {
+    if (absl::Status status = signature_->Plan(received); !status.ok()) return status;
   }
-  absl::Status status = signature_->Plan(received);
-  if (!status.ok()) return status;
-  if (has_users()) {
-    others_.indexed->SetBatch(*received, batch);
-    return absl::OkStatus();
-  }
-  *batch = Batch();
+  batch->form = of_one_user ? Batch::Form::kOneUser : Batch::Form::kRows;
   batch->candidates = received->rows();
+  batch->columns.clear();
   for (const ColumnSource* const source : received->plan.sources) {
     batch->columns.push_back(AsWire(source));
+  }
+  if (has_users() || stages() != nullptr) {
+    domains().SetRows(batch);
+  } else {
+    batch->domains.clear();
   }
   return absl::OkStatus();
 }
 
-absl::Status Programs::Run(const Batch& batch, const std::vector<int>& outputs,
-                           RunResult* result) const {
-  if (batch.user_states != nullptr) {
-    return Count(Program::kStages, others_.indexed->RunStages(batch, outputs, result));
+RequestProfile Programs::ProfileOf(const RequestPlan& plan, const BatchRules& rules) const {
+  RequestProfile profile;
+  bool has_setting = false;
+  for (const WireColumn& column : plan.received.columns) {
+    has_setting |= column.dims().empty();
+    if (!column.dims().empty()) profile.rows = std::max(profile.rows, column.dims()[0]);
   }
-  if (has_users() && batch.has_index(Batch::kUser)) {
-    return others_.indexed->Run(batch, outputs, {&counts_, &name_}, result);
+  const Batch::Form form = plan.batch.form;
+  // By stages, whose states are gathered and not columns, requests with an index run as those
+  // without.
+  if (form == Batch::Form::kPrefetch || (form == Batch::Form::kIndexed && stages() == nullptr)) {
+    return profile;
   }
-  PlannedRequest* const received = ThreadScratch();
-  received->outputs = outputs;
-  received->inputs.clear();
-  received->plan.positions.clear();
-  for (size_t i = 0; i < batch.columns.size(); ++i) {
-    if (batch.columns[i] == nullptr) continue;
-    received->inputs.push_back({signature_->inputs().inputs()[i].alias, batch.columns[i]});
-    received->plan.positions.push_back(static_cast<int>(i));
+  if (others_.rows != nullptr) profile.size = SizeOfTexts(*plan.request, profile.rows);
+  profile.can_be_split = profile.rows > 1 && CanBeSplit(rules, *plan.batch.outputs);
+  // What is said for all rows of a request need not hold for another's.
+  if (!has_setting && CanBeJoined(rules, *plan.batch.outputs)) {
+    profile.group = absl::HashOf(this, *plan.batch.outputs) | 1;
   }
-  return RunReceived(received, result);
+  return profile;
 }
 
-absl::Status Programs::Check(const DecodedRequest& request) const {
-  PlannedRequest* const received = ThreadScratch();
-  absl::Status status = signature_->Receive(request, received);
-  // Each domain has rows of its own.
-  if (!status.ok() || (others_.indexed != nullptr && others_.indexed->Take(*received))) {
-    return status;
+absl::Status Programs::Run(const Batch& batch, RunResult* result) const {
+  absl::Status status = absl::InternalError("no program accepts the request");
+  for (size_t i = 0; i < programs_.size(); ++i) {
+    if (!programs_[i]->Accepts(batch)) continue;
+    const absl::StatusOr<bool> answered = programs_[i]->Run(batch, result);
+    if (answered.ok() && !*answered) continue;
+    counts_.Count(i, answered.status());
+    if (answered.ok()) return absl::OkStatus();
+    status = answered.status();
+    result->aliases.clear();
+    result->tensors.clear();
   }
-  return signature_->Plan(received);
-}
-
-bool Programs::FillStates(const DecodedRequest& rows) const {
-  PlannedRequest* const received = ThreadScratch();
-  return others_.stages != nullptr && signature_->Receive(rows, received).ok() &&
-         others_.stages->Fill(*received);
-}
-
-bool Programs::computes_users_once() const {
-  return has_stages() && others_.stages->takes_many_users_per_run() &&
-         signature_->lists().own_lengths().empty();
+  return status;
 }
 
 bool Programs::MayShareRuns(const BatchRules& rules) const {
   // An index of its own counts from its request's first row.
   if (never_join_ || !signature_->can_be_fetched() || signature_->takes().row_index) return false;
-  // Pairs are kept request by request.
-  if (others_.stages != nullptr && others_.stages->keeps_pairs()) return false;
   const RowRecord& record = signature_->record();
   if (!record.recorded) return rules.any_signature;
   return record.independent && (record.any_rounding || rules.any_signature);
@@ -151,17 +147,21 @@ bool Programs::MayShareRuns(const BatchRules& rules) const {
 bool Programs::CanBeJoined(const BatchRules& rules, const std::vector<int>& outputs) const {
   if (!MayShareRuns(rules)) return false;
   const Signature::Takes& takes = signature_->takes();
-  if (has_users()) return takes.rows_or_one_row && others_.indexed->CanBeJoined(rules);
+  if (has_users()) {
+    if (!takes.rows_or_one_row) return false;
+    return stages() != nullptr ? stages()->have_independent_rows()
+                               : rules.any_signature && others_.gathered->has_independent_rows();
+  }
   if (takes.rows && rules.any_signature) return true;
-  return has_row_cache() && takes.rows_or_settings && signature_->RowsHaveOneShape(outputs);
+  return others_.rows != nullptr && takes.rows_or_settings && signature_->RowsHaveOneShape(outputs);
 }
 
 bool Programs::CanBeSplit(const BatchRules& rules, const std::vector<int>& outputs) const {
   if (!MayShareRuns(rules)) return false;
   if (!signature_->record().recorded) return signature_->takes().rows;
   // One that sends its user once is run by that.
-  if (others_.exact != nullptr && !others_.exact->signature().record().independent) return false;
-  return !has_row_cache() || rules.any_signature || signature_->RowsHaveOneShape(outputs);
+  if (others_.exact != nullptr && !others_.exact->has_independent_rows()) return false;
+  return others_.rows == nullptr || rules.any_signature || signature_->RowsHaveOneShape(outputs);
 }
 
 std::vector<StoreStats> Programs::stores() const {

@@ -31,14 +31,20 @@ class ProgramsTest : public ::testing::Test {
     DecodedRequest request;
     EXPECT_TRUE(DecodePredictRequest(Bytes(message), &request).ok());
     RunResult result;
-    return model_.programs().Run(request, &result);
+    return RunRequest(model_.programs(), request, &result);
   }
 
-  absl::Status Check(const std::string& message) {
+  // What a scheduler is told of a request.
+  RequestProfile Profile(const BatchRules& rules) {
     DecodedRequest request;
+    const std::string message = user_ + items_;
     EXPECT_TRUE(DecodePredictRequest(Bytes(message), &request).ok());
-    return model_.programs().Check(request);
+    const auto plan = RequestPlan::New();
+    EXPECT_TRUE(model_.programs().Plan(request, plan.get()).ok());
+    return model_.programs().ProfileOf(*plan, rules);
   }
+  bool CanBeJoined(const BatchRules& rules) { return Profile(rules).group != 0; }
+  bool CanBeSplit(const BatchRules& rules) { return Profile(rules).can_be_split; }
 
   std::vector<Counted> Counts() {
     std::vector<Counted> counts;
@@ -66,12 +72,6 @@ TEST_F(ProgramsTest, WhatIsWrongWithARequestIsNoFailureOfAProgram) {
   EXPECT_THAT(Counts(), IsEmpty());
 }
 
-TEST_F(ProgramsTest, ACheckSaysWhatARunWouldAndRunsNothing) {
-  EXPECT_TRUE(Check(user_ + items_).ok());
-  EXPECT_EQ(Check(user_), Run(user_));
-  EXPECT_THAT(Counts(), IsEmpty());
-}
-
 TEST_F(ProgramsTest, OnlyTheRecordSaysWhetherRowsMayRunWithOthers) {
   BatchRules unasked;
   BatchRules any;
@@ -80,27 +80,27 @@ TEST_F(ProgramsTest, OnlyTheRecordSaysWhetherRowsMayRunWithOthers) {
     model_.Declare({"user", "item"}, {"score"}, {}, record);
   };
   declare({});  // nothing is known
-  EXPECT_FALSE(model_.programs().CanBeJoined(unasked, {0}));
-  EXPECT_FALSE(model_.programs().CanBeSplit(unasked, {0}));
-  EXPECT_TRUE(model_.programs().CanBeJoined(any, {0}));
-  EXPECT_TRUE(model_.programs().CanBeSplit(any, {0}));
+  EXPECT_FALSE(CanBeJoined(unasked));
+  EXPECT_FALSE(CanBeSplit(unasked));
+  EXPECT_TRUE(CanBeJoined(any));
+  EXPECT_TRUE(CanBeSplit(any));
   declare(Record(/*independent=*/false));
-  EXPECT_FALSE(model_.programs().CanBeJoined(any, {0}));
-  EXPECT_FALSE(model_.programs().CanBeSplit(any, {0}));
+  EXPECT_FALSE(CanBeJoined(any));
+  EXPECT_FALSE(CanBeSplit(any));
   declare(Record(/*independent=*/true));
-  EXPECT_FALSE(model_.programs().CanBeSplit(unasked, {0}));  // the last bits would change
-  EXPECT_TRUE(model_.programs().CanBeSplit(any, {0}));
+  EXPECT_FALSE(CanBeSplit(unasked));  // the last bits would change
+  EXPECT_TRUE(CanBeSplit(any));
   declare(Record(/*independent=*/true, /*any_rounding=*/true));
-  EXPECT_TRUE(model_.programs().CanBeSplit(unasked, {0}));
+  EXPECT_TRUE(CanBeSplit(unasked));
 }
 
 TEST_F(ProgramsTest, WhatWasFoundToFailTogetherRunsAlone) {
   BatchRules any;
   any.any_signature = true;
-  ASSERT_TRUE(model_.programs().CanBeJoined(any, {0}));
+  ASSERT_TRUE(CanBeJoined(any));
   model_.programs().NeverJoin();
-  EXPECT_FALSE(model_.programs().CanBeJoined(any, {0}));
-  EXPECT_FALSE(model_.programs().CanBeSplit(any, {0}));
+  EXPECT_FALSE(CanBeJoined(any));
+  EXPECT_FALSE(CanBeSplit(any));
 }
 
 }  // namespace

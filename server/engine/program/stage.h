@@ -55,6 +55,7 @@ class Stage {
 
   const Signature& signature() const { return *signature_; }
   states::StateStore& store() { return store_; }
+  const states::StateStore& store() const { return store_; }
   states::StoreStats stats() const { return store_.stats(); }
 
   // Starts on `count` rows whose columns are to be set.

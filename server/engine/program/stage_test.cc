@@ -64,6 +64,7 @@ TEST_F(StageTest, WhatIsFoundIsNotComputed) {
 
 TEST_F(StageTest, OnlyWantedRowsAreComputed) {
   Stage::Rows rows = Rows({1, 2, 3, 4});
+  ASSERT_TRUE(stage_.MakeKeys(&rows));
   rows.wanted = {1, 3};
   EXPECT_THAT(Complete(&rows), ElementsAre(2, 4));
   EXPECT_EQ(stage_.stats().computed, 2);

@@ -18,39 +18,6 @@ constexpr int64_t kUnrepeatedRequests = 16;
 
 }  // namespace
 
-// Whether pairs are looked for: then the candidates that are wanted are those not found.
-bool StagedProgram::FindPairs(const PlannedRequest& planned, const Batch& batch, Scratch* scratch) {
-  StateStore& store = pairs_.store();
-  scratch->pairs.missing.clear();
-  if (!keeps_pairs()) return false;
-  if (!store.reuse().Look()) {
-    store.counters().Add(&states::Counters::not_looked, batch.candidates);
-    return false;
-  }
-  thread_local RowHash hash;
-  thread_local std::vector<states::Key> context;
-  std::vector<absl::Span<const states::Key>> keys;
-  bool made = late_->lists().HaveOneLength(batch.columns) &&
-              hash.MakeKeys({*late_, context_inputs_, batch.columns, batch.candidates,
-                             /*padding_counts=*/true},
-                            store.hash(), &context);
-  for (size_t i = 0; i < domains_.size() && made; ++i) {
-    made = domains_[i].stage.MakeKeys(&scratch->rows[i]);
-    keys.emplace_back(scratch->rows[i].keys);
-  }
-  if (!made) {
-    for (Stage::Rows& rows : scratch->rows) rows.keys.clear();
-    return false;
-  }
-  keys.emplace_back(context);
-  PairCache::Rows& pairs = scratch->pairs;
-  pairs_.Find(batch.candidates, keys, planned.outputs, &pairs);
-  if (pairs.missing.size() < pairs.keys.size()) {
-    scratch->rows[kItem].wanted = scratch->candidates = pairs.missing;
-  }
-  return true;
-}
-
 // Looks for all states. `*gain` becomes true if stages are worth running, now or for the next
 // request. False if a value is malformed: it has no keys.
 bool StagedProgram::Look(const Batch& batch, Scratch* scratch, bool* gain) {

@@ -12,7 +12,7 @@ constexpr size_t kUser = Batch::kUser;
 
 }  // namespace
 
-bool StagedProgram::IsPrefetch(const PlannedRequest& received) const {
+bool StagedProgram::IsPrefetch(const ReceivedRequest& received) const {
   size_t users = 0;
   for (size_t i = 0; i < received.inputs.size(); ++i) {
     const int position = received.plan.positions[i];
@@ -25,42 +25,40 @@ bool StagedProgram::IsPrefetch(const PlannedRequest& received) const {
   return users > 0;
 }
 
-absl::Status StagedProgram::Prefetch(const PlannedRequest& received, RunResult* result) {
-  Stage& stage = domains_[kUser].stage;
-  Batch batch;
-  batch.domains.resize(domains_.size());
-  batch.columns.resize(late_->inputs().inputs().size());
+absl::Status StagedProgram::PlanPrefetch(const ReceivedRequest& received, Batch* batch) const {
+  const SignatureInputs& inputs = domains_[kUser].stage.signature().inputs();
+  std::vector<ReceivedInput> of_user;
+  batch->columns.assign(late_->inputs().inputs().size(), nullptr);
+  for (size_t i = 0; i < received.inputs.size(); ++i) {
+    if (!is_user_input_[received.plan.positions[i]]) continue;
+    of_user.push_back(received.inputs[i]);
+    batch->columns[received.plan.positions[i]] = AsWire(received.inputs[i].source);
+  }
+  batch->form = Batch::Form::kPrefetch;
+  batch->domains.assign(domains_.size(), {});
+  SignatureInputs::Scratch plan;
+  inputs.FindAll(of_user, &plan.positions);
+  absl::Status status = inputs.Plan(of_user, plan.positions, &plan);
+  if (!status.ok() || plan.plan.rows == 1) return status;
+  return absl::InvalidArgumentError(
+      absl::StrCat("a request without candidates has ", plan.plan.rows, " users; expected 1"));
+}
+
+// Keeps the state whether or not users have come again so far.
+absl::Status StagedProgram::Prefetch(const Batch& batch, std::vector<Tensor>* states) {
   Scratch* const scratch = ThreadScratch();
   Begin(batch, scratch);
+  Stage& stage = domains_[kUser].stage;
   Stage::Rows& user = scratch->rows[kUser];
-  std::vector<ReceivedInput> of_user;
-  for (const ReceivedInput& input : received.inputs) {
-    const int position = stage.signature().inputs().Find(input.alias);
-    if (position < 0) continue;
-    user.columns[position] = AsWire(input.source);
-    of_user.push_back(input);
-  }
-  SignatureInputs::Scratch& plan = user.inputs;
-  stage.signature().inputs().FindAll(of_user, &plan.positions);
-  absl::Status status = stage.signature().inputs().Plan(of_user, plan.positions, &plan);
-  if (status.ok() && plan.plan.rows != 1) {
-    status = absl::InvalidArgumentError(
-        absl::StrCat("a request without candidates has ", plan.plan.rows, " users; expected 1"));
-  }
-  if (status.ok() && stage.store().on()) {
-    size_t num_found = 0;
-    std::vector<Tensor> states;
-    // Where a value is malformed, the run says so.
-    stage.Find(&user, &num_found);
-    status = stage.Complete(&user, &states);
-  }
+  size_t num_found = 0;
+  // Malformed values have no keys; the run says what is wrong with them.
+  stage.Find(&user, &num_found);
+  absl::Status status = stage.Complete(&user, states);
   End(scratch);
-  result->expansion.rows = 0;
-  if (status.ok()) late_->NoRows(received.outputs, result);
   return status;
 }
 
-bool StagedProgram::Fill(const PlannedRequest& received) {
+bool StagedProgram::Fill(const ReceivedRequest& received) {
   for (size_t i = kItem; i < domains_.size(); ++i) {
     Stage& stage = domains_[i].stage;
     Scratch* const scratch = ThreadScratch();

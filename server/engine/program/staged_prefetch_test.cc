@@ -59,7 +59,9 @@ class FillStatesTest : public ::testing::Test {
   bool Fill(const std::string& message) {
     DecodedRequest rows;
     EXPECT_TRUE(DecodePredictRequest(Bytes(message), &rows).ok());
-    return model_.programs().FillStates(rows);
+    ReceivedRequest received;
+    return model_.programs().signature().Receive(rows, &received).ok() &&
+           model_.programs().stages()->Fill(received);
   }
   const StagedModel model_{{}};
 };

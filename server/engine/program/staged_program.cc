@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "server/engine/program/gathered_rows.h"
 #include "server/engine/row_index.h"
 #include "server/engine/rows.h"
 
@@ -41,11 +42,12 @@ StagedProgram::Scratch* StagedProgram::ThreadScratch() {
   return &scratch;
 }
 
-StagedProgram::StagedProgram(const StageSignatures& signatures, const StateCaches& memories)
+StagedProgram::StagedProgram(const StageSignatures& signatures, const Domains& domains,
+                             const StateCaches& memories)
     : late_(signatures.late),
+      columns_(&domains),
       last_(signatures.pair),
-      many_users_per_run_(signatures.many_users_per_run && signatures.pair->record().independent),
-      pairs_(memories.pair.get(), kRowStretch) {
+      many_users_per_run_(signatures.many_users_per_run && signatures.pair->record().independent) {
   for (const auto& [name, signature] : signatures.domains) {
     const bool is_user = domains_.empty();
     domains_.emplace_back(signature, name, is_user ? memories.user.get() : memories.item.get(),
@@ -54,12 +56,13 @@ StagedProgram::StagedProgram(const StageSignatures& signatures, const StateCache
 }
 
 std::unique_ptr<StagedProgram> StagedProgram::Create(const StageSignatures& signatures,
+                                                     const Domains& domains,
                                                      const StateCaches& memories) {
   for (const auto& [name, stage] : signatures.domains) {
     if (stage == nullptr || !stage->record().independent) return nullptr;
   }
   if (signatures.pair == nullptr || !signatures.pair->record().recorded) return nullptr;
-  std::unique_ptr<StagedProgram> program(new StagedProgram(signatures, memories));
+  std::unique_ptr<StagedProgram> program(new StagedProgram(signatures, domains, memories));
   return program->Connect() ? std::move(program) : nullptr;
 }
 
@@ -99,7 +102,6 @@ void StagedProgram::Begin(const Batch& batch, Scratch* scratch) const {
     for (size_t k = 0; k < inputs.size(); ++k) rows.columns[k] = batch.columns[inputs[k]];
     scratch->merged[i].clear();
   }
-  scratch->candidates.clear();
 }
 
 // Neither the messages nor the states outlive the request.
@@ -108,74 +110,58 @@ void StagedProgram::End(Scratch* scratch) const {
     rows.columns.clear();
     rows.found.clear();
   }
-  scratch->pairs.found.clear();
 }
 
-// One user's candidates, as the late signature takes them.
-Batch StagedProgram::BatchOf(const PlannedRequest& planned) const {
-  Batch batch;
-  batch.candidates = planned.rows();
-  batch.columns.reserve(planned.plan.sources.size());
-  for (const ColumnSource* const source : planned.plan.sources) {
-    batch.columns.push_back(AsWire(source));
+bool StagedProgram::Accepts(const Batch& batch) const {
+  switch (batch.form) {
+    case Batch::Form::kRows:
+      return batch.candidates > 0;
+    case Batch::Form::kIndexed:
+      return batch.user_states != nullptr || columns_->HaveOneLength(batch);
+    case Batch::Form::kPrefetch:
+      return true;
+    case Batch::Form::kOneUser:
+      break;
   }
-  SetRows(&batch);
-  return batch;
+  return false;
 }
 
-void StagedProgram::SetRows(Batch* batch) const {
-  if (batch->domains.size() < domains_.size()) batch->domains.resize(domains_.size());
-  batch->domains[kUser].rows = 1;
-  batch->domains[kItem].rows = batch->candidates;
-  for (size_t i = kItem + 1; i < domains_.size(); ++i) {
-    batch->domains[i].rows = 1;
-    for (const int input : domains_[i].inputs) {
-      const DeclaredInput& declared = late_->inputs().inputs()[input];
-      if (HasRows(declared, batch->columns[input], batch->candidates)) {
-        batch->domains[i].rows = batch->candidates;
-      }
-    }
+absl::StatusOr<bool> StagedProgram::Run(const Batch& batch, RunResult* result) {
+  if (batch.candidates == 0) {
+    if (absl::Status status = RunUsers(batch, result); !status.ok()) return status;
+    return true;
   }
-}
-
-absl::StatusOr<bool> StagedProgram::Run(const PlannedRequest& planned, RunResult* result) {
-  if (planned.rows() == 0) return false;
-  const std::vector<int>& outputs = planned.outputs;
-  const Batch batch = BatchOf(planned);
+  const bool must_gain = batch.form == Batch::Form::kRows && batch.user_states == nullptr;
   Scratch* const scratch = ThreadScratch();
   Begin(batch, scratch);
-  PairCache::Rows& pairs = scratch->pairs;
-  const bool keep_pairs = FindPairs(planned, batch, scratch);
-  bool done = keep_pairs && pairs.missing.empty();
+  bool gain = false;
+  // Malformed values have no keys; the run says what is wrong with them.
+  const bool looked = Look(batch, scratch, &gain);
+  const bool runs = !must_gain || (looked && gain);
   absl::Status status = absl::OkStatus();
-  if (done) {
-    late_->NoRows(outputs, result);  // their names
-    result->tensors.clear();
-  } else {
-    bool gain = keep_pairs && pairs_.store().reuse().good();
-    const auto context = [&](int input, Tensor* feed) {
-      return late_->inputs().BuildFeed(input, planned.plan, feed);
-    };
-    done = Look(batch, scratch, &gain) && gain;
-    if (done) status = Score(batch, scratch, outputs, context, result);
-  }
-  if (done && status.ok() && keep_pairs) status = pairs_.Join(pairs, &result->tensors);
-  if (!done || !status.ok()) {
-    result->aliases.clear();
-    result->tensors.clear();
-  }
+  if (runs) status = Score(batch, scratch, result);
   End(scratch);
   if (!status.ok()) return status;
-  return done;
+  return runs;
 }
 
-// The outputs of the candidates to be scored, whose states have been looked for.
-absl::Status StagedProgram::Score(const Batch& batch, Scratch* scratch,
-                                  const std::vector<int>& outputs, MakeContext context,
-                                  RunResult* result) {
-  const std::vector<int64_t>& wanted = scratch->candidates;
+// Of a batch without candidates.
+absl::Status StagedProgram::RunUsers(const Batch& batch, RunResult* result) {
+  std::vector<Tensor> states;
+  absl::Status status = absl::OkStatus();
+  if (batch.form != Batch::Form::kPrefetch) {
+    status = UserStates(batch, &states);
+  } else if (domains_[kUser].stage.store().on()) {
+    status = Prefetch(batch, &states);
+  }
+  if (status.ok()) late_->NoRows(*batch.outputs, result);
+  return status;
+}
+
+// The outputs of the candidates, whose states have been looked for.
+absl::Status StagedProgram::Score(const Batch& batch, Scratch* scratch, RunResult* result) {
   LastStage::Feeds feeds;
-  feeds.candidates = wanted.empty() ? batch.candidates : static_cast<int64_t>(wanted.size());
+  feeds.candidates = batch.candidates;
   feeds.states.resize(domains_.size());
   // The user first: others may wait for it.
   for (size_t i = 0; i < domains_.size(); ++i) {
@@ -186,7 +172,8 @@ absl::Status StagedProgram::Score(const Batch& batch, Scratch* scratch,
     absl::Status status = domains_[i].stage.Complete(&scratch->rows[i], &feeds.states[i]);
     if (!status.ok()) return status;
   }
-  absl::Status status = SetIndices(batch, *scratch, &feeds);
+  SetIndices(batch, *scratch, &feeds);
+  absl::Status status = absl::OkStatus();
   // Candidate i reads item i.
   const std::vector<int64_t>& merged = scratch->merged[kItem];
   const absl::Span<const int64_t> item_of =
@@ -194,22 +181,30 @@ absl::Status StagedProgram::Score(const Batch& batch, Scratch* scratch,
   if (!item_of.empty()) {
     for (Tensor& state : feeds.states[kItem]) status.Update(GatherRows(state, item_of, &state));
   }
-  for (const int input : context_inputs_) {
-    if (!status.ok()) return status;
-    Tensor& feed = feeds.context.emplace_back();
-    status = context(input, &feed);
-    const bool has_rows = late_->inputs().inputs()[input].batched() && feed.dims() > 0;
-    if (status.ok() && has_rows && !wanted.empty()) status = GatherRows(feed, wanted, &feed);
-  }
+  if (status.ok()) status = SetContext(batch, &feeds);
   if (!status.ok()) return status;
   return many_users_per_run_ || batch.domains[kUser].rows == 1
-             ? last_.Run(feeds, outputs, result)
-             : last_.RunByUser(feeds, outputs, result);
+             ? last_.Run(feeds, *batch.outputs, result)
+             : last_.RunByUser(feeds, *batch.outputs, result);
 }
 
-absl::Status StagedProgram::SetIndices(const Batch& batch, const Scratch& scratch,
-                                       LastStage::Feeds* feeds) {
-  const std::vector<int64_t>& wanted = scratch.candidates;
+// The late signature's columns that no stage reads.
+absl::Status StagedProgram::SetContext(const Batch& batch, LastStage::Feeds* feeds) const {
+  GatheredRows gathered(late_->limits().max_expanded_bytes);
+  for (const int input : context_inputs_) {
+    Tensor& feed = feeds->context.emplace_back();
+    absl::Status status = columns_->BuildFeed(batch, input, &feed);
+    const int domain = columns_->domain_of(input);
+    if (status.ok() && batch.has_index(domain)) {
+      status = gathered.Gather(RowsIn(batch.domains[domain].index), &feed);
+    }
+    if (!status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+void StagedProgram::SetIndices(const Batch& batch, const Scratch& scratch,
+                               LastStage::Feeds* feeds) const {
   feeds->indices.resize(domains_.size());
   for (size_t i = 0; i < domains_.size(); ++i) {
     if (!last_.has_index(i)) continue;
@@ -219,21 +214,16 @@ absl::Status StagedProgram::SetIndices(const Batch& batch, const Scratch& scratc
     } else if (batch.domains[i].has_index()) {
       index = batch.domains[i].index;
     } else if (batch.domains[i].rows == 1) {
-      index = LastStage::FirstRow(feeds->candidates);
-      continue;
+      index = LastStage::FirstRow(batch.candidates);
     } else {
       index = EachRow(batch.candidates);
     }
-    if (wanted.empty()) continue;
-    if (absl::Status status = GatherRows(index, wanted, &index); !status.ok()) return status;
   }
-  return absl::OkStatus();
 }
 
 std::vector<states::StoreStats> StagedProgram::stats() const {
   std::vector<states::StoreStats> stats;
   for (const Domain& domain : domains_) stats.push_back(domain.stage.stats());
-  if (pairs_.store().on()) stats.push_back(pairs_.store().stats());
   return stats;
 }
 
@@ -242,27 +232,9 @@ absl::Status StagedProgram::UserStates(const Batch& batch, std::vector<Tensor>* 
   Begin(batch, scratch);
   Stage::Rows& rows = scratch->rows[kUser];
   bool gain = false;
-  // What is malformed has no keys; the run says what it is.
+  // Malformed values have no keys; the run says what is wrong with them.
   LookForUsers(&rows, &gain);
   absl::Status status = domains_[kUser].stage.Complete(&rows, states);
-  End(scratch);
-  return status;
-}
-
-absl::Status StagedProgram::RunBatch(const Batch& batch, const std::vector<int>& outputs,
-                                     MakeContext context, RunResult* result) {
-  if (batch.candidates == 0) {
-    std::vector<Tensor> states;
-    absl::Status status = UserStates(batch, &states);
-    if (status.ok()) late_->NoRows(outputs, result);
-    return status;
-  }
-  Scratch* const scratch = ThreadScratch();
-  Begin(batch, scratch);
-  bool gain = false;
-  // What is malformed has no keys; the run says what it is.
-  Look(batch, scratch, &gain);
-  absl::Status status = Score(batch, scratch, outputs, context, result);
   End(scratch);
   return status;
 }

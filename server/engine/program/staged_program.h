@@ -8,22 +8,18 @@
 #include <deque>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
-#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
-#include "absl/types/span.h"
-#include "server/engine/program/batch.h"
+#include "server/engine/program/domains.h"
 #include "server/engine/program/last_stage.h"
-#include "server/engine/program/pair_cache.h"
+#include "server/engine/program/program.h"
 #include "server/engine/program/stage.h"
 #include "server/engine/signature.h"
 #include "server/states/state_cache.h"
-#include "server/states/state_store.h"
 #include "server/states/store_stats.h"
-#include "serving_patches/signature_inputs.h"
 #include "tensorflow/core/framework/tensor.h"
 
 namespace colcast::engine {
@@ -41,57 +37,49 @@ struct StageSignatures {
 struct StateCaches {
   std::unique_ptr<states::StateCache> user;
   std::unique_ptr<states::StateCache> item;
-  std::unique_ptr<states::StateCache> pair;
 };
 
-class StagedProgram {
+class StagedProgram final : public Program {
  public:
   // Null if the signatures do not fit together, or unless every domain's rows are recorded as
-  // independent: then the late one runs as a whole. All must outlive the program.
+  // independent: then the late one runs as a whole. All must outlive the program; `domains` are
+  // those of the late signature, whose first ones have the stages.
   static std::unique_ptr<StagedProgram> Create(const StageSignatures& signatures,
-                                               const StateCaches& memories);
+                                               const Domains& domains, const StateCaches& memories);
 
-  // Runs a planned request to the late signature. False if nothing is to be gained, and an error if
-  // a stage fails: the late signature is to run.
-  absl::StatusOr<bool> Run(const PlannedRequest& planned, RunResult* result);
+  std::string_view name() const override { return "stages"; }
 
-  // Whether a request to the late signature, as it was received, has user columns but no candidate:
-  // all other columns are missing or have no rows.
-  bool IsPrefetch(const PlannedRequest& received) const;
+  // A batch without an index runs only if it has candidates, one with an index only if lists on
+  // whose greatest length results depend have one in it.
+  bool Accepts(const Batch& batch) const override;
 
-  // Makes sure that such a request's user is known; its outputs have no rows. INVALID_ARGUMENT as
-  // SignatureInputs::Plan() has it.
-  absl::Status Prefetch(const PlannedRequest& received, RunResult* result);
+  // Each stage runs once, the last one once per user if it takes one only. A batch without an index
+  // gains nothing where no state is found and none is worth keeping.
+  absl::StatusOr<bool> Run(const Batch& batch, RunResult* result) override;
+
+  // Whether a received request has user columns but no candidate: all other columns are missing or
+  // have no rows.
+  bool IsPrefetch(const ReceivedRequest& received) const;
+
+  // Reads such a request, whose batch makes Run() compute and keep the user's state; its outputs
+  // have no rows. INVALID_ARGUMENT as SignatureInputs::Plan() has it, and unless there is one user.
+  absl::Status PlanPrefetch(const ReceivedRequest& received, Batch* batch) const;
 
   // Model::FillStates() for columns as they were received.
-  bool Fill(const PlannedRequest& received);
+  bool Fill(const ReceivedRequest& received);
 
-  // Makes the tensor of one of the late signature's inputs that belong to no domain.
-  using MakeContext = absl::FunctionRef<absl::Status(int input, tensorflow::Tensor* feed)>;
-
-  // A batch of the late signature. Each stage runs once, the last one once per user if it takes one
-  // only. Fails where a signature does.
-  absl::Status RunBatch(const Batch& batch, const std::vector<int>& outputs, MakeContext context,
-                        RunResult* result);
-
-  // Sets `*states` to what RunBatch() would compute for the batch's users: found or made, and kept.
+  // Sets `*states` to those of the batch's users: found or computed, and kept.
   absl::Status UserStates(const Batch& batch, std::vector<tensorflow::Tensor>* states);
-
-  // Sets how many rows each domain with a stage has, by the batch's columns and candidates: one
-  // user, an item for each candidate, and of others one or the same number. They are "user",
-  // "item", and others, the first of the batch's domains.
-  void SetRows(Batch* batch) const;
-
-  // Whether Run() looks for the outputs of pairs, which RunBatch() does not.
-  bool keeps_pairs() const { return pairs_.store().on() && have_independent_rows(); }
 
   // Whether rows of several requests may run together in all stages.
   bool have_independent_rows() const { return last_.signature().record().independent; }
 
-  // Whether RunBatch() runs the last stage once for all users, so that it sees all rows together.
-  bool takes_many_users_per_run() const { return many_users_per_run_; }
+  // Whether each of several users in one request is computed once, and all rows together then.
+  bool computes_users_once() const {
+    return many_users_per_run_ && late_->lists().own_lengths().empty();
+  }
 
-  // Of each domain's store, and of that for pairs if there is one.
+  // Of each domain's store.
   std::vector<states::StoreStats> stats() const;
 
   // Implementation details follow.
@@ -110,29 +98,28 @@ class StagedProgram {
   struct Scratch {
     std::deque<Stage::Rows> rows;
     std::vector<std::vector<int64_t>> merged;  // the index of rows that repeat; empty: none does
-    PairCache::Rows pairs;
-    std::vector<int64_t> candidates;  // those to be scored, rising; empty: all
   };
 
-  StagedProgram(const StageSignatures& signatures, const StateCaches& memories);
+  StagedProgram(const StageSignatures& signatures, const Domains& domains,
+                const StateCaches& memories);
   static Scratch* ThreadScratch();
   bool Connect();
   void Begin(const Batch& batch, Scratch* scratch) const;
   void End(Scratch* scratch) const;
-  Batch BatchOf(const PlannedRequest& planned) const;
+  absl::Status RunUsers(const Batch& batch, RunResult* result);
+  absl::Status Prefetch(const Batch& batch, std::vector<tensorflow::Tensor>* states);
   bool Look(const Batch& batch, Scratch* scratch, bool* gain);
   bool LookForUsers(Stage::Rows* rows, bool* gain);
   bool LookForRows(size_t domain, const Batch& batch, Scratch* scratch, bool* gain);
-  bool FindPairs(const PlannedRequest& planned, const Batch& batch, Scratch* scratch);
-  absl::Status Score(const Batch& batch, Scratch* scratch, const std::vector<int>& outputs,
-                     MakeContext context, RunResult* result);
-  absl::Status SetIndices(const Batch& batch, const Scratch& scratch, LastStage::Feeds* feeds);
+  absl::Status Score(const Batch& batch, Scratch* scratch, RunResult* result);
+  absl::Status SetContext(const Batch& batch, LastStage::Feeds* feeds) const;
+  void SetIndices(const Batch& batch, const Scratch& scratch, LastStage::Feeds* feeds) const;
 
   const Signature* const late_;
+  const Domains* const columns_;
   LastStage last_;
   const bool many_users_per_run_;
   std::deque<Domain> domains_;
-  PairCache pairs_;
   std::vector<int> context_inputs_;  // of the late signature, in no domain
   std::vector<bool> is_user_input_;  // by the late signature's input
 };

@@ -55,7 +55,7 @@ TEST(StagedProgramTest, WithoutCachesTheLateModelRunsWholeAndBatchesByStages) {
   const std::string two_users = MessageOf(
       {{"user", {2, 5}}, {"item", {3, 4}}, {"shop", {1}}, {"candidate", {100, 200}}}, {1, 0});
   EXPECT_THAT(model.Scores(two_users), ElementsAre(1153, 1224));
-  EXPECT_THAT(model.Ran(), ElementsAre("whole ok 1", "stages ok 1"));
+  EXPECT_THAT(model.Ran(), ElementsAre("stages ok 1", "whole ok 1"));
 }
 
 TEST(StagedProgramTest, AStageThatFailsIsCountedAndTheWholeModelAnswers) {
@@ -64,7 +64,7 @@ TEST(StagedProgramTest, AStageThatFailsIsCountedAndTheWholeModelAnswers) {
   const std::string request =
       MessageOf({{"user", {nan}}, {"item", {3}}, {"shop", {1}}, {"candidate", {0}}});
   EXPECT_TRUE(std::isnan(model.Scores(request)[0]));
-  EXPECT_THAT(model.Ran(), ElementsAre("whole ok 1", "stages failed 1"));
+  EXPECT_THAT(model.Ran(), ElementsAre("stages failed 1", "whole ok 1"));
 }
 
 TEST(StagedProgramTest, ALastStageOfOneUserRunsOncePerUser) {
@@ -76,7 +76,7 @@ TEST(StagedProgramTest, ALastStageOfOneUserRunsOncePerUser) {
                 {2, 0, 2});
   EXPECT_THAT(model.Scores(request), ElementsAre(1073, 2024, 3075));
   EXPECT_THAT(model.Ran(), ElementsAre("stages ok 1"));
-  EXPECT_FALSE(model.programs().computes_users_once());
+  EXPECT_FALSE(model.programs().stages()->computes_users_once());
 }
 
 TEST(StagedProgramTest, ARequestOfSeveralUsersMayHaveNoCandidate) {

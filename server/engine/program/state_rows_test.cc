@@ -6,14 +6,13 @@
 #include <string>
 #include <vector>
 
-#include "tensorflow/core/framework/tensor_testutil.h"
+#include "server/engine/tensor_testing.h"
 
 namespace colcast::engine {
 namespace {
 
 using tensorflow::Tensor;
 using tensorflow::tstring;
-using tensorflow::test::AsTensor;
 using ::testing::ElementsAre;
 
 std::vector<float> Floats(const Tensor& tensor) {

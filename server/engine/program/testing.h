@@ -68,13 +68,14 @@ class StagedModel {
     return *programs_.at(signature);
   }
   const Signature& signature(const std::string& name) const { return *signatures_.at(name); }
+  const SignatureMap& declared() const { return declared_; }
 
   absl::Status Run(const std::string& message, std::vector<float>* scores,
                    const std::string& signature = "columnar_late") const {
     DecodedRequest request;
     EXPECT_TRUE(DecodePredictRequest(Bytes(message), &request).ok());
     RunResult result;
-    absl::Status status = programs(signature).Run(request, &result);
+    absl::Status status = RunRequest(programs(signature), request, &result);
     if (!status.ok()) return status;
     const auto values = result.tensors[0].flat<float>();
     scores->assign(values.data(), values.data() + values.size());

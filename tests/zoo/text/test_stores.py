@@ -1,11 +1,10 @@
-"""Texts and pairs that came before are not read again; their answers are what they were."""
+"""Texts that came before are not read again; their answers are what they were."""
 
 import numpy as np
 import pytest
 from colcast.client import TextClient
 from colcast.loadtest.measure.meters import publishing
 from colcast.server import ServerProcess
-from colcast.zoo.text import reranker
 
 from ...server.metrics_page import Metrics
 
@@ -32,7 +31,7 @@ def server(base_path, flags):
 
 
 def counted(server, store):
-    """Texts or pairs that were found, and that were computed."""
+    """Texts that were found, and that were computed."""
     samples = [s for s in Metrics(server).samples if s.labels.get("store") == store]
     names = [f":colcast:states_{what}_total" for what in ("found", "computed")]
     return [sum(sample.value for sample in samples if sample.name == name) for name in names]
@@ -55,16 +54,3 @@ def test_vectors_equal_those_without_stores(server, encode, pooling, max_seq_len
         assert (counted(server, "item") - before).tolist() == [9, 7]
         client.encode(texts, pooling=pooling, max_seq_len=9)  # other vectors
         assert (counted(server, "item") - before).tolist() == [9, 13]
-
-
-def test_scores_equal_those_without_stores(minilm, flags, tmp_path):
-    module = reranker.Reranker(minilm, reranker.start(minilm))
-    reranker.save(module, tmp_path / "1")
-    with (
-        ServerProcess("reranker", tmp_path, [*flags, "--pair_bytes=1000000"]) as server,
-        TextClient(server.target, "reranker") as client,
-    ):
-        for query, titles in [("cocoa", TEXTS), ("cocoa", [NEW, *TEXTS[::-1]]), ("oil", TEXTS)]:
-            expected = module.rank([query], titles)["scores"].numpy()
-            np.testing.assert_allclose(client.rank(query, titles).scores, expected, atol=1e-5)
-        assert counted(server, "pair") == [6, 13]

@@ -1,4 +1,4 @@
-#include "server/engine/program/indexed_requests.h"
+#include "server/engine/program/gathered_program.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ std::string TwoUsers(const std::vector<int64_t>& row_to_user) {
                    row_to_user);
 }
 
-class IndexedRequestsTest : public ::testing::Test {
+class GatheredProgramTest : public ::testing::Test {
  protected:
   std::string Error(const std::string& message) {
     std::vector<float> scores;
@@ -36,17 +36,17 @@ class IndexedRequestsTest : public ::testing::Test {
   const StagedModel model_{{}};
 };
 
-TEST_F(IndexedRequestsTest, EachCandidateReadsItsUsersRow) {
+TEST_F(GatheredProgramTest, EachCandidateReadsItsUsersRow) {
   EXPECT_THAT(model_.Scores(TwoUsers({1, 0, 1})), ElementsAre(51, 21, 51));
   EXPECT_THAT(model_.Ran(), ElementsAre("stages ok 1"));
 }
 
-TEST_F(IndexedRequestsTest, ColumnarGathersRowsAndRunsOnce) {
+TEST_F(GatheredProgramTest, ColumnarGathersRowsAndRunsOnce) {
   EXPECT_THAT(model_.Scores(TwoUsers({1, 0, 1}), "columnar"), ElementsAre(51, 21, 51));
   EXPECT_THAT(model_.Ran("columnar"), ElementsAre("gathered ok 1"));
 }
 
-TEST_F(IndexedRequestsTest, WhereAStageFailsRowsAreGathered) {
+TEST_F(GatheredProgramTest, WhereAStageFailsRowsAreGathered) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const std::vector<float> scores = model_.Scores(MessageOf(
       {{"user", {nan, 5}}, {"item", {1, 2}}, {"shop", {0}}, {"candidate", {0, 0}}}, {1, 0}));
@@ -55,20 +55,20 @@ TEST_F(IndexedRequestsTest, WhereAStageFailsRowsAreGathered) {
   EXPECT_THAT(model_.Ran(), ElementsAre("stages failed 1", "gathered ok 1"));
 }
 
-TEST_F(IndexedRequestsTest, AnIndexNamesARowThatIsThere) {
+TEST_F(GatheredProgramTest, AnIndexNamesARowThatIsThere) {
   EXPECT_THAT(Error(TwoUsers({0, 2})),
               HasSubstr("input \"row_to_user\": row 1 is 2, expected 0 to 1"));
   EXPECT_THAT(Error(TwoUsers({-1, 0})), HasSubstr("row 0 is -1"));
 }
 
-TEST_F(IndexedRequestsTest, CandidatesHaveAsManyRowsAsTheirIndex) {
+TEST_F(GatheredProgramTest, CandidatesHaveAsManyRowsAsTheirIndex) {
   EXPECT_THAT(
       Error(MessageOf({{"user", {2, 5}}, {"item", {1, 2}}, {"shop", {0}}, {"candidate", {0, 0}}},
                       {0, 1, 0})),
       HasSubstr("row_to_user"));
 }
 
-TEST_F(IndexedRequestsTest, ARequestMayHaveIndicesOfSeveralDomains) {
+TEST_F(GatheredProgramTest, ARequestMayHaveIndicesOfSeveralDomains) {
   const std::string message =
       MessageOf({{"user", {2, 5}}, {"item", {1, 2, 3}}, {"shop", {7, 8}}, {"candidate", {0}}},
                 {1, 0, 1}) +
@@ -77,7 +77,7 @@ TEST_F(IndexedRequestsTest, ARequestMayHaveIndicesOfSeveralDomains) {
   EXPECT_THAT(model_.Scores(message, "columnar"), ElementsAre(7051, 8022, 8053));
 }
 
-TEST_F(IndexedRequestsTest, AnIndexOfADomainWithoutColumnsIsUnknown) {
+TEST_F(GatheredProgramTest, AnIndexOfADomainWithoutColumnsIsUnknown) {
   std::vector<float> scores;
   const std::string message =
       MessageOf({{"user", {2}}, {"item", {1}}, {"shop", {0}}, {"candidate", {0}}}) +
@@ -85,7 +85,7 @@ TEST_F(IndexedRequestsTest, AnIndexOfADomainWithoutColumnsIsUnknown) {
   EXPECT_THAT(Error(message), HasSubstr("\"row_to_item\" is not in the signature"));
 }
 
-TEST_F(IndexedRequestsTest, GatheredRowsStayWithinTheLimit) {
+TEST_F(GatheredProgramTest, GatheredRowsStayWithinTheLimit) {
   ScoreModel model;
   Options options;
   options.max_expanded_bytes = 100;
@@ -95,7 +95,8 @@ TEST_F(IndexedRequestsTest, GatheredRowsStayWithinTheLimit) {
                                         std::vector<int64_t>(100, 0));
   ASSERT_TRUE(DecodePredictRequest(Bytes(message), &request).ok());
   RunResult result;
-  EXPECT_EQ(model.programs().Run(request, &result).code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(RunRequest(model.programs(), request, &result).code(),
+            absl::StatusCode::kResourceExhausted);
 }
 
 }  // namespace

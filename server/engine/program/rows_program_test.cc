@@ -1,4 +1,4 @@
-#include "server/engine/program/row_cache.h"
+#include "server/engine/program/rows_program.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 // A signature of the rows' own: half = x / 2, which a query of one row may be added to.
-class RowCacheTest : public ::testing::Test {
+class RowsProgramTest : public ::testing::Test {
  protected:
   void Make(bool with_query, int64_t item_bytes, int64_t output_dims = 1) {
     namespace ops = tensorflow::ops;
@@ -54,7 +54,7 @@ class RowCacheTest : public ::testing::Test {
     const std::string message = MessageOf(columns);
     EXPECT_TRUE(DecodePredictRequest(Bytes(message), &request).ok());
     RunResult result;
-    absl::Status status = programs_.at("text")->Run(request, &result);
+    absl::Status status = RunRequest(*programs_.at("text"), request, &result);
     scores_.clear();
     if (!status.ok()) return status;
     const auto values = result.tensors[0].flat<float>();
@@ -82,7 +82,7 @@ class RowCacheTest : public ::testing::Test {
   ProgramsByName programs_;
 };
 
-TEST_F(RowCacheTest, OnlyRowsThatAreNotKnownAreComputed) {
+TEST_F(RowsProgramTest, OnlyRowsThatAreNotKnownAreComputed) {
   Make(/*with_query=*/false, 1 << 20);
   ASSERT_TRUE(Run({{"x", {2, 4}}}).ok());
   ASSERT_TRUE(Run({{"x", {4, 6, 2}}}).ok());
@@ -93,38 +93,38 @@ TEST_F(RowCacheTest, OnlyRowsThatAreNotKnownAreComputed) {
   EXPECT_EQ(Ran(), "rows ok 2;");
 }
 
-TEST_F(RowCacheTest, WithoutMemoryTheSignatureRunsWhole) {
+TEST_F(RowsProgramTest, WithoutMemoryTheSignatureRunsWhole) {
   Make(/*with_query=*/false, 0);
   ASSERT_TRUE(Run({{"x", {2, 4}}}).ok());
   EXPECT_THAT(scores_, ElementsAre(1, 2));
   EXPECT_EQ(Ran(), "whole ok 1;");
 }
 
-TEST_F(RowCacheTest, RowsOfAQueryArePairsWhichHaveNoMemoryHere) {
+TEST_F(RowsProgramTest, RowsBesideAQueryAreNotKept) {
   Make(/*with_query=*/true, 1 << 20);
   ASSERT_TRUE(Run({{"x", {2, 4}}, {"query", {10}}}).ok());
   EXPECT_THAT(scores_, ElementsAre(11, 12));
-  EXPECT_EQ(Store().store, "pair");
+  EXPECT_EQ(Store().states, 0);
   EXPECT_EQ(Ran(), "whole ok 1;");
 }
 
-TEST_F(RowCacheTest, OutputsWhoseRowsMayHaveAnyShapeAreNotKept) {
+TEST_F(RowsProgramTest, OutputsWhoseRowsMayHaveAnyShapeAreNotKept) {
   Make(/*with_query=*/false, 1 << 20, /*output_dims=*/2);
   ASSERT_TRUE(Run({{"x", {2}}}).ok());
   EXPECT_EQ(Ran(), "whole ok 1;");
 }
 
-TEST_F(RowCacheTest, NoRowsRunWhole) {
+TEST_F(RowsProgramTest, NoRowsRunWhole) {
   Make(/*with_query=*/false, 1 << 20);
   ASSERT_TRUE(Run({{"x", {}}}).ok());
   EXPECT_EQ(Ran(), "whole ok 1;");
 }
 
-TEST_F(RowCacheTest, AFailureIsThatOfTheWholeSignature) {
+TEST_F(RowsProgramTest, AFailureIsThatOfTheWholeSignature) {
   Make(/*with_query=*/false, 1 << 20);
   const absl::Status status = Run({{"x", {std::numeric_limits<float>::quiet_NaN()}}});
   EXPECT_THAT(std::string(status.message()), HasSubstr("no number"));
-  EXPECT_EQ(Ran(), "whole failed 1;rows failed 1;");
+  EXPECT_EQ(Ran(), "rows failed 1;whole failed 1;");
 }
 
 }  // namespace

@@ -1,0 +1,142 @@
+// How a loaded model plans requests and runs them: alone, together and by slices.
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "server/engine/batch/joined_requests.h"
+#include "server/engine/batch/sliced_request.h"
+#include "server/engine/model.h"
+#include "server/engine/program/request_plan.h"
+#include "server/engine/status.h"
+#include "server/engine/tensor_outputs.h"
+#include "server/states/without_states.h"
+
+namespace colcast::engine {
+namespace {
+
+const RequestPlan& AsPlan(const PlannedRequest& plan) {
+  return static_cast<const RequestPlan&>(plan);
+}
+
+// Null unless the signature takes tf.Examples that are read as columns.
+RunExamples ExamplesOf(const RequestPlan& plan) {
+  if (plan.examples == nullptr) return nullptr;
+  return [signature = plan.examples](const DecodedRequest& examples, RunResult* result) {
+    return Transcoding::Answer(*signature, examples, result);
+  };
+}
+
+absl::Status RunPlan(const RequestPlan& plan, RunResult* result) {
+  if (plan.examples != nullptr && Transcoding::Answer(*plan.examples, *plan.request, result)) {
+    return absl::OkStatus();
+  }
+  absl::Status status = plan.programs->Run(plan.batch, result);
+  result->expansion = plan.expansion;
+  return status;
+}
+
+}  // namespace
+
+Status TensorFlowModel::Plan(const DecodedRequest& request, const BatchRules& rules,
+                             PlanPtr* plan) const {
+  const absl::StatusOr<const ServedSignature*> served =
+      FindServed(request.model_spec().signature_name);
+  if (!served.ok()) return FromAbsl(served.status());
+  const Programs& programs = *(*served)->programs;
+  std::unique_ptr<RequestPlan, ReleasePlan> made = RequestPlan::New();
+  if (absl::Status status = programs.Plan(request, made.get()); !status.ok()) {
+    return FromAbsl(status);
+  }
+  made->rules = &rules;
+  made->examples = (*served)->examples;
+  made->profile = programs.ProfileOf(*made, rules);
+  made->profile.signature = (*served)->number;
+  *plan = std::move(made);
+  return OkStatus();
+}
+
+void TensorFlowModel::Run(std::vector<BatchMember>* members) const {
+  if (members->size() == 1) return RunGroup({&members->front()});
+  std::map<uint64_t, std::vector<BatchMember*>> groups;
+  for (BatchMember& member : *members) groups[member.plan->profile.group].push_back(&member);
+  for (const auto& [number, group] : groups) {
+    if (number == 0) {
+      for (BatchMember* const member : group) RunAlone(member);
+    } else {
+      RunGroup(group);
+    }
+  }
+}
+
+void TensorFlowModel::RunAlone(BatchMember* member) {
+  RunResult result;
+  member->status = FromAbsl(RunPlan(AsPlan(*member->plan), &result));
+  if (member->status.ok()) member->outputs = std::make_unique<TensorOutputs>(std::move(result));
+}
+
+void TensorFlowModel::RunGroup(const std::vector<BatchMember*>& group) const {
+  const RequestPlan& first = AsPlan(*group[0]->plan);
+  const Programs& programs = *first.programs;
+  const BatchRules& rules = *first.rules;
+  const Programs* const batched_by = programs.batched_by();
+  // One alone may have to be filled up to an allowed size, or gain by what many run as.
+  const bool joins =
+      first.profile.group != 0 &&
+      (group.size() > 1 || !rules.allowed_batch_sizes.empty() || batched_by != nullptr);
+  if (!joins) {
+    for (BatchMember* const member : group) RunAlone(member);
+    return;
+  }
+  std::vector<BatchMember*> remaining = group;
+  if (batched_by != nullptr &&
+      batched_by->CanBeJoined(rules, batched_by->signature().all_outputs())) {
+    remaining.clear();
+    const auto leave = [&remaining](BatchMember* member) { remaining.push_back(member); };
+    RunJoined(*batched_by, rules, {leave, nullptr, /*one_too=*/true}, group);
+  }
+  RunJoined(programs, rules, {RunAlone, ExamplesOf(first)}, remaining);
+}
+
+Status TensorFlowModel::RunWithoutStates(const PlannedRequest& plan,
+                                         std::unique_ptr<Outputs>* outputs) const {
+  const states::WithoutStates without;
+  return Run(plan, outputs);
+}
+
+Status TensorFlowModel::PredictTogether(const DecodedRequest& request,
+                                        std::unique_ptr<Outputs>* outputs) const {
+  const auto joined = joined_.find(request.model_spec().signature_name);
+  if (joined == joined_.end()) {
+    return FailedPrecondition("no signature shares the input of \"",
+                              request.model_spec().signature_name, '"');
+  }
+  RunResult result;
+  if (!transcoding_.AnswerTogether(request, &result)) {
+    const Programs& programs = *joined->second->programs;
+    const auto plan = RequestPlan::New();
+    absl::Status status = programs.Plan(request, plan.get());
+    if (status.ok()) status = RunPlan(*plan, &result);
+    if (!status.ok()) return FromAbsl(status);
+  }
+  *outputs = std::make_unique<TensorOutputs>(std::move(result));
+  return OkStatus();
+}
+
+std::unique_ptr<Slices> TensorFlowModel::Split(const PlannedRequest& planned) const {
+  const RequestPlan& plan = AsPlan(planned);
+  if (!plan.profile.can_be_split) return nullptr;
+  return SlicedRequest::Create(plan, ExamplesOf(plan));
+}
+
+bool TensorFlowModel::FillStates(const DecodedRequest& rows) const {
+  bool any = false;
+  const auto plan = RequestPlan::New();
+  for (const auto& [name, programs] : programs_) {
+    if (programs->stages() == nullptr) continue;
+    any |= programs->signature().Receive(rows, &plan->received).ok() &&
+           programs->stages()->Fill(plan->received);
+  }
+  return any;
+}
+
+}  // namespace colcast::engine

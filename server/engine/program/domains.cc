@@ -1,0 +1,241 @@
+#include "server/engine/program/domains.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/engine/list_columns.h"
+#include "server/engine/program/row_hash.h"
+#include "server/engine/row_index.h"
+
+namespace colcast::engine {
+namespace {
+
+using tensorflow::SignatureDef;
+using tensorflow::Tensor;
+
+constexpr size_t kUser = Batch::kUser;
+constexpr size_t kItem = 1;
+constexpr size_t kMostDomains = 64;
+
+// A signature of some of another's inputs.
+void AddInput(const SignatureDef& from, const std::string& alias, SignatureDef* to) {
+  (*to->mutable_inputs())[alias] = from.inputs().at(alias);
+  const auto found = from.defaults().find(alias);
+  if (found != from.defaults().end()) (*to->mutable_defaults())[alias] = found->second;
+}
+
+void AddIndex(const std::string& domain, SignatureDef* to) {
+  tensorflow::TensorInfo& index = (*to->mutable_inputs())[RowTo(domain)];
+  index.set_name(RowTo(domain) + ":0");  // never fed
+  index.set_dtype(tensorflow::DT_INT64);
+  index.mutable_tensor_shape()->add_dim()->set_size(-1);
+}
+
+absl::Status CheckIndex(const std::string& domain, absl::Span<const int64_t> index, int64_t rows) {
+  for (size_t row = 0; row < index.size(); ++row) {
+    if (index[row] >= 0 && index[row] < rows) continue;
+    return absl::InvalidArgumentError(absl::StrCat("input \"", RowTo(domain), "\": row ", row,
+                                                   " is ", index[row], ", expected 0 to ", rows - 1,
+                                                   ", a row of the ", domain, " columns"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+Domains::Domains(const SignatureDef& declared, std::vector<DomainColumns> domains,
+                 const Signature* columnar, const Options& options)
+    : declared_(declared),
+      inputs_(*SignatureInputs::Create(declared)),
+      domains_(std::move(domains)),
+      columnar_(columnar),
+      options_(options),
+      domain_of_(inputs_.inputs().size(), kCandidates) {
+  of_stage_.resize(domains_.size());
+  for (size_t domain = 0; domain < domains_.size(); ++domain) {
+    if (domains_[domain].stage != nullptr) {
+      for (const DeclaredInput& input : domains_[domain].stage->inputs().inputs()) {
+        of_stage_[domain].push_back(inputs_.Find(input.alias));
+      }
+    }
+    for (const std::string& column : domains_[domain].columns) {
+      const int input = inputs_.Find(column);
+      if (input >= 0 && domain_of_[input] == kCandidates) {
+        domain_of_[input] = static_cast<int>(domain);
+      }
+    }
+  }
+  if (!MayTakeIndex()) return;
+  for (const DomainColumns& domain : domains_) {
+    index_names_.push_back(domain.columns.empty() ? "" : RowTo(domain.name));
+  }
+}
+
+bool Domains::MayTakeIndex() const {
+  if (columnar_ == nullptr || domains_.empty() || domains_.size() > kMostDomains ||
+      domains_[kUser].columns.empty()) {
+    return false;
+  }
+  for (const DomainColumns& domain : domains_) {
+    if (declared_.inputs().contains(RowTo(domain.name))) return false;
+  }
+  const absl::Span<const DeclaredInput> theirs = columnar_->inputs().inputs();
+  const auto is_same = [](const DeclaredInput& a, const DeclaredInput& b) {
+    return a.alias == b.alias && a.dtype == b.dtype;
+  };
+  return std::equal(theirs.begin(), theirs.end(), inputs_.inputs().begin(), inputs_.inputs().end(),
+                    is_same) &&
+         FormOf(uint64_t{1} << kUser).ok();
+}
+
+const Domains::Form* Domains::Find(uint64_t indexed) const {
+  const Form* form = forms_.load(std::memory_order_acquire);
+  while (form != nullptr && form->indexed != indexed) form = form->next;
+  return form;
+}
+
+absl::StatusOr<const Domains::Form*> Domains::FormOf(uint64_t indexed) const {
+  if (const Form* const form = Find(indexed); form != nullptr) return form;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (const Form* const form = Find(indexed); form != nullptr) return form;
+  Form& form = made_.emplace_back();
+  if (absl::Status status = MakeForm(indexed, &form); !status.ok()) {
+    made_.pop_back();
+    return status;
+  }
+  form.next = forms_.load(std::memory_order_relaxed);
+  forms_.store(&form, std::memory_order_release);
+  return &form;
+}
+
+absl::Status Domains::MakeForm(uint64_t indexed, Form* form) const {
+  form->indexed = indexed;
+  std::vector<SignatureDef> sides(domains_.size());
+  SignatureDef candidates;
+  for (const auto& [alias, info] : declared_.inputs()) {
+    const int domain = domain_of_[inputs_.Find(alias)];
+    if (domain == kCandidates || !form->has(domain)) {
+      AddInput(declared_, alias, &candidates);
+      continue;
+    }
+    AddInput(declared_, alias, &sides[domain]);
+    auto& shape = *(*sides[domain].mutable_inputs())[alias].mutable_tensor_shape();
+    if (shape.dim_size() > 0) shape.mutable_dim(0)->set_size(-1);
+  }
+  const SignatureInputs::Limits limits{options_.max_request_rows, options_.max_expanded_bytes};
+  const auto add = [&limits](const SignatureDef& side, std::vector<SignatureInputs>* to) {
+    absl::StatusOr<SignatureInputs> inputs = SignatureInputs::Create(side, limits);
+    if (inputs.ok()) to->push_back(*std::move(inputs));
+    return inputs.status();
+  };
+  for (size_t i = 0; i < domains_.size(); ++i) {
+    if (form->has(i)) AddIndex(domains_[i].name, &candidates);
+    if (absl::Status status = add(sides[i], &form->domains); !status.ok()) return status;
+  }
+  return add(candidates, &form->candidates);
+}
+
+// What the signature has no input for may be an index.
+uint64_t Domains::IndexedIn(const ReceivedRequest& received) const {
+  uint64_t indexed = 0;
+  for (size_t i = 0; i < received.inputs.size(); ++i) {
+    const absl::string_view alias = received.inputs[i].alias;
+    if (received.plan.positions[i] >= 0 || !IsRowIndex(alias)) continue;
+    const auto found = std::find(index_names_.begin(), index_names_.end(), alias);
+    if (found != index_names_.end()) indexed |= uint64_t{1} << (found - index_names_.begin());
+  }
+  return indexed;
+}
+
+absl::Status Domains::Plan(const ReceivedRequest& received, Batch* batch) const {
+  const absl::StatusOr<const Form*> found = FormOf(IndexedIn(received));
+  if (!found.ok()) return found.status();
+  const Form& form = **found;
+  thread_local std::vector<Side> sides;  // by domain
+  thread_local Side candidates;
+  if (sides.size() < domains_.size()) sides.resize(domains_.size());
+  for (Side& side : sides) side.received.clear();
+  candidates.received.clear();
+  batch->columns.assign(inputs_.inputs().size(), nullptr);
+  for (size_t i = 0; i < received.inputs.size(); ++i) {
+    const int position = received.plan.positions[i];
+    const int domain = position < 0 ? kCandidates : domain_of_[position];
+    const bool apart = domain != kCandidates && form.has(domain);
+    (apart ? sides[domain] : candidates).received.push_back(received.inputs[i]);
+    if (position >= 0) batch->columns[position] = AsWire(received.inputs[i].source);
+  }
+  for (size_t i = 0; i < domains_.size(); ++i) {
+    if (!form.has(i)) continue;
+    if (absl::Status status = sides[i].Plan(form.domains[i]); !status.ok()) return status;
+  }
+  if (absl::Status status = candidates.Plan(form.candidates[0]); !status.ok()) return status;
+  batch->candidates = candidates.plan.plan.rows;
+  SetRows(batch);
+  for (size_t i = 0; i < domains_.size(); ++i) {
+    if (!form.has(i)) continue;
+    batch->domains[i].rows = sides[i].plan.plan.rows;
+    if (absl::Status status = ReadIndex(form, i, candidates, batch); !status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Domains::ReadIndex(const Form& form, size_t domain, const Side& candidates,
+                                Batch* batch) const {
+  Batch::Domain& of = batch->domains[domain];
+  const int place = form.candidates[0].Find(index_names_[domain]);
+  absl::Status status = form.candidates[0].BuildFeed(place, candidates.plan, &of.index);
+  return status.ok() ? CheckIndex(domains_[domain].name, RowsIn(of.index), of.rows) : status;
+}
+
+void Domains::SetRows(Batch* batch) const {
+  batch->domains.assign(domains_.size(), {batch->candidates, {}});
+  if (domains_.empty()) return;
+  batch->domains[kUser].rows = 1;
+  for (size_t i = kItem + 1; i < domains_.size(); ++i) {
+    if (domains_[i].stage == nullptr) continue;
+    batch->domains[i].rows = 1;
+    for (const int input : of_stage_[i]) {
+      if (HasRows(inputs_.inputs()[input], batch->columns[input], batch->candidates)) {
+        batch->domains[i].rows = batch->candidates;
+      }
+    }
+  }
+}
+
+bool Domains::HaveOneLength(const Batch& batch) const {
+  if (columnar_ == nullptr) return true;
+  std::vector<int64_t> lengths;
+  for (const int input : columnar_->lists().own_lengths()) {
+    const WireColumn* const column = batch.columns[input];
+    if (column == nullptr) continue;
+    // Rows that no candidate reads are computed with the others.
+    if (batch.has_index(domain_of_[input]) || !batch.has_index(kUser)) {
+      if (!colcast::engine::HaveOneLength(column)) return false;
+      continue;
+    }
+    if (!ReadLengths(*column, &lengths)) return false;
+    if (lengths.size() == 1) continue;
+    const absl::Span<const int64_t> user_of = RowsIn(batch.domains[kUser].index);
+    std::vector<int64_t> longest(batch.domains[kUser].rows, -1);
+    for (size_t row = 0; row < user_of.size(); ++row) {
+      longest[user_of[row]] = std::max(longest[user_of[row]], lengths[row]);
+    }
+    int64_t of_all = -1;
+    for (const int64_t of_user : longest) {
+      if (of_user >= 0 && of_all >= 0 && of_user != of_all) return false;
+      of_all = std::max(of_all, of_user);
+    }
+  }
+  return true;
+}
+
+absl::Status Domains::BuildFeed(const Batch& batch, int input, Tensor* feed) const {
+  const int domain = domain_of_[input];
+  const int64_t rows = batch.has_index(domain)             ? batch.domains[domain].rows
+                       : inputs_.inputs()[input].batched() ? batch.candidates
+                                                           : SignatureInputs::kAsSent;
+  return inputs_.BuildRows(input, batch.columns[input], rows, feed);
+}
+
+}  // namespace colcast::engine

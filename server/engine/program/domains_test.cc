@@ -1,0 +1,80 @@
+#include "server/engine/program/domains.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "server/engine/program/testing.h"
+#include "server/engine/row_index.h"
+
+namespace colcast::engine {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class DomainsTest : public ::testing::Test {
+ protected:
+  absl::Status Plan(const std::string& message) {
+    message_ = message;
+    EXPECT_TRUE(DecodePredictRequest(Bytes(message_), &request_).ok());
+    return model_.programs().Plan(request_, plan_.get());
+  }
+  std::vector<int64_t> Rows() const {
+    std::vector<int64_t> rows;
+    for (const Batch::Domain& domain : plan_->batch.domains) rows.push_back(domain.rows);
+    return rows;
+  }
+
+  const StagedModel model_{{}};
+  std::string message_;
+  DecodedRequest request_;
+  std::unique_ptr<RequestPlan, ReleasePlan> plan_ = RequestPlan::New();
+};
+
+TEST_F(DomainsTest, InputsBelongToTheirDomainOrToTheCandidates) {
+  const Domains& domains = model_.programs().domains();
+  const SignatureInputs& inputs = model_.programs().signature().inputs();
+  EXPECT_EQ(domains.domain_of(inputs.Find("user")), 0);
+  EXPECT_EQ(domains.domain_of(inputs.Find("shop")), 2);
+  EXPECT_EQ(domains.domain_of(inputs.Find("candidate")), Domains::kCandidates);
+  EXPECT_EQ(Domains().domain_of(7), Domains::kCandidates);
+}
+
+TEST_F(DomainsTest, WithoutAnIndexThereIsOneUserAndAnItemForEachCandidate) {
+  ASSERT_TRUE(
+      Plan(MessageOf({{"user", {1}}, {"item", {1, 2}}, {"shop", {5}}, {"candidate", {0}}})).ok());
+  EXPECT_EQ(plan_->batch.form, Batch::Form::kRows);
+  EXPECT_THAT(Rows(), ElementsAre(1, 2, 1));
+  ASSERT_TRUE(
+      Plan(MessageOf({{"user", {1}}, {"item", {1, 2}}, {"shop", {5, 6}}, {"candidate", {0}}}))
+          .ok());
+  EXPECT_THAT(Rows(), ElementsAre(1, 2, 2));
+}
+
+TEST_F(DomainsTest, AnIndexNamesARowOfItsDomainForEachCandidate) {
+  const Columns columns = {
+      {"user", {1, 2}}, {"item", {1, 2, 3}}, {"shop", {5}}, {"candidate", {0}}};
+  ASSERT_TRUE(Plan(MessageOf(columns, {1, 0, 1})).ok());
+  EXPECT_EQ(plan_->batch.form, Batch::Form::kIndexed);
+  EXPECT_THAT(Rows(), ElementsAre(2, 3, 1));
+  EXPECT_THAT(RowsIn(plan_->batch.domains[0].index), ElementsAre(1, 0, 1));
+  EXPECT_EQ(plan_->expansion.rows, 3);
+  EXPECT_THAT(std::string(Plan(MessageOf(columns, {1, 2, 0})).message()),
+              HasSubstr("row 1 is 2, expected 0 to 1"));
+}
+
+TEST_F(DomainsTest, ADomainsColumnsHaveTheSameRows) {
+  EXPECT_THAT(
+      std::string(
+          Plan(MessageOf(
+                   {{"user", {1, 2}}, {"item", {1, 2, 3}}, {"shop", {5, 6}}, {"candidate", {0}}},
+                   {1, 0, 1}))
+              .message()),
+      HasSubstr("\"shop\" has 2 rows"));
+}
+
+}  // namespace
+}  // namespace colcast::engine

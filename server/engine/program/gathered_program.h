@@ -1,0 +1,51 @@
+// A signature that takes any row of every domain for each candidate, run with the rows gathered.
+#ifndef COLCAST_SERVER_ENGINE_PROGRAM_GATHERED_PROGRAM_H_
+#define COLCAST_SERVER_ENGINE_PROGRAM_GATHERED_PROGRAM_H_
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "server/engine/program/domains.h"
+#include "server/engine/program/gathered_rows.h"
+#include "server/engine/program/program.h"
+
+namespace colcast::engine {
+
+class GatheredProgram final : public Program {
+ public:
+  enum class AnswerMode {
+    kOneRun,          // columnar: what one run of all candidates gives
+    kRequestPerUser,  // columnar_late: what a request per user gives
+  };
+
+  // `columnar` has the inputs of `domains`. Both must outlive the program.
+  GatheredProgram(const Signature* columnar, const Domains* domains, AnswerMode mode)
+      : columnar_(columnar), domains_(domains), mode_(mode) {}
+
+  std::string_view name() const override { return "gathered"; }
+  bool Accepts(const Batch& batch) const override {
+    return batch.form == Batch::Form::kIndexed && batch.user_states == nullptr;
+  }
+  // Of kRequestPerUser, FAILED_PRECONDITION for an output without a row for each candidate.
+  absl::StatusOr<bool> Run(const Batch& batch, RunResult* result) override;
+
+  bool has_independent_rows() const { return columnar_->record().independent; }
+
+ private:
+  bool MayRunAtOnce(const Batch& batch) const;
+  absl::Status RunRowsOf(const Batch& batch, absl::Span<const int64_t> candidates,
+                         const std::vector<tensorflow::Tensor>& sent, RunResult* result) const;
+  absl::Status GatherFeed(const Batch& batch, int input, absl::Span<const int64_t> candidates,
+                          GatheredRows* gathered, tensorflow::Tensor* feed) const;
+  absl::Status CheckBytes(const Batch& batch) const;
+
+  const Signature* const columnar_;
+  const Domains* const domains_;
+  const AnswerMode mode_;
+};
+
+}  // namespace colcast::engine
+
+#endif  // COLCAST_SERVER_ENGINE_PROGRAM_GATHERED_PROGRAM_H_

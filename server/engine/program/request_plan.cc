@@ -1,0 +1,37 @@
+#include "server/engine/program/request_plan.h"
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace colcast::engine {
+namespace {
+
+// A request that waits is released by another thread than the one that read it.
+constexpr size_t kMostSpare = 16;
+constexpr size_t kMostKeptColumns = 2048;
+
+std::vector<std::unique_ptr<RequestPlan>>& Spare() {
+  thread_local std::vector<std::unique_ptr<RequestPlan>> spare;
+  return spare;
+}
+
+}  // namespace
+
+std::unique_ptr<RequestPlan, ReleasePlan> RequestPlan::New() {
+  std::vector<std::unique_ptr<RequestPlan>>& spare = Spare();
+  if (spare.empty()) return std::unique_ptr<RequestPlan, ReleasePlan>(new RequestPlan);
+  std::unique_ptr<RequestPlan, ReleasePlan> plan(spare.back().release());
+  spare.pop_back();
+  return plan;
+}
+
+void RequestPlan::Release() {
+  std::unique_ptr<RequestPlan> plan(this);
+  std::vector<std::unique_ptr<RequestPlan>>& spare = Spare();
+  if (spare.size() == kMostSpare || received.columns.capacity() > kMostKeptColumns) return;
+  batch.domains.clear();  // with their indices
+  spare.push_back(std::move(plan));
+}
+
+}  // namespace colcast::engine

@@ -1,0 +1,42 @@
+#include "server/engine/program/rows_program.h"
+
+#include <utility>
+#include <vector>
+
+namespace colcast::engine {
+namespace {
+
+// Rows after which the store is judged (states::ReuseEstimator).
+constexpr int64_t kWindowRows = 512;
+
+}  // namespace
+
+RowsProgram::RowsProgram(const Signature* signature, states::StateCache* memory)
+    : stage_(signature, "item", signature->takes().rows_or_settings ? memory : nullptr,
+             kWindowRows) {}
+
+bool RowsProgram::Accepts(const Batch& batch) const {
+  return batch.form == Batch::Form::kRows && batch.candidates > 0 && stage_.store().on() &&
+         stage_.signature().RowsHaveOneShape(*batch.outputs);
+}
+
+absl::StatusOr<bool> RowsProgram::Run(const Batch& batch, RunResult* result) {
+  thread_local Stage::Rows rows;
+  stage_.Begin(batch.candidates, &rows);
+  rows.outputs = batch.outputs;
+  rows.columns = batch.columns;
+  bool gain = false;
+  std::vector<tensorflow::Tensor> tensors;
+  const bool runs = stage_.LookFor(&rows, &gain) && gain;
+  absl::Status status = absl::OkStatus();
+  if (runs) status = stage_.Complete(&rows, &tensors);
+  rows.columns.clear();  // neither the message nor what was found outlives the request
+  rows.found.clear();
+  if (!status.ok()) return status;
+  if (!runs) return false;
+  stage_.signature().NoRows(*batch.outputs, result);  // their names
+  result->tensors = std::move(tensors);
+  return true;
+}
+
+}  // namespace colcast::engine

@@ -1,0 +1,34 @@
+// The answers of rows that came before, for signatures whose rows do not depend on each other
+// (docs/states.md).
+#ifndef COLCAST_SERVER_ENGINE_PROGRAM_ROWS_PROGRAM_H_
+#define COLCAST_SERVER_ENGINE_PROGRAM_ROWS_PROGRAM_H_
+
+#include <string_view>
+
+#include "server/engine/program/program.h"
+#include "server/engine/program/stage.h"
+#include "server/states/state_cache.h"
+#include "server/states/store_stats.h"
+
+namespace colcast::engine {
+
+// Runs only rows that are not found.
+class RowsProgram final : public Program {
+ public:
+  // Rows of a signature that declares an input with one row, such as a query, are not kept.
+  // `memory` may be null. Both arguments must outlive the program.
+  RowsProgram(const Signature* signature, states::StateCache* memory);
+
+  std::string_view name() const override { return "rows"; }
+  bool Accepts(const Batch& batch) const override;
+  absl::StatusOr<bool> Run(const Batch& batch, RunResult* result) override;
+
+  states::StoreStats stats() const { return stage_.stats(); }
+
+ private:
+  Stage stage_;
+};
+
+}  // namespace colcast::engine
+
+#endif  // COLCAST_SERVER_ENGINE_PROGRAM_ROWS_PROGRAM_H_

@@ -1,0 +1,41 @@
+#include "server/engine/program/whole_program.h"
+
+#include <vector>
+
+namespace colcast::engine {
+namespace {
+
+using tensorflow::Tensor;
+
+size_t LeastBytes(const Tensor& tensor) {
+  const bool strings = tensor.dtype() == tensorflow::DT_STRING;
+  const size_t element =
+      strings ? sizeof(tensorflow::tstring) : tensorflow::DataTypeSize(tensor.dtype());
+  return tensor.NumElements() * element;
+}
+
+// The thread's next request reuses the remaining tensors: small ones cost more to allocate than to
+// fill.
+void DropLarge(std::vector<Tensor>* feeds) {
+  constexpr size_t kMaxKeptBytes = 4096;
+  for (Tensor& feed : *feeds) {
+    if (LeastBytes(feed) > kMaxKeptBytes || feed.TotalBytes() > kMaxKeptBytes) feed = Tensor();
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<bool> WholeProgram::Run(const Batch& batch, RunResult* result) {
+  if (absl::Status status = RunColumns(*signature_, batch, result); !status.ok()) return status;
+  return true;
+}
+
+absl::Status RunColumns(const Signature& signature, const Batch& batch, RunResult* result) {
+  thread_local std::vector<Tensor> feeds;
+  absl::Status status = signature.BuildFeeds(batch.columns, batch.candidates, &feeds);
+  if (status.ok()) status = signature.RunFeeds(feeds, *batch.outputs, result);
+  DropLarge(&feeds);
+  return status;
+}
+
+}  // namespace colcast::engine

@@ -1,0 +1,31 @@
+// The signature itself, with columns of one row repeated for every candidate.
+#ifndef COLCAST_SERVER_ENGINE_PROGRAM_WHOLE_PROGRAM_H_
+#define COLCAST_SERVER_ENGINE_PROGRAM_WHOLE_PROGRAM_H_
+
+#include <string_view>
+
+#include "server/engine/program/program.h"
+
+namespace colcast::engine {
+
+class WholeProgram final : public Program {
+ public:
+  // The signature must outlive the program.
+  explicit WholeProgram(const Signature* signature) : signature_(signature) {}
+
+  std::string_view name() const override { return "whole"; }
+  bool Accepts(const Batch& batch) const override {
+    return batch.form == Batch::Form::kRows && batch.user_states == nullptr;
+  }
+  absl::StatusOr<bool> Run(const Batch& batch, RunResult* result) override;
+
+ private:
+  const Signature* const signature_;
+};
+
+// Runs a signature on a batch's columns.
+absl::Status RunColumns(const Signature& signature, const Batch& batch, RunResult* result);
+
+}  // namespace colcast::engine
+
+#endif  // COLCAST_SERVER_ENGINE_PROGRAM_WHOLE_PROGRAM_H_

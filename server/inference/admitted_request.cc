@@ -1,0 +1,95 @@
+#include "server/inference/admitted_request.h"
+
+#include <algorithm>
+
+#include "server/base/out_of_memory.h"
+#include "server/inference/input_bytes.h"
+#include "server/inference/measured_run.h"
+
+namespace colcast::inference {
+namespace {
+
+using scheduling::Clock;
+using scheduling::JobProfile;
+using scheduling::RequestClass;
+
+// Adds what item tables have, which the model must see, and plans the request.
+Status FillAndPlan(PredictMember* member) {
+  const Servable& servable = member->servable();
+  PlannedPredict& planned = member->planned;
+  if (const ItemLookup* const items = servable.items(); items != nullptr) {
+    Status status = items->Fill(member->mutable_request(), &member->record()->unknown_keys);
+    if (!status.ok()) return status;
+  }
+  Status status = servable.model().Plan(member->request(), servable.batch_rules(), &planned.plan);
+  if (!status.ok()) return status;
+  engine::RequestProfile& profile = planned.plan->profile;
+  profile.rows = std::clamp<int64_t>(profile.rows, 0, JobProfile::kMaxRows);
+  if (profile.size == 0) profile.size = profile.rows;
+  return status;
+}
+
+Status PlanOnce(PredictMember* member) {
+  PlannedPredict& planned = member->planned;
+  if (!planned.status) planned.status = WithinMemory([member] { return FillAndPlan(member); });
+  return *planned.status;
+}
+
+RequestClass* ClassOf(const PredictMember& member) {
+  return member.servable().request_class(member.planned.plan->profile.signature);
+}
+
+// INVALID_ARGUMENT beyond the most rows that a request may have, as TensorFlow Serving's batching
+// has it.
+Status CheckRows(const engine::RequestProfile& profile, const RequestClass& of) {
+  const int64_t most = of.limits().max_request_rows;
+  if (profile.group == 0 || profile.rows <= most) return OkStatus();
+  return InvalidArgument("Task size ", profile.rows, " is larger than maximum input batch size ",
+                         most, " (max_batch_size)");
+}
+
+JobProfile ProfileOf(const engine::RequestProfile& known, RequestClass* of, Clock::duration cost) {
+  return {of, known.group, known.group == 0 ? 0 : known.rows, cost};
+}
+
+}  // namespace
+
+scheduling::RunNeeds NeedsOf(const AdmittedRequest& admitted) {
+  return NeedsOfRun(*admitted.request_class, admitted.cost, admitted.input_bytes);
+}
+
+Status Refusal(const AdmittedRequest& admitted, const scheduling::WorkerPool& workers) {
+  return TooMuchMemory(admitted.profile().rows, admitted.input_bytes, NeedsOf(admitted).bytes,
+                       workers.max_run_bytes());
+}
+
+bool Admit(PredictMember* member, Clock::duration waited, AdmittedRequest* admitted) {
+  admitted->member = member;
+  member->record()->queue_wait = waited;
+  const Status status = WithinMemory([&] {
+    Status read = member->Read();
+    if (read.ok()) read = PlanOnce(member);
+    if (!read.ok()) return read;
+    admitted->request_class = ClassOf(*member);
+    admitted->cost = admitted->request_class->cost().Of(admitted->profile().size);
+    admitted->input_bytes = InputBytes(member->request(), admitted->profile().rows);
+    return CheckRows(admitted->profile(), *admitted->request_class);
+  });
+  if (!status.ok()) member->Finish(status, nullptr);
+  return status.ok();
+}
+
+JobProfile JobProfileOf(const AdmittedRequest& admitted) {
+  return ProfileOf(admitted.profile(), admitted.request_class, admitted.cost);
+}
+
+void DescribePredict(PredictMember* member, JobProfile* profile) {
+  if (!PlanOnce(member).ok()) return;
+  const engine::RequestProfile& known = member->planned.plan->profile;
+  RequestClass* const of = ClassOf(*member);
+  // A request that will be refused takes none of its class's room.
+  if (!CheckRows(known, *of).ok()) return;
+  *profile = ProfileOf(known, of, of->cost().Of(known.size));
+}
+
+}  // namespace colcast::inference
