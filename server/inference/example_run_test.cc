@@ -229,7 +229,7 @@ TEST_F(ExampleRunTest, SignaturesThatWillNotDoAreNamed) {
 TEST_F(ExampleRunTest, OutputsOfAnotherShapeOrDtypeAreNamed) {
   const struct {
     const char* output;
-    Answer answer;
+    GivenAnswer answer;
     const char* words;
   } kCases[] = {
       {"outputs", {DT_FLOAT, {3}, {1, 2, 3}, {}}, "did not match output batch size: 2 vs. 3"},
@@ -241,7 +241,7 @@ TEST_F(ExampleRunTest, OutputsOfAnotherShapeOrDtypeAreNamed) {
       {"scores", {DT_FLOAT, {2, 1}, {1, 2}, {}}, "should match in dim_size(1). Got 2 vs. 1"},
   };
   for (const auto& [output, answer, words] : kCases) {
-    const Answer before = std::exchange(model_->answers[output], answer);
+    const GivenAnswer before = std::exchange(model_->answers[output], answer);
     const Status status = output == std::string("outputs") ? DoRegress("regress") : DoClassify("");
     EXPECT_EQ(status.code, StatusCode::kInvalidArgument);
     EXPECT_THAT(status.message, HasSubstr(words));

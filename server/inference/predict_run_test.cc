@@ -737,7 +737,7 @@ TEST_F(PredictRunTest, ARequestIsPlannedOnceHoweverOftenItIsAskedWhatItIs) {
   scheduling::JobProfile profile;
   for (FakeRequest* const request : {&first, &second, &first}) DescribePredict(request, &profile);
   RunPredict(&first, milliseconds(0), {{&second, milliseconds(0)}}, &workers_);
-  EXPECT_TRUE(second.WaitUntilFinished().stats.joined);
+  EXPECT_TRUE(second.WaitUntilFinished().record.joined);
   EXPECT_EQ(model_->profiles, 2);
 }
 

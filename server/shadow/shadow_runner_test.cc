@@ -31,7 +31,10 @@ class OneScore final : public inference::GivenOutputs {
 // Answers with its score; a negative one is an error.
 class Scorer final : public inference::ModelWithoutGraph {
  public:
-  explicit Scorer(float score) : score_(score) {}
+  explicit Scorer(float score)
+      : ModelWithoutGraph(inference::SerializedGraph(
+            "signature_def { key: 'serving_default' value { outputs { key: 'score' } } }")),
+        score_(score) {}
   Status Answer(const DecodedRequest&, std::unique_ptr<engine::Outputs>* outputs) const override {
     if (score_ < 0) return Internal("broken");
     *outputs = std::make_unique<OneScore>(score_);
