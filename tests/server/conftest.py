@@ -1,8 +1,9 @@
 """A real server with a small model, and TF Serving's own stubs to talk to it."""
 
 import os
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +26,10 @@ from ..waiting import wait_until
 
 
 class Stubs:
-    """TF Serving's stubs on one channel, and requests that need few words."""
+    """TF Serving's stubs on one channel, and short ways to ask, by default for `model`."""
 
-    def __init__(self, target: str, *, own_connection: bool = False) -> None:
+    def __init__(self, target: str, *, own_connection: bool = False, model: str = "ranker") -> None:
+        self.model = model
         # Channels of one target share a connection otherwise.
         options = [("grpc.use_local_subchannel_pool", 1)] if own_connection else []
         self.channel = grpc.insecure_channel(target, options)
@@ -35,9 +37,9 @@ class Stubs:
         self.models = model_service_pb2_grpc.ModelServiceStub(self.channel)
 
     def request(self, inputs: dict[str, Any], **spec: Any) -> predict_pb2.PredictRequest:
-        """A PredictRequest for model "ranker"; values are whatever make_tensor_proto takes."""
+        """A PredictRequest; values are whatever make_tensor_proto takes."""
         request = predict_pb2.PredictRequest()
-        request.model_spec.name = spec.pop("name", "ranker")
+        request.model_spec.name = spec.pop("name", self.model)
         request.model_spec.signature_name = spec.pop("signature_name", "serving_default")
         version = spec.pop("version", None)
         if version is not None:
@@ -56,10 +58,10 @@ class Stubs:
         response = self.prediction.Predict(self.request(inputs, **spec), timeout=120)
         return {name: tf.make_ndarray(proto) for name, proto in response.outputs.items()}
 
-    def states(self, name: str = "ranker") -> dict[int, tuple[str, int, str]]:
+    def states(self, name: str = "") -> dict[int, tuple[str, int, str]]:
         """Of each version the state, the error's code and its message."""
         request = get_model_status_pb2.GetModelStatusRequest()
-        request.model_spec.name = name
+        request.model_spec.name = name or self.model
         response = self.models.GetModelStatus(request, timeout=120)
         return {
             entry.version: (
@@ -70,14 +72,24 @@ class Stubs:
             for entry in response.model_version_status
         }
 
-    def metadata(self, name: str = "ranker") -> get_model_metadata_pb2.SignatureDefMap:
+    def metadata(self, name: str = "") -> get_model_metadata_pb2.SignatureDefMap:
         """The model's signatures."""
         request = get_model_metadata_pb2.GetModelMetadataRequest(metadata_field=["signature_def"])
-        request.model_spec.name = name
+        request.model_spec.name = name or self.model
         response = self.prediction.GetModelMetadata(request, timeout=120)
         signatures = get_model_metadata_pb2.SignatureDefMap()
         response.metadata["signature_def"].Unpack(signatures)
         return signatures
+
+
+def config_flag(file: Path, base_paths: Mapping[str, Path]) -> str:
+    """--model_config_file with these models."""
+    models = "".join(
+        f'config {{ name: "{name}" base_path: "{path}" model_platform: "tensorflow" }}\n'
+        for name, path in base_paths.items()
+    )
+    file.write_text(f"model_config_list {{ {models} }}")
+    return f"--model_config_file={file}"
 
 
 RANKER_INPUTS = {
@@ -128,6 +140,18 @@ def save_waiting_ranker(directory: Path, pipe: Path, *, fails: bool = False) -> 
         writer.write(log.SerializeToString())
         if fails:
             writer.write(b"not a log")
+
+
+@pytest.fixture(scope="module")
+def shared() -> Iterator[Callable[..., ServerProcess]]:
+    """Starts a server of a model with flags; the tests of a module share one of the same."""
+    with ExitStack() as running:
+
+        @cache
+        def start(name: str, base_path: Path | str, *flags: str) -> ServerProcess:
+            return running.enter_context(ServerProcess(name, base_path, flags))
+
+        yield start
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,6 @@
 import http.client
 import json
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from colcast.server import ServerProcess
 
 from .. import models
 from ..models.gated import Gate
+from .conftest import config_flag
 from .metrics_page import Metrics
 
 
@@ -22,38 +22,23 @@ def many(rows: int) -> np.ndarray:
 
 
 @pytest.fixture(scope="module", name="config")
-def _config(tmp_path_factory: pytest.TempPathFactory, ranker_versions: Any) -> Path:
+def _config(tmp_path_factory: pytest.TempPathFactory, ranker_versions: Any) -> str:
     folder = tmp_path_factory.mktemp("models")
     ranker_versions(folder / "ranker" / "1")
     models.build("gated", folder / "gated" / "1")
-    lines = [
-        f'config {{ name: "{name}" base_path: "{folder / name}" model_platform: "tensorflow" }}'
-        for name in ("ranker", "gated")
-    ]
-    (folder / "config").write_text("model_config_list { " + " ".join(lines) + " }")
-    return folder / "config"
+    return config_flag(folder / "config", {name: folder / name for name in ("ranker", "gated")})
 
 
 @pytest.fixture(scope="module", name="serve")
-def _serve(config: Path, monitoring: list[str]) -> Any:
+def _serve(config: str, shared: Any, monitoring: list[str]) -> Any:
     # Of a request that takes up to a second nobody says that it is long: the machine may be busy.
-    flags = [*monitoring, f"--model_config_file={config}", "--max_piece_milliseconds=1000"]
-    return lambda workers: ServerProcess(flags=[*flags, f"--num_workers={workers}"])
-
-
-@pytest.fixture(scope="module", name="server")
-def _server(serve: Any) -> Iterator[ServerProcess]:
-    with serve(2) as server:
-        yield server
+    flags = [*monitoring, config, "--max_piece_milliseconds=1000", "--caller_header=x-caller"]
+    return lambda workers: shared("", "", *flags, f"--num_workers={workers}")
 
 
 @pytest.fixture(name="any_server", params=[1, 2], ids=["one worker", "two workers"])
-def _any_server(request: Any, serve: Any, server: ServerProcess) -> Iterator[ServerProcess]:
-    if request.param == 2:
-        yield server
-    else:
-        with serve(request.param) as other:
-            yield other
+def _any_server(request: Any, serve: Any) -> ServerProcess:
+    return serve(request.param)
 
 
 def test_long_requests_that_cannot_be_split_leave_a_worker_to_others(
@@ -91,35 +76,32 @@ def rest_predict(server: ServerProcess, name: str, inputs: dict[str, Any], sourc
 
 
 @pytest.fixture(name="place_of_another_clients")
-def _place_of_another_clients(
-    config: Path, monitoring: list[str], tmp_path: Path, wait_until: Any
-) -> Any:
+def _place_of_another_clients(serve: Any, tmp_path: Path, wait_until: Any) -> Any:
     """Where in the order of runs another client's request is, of 41 that wait for one worker."""
 
-    def place(ask: Any, *further: str) -> int:
-        flags = [*monitoring, f"--model_config_file={config}", "--num_workers=1", *further]
-        with ServerProcess(flags=flags) as server:
-            held, *gates = [Gate(tmp_path / str(number)) for number in range(42)]
-            clients = []
-            for number, gate in enumerate([held, *gates]):
-                args = (server, str(gate.path), number == len(gates))
-                clients.append(threading.Thread(target=ask, args=args))
-                clients[-1].start()
-                if gate is held:
-                    wait_until(held.is_reached)
-                wait_until(lambda n=number: Metrics(server).value(":colcast:queue_length") == n)
-            held.open()
-            order: list[Gate] = []
+    def place(ask: Any) -> int:
+        server = serve(1)
+        held, *gates = [Gate(tmp_path / str(number)) for number in range(42)]
+        clients = []
+        for number, gate in enumerate([held, *gates]):
+            args = (server, str(gate.path), number == len(gates))
+            clients.append(threading.Thread(target=ask, args=args))
+            clients[-1].start()
+            if gate is held:
+                wait_until(held.is_reached)
+            wait_until(lambda n=number: Metrics(server).value(":colcast:queue_length") == n)
+        held.open()
+        order: list[Gate] = []
 
-            def reached() -> list[Gate]:
-                return [gate for gate in gates if gate.is_reached() and gate not in order]
+        def reached() -> list[Gate]:
+            return [gate for gate in gates if gate.is_reached() and gate not in order]
 
-            while len(order) < len(gates):
-                wait_until(reached)
-                order.extend(reached())
-                order[-1].open()
-            for client in clients:
-                client.join()
+        while len(order) < len(gates):
+            wait_until(reached)
+            order.extend(reached())
+            order[-1].open()
+        for client in clients:
+            client.join()
         return order.index(gates[-1])
 
     return place
@@ -158,4 +140,4 @@ def test_a_caller_does_not_wait_for_all_requests_of_another_one_on_many_connecti
         answer = stubs.prediction.Predict.future(request, timeout=120, metadata=caller)
         assert "Illegal seek" in answer.details()
 
-    assert place_of_another_clients(ask, "--caller_header=x-caller") < 3
+    assert place_of_another_clients(ask) < 3

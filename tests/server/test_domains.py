@@ -16,12 +16,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ..models import shops
+from .conftest import Stubs
 from .metrics_page import Metrics
 
 v1 = tf.compat.v1
 Columns = dict[str, Any]
 INDEXED = ("user", "item", "shop", "campaign")
 SIGNATURES = ("columnar", "columnar_late")
+OFF = ("--user_state_bytes=0", "--item_state_bytes=0")
 
 
 @pytest.fixture(scope="module", name="folder")
@@ -43,15 +45,19 @@ def _score(folder: Path) -> Iterator[Any]:
         yield run
 
 
-@pytest.fixture(scope="module", params=["kept", "nothing kept"], name="stubs")
-def _stubs(
-    request: pytest.FixtureRequest, folder: Path, connect: Any, monitoring: list[str]
-) -> Iterator[Any]:
-    off = ["--user_state_bytes=0", "--item_state_bytes=0"] if request.param != "kept" else []
-    with ServerProcess("ranker", folder, [*monitoring, *off]) as server:
-        stubs = connect(server.target)
-        stubs.server = server
-        yield stubs
+@pytest.fixture(scope="module", params=[(), OFF], ids=["kept", "nothing kept"], name="stubs")
+def _stubs(request: pytest.FixtureRequest, folder: Path, shared: Any, monitoring: Any) -> Any:
+    server = shared("ranker", folder, *monitoring, *request.param)
+    stubs = Stubs(server.target)
+    stubs.server = server
+    return stubs
+
+
+@pytest.fixture(scope="module", name="counted")
+def _counted(folder: Path, monitoring: list[str]) -> Iterator[ServerProcess]:
+    """A server whose tests draw rows that no other test draws."""
+    with ServerProcess("ranker", folder, monitoring) as server:
+        yield server
 
 
 def request_of(random: np.random.Generator, rows: Mapping[str, int], count: int) -> Columns:
@@ -141,31 +147,33 @@ def computed(server: ServerProcess) -> dict[str, float]:
     return {store: metrics.value(name, store=store, **labels) for store in INDEXED}
 
 
+def grown(server: ServerProcess, before: dict[str, float]) -> dict[str, float]:
+    """How many it has computed since."""
+    return {store: count - before[store] for store, count in computed(server).items()}
+
+
 @pytest.mark.parametrize("indexed", [True, False])
-def test_each_distinct_row_is_computed_once(folder: Path, connect: Any, monitoring: Any, indexed):
+def test_each_distinct_row_is_computed_once(counted: ServerProcess, indexed: bool) -> None:
     """Whether the client says which rows are the same, or the server finds it."""
-    random = np.random.default_rng(3)
+    random = np.random.default_rng([3, indexed])
     columns = request_of(random, {"shop": 5, "campaign": 2}, 60)
     if not indexed:
         columns = repeated(columns, 60)
         columns |= {name: c[:1] for name, c in columns.items() if name.startswith("user_")}
-    with ServerProcess("ranker", folder, monitoring) as server:
-        connect(server.target).predict(columns, signature_name="columnar_late")
-        assert computed(server) == {"user": 1, "item": 60, "shop": 5, "campaign": 2}
+    before = computed(counted)
+    Stubs(counted.target).predict(columns, signature_name="columnar_late")
+    assert grown(counted, before) == {"user": 1, "item": 60, "shop": 5, "campaign": 2}
 
 
-@pytest.mark.parametrize("flags", [[], ["--user_state_bytes=0", "--item_state_bytes=0"]])
-def test_items_that_users_share_are_computed_once(
-    folder: Path, connect: Any, monitoring: list[str], score: Any, flags: list[str]
-) -> None:
+def test_items_that_users_share_are_computed_once(stubs: Any, score: Any) -> None:
     """Though a row comes for each user's candidate, and whether or not states are kept."""
-    random = np.random.default_rng(4)
+    random = np.random.default_rng([4, 4])
     columns = request_of(random, {"user": 3, "shop": 5, "campaign": 2}, 60)
     columns |= taken(columns, "item", np.tile(np.arange(20), 3))
     columns["row_to_user"] = np.repeat(np.arange(3), 20)
-    with ServerProcess("ranker", folder, [*monitoring, *flags]) as server:
-        got = connect(server.target).predict(columns, signature_name="columnar_late")["score"]
-        assert computed(server) == {"user": 3, "item": 20, "shop": 5, "campaign": 2}
+    before = computed(stubs.server)
+    got = stubs.predict(columns, signature_name="columnar_late")["score"]
+    assert grown(stubs.server, before) == {"user": 3, "item": 20, "shop": 5, "campaign": 2}
     np.testing.assert_allclose(got, score(repeated(columns, 60)), rtol=2e-5)
 
 
@@ -272,15 +280,11 @@ def test_users_who_share_candidates_get_the_scores_of_requests_alone(
         same(signature, ranking.scores, other.scores)
 
 
-def test_candidates_of_several_users_are_computed_once(
-    folder: Path, connect: Any, monitoring: Any
-) -> None:
-    random = np.random.default_rng(7)
+def test_candidates_of_several_users_are_computed_once(counted: ServerProcess) -> None:
+    random = np.random.default_rng([7, 7])
     items = in_form("DataFrame", candidates(random), 70)
-    with (
-        ServerProcess("ranker", folder, monitoring) as server,
-        RankingClient(server.target, "ranker", timeout_seconds=60) as client,
-    ):
+    before = computed(counted)
+    with RankingClient(counted.target, "ranker", timeout_seconds=60) as client:
         client.rank_many([(user_of(random), items) for _ in range(15)])
-        counts = computed(server)
+    counts = grown(counted, before)
     assert (counts["user"], counts["item"]) == (15, 70)

@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -19,19 +18,35 @@ from colcast.server import ServerProcess
 from colcast.zoo import wide
 from colcast.zoo.columnar import columnar
 
+from .conftest import Stubs
 from .graph_choices import has_bfloat16, write_choice
 from .metrics_page import status
 
 SMALL = wide.Wide(name="small", user_features=12, item_features=9, buckets=50, hidden=(8,))
-MODES = ["--graph_optimization=off"], ["--graph_optimization=exact"]
+MODES = "--graph_optimization=off", "--graph_optimization=exact"
 
 
 @pytest.fixture(scope="module")
-def servers(tmp_path_factory: pytest.TempPathFactory, connect) -> Iterator[list[Any]]:
-    base_path = columnar(wide.ensure(SMALL, tmp_path_factory.mktemp("zoo")), late=True)
-    off, exact = (ServerProcess("ranker", base_path, mode) for mode in MODES)
-    with off, exact:
-        yield [connect(server.target) for server in (off, exact)]
+def base_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return columnar(wide.ensure(SMALL, tmp_path_factory.mktemp("zoo")), late=True)
+
+
+@pytest.fixture(scope="module")
+def saved(base_path: Path) -> dict[Path, int]:
+    """The model's files before it is served."""
+    return files(base_path)
+
+
+@pytest.fixture(scope="module")
+def processes(
+    base_path: Path, saved: dict[Path, int], shared: Any, monitoring: list[str]
+) -> list[ServerProcess]:
+    return [shared("ranker", base_path, *monitoring, mode) for mode in MODES]
+
+
+@pytest.fixture(scope="module")
+def servers(processes: list[ServerProcess]) -> list[Stubs]:
+    return [Stubs(server.target) for server in processes]
 
 
 def columns(candidates: int, seed: int) -> dict[str, np.ndarray]:
@@ -67,53 +82,27 @@ def files(folder: Path) -> dict[Path, int]:
     return {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
 
 
-def test_what_was_rewritten_is_told_and_nothing_is_written(tmp_path: Path, monitoring: list[str]):
-    base_path = columnar(wide.ensure(SMALL, tmp_path), late=False)
-    before = files(base_path)
-    with ServerProcess("ranker", base_path, monitoring) as server:
-        assert 'signature "columnar": 14 lookups run as one op' in server.log()
-        signatures = status(server)["models"][0]["versions"][0]["signatures"]
-        graphs = {one["name"]: one["graphs"] for one in signatures}
-        assert graphs["columnar"] == ["14 lookups run as one op"]
-        assert graphs["serving_default"] == []
-    assert files(base_path) == before
+def test_what_was_rewritten_is_told_and_nothing_is_written(base_path, saved, processes):
+    _, server = processes
+    assert 'signature "columnar": 14 lookups run as one op' in server.log()
+    signatures = status(server)["models"][0]["versions"][0]["signatures"]
+    graphs = {one["name"]: one["graphs"] for one in signatures}
+    assert graphs["columnar"] == ["14 lookups run as one op"]
+    assert graphs["serving_default"] == []
+    assert files(base_path) == saved
 
 
-def test_fast_is_exact_without_a_choice_that_fits(tmp_path: Path):
-    base_path = columnar(wide.ensure(SMALL, tmp_path), late=False)
+def test_fast_is_exact_without_a_choice_that_fits(base_path: Path, tmp_path: Path):
     choice = write_choice(tmp_path / "choices" / "a.json", base_path, ["bfloat16 products"])
     changed = json.loads(choice.read_text())
     changed["key"] = changed["key"].replace("TensorFlow 2", "TensorFlow 1")
     choice.write_text(json.dumps(changed))
-    for path, why in [(choice, f'{choice} is for "{changed["key"]}"'), (choice.parent, "none of")]:
-        flags = ["--graph_optimization=fast", f"--graph_choices={path}"]
-        with ServerProcess("ranker", base_path, flags) as server:
-            assert f"no graph choice applied, graphs are exact: {why}" in server.log()
-            assert server.log().count("graph choice") == 1
-            assert 'signature "columnar": 14 lookups run as one op' in server.log()
-
-
-class Counting(tf.Module):
-    """Looks two ids up, and counts how often it ran."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.runs = tf.Variable(0, dtype=tf.int64)
-        self.table = tf.Variable(tf.ones([50, 8]))
-
-    @tf.function(input_signature=[tf.TensorSpec([None], tf.int64, n) for n in ("user", "item")])
-    def score(self, user: tf.Tensor, item: tf.Tensor) -> dict[str, tf.Tensor]:
-        both = tf.concat([tf.gather(self.table, user), tf.gather(self.table, item)], 1)
-        runs = self.runs.assign_add(1)
-        return {"runs": tf.cast(runs, tf.float32) * tf.reduce_mean(both, 1)}
-
-
-def test_a_graph_that_changes_something_does_not_run_before_it_is_asked(tmp_path, connect):
-    model = Counting()
-    tf.saved_model.save(model, str(tmp_path / "1"), signatures=model.score)
-    with ServerProcess("ranker", tmp_path) as server:
-        inputs = {"user": np.int64([1]), "item": np.int64([2])}
-        assert connect(server.target).predict(inputs)["runs"].tolist() == [1.0]
+    why = f'{choice} is for "{changed["key"]}"'
+    flags = ["--graph_optimization=fast", f"--graph_choices={choice}"]
+    with ServerProcess("ranker", base_path, flags) as server:
+        assert f"no graph choice applied, graphs are exact: {why}" in server.log()
+        assert server.log().count("graph choice") == 1
+        assert 'signature "columnar": 14 lookups run as one op' in server.log()
 
 
 class Siamese(tf.Module):

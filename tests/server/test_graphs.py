@@ -1,6 +1,7 @@
 """Models whose graphs need more of TensorFlow than rows of arithmetic do."""
 
 import os
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import tensorflow as tf
 from colcast.server import ServerProcess
 
 from ..models import saving
+from .conftest import Stubs, config_flag
 
 v1 = tf.compat.v1
 
@@ -63,55 +65,19 @@ def by_table(x):
     return x * table.lookup(tf.constant("w"))
 
 
-@pytest.mark.parametrize(
-    ("save", "function"),
-    [
-        (save_graph, by_old_control_flow),
-        (save_graph, by_reference_variable),
-        (save_graph, by_table),
-        (save_function, doubled_thrice),
-        (save_function, lambda x: tf.cond(tf.size(x) > 1, lambda: x * 8, lambda: x)),
-        (save_function, lambda x: tf.map_fn(lambda row: row * 8, x)),
-    ],
-    ids=["switch and merge", "reference variable", "hash table", "while", "cond", "map_fn"],
-)
-@pytest.mark.parametrize("flags", [[], ["--tensorflow_inter_op_parallelism=2"]])
-def test_every_graph_is_served(tmp_path, connect, save, function, flags):
-    save(tmp_path / "1", function)
-    with ServerProcess("graph", tmp_path, flags) as server:
-        outputs = connect(server.target).predict({"x": np.float32([1, 2.5])}, name="graph")
-    np.testing.assert_array_equal(outputs["y"], [8, 20])
+EIGHT_TIMES = {
+    "switch_and_merge": (save_graph, by_old_control_flow),
+    "reference_variable": (save_graph, by_reference_variable),
+    "hash_table": (save_graph, by_table),
+    "while": (save_function, doubled_thrice),
+    "cond": (save_function, lambda x: tf.cond(tf.size(x) > 1, lambda: x * 8, lambda: x)),
+    "map_fn": (save_function, lambda x: tf.map_fn(lambda row: row * 8, x)),
+}
+FLOATS = {"reciprocal": tf.math.reciprocal, "third": lambda x: x / 3, "sum": lambda x: x + x}
 
 
-@pytest.mark.parametrize(
-    "function", [tf.math.reciprocal, lambda x: x / 3, lambda x: x + x], ids=["1/x", "x/3", "x+x"]
-)
-def test_floats_have_the_bits_that_a_session_of_tensorflow_gives_them(tmp_path, connect, function):
-    save_graph(tmp_path / "1", function)
-    x = np.float32([1e-40, -1e-40, 3e-39, -1.2e-38, 0.1, 1.0, 1e38, np.pi])
-    with tf.Graph().as_default(), v1.Session() as session:
-        saved = v1.saved_model.load(session, ["serve"], os.fspath(tmp_path / "1"))
-        signature = saved.signature_def["serving_default"]
-        fed = {signature.inputs["x"].name: x}
-        expected = session.run(signature.outputs["y"].name, fed)
-    with ServerProcess("graph", tmp_path) as server:
-        got = connect(server.target).predict({"x": x}, name="graph")["y"]
-    assert got.tobytes() == expected.tobytes(), (got, expected)
-
-
-def test_regular_expressions_are_tensorflows_own(tmp_path, connect):
-    module = tf.Module()
-    module.f = tf.function(
-        lambda x: {"y": tf.strings.regex_replace(x, r"(\pN+)-(\w+)", r"\2:\1")},
-        input_signature=[tf.TensorSpec([None], tf.string, "x")],
-    )
-    tf.saved_model.save(module, os.fspath(tmp_path / "1"), signatures=module.f)
-    with ServerProcess("regex", tmp_path) as server:
-        outputs = connect(server.target).predict({"x": ["12-ab", "none"]}, name="regex")
-    assert outputs["y"].tolist() == [b"ab:12", b"none"]
-
-
-def test_the_method_name_of_a_signature_does_not_matter(tmp_path, connect):
+def save_method_name(directory):
+    """Saves y = x * 8 in a signature whose method name nobody knows."""
     with tf.Graph().as_default(), v1.Session() as session:
         x = v1.placeholder(tf.float32, [None], "x")
         signature = v1.saved_model.build_signature_def(
@@ -119,7 +85,52 @@ def test_the_method_name_of_a_signature_does_not_matter(tmp_path, connect):
             {"y": v1.saved_model.build_tensor_info(x * 8)},
             method_name="a/method/of/ones/own",
         )
-        saving.save_graph(tmp_path / "1", session, {"serving_default": signature})
-    with ServerProcess("graph", tmp_path) as server:
-        outputs = connect(server.target).predict({"x": np.float32([1, 2.5])}, name="graph")
+        saving.save_graph(directory, session, {"serving_default": signature})
+
+
+@pytest.fixture(scope="module")
+def base_paths(tmp_path_factory):
+    """Of every model."""
+    folder = tmp_path_factory.mktemp("graphs")
+    for name, (save, function) in EIGHT_TIMES.items():
+        save(folder / name / "1", function)
+    for name, function in FLOATS.items():
+        save_graph(folder / name / "1", function)
+    save_method_name(folder / "method_name" / "1")
+    module = tf.Module()
+    module.f = tf.function(
+        lambda x: {"y": tf.strings.regex_replace(x, r"(\pN+)-(\w+)", r"\2:\1")},
+        input_signature=[tf.TensorSpec([None], tf.string, "x")],
+    )
+    tf.saved_model.save(module, os.fspath(folder / "regex" / "1"), signatures=module.f)
+    return {path.name: path for path in sorted(folder.iterdir())}
+
+
+@pytest.fixture(scope="module", params=[[], ["--tensorflow_inter_op_parallelism=2"]])
+def stubs(request, base_paths, tmp_path_factory) -> Iterator[Stubs]:
+    config = config_flag(tmp_path_factory.mktemp("config") / "models", base_paths)
+    with ServerProcess(flags=[config, *request.param]) as server:
+        yield Stubs(server.target)
+
+
+@pytest.mark.parametrize("name", [*EIGHT_TIMES, "method_name"])
+def test_every_graph_is_served(stubs, name):
+    outputs = stubs.predict({"x": np.float32([1, 2.5])}, name=name)
     np.testing.assert_array_equal(outputs["y"], [8, 20])
+
+
+@pytest.mark.parametrize("name", FLOATS)
+def test_floats_have_the_bits_that_a_session_of_tensorflow_gives_them(base_paths, stubs, name):
+    x = np.float32([1e-40, -1e-40, 3e-39, -1.2e-38, 0.1, 1.0, 1e38, np.pi])
+    with tf.Graph().as_default(), v1.Session() as session:
+        saved = v1.saved_model.load(session, ["serve"], os.fspath(base_paths[name] / "1"))
+        signature = saved.signature_def["serving_default"]
+        fed = {signature.inputs["x"].name: x}
+        expected = session.run(signature.outputs["y"].name, fed)
+    got = stubs.predict({"x": x}, name=name)["y"]
+    assert got.tobytes() == expected.tobytes(), (got, expected)
+
+
+def test_regular_expressions_are_tensorflows_own(stubs):
+    outputs = stubs.predict({"x": ["12-ab", "none"]}, name="regex")
+    assert outputs["y"].tolist() == [b"ab:12", b"none"]

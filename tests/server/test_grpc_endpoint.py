@@ -1,6 +1,5 @@
 """Where gRPC is answered besides the port, its settings, and what it runs."""
 
-import socket
 import subprocess
 import threading
 from pathlib import Path
@@ -32,25 +31,33 @@ def socket_path(tmp_path, monkeypatch):
     return "grpc.sock"
 
 
-def test_the_socket_answers_beside_the_port(
+def test_settings_and_a_socket_that_was_left_by_a_crash(
     socket_path, ranker_base_path, connect, ranker_inputs, tmp_path
 ):
-    with ServerProcess("ranker", ranker_base_path, [f"--grpc_socket_path={socket_path}"]) as server:
-        for target in (f"unix:{socket_path}", server.target):
-            score = connect(target).predict(ranker_inputs)["score"]
-            np.testing.assert_array_equal(score, [201, 202, 203])
-    assert not (tmp_path / socket_path).exists()
-
-
-def test_a_socket_left_by_a_crash_is_taken_over(
-    socket_path, ranker_base_path, connect, ranker_inputs, tmp_path
-):
-    flag = f"--grpc_socket_path={socket_path}"
-    with ServerProcess("ranker", ranker_base_path, [flag]) as crashed:
+    """The socket answers beside the port; both as the flags say."""
+    flags = [
+        f"--grpc_socket_path={socket_path}",
+        "--grpc_channel_arguments=grpc.max_metadata_size=1024,grpc.keepalive_time_ms=60000",
+        "--enable_grpc_healthcheck_service=false",
+    ]
+    with ServerProcess("ranker", ranker_base_path, flags[:1]) as crashed:
         crashed.kill()
     assert (tmp_path / socket_path).is_socket()
-    with ServerProcess("ranker", ranker_base_path, [flag]):
-        assert connect(f"unix:{socket_path}").predict(ranker_inputs)["score"].shape == (3,)
+    with ServerProcess("ranker", ranker_base_path, flags) as server:
+        for target in (f"unix:{socket_path}", server.target):
+            stubs = connect(target)
+            np.testing.assert_array_equal(stubs.predict(ranker_inputs)["score"], [201, 202, 203])
+            call = stubs.prediction.Predict.future(
+                stubs.request(ranker_inputs), timeout=120, metadata=[("trace", "x" * 4096)]
+            )
+            assert call.code() == grpc.StatusCode.RESOURCE_EXHAUSTED
+            health = health_pb2_grpc.HealthStub(stubs.channel)
+            with pytest.raises(grpc.RpcError) as raised:
+                health.Check(health_pb2.HealthCheckRequest(), timeout=120)
+            assert raised.value.code() == grpc.StatusCode.UNIMPLEMENTED
+            services = ProtoReflectionDescriptorDatabase(stubs.channel).get_services()
+            assert "grpc.health.v1.Health" not in services
+    assert not (tmp_path / socket_path).exists()
 
 
 def test_a_socket_another_server_listens_on_is_taken_over_without_a_gap(
@@ -96,28 +103,6 @@ def test_a_file_at_the_socket_s_path_is_left_alone(socket_path, tmp_path):
     assert (tmp_path / socket_path).read_text() == "precious"
 
 
-@pytest.mark.parametrize(
-    ("path", "words"),
-    [
-        ("/nowhere/a.sock", "/nowhere/a.sock: No such file or directory"),
-        ("x" * 107, "107 bytes; at most 106"),
-    ],
-)
-def test_a_path_no_socket_can_have_is_refused(path, words):
-    assert words in start_error(f"--grpc_socket_path={path}")
-
-
-def test_channel_arguments_reach_grpc(ranker_base_path, connect, ranker_inputs):
-    flag = "--grpc_channel_arguments=grpc.max_metadata_size=1024,grpc.keepalive_time_ms=60000"
-    with ServerProcess("ranker", ranker_base_path, [flag]) as server:
-        stubs = connect(server.target)
-        assert stubs.predict(ranker_inputs)["score"].shape == (3,)
-        call = stubs.prediction.Predict.future(
-            stubs.request(ranker_inputs), timeout=120, metadata=[("trace", "x" * 4096)]
-        )
-        assert call.code() == grpc.StatusCode.RESOURCE_EXHAUSTED
-
-
 def test_an_error_about_a_name_of_a_megabyte_fits_the_client_s_headers(stubs, ranker_inputs):
     with pytest.raises(grpc.RpcError) as raised:
         stubs.predict(ranker_inputs, name="n" * (1 << 20))
@@ -132,19 +117,6 @@ def test_a_channel_argument_without_name_or_value_is_refused(argument):
     assert f'--grpc_channel_arguments: "{argument}" is not NAME=VALUE' in error
 
 
-def test_the_health_service_can_be_left_out(ranker_base_path, connect, ranker_inputs):
-    flag = "--enable_grpc_healthcheck_service=false"
-    with ServerProcess("ranker", ranker_base_path, [flag]) as server:
-        stubs = connect(server.target)
-        assert stubs.predict(ranker_inputs)["score"].shape == (3,)
-        health = health_pb2_grpc.HealthStub(stubs.channel)
-        with pytest.raises(grpc.RpcError) as raised:
-            health.Check(health_pb2.HealthCheckRequest(), timeout=120)
-        assert raised.value.code() == grpc.StatusCode.UNIMPLEMENTED
-        services = ProtoReflectionDescriptorDatabase(stubs.channel).get_services()
-        assert "grpc.health.v1.Health" not in services
-
-
 def test_calls_have_no_threads_but_the_workers(server, stubs, ranker_inputs):
     """And one that stands by while all of them are busy."""
     assert stubs.predict(ranker_inputs)["score"].shape == (3,)
@@ -155,12 +127,3 @@ def test_calls_have_no_threads_but_the_workers(server, stubs, ranker_inputs):
     names = {thread.read_text().strip() for thread in threads}
     assert {"worker_0", "sockets"} <= names
     assert "event_engine" not in names  # gRPC's
-
-
-def test_a_server_without_its_rest_port_says_so_and_ends():
-    with socket.socket() as other:
-        other.bind(("127.0.0.1", 0))
-        other.listen()
-        port = other.getsockname()[1]
-        error = start_error(f"--rest_api_port={port}")
-    assert f"cannot listen on 127.0.0.1:{port} for HTTP" in error

@@ -1,8 +1,6 @@
 """grpc.health.v1.Health: asked once, and watched."""
 
 import contextlib
-import os
-import signal
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 
@@ -120,20 +118,6 @@ def test_watches_are_told_that_the_server_stops_and_do_not_keep_it(ranker_base_p
         states = [each.result(60) for each in told]
         assert states == [[Status.NOT_SERVING]] * len(SERVICES) + [[]]
         assert {watch.code() for watch in watches} == {grpc.StatusCode.CANCELLED}
-
-
-def test_the_change_is_told_while_the_server_still_answers(ranker_base_path):
-    with ServerProcess("ranker", ranker_base_path, ["--drain_seconds=600"]) as server:
-        with grpc.insecure_channel(server.target) as channel:
-            health = health_pb2_grpc.HealthStub(channel)
-            before = health.Watch(asked(), timeout=60)
-            assert next(before).status == Status.SERVING
-            os.kill(server.pid, signal.SIGTERM)
-            assert next(before).status == Status.NOT_SERVING
-            during = health.Watch(asked(), timeout=60)
-            assert next(during).status == Status.NOT_SERVING
-            assert before.is_active()
-        server.kill()
 
 
 def test_a_watch_tells_when_the_server_has_loaded_its_model(tmp_path, monkeypatch, ranker_versions):

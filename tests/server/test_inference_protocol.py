@@ -2,8 +2,6 @@
 
 import base64
 import json
-import os
-import signal
 import struct
 import urllib.error
 import urllib.request
@@ -302,23 +300,6 @@ def test_server_and_models_are_live_and_ready(client):
     assert triton.is_model_ready("ranker", "1")
     assert not triton.is_model_ready("ranker", "2")
     assert not triton.is_model_ready("nobody")
-
-
-def test_a_server_that_stops_is_live_and_not_ready(ranker_base_path, wait_until, ranker_inputs):
-    flags = ["--drain_seconds=600", "--rest_api_port=-1"]
-    with ServerProcess("ranker", ranker_base_path, flags) as server:
-        os.kill(server.pid, signal.SIGTERM)
-        wait_until(lambda: "stopping" in server.log())
-        for form in ("grpc", "binary"):
-            client = InferenceClient(server, form)
-            assert client.triton.is_server_live()
-            assert not client.triton.is_server_ready()
-            typed = {
-                name: np.array(values, np.float32 if isinstance(values[0], float) else object)
-                for name, values in ranker_inputs.items()
-            }
-            assert client.infer(typed).as_numpy("score").tolist() == [201, 202, 203]
-        server.kill()
 
 
 def test_server_metadata(client):

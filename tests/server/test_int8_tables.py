@@ -1,11 +1,8 @@
 """Tables that are kept in int8 alone: scores stay close, and what was given up says so."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
-import grpc
 import numpy as np
-import pytest
 import tensorflow as tf
 from colcast.server import ServerProcess
 
@@ -20,13 +17,8 @@ TOLERANCE = 0.05
 ALONE = "2 tables in int8 alone: 0.0102 GB given back"
 
 
-def save(directory: Path, *, total: bool) -> None:
-    """Scores of lists of ids, which one op sums in far less time.
-
-    Args:
-      directory: of the version.
-      total: whether to add a signature that reads a whole table.
-    """
+def save(directory: Path) -> None:
+    """Scores of lists of ids, which one op sums in far less time."""
     with tf.Graph().as_default(), v1.Session() as session:
         ids = {name: v1.placeholder(tf.int64, [None, None], name) for name in ("user", "item")}
         rows = []
@@ -45,11 +37,6 @@ def save(directory: Path, *, total: bool) -> None:
         signatures = {
             "serving_default": v1.saved_model.predict_signature_def(ids, {"score": score})
         }
-        if total:
-            sums = tf.reduce_sum(table, 1)[: tf.shape(ids["item"])[0]]
-            signatures["total"] = v1.saved_model.predict_signature_def(
-                {"item": ids["item"]}, {"total": sums}
-            )
         session.run(v1.global_variables_initializer())
         save_graph(directory, session, signatures)
 
@@ -59,40 +46,19 @@ def columns(candidates: int) -> dict[str, np.ndarray]:
     return {name: random.integers(0, 1 << 40, (candidates, LIST)) for name in ("user", "item")}
 
 
-def fast(base_path: Path, signatures: Sequence[str], flags: Sequence[str] = ()) -> list[str]:
-    file = base_path.parent / "choice.json"
-    choice = write_choice(file, base_path, ["int8 tables"], signatures, flags)
-    return ["--graph_optimization=fast", f"--graph_choices={choice}", *flags]
-
-
 def test_scores_stay_close_and_float32_is_given_back(tmp_path: Path, connect):
     base_path = tmp_path / "ranker"
-    save(base_path / "1", total=False)
-    with ServerProcess("ranker", base_path, ["--graph_optimization=off"]) as off:
-        expected = {n: connect(off.target).predict(columns(n))["score"] for n in (1, 7, 300)}
-    with ServerProcess("ranker", base_path, fast(base_path, ["serving_default"])) as server:
+    save(base_path / "1")
+    model = tf.saved_model.load(str(base_path / "1")).signatures["serving_default"]
+    expected = {
+        n: model(**{name: tf.constant(ids) for name, ids in columns(n).items()})["score"].numpy()
+        for n in (1, 7, 300)
+    }
+    choice = write_choice(tmp_path / "choice.json", base_path, ["int8 tables"])
+    fast = ["--graph_optimization=fast", f"--graph_choices={choice}"]
+    with ServerProcess("ranker", base_path, fast) as server:
         assert ALONE in server.log()
         for candidates, scores in expected.items():
             got = connect(server.target).predict(columns(candidates))["score"]
             np.testing.assert_allclose(got, scores, atol=TOLERANCE * np.abs(scores).max())
             assert got.tobytes() != scores.tobytes()
-
-
-def test_a_table_that_a_signature_reads_otherwise_is_in_int8_only_without_it(
-    tmp_path: Path, connect
-):
-    base_path = tmp_path / "ranker"
-    save(base_path / "1", total=True)
-    items = {"item": np.int64([[1], [2], [3]])}
-    both = ["serving_default", "total"]
-    with ServerProcess("ranker", base_path, fast(base_path, both)) as server:
-        assert "1 table in int8 alone" in server.log()
-        assert len(connect(server.target).predict(items, signature_name="total")["total"]) == 3
-    alone = fast(base_path, both, ["--unserved_signatures=total"])
-    with ServerProcess("ranker", base_path, alone) as server:
-        assert ALONE in server.log()
-        with pytest.raises(grpc.RpcError) as error:
-            connect(server.target).predict(items, signature_name="total")
-        assert error.value.code() == grpc.StatusCode.FAILED_PRECONDITION
-        assert "--unserved_signatures" in error.value.details()
-        assert len(connect(server.target).predict(columns(3))["score"]) == 3

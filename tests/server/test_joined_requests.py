@@ -5,9 +5,8 @@ import json
 import random
 import threading
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +20,6 @@ from .metrics_page import Metrics
 
 Code = grpc.StatusCode
 SIGNATURES = ("columnar", "columnar_late")
-# A worker is busy with one request while all others arrive.
-ONE_WORKER = ("--num_workers=1",)
 
 
 @pytest.fixture(scope="module", name="base_path")
@@ -33,13 +30,30 @@ def _base_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module", name="serve")
-def _serve(base_path: Path, monitoring: list[str]) -> Callable[..., Any]:
-    @contextmanager
-    def started(*flags: str) -> Iterator[ServerProcess]:
-        with ServerProcess("ranker", base_path, [*monitoring, *flags]) as server:
-            yield server
+def _serve(base_path: Path, shared: Any, monitoring: list[str]) -> Callable[..., ServerProcess]:
+    return lambda *flags: shared("ranker", base_path, *monitoring, *flags)
 
-    return started
+
+@pytest.fixture(scope="module", name="alone")
+def _alone(serve: Callable[..., ServerProcess]) -> ServerProcess:
+    return serve("--nojoin_waiting_requests")
+
+
+@pytest.fixture(scope="module", name="together")
+def _together(serve: Callable[..., ServerProcess]) -> ServerProcess:
+    """A worker is busy with one request while all others arrive."""
+    return serve("--num_workers=1")
+
+
+@pytest.fixture(scope="module", name="whole")
+def _whole(serve: Callable[..., ServerProcess]) -> ServerProcess:
+    """Where no request is split."""
+    return serve("--num_workers=1", "--max_piece_milliseconds=1e6")
+
+
+@pytest.fixture(scope="module", name="batching")
+def _batching(serve: Callable[..., ServerProcess]) -> ServerProcess:
+    return serve("--num_workers=1", "--enable_batching")
 
 
 def inputs_of(seed: int) -> dict[str, Any]:
@@ -73,45 +87,45 @@ def wrong(inputs: dict[str, Any], kind: int) -> tuple[dict[str, Any], dict[str, 
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_scores_equal_those_of_requests_alone_with_wrong_ones_among_them(serve, connect, seed):
+def test_scores_equal_those_of_requests_alone_with_wrong_ones_among_them(
+    alone, together, connect, seed
+):
     draw = random.Random(seed)
-    with serve("--nojoin_waiting_requests") as alone, serve(*ONE_WORKER) as together:
-        one, many = connect(alone.target), connect(together.target)
-        requests = []
-        for number in range(150):
-            inputs, spec, code = inputs_of(1000 * seed + number), {}, Code.OK
-            spec = {"signature_name": draw.choice(["columnar_late"] * 3 + ["columnar"])}
-            if draw.random() < 0.3:
-                spec["output_filter"] = ["score"]
-            if draw.random() < 0.2:
-                inputs, spec, code = wrong(inputs, draw.randrange(5))
-            requests.append((inputs, spec, code))
-        for _ in range(3):
-            calls = [
-                many.prediction.Predict.future(many.request(inputs, **spec), timeout=60)
-                for inputs, spec, _ in requests
-            ]
-            for call, (inputs, spec, code) in zip(calls, requests, strict=True):
-                assert call.code() is code, call.details()
-                if code is not Code.OK:
-                    continue
-                answer = call.result()
-                expected = one.predict(inputs, **spec)
-                assert set(answer.outputs) == set(expected)
-                for name, values in expected.items():
-                    got = np.array(
-                        answer.outputs[name].float_val or answer.outputs[name].string_val
-                    )
-                    if values.dtype == object:
-                        assert got.tolist() == values.tolist()
-                    else:
-                        np.testing.assert_allclose(got, values, rtol=0, atol=1e-6)
-        assert joined(together) > 0
-        assert joined(together, "columnar") == 0  # whose last bits are nobody else's business
-        assert joined(alone) == 0
+    before = joined(together)
+    one, many = connect(alone.target), connect(together.target)
+    requests = []
+    for number in range(150):
+        inputs, spec, code = inputs_of(1000 * seed + number), {}, Code.OK
+        spec = {"signature_name": draw.choice(["columnar_late"] * 3 + ["columnar"])}
+        if draw.random() < 0.3:
+            spec["output_filter"] = ["score"]
+        if draw.random() < 0.2:
+            inputs, spec, code = wrong(inputs, draw.randrange(5))
+        requests.append((inputs, spec, code))
+    for _ in range(3):
+        calls = [
+            many.prediction.Predict.future(many.request(inputs, **spec), timeout=60)
+            for inputs, spec, _ in requests
+        ]
+        for call, (inputs, spec, code) in zip(calls, requests, strict=True):
+            assert call.code() is code, call.details()
+            if code is not Code.OK:
+                continue
+            answer = call.result()
+            expected = one.predict(inputs, **spec)
+            assert set(answer.outputs) == set(expected)
+            for name, values in expected.items():
+                got = np.array(answer.outputs[name].float_val or answer.outputs[name].string_val)
+                if values.dtype == object:
+                    assert got.tolist() == values.tolist()
+                else:
+                    np.testing.assert_allclose(got, values, rtol=0, atol=1e-6)
+    assert joined(together) > before
+    assert joined(together, "columnar") == 0  # whose last bits are nobody else's business
+    assert joined(alone) == 0
 
 
-def test_with_batching_users_sent_once_to_columnar_are_computed_once(serve, connect):
+def test_with_batching_users_sent_once_to_columnar_are_computed_once(alone, batching, connect):
     requests = []
     for seed in range(60):
         inputs = inputs_of(seed)
@@ -120,35 +134,30 @@ def test_with_batching_users_sent_once_to_columnar_are_computed_once(serve, conn
             users = ("age", "city", "history")
             inputs |= {name: np.repeat(inputs[name], rows, axis=0) for name in users}
         requests.append(inputs)
-    with (
-        serve("--nojoin_waiting_requests") as alone,
-        serve(*ONE_WORKER, "--enable_batching") as together,
-    ):
-        one, many = connect(alone.target), connect(together.target)
-        calls = [
-            many.prediction.Predict.future(
-                many.request(inputs, signature_name="columnar"), timeout=60
-            )
-            for inputs in requests
-        ]
-        for call, inputs in zip(calls, requests, strict=True):
-            expected = one.predict(inputs, signature_name="columnar")
-            scores = np.array(call.result().outputs["score"].float_val)
-            np.testing.assert_allclose(scores, expected["score"], rtol=0, atol=1e-6)
-        assert joined(together, "columnar") > 0
-        # Only the parts of columnar_late look for users.
-        assert users_computed(together) > 0
-        assert users_computed(alone) == 0
+    before = {server: users_computed(server) for server in (alone, batching)}
+    one, many = connect(alone.target), connect(batching.target)
+    calls = [
+        many.prediction.Predict.future(many.request(inputs, signature_name="columnar"), timeout=60)
+        for inputs in requests
+    ]
+    for call, inputs in zip(calls, requests, strict=True):
+        expected = one.predict(inputs, signature_name="columnar")
+        scores = np.array(call.result().outputs["score"].float_val)
+        np.testing.assert_allclose(scores, expected["score"], rtol=0, atol=1e-6)
+    assert joined(batching, "columnar") > 0
+    # Only the parts of columnar_late look for users.
+    assert users_computed(batching) > before[batching]
+    assert users_computed(alone) == before[alone]
 
 
-def test_with_batching_one_request_to_columnar_runs_as_many_do(serve, connect):
-    with serve(*ONE_WORKER, "--enable_batching") as server, serve() as other:
-        inputs = inputs_of(1)
-        scores = connect(server.target).predict(inputs, signature_name="columnar")["score"]
-        expected = connect(other.target).predict(inputs, signature_name="columnar")["score"]
-        np.testing.assert_allclose(scores, expected, rtol=0, atol=1e-6)
-        assert users_computed(server) == 1
-        assert users_computed(other) == 0
+def test_with_batching_one_request_to_columnar_runs_as_many_do(alone, batching, connect):
+    inputs = inputs_of(1000)  # a user that no other test asks about
+    before = {server: users_computed(server) for server in (alone, batching)}
+    scores = connect(batching.target).predict(inputs, signature_name="columnar")["score"]
+    expected = connect(alone.target).predict(inputs, signature_name="columnar")["score"]
+    np.testing.assert_allclose(scores, expected, rtol=0, atol=1e-6)
+    assert users_computed(batching) == before[batching] + 1
+    assert users_computed(alone) == before[alone]
 
 
 def users_computed(server: ServerProcess) -> float:
@@ -161,53 +170,35 @@ def users_computed(server: ServerProcess) -> float:
     )
 
 
-def test_the_error_of_a_request_that_ran_with_others_is_the_one_it_gets_alone(serve, connect):
-    with serve(*ONE_WORKER) as server:
-        stubs = connect(server.target)
-        bad, spec, code = wrong(inputs_of(1), 1)
-        with pytest.raises(grpc.RpcError) as alone:
-            stubs.predict(bad, **spec)
-        calls = [
-            stubs.prediction.Predict.future(stubs.request(inputs, **spec), timeout=60)
-            for inputs in [inputs_of(n) for n in range(40)] + [bad] * 5
-        ]
-        assert [call.code() for call in calls] == [Code.OK] * 40 + [code] * 5
-        assert {call.details() for call in calls[40:]} == {alone.value.details()}
+def test_a_request_that_claims_endless_rows_leaves_the_others_their_room(together, connect):
+    stubs = connect(together.target)
+    request = stubs.request(inputs_of(1), signature_name="columnar_late")
+    endless = stubs.request(inputs_of(1), signature_name="columnar_late")
+    for tensor in endless.inputs.values():
+        tensor.tensor_shape.dim[0].size = 2**63 - 1
+    calls = [stubs.prediction.Predict.future(sent, timeout=60) for sent in [endless, request] * 50]
+    assert {call.code() for call in calls[::2]} <= {
+        Code.INVALID_ARGUMENT,
+        Code.RESOURCE_EXHAUSTED,
+    }
+    assert {call.code() for call in calls[1::2]} == {Code.OK}
 
 
-def test_a_request_that_claims_endless_rows_leaves_the_others_their_room(serve, connect):
-    with serve(*ONE_WORKER) as server:
-        stubs = connect(server.target)
-        request = stubs.request(inputs_of(1), signature_name="columnar_late")
-        endless = stubs.request(inputs_of(1), signature_name="columnar_late")
-        for tensor in endless.inputs.values():
-            tensor.tensor_shape.dim[0].size = 2**63 - 1
-        calls = [
-            stubs.prediction.Predict.future(sent, timeout=60) for sent in [endless, request] * 50
-        ]
-        assert {call.code() for call in calls[::2]} <= {
-            Code.INVALID_ARGUMENT,
-            Code.RESOURCE_EXHAUSTED,
-        }
-        assert {call.code() for call in calls[1::2]} == {Code.OK}
+def test_deadlines_and_hang_ups_are_those_of_one_request(together, connect):
+    stubs = connect(together.target)
 
+    def send(number: int, timeout: float) -> Any:
+        request = stubs.request(inputs_of(number), signature_name="columnar_late")
+        return stubs.prediction.Predict.future(request, timeout=timeout)
 
-def test_deadlines_and_hang_ups_are_those_of_one_request(serve, connect):
-    with serve(*ONE_WORKER) as server:
-        stubs = connect(server.target)
-
-        def send(number: int, timeout: float) -> Any:
-            request = stubs.request(inputs_of(number), signature_name="columnar_late")
-            return stubs.prediction.Predict.future(request, timeout=timeout)
-
-        calls = [send(n, [60, 0.0001, 60][n % 3]) for n in range(90)]
-        for call in calls[2::3]:
-            call.cancel()
-        codes = [call.code() for call in calls]
-        assert set(codes[::3]) == {Code.OK}
-        assert set(codes[1::3]) <= {Code.OK, Code.DEADLINE_EXCEEDED}  # OK: in time all the same
-        assert Code.DEADLINE_EXCEEDED in codes
-        assert set(codes[2::3]) <= {Code.OK, Code.CANCELLED}
+    calls = [send(n, [60, 0.0001, 60][n % 3]) for n in range(90)]
+    for call in calls[2::3]:
+        call.cancel()
+    codes = [call.code() for call in calls]
+    assert set(codes[::3]) == {Code.OK}
+    assert set(codes[1::3]) <= {Code.OK, Code.DEADLINE_EXCEEDED}  # OK: in time all the same
+    assert Code.DEADLINE_EXCEEDED in codes
+    assert set(codes[2::3]) <= {Code.OK, Code.CANCELLED}
 
 
 def test_a_new_version_under_load_never_mixes_with_the_old_one(
@@ -215,7 +206,7 @@ def test_a_new_version_under_load_never_mixes_with_the_old_one(
 ):
     base_path = tmp_path / "ranker"
     stages_model.save(base_path / "1", weight=1.0)
-    flags = [*monitoring, *ONE_WORKER, "--file_system_poll_wait_seconds=0.1"]
+    flags = [*monitoring, "--num_workers=1", "--file_system_poll_wait_seconds=0.1"]
     with ServerProcess("ranker", base_path, flags) as server:
         stubs = connect(server.target)
         inputs = inputs_of(3)
@@ -250,38 +241,38 @@ def test_an_accepted_rest_request_is_answered_though_the_queue_fills_while_it_is
     columns = stages_model.inputs(np.random.default_rng(1), 1, 100_000)
     listed = {name: values.tolist() for name, values in columns.items()}
     body = json.dumps({"signature_name": "columnar_late", "inputs": listed}).encode()
-    with serve(*ONE_WORKER, "--max_queued_requests=1") as server:
-        stubs = connect(server.target)
-        request = stubs.request(inputs_of(1), signature_name="columnar_late")
+    server = serve("--num_workers=1", "--max_queued_requests=1")
+    stubs = connect(server.target)
+    request = stubs.request(inputs_of(1), signature_name="columnar_late")
 
-        def post() -> int:
-            connection = http.client.HTTPConnection(server.rest_target, timeout=60)
-            connection.request("POST", "/v1/models/ranker:predict", body)
-            status = connection.getresponse().status
-            connection.close()
-            return status
+    def post() -> int:
+        connection = http.client.HTTPConnection(server.rest_target, timeout=60)
+        connection.request("POST", "/v1/models/ranker:predict", body)
+        status = connection.getresponse().status
+        connection.close()
+        return status
 
-        def keep_the_queue_full(done: threading.Event) -> None:
-            while not done.is_set():
-                calls = [stubs.prediction.Predict.future(request, timeout=60) for _ in range(4)]
-                assert {call.code() for call in calls} <= {Code.OK, Code.RESOURCE_EXHAUSTED}
+    def keep_the_queue_full(done: threading.Event) -> None:
+        while not done.is_set():
+            calls = [stubs.prediction.Predict.future(request, timeout=60) for _ in range(4)]
+            assert {call.code() for call in calls} <= {Code.OK, Code.RESOURCE_EXHAUSTED}
 
-        def answered() -> bool:
-            statuses.append(post())  # 429: the queue was full when it arrived
-            return statuses.count(200) >= 3
+    def answered() -> bool:
+        statuses.append(post())  # 429: the queue was full when it arrived
+        return statuses.count(200) >= 3
 
-        statuses: list[int] = []
-        done = threading.Event()
-        with ThreadPoolExecutor(1) as thread:
-            others = thread.submit(keep_the_queue_full, done)
-            try:
-                wait_until(answered)
-            finally:
-                done.set()
-            others.result()
+    statuses: list[int] = []
+    done = threading.Event()
+    with ThreadPoolExecutor(1) as thread:
+        others = thread.submit(keep_the_queue_full, done)
+        try:
+            wait_until(answered)
+        finally:
+            done.set()
+        others.result()
 
 
-def test_requests_over_rest_run_together_too(serve, wait_until):
+def test_requests_over_rest_run_together_too(alone, together, wait_until):
     def body(number: int) -> bytes:
         columns = inputs_of(number) | {"history": inputs_of(7)["history"]}
         listed = {name: values.tolist() for name, values in columns.items()}
@@ -292,68 +283,67 @@ def test_requests_over_rest_run_together_too(serve, wait_until):
         with urllib.request.urlopen(url, body(number), timeout=60) as answer:
             return json.load(answer)["outputs"]["score"]
 
-    with serve("--nojoin_waiting_requests") as alone, serve(*ONE_WORKER) as together:
-        expected = [ask(alone, number) for number in range(40)]
-        with ThreadPoolExecutor(16) as threads:
+    expected = [ask(alone, number) for number in range(40)]
+    with ThreadPoolExecutor(16) as threads:
 
-            def some_ran_together() -> bool:
-                answers = list(threads.map(lambda n: ask(together, n), range(40)))
-                for got, wanted in zip(answers, expected, strict=True):
-                    np.testing.assert_allclose(got, wanted, rtol=0, atol=1e-6)
-                return joined(together, api="REST") > 0
+        def some_ran_together() -> bool:
+            answers = list(threads.map(lambda n: ask(together, n), range(40)))
+            for got, wanted in zip(answers, expected, strict=True):
+                np.testing.assert_allclose(got, wanted, rtol=0, atol=1e-6)
+            return joined(together, api="REST") > 0
 
-            wait_until(some_ran_together)
+        wait_until(some_ran_together)
 
 
 @pytest.mark.parametrize("nice", [0, 10])
 def test_lanes_count_the_waits_of_short_requests_and_of_pieces_of_long_ones(
-    serve, connect, wait_until, nice
+    serve, whole, connect, wait_until, nice
 ):
     small = stages_model.inputs(np.random.default_rng(5), 1, 2)
     large = stages_model.inputs(np.random.default_rng(6), 1, 4000)
     flags = ["--num_workers=2", "--max_piece_milliseconds=0.5", f"--long_request_nice={nice}"]
-    with serve(*flags) as server, serve("--num_workers=1") as whole:
-        expected = connect(whole.target).predict(large, signature_name="columnar_late")["score"]
-        stubs = connect(server.target)
-        asked = 0
+    server = serve(*flags)
+    expected = connect(whole.target).predict(large, signature_name="columnar_late")["score"]
+    stubs = connect(server.target)
+    asked = 0
 
-        def waits(lane: str) -> float:
-            return Metrics(server).value(":colcast:lane_wait_microseconds_count", lane=lane)
+    def waits(lane: str) -> float:
+        return Metrics(server).value(":colcast:lane_wait_microseconds_count", lane=lane)
 
-        def long_ones_have_waited() -> bool:
-            nonlocal asked
-            for inputs in (small, large):
-                answer = stubs.predict(inputs, signature_name="columnar_late")
-                asked += 1
-            np.testing.assert_allclose(answer["score"], expected, rtol=0, atol=1e-6)
-            return waits("long") >= 4
+    def long_ones_have_waited() -> bool:
+        nonlocal asked
+        for inputs in (small, large):
+            answer = stubs.predict(inputs, signature_name="columnar_late")
+            asked += 1
+        np.testing.assert_allclose(answer["score"], expected, rtol=0, atol=1e-6)
+        return waits("long") >= 4
 
-        wait_until(long_ones_have_waited)
-        page = Metrics(server)
-        labels = {
-            "model_name": "ranker", "signature_name": "columnar_late",
-            "API": "Predict", "entrypoint": "GRPC",
-        }  # fmt: skip
-        pieces = page.value(":colcast:pieces", **labels)
-        assert pieces >= 2
-        # Each request has waited to be taken, and each piece of it once more.
-        assert waits("short") + waits("long") == asked + pieces
-        assert waits("short") >= asked / 2
+    wait_until(long_ones_have_waited)
+    page = Metrics(server)
+    labels = {
+        "model_name": "ranker", "signature_name": "columnar_late",
+        "API": "Predict", "entrypoint": "GRPC",
+    }  # fmt: skip
+    pieces = page.value(":colcast:pieces", **labels)
+    assert pieces >= 2
+    # Each request has waited to be taken, and each piece of it once more.
+    assert waits("short") + waits("long") == asked + pieces
+    assert waits("short") >= asked / 2
 
 
-def test_a_large_request_runs_in_pieces_and_scores_as_in_one(serve, connect):
+def test_a_large_request_runs_in_pieces_and_scores_as_in_one(serve, whole, connect):
     large = stages_model.inputs(np.random.default_rng(5), 1, 4000)
-    with serve("--num_workers=4") as cut, serve("--num_workers=1") as whole:
-        expected = connect(whole.target).predict(large, signature_name="columnar_late")
-        for _ in range(5):  # the first ones tell what they cost
-            answer = connect(cut.target).predict(large, signature_name="columnar_late")
-            assert answer["tag"].tolist() == expected["tag"].tolist()
-            np.testing.assert_allclose(answer["score"], expected["score"], rtol=0, atol=1e-6)
-        labels = {
-            "model_name": "ranker", "signature_name": "columnar_late",
-            "API": "Predict", "entrypoint": "GRPC",
-        }  # fmt: skip
-        divided = Metrics(cut).value(":colcast:divided_requests", **labels)
-        assert divided > 0
-        assert Metrics(cut).value(":colcast:pieces", **labels) >= 2 * divided
-        assert Metrics(whole).value(":colcast:divided_requests", **labels) == 0
+    cut = serve("--num_workers=4")
+    expected = connect(whole.target).predict(large, signature_name="columnar_late")
+    for _ in range(5):  # the first ones tell what they cost
+        answer = connect(cut.target).predict(large, signature_name="columnar_late")
+        assert answer["tag"].tolist() == expected["tag"].tolist()
+        np.testing.assert_allclose(answer["score"], expected["score"], rtol=0, atol=1e-6)
+    labels = {
+        "model_name": "ranker", "signature_name": "columnar_late",
+        "API": "Predict", "entrypoint": "GRPC",
+    }  # fmt: skip
+    divided = Metrics(cut).value(":colcast:divided_requests", **labels)
+    assert divided > 0
+    assert Metrics(cut).value(":colcast:pieces", **labels) >= 2 * divided
+    assert Metrics(whole).value(":colcast:divided_requests", **labels) == 0

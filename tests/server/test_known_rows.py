@@ -1,7 +1,6 @@
 """Signatures whose rows do not depend on each other: rows that came before are not run again."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from colcast.zoo.saving import with_defaults
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from .conftest import Stubs
 from .metrics_page import Metrics
 
 TEXTS = ["send the user once", "", "rank", "rank every candidate"]
@@ -52,9 +52,10 @@ class Texts(tf.Module):
 class Served:
     """A server of the model."""
 
-    def __init__(self, server: ServerProcess, stubs: Any) -> None:
+    def __init__(self, server: ServerProcess) -> None:
         self.server = server
-        self.stubs = stubs
+        self.stubs = Stubs(server.target)
+        self._before = Metrics(server)
 
     def encode(
         self, texts: Sequence[Any], longest: int | None = None, outputs: Sequence[str] = ()
@@ -75,39 +76,39 @@ class Served:
         return scores
 
     def counted(self, store: str, signature: str = "encode") -> tuple[float, float]:
-        """Rows that were found, and that were computed."""
-        metrics = Metrics(self.server)
+        """Rows that were found, and that were computed, since this object was made."""
         labels = {"model_name": "ranker", "version": "1", "signature_name": signature}
-        found, computed = (
-            metrics.value(f":colcast:states_{what}", store=store, **labels)
-            for what in ("found", "computed")
+        before, now = (
+            [
+                page.value(f":colcast:states_{what}", store=store, **labels)
+                for what in ("found", "computed")
+            ]
+            for page in (self._before, Metrics(self.server))
         )
-        return found, computed
+        return now[0] - before[0], now[1] - before[1]
 
 
 @pytest.fixture(scope="module", name="serve")
 def _serve(
-    tmp_path_factory: pytest.TempPathFactory, connect: Any, monitoring: list[str]
-) -> Iterator[Callable[..., Served]]:
+    tmp_path_factory: pytest.TempPathFactory, shared: Any, monitoring: list[str]
+) -> Callable[..., Served]:
     base, module = tmp_path_factory.mktemp("texts"), Texts()
     tf.saved_model.save(
         module, str(base / "1"), signatures={"encode": module.encode, "rank": module.rank}
     )
     with_defaults(base / "1", "encode", {"longest": 3})
     with_record(base / "1", {name: independent_rows(name) for name in ("encode", "rank")})
-    with ExitStack() as servers:
-
-        def start(*flags: str) -> Served:
-            process = ServerProcess("ranker", base, [*monitoring, *flags])
-            server = servers.enter_context(process)
-            return Served(server, connect(server.target))
-
-        yield start
+    return lambda *flags: Served(shared("ranker", base, *monitoring, *flags))
 
 
 @pytest.fixture(scope="module", name="known")
 def _known(serve: Callable[..., Served]) -> Served:
     return serve()
+
+
+def own(number: int) -> list[str]:
+    """The texts, as no other number has them."""
+    return [f"{text}{number}" for text in TEXTS]
 
 
 def expected(texts: Sequence[Any], longest: int) -> dict[str, Any]:
@@ -136,20 +137,20 @@ def test_answers_are_the_models_whatever_is_known(known, texts, longest, outputs
 
 
 def test_only_what_is_new_is_run(serve):
-    served = serve()
-    assert served.encode(TEXTS) == expected(TEXTS, 3)
+    served, texts = serve(), own(1)
+    assert served.encode(texts) == expected(texts, 3)
     assert served.counted("item") == (0, 4)
-    again = ["new", *TEXTS[::-1], "new"]
+    again = ["new 1", *texts[::-1], "new 1"]
     assert served.encode(again) == expected(again, 3)
     assert served.counted("item") == (5, 5)  # what a request has twice is found, too
 
 
 def test_another_setting_or_other_outputs_are_another_row(serve):
-    served = serve()
+    served, texts = serve(), own(2)
     for longest in (None, 2, 5, 2):
-        assert served.encode(TEXTS, longest) == expected(TEXTS, 3 if longest is None else longest)
+        assert served.encode(texts, longest) == expected(texts, 3 if longest is None else longest)
     assert served.counted("item") == (4, 12)
-    assert served.encode(TEXTS, 2, ["cut"]) == {"cut": expected(TEXTS, 2)["cut"]}
+    assert served.encode(texts, 2, ["cut"]) == {"cut": expected(texts, 2)["cut"]}
     assert served.counted("item") == (4, 16)
 
 
@@ -163,11 +164,11 @@ def test_rows_as_long_as_the_longest_are_not_kept(serve):
     assert served.counted("item") == (0, 0)
 
 
-def test_rows_beside_a_query_are_not_kept(known):
-    titles = ["one", "three", ""]
+def test_rows_beside_a_query_are_not_kept(serve):
+    served, titles = serve(), ["one", "three", ""]
     for _ in range(2):
-        assert known.rank("query", titles) == [5003, 5005, 5000]
-    assert known.counted("item", "rank") == (0, 0)
+        assert served.rank("query", titles) == [5003, 5005, 5000]
+    assert served.counted("item", "rank") == (0, 0)
 
 
 @pytest.mark.parametrize("stores", [[], ["--item_state_bytes=0"]])
@@ -202,26 +203,34 @@ def test_requests_that_wait_run_together(serve, stores):
     pytest.fail("no requests ran together")
 
 
-@pytest.mark.parametrize("longest", [None, 2])
-def test_a_large_request_runs_in_pieces(serve, tmp_path, longest):
-    parameters = tmp_path / "batching.txt"
+@pytest.fixture(scope="module")
+def splitting(tmp_path_factory):
+    """The flag of a file that splits requests of more than seven rows."""
+    parameters = tmp_path_factory.mktemp("batching") / "parameters"
     parameters.write_text(
         "enable_large_batch_splitting { value: true } max_batch_size { value: 1000 } "
         "max_execution_batch_size { value: 7 }"
     )
-    served = serve("--enable_batching", f"--batching_parameters_file={parameters}")
-    texts = [f"{number} {'x' * (number % 9)}" for number in range(100)]
+    return f"--batching_parameters_file={parameters}"
+
+
+@pytest.mark.parametrize("longest", [None, 2])
+def test_a_large_request_runs_in_pieces(serve, splitting, longest):
+    served = serve("--enable_batching", splitting)
+    divided = lambda signature: Metrics(served.server).value(  # noqa: E731
+        ":colcast:divided_requests",
+        signature_name=signature,
+        API="Predict",
+        entrypoint="GRPC",
+        model_name="ranker",
+    )
+    before = {signature: divided(signature) for signature in ("encode", "rank")}
+    texts = [f"{longest} {number} {'x' * (number % 9)}" for number in range(100)]
     want = expected(texts, 3 if longest is None else longest)
     assert served.encode(texts, longest) == want
     assert served.encode(texts, longest) == want
     assert served.counted("item") == (100, 100)
     scores = served.rank("query", texts)
     assert scores == [5000 + len(text) for text in texts]
-    labels = {"API": "Predict", "entrypoint": "GRPC", "model_name": "ranker"}
-    for signature, times in (("encode", 2), ("rank", 1)):
-        assert (
-            Metrics(served.server).value(
-                ":colcast:divided_requests", signature_name=signature, **labels
-            )
-            == times
-        )
+    assert divided("encode") == before["encode"] + 2
+    assert divided("rank") == before["rank"] + 1

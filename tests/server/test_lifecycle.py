@@ -10,9 +10,6 @@ import grpc
 import numpy as np
 import pytest
 from colcast.server import ServerProcess, find_executable
-from grpc_health.v1 import health_pb2, health_pb2_grpc
-
-from .busy_server import busy_server
 
 
 def run_server(*flags):
@@ -27,11 +24,7 @@ def run_server(*flags):
     ("flags", "words"),
     [
         ([], ["--model_base_path is required"]),
-        (["--no_such_flag=1"], ["no_such_flag"]),
-        (["--port=many"], ["many", "port"]),
-        (["--port=70000", "--model_base_path=x"], ["--port=70000", "65535"]),
         (["--max_queued_requests=0", "--model_base_path=x"], ["--max_queued_requests=0", "1"]),
-        (["leftover", "--model_base_path=x"], ["leftover"]),
     ],
 )
 def test_wrong_flags_are_refused_in_one_line(flags, words):
@@ -41,12 +34,13 @@ def test_wrong_flags_are_refused_in_one_line(flags, words):
     assert all(word in lines[0] for word in words), lines
 
 
-def test_a_port_in_use_is_refused_by_name(ranker_base_path):
+@pytest.mark.parametrize("flag", ["--port", "--rest_api_port"])
+def test_a_port_in_use_is_refused_by_name(flag):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        code, lines = run_server(f"--port={port}", f"--model_base_path={ranker_base_path}")
+        code, lines = run_server("--port=0", f"{flag}={port}", "--model_base_path=x")
     assert code != 0
     assert len(lines) == 1
     assert f"127.0.0.1:{port}" in lines[0]
@@ -71,14 +65,6 @@ def test_version_is_printed():
     )
 
 
-def test_flags_may_come_from_a_file(tmp_path):
-    flags = tmp_path / "flags.txt"
-    flags.write_text("--model_base_path=x\n--max_queued_requests=0\n")
-    code, lines = run_server(f"--flagfile={flags}")
-    assert code != 0
-    assert "--max_queued_requests=0" in lines[0]
-
-
 def test_a_base_path_without_a_version_waits_and_says_so(tmp_path, ranker_versions, connect):
     command = [
         find_executable(),
@@ -101,18 +87,6 @@ def test_a_base_path_without_a_version_waits_and_says_so(tmp_path, ranker_versio
         assert process.wait(30) == 0
 
 
-def test_the_highest_version_serves_and_a_new_one_takes_over(
-    tmp_path, ranker_versions, connect, ranker_inputs, wait_until
-):
-    ranker_versions(tmp_path / "9", weight=1.0)
-    ranker_versions(tmp_path / "10", weight=2.0)
-    with ServerProcess("ranker", tmp_path, ["--file_system_poll_wait_seconds=0.05"]) as server:
-        stubs = connect(server.target)
-        np.testing.assert_array_equal(stubs.predict(ranker_inputs)["score"], [401, 402, 403])
-        ranker_versions(tmp_path / "11", weight=3.0)
-        wait_until(lambda: stubs.predict(ranker_inputs)["score"][0] == 601)
-
-
 def test_sigterm_answers_what_is_in_flight(ranker_base_path, connect, ranker_inputs, wait_until):
     with ServerProcess("ranker", ranker_base_path, ["--num_workers=1"]) as server:
         stubs = connect(server.target)
@@ -129,36 +103,8 @@ def test_sigterm_answers_what_is_in_flight(ranker_base_path, connect, ranker_inp
     assert calls[0].code() == grpc.StatusCode.OK
 
 
-def test_health_is_not_serving_until_a_model_is_loaded(tmp_path):
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    command = [
-        find_executable(),
-        "--host=127.0.0.1",
-        f"--port={port}",
-        f"--model_base_path={tmp_path}",
-    ]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
-        try:
-            assert "waiting" in process.stderr.readline()
-            with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
-                answer = health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest())
-            assert answer.status == health_pb2.HealthCheckResponse.NOT_SERVING
-        finally:
-            process.terminate()
-        assert process.wait(30) == 0
-
-
-def test_a_full_queue_answers_at_once(tmp_path, monitoring, wait_until):
-    with busy_server(tmp_path, monitoring) as busy:
-        calls = [busy.ask() for _ in range(12)]
-        wait_until(lambda: sum(call.done() for call in calls) == 11)
-        refused = [call for call in calls if call.done()]
-        assert {call.code() for call in refused} == {grpc.StatusCode.RESOURCE_EXHAUSTED}
-        busy.gate.open()
-        waited = next(call for call in calls if call not in refused)
-        assert "No such file" in waited.details()
+def test_without_a_port_there_is_no_rest(server):
+    assert server.rest_target == ""
 
 
 def test_many_threads_get_their_own_answers(stubs, ranker_inputs):

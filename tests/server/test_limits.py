@@ -11,6 +11,8 @@ from colcast.server import ServerProcess
 from colcast.zoo.saving import with_defaults
 from tensorflow.core.framework import tensor_pb2
 
+from .conftest import Stubs, config_flag
+
 MIB = 1 << 20
 EXHAUSTED = grpc.StatusCode.RESOURCE_EXHAUSTED
 
@@ -151,42 +153,50 @@ def test_the_last_string_of_a_short_list_counts_with_its_bytes(
     expect_refused(request, '"item_name"', "max_expanded_bytes")
 
 
-def test_short_lists_count_together(ranker_base_path, connect, ranker_inputs):
+class Defaulted(tf.Module):
+    """A user of 4 kB that has a default."""
+
+    @tf.function(
+        input_signature=[
+            tf.TensorSpec([None], tf.float32, "item"),
+            tf.TensorSpec([None, 1000], tf.float32, "user"),
+        ]
+    )
+    def score(self, item, user):
+        return {"score": item + tf.reduce_sum(user, axis=1)}
+
+
+@pytest.fixture(scope="module")
+def expanding(tmp_path_factory, ranker_base_path):
+    """Stubs of a server that expands to 3 MB at most."""
+    base_path = tmp_path_factory.mktemp("defaulted")
+    module = Defaulted()
+    tf.saved_model.save(module, str(base_path / "1"), signatures=module.score)
+    with_defaults(base_path / "1", "serving_default", {"user": np.zeros((1, 1000))})
+    base_paths = {"ranker": ranker_base_path, "defaulted": base_path}
+    flags = [config_flag(base_path.with_name("models"), base_paths), "--max_expanded_bytes=3000000"]
+    with ServerProcess(flags=flags) as server:
+        yield Stubs(server.target)
+
+
+def test_short_lists_count_together(expanding, ranker_inputs):
     """Each would pass alone."""
     rows = 100_000
-    flags = ["--max_expanded_bytes=3000000"]
-    with ServerProcess("ranker", ranker_base_path, flags) as server:
-        stubs = connect(server.target)
-        names = short_list(tf.string.as_datatype_enum, rows, string_val=[b"x"])
-        numbers = short_list(tf.float32.as_datatype_enum, rows, float_val=[1.0])
-        request = stubs.request(ranker_inputs)
-        request.inputs["item"].CopyFrom(numbers)
-        request.inputs["item_name"].CopyFrom(names)
-        call = stubs.prediction.Predict.future(request, timeout=60)
-        assert call.code() == EXHAUSTED
-        assert f"N = {rows} rows" in call.details()
+    request = expanding.request(ranker_inputs)
+    request.inputs["item"].CopyFrom(short_list(tf.float32.as_datatype_enum, rows, float_val=[1.0]))
+    request.inputs["item_name"].CopyFrom(
+        short_list(tf.string.as_datatype_enum, rows, string_val=[b"x"])
+    )
+    call = expanding.prediction.Predict.future(request, timeout=60)
+    assert call.code() == EXHAUSTED
+    assert f"N = {rows} rows" in call.details()
 
 
-def test_a_default_that_is_repeated_counts(tmp_path, connect):
+def test_a_default_that_is_repeated_counts(expanding):
     """Nothing of it was sent."""
-
-    class Defaulted(tf.Module):
-        @tf.function(
-            input_signature=[
-                tf.TensorSpec([None], tf.float32, "item"),
-                tf.TensorSpec([None, 1000], tf.float32, "user"),
-            ]
-        )
-        def score(self, item, user):
-            return {"score": item + tf.reduce_sum(user, axis=1)}
-
-    module = Defaulted()
-    tf.saved_model.save(module, str(tmp_path / "1"), signatures=module.score)
-    with_defaults(tmp_path / "1", "serving_default", {"user": np.zeros((1, 1000))})
-    with ServerProcess("ranker", tmp_path, ["--max_expanded_bytes=1000000"]) as server:
-        stubs = connect(server.target)
-        assert stubs.predict({"item": np.ones(200, np.float32)})["score"].size == 200
-        request = stubs.request({"item": np.ones(300, np.float32)})
-        call = stubs.prediction.Predict.future(request, timeout=60)
-        assert call.code() == EXHAUSTED
-        assert '"user"' in call.details()
+    items = {"item": np.ones(700, np.float32)}
+    assert expanding.predict(items, name="defaulted")["score"].size == 700
+    request = expanding.request({"item": np.ones(800, np.float32)}, name="defaulted")
+    call = expanding.prediction.Predict.future(request, timeout=60)
+    assert call.code() == EXHAUSTED
+    assert '"user"' in call.details()

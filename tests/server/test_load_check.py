@@ -12,10 +12,9 @@ import pytest
 from colcast.server import ServerProcess, find_executable
 from tensorflow.core.protobuf import saved_model_pb2
 
-from .conftest import save_waiting_ranker
+from .conftest import Stubs, config_flag, save_waiting_ranker
 
 FAST = ["--file_system_poll_wait_seconds=0.05", "--max_num_load_retries=0"]
-ENTRY = 'config {{ name: "{0}" base_path: "{1}" model_platform: "tensorflow" }}'
 
 
 def make_a_name_an_input(model):
@@ -38,73 +37,66 @@ def clear_a_calls_outputs(model):
 DAMAGE = {"SIGSEGV": make_a_name_an_input, "SIGABRT": clear_a_calls_outputs}
 
 
-@pytest.fixture(name="damaged", params=DAMAGE)
-def damage_a_version(request, tmp_path, ranker_base_path):
-    """The directory of a version that TensorFlow does not survive."""
-    directory = tmp_path / "damaged" / "9"
-    shutil.copytree(ranker_base_path / "3", directory)
-    file = directory / "saved_model.pb"
+@pytest.fixture(scope="module", name="damaged", params=DAMAGE)
+def _damaged(request, tmp_path_factory, ranker_base_path):
+    """The base path of a version 9 that TensorFlow does not survive."""
+    base_path = tmp_path_factory.mktemp(request.param)
+    shutil.copytree(ranker_base_path / "3", base_path / "9")
+    file = base_path / "9" / "saved_model.pb"
     model = saved_model_pb2.SavedModel.FromString(file.read_bytes())
     DAMAGE[request.param](model)
     file.write_bytes(model.SerializeToString())
-    return directory
+    return base_path
 
 
-def test_a_new_version_that_kills_leaves_the_one_before(
-    damaged, ranker_base_path, tmp_path, connect, ranker_inputs, wait_until
-):
+@pytest.fixture
+def served(tmp_path, ranker_base_path, damaged):
+    """A server of a ranker of the test's own, and of a model that kills."""
     shutil.copytree(ranker_base_path, tmp_path / "ranker")
-    with ServerProcess("ranker", tmp_path / "ranker", FAST) as server:
-        stubs = connect(server.target)
-        damaged.rename(tmp_path / "ranker" / "9")
-        wait_until(lambda: stubs.states().get(9, ("",))[0] == "END")
-        assert "a process that loaded it ended with signal" in stubs.states()[9][2]
-        assert stubs.predict(ranker_inputs)["score"][0] == 201
-        wait_until(lambda: "what served before goes on serving" in server.log())
+    base_paths = {"ranker": tmp_path / "ranker", "bad": damaged}
+    config = config_flag(tmp_path / "models.config", base_paths)
+    with ServerProcess(flags=[config, *FAST]) as server:
+        yield server, Stubs(server.target)
 
 
-def test_a_model_that_kills_leaves_the_others(
-    damaged, ranker_base_path, tmp_path, connect, ranker_inputs
+def test_what_kills_leaves_other_models_and_the_version_before(
+    served, damaged, tmp_path, ranker_inputs, wait_until
 ):
-    config = tmp_path / "models.config"
-    entries = [ENTRY.format("ranker", ranker_base_path), ENTRY.format("bad", damaged.parent)]
-    config.write_text(f"model_config_list {{ {' '.join(entries)} }}")
-    with ServerProcess(flags=[f"--model_config_file={config}", *FAST]) as server:
-        stubs = connect(server.target)
-        assert stubs.predict(ranker_inputs)["score"][0] == 201
-        assert "a process that loaded it ended with signal" in stubs.states("bad")[9][2]
-        with pytest.raises(grpc.RpcError) as error:
-            stubs.predict(ranker_inputs, name="bad")
-        assert error.value.code() == grpc.StatusCode.NOT_FOUND
+    server, stubs = served
+    assert stubs.predict(ranker_inputs)["score"][0] == 201
+    assert "a process that loaded it ended with signal" in stubs.states("bad")[9][2]
+    with pytest.raises(grpc.RpcError) as error:
+        stubs.predict(ranker_inputs, name="bad")
+    assert error.value.code() == grpc.StatusCode.NOT_FOUND
+    shutil.copytree(damaged / "9", tmp_path / "9")
+    (tmp_path / "9").rename(tmp_path / "ranker" / "9")
+    wait_until(lambda: stubs.states().get(9, ("",))[0] == "END")
+    assert "a process that loaded it ended with signal" in stubs.states()[9][2]
+    assert stubs.predict(ranker_inputs)["score"][0] == 201
+    wait_until(lambda: "what served before goes on serving" in server.log())
 
 
-def test_a_pipe_in_a_version_is_refused_by_name(
-    tmp_path, ranker_base_path, connect, ranker_inputs, wait_until
+def test_what_is_no_version_is_refused_by_name_and_by_the_load_itself(
+    tmp_path, ranker_base_path, ranker_inputs, wait_until
 ):
     shutil.copytree(ranker_base_path, tmp_path / "ranker")
     shutil.copytree(ranker_base_path / "3", tmp_path / "9")
     (tmp_path / "9" / "assets.extra").mkdir(exist_ok=True)
     os.mkfifo(tmp_path / "9" / "assets.extra" / "tf_serving_warmup_requests")
+    (tmp_path / "10").mkdir()
+    (tmp_path / "10" / "saved_model.pb").write_bytes(b"not a graph")
     with ServerProcess("ranker", tmp_path / "ranker", FAST) as server:
-        stubs = connect(server.target)
-        (tmp_path / "9").rename(tmp_path / "ranker" / "9")
-        wait_until(lambda: stubs.states().get(9, ("",))[0] == "END")
+        stubs = Stubs(server.target)
+        for version in (9, 10):
+            (tmp_path / str(version)).rename(tmp_path / "ranker" / str(version))
+            wait_until(lambda v=version: stubs.states().get(v, ("",))[0] == "END")
         message = stubs.states()[9][2]
         assert 'model "ranker" version 9' in message
         assert "tf_serving_warmup_requests: it is no regular file" in message
+        message = stubs.states()[10][2]
+        assert "cannot be loaded from" in message
+        assert "signal" not in message
         assert stubs.predict(ranker_inputs)["score"][0] == 201
-
-
-def test_an_error_is_reported_by_the_load_itself(tmp_path, ranker_base_path, connect, wait_until):
-    shutil.copytree(ranker_base_path, tmp_path / "ranker")
-    with ServerProcess("ranker", tmp_path / "ranker", FAST) as server:
-        stubs = connect(server.target)
-        (tmp_path / "9").mkdir()
-        (tmp_path / "9" / "saved_model.pb").write_bytes(b"not a graph")
-        (tmp_path / "9").rename(tmp_path / "ranker" / "9")
-        wait_until(lambda: stubs.states().get(9, ("",))[0] == "END")
-        assert "cannot be loaded from" in stubs.states()[9][2]
-        assert "signal" not in stubs.states()[9][2]
 
 
 def test_a_version_that_never_loads_is_given_up_by_name(
@@ -128,9 +120,7 @@ def test_a_stop_ends_the_check_first(tmp_path, ranker_base_path, wait_until):
     directory = tmp_path / "ranker" / "3"
     save_waiting_ranker(directory, tmp_path / "pipe")
     models = {"ranker": tmp_path / "ranker", "other": ranker_base_path}
-    config = "\n".join(ENTRY.format(name, path) for name, path in models.items())
-    (tmp_path / "models.config").write_text(f"model_config_list {{ {config} }}")
-    flags = [f"--model_config_file={tmp_path / 'models.config'}", "--port=0", "--host=127.0.0.1"]
+    flags = [config_flag(tmp_path / "models.config", models), "--port=0", "--host=127.0.0.1"]
     command = [find_executable(), *flags, "--drain_timeout_seconds=5"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
         check = f"--load_check_directory={directory}"

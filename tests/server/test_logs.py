@@ -4,7 +4,6 @@ import json
 import re
 import subprocess
 
-import pytest
 from colcast.server import ServerProcess, find_executable
 
 
@@ -30,11 +29,3 @@ def test_what_ends_the_server_is_an_object_too(tmp_path):
     last = json.loads(done.stderr.splitlines()[-1])
     assert last["severity"] == "ERROR"
     assert "--port=70000" in last["message"]
-
-
-@pytest.mark.parametrize("value", ["xml", ""])
-def test_another_format_is_refused(value):
-    command = [find_executable(), f"--log_format={value}", "--model_base_path=x"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
-    assert done.returncode == 1
-    assert f"--log_format={value}: expected text or json" in done.stderr

@@ -158,15 +158,6 @@ def test_histograms_add_up(monitored, ranker_inputs):
             assert one["sum"] >= 0
 
 
-def test_latency_buckets_are_those_of_tensorflow_serving(monitored, ranker_inputs):
-    monitored.stubs.predict(ranker_inputs)
-    name = ":tensorflow:serving:request_latency_bucket"
-    samples = [s for s in monitored.read().samples if s.name == name]
-    bounds = [float(s.labels["le"]) for s in samples if s.labels["entrypoint"] == "GRPC"]
-    expected = [10 * 1.8**i for i in range(33)]
-    assert bounds == pytest.approx([*expected, math.inf], rel=1e-5)
-
-
 def test_names_that_only_a_request_has_make_no_labels(monitored, growth, ranker_inputs):
     for attempt in range(5):
         invented = f"invented-{attempt}"

@@ -4,14 +4,15 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from concurrent import futures
-from typing import Any
+from typing import Any, NamedTuple
 
 import grpc
 import numpy as np
 import pytest
-from colcast.server import ServerFailedError, ServerProcess
+from colcast.server import ServerProcess
 from tensorflow_serving.apis import predict_pb2
 
+from .conftest import Stubs
 from .metrics_page import Metrics
 
 ROWS = 100  # from as many on a request is sent on
@@ -63,29 +64,56 @@ def stand_in() -> Iterator[Callable[..., StandIn]]:
         one.close()
 
 
-@pytest.fixture
-def offloading(ranker_base_path, monitoring, connect):
-    """Starts a server that sends large requests to a port of this machine."""
-    running: list[ServerProcess] = []
+@pytest.fixture(scope="module")
+def offloading(shared, ranker_base_path, monitoring):
+    """A server that sends large requests to a port of this machine, and stubs for it."""
 
-    def start(port: int, *flags: str) -> tuple[ServerProcess, Any]:
-        server = ServerProcess(
+    def start(port: int, *flags: str) -> tuple[ServerProcess, Stubs]:
+        server = shared(
             "ranker",
             ranker_base_path,
-            [
-                f"--offload_target=127.0.0.1:{port}",
-                f"--offload_rows={ROWS}",
-                "--offload_timeout_ms=60000",  # machines are busy
-                *monitoring,
-                *flags,
-            ],
+            f"--offload_target=127.0.0.1:{port}",
+            f"--offload_rows={ROWS}",
+            "--offload_timeout_ms=60000",  # machines are busy
+            *monitoring,
+            *flags,
         )
-        running.append(server.__enter__())
-        return server, connect(server.target)
+        return server, Stubs(server.target)
 
-    yield start
-    for server in running:
-        server.__exit__(None, None, None)
+    return start
+
+
+class Pair(NamedTuple):
+    """A server and its stand-in, which answers as it is told to."""
+
+    server: ServerProcess
+    stubs: Stubs
+    answers: list[Callable[..., Any]]  # the last one counts
+    requests: list[predict_pb2.PredictRequest]
+
+
+@pytest.fixture(scope="module")
+def both(offloading) -> Iterator[Pair]:
+    answers: list[Callable[..., Any]] = []
+    other = StandIn(lambda *call: answers[-1](*call))
+    server, stubs = offloading(other.port)
+    yield Pair(server, stubs, answers, other.requests)
+    other.close()
+
+
+@pytest.fixture
+def pair(both, wait_until) -> Pair:
+    """Once the server takes its stand-in for one that answers."""
+
+    def is_asked() -> bool:
+        both.stubs.predict(inputs(ROWS))
+        return bool(both.requests)
+
+    both.answers.append(lambda *_: predict_pb2.PredictResponse())
+    both.requests.clear()
+    wait_until(is_asked)
+    both.requests.clear()
+    return both
 
 
 def inputs(rows: int) -> dict[str, Any]:
@@ -142,14 +170,21 @@ def test_only_large_requests_are_answered_by_the_other_server(
         assert rows == 2
 
 
-def test_the_request_goes_on_as_it_came(offloading, stand_in):
+COMPRESSIONS = [
+    grpc.Compression.NoCompression,
+    grpc.Compression.Gzip,
+    grpc.Compression.Deflate,
+]
+
+
+@pytest.mark.parametrize("compression", COMPRESSIONS)
+def test_the_request_goes_on_as_it_came(pair, compression):
     answer = predict_pb2.PredictResponse()
     answer.model_spec.name = "of the other server"
-    other = stand_in(lambda *_: answer)
-    _, stubs = offloading(other.port)
-    sent = stubs.request(inputs(ROWS), output_filter=["score"])
-    assert stubs.prediction.Predict(sent, timeout=120) == answer
-    assert other.requests == [sent]
+    pair.answers.append(lambda *_: answer)
+    sent = pair.stubs.request(inputs(ROWS), output_filter=["score"])
+    assert pair.stubs.prediction.Predict(sent, timeout=120, compression=compression) == answer
+    assert pair.requests == [sent]
 
 
 @pytest.mark.parametrize(
@@ -161,19 +196,13 @@ def test_the_request_goes_on_as_it_came(offloading, stand_in):
         grpc.StatusCode.UNAVAILABLE,
     ],
 )
-def test_what_the_other_server_refuses_runs_here(offloading, stand_in, code):
-    other = stand_in(refuse(code))
-    server, stubs = offloading(other.port)
-    score = stubs.predict(inputs(ROWS))["score"]
+def test_what_the_other_server_refuses_runs_here(pair, code):
+    before = offloaded(pair.server, "failed")
+    pair.answers.append(refuse(code))
+    score = pair.stubs.predict(inputs(ROWS))["score"]
     assert score.tolist() == [200 + i for i in range(ROWS)]
-    assert len(other.requests) == 1
-    assert offloaded(server, "failed") == 1
-
-
-def test_nobody_listens(offloading, free_port):
-    _, stubs = offloading(free_port)
-    for _ in range(3):
-        assert len(stubs.predict(inputs(ROWS))["score"]) == ROWS
+    assert len(pair.requests) == 1
+    assert offloaded(pair.server, "failed") == before + 1
 
 
 def test_a_server_that_does_not_answer_in_time_is_left_alone_for_a_while(offloading, stand_in):
@@ -209,17 +238,6 @@ def test_a_server_that_ends_does_not_wait_for_the_other_one(offloading, stand_in
         release.set()
 
 
-def test_half_of_the_clients_time_is_left_to_run_here(offloading, stand_in):
-    release = threading.Event()
-    other = stand_in(lambda *_: (release.wait(60), predict_pb2.PredictResponse())[1])
-    _, stubs = offloading(other.port, "--offload_timeout_ms=600000")
-    try:
-        response = stubs.prediction.Predict(stubs.request(inputs(ROWS)), timeout=10)
-        assert response.outputs["score"].tensor_shape.dim[0].size == ROWS
-    finally:
-        release.set()
-
-
 def test_a_clients_short_deadline_says_nothing_of_the_server(offloading, stand_in):
     release = threading.Event()
 
@@ -238,7 +256,7 @@ def test_a_clients_short_deadline_says_nothing_of_the_server(offloading, stand_i
         release.set()
 
 
-def test_a_server_that_hangs_is_left_alone_where_deadlines_are_short(
+def test_half_of_the_clients_time_is_left_and_a_server_that_hangs_is_left_alone(
     offloading, stand_in, wait_until
 ):
     release = threading.Event()
@@ -255,25 +273,14 @@ def test_a_server_that_hangs_is_left_alone_where_deadlines_are_short(
 
 
 @pytest.mark.parametrize("answer", [b"\xff" * 40, b"\x0a\x05abc", b"\x0a\x04\x12\x02\x0a\x09"])
-def test_an_answer_that_no_client_could_read_is_not_passed_on(
-    offloading, stand_in, wait_until, answer
-):
-    other = stand_in(lambda *_: answer)
-    server, stubs = offloading(other.port)
-    assert len(stubs.predict(inputs(ROWS))["score"]) == ROWS
-    assert len(other.requests) == offloaded(server, "failed") == 1
-    wait_until(lambda: "malformed PredictResponse" in server.log())
-
-
-@pytest.mark.parametrize("compression", [grpc.Compression.Gzip, grpc.Compression.Deflate])
-def test_a_compressed_request_goes_on(offloading, stand_in, compression):
-    answer = predict_pb2.PredictResponse()
-    answer.model_spec.name = "of the other server"
-    other = stand_in(lambda *_: answer)
-    _, stubs = offloading(other.port)
-    sent = stubs.request(inputs(ROWS))
-    assert stubs.prediction.Predict(sent, timeout=120, compression=compression) == answer
-    assert other.requests == [sent]
+def test_an_answer_that_no_client_could_read_is_not_passed_on(pair, wait_until, answer):
+    before = offloaded(pair.server, "failed")
+    told = pair.server.log().count("malformed PredictResponse")
+    pair.answers.append(lambda *_: answer)
+    assert len(pair.stubs.predict(inputs(ROWS))["score"]) == ROWS
+    assert len(pair.requests) == 1
+    assert offloaded(pair.server, "failed") == before + 1
+    wait_until(lambda: pair.server.log().count("malformed PredictResponse") > told)
 
 
 def test_a_server_that_is_its_own_target_finds_out(
@@ -305,9 +312,9 @@ def test_two_servers_that_name_each_other_send_nothing_round(
         assert offloaded(second, "answered") == 0
 
 
-def test_wrong_requests_get_this_servers_error(offloading, stand_in):
-    other = stand_in(refuse(grpc.StatusCode.INVALID_ARGUMENT))
-    _, stubs = offloading(other.port)
+def test_wrong_requests_get_this_servers_error(pair):
+    pair.answers.append(refuse(grpc.StatusCode.INVALID_ARGUMENT))
+    stubs = pair.stubs
     wrong = inputs(ROWS) | {"user": np.zeros(7, np.float32)}
     with pytest.raises(grpc.RpcError) as error:
         stubs.predict(wrong)
@@ -321,12 +328,15 @@ def test_wrong_requests_get_this_servers_error(offloading, stand_in):
     with pytest.raises(grpc.RpcError) as error:
         stubs.prediction.Predict(unknown, timeout=120)
     assert error.value.code() == grpc.StatusCode.NOT_FOUND
-    assert len(other.requests) == 1  # the other two had no model to run here
+    assert len(pair.requests) == 1  # the other two had no model to run here
 
 
-def test_the_other_server_comes_back(offloading, stand_in, free_port, wait_until):
+def test_where_nobody_listens_requests_run_here_until_somebody_does(
+    offloading, stand_in, free_port, wait_until
+):
     server, stubs = offloading(free_port)
-    stubs.predict(inputs(ROWS))
+    for _ in range(3):
+        assert len(stubs.predict(inputs(ROWS))["score"]) == ROWS
     stand_in(lambda *_: predict_pb2.PredictResponse(), address=f"127.0.0.1:{free_port}")
 
     def answered() -> bool:
@@ -334,19 +344,3 @@ def test_the_other_server_comes_back(offloading, stand_in, free_port, wait_until
         return offloaded(server, "answered") > 0
 
     wait_until(answered)
-
-
-@pytest.mark.parametrize(
-    ("flag", "words"),
-    [
-        ("--offload_rows=0", "--offload_rows"),
-        ("--offload_timeout_ms=0", "--offload_timeout_ms"),
-        ("--offload_target=accelerator", '"accelerator" is neither HOST:PORT nor unix:PATH'),
-    ],
-)
-def test_flags_are_checked(ranker_base_path, flag, words):
-    with (
-        pytest.raises(ServerFailedError, match=words),
-        ServerProcess("ranker", ranker_base_path, [flag]),
-    ):
-        pass

@@ -13,6 +13,7 @@ from colcast.server import ServerProcess, find_executable
 
 from .. import tensorflow_2_15
 from ..models.saving import save_version
+from .conftest import Stubs, config_flag
 
 VOCABULARY = ["[UNK]", "send", "the", "user", "##s", "once", "rank", "every"]
 TEXTS = ["send the user once", "", "rank every users", "no  word of\tthese \u00fc"]
@@ -48,47 +49,40 @@ def rename_op(version, old, new):
     graph.write_bytes(graph.read_bytes().replace(old.encode(), new.encode()))
 
 
-def test_ops_of_tf_text_are_found_where_it_is_installed(tokens, connect):
-    module, base = tokens
-    with ServerProcess("ranker", base) as server:
-        answer = connect(server.target).predict({"text": TEXTS})
-    expected = module.count(tf.constant(TEXTS))
+UNKNOWN_OPS = {
+    "text": ("TFText>OpThatNoVersionOfItHas", ["the installed tensorflow-text"]),
+    "forests": ("SimpleMLOpThatNoVersionHas", ["the installed ydf-tf"]),
+}
+
+
+@pytest.fixture(scope="module")
+def stubs(tokens, tmp_path_factory):
+    """Of a server that loads two models with ops of TF Text side by side, and others."""
+    folder = tmp_path_factory.mktemp("models")
+    known = "FastWordpieceTokenizeWithOffsets"
+    for name, (op, _) in UNKNOWN_OPS.items():
+        shutil.copytree(tokens[1] / "1", folder / name / "1")
+        rename_op(folder / name / "1", known, op.ljust(len(known), "_"))
+    base_paths = {"ranker": tokens[1], "other": tokens[1]}
+    base_paths |= {name: folder / name for name in UNKNOWN_OPS}
+    config = config_flag(folder / "models.config", base_paths)
+    with ServerProcess(flags=[config, "--num_load_threads=2"]) as server:
+        yield Stubs(server.target)
+
+
+@pytest.mark.parametrize("name", ["ranker", "other"])
+def test_ops_of_tf_text_are_found_where_it_is_installed(tokens, stubs, name):
+    answer = stubs.predict({"text": TEXTS}, name=name)
+    expected = tokens[0].count(tf.constant(TEXTS))
     assert answer["ids"].tolist() == expected["ids"].numpy().tolist()
     assert answer["count"].tolist() == expected["count"].numpy().tolist()
 
 
-def test_two_models_that_load_side_by_side_both_get_the_ops(tokens, tmp_path, connect):
-    config = tmp_path / "models.txt"
-    models = "".join(
-        f'config {{ name: "{name}" base_path: "{tokens[1]}" model_platform: "tensorflow" }}'
-        for name in ("ranker", "other")
-    )
-    config.write_text(f"model_config_list {{ {models} }}")
-    with ServerProcess(flags=[f"--model_config_file={config}", "--num_load_threads=2"]) as server:
-        for name in ("ranker", "other"):
-            assert connect(server.target).predict({"text": ["send"]}, name=name)["ids"] == [[1]]
-
-
-@pytest.mark.parametrize(
-    ("op", "words"),
-    [
-        ("Addons>OpThatIsNotInstalled", ["tensorflow-addons", "pip install"]),
-        ("TFText>OpThatNoVersionOfItHas", ["the installed tensorflow-text"]),
-        ("SimpleMLOpThatNoVersionHas", ["the installed ydf-tf"]),
-        ("NobodyHasAnOpOfThisName", ["no package is known", "--op_library"]),
-    ],
-)
-def test_an_op_that_nobody_has_is_named_with_the_package_that_would(
-    tokens, tmp_path, op, words, connect
-):
-    save_version(tmp_path / "1", tokens[0], tokens[0].count)
-    known = "FastWordpieceTokenizeWithOffsets"
-    rename_op(tmp_path / "1", known, op.ljust(len(known), "_"))
-    with (
-        ServerProcess("ranker", tmp_path) as server,
-        pytest.raises(grpc.RpcError) as error,
-    ):
-        connect(server.target).predict({"text": TEXTS})
+@pytest.mark.parametrize("name", UNKNOWN_OPS)
+def test_an_op_that_nobody_has_is_named_with_the_package_that_would(stubs, name):
+    op, words = UNKNOWN_OPS[name]
+    with pytest.raises(grpc.RpcError) as error:
+        stubs.predict({"text": TEXTS}, name=name)
     assert re.match(rf'the op "{op}_*" is not registered', error.value.details())
     assert all(word in error.value.details() for word in words), error.value.details()
 

@@ -23,11 +23,10 @@ NO_SCALAR = "The second input must be a scalar, but it has shape [2]"
     scope="module",
     params=[
         [],
-        ["--graph_optimization=off"],
+        ["--graph_optimization=off", "--tensorflow_inter_op_parallelism=1"],
         ["--enable_batching"],
-        ["--tensorflow_inter_op_parallelism=1"],
     ],
-    ids=["default", "off", "batching", "inter_op"],
+    ids=["default", "off, inter_op", "batching"],
 )
 def server(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory

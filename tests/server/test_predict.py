@@ -4,7 +4,6 @@ import grpc
 import numpy as np
 import pytest
 from google.protobuf.wrappers_pb2 import Int64Value
-from grpc_health.v1 import health_pb2, health_pb2_grpc
 from tensorflow_serving.apis import (
     get_model_metadata_pb2,
     get_model_status_pb2,
@@ -57,12 +56,6 @@ def test_status_names_the_version_that_serves(stubs):
     assert status.version == 3
     assert status.state == get_model_status_pb2.ModelVersionStatus.AVAILABLE
     assert status.status.error_code == 0
-
-
-def test_health_is_serving(stubs):
-    health = health_pb2_grpc.HealthStub(stubs.channel)
-    answer = health.Check(health_pb2.HealthCheckRequest())
-    assert answer.status == health_pb2.HealthCheckResponse.SERVING
 
 
 @pytest.mark.parametrize(

@@ -81,12 +81,3 @@ def test_a_label_may_come_with_a_later_configuration(tmp_path, rankers, connect,
         assert health_of(target)() == Status.NOT_SERVING
         reload(connect(target), config(ranker=(rankers, [1], {"stable": 1})))
         wait_until(lambda: health_of(target)() == Status.SERVING)
-
-
-def test_what_is_no_label_of_a_model_is_refused(tmp_path, rankers):
-    file = tmp_path / "models.config"
-    file.write_text(str(config(ranker=(rankers, [1], {}))))
-    command = [find_executable(), f"--model_config_file={file}", "--ready_labels=ranker"]
-    ran = subprocess.run(command, capture_output=True, text=True, timeout=60)
-    assert ran.returncode == 1
-    assert '--ready_labels: "ranker", expected MODEL:LABEL' in ran.stderr

@@ -178,49 +178,33 @@ def test_bytes_that_are_no_question_end_the_stream(server, reflection, message):
     assert answers(reflection, {"file_by_filename": MODEL_FILES[0]})
 
 
-@pytest.fixture
-def one_server(ranker_base_path):
-    """A server of the test's own, and its stub."""
+def test_open_streams_and_unread_answers_do_not_keep_the_server(ranker_base_path, wait_until):
+    """The unread answers are more than the connection holds, so that one stays on its way."""
     with (
         ServerProcess("ranker", ranker_base_path, ["--max_request_bytes=100000"]) as server,
         grpc.insecure_channel(server.target) as channel,
     ):
-        yield server, reflection_pb2_grpc.ServerReflectionStub(channel)
+        reflection = reflection_pb2_grpc.ServerReflectionStub(channel)
+        with pytest.raises(grpc.RpcError) as raised:
+            answers(reflection, {"file_by_filename": "x" * 100_000})
+        assert raised.value.code() == grpc.StatusCode.RESOURCE_EXHAUSTED
+        questions = queue.SimpleQueue()
+        questions.put(reflection_pb2.ServerReflectionRequest(list_services=""))
+        opened = reflection.ServerReflectionInfo(iter(questions.get, None), timeout=60)
+        assert next(opened).list_services_response.service
+        question = reflection_pb2.ServerReflectionRequest(file_by_filename="x" * 50_000)
+        unread = reflection.ServerReflectionInfo(iter([question] * 1000), timeout=60)
+        assert next(unread).error_response.error_code
+        meter = ProcessMeter(server.pid)
+        used = [meter.cpu_seconds()]
 
+        def nothing_more_is_done():
+            used.append(meter.cpu_seconds())
+            return used[-1] - used[-2] < 0.0001
 
-def test_a_question_over_the_request_limit_is_refused(one_server):
-    _, reflection = one_server
-    with pytest.raises(grpc.RpcError) as raised:
-        answers(reflection, {"file_by_filename": "x" * 100_000})
-    assert raised.value.code() == grpc.StatusCode.RESOURCE_EXHAUSTED
-    assert answers(reflection, {"file_by_filename": MODEL_FILES[0]})
-
-
-def test_an_open_stream_does_not_keep_the_server(one_server):
-    server, reflection = one_server
-    questions = queue.SimpleQueue()
-    questions.put(reflection_pb2.ServerReflectionRequest(list_services=""))
-    stream = reflection.ServerReflectionInfo(iter(questions.get, None), timeout=60)
-    assert next(stream).list_services_response.service
-    assert server.stop() == 0
-    assert stream.code() == grpc.StatusCode.CANCELLED
-    questions.put(None)
-
-
-def test_a_client_that_reads_no_answer_does_not_keep_the_server(one_server, wait_until):
-    """Its answers are more than the connection holds, so that one stays on its way."""
-    server, reflection = one_server
-    question = reflection_pb2.ServerReflectionRequest(file_by_filename="x" * 50_000)
-    stream = reflection.ServerReflectionInfo(iter([question] * 1000), timeout=60)
-    assert next(stream).error_response.error_code
-    meter = ProcessMeter(server.pid)
-    used = [meter.cpu_seconds()]
-
-    def nothing_more_is_done():
-        used.append(meter.cpu_seconds())
-        return used[-1] - used[-2] < 0.0001
-
-    wait_until(nothing_more_is_done)
-    assert answers(reflection, {"file_by_filename": MODEL_FILES[0]})
-    assert server.stop() == 0
-    stream.cancel()
+        wait_until(nothing_more_is_done)
+        assert answers(reflection, {"file_by_filename": MODEL_FILES[0]})
+        assert server.stop() == 0
+        assert opened.code() == grpc.StatusCode.CANCELLED
+        unread.cancel()
+        questions.put(None)

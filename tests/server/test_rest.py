@@ -5,7 +5,6 @@ import gzip
 import http.client
 import json
 import math
-import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -260,42 +259,7 @@ def test_pages_of_other_origins_may_call(rest: Rest) -> None:
     assert rest.ask("OPTIONS", "/v1/models/echo:predict")[0].status == 200
 
 
-def test_without_the_flag_there_are_no_cors_headers(base_path: Path) -> None:
-    with ServerProcess("echo", base_path, ["--rest_api_port=-1"]) as server:
-        rest = Rest(server)
-        for method, path in [("GET", ""), ("OPTIONS", ":predict")]:
-            response, _ = rest.ask(method, f"/v1/models/echo{path}")
-            assert response.status == 200
-            assert response.getheader("Access-Control-Allow-Origin") is None
-        assert response.getheader("Allow") == "GET, POST, OPTIONS"
-
-
-def test_without_a_port_there_is_no_rest(base_path: Path) -> None:
-    with ServerProcess("echo", base_path) as server:
-        assert server.rest_target == ""
-
-
-def test_a_port_in_use_is_an_error(server: ServerProcess, base_path: Path) -> None:
-    port = server.rest_target.split(":")[1]
-    command = [*_command(base_path), f"--rest_api_port={port}"]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=60)
-    assert ended.returncode == 1
-    assert f"127.0.0.1:{port}" in ended.stderr
-
-
-def _command(base_path: Path) -> list[str]:
-    from colcast.server import find_executable
-
-    return [
-        str(find_executable()),
-        "--host=127.0.0.1",
-        "--port=0",
-        "--model_name=echo",
-        f"--model_base_path={base_path}",
-    ]
-
-
-def test_a_request_that_waits_too_long_is_answered_504(tmp_path: Path) -> None:
+def test_without_cors_headers_a_request_that_waits_too_long_is_answered_504(tmp_path: Path) -> None:
     class Slow(tf.Module):
         @tf.function(input_signature=[tf.TensorSpec([None], tf.int32, "n")])
         def run(self, n: tf.Tensor) -> dict[str, tf.Tensor]:
@@ -308,6 +272,11 @@ def test_a_request_that_waits_too_long_is_answered_504(tmp_path: Path) -> None:
     body = json.dumps({"inputs": [500_000]})
     with ServerProcess("slow", tmp_path, flags) as server:
         first, second = Rest(server), Rest(server)
+        for method, path in [("GET", ""), ("OPTIONS", ":predict")]:
+            response, _ = first.ask(method, f"/v1/models/slow{path}")
+            assert response.status == 200
+            assert response.getheader("Access-Control-Allow-Origin") is None
+        assert response.getheader("Allow") == "GET, POST, OPTIONS"
         deadline = time.monotonic() + 60
         codes = set()
         while 504 not in codes and time.monotonic() < deadline:

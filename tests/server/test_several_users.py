@@ -4,47 +4,53 @@ import json
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import grpc
 import numpy as np
 import pytest
-from colcast.server import ServerProcess
+from colcast.client import RankingClient
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ..models import dependent_model, stages_model
+from .conftest import RANKER_INPUTS, Stubs, config_flag
+from .metrics_page import Metrics
 
 USER = ("age", "city", "history")
 SIGNATURES = ("columnar", "columnar_late")
 
 
+KINDS = {
+    "many": {},
+    "one": {"users_per_run": "one"},
+    "unnumbered": {"numbered": False},
+}
+
+
 @pytest.fixture(scope="module", name="serve")
 def _serve(
-    tmp_path_factory: pytest.TempPathFactory, connect: Any, monitoring: list[str]
-) -> Iterator[Callable[[str], Any]]:
-    servers: dict[str, ServerProcess] = {}
+    tmp_path_factory: pytest.TempPathFactory, shared: Any, monitoring: list[str]
+) -> Callable[..., Any]:
+    """Stubs that ask a kind of model; all kinds are those of one server."""
+    folder = tmp_path_factory.mktemp("several")
+    for kind, options in KINDS.items():
+        stages_model.save(folder / kind / "1", **options)
+    dependent_model.save(folder / "dependent" / "1")
+    base_paths = {kind: folder / kind for kind in (*KINDS, "dependent")}
+    config = config_flag(folder / "models.config", base_paths)
 
-    def stubs(kind: str) -> Any:
-        if kind not in servers:
-            base_path = tmp_path_factory.mktemp(f"several_{kind.split()[0]}")
-            numbered = "unnumbered" not in kind
-            stages_model.save(base_path / "1", users_per_run=kind.split()[0], numbered=numbered)
-            off = ["--user_state_bytes=0", "--item_state_bytes=0"] if "off" in kind else []
-            servers[kind] = ServerProcess("ranker", base_path, [*monitoring, *off])
-            servers[kind].__enter__()
-        found = connect(servers[kind].target)
-        found.server = servers[kind]
+    def stubs(kind: str, *flags: str) -> Any:
+        server = shared("", "", config, *monitoring, *flags)
+        found = Stubs(server.target, model=kind)
+        found.server = server
         return found
 
-    yield stubs
-    for server in servers.values():
-        server.__exit__(None, None, None)
+    return stubs
 
 
 @pytest.fixture(scope="module", name="stubs")
-def _stubs(serve: Callable[[str], Any]) -> Any:
+def _stubs(serve: Callable[..., Any]) -> Any:
     return serve("many")
 
 
@@ -68,7 +74,13 @@ def one_by_one(stubs: Any, inputs: dict[str, Any], signature: str) -> dict[str, 
     return {name: np.concatenate([answer[name] for answer in answers]) for name in answers[0]}
 
 
-@pytest.mark.parametrize("kind", ["many", "one", "many off", "many unnumbered"])
+@pytest.mark.parametrize(
+    ("kind", "flags"),
+    [
+        *((kind, ()) for kind in KINDS),
+        ("many", ("--user_state_bytes=0", "--item_state_bytes=0")),
+    ],
+)
 @settings(max_examples=15, deadline=None)
 @given(
     seed=st.integers(0, 1000),
@@ -76,8 +88,8 @@ def one_by_one(stubs: Any, inputs: dict[str, Any], signature: str) -> dict[str, 
     items=st.integers(1, 20),
     length=st.integers(1, 3),
 )
-def test_scores_equal_those_of_a_request_per_user(serve, kind, seed, users, items, length):
-    stubs = serve(kind)
+def test_scores_equal_those_of_a_request_per_user(serve, kind, flags, seed, users, items, length):
+    stubs = serve(kind, *flags)
     inputs = request_of(seed, users, items, length)
     late = stubs.predict(inputs, signature_name="columnar_late")
     exact = stubs.predict(inputs, signature_name="columnar")
@@ -99,35 +111,31 @@ def test_columnar_gathers_to_the_last_bit(stubs):
 
 
 def test_where_candidates_interact_columnar_is_one_run_and_late_one_for_each_user(
-    tmp_path: Path, connect: Any
+    serve: Callable[..., Any],
 ):
-    dependent_model.save(tmp_path / "1")
     random = np.random.default_rng(1)
     users, items = random.random(3, np.float32), random.random(20, np.float32)
     row_to_user = random.integers(0, 3, 20)
     several = {"user": users, "item": items, "row_to_user": row_to_user}
-    with ServerProcess("ranker", tmp_path) as server:
-        stubs = connect(server.target)
+    stubs = serve("dependent")
 
-        def share(inputs: dict[str, Any], signature: str) -> Any:
-            return stubs.predict(inputs, signature_name=signature, output_filter=["share"])["share"]
+    def share(inputs: dict[str, Any], signature: str) -> Any:
+        return stubs.predict(inputs, signature_name=signature, output_filter=["share"])["share"]
 
-        repeated = stubs.predict(
-            {"user": users[row_to_user], "item": items}, signature_name="columnar"
-        )
-        assert share(several, "columnar").tolist() == repeated["share"].tolist()
-        late = share(several, "columnar_late")
-        for user in range(3):
-            of_user = row_to_user == user
-            alone = share({"user": users[[user]], "item": items[of_user]}, "columnar_late")
-            np.testing.assert_allclose(late[of_user], alone, rtol=1e-6)
-        # An output without rows is the whole request's, and no user's.
-        total = stubs.predict(several, signature_name="columnar")["total"]
-        assert total == repeated["total"]
-        with pytest.raises(grpc.RpcError) as error:
-            stubs.predict(several, signature_name="columnar_late")
-        assert error.value.code() == grpc.StatusCode.FAILED_PRECONDITION
-        assert '"total"' in error.value.details()
+    repeated = stubs.predict({"user": users[row_to_user], "item": items}, signature_name="columnar")
+    assert share(several, "columnar").tolist() == repeated["share"].tolist()
+    late = share(several, "columnar_late")
+    for user in range(3):
+        of_user = row_to_user == user
+        alone = share({"user": users[[user]], "item": items[of_user]}, "columnar_late")
+        np.testing.assert_allclose(late[of_user], alone, rtol=1e-6)
+    # An output without rows is the whole request's, and no user's.
+    total = stubs.predict(several, signature_name="columnar")["total"]
+    assert total == repeated["total"]
+    with pytest.raises(grpc.RpcError) as error:
+        stubs.predict(several, signature_name="columnar_late")
+    assert error.value.code() == grpc.StatusCode.FAILED_PRECONDITION
+    assert '"total"' in error.value.details()
 
 
 def test_a_user_without_candidates_is_no_error(stubs):
@@ -182,7 +190,7 @@ class TestRest:
     def post(self, stubs: Any, signature: str, inputs: dict[str, Any]) -> Any:
         plain = {name: np.asarray(value).tolist() for name, value in inputs.items()}
         body = json.dumps({"signature_name": signature, "inputs": plain}).encode()
-        url = f"http://{stubs.server.rest_target}/v1/models/ranker:predict"
+        url = f"http://{stubs.server.rest_target}/v1/models/{stubs.model}:predict"
         with urllib.request.urlopen(urllib.request.Request(url, body), timeout=120) as response:
             return json.load(response)["outputs"]
 
@@ -207,13 +215,57 @@ class TestRest:
         assert self.post(stubs, "columnar_late", users) == {"score": [], "tag": []}
 
 
-def test_a_model_without_late_signature_has_no_such_input(
-    tmp_path: Path, connect: Any, ranker_versions: Callable[..., None]
-):
-    ranker_versions(tmp_path / "1")
-    with ServerProcess("ranker", tmp_path) as server, pytest.raises(grpc.RpcError) as error:
-        connect(server.target).predict(
-            {"user": [1.0], "item": [1.0], "user_name": ["a"], "item_name": ["b"]}
-            | {"row_to_user": [0]}
-        )
+def test_a_model_without_late_signature_has_no_such_input(server: Any) -> None:
+    with pytest.raises(grpc.RpcError) as error:
+        Stubs(server.target).predict(RANKER_INPUTS | {"row_to_user": [0] * 3})
     assert "row_to_user" in error.value.details()
+
+
+@pytest.fixture(scope="module", name="fresh")
+def _fresh(serve: Callable[..., Any]) -> Any:
+    """Of a server that no other test asks about users that never come again."""
+    return serve("many", "--num_workers=2")
+
+
+@pytest.fixture(name="client")
+def _client(fresh: Any) -> Iterator[RankingClient]:
+    with RankingClient(fresh.server.target, "many", timeout_seconds=60) as connected:
+        yield connected
+
+
+def users_computed(stubs: Any) -> float:
+    """So far."""
+    labels = {"model_name": "many", "version": "1", "signature_name": "columnar_late"}
+    return Metrics(stubs.server).value(":colcast:states_computed", store="user", **labels)
+
+
+def pair(seed: int, candidates: int = 5) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A user that no other seed draws, and candidates."""
+    columns = stages_model.inputs(np.random.default_rng(seed), 1, candidates, 1 + seed % 3)
+    columns["age"] = np.array([1000 + seed])
+    user = {name: columns.pop(name)[0] for name in USER}
+    return user, columns
+
+
+def test_a_user_sent_ahead_is_not_computed_again(fresh: Any, client: RankingClient) -> None:
+    user, items = pair(1)
+    before = users_computed(fresh)
+    assert client.prefetch(user)
+    assert users_computed(fresh) == before + 1
+    client.rank(user, items)
+    assert users_computed(fresh) == before + 1
+
+
+def test_several_users_are_computed_once_each(fresh: Any, client: RankingClient) -> None:
+    pairs = [pair(seed) for seed in range(10, 15)]
+    before = users_computed(fresh)
+    found = client.rank_many(pairs)
+    assert users_computed(fresh) == before + 5
+    for one, (user, items) in zip(found, pairs, strict=True):
+        alone = client.rank(user, items)
+        for name, values in alone.outputs.items():
+            if values.dtype.kind == "f":
+                np.testing.assert_allclose(one.outputs[name], values, rtol=1e-4)
+            else:
+                np.testing.assert_array_equal(one.outputs[name], values)
+    assert users_computed(fresh) == before + 5

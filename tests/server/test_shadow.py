@@ -91,19 +91,22 @@ def base_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     save(folder / "renamed", whole, (live, {"other": live.score}))
     save(folder / "failing", whole, (live, live.fail))
     save(folder / "reshaped", whole, (live, live.score_each))
+    save(folder / "absent", whole, whole)
     for version in (LIVE, SHADOW):
         models.build("gated", folder / "stuck" / str(version), waits=version == SHADOW)
+        stages_model.save(folder / "ranker" / str(version))
     return folder
 
 
-MODELS = ("same", "changed", "renamed", "failing", "reshaped", "stuck")
+MODELS = ("same", "changed", "renamed", "failing", "reshaped", "stuck", "ranker", "absent")
+VERSIONS = {"changed": "next", "absent": 77}  # of the others it is 2
 
 
 @pytest.fixture(scope="module")
 def server(
     base_path: Path, monitoring: list[str], connect: Callable[..., Any], wait_until: Any
 ) -> Iterator[ServerProcess]:
-    shadows = ",".join(f"{name}:{'next' if name == 'changed' else SHADOW}:1" for name in MODELS)
+    shadows = ",".join(f"{name}:{VERSIONS.get(name, SHADOW)}:1" for name in MODELS)
     flags = [*configured(base_path, *MODELS), f"--shadow_model_version={shadows}", *monitoring]
     with ServerProcess(flags=flags) as process:
         # It is ready with the first versions.
@@ -245,33 +248,22 @@ def test_a_busy_server_drops_them(base_path, monitoring, connect, tmp_path, wait
         assert shadowed(server, "same", "compared") == 0
 
 
-def test_the_live_versions_states_stay_and_the_shadow_keeps_none(
-    tmp_path, monitoring, connect, wait_until
-):
-    for version in (LIVE, SHADOW):
-        stages_model.save(tmp_path / "ranker" / str(version))
-    flags = [*configured(tmp_path, "ranker"), "--shadow_model_version=ranker:2:1", *monitoring]
-    with ServerProcess(flags=flags) as server:
-        wait_until(lambda: server.log().count(": serving, loaded in") == 2)
-        stubs = connect(server.target)
-        inputs = stages_model.inputs(np.random.default_rng(7), 1, 12)
-        for number in range(4):
-            stubs.predict(inputs, signature_name="columnar_late", version=LIVE)
-            wait_until(lambda wanted=number + 1: shadowed(server, "ranker", "compared") == wanted)
-        metrics = Metrics(server)
-        states = {str(LIVE): 0.0, str(SHADOW): 0.0}
-        for sample in metrics.samples:
-            if sample.name == ":colcast:states":
-                states[sample.labels["version"]] += sample.value
-        assert states[str(LIVE)] > 0
-        assert states[str(SHADOW)] == 0
-        labels = shadow_labels("ranker", output="score")
-        assert metrics.value(":colcast:shadow_largest_difference", **labels) < 1e-4
+def test_the_live_versions_states_stay_and_the_shadow_keeps_none(server, stubs, wait_until):
+    inputs = stages_model.inputs(np.random.default_rng(7), 1, 12)
+    for number in range(4):
+        stubs.predict(inputs, signature_name="columnar_late", version=LIVE)
+        wait_until(lambda wanted=number + 1: shadowed(server, "ranker", "compared") == wanted)
+    metrics = Metrics(server)
+    states = {str(LIVE): 0.0, str(SHADOW): 0.0}
+    for sample in metrics.samples:
+        if sample.name == ":colcast:states" and sample.labels["model_name"] == "ranker":
+            states[sample.labels["version"]] += sample.value
+    assert states[str(LIVE)] > 0
+    assert states[str(SHADOW)] == 0
+    labels = shadow_labels("ranker", output="score")
+    assert metrics.value(":colcast:shadow_largest_difference", **labels) < 1e-4
 
 
-def test_a_shadow_version_that_is_not_loaded_is_counted(base_path, monitoring, connect, wait_until):
-    flags = [*configured(base_path, "same"), "--shadow_model_version=same:77:1", *monitoring]
-    with ServerProcess(flags=flags) as server:
-        wait_until(lambda: server.log().count(": serving, loaded in") == 2)
-        live_scores(connect(server.target), "same")
-        assert not_run(server, "same", "not_served") == 1
+def test_a_shadow_version_that_is_not_loaded_is_counted(server, stubs):
+    live_scores(stubs, "absent")
+    assert not_run(server, "absent", "not_served") == 1

@@ -4,8 +4,7 @@ import concurrent.futures
 import json
 import threading
 import urllib.request
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +16,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ..models import stages_model
+from .conftest import Stubs
 from .metrics_page import Metrics, status
 
+WHOLE = ["--num_workers=1", "--max_piece_milliseconds=1e6"]  # in a piece of one row it is a row
 OFF = ["--user_state_bytes=0", "--item_state_bytes=0"]
 MIB = 1 << 20
 
@@ -26,9 +27,10 @@ MIB = 1 << 20
 class Ranker:
     """A server of the model by stages."""
 
-    def __init__(self, server: ServerProcess, stubs: Any) -> None:
+    def __init__(self, server: ServerProcess) -> None:
         self.server = server
-        self.stubs = stubs
+        self.stubs = Stubs(server.target)
+        self._before = Metrics(server)
 
     def rank(
         self,
@@ -46,30 +48,40 @@ class Ranker:
         labels = {"model_name": "ranker", "version": version, "signature_name": "columnar_late"}
         return Metrics(self.server).value(f":colcast:{what}", store=store, **labels)
 
+    def grown(self, what: str, store: str) -> float:
+        """By how much it has grown since this object was made."""
+        labels = {"model_name": "ranker", "version": "1", "signature_name": "columnar_late"}
+        before = self._before.value(f":colcast:{what}", store=store, **labels)
+        return self.count(what, store) - before
+
 
 def test_a_program_that_fails_is_counted_and_logged_once(
-    tmp_path: Path, connect: Any, monitoring: list[str]
+    tmp_path: Path, serve: Callable[..., Ranker], counted: Ranker
 ) -> None:
     """Another one answers: nobody would notice that every request is computed twice."""
-    stages_model.save(tmp_path / "failing" / "1", fails=True)
-    stages_model.save(tmp_path / "right" / "1")
+    stages_model.save(tmp_path / "1", fails=True)
     inputs = stages_model.inputs(np.random.default_rng(1), 1, 8)
-    scores, counts = [], {}
-    for name in ("failing", "right"):
-        with ServerProcess("ranker", tmp_path / name, monitoring) as server:
-            ranker = Ranker(server, connect(server.target))
-            scores.append([ranker.rank(inputs)["score"] for _ in range(3)])
-            counts[name] = {
-                (sample.labels["program"], sample.labels["outcome"]): sample.value
-                for sample in Metrics(server).samples
-                if sample.name == ":colcast:program_total"
-                and sample.labels["signature_name"] == "columnar_late"
-            }
-            logged = server.log().count('its program "stages" failed for the first time')
-            assert logged == (name == "failing")
-    np.testing.assert_allclose(scores[0], scores[1], rtol=1e-5)
-    assert counts["failing"] == {("stages", "failed"): 3, ("whole", "ok"): 3}
-    assert counts["right"] == {("stages", "ok"): 3}
+    ranker = serve(tmp_path)
+    scores = [ranker.rank(inputs)["score"] for _ in range(3)]
+    expected = counted.rank(inputs)["score"]
+    np.testing.assert_allclose(scores, [expected] * 3, rtol=1e-5)
+    assert programs(ranker) == {("stages", "failed"): 3, ("whole", "ok"): 3}
+    assert programs(counted).keys() == {("stages", "ok")}
+    logged = [one.server.log().count(FAILED) for one in (ranker, counted)]
+    assert logged == [1, 0]
+
+
+FAILED = 'its program "stages" failed for the first time'
+
+
+def programs(ranker: Ranker) -> dict[tuple[str, str], float]:
+    """Runs of columnar_late by program and outcome."""
+    return {
+        (sample.labels["program"], sample.labels["outcome"]): sample.value
+        for sample in Metrics(ranker.server).samples
+        if sample.name == ":colcast:program_total"
+        and sample.labels["signature_name"] == "columnar_late"
+    }
 
 
 @pytest.fixture(scope="module", name="base_path")
@@ -80,15 +92,8 @@ def _base_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(name="serve", scope="module")
-def _serve(connect: Any, monitoring: list[str]) -> Iterator[Callable[..., Ranker]]:
-    with ExitStack() as servers:
-
-        def start(base_path: Path, *flags: str) -> Ranker:
-            process = ServerProcess("ranker", base_path, [*monitoring, *flags])
-            server = servers.enter_context(process)
-            return Ranker(server, connect(server.target))
-
-        yield start
+def _serve(shared: Any, monitoring: list[str]) -> Callable[..., Ranker]:
+    return lambda base_path, *flags: Ranker(shared("ranker", base_path, *monitoring, *flags))
 
 
 @pytest.fixture(scope="module", name="with_states")
@@ -99,6 +104,23 @@ def _with_states(serve: Callable[..., Ranker], base_path: Path) -> Ranker:
 @pytest.fixture(scope="module", name="without_states")
 def _without_states(serve: Callable[..., Ranker], base_path: Path) -> Ranker:
     return serve(base_path, *OFF)
+
+
+@pytest.fixture(name="counted")
+def _counted(serve: Callable[..., Ranker], base_path: Path) -> Ranker:
+    """Its tests ask about users and items of their own."""
+    return serve(base_path, *WHOLE)
+
+
+@pytest.fixture(name="busy")
+def _busy(serve: Callable[..., Ranker], base_path: Path) -> Ranker:
+    return serve(base_path, "--num_workers=64")
+
+
+def own_inputs(number: int, items: int) -> dict[str, Any]:
+    """A user and items that no other number gets."""
+    inputs = stages_model.inputs(np.random.default_rng(number), 1, items)
+    return inputs | {"age": np.array([1000 + number]), "id": 1000 * number + np.arange(items)}
 
 
 def expect_equal(got: dict[str, Any], expected: dict[str, Any]) -> None:
@@ -132,44 +154,39 @@ def test_scores_equal_those_without_stores(
     expect_equal(with_states.rank(inputs), without_states.rank(inputs))
 
 
-def test_what_came_before_is_found_row_by_row(serve, base_path, without_states):
-    ranker = serve(base_path)
-    inputs = stages_model.inputs(np.random.default_rng(1), 1, 8)
-    inputs["id"] = np.arange(8)
+def test_what_came_before_is_found_row_by_row(counted, without_states):
+    ranker, inputs = counted, own_inputs(1, 8)
     ranker.rank(inputs)
-    assert ranker.count("states_computed", "item") == 8
-    assert ranker.count("states_computed", "user") == 1
+    assert ranker.grown("states_computed", "item") == 8
+    assert ranker.grown("states_computed", "user") == 1
     shuffled = {
         name: value[[3, 0, 7, 5]] if len(value) == 8 else value for name, value in inputs.items()
     }
-    shuffled["id"] = np.array([3, 0, 99, 5])
+    shuffled["id"] = inputs["id"][[3, 0, 7, 5]] + np.array([0, 0, 92, 0])
     expect_equal(ranker.rank(shuffled), without_states.rank(shuffled))
-    assert ranker.count("states_found", "item") == 3
-    assert ranker.count("states_computed", "item") == 9
-    assert ranker.count("states_found", "user") == 1
-    assert ranker.count("states_computed", "user") == 1
-    assert ranker.count("states", "item") == 9
-    assert ranker.count("state_bytes", "item") > 9 * 4 * stages_model.WIDTH
+    assert ranker.grown("states_found", "item") == 3
+    assert ranker.grown("states_computed", "item") == 9
+    assert ranker.grown("states_found", "user") == 1
+    assert ranker.grown("states_computed", "user") == 1
+    assert ranker.grown("states", "item") == 9
+    assert ranker.grown("state_bytes", "item") > 9 * 4 * stages_model.WIDTH
 
 
-def test_items_are_found_however_their_lists_are_padded(serve, base_path, without_states):
-    ranker = serve(base_path)
-    inputs = stages_model.inputs(np.random.default_rng(1), 1, 3)
-    inputs |= {"id": np.arange(3), "tags": np.array([[1, 2], [1, 0], [0, 0]])}
+def test_items_are_found_however_their_lists_are_padded(counted, without_states):
+    ranker, inputs = counted, own_inputs(2, 3)
+    inputs |= {"tags": np.array([[1, 2], [1, 0], [0, 0]])}
     inputs["tags/length"] = np.array([2, 1, 0])
     ranker.rank(inputs)
     padded = inputs | {"tags": np.array([[1, 2, 0, 9], [1, 7, 7, 7], [8, 8, 8, 8]])}
     expect_equal(ranker.rank(padded), without_states.rank(padded))
-    assert ranker.count("states_found", "item") == 3
+    assert ranker.grown("states_found", "item") == 3
     another = padded | {"tags/length": np.array([2, 2, 0])}
     expect_equal(ranker.rank(another), without_states.rank(another))
-    assert ranker.count("states_computed", "item") == 4
+    assert ranker.grown("states_computed", "item") == 4
 
 
-def test_a_string_sent_once_over_rest_is_not_anothers(serve, base_path):
-    whole = ["--num_workers=1", "--max_piece_milliseconds=1e6"]  # in a piece of one row it is a row
-    ranker = serve(base_path, *whole)
-    inputs = stages_model.inputs(np.random.default_rng(1), 1, 3)
+def test_a_string_sent_once_over_rest_is_not_anothers(counted):
+    ranker, inputs = counted, own_inputs(3, 3)
     for title in ("red", "blue", "red"):
         columns = {name: value.tolist() for name, value in inputs.items()} | {"title": [title]}
         body = {"signature_name": "columnar_late", "inputs": columns}
@@ -179,10 +196,8 @@ def test_a_string_sent_once_over_rest_is_not_anothers(serve, base_path):
         assert answer["tag"] == 3 * [title.upper()]
 
 
-def test_ten_requests_with_the_same_new_items_compute_them_once(serve, base_path):
-    ranker = serve(base_path, "--num_workers=10")
-    inputs = stages_model.inputs(np.random.default_rng(3), 1, 200)
-    inputs["id"] = np.arange(200)
+def test_ten_requests_with_the_same_new_items_compute_them_once(busy):
+    ranker, inputs = busy, own_inputs(6, 200)
     together = threading.Barrier(10)
 
     def rank(number: int) -> Any:
@@ -194,32 +209,30 @@ def test_ten_requests_with_the_same_new_items_compute_them_once(serve, base_path
     with concurrent.futures.ThreadPoolExecutor(10) as threads:
         scores = list(threads.map(rank, range(10)))
     assert all(score == pytest.approx(scores[0], rel=1e-5) for score in scores)
-    assert ranker.count("states_computed", "item") == 200
-    assert ranker.count("states_found", "item") == 1800
+    assert ranker.grown("states_computed", "item") == 200
+    assert ranker.grown("states_found", "item") == 1800
 
 
-def test_status_json_has_the_stores(serve, base_path):
-    ranker = serve(base_path)
-    ranker.rank(stages_model.inputs(np.random.default_rng(1), 1, 8))
-    stores = {one["store"]: one for one in status(ranker.server)["states"]}
-    for store, computed in ("user", 1), ("item", 8):
+def test_status_json_has_the_stores(counted):
+    counted.rank(own_inputs(8, 8))
+    stores = {one["store"]: one for one in status(counted.server)["states"]}
+    for store in ("user", "item"):
         assert stores[store]["signature"] == "columnar_late"
-        assert stores[store]["computed"] == stores[store]["states"] == computed
+        assert stores[store]["computed"] == counted.count("states_computed", store)
+        assert stores[store]["states"] == counted.count("states", store) > 0
 
 
-def test_columnar_reads_no_states(serve, base_path):
-    ranker = serve(base_path)
-    inputs = stages_model.inputs(np.random.default_rng(2), 1, 8)
+def test_columnar_reads_no_states(counted):
+    ranker, inputs = counted, own_inputs(9, 8)
     ranker.rank(inputs, "columnar")
     ranker.rank(inputs, "columnar")
     for store in ("user", "item"):
-        assert ranker.count("states_found", store) == 0
-        assert ranker.count("states_computed", store) == 0
+        assert ranker.grown("states_found", store) == 0
+        assert ranker.grown("states_computed", store) == 0
 
 
-def test_64_threads_with_one_new_user_compute_it_once(serve, base_path):
-    ranker = serve(base_path, "--num_workers=64")
-    inputs = stages_model.inputs(np.random.default_rng(3), 1, 2)
+def test_64_threads_with_one_new_user_compute_it_once(busy):
+    ranker, inputs = busy, own_inputs(7, 2)
     together = threading.Barrier(64)
 
     def rank(_: int) -> Any:
@@ -229,8 +242,8 @@ def test_64_threads_with_one_new_user_compute_it_once(serve, base_path):
     with concurrent.futures.ThreadPoolExecutor(64) as threads:
         scores = list(threads.map(rank, range(64)))
     assert all(score == pytest.approx(scores[0], rel=1e-5) for score in scores)
-    assert ranker.count("states_computed", "user") == 1
-    assert ranker.count("states_found", "user") == 63
+    assert ranker.grown("states_computed", "user") == 1
+    assert ranker.grown("states_found", "user") == 63
 
 
 def test_a_new_version_under_load_never_answers_from_the_old_ones_states(
@@ -317,9 +330,8 @@ class TestPrefetch:
     """A request without candidates."""
 
     @pytest.mark.parametrize("absent", [True, False])
-    def test_the_user_is_known_when_the_candidates_come(self, serve, base_path, absent):
-        ranker = serve(base_path)
-        inputs = stages_model.inputs(np.random.default_rng(6), 1, 5)
+    def test_the_user_is_known_when_the_candidates_come(self, counted, absent):
+        ranker, inputs = counted, own_inputs(10 + absent, 5)
         users = {name: inputs[name] for name in ("age", "city", "history")}
         nothing = {} if absent else {n: v[:0] for n, v in inputs.items() if n not in users}
         for name in nothing:
@@ -330,10 +342,10 @@ class TestPrefetch:
             "score": (0,),
             "tag": (0,),
         }
-        assert ranker.count("states_computed", "user") == 1
+        assert ranker.grown("states_computed", "user") == 1
         ranker.rank(inputs)
-        assert ranker.count("states_computed", "user") == 1
-        assert ranker.count("states_found", "user") == 1
+        assert ranker.grown("states_computed", "user") == 1
+        assert ranker.grown("states_found", "user") == 1
 
     def test_a_wrong_user_is_told(self, with_states):
         with pytest.raises(grpc.RpcError) as error:

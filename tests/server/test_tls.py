@@ -117,9 +117,10 @@ def test_a_server_that_wants_a_certificate_speaks_tls(mutual_tls_server):
         rank(mutual_tls_server, None, timeout_seconds=1)
 
 
-def test_servers_that_are_gone_or_of_plain_text_get_no_hint(server, ranker_base_path):
-    with ServerProcess("ranker", ranker_base_path) as gone:
-        target = gone.target
+def test_servers_that_are_gone_or_of_plain_text_get_no_hint(server):
+    with socket.socket() as gone:
+        gone.bind(("127.0.0.1", 0))
+        target = f"127.0.0.1:{gone.getsockname()[1]}"
     with (
         RankingClient(target, "ranker", timeout_seconds=1) as client,
         pytest.raises(ServerError) as raised,
@@ -329,11 +330,7 @@ def start_error(flag, base_path):
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
-        ({"server_key": ""}, "server_key is missing"),
-        ({"server_cert": ""}, "server_cert is missing"),
-        ({"server_key": "/etc/key.pem"}, "server_key is no unencrypted PEM private key"),
         ({"server_cert": "no certificate"}, "server_cert is no list of PEM certificates"),
-        ({"client_verify": True}, "client_verify needs custom_ca"),
         ({"client_verify": True, "custom_ca": "?"}, "custom_ca is no list of PEM certificates"),
     ],
 )
@@ -353,13 +350,6 @@ def test_a_certificate_cut_short_is_refused(tmp_path, identity, ranker_base_path
     chain = identity.chain.read_text()
     flag = config_flag(tmp_path / "wrong.cfg", identity, server_cert=chain[: len(chain) - 100])
     assert "server_cert is no list of PEM certificates" in start_error(flag, ranker_base_path)
-
-
-def test_a_file_that_is_no_config_is_refused_by_line(tmp_path, ranker_base_path):
-    path = tmp_path / "wrong.cfg"
-    path.write_text('server_key: "a"\nserver_kay: "b"\n')
-    error = start_error(f"--ssl_config_file={path}", ranker_base_path)
-    assert f"{path}:2:" in error
 
 
 def test_a_file_that_is_not_there_is_named(ranker_base_path):

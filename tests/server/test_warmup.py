@@ -6,6 +6,8 @@ import tensorflow as tf
 from colcast.server import ServerProcess
 from tensorflow_serving.apis import prediction_log_pb2
 
+from .conftest import Stubs, config_flag
+
 OK = grpc.StatusCode.OK.value[0]
 
 
@@ -32,32 +34,26 @@ class Counter(tf.Module):
         return {"outputs": self.next(tf.shape(inputs)[0])}
 
 
-@pytest.fixture
-def save(tmp_path):
+def save(base_path, version, warmup):
     """Writes a version of the counter whose warm-up file holds these bytes, or logs."""
-
-    def save(version, warmup):
-        module = Counter()
-        folder = tmp_path / "saving"
-        signatures = {
-            "serving_default": module.predict,
-            "classify": module.classify,
-            "regress": module.regress,
-        }
-        tf.saved_model.save(module, str(folder), signatures=signatures)
-        file = folder / "assets.extra" / "tf_serving_warmup_requests"
-        file.parent.mkdir()
-        if isinstance(warmup, bytes):
-            file.write_bytes(warmup)
-        else:
-            with tf.io.TFRecordWriter(str(file)) as writer:
-                for log in warmup:
-                    writer.write(log.SerializeToString())
-        (tmp_path / "counter").mkdir(exist_ok=True)
-        folder.rename(tmp_path / "counter" / str(version))
-        return tmp_path / "counter"
-
-    return save
+    module = Counter()
+    folder = base_path.with_name("saving")
+    signatures = {
+        "serving_default": module.predict,
+        "classify": module.classify,
+        "regress": module.regress,
+    }
+    tf.saved_model.save(module, str(folder), signatures=signatures)
+    file = folder / "assets.extra" / "tf_serving_warmup_requests"
+    file.parent.mkdir()
+    if isinstance(warmup, bytes):
+        file.write_bytes(warmup)
+    else:
+        with tf.io.TFRecordWriter(str(file)) as writer:
+            for log in warmup:
+                writer.write(log.SerializeToString())
+    base_path.mkdir(exist_ok=True)
+    folder.rename(base_path / str(version))
 
 
 def predict_log(**inputs):
@@ -87,35 +83,33 @@ def example_logs():
     return [classify, regress, multi]
 
 
-def next_count(connect, server):
-    return connect(server.target).predict({"x": [0.0]}, name="counter")["count"][0]
+def next_count(server, name="counter"):
+    return Stubs(server.target, model=name).predict({"x": [0.0]})["count"][0]
 
 
 @pytest.mark.parametrize(
     ("flags", "runs"),
-    [
-        ([], 3),
-        (["--num_request_iterations_for_warmup=4"], 12),
-        (["--enable_model_warmup=false"], 0),
-    ],
+    [(["--num_request_iterations_for_warmup=4"], 12), (["--enable_model_warmup=false"], 0)],
 )
-def test_recorded_requests_run_before_the_version_serves(save, connect, flags, runs):
-    base_path = save(1, [predict_log(x=[0.0])] * 3)
-    with ServerProcess("counter", base_path, flags) as server:
-        assert next_count(connect, server) == runs + 1
+def test_recorded_requests_run_before_the_version_serves(tmp_path, flags, runs):
+    save(tmp_path / "counter", 1, [predict_log(x=[0.0])] * 3)
+    with ServerProcess("counter", tmp_path / "counter", flags) as server:
+        assert next_count(server) == runs + 1
         assert ("warmed up with 3 requests" if runs else "not warmed up") in server.log()
 
 
-def test_classify_regress_and_multi_inference_are_replayed(save, connect):
-    # MultiInference asks for both signatures.
-    with ServerProcess("counter", save(1, example_logs())) as server:
-        assert next_count(connect, server) == 1 + 1 + 2 + 1
-
-
-def test_a_record_of_nothing_is_none(save, connect):
-    base_path = save(1, [prediction_log_pb2.PredictionLog(), predict_log(x=[0.0])])
-    with ServerProcess("counter", base_path) as server:
-        assert next_count(connect, server) == 2
+def test_every_record_runs_once(tmp_path):
+    records = {
+        "predict": [predict_log(x=[0.0])] * 3,
+        "examples": example_logs(),  # MultiInference asks for both signatures
+        "nothing": [prediction_log_pb2.PredictionLog(), predict_log(x=[0.0])],
+    }
+    for name, logs in records.items():
+        save(tmp_path / name, 1, logs)
+    config = config_flag(tmp_path / "models.config", {name: tmp_path / name for name in records})
+    with ServerProcess(flags=[config]) as server:
+        counts = {name: next_count(server, name) for name in records}
+    assert counts == {"predict": 3 + 1, "examples": 1 + 1 + 2 + 1, "nothing": 1 + 1}
 
 
 def session_run():
@@ -124,31 +118,30 @@ def session_run():
     return log
 
 
-@pytest.mark.parametrize(
-    ("warmup", "code", "words"),
-    [
-        (
-            [predict_log(x=[0.0]), predict_log(y=[0.0])],
-            grpc.StatusCode.INVALID_ARGUMENT,
-            ["record 2 of ", "y"],
-        ),
-        ([session_run()], grpc.StatusCode.UNIMPLEMENTED, ["session_run_log"]),
-        (b"no TFRecord at all", grpc.StatusCode.DATA_LOSS, ["at byte 0"]),
-        ([predict_log(x=[0.0])] * 1001, grpc.StatusCode.INVALID_ARGUMENT, ["1000 records"]),
-    ],
-)
-def test_a_bad_record_keeps_the_version_from_serving(
-    save, connect, wait_until, warmup, code, words
-):
-    base_path = save(1, [])
+BAD = [
+    (
+        [predict_log(x=[0.0]), predict_log(y=[0.0])],
+        grpc.StatusCode.INVALID_ARGUMENT,
+        ["record 2 of ", "y"],
+    ),
+    ([session_run()], grpc.StatusCode.UNIMPLEMENTED, ["session_run_log"]),
+    (b"no TFRecord at all", grpc.StatusCode.DATA_LOSS, ["at byte 0"]),
+    ([predict_log(x=[0.0])] * 1001, grpc.StatusCode.INVALID_ARGUMENT, ["1000 records"]),
+]
+
+
+def test_a_bad_record_keeps_the_version_from_serving(tmp_path, wait_until):
+    base_path = tmp_path / "counter"
+    save(base_path, 1, [])
     flags = ["--max_num_load_retries=0", "--file_system_poll_wait_seconds=0.05"]
     with ServerProcess("counter", base_path, flags) as server:
-        save(2, warmup)
-        stubs = connect(server.target)
-        wait_until(lambda: stubs.states("counter").get(2, ("",))[0] == "END")
-        _, error_code, message = stubs.states("counter")[2]
-        assert error_code == code.value[0]
-        assert "tf_serving_warmup_requests" in message
-        assert all(word in message for word in words), message
-        assert next_count(connect, server) == 1
-        assert stubs.states("counter")[1] == ("AVAILABLE", OK, "")
+        stubs = Stubs(server.target, model="counter")
+        for version, (warmup, code, words) in enumerate(BAD, 2):
+            save(base_path, version, warmup)
+            wait_until(lambda v=version: stubs.states().get(v, ("",))[0] == "END")
+            _, error_code, message = stubs.states()[version]
+            assert error_code == code.value[0]
+            assert "tf_serving_warmup_requests" in message
+            assert all(word in message for word in words), message
+            assert stubs.states()[1] == ("AVAILABLE", OK, "")
+        assert next_count(server) == 1

@@ -145,7 +145,8 @@ def input_of(
 class Judge:
     """Asks the model; every call raises grpc.RpcError for an error."""
 
-    def __init__(self, target: str) -> None:
+    def __init__(self, target: str, server: ServerProcess | None = None) -> None:
+        self.server = server
         self.channel = grpc.insecure_channel(target)
         self.stub = prediction_service_pb2_grpc.PredictionServiceStub(self.channel)
 
@@ -219,9 +220,9 @@ def judge_base_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def judge(judge_base_path: Path) -> Iterator[Judge]:
-    with ServerProcess(MODEL, judge_base_path) as process:
-        yield Judge(process.target)
+def judge(judge_base_path: Path, monitoring: list[str]) -> Iterator[Judge]:
+    with ServerProcess(MODEL, judge_base_path, monitoring) as process:
+        yield Judge(process.target, process)
 
 
 @pytest.fixture(scope="session")
