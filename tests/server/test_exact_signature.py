@@ -3,14 +3,12 @@
 The two give the same in a model that was exported; here the exact one says 0.5 more, to tell.
 """
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import grpc
 import pytest
 import tensorflow as tf
-from colcast.server import ServerProcess
 from colcast.zoo.record import with_record
 
 from ..models.saving import save_graph
@@ -40,11 +38,10 @@ def save(directory: Path, recorded: bool = True) -> None:
 
 
 @pytest.fixture(scope="module")
-def ranker(tmp_path_factory: pytest.TempPathFactory, connect) -> Iterator[Any]:
+def ranker(tmp_path_factory: pytest.TempPathFactory, connect, shared) -> Any:
     base_path = tmp_path_factory.mktemp("exact")
     save(base_path / "1")
-    with ServerProcess("ranker", base_path) as server:
-        yield connect(server.target)
+    return connect(shared("ranker", base_path).target)
 
 
 def scores(stubs: Any, user: list[float], item: list[float]) -> list[float]:
@@ -100,7 +97,7 @@ def test_errors_speak_of_the_signature_that_was_asked_for(ranker, wrong, words):
     assert scores(ranker, [2.0], [1.0, 2.0]) == [201 + EXACT, 202 + EXACT]
 
 
-def test_a_signature_that_only_has_the_name_is_not_used(tmp_path: Path, connect):
+def test_a_signature_that_only_has_the_name_is_not_used(tmp_path: Path, connect, shared):
     save(tmp_path / "1", recorded=False)
-    with ServerProcess("ranker", tmp_path) as server:
-        assert scores(connect(server.target), [2.0], [1.0, 2.0]) == [201, 202]
+    stubs = connect(shared("ranker", tmp_path).target)
+    assert scores(stubs, [2.0], [1.0, 2.0]) == [201, 202]
