@@ -16,6 +16,7 @@
 
 #include "server/base/log.h"
 #include "server/base/status.h"
+#include "server/base/thread.h"
 #include "server/base/thread_limit.h"
 #include "server/callers/callers.h"
 #include "server/engine_library.h"
@@ -176,8 +177,8 @@ Status Serve(ServerOptions options, const sigset_t& stop_signals) {
     return status;
   }
   Status loaded;
-  std::thread loader([&] {
-    loaded = models.Start();
+  const auto load = [&] {
+    loaded = RunCaught("the models", [&models] { return models.Start(); });
     if (loaded.ok()) {
       ready = true;
       server->SetServing(true);
@@ -186,8 +187,10 @@ Status Serve(ServerOptions options, const sigset_t& stop_signals) {
     } else if (loaded.code != StatusCode::kCancelled) {
       kill(getpid(), SIGTERM);
     }
-  });
-  WaitForStop(stop_signals);
+  };
+  std::thread loader;
+  if (Status status = StartThread("the first models", load, &loader); !status.ok()) return status;
+  WaitForStop(stop_signals, [&models] { models.PollNow(); });
   EndAtNext(stop_signals);
   models.Stop();
   loader.join();
@@ -217,7 +220,11 @@ int main(int argc, char** argv) {
   colcast::Status status = colcast::ParseFlags(argc, argv, &options);
   colcast::SetLogFormat(options.log_format);
   for (const std::string& warning : options.warnings) colcast::LogWarning(warning);
-  if (status.ok()) status = colcast::Serve(options, stop_signals);
+  if (status.ok()) {
+    colcast::StartLogWriter();
+    status = colcast::RunCaught("start", [&] { return colcast::Serve(options, stop_signals); });
+    colcast::FlushLog();
+  }
   if (status.ok() || status.code == colcast::StatusCode::kCancelled) return 0;
   if (options.log_format == colcast::LogFormat::kJson) {
     colcast::LogError(status.message);

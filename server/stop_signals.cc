@@ -20,13 +20,20 @@ sigset_t BlockStopSignals() {
   sigemptyset(&signals);
   sigaddset(&signals, SIGTERM);
   sigaddset(&signals, SIGINT);
+  sigaddset(&signals, SIGHUP);
+  signal(SIGPIPE, SIG_IGN);
+  signal(SIGXFSZ, SIG_IGN);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   return signals;
 }
 
-void WaitForStop(const sigset_t& signals) {
-  int signal = 0;
-  sigwait(&signals, &signal);
+void WaitForStop(const sigset_t& signals, const std::function<void()>& reload) {
+  for (int signal = 0;;) {
+    sigwait(&signals, &signal);
+    if (signal != SIGHUP) break;
+    LogInfo("SIGHUP: reading configuration, versions and certificates again");
+    reload();
+  }
   stop_was_asked = true;
 }
 
@@ -40,9 +47,10 @@ bool StopWasAsked() {
 
 void EndAtNext(const sigset_t& signals) {
   std::thread([signals] {
-    int signal = 0;
-    sigwait(&signals, &signal);
+    int signal = SIGHUP;
+    while (signal == SIGHUP) sigwait(&signals, &signal);
     LogWarning("asked again to stop: ending at once");
+    FlushLog();
     std::_Exit(128 + signal);  // what a shell reports for a process that a signal ended
   }).detach();
 }
@@ -54,6 +62,7 @@ void EndShortlyAfter(std::chrono::system_clock::time_point deadline) {
     std::this_thread::sleep_until(deadline + kMoment);
     LogWarning(
         "stopping: a model still runs after --drain_timeout_seconds: ending without its answer");
+    FlushLog();
     std::_Exit(EXIT_FAILURE);
   }).detach();
 }

@@ -1,13 +1,21 @@
 #include "server/base/log.h"
 
+#include <absl/base/thread_annotations.h>
 #include <sys/time.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <condition_variable>
 #include <cstdio>
 #include <ctime>
+#include <mutex>
+#include <thread>
+#include <utility>
 
 #include "server/base/json_text.h"
+#include "server/base/thread.h"
 
 namespace colcast {
 namespace {
@@ -53,23 +61,119 @@ std::string JsonLine(const char* severity, std::string_view message, const LogFi
   return line + "}\n";
 }
 
-void Log(const char* severity, std::string_view message, const LogFields& fields) {
-  const std::string line = log_format == LogFormat::kJson ? JsonLine(severity, message, fields)
-                                                          : TextLine(severity, message);
-  // One write, so that lines of several threads do not mix. Where it fails there is nobody to tell.
-  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line.data(), line.size());
+// Where it fails there is nobody to tell: the rest of the lines is dropped.
+void WriteAll(std::string_view lines) {
+  while (!lines.empty()) {
+    const ssize_t written = write(STDERR_FILENO, lines.data(), lines.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return;
+    lines.remove_prefix(static_cast<size_t>(written));
+  }
 }
+
+std::string Line(const char* severity, std::string_view message, const LogFields& fields) {
+  return log_format == LogFormat::kJson ? JsonLine(severity, message, fields)
+                                        : TextLine(severity, message);
+}
+
+// Lines that wait for the one thread that writes them.
+class Writer {
+ public:
+  // False if lines are not written by a thread.
+  bool Add(std::string_view line) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (!running_) return false;
+    if (lines_.size() + line.size() > kMostBytes) {
+      ++dropped_;
+    } else {
+      lines_ += line;
+    }
+    changed_.notify_all();
+    return true;
+  }
+
+  void Start() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (running_) return;
+    std::thread thread;
+    running_ = StartThread(
+                   "the log", [this] { Run(); }, &thread)
+                   .ok();
+    if (running_) thread.detach();
+  }
+
+  void Flush() {
+    constexpr std::chrono::seconds kLongest(1);
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait_for(lock, kLongest, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      return lines_.empty() && dropped_ == 0 && !writes_;
+    });
+  }
+
+ private:
+  static constexpr size_t kMostBytes = 1 << 20;
+
+  void Run() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    for (;;) {
+      changed_.wait(lock, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+        return !lines_.empty() || dropped_ > 0;
+      });
+      std::string lines = std::exchange(lines_, {});
+      const int64_t dropped = std::exchange(dropped_, 0);
+      writes_ = true;
+      lock.unlock();
+      if (dropped > 0) {
+        lines += Line("WARNING", std::to_string(dropped) + " lines of the log did not fit", {});
+      }
+      WriteAll(lines);
+      lock.lock();
+      writes_ = false;
+      changed_.notify_all();
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool running_ ABSL_GUARDED_BY(mutex_) = false;
+  bool writes_ ABSL_GUARDED_BY(mutex_) = false;
+  std::string lines_ ABSL_GUARDED_BY(mutex_);
+  int64_t dropped_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+// Never destroyed: its thread runs until the process ends.
+Writer& LogWriter() {
+  static Writer* const writer = new Writer;
+  return *writer;
+}
+
+std::atomic<LogSink> sink{WriteLog};
 
 }  // namespace
 
 void SetLogFormat(LogFormat format) { log_format = format; }
 
-void LogInfo(std::string_view message, const LogFields& fields) { Log("INFO", message, fields); }
+void StartLogWriter() { LogWriter().Start(); }
 
-void LogWarning(std::string_view message, const LogFields& fields) {
-  Log("WARNING", message, fields);
+void FlushLog() { LogWriter().Flush(); }
+
+void SetLogSink(LogSink other) { sink = other; }
+
+void WriteLog(const char* severity, std::string_view message, const LogFields& fields) {
+  const std::string line = Line(severity, message, fields);
+  if (!LogWriter().Add(line)) WriteAll(line);
 }
 
-void LogError(std::string_view message, const LogFields& fields) { Log("ERROR", message, fields); }
+void LogInfo(std::string_view message, const LogFields& fields) {
+  sink.load()("INFO", message, fields);
+}
+
+void LogWarning(std::string_view message, const LogFields& fields) {
+  sink.load()("WARNING", message, fields);
+}
+
+void LogError(std::string_view message, const LogFields& fields) {
+  sink.load()("ERROR", message, fields);
+}
 
 }  // namespace colcast

@@ -2,11 +2,21 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <string>
+#include <thread>
 
 namespace colcast {
 namespace {
 
 using ::testing::EndsWith;
+using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
 
 class LogTest : public ::testing::Test {
@@ -38,6 +48,62 @@ TEST_F(LogTest, WritesAnObjectALine) {
                            "\"message\":\"up\",\"model\":\"m\",\"version\":3[}]\n"
                            "[{]\"time\":\"....-..-..T..:..:..[.]...Z\",\"severity\":\"ERROR\","
                            "\"message\":\"down\"[}]\n"));
+}
+
+// In a process of its own, which keeps its writer.
+class LogWriterTest : public ::testing::Test {
+ protected:
+  // Ends the process with 0 if it logs more than the queue and a pipe hold into `file`.
+  static void LogMuchInto(int file) {
+    std::signal(SIGPIPE, SIG_IGN);
+    dup2(file, STDERR_FILENO);
+    StartLogWriter();
+    for (int i = 0; i < 3000; ++i) LogInfo(std::string(1000, 'x'));
+    FlushLog();
+    std::_Exit(0);
+  }
+  // {reader, writer}
+  static std::array<int, 2> Pipe() {
+    std::array<int, 2> ends{};
+    EXPECT_EQ(pipe(ends.data()), 0);
+    return ends;
+  }
+};
+
+TEST_F(LogWriterTest, AReaderThatStopsDelaysNobody) {
+  EXPECT_EXIT(LogMuchInto(Pipe()[1]), ::testing::ExitedWithCode(0), "");
+}
+
+TEST_F(LogWriterTest, AReaderThatEndsEndsNothing) {
+  const auto without_reader = [] {
+    const auto [reader, writer] = Pipe();
+    close(reader);
+    LogMuchInto(writer);
+  };
+  EXPECT_EXIT(without_reader(), ::testing::ExitedWithCode(0), "");
+}
+
+TEST_F(LogWriterTest, WhatDoesNotFitIsCounted) {
+  const auto [reader, writer] = Pipe();
+  const pid_t process = fork();
+  if (process == 0) {
+    dup2(writer, STDERR_FILENO);
+    StartLogWriter();
+    for (int i = 0; i < 3000; ++i) LogInfo(std::string(1000, 'x'));
+    std::this_thread::sleep_until(std::chrono::steady_clock::time_point::max());
+  }
+  close(writer);
+  std::string said;
+  char some[4096];
+  while (said.find("did not fit") == std::string::npos) {
+    const ssize_t bytes = read(reader, some, sizeof(some));
+    ASSERT_GT(bytes, 0);
+    said.append(some, static_cast<size_t>(bytes));
+  }
+  kill(process, SIGKILL);
+  waitpid(process, nullptr, 0);
+  close(reader);
+  EXPECT_THAT(said, HasSubstr(" lines of the log did not fit"));
 }
 
 }  // namespace

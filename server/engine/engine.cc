@@ -59,5 +59,6 @@ class TensorFlowEngine final : public Engine {
 
 __attribute__((visibility("default"))) colcast::engine::Engine* ColcastCreateEngine(
     const colcast::engine::Options& options) {
+  colcast::SetLogSink(options.log);
   return new colcast::engine::TensorFlowEngine(options);
 }

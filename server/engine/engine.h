@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "server/base/log.h"
 #include "server/base/status.h"
 #include "server/states/store_stats.h"
 #include "server/wire/predict_request.h"
@@ -59,6 +60,7 @@ struct Options {
   // 0: none is kept.
   int64_t user_state_bytes = int64_t{64} << 20;
   int64_t item_state_bytes = int64_t{64} << 20;
+  LogSink log = WriteLog;  // the executable's: its queue and format
 };
 
 // What sending columns once did for a request, or finding them repeated in its tf.Examples.

@@ -10,6 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "server/base/thread.h"
 #include "server/engine/checkpoint.h"
 #include "server/engine/model.h"
 #include "server/engine/op_libraries.h"
@@ -72,7 +73,11 @@ void InParallel(size_t count, absl::FunctionRef<void(size_t)> job) {
   };
   std::vector<std::thread> threads;
   const size_t most = std::min<size_t>(count, std::max(1u, std::thread::hardware_concurrency()));
-  for (size_t i = 1; i < most; ++i) threads.emplace_back(work);
+  for (size_t i = 1; i < most; ++i) {
+    std::thread thread;
+    if (!StartThread("loading a graph", work, &thread).ok()) break;  // the others do its work
+    threads.push_back(std::move(thread));
+  }
   work();
   for (std::thread& thread : threads) thread.join();
 }

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "server/base/json_text.h"
+#include "server/base/utf8.h"
 #include "server/wire/describe.h"
 
 namespace colcast::http {
@@ -39,8 +40,10 @@ bool IsBytes(const OutputColumn& output) {
 }
 
 bool AppendElement(const OutputColumn& output, int64_t index, std::string* json) {
-  if (output.dtype != DT_STRING || !IsBytes(output)) return AppendJsonElement(output, index, json);
-  AppendBase64(output.string_at(output.data, index), json);
+  if (output.dtype != DT_STRING) return AppendJsonElement(output, index, json);
+  const std::string_view text = output.string_at(output.data, index);
+  if (!IsBytes(output) && IsValidUtf8(text)) return AppendJsonElement(output, index, json);
+  AppendBase64(text, json);
   return true;
 }
 
@@ -183,9 +186,7 @@ std::string WriteClassifications(const tensorflow::serving::ClassificationResult
     for (const auto& label : result.classifications(i).classes()) {
       json += separator;
       separator = ", ";
-      json += '[';
-      AppendJsonString(label.label(), &json);
-      json += ", ";
+      json += '[' + JsonQuoted(label.label()) + ", ";
       AppendJsonDecimal(label.score(), &json);
       json += ']';
     }

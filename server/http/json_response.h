@@ -16,8 +16,9 @@
 namespace colcast::http {
 
 // {"predictions": [...]} or {"outputs": ...}; without names if there is one output. Strings of an
-// output whose name ends in "_bytes" become {"b64": "..."}. INVALID_ARGUMENT, as in TF Serving, for
-// an output that JSON has no form for, and in rows for outputs that do not all have as many rows.
+// output whose name ends in "_bytes", and those that are no UTF-8, become {"b64": "..."}.
+// INVALID_ARGUMENT, as in TF Serving, for an output that JSON has no form for, and in rows for
+// outputs that do not all have as many rows.
 Status WriteOutputs(const std::vector<OutputColumn>& outputs, JsonFormat format, std::string* json);
 
 // Appends one element, a string as such. False for a dtype that JSON has no form for.

@@ -82,6 +82,13 @@ Status UnknownKeys(const std::string& name, const Keys& keys, const std::vector<
                          without_default.empty() ? "" : Quoted(without_default));
 }
 
+bool ReadsAny(const tensorflow::SignatureDef& signature, const ExampleFeatures& features) {
+  for (size_t i = 0; i < features.size(); ++i) {
+    if (signature.inputs().contains(features[i].feature.name)) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 ItemLookup::ItemLookup(ItemSources sources, const Signatures& signatures)
@@ -211,7 +218,10 @@ void ItemLookup::AddKeys(tensorflow::SignatureDef* signature) const {
   for (const std::unique_ptr<Table>& table : tables_) {
     const std::shared_ptr<const Choice> choice = Choose(table.get());
     const std::string& key = table->source->config().key;
-    if (choice->table == nullptr || signature->inputs().contains(key)) continue;
+    if (choice->table == nullptr || signature->inputs().contains(key) ||
+        !ReadsAny(*signature, choice->table->features())) {
+      continue;
+    }
     tensorflow::TensorInfo& input = (*signature->mutable_inputs())[key];
     input.set_dtype(choice->table->header().has_text_keys ? tensorflow::DT_STRING
                                                           : tensorflow::DT_INT64);

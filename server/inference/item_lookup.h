@@ -44,7 +44,7 @@ class ItemLookup {
   // The table that is used of each source; null where there is none.
   std::vector<std::shared_ptr<const items::ItemTable>> tables() const;
 
-  // Adds the key columns that Fill() takes to the inputs of a signature.
+  // Adds the key columns that Fill() takes to the inputs of a signature that reads their tables.
   void AddKeys(tensorflow::SignatureDef* signature) const;
 
   // Why a table is not used for this version, a sentence each; empty if all are.

@@ -193,6 +193,15 @@ TEST_F(ItemLookupTest, LeavesRequestsAloneThatHaveNoKeyOrNoFeature) {
   EXPECT_EQ(request_.column_count(), 2);
 }
 
+TEST_F(ItemLookupTest, AKeyIsAnInputOnlyWhereTheTableIsRead) {
+  tensorflow::SignatureDef reads = graph_.signature_def().at("columnar");
+  lookup().AddKeys(&reads);
+  EXPECT_EQ(reads.inputs().count("item_id"), 1);
+  tensorflow::SignatureDef other = graph_.signature_def().at("other");
+  lookup().AddKeys(&other);
+  EXPECT_EQ(other.inputs().size(), 1);
+}
+
 TEST_F(ItemLookupTest, RefusesUnknownKeysByName) {
   AddKeys({10, 5, 20, 7});
   const Status status = Fill();

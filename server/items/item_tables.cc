@@ -9,6 +9,7 @@
 
 #include "server/base/available_memory.h"
 #include "server/base/log.h"
+#include "server/base/thread.h"
 #include "server/base/thread_priority.h"
 #include "server/wire/describe.h"
 
@@ -182,7 +183,10 @@ ItemTables::ItemTables(const std::vector<ItemTableConfig>& configs) {
     sources_.push_back(std::make_unique<ItemTableSource>(config));
     sources_.back()->Poll();
   }
-  if (!sources_.empty()) thread_ = std::thread([this] { Run(); });
+  if (sources_.empty()) return;
+  const Status status = StartThread(
+      "item tables", [this] { Run(); }, &thread_);
+  if (!status.ok()) LogError(status.message + "; item tables stay as they are");
 }
 
 ItemTables::~ItemTables() {

@@ -14,7 +14,10 @@ namespace {
 
 using rapidjson::Value;
 
-constexpr uint64_t kMostHeaderBytes = 100'000'000;  // as the format has it
+// A header takes some 50 times its size while it is read: the largest is that of 10,000 features,
+// and a small file has a small one.
+constexpr uint64_t kMostHeaderBytes = 8 << 20;
+constexpr uint64_t kHeaderBytesOfAnyFile = 64 << 10;
 constexpr size_t kLengthBytes = sizeof(uint64_t);
 
 // 0 for a dtype that nothing here has.
@@ -37,6 +40,10 @@ Status HeaderOf(std::string_view bytes, std::string_view* header) {
   }
   if (length > bytes.size() - kLengthBytes) {
     return Wrong("offset 0: a header of ", length, " bytes in a file of ", bytes.size());
+  }
+  const size_t data_bytes = bytes.size() - kLengthBytes - length;
+  if (length > kHeaderBytesOfAnyFile + data_bytes) {
+    return Wrong("offset 0: a header of ", length, " bytes for ", data_bytes, " bytes of data");
   }
   *header = bytes.substr(kLengthBytes, length);
   return OkStatus();

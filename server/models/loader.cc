@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "server/base/log.h"
+#include "server/base/thread.h"
 #include "server/base/thread_priority.h"
 
 namespace colcast::models {
@@ -17,16 +18,21 @@ Loader::~Loader() {
   for (Thread& thread : threads_) thread.thread.join();
 }
 
-void Loader::Start(Job job, Done done) {
+Status Loader::Start(Job job, Done done) {
   JoinFinished();
   std::lock_guard<std::mutex> lock(mutex_);
   Thread& thread = threads_.emplace_back();
-  thread.thread = std::thread([this, &thread, job = std::move(job), done = std::move(done)] {
-    if (job.low_priority) LowerThisThreadsPriority();
-    Run(job, done);
-    std::lock_guard<std::mutex> lock(mutex_);
-    thread.finished = true;
-  });
+  Status status = StartThread(
+      "loading " + job.directory.path,
+      [this, &thread, job = std::move(job), done = std::move(done)] {
+        if (job.low_priority) LowerThisThreadsPriority();
+        Run(job, done);
+        std::lock_guard<std::mutex> lock(mutex_);
+        thread.finished = true;
+      },
+      &thread.thread);
+  if (!status.ok()) threads_.pop_back();
+  return status;
 }
 
 void Loader::Run(const Job& job, const Done& done) {
@@ -36,7 +42,7 @@ void Loader::Run(const Job& job, const Done& done) {
   report.path = job.directory.path;
   report.attempt = job.attempt;
   std::shared_ptr<const Servable> servable;
-  report.status = Load(job, &report, &servable);
+  report.status = RunCaught("loading", [&] { return Load(job, &report, &servable); });
   if (!report.status.ok()) {
     report.status.message = "model \"" + job.model_name + "\" version " +
                             std::to_string(report.version) + " cannot be loaded from " +

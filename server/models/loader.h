@@ -73,8 +73,9 @@ class Loader {
   // Waits for what is being loaded.
   ~Loader();
 
-  // Starts to load. Jobs run side by side; how many is the caller's business.
-  void Start(Job job, Done done);
+  // Starts to load. Jobs run side by side; how many is the caller's business. After an error `done`
+  // is not called.
+  Status Start(Job job, Done done);
 
   // Loads and warms up, on this thread, a version that serves nobody.
   Status Try(const std::string& directory);

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <future>
+#include <stdexcept>
 #include <utility>
 
 #include "server/inference/testing.h"
@@ -24,11 +25,13 @@ class EmptyEngine final : public engine::Engine {
   Status Load(const std::string& directory, const std::vector<std::string>& tags,
               std::unique_ptr<engine::Model>* model) const override {
     loaded.push_back(directory + ' ' + tags.at(0));
+    if (throws) throw std::runtime_error("stale file handle");
     if (error.ok()) *model = std::make_unique<inference::ModelWithoutGraph>();
     return error;
   }
 
   Status error;
+  bool throws = false;
   mutable std::vector<std::string> loaded;
 };
 
@@ -46,11 +49,13 @@ class LoaderTest : public testing::Test {
   LoadReport Load(bool check = false) {
     std::promise<LoadReport> done;
     Loader loader(options_, &engine_);
-    loader.Start({"m", {3, directory_.native()}, /*attempt=*/2, /*low_priority=*/false, check},
-                 [&](const LoadReport& report, std::shared_ptr<const Servable> servable) {
-                   servable_ = std::move(servable);
-                   done.set_value(report);
-                 });
+    const Status started =
+        loader.Start({"m", {3, directory_.native()}, /*attempt=*/2, /*low_priority=*/false, check},
+                     [&](const LoadReport& report, std::shared_ptr<const Servable> servable) {
+                       servable_ = std::move(servable);
+                       done.set_value(report);
+                     });
+    EXPECT_TRUE(started.ok()) << started.message;
     return done.get_future().get();
   }
 
@@ -60,6 +65,13 @@ class LoaderTest : public testing::Test {
   EmptyEngine engine_;
   std::shared_ptr<const Servable> servable_;
 };
+
+TEST_F(LoaderTest, AnExceptionIsAnAttemptThatFailed) {
+  engine_.throws = true;
+  const LoadReport report = Load();
+  EXPECT_EQ(report.status.code, StatusCode::kInternal);
+  EXPECT_THAT(report.status.message, HasSubstr("stale file handle"));
+}
 
 TEST_F(LoaderTest, WhatWasLoadedIsHandedOver) {
   const LoadReport report = Load();

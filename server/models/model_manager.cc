@@ -7,6 +7,7 @@
 
 #include "server/base/available_cores.h"
 #include "server/base/log.h"
+#include "server/base/thread.h"
 #include "server/models/labels.h"
 
 namespace colcast::models {
@@ -68,8 +69,12 @@ Status ModelManager::Start() {
   std::unique_lock<std::mutex> lock(mutex_);
   if (Status status = MayApply(options_.models); !status.ok()) return status;
   file_models_ = options_.models;
-  next_config_poll_ = Clock::now() + options_.config_file_poll_wait;
-  thread_ = std::thread([this] { Run(); });
+  next_config_poll_ = NextConfigPoll();
+  if (Status status = StartThread(
+          "the models", [this] { Run(); }, &thread_);
+      !status.ok()) {
+    return status;
+  }
   changed_.wait(lock, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return stopping_ || started_.has_value();
   });
@@ -80,6 +85,20 @@ void ModelManager::Stop() {
   std::lock_guard<std::mutex> lock(mutex_);
   stopping_ = true;
   changed_.notify_all();
+}
+
+void ModelManager::PollNow() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  next_config_poll_ = {};
+  next_poll_ = {};
+  woken_ = true;
+  changed_.notify_all();
+}
+
+Clock::time_point ModelManager::NextConfigPoll() const {
+  return options_.config_file_poll_wait.count() == 0
+             ? Clock::time_point::max()
+             : Clock::now() + options_.config_file_poll_wait;
 }
 
 Status ModelManager::Reload(std::vector<ModelConfig> models, ReloadDone done) {
@@ -172,8 +191,8 @@ void ModelManager::Run() {
 void ModelManager::PollConfigFile() {
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    if (options_.config_file_poll_wait.count() == 0 || Clock::now() < next_config_poll_) return;
-    next_config_poll_ = Clock::now() + options_.config_file_poll_wait;
+    if (options_.config_file.empty() || Clock::now() < next_config_poll_) return;
+    next_config_poll_ = NextConfigPoll();
   }
   std::vector<ModelConfig> models;
   Status status = ReadModelConfigFile(options_.config_file, options_.logs, &models);
@@ -283,20 +302,22 @@ void ModelManager::StartLoad(ModelState* model, const Version& version) {
   const bool has_others =
       models_.size() > 1 || std::any_of(models_.begin(), models_.end(),
                                         [](const auto& entry) { return entry.second.available(); });
-  loader_.Start({name, directory, version.attempts, /*low_priority=*/ready, /*check=*/has_others},
-                [this, name, directory](const LoadReport& report, auto servable) {
-                  OnLoaded(name, directory, report, std::move(servable));
-                });
+  const Status status = loader_.Start(
+      {name, directory, version.attempts, /*low_priority=*/ready, /*check=*/has_others},
+      [this, name, directory](const LoadReport& report, auto servable) {
+        OnLoaded(name, directory, report, std::move(servable));
+      });
+  if (!status.ok()) OnLoadFailed(model, directory, status);
 }
 
 void ModelManager::OnLoaded(const std::string& name, const VersionDirectory& directory,
                             const LoadReport& report, std::shared_ptr<const Servable> servable) {
   std::lock_guard<std::mutex> lock(mutex_);
   ModelState& model = models_.at(name);
-  --loads_in_progress_;
   woken_ = true;
   changed_.notify_all();
   if (report.status.ok()) {
+    --loads_in_progress_;
     model.Loaded(directory.path, unloader_.Share(std::move(servable), [this, name, directory] {
       OnUnloaded(name, directory);
     }));
@@ -309,12 +330,18 @@ void ModelManager::OnLoaded(const std::string& name, const VersionDirectory& dir
     }
     return;
   }
+  OnLoadFailed(&model, directory, report.status);
+}
+
+void ModelManager::OnLoadFailed(ModelState* model, const VersionDirectory& directory,
+                                const Status& status) {
+  --loads_in_progress_;
   const RetryPolicy& retries = options_.retries;
-  const bool again = model.LoadFailed(directory.path, report.status, retries, Clock::now());
-  LogError(report.status.message +
+  const bool again = model->LoadFailed(directory.path, status, retries, Clock::now());
+  LogError(status.message +
                (again ? "; next attempt in " + Seconds(retries.interval) : "; given up") +
-               (model.available() ? "; what served before goes on serving" : ""),
-           {name, directory.version});
+               (model->available() ? "; what served before goes on serving" : ""),
+           {model->config().name, directory.version});
 }
 
 void ModelManager::OnUnloaded(const std::string& name, const VersionDirectory& directory) {
@@ -362,7 +389,7 @@ void ModelManager::NoteReadiness() {
 
 Clock::time_point ModelManager::NextWake() const {
   Clock::time_point next = std::min(next_poll_, Clock::now() + kLongest);
-  if (options_.config_file_poll_wait.count() > 0) next = std::min(next, next_config_poll_);
+  if (!options_.config_file.empty()) next = std::min(next, next_config_poll_);
   if (loads_in_progress_ < MaxLoads()) {
     for (const auto& entry : models_) {
       const std::optional<Clock::time_point> retry = entry.second.NextRetry();

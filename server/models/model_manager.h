@@ -71,6 +71,10 @@ class ModelManager {
   Status Start();
   void Stop();
 
+  // Looks at the configuration file, if there is one, and the versions on disk without waiting for
+  // the next poll. What is wrong changes nothing and is logged.
+  void PollNow();
+
   // Serves `models` from now on and nothing else. What stays is not loaded again. At once:
   // FAILED_PRECONDITION for a label on a version that does not serve (see
   // allow_labels_for_unavailable_versions), and then nothing changes. `done` is called,
@@ -109,10 +113,13 @@ class ModelManager {
   void StartLoad(ModelState* model, const Version& version) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void PublishTable() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void NoteReadiness() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Clock::time_point NextConfigPoll() const;
   Clock::time_point NextWake() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   void OnLoaded(const std::string& model, const VersionDirectory& directory,
                 const LoadReport& report, std::shared_ptr<const Servable> servable);
+  void OnLoadFailed(ModelState* model, const VersionDirectory& directory, const Status& status)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnUnloaded(const std::string& model, const VersionDirectory& directory);
 
   const Options options_;

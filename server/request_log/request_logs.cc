@@ -6,6 +6,7 @@
 
 #include "server/base/draw.h"
 #include "server/base/log.h"
+#include "server/base/thread.h"
 
 namespace colcast::request_log {
 
@@ -50,7 +51,10 @@ void RequestLogs::Configure(const std::map<std::string, LoggingConfig>& models) 
     models_[name] = std::make_shared<Model>(Model{config, file, counters});
   }
   any_ = !models_.empty();
-  if (any_ && !thread_.joinable()) thread_ = std::thread([this] { Run(); });
+  if (!any_ || thread_.joinable()) return;
+  const Status status = StartThread(
+      "the request log", [this] { Run(); }, &thread_);
+  if (!status.ok()) LogError(status.message + "; requests are not logged");
 }
 
 std::shared_ptr<RequestLogs::Model> RequestLogs::Sample(std::string_view model) const {

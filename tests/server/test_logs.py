@@ -2,6 +2,7 @@
 
 import json
 import re
+import signal
 import subprocess
 
 from colcast.server import ServerProcess, find_executable
@@ -29,3 +30,16 @@ def test_what_ends_the_server_is_an_object_too(tmp_path):
     last = json.loads(done.stderr.splitlines()[-1])
     assert last["severity"] == "ERROR"
     assert "--port=70000" in last["message"]
+
+
+def test_a_log_reader_that_ends_ends_nothing(ranker_base_path, connect, ranker_inputs):
+    flags = ["--host=127.0.0.1", "--port=0", "--model_name=ranker"]
+    command = [find_executable(), *flags, f"--model_base_path={ranker_base_path}"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
+        ready = next(line for line in server.stderr if "ready: gRPC on" in line)
+        server.stderr.close()
+        server.send_signal(signal.SIGHUP)  # it logs that
+        stubs = connect(re.search(r"gRPC on (\S+)", ready)[1])
+        assert stubs.predict(ranker_inputs)["score"][0] == 201
+        server.terminate()
+        assert server.wait(timeout=120) == 0

@@ -1,5 +1,7 @@
 """The configuration: what is refused, and how it changes while the server runs."""
 
+import os
+import signal
 import subprocess
 
 import grpc
@@ -254,6 +256,22 @@ def test_the_file_is_read_again(serve, rankers, tmp_path, connect, ranker_inputs
         write(text_format.MessageToString(config(ranker=(rankers, [2], {}))))
         wait_until(lambda: score(stubs, ranker_inputs) == 401)
         assert server.log().count("models.config:2:") == 1
+
+
+def test_a_hangup_reads_the_file_again(
+    serve, rankers, tmp_path, connect, ranker_inputs, wait_until
+):
+    with serve(config(ranker=(rankers, [1], {}))) as server:
+        stubs = connect(server.target)
+        (tmp_path / "models.config").unlink()
+        (tmp_path / "models.config").mkdir()
+        os.kill(server.pid, signal.SIGHUP)
+        wait_until(lambda: "models.config: it is no regular file" in server.log())
+        (tmp_path / "models.config").rmdir()
+        text = text_format.MessageToString(config(ranker=(rankers, [2], {})))
+        (tmp_path / "models.config").write_text(text)
+        os.kill(server.pid, signal.SIGHUP)
+        wait_until(lambda: score(stubs, ranker_inputs) == 401)
 
 
 def test_with_poll_0_versions_are_looked_for_once_and_after_a_reload(

@@ -2,7 +2,8 @@
 
 #include <utility>
 
-#include "absl/log/log.h"
+#include "absl/strings/str_cat.h"
+#include "server/base/log.h"
 
 namespace colcast::engine {
 
@@ -16,8 +17,8 @@ void ProgramCounts::Count(size_t program, const absl::Status& status) {
   const int64_t before =
       counts.by_outcome[status.ok() ? 0 : 1].fetch_add(1, std::memory_order_relaxed);
   if (status.ok() || before > 0) return;
-  LOG(WARNING) << "signature \"" << signature_ << "\": its program \"" << counts.name
-               << "\" failed for the first time: " << status.message();
+  LogWarning(absl::StrCat("signature \"", signature_, "\": its program \"", counts.name,
+                          "\" failed for the first time: ", status.message()));
 }
 
 std::vector<ProgramStats> ProgramCounts::stats() const {
