@@ -6,11 +6,9 @@
 #include <unistd.h>
 
 #include <array>
-#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <string>
-#include <thread>
 
 namespace colcast {
 namespace {
@@ -85,16 +83,19 @@ TEST_F(LogWriterTest, AReaderThatEndsEndsNothing) {
 
 TEST_F(LogWriterTest, WhatDoesNotFitIsCounted) {
   const auto [reader, writer] = Pipe();
+  const auto [logged, says_logged] = Pipe();
   const pid_t process = fork();
   if (process == 0) {
     dup2(writer, STDERR_FILENO);
     StartLogWriter();
     for (int i = 0; i < 3000; ++i) LogInfo(std::string(1000, 'x'));
-    std::this_thread::sleep_until(std::chrono::steady_clock::time_point::max());
+    [[maybe_unused]] const ssize_t ignored = write(says_logged, "", 1);
+    for (;;) pause();
   }
   close(writer);
-  std::string said;
   char some[4096];
+  ASSERT_EQ(read(logged, some, 1), 1);
+  std::string said;
   while (said.find("did not fit") == std::string::npos) {
     const ssize_t bytes = read(reader, some, sizeof(some));
     ASSERT_GT(bytes, 0);
@@ -102,7 +103,7 @@ TEST_F(LogWriterTest, WhatDoesNotFitIsCounted) {
   }
   kill(process, SIGKILL);
   waitpid(process, nullptr, 0);
-  close(reader);
+  for (const int file : {reader, logged, says_logged}) close(file);
   EXPECT_THAT(said, HasSubstr(" lines of the log did not fit"));
 }
 

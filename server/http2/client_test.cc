@@ -33,6 +33,7 @@ class NamedServer {
     ConnectionOptions options;
     options.max_concurrent_streams = max_streams;
     server_ = std::make_unique<Server>(options, TestMethods(), &poller_);
+    unlink(path.c_str());  // of the server before
     EXPECT_TRUE(server_->Listen(path).ok());
     thread_ = std::make_unique<net::PollingThread>(&poller_);
   }

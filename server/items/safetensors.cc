@@ -17,7 +17,7 @@ using rapidjson::Value;
 // A header takes some 50 times its size while it is read: the largest is that of 10,000 features,
 // and a small file has a small one.
 constexpr uint64_t kMostHeaderBytes = 8 << 20;
-constexpr uint64_t kHeaderBytesOfAnyFile = 64 << 10;
+constexpr uint64_t kHeaderBytesOfAnyFile = 1 << 20;
 constexpr size_t kLengthBytes = sizeof(uint64_t);
 
 // 0 for a dtype that nothing here has.

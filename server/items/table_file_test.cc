@@ -91,6 +91,22 @@ TEST(TableFileTest, RefusesAnotherByteOrder) {
   EXPECT_THAT(ReadTestFile(bytes, &file).message, HasSubstr("little-endian?"));
 }
 
+TEST(TableFileTest, RefusesAHeaderThatIsLargeForTheDataOrAtAll) {
+  const auto with_header = [](size_t header, size_t data) {
+    std::string bytes(sizeof(uint64_t) + header + data, ' ');
+    std::memcpy(bytes.data(), &header, sizeof(header));
+    return bytes;
+  };
+  std::shared_ptr<const TableFile> file;
+  EXPECT_THAT(ReadTestFile(with_header((1 << 20) + 9, 8), &file).message,
+              HasSubstr("a header of 1048585 bytes for 8 bytes of data"));
+  EXPECT_THAT(ReadTestFile(with_header((8 << 20) + 1, 9 << 20), &file).message,
+              HasSubstr("at most 8388608 are allowed"));
+  std::string deep = with_header(3 << 20, 3 << 20);
+  std::fill_n(deep.begin() + sizeof(uint64_t), 3 << 20, '[');
+  EXPECT_THAT(ReadTestFile(deep, &file).message, HasSubstr("no JSON object"));
+}
+
 TEST(TableFileTest, RefusesWhatAnIndexCannotSay) {
   TestFile table = MakeTestTable({1, 2, 3});
   table.tensors["index/rows"] = TensorOf<uint32_t>("U32", {0, 1, 3});

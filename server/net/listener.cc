@@ -69,7 +69,6 @@ Status Listener::Listen(const std::string& path, Serving serving, Poller* poller
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   path.copy(address.sun_path, sizeof(address.sun_path) - 1);
-  unlink(path.c_str());
   const int socket = Open(AF_UNIX);
   if (bind(socket, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
     const Status status = Unavailable(std::strerror(errno));

@@ -13,7 +13,10 @@
 namespace colcast::rpc {
 namespace {
 
-bool SomeoneListens(const sockaddr_un& address) {
+bool SomeoneListens(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  path.copy(address.sun_path, sizeof(address.sun_path) - 1);
   const int socket = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (socket < 0) return false;
   const int failed = connect(socket, reinterpret_cast<const sockaddr*>(&address), sizeof(address));
@@ -30,14 +33,11 @@ bool DirectoryIsWritable(const std::string& path) {
 }  // namespace
 
 Status UnixSocket::Prepare(const std::string& path, UnixSocket* socket) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  constexpr size_t kMost = sizeof(address.sun_path) - 2;  // listening_path() is longer, and ends
+  constexpr size_t kMost = sizeof(sockaddr_un::sun_path) - 2;  // listening_path() is longer, and ends
   if (path.size() > kMost) {
     return InvalidArgument("the socket path ", path, " has ", path.size(), " bytes; at most ",
                            kMost, " are possible");
   }
-  path.copy(address.sun_path, path.size());
   struct stat file;
   const bool exists = lstat(path.c_str(), &file) == 0;
   if ((!exists && errno != ENOENT) || !DirectoryIsWritable(path)) {
@@ -48,7 +48,12 @@ Status UnixSocket::Prepare(const std::string& path, UnixSocket* socket) {
                  ": a file that is no socket lies there");
   }
   socket->path_ = path;
-  socket->in_use_ = exists && SomeoneListens(address);
+  if (SomeoneListens(socket->listening_path())) {
+    return Error(StatusCode::kAlreadyExists, "cannot listen on ", path,
+                 ": another server is starting that will take it over");
+  }
+  unlink(socket->listening_path().c_str());  // of a server that was killed
+  socket->in_use_ = exists && SomeoneListens(path);
   return OkStatus();
 }
 

@@ -67,6 +67,17 @@ TEST_F(UnixSocketTest, IsInUseWhileSomeoneListens) {
   EXPECT_TRUE(socket_.in_use());
 }
 
+TEST_F(UnixSocketTest, OneNewcomerAtATime) {
+  ASSERT_TRUE(Prepare(path_).ok());
+  Listen(socket_.listening_path());
+  UnixSocket second;
+  const Status status = UnixSocket::Prepare(path_, &second);
+  EXPECT_EQ(status.code, StatusCode::kAlreadyExists);
+  EXPECT_THAT(status.message, HasSubstr("another server is starting"));
+  ASSERT_TRUE(socket_.Publish().ok());
+  EXPECT_TRUE(UnixSocket::Prepare(path_, &second).ok());
+}
+
 TEST_F(UnixSocketTest, TakesItsPlaceAndLeavesIt) {
   ASSERT_TRUE(Prepare(path_).ok());
   EXPECT_EQ(socket_.Publish().code, StatusCode::kUnavailable);  // nobody listens yet
