@@ -11,7 +11,7 @@ tests=(distinct_rows_test key_test reuse_estimator_test row_keys_test state_cach
   stored_keys_test
   cost_estimate_test joined_share_test memory_estimate_test request_queue_test run_memory_test slice_size_test
   idle_workers_test long_requests_test worker_pool_test
-  file_test log_test thread_test
+  file_test log_test
   budget_test connection_test listener_test peer_test socket_test
   client_call_test client_test grpc_headers_test inflate_test message_reader_test server_test
   target_test
