@@ -33,7 +33,8 @@ bool DirectoryIsWritable(const std::string& path) {
 }  // namespace
 
 Status UnixSocket::Prepare(const std::string& path, UnixSocket* socket) {
-  constexpr size_t kMost = sizeof(sockaddr_un::sun_path) - 2;  // listening_path() is longer, and ends
+  constexpr size_t kMost =
+      sizeof(sockaddr_un::sun_path) - 2;  // listening_path() is longer, and ends
   if (path.size() > kMost) {
     return InvalidArgument("the socket path ", path, " has ", path.size(), " bytes; at most ",
                            kMost, " are possible");

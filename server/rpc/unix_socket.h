@@ -17,7 +17,8 @@ namespace colcast::rpc {
 class UnixSocket {
  public:
   // INVALID_ARGUMENT for a path that is too long, ALREADY_EXISTS for one that is another kind of
-  // file, or that another server which still starts will take over, UNAVAILABLE for one in a directory that is not there or cannot be written to.
+  // file, or that another server which still starts will take over, UNAVAILABLE for one in a
+  // directory that is not there or cannot be written to.
   static Status Prepare(const std::string& path, UnixSocket* socket);
 
   // Where to listen.
