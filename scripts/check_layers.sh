@@ -31,8 +31,9 @@ includes server/base server/protos
 includes server/wire server/base
 includes server/states server/base server/wire
 includes server/items server/base server/wire
+includes server/tables server/base
 includes server/scheduling server/base
-includes server/engine server/base server/states server/wire serving_patches tf_patches
+includes server/engine server/base server/states server/tables server/wire serving_patches tf_patches
 includes server/inference server/base server/engine server/items server/metrics server/protos server/scheduling server/wire
 includes server/metrics server/base server/engine server/wire
 includes server/callers server/base
@@ -60,8 +61,8 @@ generated='\.pb\.h"'  # of TensorFlow's protos, made for the server's own protob
 forbid 'only server/engine, tf_patches and serving_patches include TensorFlow headers' \
   '#include [<"](tensorflow|tsl|xla)/' "$generated" \
   '*.h' '*.cc' ':!server/engine/' ':!tf_patches/' ':!serving_patches/'
-forbid 'server/base, server/wire, server/states and server/items include no TensorFlow' \
-  '#include [<"]tensorflow/' "$none" 'server/base/*' 'server/wire/*' 'server/states/*' 'server/items/*'
+forbid 'server/base, server/wire, server/states, server/tables and server/items include no TensorFlow' \
+  '#include [<"]tensorflow/' "$none" 'server/base/*' 'server/wire/*' 'server/states/*' 'server/tables/*' 'server/items/*'
 forbid 'the server includes no gRPC library' '#include [<"](grpc|grpcpp)/' "$none" '*.h' '*.cc' ':!examples/'
 
 # Python: a package, then those it may import besides itself.

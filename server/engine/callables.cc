@@ -54,7 +54,8 @@ Callables::Callables(std::vector<std::string> feeds, std::vector<std::string> fe
       fetches_(std::move(fetches)),
       session_(session),
       on_callers_thread_(on_callers_thread),
-      all_(std::make_shared<Callable>(session, FirstNumbers(fetches_.size()))) {}
+      all_(std::make_shared<Callable>(session, FirstNumbers(fetches_.size()))),
+      mapped_(MappedTables::Of(session)) {}
 
 absl::Status Callables::Prepare(const std::vector<int>& outputs) {
   return Make(FindOrAdd(outputs).get());
@@ -70,6 +71,7 @@ absl::Status Callables::Run(const std::vector<Tensor>& feeds, const std::vector<
     const tsl::port::ScopedFlushDenormal flush;
     const tsl::port::ScopedSetRound round(FE_TONEAREST);
     absl::Status status = session_->RunCallable(callable->handle, feeds, &fetched, nullptr);
+    if (status.ok() && mapped_ != nullptr) status = mapped_->Check();
     if (!status.ok()) return status;
   }
   tensors->clear();

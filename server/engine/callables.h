@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "server/engine/mapping/mapped_tables.h"
 #include "tensorflow/core/framework/tensor.h"
 #include "tensorflow/core/public/session.h"
 
@@ -36,7 +37,7 @@ class Callables {
   absl::Status Prepare(const std::vector<int>& outputs);
 
   // Runs the graph with TensorFlow's floating point settings. `(*tensors)[i]` becomes the value of
-  // `outputs[i]`.
+  // `outputs[i]`. DATA_LOSS if a mapped table was changed before the run ended.
   absl::Status Run(const std::vector<tensorflow::Tensor>& feeds, const std::vector<int>& outputs,
                    std::vector<tensorflow::Tensor>* tensors);
 
@@ -53,6 +54,7 @@ class Callables {
   tensorflow::Session* const session_;
   const bool on_callers_thread_;
   const std::shared_ptr<Callable> all_;
+  const tensorflow::core::RefCountPtr<MappedTables> mapped_;  // may be null
   std::atomic<int64_t> uses_{0};
   std::shared_mutex mutex_;  // of the map, not of what it holds
   std::map<std::vector<int>, std::shared_ptr<Callable>> some_;

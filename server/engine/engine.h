@@ -50,6 +50,10 @@ struct Options {
   GraphOptimization graph_optimization = GraphOptimization::kExact;
   // A file, or a folder of files, that `colcast tune --graphs` wrote; for kFast.
   std::string graph_choices;
+  // Whether variables of so many bytes or more whose rows are only looked up stay in the checkpoint's
+  // files (server/engine/mapping/README.md).
+  bool map_tables = true;
+  int64_t map_tables_min_bytes = int64_t{1} << 20;
   // Signatures that are not served: FAILED_PRECONDITION. What they alone need is not kept.
   std::vector<std::string> unserved_signatures;
   // What a request may ask for; more is RESOURCE_EXHAUSTED before anything is allocated for it.

@@ -15,6 +15,7 @@
 #include "server/engine/batch/joined_requests.h"
 #include "server/engine/engine.h"
 #include "server/engine/examples/transcoding.h"
+#include "server/engine/mapping/map_variables.h"
 #include "server/engine/model_sessions.h"
 #include "server/engine/program/make_programs.h"
 #include "server/engine/program/observed_stage.h"
@@ -83,6 +84,10 @@ class TensorFlowModel final : public Model {
 
   absl::Status Load(const std::string& directory, const std::vector<std::string>& tags,
                     const Options& options);
+  absl::Status Restore(const std::string& directory, const tensorflow::MetaGraphDef& saved,
+                       const NeededGraphs& needed, bool shared, const Options& options);
+  // Has all graphs read mapped tables, and what they cannot read so put into memory.
+  absl::Status ReadMapped(SignatureGraphs* graphs, RewrittenSignatures* rewritten);
   SignatureGraphs GraphsToServe(const NeededGraphs& needed, const Options& options);
   RewrittenSignatures Rewritten(const tensorflow::MetaGraphDef& saved,
                                 const SignatureGraphs& graphs, const Options& options);
@@ -124,6 +129,7 @@ class TensorFlowModel final : public Model {
   std::map<std::string, ServedSignature, std::less<>> served_;
   Impurities impure_;
   TablesInUse tables_;
+  MappedVariables mapped_;
   std::vector<GraphChoice> graphs_;
   std::vector<std::string> notes_;
   Transcoding transcoding_;

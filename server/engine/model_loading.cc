@@ -1,20 +1,18 @@
 // How a SavedModel becomes signatures that run.
 #include <algorithm>
-#include <atomic>
 #include <string_view>
-#include <thread>
 #include <utility>
 
 #include "absl/algorithm/container.h"
-#include "absl/functional/function_ref.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "server/base/thread.h"
 #include "server/engine/checkpoint.h"
+#include "server/engine/in_parallel.h"
 #include "server/engine/model.h"
 #include "server/engine/op_libraries.h"
 #include "server/engine/record/records_by_name.h"
+#include "tensorflow/cc/saved_model/loader_util.h"
 #include "tensorflow/cc/saved_model/reader.h"
 #include "tensorflow/core/framework/op.h"
 
@@ -66,22 +64,6 @@ absl::StatusOr<bool> AnyHasSessionState(const SignatureGraphs& graphs) {
   return false;
 }
 
-void InParallel(size_t count, absl::FunctionRef<void(size_t)> job) {
-  std::atomic<size_t> next{0};
-  const auto work = [&] {
-    for (size_t i = next++; i < count; i = next++) job(i);
-  };
-  std::vector<std::thread> threads;
-  const size_t most = std::min<size_t>(count, std::max(1u, std::thread::hardware_concurrency()));
-  for (size_t i = 1; i < most; ++i) {
-    std::thread thread;
-    if (!StartThread("loading a graph", work, &thread).ok()) break;  // the others do its work
-    threads.push_back(std::move(thread));
-  }
-  work();
-  for (std::thread& thread : threads) thread.join();
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<TensorFlowModel>> TensorFlowModel::Load(
@@ -107,13 +89,14 @@ absl::Status TensorFlowModel::Load(const std::string& directory,
   ProvideOpsOf(saved.graph_def());  // an op that is not known would count as impure
   impure_ = FindImpure(saved, options.unserved_signatures);
   const NeededGraphs needed(saved.graph_def());
-  const SignatureGraphs graphs = GraphsToServe(needed, options);
+  SignatureGraphs graphs = GraphsToServe(needed, options);
   const absl::StatusOr<bool> shared = AnyHasSessionState(graphs);
   if (!shared.ok()) return shared.status();
-  auto sessions = ModelSessions::Restore(directory, saved, needed, options, *shared);
-  if (!sessions.ok()) return sessions.status();
-  sessions_ = *std::move(sessions);
-  const RewrittenSignatures rewritten = Rewritten(saved, graphs, options);
+  status = Restore(directory, saved, needed, *shared, options);
+  if (!status.ok()) return status;
+  RewrittenSignatures rewritten = Rewritten(saved, graphs, options);
+  status = ReadMapped(&graphs, &rewritten);
+  if (!status.ok()) return status;
   const std::vector<RecordedSignatures> records = ReadRowRecordsOf(directory);
   std::vector<std::string> waiting;
   for (const auto& [name, graph] : graphs) {
@@ -133,6 +116,36 @@ absl::Status TensorFlowModel::Load(const std::string& directory,
   }
   Serve(options);
   return absl::OkStatus();
+}
+
+absl::Status TensorFlowModel::Restore(const std::string& directory, const MetaGraphDef& saved,
+                                      const NeededGraphs& needed, bool shared,
+                                      const Options& options) {
+  if (options.map_tables && !shared) {
+    std::string init_op;
+    absl::Status status = tensorflow::internal::GetInitOp(directory, saved, &init_op);
+    if (!status.ok()) return status;
+    auto initializing =
+        needed.Of(init_op.empty() ? std::vector<std::string>() : std::vector<std::string>{init_op});
+    if (!initializing.ok()) return initializing.status();
+    mapped_ = MappedVariables(saved.graph_def(), *initializing, options.map_tables_min_bytes);
+  }
+  auto sessions = ModelSessions::Restore(directory, saved, needed, options, shared, mapped_.any());
+  if (sessions.ok() && !mapped_.Find((*sessions)->restored())) {
+    mapped_ = MappedVariables();
+    sessions = ModelSessions::Restore(directory, saved, needed, options, shared, /*maps=*/false);
+  }
+  if (!sessions.ok()) return sessions.status();
+  sessions_ = *std::move(sessions);
+  return absl::OkStatus();
+}
+
+absl::Status TensorFlowModel::ReadMapped(SignatureGraphs* graphs, RewrittenSignatures* rewritten) {
+  for (auto& [name, graph] : *graphs) mapped_.Read(name, saved_signatures_.at(name), &graph);
+  for (auto& [name, one] : *rewritten) mapped_.Read(name, saved_signatures_.at(name), &one.graph);
+  absl::Status status = mapped_.CopyOthers(sessions_->restored());
+  for (std::string& note : mapped_.notes()) notes_.push_back(std::move(note));
+  return status;
 }
 
 // What became of one signature.
@@ -294,8 +307,9 @@ void TensorFlowModel::JoinSignatures(const NeededGraphs& needed, const Options& 
         (*joined.mutable_outputs())[absl::StrCat(name, "/", alias)] = info;
       }
     }
-    const auto graph = needed.Of(TensorsOf(joined));
+    auto graph = needed.Of(TensorsOf(joined));
     if (!graph.ok()) continue;
+    mapped_.Read(names.front(), joined, &*graph);
     std::unique_ptr<Signature> made;
     if (!MakeSignature(joined, {}, *graph, options, /*prepared=*/false, &made).ok()) continue;
     auto all = std::make_shared<JoinedSignature>();

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/match.h"
+#include "server/engine/mapping/restore_op.h"
 #include "server/engine/scalar_conditions.h"
 #include "server/engine/shared_devices.h"
 #include "tensorflow/cc/saved_model/loader.h"
@@ -105,7 +106,7 @@ absl::StatusOr<std::unique_ptr<ModelSessions>> ModelSessions::Restore(const std:
                                                                       const MetaGraphDef& saved,
                                                                       const NeededGraphs& graphs,
                                                                       const Options& options,
-                                                                      bool shared) {
+                                                                      bool shared, bool maps) {
   std::unique_ptr<ModelSessions> made(new ModelSessions(options, shared));
   SessionOptions session_options = MakeSessionOptions(options, Executor::kDefault);
   MetaGraphDef restoring;
@@ -115,6 +116,7 @@ absl::StatusOr<std::unique_ptr<ModelSessions>> ModelSessions::Restore(const std:
     if (!nodes.ok()) return nodes.status();
     auto graph = graphs.Of(*nodes);
     if (!graph.ok()) return graph.status();
+    if (maps) MapRestored(options.map_tables_min_bytes, &*graph);
     *restoring.mutable_graph_def() = *std::move(graph);
     *restoring.mutable_saver_def() = saved.saver_def();
     *restoring.mutable_collection_def() = saved.collection_def();

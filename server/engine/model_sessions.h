@@ -26,10 +26,11 @@ enum class Executor { kSingleThreaded, kDefault };
 class ModelSessions {
  public:
   // Restores variables and initializes tables. `shared`: signatures must share one session, because
-  // their ops have a state that no name stands for. `options` must outlive the sessions.
+  // their ops have a state that no name stands for. `maps`: large variables are mapped
+  // (mapping/map_variables.h), not restored; REQUIRES !shared. `options` must outlive the sessions.
   static absl::StatusOr<std::unique_ptr<ModelSessions>> Restore(
       const std::string& directory, const tensorflow::MetaGraphDef& saved,
-      const NeededGraphs& graphs, const Options& options, bool shared);
+      const NeededGraphs& graphs, const Options& options, bool shared, bool maps);
 
   // A session that runs `graph`, as long as the model lives; the one session where it is shared.
   absl::StatusOr<tensorflow::Session*> Add(tensorflow::GraphDef graph, Executor executor);

@@ -85,6 +85,12 @@ void AddRunRows(Given* given, ServerOptions* options, Table* table) {
   table->Add("graph_choices", &engine.graph_choices,
              "file that `colcast tune --graphs` wrote, or a folder of them, for "
              "--graph_optimization=fast; read when a model is loaded");
+  table->AddChoice<bool>("map_tables", &engine.map_tables,
+                         "whether tables of which served signatures only look rows up stay in the "
+                         "checkpoint's files, mapped: auto, off (docs/tables.md)",
+                         {{"auto", true}, {"off", false}});
+  table->Add("map_tables_min_bytes", &engine.map_tables_min_bytes,
+             "with --map_tables=auto: tables of fewer bytes are read into memory", {0});
   table->Add(
       "unserved_signatures", &engine.unserved_signatures,
       "signatures of all models, separated by commas, that are not served, so that what they "

@@ -1,0 +1,154 @@
+#include "server/engine/mapping/gather_op.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
+#include "server/engine/rewrites/lookup_rows.h"
+#include "server/engine/rewrites/lookup_tables.h"
+#include "tensorflow/core/framework/common_shape_fns.h"
+#include "tensorflow/core/framework/node_def_util.h"
+#include "tensorflow/core/framework/op.h"
+#include "tensorflow/core/framework/op_kernel.h"
+#include "tensorflow/core/framework/shape_inference.h"
+#include "tensorflow/core/util/util.h"
+
+namespace colcast::engine {
+namespace {
+
+using tensorflow::NodeDef;
+using tensorflow::OpKernelContext;
+using tensorflow::Tensor;
+using tensorflow::TensorShape;
+using tensorflow::shape_inference::InferenceContext;
+using tensorflow::shape_inference::ShapeHandle;
+
+// By value, and by handle: as ResourceGather, that one is stateful, so that functions keep the
+// order of its reads and of writes.
+constexpr char kGather[] = "ColcastGather";
+constexpr char kResourceGather[] = "ColcastResourceGather";
+
+absl::Span<const int64_t> AsInt64(const Tensor& indices, std::vector<int64_t>* converted) {
+  if (indices.dtype() == tensorflow::DT_INT64) {
+    return {indices.flat<int64_t>().data(), static_cast<size_t>(indices.NumElements())};
+  }
+  const auto* const first = indices.flat<int32_t>().data();
+  converted->assign(first, first + indices.NumElements());
+  return *converted;
+}
+
+class GatherOp final : public tensorflow::OpKernel {
+ public:
+  explicit GatherOp(tensorflow::OpKernelConstruction* construction) : OpKernel(construction) {
+    OP_REQUIRES_OK(construction, construction->GetAttr("T", &type_));
+  }
+
+  void Compute(OpKernelContext* context) override {
+    Tensor table;
+    OP_REQUIRES_OK(context, ReadTable(context, &table));
+    const Tensor& indices = context->input(1);
+    TensorShape shape = indices.shape();
+    for (int dim = 1; dim < table.dims(); ++dim) {
+      OP_REQUIRES_OK(context, shape.AddDimWithStatus(table.dim_size(dim)));
+    }
+    Tensor* rows = nullptr;
+    OP_REQUIRES_OK(context, context->allocate_output(0, shape, &rows));
+    const int64_t count = indices.NumElements();
+    if (count == 0) return;
+    std::vector<int64_t> converted;
+    const absl::Span<const int64_t> ids = AsInt64(indices, &converted);
+    const auto limit = static_cast<uint64_t>(table.dim_size(0));
+    const auto bad = std::find_if(
+        ids.begin(), ids.end(), [limit](int64_t id) { return static_cast<uint64_t>(id) >= limit; });
+    OP_REQUIRES(context, bad == ids.end(),
+                absl::InvalidArgumentError(absl::StrCat(
+                    "indices", tensorflow::SliceDebugString(indices.shape(), bad - ids.begin()),
+                    " = ", bad == ids.end() ? 0 : *bad, " is not in [0, ", limit, ")")));
+    const size_t width = rows->TotalBytes() / count;
+    GatherRows(static_cast<const char*>(table.data()), width, ids,
+               {static_cast<char*>(rows->data()), width});
+  }
+
+ private:
+  absl::Status ReadTable(OpKernelContext* context, Tensor* table) {
+    const Tensor& input = context->input(0);
+    if (input.dtype() == tensorflow::DT_RESOURCE) {
+      tensorflow::core::RefCountPtr<tensorflow::Var> variable;
+      absl::Status status = variables_.Find(context, 0, input, &variable);
+      if (!status.ok()) return status;
+      const tensorflow::tf_shared_lock lock(*variable->mu());
+      *table = *variable->tensor();
+    } else {
+      *table = input;
+    }
+    if (table->dtype() != type_ || table->dims() < 1) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("params must be at least 1 dimensional and of ", DataTypeString(type_),
+                       ", and is ", table->DebugString(0)));
+    }
+    return absl::OkStatus();
+  }
+
+  tensorflow::DataType type_;
+  TableVariables variables_{1};
+};
+
+template <bool kByHandle>
+absl::Status GatherShape(InferenceContext* context) {
+  ShapeHandle table = context->input(0);
+  if (kByHandle) {
+    const auto* const handle = context->input_handle_shapes_and_types(0);
+    table = handle == nullptr || handle->empty() ? context->UnknownShape() : handle->front().shape;
+  }
+  ShapeHandle row, rows;
+  absl::Status status = context->WithRankAtLeast(table, 1, &table);
+  if (status.ok()) status = context->Subshape(table, 1, &row);
+  if (status.ok()) status = context->Concatenate(context->input(1), row, &rows);
+  if (status.ok()) context->set_output(0, rows);
+  return status;
+}
+
+REGISTER_OP(kGather)
+    .Input("table: T")
+    .Input("indices: Tindices")
+    .Output("output: T")
+    .Attr("Tindices: {int32, int64}")
+    .Attr("T: type")
+    .SetShapeFn(GatherShape<false>);
+REGISTER_OP(kResourceGather)
+    .Input("table: resource")
+    .Input("indices: Tindices")
+    .Output("output: T")
+    .Attr("Tindices: {int32, int64}")
+    .Attr("T: type")
+    .SetIsStateful()
+    .SetShapeFn(GatherShape<true>);
+REGISTER_KERNEL_BUILDER(Name(kGather).Device(tensorflow::DEVICE_CPU), GatherOp);
+REGISTER_KERNEL_BUILDER(Name(kResourceGather).Device(tensorflow::DEVICE_CPU), GatherOp);
+
+tensorflow::DataType TypeOf(const NodeDef& node, const char* attribute) {
+  tensorflow::DataType type = tensorflow::DT_INVALID;
+  TF_CHECK_OK(tensorflow::GetNodeAttr(node, attribute, &type));
+  return type;
+}
+
+}  // namespace
+
+bool IsMappedGather(const NodeDef& node) {
+  return node.op() == kGather || node.op() == kResourceGather;
+}
+
+void MakeMappedGather(NodeDef* node) {
+  const bool by_handle = node->op() == "ResourceGather";
+  const tensorflow::DataType type = TypeOf(*node, by_handle ? "dtype" : "Tparams");
+  const tensorflow::DataType indices = TypeOf(*node, "Tindices");
+  if (node->op() == "GatherV2") node->mutable_input()->DeleteSubrange(2, 1);  // the axis
+  node->set_op(by_handle ? kResourceGather : kGather);
+  node->clear_attr();
+  tensorflow::AddNodeAttr("Tindices", indices, node);
+  tensorflow::AddNodeAttr("T", type, node);
+}
+
+}  // namespace colcast::engine

@@ -1,0 +1,197 @@
+#include "server/engine/mapping/mapped_tables.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/engine/status.h"
+#include "tensorflow/core/common_runtime/device.h"
+#include "tensorflow/core/common_runtime/device_mgr.h"
+#include "tensorflow/core/framework/allocation_description.pb.h"
+#include "tensorflow/core/framework/types.h"
+#include "tensorflow/core/protobuf/tensor_bundle.pb.h"
+#include "tensorflow/core/util/tensor_bundle/naming.h"
+#include "xla/tsl/lib/hash/crc32c.h"
+
+namespace colcast::engine {
+namespace {
+
+using tables::MappedFile;
+using tensorflow::BundleEntryProto;
+using tensorflow::BundleReader;
+using tensorflow::Tensor;
+using tensorflow::core::RefCountPtr;
+
+constexpr char kResource[] = "colcast_mapped_tables";
+
+class MappedBuffer final : public tensorflow::TensorBuffer {
+ public:
+  explicit MappedBuffer(std::shared_ptr<const MappedTable> table)
+      : TensorBuffer(const_cast<char*>(table->data())), table_(std::move(table)) {}
+
+  size_t size() const override { return table_->size; }
+  TensorBuffer* root_buffer() override { return this; }
+  void FillAllocationDescription(tensorflow::AllocationDescription* description) const override {
+    description->set_requested_bytes(static_cast<int64_t>(size()));
+    description->set_allocator_name("mapped file");
+  }
+  bool OwnsMemory() const override { return false; }  // so that no op writes its output there
+
+ private:
+  const std::shared_ptr<const MappedTable> table_;
+};
+
+// Of all models of the process: those that some model holds, by what says that bytes are the same.
+class SharedTables {
+ public:
+  std::shared_ptr<const MappedTable> FindOrAdd(const std::string& key,
+                                               std::shared_ptr<const MappedTable> made) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    std::weak_ptr<const MappedTable>& known = tables_[key];
+    std::shared_ptr<const MappedTable> found = known.lock();
+    if (found != nullptr && found->file->Check().ok()) return found;
+    known = made;
+    return made;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<std::string, std::weak_ptr<const MappedTable>> tables_;
+};
+
+absl::Status ReadEntry(BundleReader* checkpoint, const std::string& name,
+                       google::protobuf::Message* entry) {
+  checkpoint->Seek(name);
+  if (checkpoint->Valid() && checkpoint->key() == name &&
+      entry->ParseFromString(std::string(checkpoint->value()))) {
+    return absl::OkStatus();
+  }
+  return absl::NotFoundError(absl::StrCat("Key ", name, " not found in checkpoint"));
+}
+
+}  // namespace
+
+absl::Status CheckBytes(const MappedTable& table, const std::atomic<bool>& stop) {
+  constexpr size_t kAtOnce = size_t{4} << 20;
+  uint32_t sum = 0;
+  for (size_t done = 0; done < table.size; done += kAtOnce) {
+    if (stop) return absl::CancelledError("the model is unloaded");
+    sum = tsl::crc32c::Extend(sum, table.data() + done, std::min(kAtOnce, table.size - done));
+  }
+  if (tsl::crc32c::Mask(sum) != table.checksum) table.file->SetFailed();
+  absl::Status status = ToAbsl(table.file->Check());
+  if (!status.ok()) {
+    return absl::DataLossError(absl::StrCat("table ", table.name, ": ", status.message()));
+  }
+  table.is_checked = true;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<RefCountPtr<MappedTables>> MappedTables::In(tensorflow::ResourceMgr* resources) {
+  MappedTables* found = nullptr;
+  const auto make = [](MappedTables** made) {
+    *made = new MappedTables;
+    return absl::OkStatus();
+  };
+  absl::Status status = resources->LookupOrCreate<MappedTables>(resources->default_container(),
+                                                                kResource, &found, make);
+  if (!status.ok()) return status;
+  return RefCountPtr<MappedTables>(found);
+}
+
+RefCountPtr<MappedTables> MappedTables::Of(tensorflow::Session* session) {
+  const tensorflow::DeviceMgr* devices = nullptr;
+  if (!session->LocalDeviceManager(&devices).ok()) return nullptr;
+  tensorflow::ResourceMgr* const resources = devices->ListDevices().front()->resource_manager();
+  MappedTables* found = nullptr;
+  if (!resources->Lookup(resources->default_container(), kResource, &found).ok()) return nullptr;
+  return RefCountPtr<MappedTables>(found);
+}
+
+absl::StatusOr<bool> MappedTables::Map(BundleReader* checkpoint, const std::string& prefix,
+                                       const std::string& name, int64_t least_bytes,
+                                       Tensor* tensor) {
+  static SharedTables* const shared = new SharedTables;
+  tensorflow::BundleHeaderProto header;
+  BundleEntryProto entry;
+  for (const auto& [key, message] :
+       {std::pair<std::string, google::protobuf::Message*>{"", &header}, {name, &entry}}) {
+    if (absl::Status status = ReadEntry(checkpoint, key, message); !status.ok()) return status;
+  }
+  tensorflow::TensorShape shape;
+  absl::Status status = tensorflow::TensorShape::BuildTensorShape(entry.shape(), &shape);
+  if (!status.ok()) return status;
+  const int64_t bytes = shape.num_elements() * tensorflow::DataTypeSize(entry.dtype());
+  if (header.endianness() != tensorflow::BundleHeaderProto::LITTLE || entry.slices_size() > 0 ||
+      !tensorflow::DataTypeCanUseMemcpy(entry.dtype()) || bytes != entry.size() || bytes == 0 ||
+      bytes < least_bytes) {
+    return false;
+  }
+  auto table = std::make_shared<MappedTable>();
+  status =
+      Open(tensorflow::DataFilename(prefix, entry.shard_id(), header.num_shards()), &table->file);
+  if (!status.ok()) return status;
+  const auto in_file = static_cast<int64_t>(table->file->bytes().size());
+  if (entry.offset() < 0 || entry.offset() > in_file || bytes > in_file - entry.offset()) {
+    return absl::DataLossError(absl::StrCat(
+        "table ", name, ": bytes ", entry.offset(), " to ", entry.offset() + bytes, " of ",
+        table->file->path(), ", which has ", in_file, ": is it still being copied?"));
+  }
+  table->name = name;
+  table->offset = entry.offset();
+  table->size = bytes;
+  table->checksum = entry.crc32c();
+  const std::string key =
+      absl::StrCat(name, "\n", entry.dtype(), "\n", shape.DebugString(), "\n", entry.crc32c());
+  const std::shared_ptr<const MappedTable> used = shared->FindOrAdd(key, std::move(table));
+  const std::lock_guard<std::mutex> lock(mutex_);
+  tables_[used->data()] = used;
+  if (std::find(files_.begin(), files_.end(), used->file) == files_.end()) {
+    files_.push_back(used->file);
+  }
+  *tensor =
+      Tensor(entry.dtype(), shape, RefCountPtr<tensorflow::TensorBuffer>(new MappedBuffer(used)));
+  return true;
+}
+
+absl::Status MappedTables::Open(const std::string& path, std::shared_ptr<const MappedFile>* file) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  std::weak_ptr<const MappedFile>& known = opened_[path];
+  *file = known.lock();
+  if (*file != nullptr) return absl::OkStatus();
+  if (Status status = MappedFile::Open(path, file); !status.ok()) return ToAbsl(status);
+  known = *file;
+  return absl::OkStatus();
+}
+
+std::shared_ptr<const MappedTable> MappedTables::Find(const Tensor& tensor) const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto found = tables_.find(tensor.data());
+  return found == tables_.end() ? nullptr : found->second;
+}
+
+std::vector<std::shared_ptr<const MappedTable>> MappedTables::tables() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  std::vector<std::shared_ptr<const MappedTable>> tables;
+  for (const auto& [data, table] : tables_) tables.push_back(table);
+  return tables;
+}
+
+void MappedTables::Drop(const MappedTable& table) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  table.file->Leave(table.offset, table.size);
+  const std::shared_ptr<const MappedFile> file = table.file;
+  tables_.erase(table.data());
+  const bool is_used = std::any_of(tables_.begin(), tables_.end(),
+                                   [&](const auto& other) { return other.second->file == file; });
+  if (!is_used) files_.erase(std::remove(files_.begin(), files_.end(), file), files_.end());
+}
+
+absl::Status MappedTables::Check() const {
+  for (const auto& file : files_) {
+    if (Status status = file->Check(); !status.ok()) return ToAbsl(status);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace colcast::engine

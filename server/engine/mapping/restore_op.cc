@@ -1,0 +1,175 @@
+#include "server/engine/mapping/restore_op.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "server/engine/mapping/mapped_tables.h"
+#include "server/engine/rewrites/node_name.h"
+#include "tensorflow/core/framework/common_shape_fns.h"
+#include "tensorflow/core/framework/node_def_util.h"
+#include "tensorflow/core/framework/op.h"
+#include "tensorflow/core/framework/op_kernel.h"
+#include "tensorflow/core/framework/shape_inference.h"
+#include "tensorflow/core/util/saved_tensor_slice_util.h"
+
+namespace colcast::engine {
+namespace {
+
+using tensorflow::BundleReader;
+using tensorflow::NodeDef;
+using tensorflow::OpKernelConstruction;
+using tensorflow::OpKernelContext;
+using tensorflow::Tensor;
+using tensorflow::TensorShape;
+using Nodes = google::protobuf::RepeatedPtrField<NodeDef>;
+
+constexpr char kOp[] = "ColcastRestore";
+
+class RestoreOp final : public tensorflow::OpKernel {
+ public:
+  explicit RestoreOp(OpKernelConstruction* construction) : OpKernel(construction) {
+    OP_REQUIRES_OK(construction, construction->GetAttr("dtypes", &types_));
+    OP_REQUIRES_OK(construction, construction->GetAttr("mapped", &mapped_));
+    OP_REQUIRES_OK(construction, construction->GetAttr("least_bytes", &least_bytes_));
+  }
+
+  void Compute(OpKernelContext* context) override {
+    const std::string prefix = context->input(0).flat<tensorflow::tstring>()(0);
+    const auto names = context->input(1).flat<tensorflow::tstring>();
+    OP_REQUIRES(context,
+                names.size() == num_outputs() && context->input(2).NumElements() == names.size(),
+                absl::InvalidArgumentError("as many names and slices as outputs were expected"));
+    BundleReader checkpoint(tensorflow::Env::Default(), prefix);
+    OP_REQUIRES_OK(context, checkpoint.status());
+    const auto tables = MappedTables::In(context->resource_manager());
+    OP_REQUIRES_OK(context, tables.status());
+    std::vector<int> order(names.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::sort(order.begin(), order.end(), [&](int a, int b) { return names(a) < names(b); });
+    for (const int i : order) {
+      absl::StatusOr<bool> mapped = false;
+      Tensor tensor;
+      if (std::find(mapped_.begin(), mapped_.end(), i) != mapped_.end() &&
+          Slice(context, i).empty()) {
+        mapped = (*tables)->Map(&checkpoint, prefix, names(i), least_bytes_, &tensor);
+      }
+      OP_REQUIRES_OK(context, mapped.status());
+      if (!*mapped)
+        OP_REQUIRES_OK(context, Read(names(i), Slice(context, i), &checkpoint, &tensor));
+      OP_REQUIRES(context, tensor.dtype() == types_[i],
+                  absl::InvalidArgumentError(absl::StrCat(
+                      "tensor_name = ", std::string_view(names(i)), "; expected dtype ",
+                      DataTypeString(types_[i]), " does not equal original dtype ",
+                      DataTypeString(tensor.dtype()))));
+      context->set_output(i, tensor);
+    }
+  }
+
+ private:
+  static std::string Slice(OpKernelContext* context, int i) {
+    return context->input(2).flat<tensorflow::tstring>()(i);
+  }
+
+  static absl::Status Read(const std::string& name, const std::string& slice_text,
+                           BundleReader* checkpoint, Tensor* tensor) {
+    tensorflow::DataType type;
+    TensorShape shape;
+    absl::Status status = checkpoint->LookupDtypeAndShape(name, &type, &shape);
+    if (!status.ok()) return status;
+    if (slice_text.empty()) {
+      *tensor = Tensor(type, shape);
+      return checkpoint->Lookup(name, tensor);
+    }
+    TensorShape whole, part;
+    tensorflow::TensorSlice slice;
+    status = tensorflow::checkpoint::ParseShapeAndSlice(slice_text, &whole, &slice, &part);
+    if (!status.ok()) return status;
+    if (!whole.IsSameSize(shape)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "tensor_name = ", name, "; shape in shape_and_slice spec ", whole.DebugString(),
+          " does not match the shape stored in checkpoint: ", shape.DebugString()));
+    }
+    *tensor = Tensor(type, part);
+    return checkpoint->LookupSlice(name, slice, tensor);
+  }
+
+  tensorflow::DataTypeVector types_;
+  std::vector<int> mapped_;
+  int64_t least_bytes_ = 0;
+};
+
+REGISTER_OP(kOp)
+    .Input("prefix: string")
+    .Input("tensor_names: string")
+    .Input("shape_and_slices: string")
+    .Output("tensors: dtypes")
+    .Attr("dtypes: list(type)")
+    .Attr("mapped: list(int)")
+    .Attr("least_bytes: int")
+    .SetIsStateful()
+    .SetShapeFn(tensorflow::shape_inference::UnknownShape);
+REGISTER_KERNEL_BUILDER(Name(kOp).Device(tensorflow::DEVICE_CPU), RestoreOp);
+
+// Who reads a tensor, "node:0" in a graph and a function alike, and as which input.
+using Readers = std::map<std::string, std::vector<std::pair<const NodeDef*, int>>>;
+
+std::string TensorOf(const std::string& input) {
+  int index = 0;
+  const size_t colon = input.rfind(':');
+  if (colon != std::string::npos && !absl::SimpleAtoi(input.substr(colon + 1), &index)) index = 0;
+  return absl::StrCat(NodeOf(input), ":", index);
+}
+
+// Of one variable.
+bool OnlyBecomesAVariable(const Readers& readers, const std::string& tensor) {
+  const auto found = readers.find(tensor);
+  if (found == readers.end() || found->second.size() != 1) return false;
+  const auto& [node, input] = found->second.front();
+  if (node == nullptr) return false;
+  if (node->op() == "AssignVariableOp") return input == 1;
+  return node->op() == "Identity" &&
+         OnlyBecomesAVariable(readers, absl::StrCat(node->name(), ":0"));
+}
+
+// `returned`: what a function gives its caller.
+void MapRestoredIn(int64_t least_bytes, const std::vector<std::string>& returned, Nodes* nodes) {
+  Readers readers;
+  for (const NodeDef& node : *nodes) {
+    for (int i = 0; i < node.input_size(); ++i) {
+      if (!absl::StartsWith(node.input(i), "^"))
+        readers[TensorOf(node.input(i))].emplace_back(&node, i);
+    }
+  }
+  for (const std::string& tensor : returned) readers[TensorOf(tensor)].emplace_back(nullptr, 0);
+  for (NodeDef& node : *nodes) {
+    tensorflow::DataTypeVector types;
+    if (node.op() != "RestoreV2" || !GetNodeAttr(node, "dtypes", &types).ok()) continue;
+    std::vector<int> mapped;
+    for (int i = 0; i < static_cast<int>(types.size()); ++i) {
+      if (OnlyBecomesAVariable(readers, absl::StrCat(node.name(), ":", i))) mapped.push_back(i);
+    }
+    node.set_op(kOp);
+    tensorflow::AddNodeAttr("mapped", mapped, &node);
+    tensorflow::AddNodeAttr("least_bytes", least_bytes, &node);
+  }
+}
+
+}  // namespace
+
+void MapRestored(int64_t least_bytes, tensorflow::GraphDef* graph) {
+  MapRestoredIn(least_bytes, {}, graph->mutable_node());
+  for (auto& function : *graph->mutable_library()->mutable_function()) {
+    std::vector<std::string> returned;
+    for (const auto& [name, tensor] : function.ret()) returned.push_back(tensor);
+    MapRestoredIn(least_bytes, returned, function.mutable_node_def());
+  }
+}
+
+}  // namespace colcast::engine

@@ -1,0 +1,122 @@
+#include "server/tables/mapped_file.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+namespace colcast::tables {
+namespace {
+
+int64_t Nanoseconds(const struct timespec& time) {
+  return static_cast<int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
+}
+
+// A range in whole pages that lie within it, or that cover it.
+struct Pages {
+  char* begin;
+  size_t size;
+};
+
+Pages PagesCovering(void* data, size_t offset, size_t size) {
+  const size_t page = getpagesize();
+  const size_t first = offset / page * page;
+  return {static_cast<char*>(data) + first, offset + size - first};
+}
+
+Pages PagesWithin(void* data, size_t offset, size_t size) {
+  const size_t page = getpagesize();
+  const size_t first = (offset + page - 1) / page * page;
+  const size_t end = (offset + size) / page * page;
+  return {static_cast<char*>(data) + first, end > first ? end - first : 0};
+}
+
+}  // namespace
+
+Status MappedFile::Open(const std::string& path, std::shared_ptr<const MappedFile>* opened) {
+  // A pipe without a writer would keep who opens it.
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  struct stat info = {};
+  Status status;
+  if (file < 0 || fstat(file, &info) != 0) {
+    status = NotFound(path, ": ", std::strerror(errno));
+  } else if (!S_ISREG(info.st_mode) || info.st_size == 0) {
+    status = Error(StatusCode::kDataLoss, path, ": it is an empty file, or none");
+  } else {
+    void* const data = mmap(nullptr, info.st_size, PROT_READ, MAP_PRIVATE, file, 0);
+    if (data != MAP_FAILED) {
+      opened->reset(new MappedFile(path, file, info, data));
+      return (*opened)->guard_.guards()
+                 ? OkStatus()
+                 : ResourceExhausted(path, ": over ", BusErrorGuard::kMost, " files are mapped");
+    }
+    status = ResourceExhausted(path, ": it cannot be mapped: ", std::strerror(errno));
+  }
+  if (file >= 0) close(file);
+  return status;
+}
+
+MappedFile::MappedFile(std::string path, int file, const struct stat& opened, void* data)
+    : path_(std::move(path)),
+      file_(file),
+      opened_(opened),
+      data_(data),
+      size_(opened.st_size),
+      changed_nanoseconds_(Nanoseconds(opened.st_ctim)),
+      guard_(data, opened.st_size, &failed_) {}
+
+MappedFile::~MappedFile() {
+  munmap(data_, size_);
+  close(file_);
+}
+
+Status MappedFile::Check() const {
+  struct stat now = {};
+  const bool same = fstat(file_, &now) == 0 && now.st_size == opened_.st_size &&
+                    Nanoseconds(now.st_mtim) == Nanoseconds(opened_.st_mtim);
+  if (!same) failed_ = true;
+  if (failed_) {
+    return Error(StatusCode::kDataLoss, path_,
+                 " was changed while it was served, or cannot be read: load the model's version "
+                 "again; publish a version under a name of its own, then rename it");
+  }
+  const int64_t changed = Nanoseconds(now.st_ctim);
+  if (changed_nanoseconds_.exchange(changed) != changed) ++touched_;
+  return OkStatus();
+}
+
+Status MappedFile::Lock() const {
+  if (mlock(data_, size_) != 0) {
+    return ResourceExhausted(path_, ": its ", size_,
+                             " bytes cannot be locked in memory: ", std::strerror(errno),
+                             "; see `ulimit -l`");
+  }
+  locked_ = true;
+  return OkStatus();
+}
+
+int64_t MappedFile::Resident(size_t offset, size_t size) const {
+  constexpr size_t kAtOnce = size_t{1} << 30;
+  const size_t page = getpagesize();
+  int64_t resident = 0;
+  for (size_t done = 0; done < size; done += kAtOnce) {
+    const Pages pages = PagesCovering(data_, offset + done, std::min(kAtOnce, size - done));
+    std::vector<unsigned char> in_memory((pages.size + page - 1) / page);
+    if (mincore(pages.begin, pages.size, in_memory.data()) != 0) continue;
+    resident += std::count_if(in_memory.begin(), in_memory.end(),
+                              [](unsigned char one) { return (one & 1) != 0; });
+  }
+  return std::min<int64_t>(static_cast<int64_t>(size), resident * static_cast<int64_t>(page));
+}
+
+void MappedFile::Leave(size_t offset, size_t size) const {
+  const Pages pages = PagesWithin(data_, offset, size);
+  if (pages.size > 0) madvise(pages.begin, pages.size, MADV_DONTNEED);
+}
+
+}  // namespace colcast::tables

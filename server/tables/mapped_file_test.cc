@@ -1,0 +1,124 @@
+#include "server/tables/mapped_file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <numeric>
+
+namespace colcast::tables {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+class MappedFileTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    fs::remove_all(directory_);
+    fs::create_directories(directory_);
+    Write(std::string(100'000, 'a'));
+  }
+  void TearDown() override { fs::remove_all(directory_); }
+
+  void Write(const std::string& bytes) const { std::ofstream(path_) << bytes; }
+  std::shared_ptr<const MappedFile> Open() const {
+    std::shared_ptr<const MappedFile> file;
+    const Status status = MappedFile::Open(path_, &file);
+    EXPECT_TRUE(status.ok()) << status.message;
+    return file;
+  }
+  static int64_t Sum(const MappedFile& file) {
+    return std::accumulate(file.bytes().begin(), file.bytes().end(), int64_t{0});
+  }
+
+  const std::string directory_ =
+      ::testing::TempDir() + "/mapped_file_test_" + std::to_string(getpid());
+  const std::string path_ = directory_ + "/file";
+};
+
+TEST_F(MappedFileTest, ItsBytesAreTheFiles) {
+  const auto file = Open();
+  EXPECT_EQ(file->bytes(), std::string(100'000, 'a'));
+  EXPECT_TRUE(file->Check().ok());
+}
+
+TEST_F(MappedFileTest, AFileThatIsCutShortReadsAsZerosAndHasFailed) {
+  const auto file = Open();
+  fs::resize_file(path_, 10'000);
+  EXPECT_LE(Sum(*file), 12'288 * 'a');
+  const Status status = file->Check();
+  EXPECT_EQ(status.code, StatusCode::kDataLoss);
+  EXPECT_THAT(status.message, HasSubstr(path_));
+  Write(std::string(100'000, 'a'));
+  EXPECT_FALSE(file->Check().ok()) << "its pages may be zeros";
+}
+
+TEST_F(MappedFileTest, AFileThatIsWrittenToHasFailed) {
+  const auto file = Open();
+  fs::last_write_time(path_, fs::file_time_type::clock::now() - std::chrono::hours(1));
+  const auto old = Open();
+  EXPECT_TRUE(old->Check().ok());
+  std::fstream(path_, std::ios::in | std::ios::out) << "b";
+  EXPECT_FALSE(old->Check().ok());
+  EXPECT_FALSE(file->Check().ok());
+}
+
+TEST_F(MappedFileTest, AFileThatIsReplacedOrDeletedStaysAsItWas) {
+  const auto file = Open();
+  std::ofstream(directory_ + "/new") << std::string(50, 'b');
+  fs::rename(directory_ + "/new", path_);
+  EXPECT_EQ(Sum(*file), 100'000 * 'a');
+  EXPECT_TRUE(file->Check().ok());
+}
+
+TEST_F(MappedFileTest, AFileWhoseTimeWasSetBackIsTouched) {
+  const auto time = fs::last_write_time(path_);
+  const auto file = Open();
+  EXPECT_TRUE(file->Check().ok());
+  EXPECT_EQ(file->touched(), 0);
+  std::fstream(path_, std::ios::in | std::ios::out) << "b";
+  fs::last_write_time(path_, time);
+  EXPECT_TRUE(file->Check().ok());
+  EXPECT_EQ(file->touched(), 1);
+}
+
+TEST_F(MappedFileTest, WhatIsNoFileIsRefused) {
+  std::shared_ptr<const MappedFile> file;
+  EXPECT_EQ(MappedFile::Open(directory_ + "/none", &file).code, StatusCode::kNotFound);
+  EXPECT_EQ(MappedFile::Open(directory_, &file).code, StatusCode::kDataLoss);
+  ASSERT_EQ(mkfifo((directory_ + "/pipe").c_str(), 0600), 0);
+  EXPECT_EQ(MappedFile::Open(directory_ + "/pipe", &file).code, StatusCode::kDataLoss);
+  Write("");
+  EXPECT_EQ(MappedFile::Open(path_, &file).code, StatusCode::kDataLoss);
+}
+
+TEST_F(MappedFileTest, BytesThatWereReadAreResident) {
+  const auto file = Open();
+  Sum(*file);
+  EXPECT_EQ(file->Resident(0, 100'000), 100'000);
+  EXPECT_EQ(file->Resident(5'000, 10), 10);
+  file->Leave(0, 100'000);
+  EXPECT_EQ(Sum(*file), 100'000 * 'a');
+}
+
+TEST_F(MappedFileTest, WhatMayNotBeLockedIsNot) {
+  const struct rlimit none = {0, 0};
+  if (geteuid() == 0 || setrlimit(RLIMIT_MEMLOCK, &none) != 0) GTEST_SKIP() << "may lock all";
+  EXPECT_EQ(Open()->Lock().code, StatusCode::kResourceExhausted);
+}
+
+TEST(BusErrorGuardDeathTest, AnotherBusErrorEndsTheProcess) {
+  std::atomic<bool> failed{false};
+  int byte = 0;
+  const BusErrorGuard guard(&byte, sizeof(byte), &failed);
+  EXPECT_EXIT(raise(SIGBUS), ::testing::KilledBySignal(SIGBUS), "");
+}
+
+}  // namespace
+}  // namespace colcast::tables
