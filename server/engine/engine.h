@@ -54,6 +54,7 @@ struct Options {
   // files (server/engine/mapping/README.md).
   bool map_tables = true;
   int64_t map_tables_min_bytes = int64_t{1} << 20;
+  bool lock_tables = false;  // keep them in memory
   // Signatures that are not served: FAILED_PRECONDITION. What they alone need is not kept.
   std::vector<std::string> unserved_signatures;
   // What a request may ask for; more is RESOURCE_EXHAUSTED before anything is allocated for it.
@@ -94,6 +95,15 @@ struct ProgramStats {
 struct GraphChoice {
   std::string signature;
   std::string says;
+};
+
+// A model's tables that stay in its checkpoint's files, in bytes.
+struct TableMemory {
+  int64_t mapped = 0;
+  int64_t resident = 0;  // of them in the page cache
+  int64_t locked = 0;    // and staying there
+  int64_t checked = 0;   // read, with the checksum that was saved
+  std::string damage;    // what is wrong with a file, whose model answers DATA_LOSS
 };
 
 // What a request returned. Keeps the tensors alive that `columns` points into.
@@ -202,6 +212,8 @@ class Model {
 
   // The signatures whose graphs are not those that were saved.
   virtual std::vector<GraphChoice> graphs() const { return {}; }
+
+  virtual TableMemory tables() const { return {}; }
 
   // What an operator should know of how it is served, a sentence each.
   virtual std::vector<std::string> notes() const { return {}; }

@@ -24,6 +24,10 @@ std::vector<std::string> TensorFlowModel::notes() const {
   return notes;
 }
 
+TableMemory TensorFlowModel::tables() const {
+  return table_checks_ == nullptr ? TableMemory() : table_checks_->memory();
+}
+
 std::vector<StoreStats> TensorFlowModel::stores() const {
   std::vector<StoreStats> stores;
   for (const auto& [name, programs] : programs_) {

@@ -16,6 +16,7 @@
 #include "server/engine/engine.h"
 #include "server/engine/examples/transcoding.h"
 #include "server/engine/mapping/map_variables.h"
+#include "server/engine/mapping/table_checks.h"
 #include "server/engine/model_sessions.h"
 #include "server/engine/program/make_programs.h"
 #include "server/engine/program/observed_stage.h"
@@ -63,6 +64,7 @@ class TensorFlowModel final : public Model {
   std::vector<StoreStats> stores() const override;
   std::vector<ProgramStats> programs() const override;
   std::vector<GraphChoice> graphs() const override { return graphs_; }
+  TableMemory tables() const override;
   std::vector<std::string> notes() const override;
   Status Plan(const DecodedRequest& request, const BatchRules& rules, PlanPtr* plan) const override;
   using Model::Run;
@@ -87,7 +89,8 @@ class TensorFlowModel final : public Model {
   absl::Status Restore(const std::string& directory, const tensorflow::MetaGraphDef& saved,
                        const NeededGraphs& needed, bool shared, const Options& options);
   // Has all graphs read mapped tables, and what they cannot read so put into memory.
-  absl::Status ReadMapped(SignatureGraphs* graphs, RewrittenSignatures* rewritten);
+  absl::Status ReadMapped(SignatureGraphs* graphs, RewrittenSignatures* rewritten,
+                          const Options& options);
   SignatureGraphs GraphsToServe(const NeededGraphs& needed, const Options& options);
   RewrittenSignatures Rewritten(const tensorflow::MetaGraphDef& saved,
                                 const SignatureGraphs& graphs, const Options& options);
@@ -130,6 +133,7 @@ class TensorFlowModel final : public Model {
   Impurities impure_;
   TablesInUse tables_;
   MappedVariables mapped_;
+  std::unique_ptr<TableChecks> table_checks_;  // null: no table is mapped
   std::vector<GraphChoice> graphs_;
   std::vector<std::string> notes_;
   Transcoding transcoding_;

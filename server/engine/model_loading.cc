@@ -95,7 +95,7 @@ absl::Status TensorFlowModel::Load(const std::string& directory,
   status = Restore(directory, saved, needed, *shared, options);
   if (!status.ok()) return status;
   RewrittenSignatures rewritten = Rewritten(saved, graphs, options);
-  status = ReadMapped(&graphs, &rewritten);
+  status = ReadMapped(&graphs, &rewritten, options);
   if (!status.ok()) return status;
   const std::vector<RecordedSignatures> records = ReadRowRecordsOf(directory);
   std::vector<std::string> waiting;
@@ -140,11 +140,16 @@ absl::Status TensorFlowModel::Restore(const std::string& directory, const MetaGr
   return absl::OkStatus();
 }
 
-absl::Status TensorFlowModel::ReadMapped(SignatureGraphs* graphs, RewrittenSignatures* rewritten) {
+absl::Status TensorFlowModel::ReadMapped(SignatureGraphs* graphs, RewrittenSignatures* rewritten,
+                                         const Options& options) {
   for (auto& [name, graph] : *graphs) mapped_.Read(name, saved_signatures_.at(name), &graph);
   for (auto& [name, one] : *rewritten) mapped_.Read(name, saved_signatures_.at(name), &one.graph);
   absl::Status status = mapped_.CopyOthers(sessions_->restored());
   for (std::string& note : mapped_.notes()) notes_.push_back(std::move(note));
+  auto tables = MappedTables::Of(sessions_->restored());
+  if (status.ok() && tables != nullptr && !tables->tables().empty()) {
+    table_checks_ = std::make_unique<TableChecks>(std::move(tables), options.lock_tables);
+  }
   return status;
 }
 

@@ -72,6 +72,7 @@ http::Response MetricsPage(const Backend& backend, const std::string& server_ver
   WriteVersions(models, &writer);
   WriteStates(models, &writer);
   WritePrograms(models, &writer);
+  WriteTables(models, &writer);
   WriteItemTables(*backend.item_tables, &writer);
   WriteShadows(*backend.shadows, &writer);
   WriteLoads(backend.metrics->Loads(), &writer);

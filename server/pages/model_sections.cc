@@ -56,12 +56,25 @@ void WriteSignatures(const inference::Servable& servable, JsonWriter* json) {
 
 void WriteVersion(const VersionSnapshot& version, JsonWriter* json) {
   const models::VersionStatus& status = version.status;
+  const engine::TableMemory tables =
+      version.servable == nullptr ? engine::TableMemory() : version.servable->model().tables();
+  const bool is_damaged = !tables.damage.empty();
   json->Add({{"version", std::to_string(status.version)},
              {"state",
               ModelVersionStatus::State_Name(static_cast<ModelVersionStatus::State>(status.state))},
-             {"error_code", StatusName(status.error.code)},
-             {"error", status.error.message},
+             {"error_code", StatusName(is_damaged ? StatusCode::kDataLoss : status.error.code)},
+             {"error", is_damaged ? tables.damage : status.error.message},
              {"path", version.path}});
+  json->Object("tables", [&] {
+    json->Add({{"mapped_bytes", tables.mapped},
+               {"resident_bytes", tables.resident},
+               {"locked_bytes", tables.locked},
+               {"checked_bytes", tables.checked}});
+  });
+  json->List("notes", [&] {
+    if (version.servable == nullptr) return;
+    for (const std::string& note : version.servable->model().notes()) json->Add(note);
+  });
   json->List("labels", [&] {
     for (const std::string& label : version.labels) json->Add(label);
   });

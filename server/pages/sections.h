@@ -32,6 +32,7 @@ void WriteCallers(callers::Callers* callers, metrics::TextWriter* writer);
 // The state stores of the models, with their hits (state_sections.cc).
 void WriteStates(const std::vector<models::ModelSnapshot>& models, JsonWriter* json);
 void WriteStates(const std::vector<models::ModelSnapshot>& models, metrics::TextWriter* writer);
+void WriteTables(const std::vector<models::ModelSnapshot>& models, metrics::TextWriter* writer);
 void WritePrograms(const std::vector<models::ModelSnapshot>& models, metrics::TextWriter* writer);
 
 // The item tables (item_sections.cc).

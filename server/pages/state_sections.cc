@@ -1,5 +1,6 @@
 #include <cstdint>
 #include <string_view>
+#include <utility>
 
 #include "server/pages/sections.h"
 
@@ -67,6 +68,24 @@ void WritePrograms(const std::vector<ModelSnapshot>& models, metrics::TextWriter
                          ran.count);
         }
       });
+}
+
+void WriteTables(const std::vector<ModelSnapshot>& models, metrics::TextWriter* writer) {
+  writer->Metric(
+      ":colcast:table_bytes", MetricType::kGauge,
+      "Tables that stay in the checkpoint's files: mapped, of them in memory (resident), "
+      "locked there, and read with the checksum that was saved (checked).");
+  ForEachLoaded(models, [&](const std::string& name, const std::string& version,
+                            const engine::Model& model) {
+    const engine::TableMemory memory = model.tables();
+    if (memory.mapped == 0) return;
+    for (const auto& [kind, bytes] : {std::pair<std::string_view, int64_t>{"mapped", memory.mapped},
+                                      {"resident", memory.resident},
+                                      {"locked", memory.locked},
+                                      {"checked", memory.checked}}) {
+      writer->Sample({{"model_name", name}, {"version", version}, {"kind", kind}}, bytes);
+    }
+  });
 }
 
 void WriteStates(const std::vector<ModelSnapshot>& models, metrics::TextWriter* writer) {

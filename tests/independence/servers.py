@@ -47,7 +47,8 @@ def serve(models: Sequence[Exported], variant: str, folder: Path, *more: str) ->
         for model in models
     )
     (folder / "models.config").write_text(f"model_config_list {{ {' '.join(entries)} }}")
-    flags = [f"--model_config_file={folder}/models.config", *publishing(folder), *more]
+    mapped = "--map_tables_min_bytes=1"  # however small the tables of test models are
+    flags = [f"--model_config_file={folder}/models.config", mapped, *publishing(folder), *more]
     for flag in VARIANTS[variant]:
         if not flag.startswith("--"):
             (folder / "batching.config").write_text(flag)

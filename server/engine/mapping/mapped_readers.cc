@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/engine/mapping/gather_op.h"
@@ -69,6 +70,15 @@ bool GathersRows(const Scope& scope, const NodeDef& node, bool is_value) {
   return node.op() == "Gather" || (node.op() == "GatherV2" && IsZero(scope, node.input(2)));
 }
 
+// TensorFlow makes one op of a gather and a sum of its rows by segment, which reads the whole
+// table.
+bool IsSummedBySegment(const Scope& scope, const NodeDef& gather) {
+  const auto found = scope.readers.find(gather.name());
+  return found != scope.readers.end() && absl::c_any_of(found->second, [](const auto& reader) {
+           return absl::StartsWith(reader.first->op(), "SparseSegment");
+         });
+}
+
 bool IsGroupedTable(const NodeDef& node, int input) {
   std::vector<tensorflow::DataType> columns, tables;
   if (node.op() != GroupedLookupOpName() || !GetNodeAttr(node, "columns_types", &columns).ok() ||
@@ -109,8 +119,12 @@ class Walk {
     } else if (op == "ReadVariableOp" && !held.is_value) {
       Follow(scope, reader->name(), {held.variable, true});
     } else if (input == 0 && GathersRows(scope, *reader, held.is_value)) {
-      MakeMappedGather(reader);
       found.gathered.insert(held.variable);
+      if (IsSummedBySegment(scope, *reader)) {
+        Note(held, absl::StrCat(op, " ", reader->name(), ", summed by segment"));
+      } else {
+        MakeMappedGather(reader);
+      }
     } else if (IsGroupedTable(*reader, input) || (input == 0 && IsMappedGather(*reader))) {
       found.gathered.insert(held.variable);
     } else if (const FunctionDef* const called = CalledBy(*reader); called != nullptr) {

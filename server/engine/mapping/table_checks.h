@@ -1,0 +1,41 @@
+// Reads mapped tables in the background: that brings them into the page cache, and finds bytes that
+// are not those that were saved.
+#ifndef COLCAST_SERVER_ENGINE_MAPPING_TABLE_CHECKS_H_
+#define COLCAST_SERVER_ENGINE_MAPPING_TABLE_CHECKS_H_
+
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "server/engine/engine.h"
+#include "server/engine/mapping/mapped_tables.h"
+
+namespace colcast::engine {
+
+class TableChecks {
+ public:
+  // Checks each table once, and again when its file was touched. `lock`: keeps them in memory.
+  TableChecks(tensorflow::core::RefCountPtr<MappedTables> tables, bool lock);
+  // Does not wait for the table that is being read.
+  ~TableChecks();
+
+  TableMemory memory() const;
+
+ private:
+  void Run(bool lock);
+  void CheckAll();
+  bool WaitToStop();
+
+  const tensorflow::core::RefCountPtr<MappedTables> tables_;
+  std::atomic<bool> stop_{false};
+  mutable std::mutex mutex_;
+  std::condition_variable stopping_;
+  std::string damage_;
+  std::thread thread_;
+};
+
+}  // namespace colcast::engine
+
+#endif  // COLCAST_SERVER_ENGINE_MAPPING_TABLE_CHECKS_H_

@@ -1,0 +1,234 @@
+"""Tables that stay in the checkpoint's files: the same bits, and none from a file that changed."""
+
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import grpc
+import numpy as np
+import pytest
+import tensorflow as tf
+from colcast.server import ServerProcess
+
+from ..models import tables
+from ..waiting import wait_until
+from .metrics_page import Metrics, status
+
+MAPPED = ["--map_tables_min_bytes=1"]
+DATA = "variables/variables.data-00000-of-00001"
+IDS = np.int64([3, 0, 49, 3, 17])
+
+
+@pytest.fixture(scope="module", name="saved")
+def _saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("tables")
+    tables.save(folder / "1")
+    return folder / "1"
+
+
+@pytest.fixture(name="base_path")
+def _base_path(saved: Path, tmp_path: Path) -> Path:
+    shutil.copytree(saved, tmp_path / "ranker" / "1")
+    return tmp_path / "ranker"
+
+
+@pytest.fixture(name="server")
+def _server(base_path: Path, monitoring: list[str]) -> Iterator[ServerProcess]:
+    flags = [*MAPPED, *monitoring, "--file_system_poll_wait_seconds=1"]
+    with ServerProcess("ranker", base_path, flags) as server:
+        yield server
+
+
+@pytest.fixture(name="ask")
+def _ask(server: ServerProcess, connect: Any) -> Callable[..., np.ndarray]:
+    client = connect(server.target)
+
+    def ask(signature: str = "by_handle", ids: np.ndarray = IDS) -> np.ndarray:
+        (answer,) = client.predict({"ids": ids}, signature_name=signature).values()
+        return np.asarray(answer)
+
+    return ask
+
+
+def refusal(ask: Callable[..., Any], *args: Any) -> grpc.RpcError | None:
+    try:
+        ask(*args)
+    except grpc.RpcError as error:
+        return error
+    return None
+
+
+def is_damaged(ask: Callable[..., Any]) -> bool:
+    error = refusal(ask)
+    return error is not None and error.code() == grpc.StatusCode.DATA_LOSS
+
+
+@pytest.mark.parametrize("optimization", ["exact", "off"])
+def test_every_way_of_reading_gives_tensorflows_bits_and_errors(
+    optimization: str, saved: Path, base_path: Path, connect: Any
+):
+    flags = [*MAPPED, f"--graph_optimization={optimization}"]
+    with ServerProcess("ranker", base_path, flags) as server:
+        client = connect(server.target)
+        original = tf.saved_model.load(str(saved)).signatures
+        for ids in (IDS, IDS[:1], IDS[:0], np.arange(50)):
+            for name in [*tables.GATHERED, *tables.OTHERWISE, "axis"]:
+                if name == "of_lists" and not ids.size:
+                    continue
+                (expected,) = original[name](ids=tf.constant(ids)).values()
+                (got,) = client.predict({"ids": ids}, signature_name=name).values()
+                assert got.shape == expected.shape, name
+                assert np.asarray(got).tobytes() == expected.numpy().tobytes(), name
+        for name in tables.GATHERED:
+            ids = np.int64([1, tables.ROWS])
+            with pytest.raises(tf.errors.InvalidArgumentError) as expected_error:
+                original[name](ids=tf.constant(ids))
+            with pytest.raises(grpc.RpcError) as error:
+                client.predict({"ids": ids}, signature_name=name)
+            assert error.value.code() == grpc.StatusCode.INVALID_ARGUMENT
+            (said,) = re.findall(r"indices\[.*\) ?", expected_error.value.message)
+            assert said.strip() in error.value.details()
+
+
+def test_the_log_and_the_status_page_say_what_is_mapped_and_why_not(server: ServerProcess):
+    (model,) = status(server)["models"]
+    (version,) = model["versions"]
+    assert all(note in server.log() for note in version["notes"])
+    for name in ("of_lists", "whole", "written"):  # of which rows are looked up, too
+        reads = f'table "{name}" is in memory, not mapped: signature "{name}" reads it by '
+        (note,) = (note for note in version["notes"] if note.startswith(reads))
+        assert tables.OTHERWISE[name] in note
+    assert version["tables"]["mapped_bytes"] == 4 * 50 * 7 * 4 + 50 * 6 * 2 + 1
+
+    def all_are_checked() -> bool:
+        labels = {"model_name": "ranker", "version": "1"}
+        metrics = Metrics(server)
+        kinds = {
+            kind: metrics.value(":colcast:table_bytes", kind=kind, **labels)
+            for kind in ("mapped", "resident", "locked", "checked")
+        }
+        assert kinds["mapped"] == version["tables"]["mapped_bytes"]
+        return kinds["checked"] == kinds["resident"] == kinds["mapped"] and not kinds["locked"]
+
+    wait_until(all_are_checked)
+
+
+def test_without_mapping_no_file_is_mapped(base_path: Path):
+    with ServerProcess("ranker", base_path, [*MAPPED, "--map_tables=off"]) as server:
+        assert "variables.data" not in Path(f"/proc/{server.pid}/maps").read_text()
+        assert "mapped" not in server.log()
+
+
+def damage_by_cutting(data: Path) -> None:
+    os.truncate(data, data.stat().st_size // 2)
+
+
+def damage_by_writing(data: Path) -> None:
+    key = "tables/by_handle/.ATTRIBUTES/VARIABLE_VALUE"
+    table = tf.train.load_checkpoint(str(data.parent / "variables")).get_tensor(key).tobytes()
+    with data.open("r+b") as file:
+        file.seek(data.read_bytes().index(table))
+        file.write(b"\xff\xff\xff\xff")
+
+
+def damage_with_the_old_time(data: Path) -> None:
+    before = data.stat()
+    damage_by_writing(data)
+    os.utime(data, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+@pytest.mark.parametrize("damage", [damage_by_cutting, damage_by_writing, damage_with_the_old_time])
+def test_a_file_that_changes_refuses_answers_until_another_version_comes(
+    damage: Callable[[Path], None],
+    base_path: Path,
+    saved: Path,
+    server: ServerProcess,
+    ask: Callable[..., np.ndarray],
+):
+    before = ask().tobytes()
+    damage(base_path / "1" / DATA)
+    if damage is damage_with_the_old_time:
+        wait_until(lambda: is_damaged(ask))
+    error = refusal(ask)
+    assert error is not None
+    assert error.code() == grpc.StatusCode.DATA_LOSS
+    assert DATA in error.details()
+
+    def is_reported() -> bool:
+        (version,) = status(server)["models"][0]["versions"]
+        return version["error_code"] == "DATA_LOSS" and DATA in version["error"]
+
+    wait_until(is_reported)
+    shutil.copytree(saved, base_path / "tmp")
+    (base_path / "tmp").rename(base_path / "2")
+    wait_until(lambda: refusal(ask) is None)
+    assert ask().tobytes() == before
+
+
+def test_a_file_that_is_replaced_or_deleted_is_served_as_it_was(
+    base_path: Path, ask: Callable[..., np.ndarray]
+):
+    before = ask().tobytes()
+    data = base_path / "1" / DATA
+    data.with_suffix(".new").write_bytes(b"something else")
+    data.with_suffix(".new").rename(data)
+    assert ask().tobytes() == before
+    data.unlink()
+    assert ask().tobytes() == before
+
+
+def test_bytes_that_were_wrong_before_the_load_are_found_after_it(base_path: Path, connect: Any):
+    damage_by_writing(base_path / "1" / DATA)
+    with ServerProcess("ranker", base_path, MAPPED) as server:
+        client = connect(server.target)
+        wait_until(
+            lambda: is_damaged(lambda: client.predict({"ids": IDS}, signature_name="by_handle"))
+        )
+        wait_until(lambda: "table " in server.log() and DATA in server.log())
+
+
+def make_a_pipe(data: Path) -> None:
+    data.unlink()
+    os.mkfifo(data)
+
+
+@pytest.mark.parametrize("break_file", [damage_by_cutting, make_a_pipe, os.remove])
+def test_a_version_whose_file_is_no_table_is_not_loaded_and_the_old_one_serves(
+    break_file: Callable[[Path], None],
+    base_path: Path,
+    saved: Path,
+    server: ServerProcess,
+    ask: Callable[..., np.ndarray],
+):
+    before = ask().tobytes()
+    shutil.copytree(saved, base_path / "tmp")
+    break_file(base_path / "tmp" / DATA)
+    (base_path / "tmp").rename(base_path / "2")
+    wait_until(lambda: "version 2 cannot be loaded" in server.log())
+    assert DATA in server.log()
+    assert ask().tobytes() == before
+
+
+def test_versions_with_the_same_tables_share_a_mapping(
+    base_path: Path, saved: Path, server: ServerProcess, ask: Callable[..., np.ndarray]
+):
+    before = ask().tobytes()
+    shutil.copytree(saved, base_path / "tmp")
+    (base_path / "tmp").rename(base_path / "2")
+    wait_until(lambda: "version 2: " in server.log() and "version 1" not in str(_serving(server)))
+    assert ask().tobytes() == before
+    files = {
+        line.split()[-1]
+        for line in Path(f"/proc/{server.pid}/maps").read_text().splitlines()
+        if "variables.data" in line
+    }
+    assert len(files) == 1
+    assert f"{base_path}/1/" in files.pop()
+
+
+def _serving(server: ServerProcess) -> list[str]:
+    (model,) = status(server)["models"]
+    return [f"version {v['version']}" for v in model["versions"] if v["state"] == "AVAILABLE"]
