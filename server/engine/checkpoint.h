@@ -11,8 +11,8 @@ namespace colcast::engine {
 
 // FAILED_PRECONDITION where variables would be restored from a checkpoint without an index: it is
 // still being copied. TensorFlow would load the model without complaint, and every request would
-// fail. Variables that only the model's init op fills need no checkpoint. DATA_LOSS for a pipe among
-// its files.
+// fail. Variables that only the model's init op fills need no checkpoint. DATA_LOSS for a pipe
+// among its files.
 absl::Status CheckCheckpoint(const std::string& directory, const tensorflow::MetaGraphDef& model);
 
 }  // namespace colcast::engine

@@ -50,8 +50,8 @@ struct Options {
   GraphOptimization graph_optimization = GraphOptimization::kExact;
   // A file, or a folder of files, that `colcast tune --graphs` wrote; for kFast.
   std::string graph_choices;
-  // Whether variables of so many bytes or more whose rows are only looked up stay in the checkpoint's
-  // files (server/engine/mapping/README.md).
+  // Whether variables of so many bytes or more whose rows are only looked up stay in the
+  // checkpoint's files (server/engine/mapping/README.md).
   bool map_tables = true;
   int64_t map_tables_min_bytes = int64_t{1} << 20;
   bool lock_tables = false;  // keep them in memory

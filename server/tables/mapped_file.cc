@@ -1,6 +1,5 @@
 #include "server/tables/mapped_file.h"
 
-#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -39,49 +38,39 @@ Pages PagesWithin(void* data, size_t offset, size_t size) {
 }  // namespace
 
 Status MappedFile::Open(const std::string& path, std::shared_ptr<const MappedFile>* opened) {
-  // A pipe without a writer would keep who opens it.
-  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  File file;
+  if (Status status = File::Open(path, &file); !status.ok()) return status;
   struct stat info = {};
-  Status status;
-  if (file < 0 || fstat(file, &info) != 0) {
-    status = NotFound(path, ": ", std::strerror(errno));
-  } else if (!S_ISREG(info.st_mode) || info.st_size == 0) {
-    status = Error(StatusCode::kDataLoss, path, ": it is an empty file, or none");
-  } else {
-    void* const data = mmap(nullptr, info.st_size, PROT_READ, MAP_PRIVATE, file, 0);
-    if (data != MAP_FAILED) {
-      opened->reset(new MappedFile(path, file, info, data));
-      return (*opened)->guard_.guards()
-                 ? OkStatus()
-                 : ResourceExhausted(path, ": over ", BusErrorGuard::kMost, " files are mapped");
-    }
-    status = ResourceExhausted(path, ": it cannot be mapped: ", std::strerror(errno));
+  if (fstat(file.descriptor(), &info) != 0 || info.st_size == 0) {
+    return Error(StatusCode::kDataLoss, path, ": it has no bytes");
   }
-  if (file >= 0) close(file);
-  return status;
+  void* const data = mmap(nullptr, info.st_size, PROT_READ, MAP_PRIVATE, file.descriptor(), 0);
+  if (data == MAP_FAILED) {
+    return ResourceExhausted(path, ": it cannot be mapped: ", std::strerror(errno));
+  }
+  opened->reset(new MappedFile(std::move(file), info, data));
+  return (*opened)->guard_.guards()
+             ? OkStatus()
+             : ResourceExhausted(path, ": over ", BusErrorGuard::kMost, " files are mapped");
 }
 
-MappedFile::MappedFile(std::string path, int file, const struct stat& opened, void* data)
-    : path_(std::move(path)),
-      file_(file),
+MappedFile::MappedFile(File file, const struct stat& opened, void* data)
+    : file_(std::move(file)),
       opened_(opened),
       data_(data),
       size_(opened.st_size),
       changed_nanoseconds_(Nanoseconds(opened.st_ctim)),
       guard_(data, opened.st_size, &failed_) {}
 
-MappedFile::~MappedFile() {
-  munmap(data_, size_);
-  close(file_);
-}
+MappedFile::~MappedFile() { munmap(data_, size_); }
 
 Status MappedFile::Check() const {
   struct stat now = {};
-  const bool same = fstat(file_, &now) == 0 && now.st_size == opened_.st_size &&
+  const bool same = fstat(file_.descriptor(), &now) == 0 && now.st_size == opened_.st_size &&
                     Nanoseconds(now.st_mtim) == Nanoseconds(opened_.st_mtim);
   if (!same) failed_ = true;
   if (failed_) {
-    return Error(StatusCode::kDataLoss, path_,
+    return Error(StatusCode::kDataLoss, path(),
                  " was changed while it was served, or cannot be read: load the model's version "
                  "again; publish a version under a name of its own, then rename it");
   }
@@ -92,7 +81,7 @@ Status MappedFile::Check() const {
 
 Status MappedFile::Lock() const {
   if (mlock(data_, size_) != 0) {
-    return ResourceExhausted(path_, ": its ", size_,
+    return ResourceExhausted(path(), ": its ", size_,
                              " bytes cannot be locked in memory: ", std::strerror(errno),
                              "; see `ulimit -l`");
   }

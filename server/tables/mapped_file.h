@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include "server/base/file.h"
 #include "server/base/status.h"
 #include "server/tables/bus_errors.h"
 
@@ -18,7 +19,7 @@ namespace colcast::tables {
 // All methods may be called from any thread.
 class MappedFile {
  public:
-  // NOT_FOUND if it cannot be opened, DATA_LOSS for what is no regular file or has no bytes.
+  // Errors are File::Open's; DATA_LOSS for a file without bytes.
   static Status Open(const std::string& path, std::shared_ptr<const MappedFile>* opened);
 
   ~MappedFile();
@@ -27,7 +28,7 @@ class MappedFile {
 
   // Reading it never ends the process. What was read may be used if Check() is OK afterwards.
   std::string_view bytes() const { return {static_cast<const char*>(data_), size_}; }
-  const std::string& path() const { return path_; }
+  const std::string& path() const { return file_.path(); }
 
   // DATA_LOSS, for good, once the file has been written to or cut short, or the disk has not given
   // a page; FailedBytes() was called. A file that is replaced by another one under its name, or
@@ -52,10 +53,9 @@ class MappedFile {
   void Leave(size_t offset, size_t size) const;
 
  private:
-  MappedFile(std::string path, int file, const struct stat& opened, void* data);
+  MappedFile(File file, const struct stat& opened, void* data);
 
-  const std::string path_;
-  const int file_;
+  const File file_;
   const struct stat opened_;
   void* const data_;
   const size_t size_;

@@ -91,9 +91,9 @@ TEST_F(MappedFileTest, AFileWhoseTimeWasSetBackIsTouched) {
 TEST_F(MappedFileTest, WhatIsNoFileIsRefused) {
   std::shared_ptr<const MappedFile> file;
   EXPECT_EQ(MappedFile::Open(directory_ + "/none", &file).code, StatusCode::kNotFound);
-  EXPECT_EQ(MappedFile::Open(directory_, &file).code, StatusCode::kDataLoss);
+  EXPECT_EQ(MappedFile::Open(directory_, &file).code, StatusCode::kFailedPrecondition);
   ASSERT_EQ(mkfifo((directory_ + "/pipe").c_str(), 0600), 0);
-  EXPECT_EQ(MappedFile::Open(directory_ + "/pipe", &file).code, StatusCode::kDataLoss);
+  EXPECT_EQ(MappedFile::Open(directory_ + "/pipe", &file).code, StatusCode::kFailedPrecondition);
   Write("");
   EXPECT_EQ(MappedFile::Open(path_, &file).code, StatusCode::kDataLoss);
 }

@@ -47,8 +47,8 @@ absl::StatusOr<std::shared_ptr<const Int8Table>> Int8Tables::Find(const std::str
                                                    "; a matrix of float was expected"));
   }
   if (const auto made = tables_.find(key); made != tables_.end()) return made->second;
-  auto table = std::make_shared<const Int8Table>(static_cast<const float*>(value.data()), value.dim_size(0),
-                                                 value.dim_size(1));
+  auto table = std::make_shared<const Int8Table>(static_cast<const float*>(value.data()),
+                                                 value.dim_size(0), value.dim_size(1));
   tables_.emplace(key, table);  // only a table that was made, whatever that threw
   return table;
 }
