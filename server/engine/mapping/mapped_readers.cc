@@ -72,10 +72,12 @@ bool GathersRows(const Scope& scope, const NodeDef& node, bool is_value) {
 
 // TensorFlow makes one op of a gather and a sum of its rows by segment, which reads the whole
 // table.
-bool IsSummedBySegment(const Scope& scope, const NodeDef& gather) {
-  const auto found = scope.readers.find(gather.name());
-  return found != scope.readers.end() && absl::c_any_of(found->second, [](const auto& reader) {
-           return absl::StartsWith(reader.first->op(), "SparseSegment");
+bool IsSummedBySegment(const Scope& scope, const std::string& rows) {
+  const auto found = scope.readers.find(rows);
+  return found != scope.readers.end() && absl::c_any_of(found->second, [&](const auto& reader) {
+           const NodeDef& node = *reader.first;
+           return absl::StartsWith(node.op(), "SparseSegment") ||
+                  (node.op() == "Identity" && IsSummedBySegment(scope, node.name()));
          });
 }
 
@@ -120,7 +122,7 @@ class Walk {
       Follow(scope, reader->name(), {held.variable, true});
     } else if (input == 0 && GathersRows(scope, *reader, held.is_value)) {
       found.gathered.insert(held.variable);
-      if (IsSummedBySegment(scope, *reader)) {
+      if (IsSummedBySegment(scope, reader->name())) {
         Note(held, absl::StrCat(op, " ", reader->name(), ", summed by segment"));
       } else {
         MakeMappedGather(reader);
