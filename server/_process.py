@@ -7,10 +7,14 @@ import select
 import signal
 import subprocess
 import threading
+import time
 from collections.abc import Sequence
 from typing import IO
 
 from colcast.server._executable import find_executable
+
+# The server has a thread that writes its log: a line follows what it tells of.
+_WRITTEN_WITHIN_SECONDS = 0.2
 
 _READY = re.compile(r'ready: gRPC on ([^\s"]+)(?: and HTTP on ([^\s"]+))?')
 
@@ -96,8 +100,9 @@ class ServerProcess:
 
     def log(self) -> str:
         """Returns the last thousand lines the server has logged until now."""
+        until = time.monotonic() + _WRITTEN_WITHIN_SECONDS
         with self._reading:
-            while self._readable(wait=False) and self._read_once():
+            while self._readable(max(0, until - time.monotonic())) and self._read_once():
                 pass
             return "".join(self._lines)
 
@@ -111,9 +116,9 @@ class ServerProcess:
     def _read_log(self, ready: threading.Event) -> None:
         more = True
         while more:
-            self._readable(wait=True)
+            self._readable()
             with self._reading:
-                more = not self._readable(wait=False) or self._read_once()
+                more = not self._readable(0) or self._read_once()
             if self.target:
                 ready.set()
         with self._reading:
@@ -125,13 +130,13 @@ class ServerProcess:
         assert self._process.stderr is not None
         return self._process.stderr
 
-    def _readable(self, *, wait: bool) -> bool:
-        """Whether something, or the end, can be read at once."""
+    def _readable(self, within_seconds: float | None = None) -> bool:
+        """Whether something, or the end, can be read in time; None waits for it."""
         if self._pipe().closed:
             return False
         poll = select.poll()
         poll.register(self._pipe(), select.POLLIN)
-        return bool(poll.poll(None if wait else 0))
+        return bool(poll.poll(None if within_seconds is None else 1000 * within_seconds))
 
     def _read_once(self) -> bool:
         """Reads what the pipe holds; False at its end."""
