@@ -53,7 +53,7 @@ struct Options {
   // Whether variables of so many bytes or more whose rows are only looked up stay in the
   // checkpoint's files (server/engine/mapping/README.md).
   bool map_tables = true;
-  int64_t map_tables_min_bytes = int64_t{1} << 20;
+  int64_t map_tables_min_bytes = int64_t{64} << 20;
   bool lock_tables = false;  // keep them in memory
   // Signatures that are not served: FAILED_PRECONDITION. What they alone need is not kept.
   std::vector<std::string> unserved_signatures;
