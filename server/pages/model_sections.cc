@@ -65,16 +65,21 @@ void WriteVersion(const VersionSnapshot& version, JsonWriter* json) {
              {"error_code", StatusName(is_damaged ? StatusCode::kDataLoss : status.error.code)},
              {"error", is_damaged ? tables.damage : status.error.message},
              {"path", version.path}});
-  json->Object("tables", [&] {
-    json->Add({{"mapped_bytes", tables.mapped},
-               {"resident_bytes", tables.resident},
-               {"locked_bytes", tables.locked},
-               {"checked_bytes", tables.checked}});
-  });
-  json->List("notes", [&] {
-    if (version.servable == nullptr) return;
-    for (const std::string& note : version.servable->model().notes()) json->Add(note);
-  });
+  if (tables.mapped > 0) {
+    json->Object("tables", [&] {
+      json->Add({{"mapped_bytes", tables.mapped},
+                 {"resident_bytes", tables.resident},
+                 {"locked_bytes", tables.locked},
+                 {"checked_bytes", tables.checked}});
+    });
+  }
+  const std::vector<std::string> notes =
+      version.servable == nullptr ? std::vector<std::string>() : version.servable->model().notes();
+  if (!notes.empty()) {
+    json->List("notes", [&] {
+      for (const std::string& note : notes) json->Add(note);
+    });
+  }
   json->List("labels", [&] {
     for (const std::string& label : version.labels) json->Add(label);
   });
