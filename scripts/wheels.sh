@@ -3,6 +3,9 @@
 # has an engine for .venv's TensorFlow and for each other release of requirements/tensorflow_releases.py.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+mkdir -p build
+exec 9> build/wheels.lock # one at a time: tests that run beside each other share the folders
+flock 9
 wheels=$(realpath -m "${1:-build/wheels}")
 raw=$(mktemp -d)
 trap 'rm -rf "$raw"' EXIT
@@ -16,7 +19,7 @@ for release in $("$COLCAST_PYTHON" requirements/tensorflow_releases.py); do
   [ -f "$beside.log" ] || "${pip[@]}" install --no-deps --target "$beside" "tensorflow-cpu==$release"
   cmake -S . -B "build/server-$release" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCOLCAST_PYTHON="$COLCAST_PYTHON" \
     -DCOLCAST_TENSORFLOW="$PWD/$beside/tensorflow" > "$beside.log"
-  cmake --build "build/server-$release" --target colcast_engine >> "$beside.log"
+  cmake --build "build/server-$release" --parallel 2 --target colcast_engine >> "$beside.log"
   cmake --install "build/server-$release" --component engine --strip --prefix "$raw" >> "$beside.log"
   COLCAST_ENGINES+="$raw/bin/libcolcast_engine-$release.so;"
 done
