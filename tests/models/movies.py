@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import tensorflow as tf
+from colcast.zoo.record import independent, with_record
 from tensorflow.core.protobuf import saved_model_pb2
 
 _EXAMPLE = {
@@ -101,6 +102,12 @@ def save(path: Path) -> None:
     signatures["columnar_late"] = _columnar(late=True)
     tf.saved_model.save(module, str(path), signatures)
     _finish(path / "saved_model.pb")
+    record = {
+        "source_input": None,
+        "late": {"signature": "columnar_late"},
+        "independence": independent("columnar", "columnar_late"),
+    }
+    with_record(path, {"columnar": record})
 
 
 def _finish(file: Path) -> None:
