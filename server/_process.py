@@ -13,7 +13,7 @@ from typing import IO
 
 from colcast.server._executable import find_executable
 
-# The server has a thread that writes its log: a line follows what it tells of.
+# A thread of the server writes its log, so a line may come after the event.
 _WRITTEN_WITHIN_SECONDS = 0.2
 
 _READY = re.compile(r'ready: gRPC on ([^\s"]+)(?: and HTTP on ([^\s"]+))?')

@@ -10,8 +10,8 @@
 
 namespace colcast {
 
-// INVALID_ARGUMENT, with line, column and what was expected there, if `text`, which is from
-// `source`, is no `message` in text form.
+// Parses `text`, a message in text form that was read from `source`. INVALID_ARGUMENT with the
+// source, line, column and expected token if it does not parse.
 Status ParseTextProto(const std::string& text, const std::string& source,
                       google::protobuf::Message* message);
 

@@ -103,7 +103,7 @@ struct TableMemory {
   int64_t resident = 0;  // of them in the page cache
   int64_t locked = 0;    // and staying there
   int64_t checked = 0;   // read, with the checksum that was saved
-  std::string damage;    // what is wrong with a file, whose model answers DATA_LOSS
+  std::string damage;    // the error of a damaged file; its model answers DATA_LOSS
 };
 
 // What a request returned. Keeps the tensors alive that `columns` points into.
@@ -169,14 +169,14 @@ class Slices {
   // many rows are about equal.
   virtual int Take(int64_t rows) = 0;
 
-  // What a slice runs with.
+  // The number of rows of a slice.
   virtual int64_t rows(int slice) const = 0;
 
   // Runs a slice on the calling thread, once. An error is kept for Join().
   virtual void Run(int slice) = 0;
 
-  // What Model::Run() would have given. An error other than RESOURCE_EXHAUSTED says nothing of
-  // the request, which is to be run whole. REQUIRES that all rows were taken and run.
+  // Returns the outputs that Model::Run() would return. After an error other than
+  // RESOURCE_EXHAUSTED the caller must run the request whole. REQUIRES all rows taken and run.
   virtual Status Join(std::unique_ptr<Outputs>* outputs) = 0;
 };
 

@@ -34,3 +34,9 @@ class Metrics:
         found = [s.value for s in self.samples if s.name in names and s.labels == labels]
         assert len(found) <= 1
         return float(found[0]) if found else 0.0
+
+
+def states_computed(server: ServerProcess, store: str, model: str = "ranker") -> float:
+    """States of one domain that `columnar_late` of version 1 has computed so far."""
+    labels = {"model_name": model, "version": "1", "signature_name": "columnar_late"}
+    return Metrics(server).value(":colcast:states_computed", store=store, **labels)

@@ -11,7 +11,7 @@ import pytest
 from colcast.server import ServerProcess
 
 from ..models import shops
-from .metrics_page import Metrics
+from .metrics_page import Metrics, states_computed
 from .test_domains import INDEXED, request_of
 
 Code = grpc.StatusCode
@@ -93,16 +93,6 @@ def joined(server: ServerProcess) -> float:
     return counted(server, "joined_requests")
 
 
-def shops_computed(server: ServerProcess) -> float:
-    return Metrics(server).value(
-        ":colcast:states_computed",
-        store="shop",
-        model_name="ranker",
-        version="1",
-        signature_name="columnar_late",
-    )
-
-
 def split(server: ServerProcess) -> float:
     return counted(server, "divided_requests")
 
@@ -159,7 +149,7 @@ def test_what_requests_of_a_run_share_is_computed_once(
         ]
         assert all(call.code() is Code.OK for call in calls)
         assert joined(server) > 0
-        assert shops_computed(server) < 4 * len(requests)
+        assert states_computed(server, "shop") < 4 * len(requests)
 
 
 @pytest.mark.parametrize("kept", [(), NOTHING_KEPT])

@@ -16,7 +16,7 @@ import pytest
 from colcast.server import ServerProcess
 
 from ..models import stages_model
-from .metrics_page import Metrics
+from .metrics_page import Metrics, states_computed
 
 Code = grpc.StatusCode
 SIGNATURES = ("columnar", "columnar_late")
@@ -134,7 +134,7 @@ def test_with_batching_users_sent_once_to_columnar_are_computed_once(alone, batc
             users = ("age", "city", "history")
             inputs |= {name: np.repeat(inputs[name], rows, axis=0) for name in users}
         requests.append(inputs)
-    before = {server: users_computed(server) for server in (alone, batching)}
+    before = {server: states_computed(server, "user") for server in (alone, batching)}
     one, many = connect(alone.target), connect(batching.target)
     calls = [
         many.prediction.Predict.future(many.request(inputs, signature_name="columnar"), timeout=60)
@@ -146,28 +146,18 @@ def test_with_batching_users_sent_once_to_columnar_are_computed_once(alone, batc
         np.testing.assert_allclose(scores, expected["score"], rtol=0, atol=1e-6)
     assert joined(batching, "columnar") > 0
     # Only the parts of columnar_late look for users.
-    assert users_computed(batching) > before[batching]
-    assert users_computed(alone) == before[alone]
+    assert states_computed(batching, "user") > before[batching]
+    assert states_computed(alone, "user") == before[alone]
 
 
 def test_with_batching_one_request_to_columnar_runs_as_many_do(alone, batching, connect):
     inputs = inputs_of(1000)  # a user that no other test asks about
-    before = {server: users_computed(server) for server in (alone, batching)}
+    before = {server: states_computed(server, "user") for server in (alone, batching)}
     scores = connect(batching.target).predict(inputs, signature_name="columnar")["score"]
     expected = connect(alone.target).predict(inputs, signature_name="columnar")["score"]
     np.testing.assert_allclose(scores, expected, rtol=0, atol=1e-6)
-    assert users_computed(batching) == before[batching] + 1
-    assert users_computed(alone) == before[alone]
-
-
-def users_computed(server: ServerProcess) -> float:
-    return Metrics(server).value(
-        ":colcast:states_computed",
-        store="user",
-        model_name="ranker",
-        version="1",
-        signature_name="columnar_late",
-    )
+    assert states_computed(batching, "user") == before[batching] + 1
+    assert states_computed(alone, "user") == before[alone]
 
 
 def test_a_request_that_claims_endless_rows_leaves_the_others_their_room(together, connect):

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from ..models import dependent_model, stages_model
 from .conftest import RANKER_INPUTS, Stubs, config_flag
-from .metrics_page import Metrics
+from .metrics_page import states_computed
 
 USER = ("age", "city", "history")
 SIGNATURES = ("columnar", "columnar_late")
@@ -233,12 +233,6 @@ def _client(fresh: Any) -> Iterator[RankingClient]:
         yield connected
 
 
-def users_computed(stubs: Any) -> float:
-    """So far."""
-    labels = {"model_name": "many", "version": "1", "signature_name": "columnar_late"}
-    return Metrics(stubs.server).value(":colcast:states_computed", store="user", **labels)
-
-
 def pair(seed: int, candidates: int = 5) -> tuple[dict[str, Any], dict[str, Any]]:
     """A user that no other seed draws, and candidates."""
     columns = stages_model.inputs(np.random.default_rng(seed), 1, candidates, 1 + seed % 3)
@@ -249,18 +243,18 @@ def pair(seed: int, candidates: int = 5) -> tuple[dict[str, Any], dict[str, Any]
 
 def test_a_user_sent_ahead_is_not_computed_again(fresh: Any, client: RankingClient) -> None:
     user, items = pair(1)
-    before = users_computed(fresh)
+    before = states_computed(fresh.server, "user", "many")
     assert client.prefetch(user)
-    assert users_computed(fresh) == before + 1
+    assert states_computed(fresh.server, "user", "many") == before + 1
     client.rank(user, items)
-    assert users_computed(fresh) == before + 1
+    assert states_computed(fresh.server, "user", "many") == before + 1
 
 
 def test_several_users_are_computed_once_each(fresh: Any, client: RankingClient) -> None:
     pairs = [pair(seed) for seed in range(10, 15)]
-    before = users_computed(fresh)
+    before = states_computed(fresh.server, "user", "many")
     found = client.rank_many(pairs)
-    assert users_computed(fresh) == before + 5
+    assert states_computed(fresh.server, "user", "many") == before + 5
     for one, (user, items) in zip(found, pairs, strict=True):
         alone = client.rank(user, items)
         for name, values in alone.outputs.items():
@@ -268,4 +262,4 @@ def test_several_users_are_computed_once_each(fresh: Any, client: RankingClient)
                 np.testing.assert_allclose(one.outputs[name], values, rtol=1e-4)
             else:
                 np.testing.assert_array_equal(one.outputs[name], values)
-    assert users_computed(fresh) == before + 5
+    assert states_computed(fresh.server, "user", "many") == before + 5

@@ -33,10 +33,10 @@ struct JoinedRuns {
 int64_t RowsToAdd(const BatchRules& rules, int64_t rows);
 
 // Answers all members, whose plans are RequestPlans. They run together if they ask for the same
-// outputs, sent the same columns and their rows fit together; if not, and after an error of the
-// joined run, each runs alone, and so they do where joined columns would take more than
-// max_expanded_bytes beyond what was sent. REQUIRES that programs.CanBeJoined(), and plans of
-// `programs` or of a signature that it stands in for, whose inputs and outputs are the same.
+// outputs, have the same columns and their rows fit together. Each runs alone if not, if the joined
+// run fails, or if joined columns would exceed the received ones by max_expanded_bytes.
+// REQUIRES programs.CanBeJoined(), and plans of `programs` or of a signature with the same inputs
+// and outputs that it replaces.
 void RunJoined(const Programs& programs, const BatchRules& rules, const JoinedRuns& runs,
                absl::Span<BatchMember* const> members);
 

@@ -11,8 +11,7 @@
 #include "server/engine/mapping/mapped_readers.h"
 #include "server/engine/mapping/mapped_tables.h"
 #include "server/engine/rewrites/table_readers.h"
-#include "tensorflow/core/common_runtime/device.h"
-#include "tensorflow/core/common_runtime/device_mgr.h"
+#include "server/engine/session_resources.h"
 #include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/framework/resource_var.h"
 
@@ -27,12 +26,6 @@ using tensorflow::Var;
 using tensorflow::core::RefCountPtr;
 
 constexpr char kNotFollowed[] = "several nodes, or a function, hold it";
-
-ResourceMgr* ResourcesOf(tensorflow::Session* session) {
-  const tensorflow::DeviceMgr* devices = nullptr;
-  if (!session->LocalDeviceManager(&devices).ok()) return nullptr;
-  return devices->ListDevices().front()->resource_manager();
-}
 
 RefCountPtr<Var> FindVariable(ResourceMgr* resources, const std::string& container,
                               const std::string& name) {
@@ -101,11 +94,11 @@ MappedVariables::MappedVariables(const GraphDef& model, const GraphDef& initiali
 
 bool MappedVariables::Find(tensorflow::Session* session) {
   const auto tables = MappedTables::Of(session);
-  ResourceMgr* const resources = ResourcesOf(session);
-  if (tables == nullptr || resources == nullptr) return true;
+  const absl::StatusOr<ResourceMgr*> resources = ResourcesOf(session);
+  if (tables == nullptr || !resources.ok()) return true;
   std::set<const MappedTable*> found;
   for (Variable& variable : variables_) {
-    const RefCountPtr<Var> held = FindVariable(resources, variable.container, variable.name);
+    const RefCountPtr<Var> held = FindVariable(*resources, variable.container, variable.name);
     if (held == nullptr) continue;
     const tensorflow::tf_shared_lock lock(*held->mu());
     const auto table = tables->Find(*held->tensor());
@@ -131,7 +124,8 @@ void MappedVariables::Read(const std::string& signature, const tensorflow::Signa
 
 absl::Status MappedVariables::CopyOthers(tensorflow::Session* session) {
   const auto tables = MappedTables::Of(session);
-  ResourceMgr* const resources = ResourcesOf(session);
+  const absl::StatusOr<ResourceMgr*> resources = ResourcesOf(session);
+  if (!resources.ok()) return resources.status();
   std::vector<const Variable*> others;
   for (Variable& variable : variables_) {
     if (!variable.is_mapped || variable.why.empty()) continue;
@@ -139,7 +133,7 @@ absl::Status MappedVariables::CopyOthers(tensorflow::Session* session) {
   }
   std::vector<absl::Status> copied(others.size());
   InParallel(others.size(), [&](size_t i) {
-    const auto held = FindVariable(resources, others[i]->container, others[i]->name);
+    const auto held = FindVariable(*resources, others[i]->container, others[i]->name);
     const auto table = held == nullptr ? nullptr : tables->Find(*held->tensor());
     if (table == nullptr) return;
     copied[i] = CopyIntoMemory(*table, held.get());

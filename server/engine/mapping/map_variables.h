@@ -27,11 +27,11 @@ class MappedVariables {
   // Whether a session should restore by MapRestored() (restore_op.h).
   bool any() const { return !variables_.empty(); }
 
-  // Finds what is mapped in a session. False if a mapped table is not a known variable's: then the
-  // session must not be used.
+  // Finds the mapped tables of a session. False if one of them belongs to no known variable: the
+  // session must not be used then.
   bool Find(tensorflow::Session* session);
 
-  // Has a signature's graph read mapped tables as they must be read.
+  // Makes the lookups of a signature's graph read mapped tables.
   void Read(const std::string& signature, const tensorflow::SignatureDef& declared,
             tensorflow::GraphDef* graph);
 

@@ -4,9 +4,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/engine/session_resources.h"
 #include "server/engine/status.h"
-#include "tensorflow/core/common_runtime/device.h"
-#include "tensorflow/core/common_runtime/device_mgr.h"
 #include "tensorflow/core/framework/allocation_description.pb.h"
 #include "tensorflow/core/framework/types.h"
 #include "tensorflow/core/protobuf/tensor_bundle.pb.h"
@@ -100,11 +99,12 @@ absl::StatusOr<RefCountPtr<MappedTables>> MappedTables::In(tensorflow::ResourceM
 }
 
 RefCountPtr<MappedTables> MappedTables::Of(tensorflow::Session* session) {
-  const tensorflow::DeviceMgr* devices = nullptr;
-  if (!session->LocalDeviceManager(&devices).ok()) return nullptr;
-  tensorflow::ResourceMgr* const resources = devices->ListDevices().front()->resource_manager();
+  const absl::StatusOr<tensorflow::ResourceMgr*> resources = ResourcesOf(session);
   MappedTables* found = nullptr;
-  if (!resources->Lookup(resources->default_container(), kResource, &found).ok()) return nullptr;
+  if (!resources.ok() ||
+      !(*resources)->Lookup((*resources)->default_container(), kResource, &found).ok()) {
+    return nullptr;
+  }
   return RefCountPtr<MappedTables>(found);
 }
 

@@ -4,7 +4,7 @@
 #include <map>
 #include <utility>
 
-#include "absl/log/log.h"
+#include "server/base/log.h"
 #include "server/base/thread_priority.h"
 #include "server/engine/status.h"
 
@@ -30,7 +30,7 @@ void TableChecks::Run(bool lock) {
   for (const auto& table : tables_->tables()) touched[table->file.get()] = table->file->touched();
   if (lock) {
     for (const auto& [file, times] : touched) {
-      if (Status status = file->Lock(); !status.ok()) LOG(ERROR) << status.message;
+      if (Status status = file->Lock(); !status.ok()) LogError(status.message);
     }
   }
   CheckAll();
@@ -54,7 +54,7 @@ void TableChecks::CheckAll() {
     if (!status.ok()) damage = std::string(status.message());
   }
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (damage_.empty() && !damage.empty()) LOG(ERROR) << damage;
+  if (damage_.empty() && !damage.empty()) LogError(damage);
   damage_ = std::move(damage);
 }
 

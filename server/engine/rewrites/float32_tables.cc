@@ -1,12 +1,10 @@
 #include "server/engine/rewrites/float32_tables.h"
 
 #include "absl/algorithm/container.h"
-#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "server/engine/rewrites/int8_tables.h"
-#include "tensorflow/core/common_runtime/device.h"
-#include "tensorflow/core/common_runtime/device_mgr.h"
+#include "server/engine/session_resources.h"
 #include "tensorflow/core/framework/resource_var.h"
 
 namespace colcast::engine {
@@ -14,13 +12,6 @@ namespace {
 
 using tensorflow::ResourceMgr;
 using tensorflow::Var;
-
-absl::StatusOr<ResourceMgr*> ResourcesOf(tensorflow::Session* session) {
-  const tensorflow::DeviceMgr* devices = nullptr;
-  absl::Status status = session->LocalDeviceManager(&devices);
-  if (!status.ok()) return status;
-  return devices->ListDevices().front()->resource_manager();
-}
 
 absl::Status MakeInt8Table(const std::string& name, ResourceMgr* resources) {
   auto tables = Int8Tables::In(resources);
