@@ -13,7 +13,7 @@ using scheduling::Clock;
 using scheduling::JobProfile;
 using scheduling::RequestClass;
 
-// Adds what item tables have, which the model must see, and plans the request.
+// Adds the columns from item tables, which the plan depends on, and plans the request.
 Status FillAndPlan(PredictMember* member) {
   const Servable& servable = member->servable();
   PlannedPredict& planned = member->planned;
@@ -39,8 +39,8 @@ RequestClass* ClassOf(const PredictMember& member) {
   return member.servable().request_class(member.planned.plan->profile.signature);
 }
 
-// INVALID_ARGUMENT beyond the most rows that a request may have, as TensorFlow Serving's batching
-// has it.
+// INVALID_ARGUMENT if the request has more rows than max_batch_size allows, in the words of
+// TensorFlow Serving's batching.
 Status CheckRows(const engine::RequestProfile& profile, const RequestClass& of) {
   const int64_t most = of.limits().max_request_rows;
   if (profile.group == 0 || profile.rows <= most) return OkStatus();
@@ -87,7 +87,7 @@ void DescribePredict(PredictMember* member, JobProfile* profile) {
   if (!PlanOnce(member).ok()) return;
   const engine::RequestProfile& known = member->planned.plan->profile;
   RequestClass* const of = ClassOf(*member);
-  // A request that will be refused takes none of its class's room.
+  // A request that will be refused must not use up its class's room in the queue.
   if (!CheckRows(known, *of).ok()) return;
   *profile = ProfileOf(known, of, of->cost().Of(known.size));
 }

@@ -1,4 +1,4 @@
-// One request to Predict that a worker has read, and what is known of it.
+// A Predict request that a worker has read, with its plan and its estimated cost.
 #ifndef COLCAST_SERVER_INFERENCE_ADMITTED_REQUEST_H_
 #define COLCAST_SERVER_INFERENCE_ADMITTED_REQUEST_H_
 
@@ -16,24 +16,24 @@ namespace colcast::inference {
 struct AdmittedRequest {
   PredictMember* member = nullptr;
   scheduling::RequestClass* request_class = nullptr;
-  scheduling::Clock::duration cost{};  // as estimated; zero if nothing is known
+  scheduling::Clock::duration cost{};  // estimated; zero if unknown
   int64_t input_bytes = 0;
-  bool whole = false;  // it is not split: its slices did not make it up
+  bool whole = false;  // never split: an attempt to answer it by slices failed
 
   const engine::PlannedRequest& plan() const { return *member->planned.plan; }
   const engine::RequestProfile& profile() const { return plan().profile; }
 };
 
-// Reads the request, or finishes it with its error: then false.
+// Reads and plans the request. On failure finishes it with its error and returns false.
 bool Admit(PredictMember* member, scheduling::Clock::duration waited, AdmittedRequest* admitted);
 
-// What the whole request needs in one run.
+// What a run of the whole request needs.
 scheduling::RunNeeds NeedsOf(const AdmittedRequest& admitted);
 
-// Why there will never be memory for the request.
+// The error for a request that can never get the memory it needs.
 Status Refusal(const AdmittedRequest& admitted, const scheduling::WorkerPool& workers);
 
-// What the queue is told.
+// The description of the request for the queue.
 scheduling::JobProfile JobProfileOf(const AdmittedRequest& admitted);
 
 }  // namespace colcast::inference

@@ -18,7 +18,7 @@ using google::protobuf::Int64Value;
 constexpr char kPerModelFile[] = "/batching_params.pbtxt";
 constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
 
-// A field, or TensorFlow Serving's default.
+// A numeric field of the file: its value, or TensorFlow Serving's default, and its bounds.
 struct Number {
   Number(const char* name, bool given, const Int64Value& field, int64_t otherwise, int64_t least,
          int64_t most = kMax)
@@ -83,7 +83,7 @@ Status FromProto(const std::string& path, const Proto& proto, BatchingParameters
   limits.share = false;
   limits.max_rows = most;
   limits.timeout = std::chrono::microseconds(std::min(timeout.value, kMax / 1000));
-  // No batch at all would be none to wait: TensorFlow Serving takes 0 for 1.
+  // With 0 no request could wait; TensorFlow Serving reads 0 as 1.
   const int64_t batches = std::max<int64_t>(1, max_enqueued.value);
   limits.max_waiting_rows = batches > kMax / most ? kMax : batches * most;
   limits.max_request_rows = max_size.value;

@@ -1,5 +1,5 @@
-// How requests to a servable may be put together: what the flags and, where the operator asked for
-// it, the version's own file say.
+// How requests to a servable may be batched, according to the flags and, where the operator asked
+// for it, the version's own file.
 #ifndef COLCAST_SERVER_INFERENCE_BATCHING_H_
 #define COLCAST_SERVER_INFERENCE_BATCHING_H_
 
@@ -12,36 +12,37 @@
 
 namespace colcast::inference {
 
-// Of one servable.
+// The rules of one servable.
 struct Batching {
   scheduling::BatchLimits limits;
   engine::BatchRules rules;
 };
 
-// Of all of them.
+// The rules of all servables, from the flags.
 struct BatchingOptions {
-  // --join_waiting_requests: what may run together does, where batching is not on.
+  // --join_waiting_requests: where batching is off, waiting requests that may run together do.
   bool join_waiting_requests = true;
-  // A run of requests that batching is not on for takes no longer than this, or than four times as
-  // long as the first of them.
+  // Where batching is off, requests run together only while the run is estimated to take no longer
+  // than this, or than four times its first request alone.
   std::chrono::nanoseconds max_time = std::chrono::milliseconds(2);
   std::optional<Batching> batching;  // --enable_batching
   bool per_model = false;            // --enable_per_model_batching_parameters
 };
 
-// What a file of TensorFlow Serving's BatchingParameters says.
+// The contents of a TensorFlow Serving BatchingParameters file.
 struct BatchingParameters {
   Batching batching;
   std::optional<int> num_threads;
-  std::string thread_pool_name;  // empty: not given
+  std::string thread_pool_name;  // empty if the file has none
 };
 
-// `path` empty: TensorFlow Serving's defaults. NOT_FOUND or INVALID_ARGUMENT, naming the file, the
-// field, its value and what is wanted, and for what cannot be parsed line and column.
+// Reads the file at `path`; an empty path means TensorFlow Serving's defaults. Returns NOT_FOUND,
+// or INVALID_ARGUMENT naming the file and either the field, its value and what was expected, or the
+// line and column of a syntax error.
 Status ReadBatchingParameters(const std::string& path, BatchingParameters* parameters);
 
-// For the version in `directory`. With per_model it is what batching_params.pbtxt there says; a
-// version without one is not batched. Errors as ReadBatchingParameters'.
+// The rules for the version in `directory`. With per_model, batching_params.pbtxt there has them,
+// and a version without that file is not batched. Errors are those of ReadBatchingParameters().
 Status BatchingOf(const BatchingOptions& options, const std::string& directory, Batching* batching);
 
 }  // namespace colcast::inference

@@ -1,4 +1,4 @@
-// What every way to ask a servable has in common.
+// Options of a call to a servable, common to all APIs.
 #ifndef COLCAST_SERVER_INFERENCE_CALL_H_
 #define COLCAST_SERVER_INFERENCE_CALL_H_
 
@@ -13,12 +13,13 @@ inline constexpr char kRegressMethodName[] = "tensorflow/serving/regress";
 class RunGate;
 
 struct CallOptions {
-  // Whether a signature must say for which API it was made: --enable_signature_method_name_check.
+  // Whether to check that a signature was made for the called API:
+  // --enable_signature_method_name_check.
   bool check_method_names = false;
-  // As in engine::Options, for tf.Examples before they get there.
+  // The limits of engine::Options, applied to tf.Examples before they reach the engine.
   int64_t max_request_rows = 1 << 20;
   int64_t max_expanded_bytes = int64_t{1} << 30;
-  // The call's own; null where nothing else runs.
+  // Admission to the worker pool's resources; null where no other run competes, as in warm-up.
   RunGate* gate = nullptr;
 };
 

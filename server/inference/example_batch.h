@@ -1,4 +1,4 @@
-// The tf.Examples of a Classify, Regress or MultiInference request on their way into a model.
+// The tf.Examples of a Classify, Regress or MultiInference request, prepared as a model's input.
 #ifndef COLCAST_SERVER_INFERENCE_EXAMPLE_BATCH_H_
 #define COLCAST_SERVER_INFERENCE_EXAMPLE_BATCH_H_
 
@@ -18,28 +18,29 @@
 
 namespace colcast::inference {
 
-// Points into the input it was made of.
+// Points into the ExampleInput given to Fill().
 class ExampleBatch {
  public:
-  // A context's bytes precede each example's, which protobuf reads as one Example with the features
-  // of both; where both have a feature, the example's counts. INVALID_ARGUMENT
-  // without examples, RESOURCE_EXHAUSTED if the copies of a context fill over max_expanded_bytes.
+  // Prepends the context's bytes to each example's; protobuf then reads one Example with the
+  // features of both, the example's winning where both have one. Returns INVALID_ARGUMENT if there
+  // are no examples, and RESOURCE_EXHAUSTED if the copies of the context exceed max_expanded_bytes.
   Status Fill(const ExampleInput& input, const CallOptions& options);
 
   int64_t size() const { return expansion_.rows; }
 
-  // Reserves what a run of `signatures` needs, as RunGate::Enter() does.
+  // Reserves what a run of `signatures` needs; see RunGate::Enter().
   Status Enter(const Servable& servable, const std::vector<std::string>& signatures,
                const CallOptions& options) const;
 
-  // Feeds the batch to a signature and fetches `outputs`; may be called again. Errors as Predict's.
+  // Feeds the batch to a signature and fetches `outputs`. May be called repeatedly. Errors are
+  // Predict's.
   Status Run(const Servable& servable, const std::string& signature_name,
              const std::vector<std::string>& outputs, metrics::CallRecord* record,
              std::unique_ptr<engine::Outputs>* result) {
     return Call(&engine::Model::Predict, servable, signature_name, outputs, record, result);
   }
 
-  // The same for all signatures that share the named one's input: see engine::Model.
+  // Run() for all signatures that share the named one's input in one run; see engine::Model.
   Status RunTogether(const Servable& servable, const std::string& signature_name,
                      const std::vector<std::string>& outputs, metrics::CallRecord* record,
                      std::unique_ptr<engine::Outputs>* result) {
@@ -55,7 +56,7 @@ class ExampleBatch {
               std::unique_ptr<engine::Outputs>* result);
 
   DecodedRequest request_;
-  engine::ExpansionStats expansion_;  // what sending the context once did
+  engine::ExpansionStats expansion_;  // counts the copies of the context, which was sent once
 };
 
 }  // namespace colcast::inference

@@ -32,7 +32,7 @@ Status CheckModelNames(const MultiInferenceRequest& request) {
   return OkStatus();
 }
 
-// What one task asks for, checked.
+// A task after its checks.
 struct Plan {
   std::string signature_name;
   std::string method_name;
@@ -63,7 +63,7 @@ Status MakePlans(const Servable& servable, const MultiInferenceRequest& request,
   return OkStatus();
 }
 
-// Whether all tasks feed their examples to one tensor.
+// Whether all tasks feed their examples into the same tensor.
 bool ShareInput(const Servable& servable, const std::vector<Plan>& plans) {
   const auto tensor_of = [&](const Plan& plan) {
     return servable.signatures().at(plan.signature_name).inputs().at(kExamplesInput).name();
@@ -74,7 +74,8 @@ bool ShareInput(const Servable& servable, const std::vector<Plan>& plans) {
   return plans.size() > 1;
 }
 
-// A run for each task: TF 2 gives each signature an input of its own.
+// Runs each task separately, for models in which each signature has an input tensor of its own, as
+// in TF 2.
 Status RunOneByOne(const Servable& servable, const std::vector<Plan>& plans, ExampleBatch* batch,
                    MultiInferenceResponse* response, metrics::CallRecord* record) {
   for (size_t i = 0; i < plans.size(); ++i) {
@@ -90,12 +91,12 @@ Status RunOneByOne(const Servable& servable, const std::vector<Plan>& plans, Exa
   return OkStatus();
 }
 
-// An output's name in a run of several signatures.
+// The name of a signature's output in a run of several signatures.
 std::string JoinedName(const Plan& plan, const std::string& output) {
   return plan.signature_name + '/' + output;
 }
 
-// The columns of one signature, by their own names, from a run of several.
+// The outputs of one signature, under their own names, from a run of several.
 std::vector<OutputColumn> ColumnsOf(const Plan& plan, const engine::Outputs& outputs) {
   std::vector<OutputColumn> columns;
   for (const std::string& name : plan.fetches) {
@@ -108,7 +109,7 @@ std::vector<OutputColumn> ColumnsOf(const Plan& plan, const engine::Outputs& out
   return columns;
 }
 
-// One run for all tasks, so that examples are parsed once.
+// Runs all tasks in one run, so that examples are parsed once.
 Status RunTogether(const Servable& servable, const std::vector<Plan>& plans, ExampleBatch* batch,
                    MultiInferenceResponse* response, metrics::CallRecord* record) {
   std::vector<std::string> fetches;

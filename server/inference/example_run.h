@@ -1,4 +1,4 @@
-// Classify, Regress and MultiInference: tf.Examples run on one signature of a model, or on several.
+// Runs Classify, Regress and MultiInference: tf.Examples on one or more signatures of a model.
 #ifndef COLCAST_SERVER_INFERENCE_EXAMPLE_RUN_H_
 #define COLCAST_SERVER_INFERENCE_EXAMPLE_RUN_H_
 
@@ -11,23 +11,24 @@
 
 namespace colcast::inference {
 
-// What a request to Classify or Regress asks for, as a MultiInference of one task.
+// Expresses a Classify or Regress request as a MultiInference of one task.
 tensorflow::serving::MultiInferenceRequest OneTask(const tensorflow::serving::ModelSpec& model,
                                                    const char* method_name);
 
-// The model that answers: that of the first task. As in TF Serving, only its version and label
-// count.
+// The spec that selects the servable: the first task's. As in TF Serving, only its version and
+// label matter.
 const tensorflow::serving::ModelSpec& ModelSpecOf(
     const tensorflow::serving::MultiInferenceRequest& request);
 
-// Runs `input` on `servable`, whatever model the request names, on the calling thread: a result for
-// each task, in order, which names the model as the request did. A task without a signature has
-// "serving_default". The request's own input does not count: its examples are `input`.
+// Runs `input` on `servable` on the calling thread, without regard to the model that the request
+// names. The response has one result per task, in order, which repeats the task's model spec. A
+// task without a signature name uses "serving_default". The examples come from `input`, not from
+// the request's own input.
 //
-// INVALID_ARGUMENT, as in TF Serving: no examples; a signature that does not exist or does not do
-// (CheckTask), outputs that make no answer (ToResult); of several tasks, no or different model
-// names, or one signature twice. RESOURCE_EXHAUSTED for a context whose copies, one per example,
-// fill over max_expanded_bytes.
+// INVALID_ARGUMENT, as in TF Serving: no examples; a signature that does not exist or does not fit
+// (CheckTask()); outputs that make no answer (ToResult()); with several tasks, missing or different
+// model names, or the same signature twice. RESOURCE_EXHAUSTED if the copies of a context, one per
+// example, exceed max_expanded_bytes.
 Status RunExamples(const Servable& servable,
                    const tensorflow::serving::MultiInferenceRequest& request,
                    const ExampleInput& input, const CallOptions& options,

@@ -7,8 +7,9 @@ namespace colcast::inference {
 namespace {
 
 constexpr double kMost = 1e15;
-constexpr double kStringObject = 24;  // TensorFlow's, beside its bytes
-constexpr double kOfARow = 16;        // whatever its columns
+// Size of tensorflow::tstring, which comes on top of the string's bytes.
+constexpr double kStringObject = 24;
+constexpr double kOfARow = 16;  // charged for each row, whatever its columns
 
 double BytesOfStrings(const ColumnValues& values) {
   auto bytes = static_cast<double>(values.tensor_content.size() + values.payload.size());
@@ -34,7 +35,7 @@ double ElementsOfRow(const Column& column) {
   return elements;
 }
 
-// Columns mostly come in the same order.
+// Tries `place` first, because requests mostly send columns in the same order.
 const Column* FindColumn(const DecodedRequest& request, size_t place, std::string_view name) {
   if (place < request.column_count() && request.column(place).name == name) {
     return &request.column(place);
@@ -42,7 +43,7 @@ const Column* FindColumn(const DecodedRequest& request, size_t place, std::strin
   return request.Find(name);
 }
 
-// Of the column at `place` in the first of them.
+// The padding for the column at `place` in the first request.
 double PaddingOfColumn(const std::vector<RequestOfRows>& requests, size_t place) {
   const Column& first = requests[0].request->column(place);
   double longest = 0, rows = 0, elements = 0;

@@ -1,4 +1,4 @@
-// What the inputs of requests take as tensors.
+// Estimates the memory that requests' inputs take as tensors.
 #ifndef COLCAST_SERVER_INFERENCE_INPUT_BYTES_H_
 #define COLCAST_SERVER_INFERENCE_INPUT_BYTES_H_
 
@@ -9,8 +9,8 @@
 
 namespace colcast::inference {
 
-// Bytes, with columns of one row repeated to `rows`, from what the request says of itself: nothing
-// is checked. At most a petabyte, whatever it claims.
+// Bytes of all tensors, with one-row columns repeated to `rows`. It takes the sizes that the
+// request claims, unchecked, and returns at most a petabyte.
 int64_t InputBytes(const DecodedRequest& request, int64_t rows);
 
 struct RequestOfRows {
@@ -18,8 +18,7 @@ struct RequestOfRows {
   int64_t rows;
 };
 
-// What requests to one signature take beyond that where they run together: lists are padded to the
-// longest.
+// Additional bytes when requests to one signature are batched: lists are padded to the longest.
 int64_t PaddingBytes(const std::vector<RequestOfRows>& requests);
 
 }  // namespace colcast::inference

@@ -15,10 +15,10 @@ using items::Keys;
 
 constexpr size_t kMostNamed = 10;
 
-// The keys of a request, read out of its column.
+// The keys in a request's key column.
 struct SentKeys {
   Keys keys;
-  std::vector<int64_t> numbers;  // or the texts' offsets
+  std::vector<int64_t> numbers;  // for text keys: their offsets
   std::string texts;
 };
 
@@ -100,7 +100,7 @@ ItemLookup::ItemLookup(ItemSources sources, const Signatures& signatures)
   }
 }
 
-// The newest table or, if the model cannot be used with that, the one before.
+// Chooses the newest table or, if the model cannot use it, keeps the previous one.
 std::shared_ptr<const ItemLookup::Choice> ItemLookup::Choose(Table* table) const {
   std::shared_ptr<const ItemTable> newest = table->source->table();
   const std::lock_guard<std::mutex> lock(table->mutex);

@@ -1,4 +1,5 @@
-// What requests to a model leave out, found in its item tables by the keys that they send.
+// Fills in the columns that a request leaves out, from the model's item tables, by the keys that
+// the request sends.
 #ifndef COLCAST_SERVER_INFERENCE_ITEM_LOOKUP_H_
 #define COLCAST_SERVER_INFERENCE_ITEM_LOOKUP_H_
 
@@ -19,53 +20,57 @@
 
 namespace colcast::inference {
 
-// The tables of a model, and what one version of it reads.
+// The item tables of a model, and the features that one version of it reads.
 struct ItemSources {
-  std::vector<items::ItemTableSource*> tables;  // must outlive all that is answered
+  std::vector<items::ItemTableSource*> tables;  // must outlive every answer
   items::ModelFeatures features;
 };
 
-// Of one version of a model. All methods may be called from any thread.
+// For one version of a model. All methods may be called from any thread.
 class ItemLookup {
  public:
   using Signatures = google::protobuf::Map<std::string, tensorflow::SignatureDef>;
 
-  // `signatures` must outlive it.
+  // `signatures` must outlive this object.
   ItemLookup(ItemSources sources, const Signatures& signatures);
 
-  // Adds to a request with a key column the columns of the table's domain that it lacks and its
-  // signature has, and takes the key's away unless it is an input itself. `*unknown_keys` becomes
-  // how many keys have the defaults.
+  // For each table whose key column the request has: adds the columns of the table's domain that
+  // the signature reads and the request lacks, and removes the key column unless it is itself an
+  // input. Sets `*unknown_keys` to the number of keys answered with defaults.
   //
-  // INVALID_ARGUMENT, naming the key's column, for another rank or dtype and, with the first ten,
-  // for unknown keys that are refused; FAILED_PRECONDITION if the table cannot be used.
+  // INVALID_ARGUMENT, naming the key column, for a wrong rank or dtype, and for unknown keys where
+  // those are refused, of which it names the first ten; FAILED_PRECONDITION if the model cannot use
+  // the table.
   Status Fill(DecodedRequest* request, int64_t* unknown_keys) const;
 
-  // The table that is used of each source; null where there is none.
+  // For each source the table in use; null where there is none.
   std::vector<std::shared_ptr<const items::ItemTable>> tables() const;
 
-  // Adds the key columns that Fill() takes to the inputs of a signature that reads their tables.
+  // Adds to a signature's inputs the key columns of the tables that it reads.
   void AddKeys(tensorflow::SignatureDef* signature) const;
 
-  // Why a table is not used for this version, a sentence each; empty if all are.
+  // For each table that this version does not use, one sentence with the reason.
   std::vector<std::string> problems() const;
 
-  // Implementation details follow.
  private:
-  // A table that the model can be used with, and what its signatures read of it.
+  // A table that the model can use, and the features that its signatures read from it.
   struct Choice {
-    const items::ItemTable* newest = nullptr;                          // what was looked at
-    std::shared_ptr<const items::ItemTable> table;                     // null if there is none
-    Status status;                                                     // why the newest is not used
-    std::map<std::string, std::vector<size_t>, std::less<>> features;  // by signature
+    // The newest table, which was examined.
+    const items::ItemTable* newest = nullptr;
+    // The table in use; null if there is none.
+    std::shared_ptr<const items::ItemTable> table;
+    // Why the newest table is not used.
+    Status status;
+    // Feature indices by signature.
+    std::map<std::string, std::vector<size_t>, std::less<>> features;
   };
-  // What requests with the same columns to a signature want of a table.
+  // What requests with the same column names, to one signature, need from a table.
   struct Wanted {
     std::string signature;
-    bool by_key = false;           // there is a key, and the signature reads the table's domain
-    size_t key = 0;                // its column
-    bool is_input = false;         // which the signature reads, too
-    std::vector<size_t> features;  // those that were left out
+    bool by_key = false;           // the key was sent, and the signature reads the table's domain
+    size_t key = 0;                // index of the key column
+    bool is_input = false;         // whether the signature reads the key column too
+    std::vector<size_t> features;  // indices of the features that the request left out
   };
   struct Table {
     items::ItemTableSource* source = nullptr;

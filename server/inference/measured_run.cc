@@ -11,12 +11,12 @@ namespace {
 
 using scheduling::Clock;
 
-// A run that holds its worker for so long counts as long: to short requests other ones are as if
-// they were soon over.
+// A run with at least this cost is long: it needs a worker's place (RunNeeds::worker). At this cost
+// the queue's handicap reaches its limit.
 constexpr Clock::duration kLong =
     scheduling::RequestQueue::kLongestHandicap / scheduling::RequestQueue::kAgeing;
 
-// One of which nothing is known but that so much goes in.
+// A run of unknown cost with an input this large is assumed to be long.
 constexpr int64_t kMuchInput = 1 << 20;
 constexpr std::chrono::seconds kUnknown(6);
 

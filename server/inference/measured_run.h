@@ -1,4 +1,4 @@
-// What a run needs, as estimated, and what it took, which its class learns from.
+// The estimated needs of a run, and the measurement from which its request class learns.
 #ifndef COLCAST_SERVER_INFERENCE_MEASURED_RUN_H_
 #define COLCAST_SERVER_INFERENCE_MEASURED_RUN_H_
 
@@ -11,7 +11,8 @@
 
 namespace colcast::inference {
 
-// How long a run has kept its thread busy: where it gives way, without what interrupted it.
+// The time for which a run keeps its thread busy. On a low-priority thread that is CPU time, which
+// leaves out what interrupted the run.
 class BusyTime {
  public:
   scheduling::Clock::duration Elapsed() const { return Now() - start_; }
@@ -22,13 +23,13 @@ class BusyTime {
   const scheduling::Clock::duration start_ = Now();
 };
 
-// A run that its class learns from, unless it is cold. `of` may be null.
+// Measures a run for its class, except for cold runs. `of` may be null.
 class MeasuredRun {
  public:
   explicit MeasuredRun(scheduling::RequestClass* of)
       : of_(of), counts_(of != nullptr && of->warm()) {}
 
-  // It went well.
+  // To be called after a successful run.
   void Learn(int64_t size, int64_t input_bytes) {
     if (counts_) of_->cost().Observe(size, busy_.Elapsed());
     LearnMemory(input_bytes);
@@ -46,11 +47,12 @@ class MeasuredRun {
   const AllocationPeak allocated_;
 };
 
-// Of a run that is not split. `cost`: as estimated; zero if nothing is known.
+// The needs of a run that is not split. `cost` is the estimate; zero if unknown.
 scheduling::RunNeeds NeedsOfRun(scheduling::RequestClass& of, scheduling::Clock::duration cost,
                                 int64_t input_bytes);
 
-// RESOURCE_EXHAUSTED: a run is estimated to take `bytes`, of which there are at most `max_bytes`.
+// RESOURCE_EXHAUSTED: a run is estimated to take `bytes` of memory, and at most `max_bytes` are
+// allowed.
 Status TooMuchMemory(int64_t rows, int64_t input_bytes, int64_t bytes, int64_t max_bytes);
 
 }  // namespace colcast::inference

@@ -1,4 +1,4 @@
-// Has a run's stages told to those of its requests that are traced.
+// Reports the stages of a run to the traced requests in it.
 #ifndef COLCAST_SERVER_INFERENCE_OBSERVED_RUN_H_
 #define COLCAST_SERVER_INFERENCE_OBSERVED_RUN_H_
 
@@ -8,7 +8,7 @@
 
 namespace colcast::inference {
 
-// For as long as the run lasts, on the calling thread.
+// Observes the runs of the calling thread for as long as it exists.
 class ObservedRun final : engine::RunObserver {
  public:
   explicit ObservedRun(const engine::Model& model) : model_(model) {}
@@ -16,7 +16,7 @@ class ObservedRun final : engine::RunObserver {
     if (!observers_.empty()) model_.ObserveRuns(nullptr);
   }
 
-  // Null for a request that is not traced.
+  // Adds a request's observer; null for a request that is not traced.
   void Add(engine::RunObserver* observer) {
     if (observer == nullptr) return;
     if (observers_.empty()) model_.ObserveRuns(this);

@@ -22,7 +22,8 @@ using scheduling::WorkerPool;
 
 void RunAlone(AdmittedRequest one, WorkerPool* workers);
 
-// Whether it may be split. Where runs are filled up to allowed sizes, only if it has to.
+// Whether the request may be split. Where runs are padded to allowed batch sizes, only if it
+// exceeds the largest slice.
 bool MayBeSplit(const AdmittedRequest& one) {
   const engine::BatchRules& rules = one.member->servable().batch_rules();
   return one.profile().can_be_split && !one.whole &&
@@ -53,7 +54,8 @@ void RunWhole(AdmittedRequest one) {
   member->Finish(status, outputs.get());
 }
 
-// A request that has been read, and waits once more: it gives way, or for what it needs.
+// A request that has been read and must wait again: because it gives way to short requests, or for
+// memory or a worker.
 class AdmittedJob final : public scheduling::Job {
  public:
   AdmittedJob(AdmittedRequest one, WorkerPool* workers)
@@ -101,7 +103,7 @@ void RunAlone(AdmittedRequest one, WorkerPool* workers) {
   }
 }
 
-// Long requests that give way to short ones do not run with them.
+// Runs long requests that give way to short ones separately, at low priority.
 void RunLowPriority(std::vector<AdmittedRequest>* admitted, WorkerPool* workers) {
   for (size_t i = 0; i < admitted->size() && admitted->size() > 1;) {
     if (!workers->GivesWay((*admitted)[i].cost)) {
@@ -114,9 +116,10 @@ void RunLowPriority(std::vector<AdmittedRequest>* admitted, WorkerPool* workers)
   }
 }
 
-// Alone, a request takes no longer than it took together with others, and all of them, one after
-// the other, hardly less. An estimate that is far off is corrected: there may be no request that
-// runs alone. `alone`: of `count` requests, as estimated; zero if nothing is known.
+// Corrects the cost estimate of a request from a run together with others, because under load
+// hardly any request may run alone. It relies on two facts: alone, the request takes no longer than
+// the whole run; and all requests one after the other take hardly less than the run. `alone` is the
+// estimated sum of `count` requests; zero if unknown.
 void LearnFromRunTogether(const AdmittedRequest& one, Clock::duration alone,
                           Clock::duration together, size_t count) {
   constexpr double kTimesAlone = 1.5;
@@ -169,7 +172,7 @@ void RunTogether(std::vector<AdmittedRequest>* admitted, WorkerPool* workers) {
     return OkStatus();
   });
   if (!together.ok()) {
-    // There may be memory for each of them.
+    // The memory may suffice for each request alone.
     for (size_t i = 0; i < members.size(); ++i) {
       engine::BatchMember& member = members[i];
       member.status = WithinMemory([&] { return RunOne(*(*admitted)[i].member, &member.outputs); });
@@ -192,7 +195,7 @@ void RunTogether(std::vector<AdmittedRequest>* admitted, WorkerPool* workers) {
     record.runtime = runtime;
     record.requests_in_run = static_cast<int>(members.size());
     record.joined = true;
-    // The servable may go with the last of them.
+    // Finishing the last request may destroy the servable.
     one.member->Finish(members[i].status, members[i].outputs.get());
   }
 }
@@ -207,7 +210,7 @@ void RunPredict(PredictMember* first, Clock::duration waited,
     if (!Admit(member, has_waited, &admitted.emplace_back())) admitted.pop_back();
   };
   admit(first, waited);
-  // A long one is split, or gives way, rather than keep short ones waiting.
+  // A long request takes no companions: it is split or gives way.
   const bool may_lead = !admitted.empty() && admitted.front().cost <= workers->longest_slice();
   if (companions.empty() && may_lead) {
     workers->TakeCompanions(JobProfileOf(admitted.front()), &companions);

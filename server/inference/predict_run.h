@@ -1,5 +1,5 @@
-// Requests to Predict from when a worker takes them until they are answered: alone, together, or in
-// slices, whatever protocol they came by.
+// Runs Predict requests from the moment a worker takes them until they are answered: alone,
+// together or in slices, independent of the protocol.
 #ifndef COLCAST_SERVER_INFERENCE_PREDICT_RUN_H_
 #define COLCAST_SERVER_INFERENCE_PREDICT_RUN_H_
 
@@ -15,48 +15,48 @@
 
 namespace colcast::inference {
 
-// What its model makes of a request, with what item tables added.
+// A request's plan, made after item tables added their columns.
 struct PlannedPredict {
-  std::optional<Status> status;  // not yet: it has not been planned
-  engine::PlanPtr plan;          // null: the status is an error
+  std::optional<Status> status;  // not set until the request has been planned
+  engine::PlanPtr plan;          // null if the status is an error
 };
 
-// One request.
+// One request in a run.
 class PredictMember {
  public:
   virtual ~PredictMember() = default;
 
   virtual scheduling::Job* job() = 0;
 
-  // What happened to it; the run adds to it.
+  // The call's record, to which the run adds.
   virtual metrics::CallRecord* record() = 0;
 
-  // Who is told of its stages; null: nobody.
+  // Who observes the run's stages; null for nobody.
   virtual engine::RunObserver* observer() const { return nullptr; }
 
-  // Reads the request and finds its servable, as far as that has not been done. Once, on a worker.
+  // Reads the request and finds its servable, unless already done. Called once, on a worker.
   virtual Status Read() = 0;
 
-  // Once it has been read, and until it has finished.
+  // Valid after Read(), until Finish().
   virtual const DecodedRequest& request() const = 0;
   virtual DecodedRequest* mutable_request() = 0;
   virtual const Servable& servable() const = 0;
 
-  // Answers with the outputs, or says why there are none. It is gone afterwards.
+  // Answers with the outputs, or with the error if there are none. Destroys the member.
   virtual void Finish(const Status& status, const engine::Outputs* outputs) = 0;
 
-  // Set when the queue or a worker first asks; to be reset where request() is.
+  // Made when the queue or a worker first needs it; to be reset together with request().
   PlannedPredict planned;
 };
 
-// Tells the queue what a request is, one whose request() and servable() are there. Nothing if
-// something is wrong with it: the worker that takes it says what.
+// Describes to the queue a request whose request() and servable() exist. Leaves the profile empty
+// if the request is invalid: the worker that takes it reports the error.
 void DescribePredict(PredictMember* member, scheduling::JobProfile* profile);
 
-// Answers `first`, which has waited for `waited`, and its companions, whose jobs are
-// PredictMembers, too; a short one without companions gets those that have come until it is read. A
-// large request runs by slices, which `workers` get, and is answered by whichever ends last.
-// Whatever is wrong with one request is its own error only.
+// Answers `first`, which has waited for `waited`, and its companions, whose jobs are PredictMembers
+// too. A short request without companions takes those that arrived while it was read. A large
+// request is split into slices for `workers`, and the one that runs the last slice answers it. An
+// error in one request does not affect the others.
 void RunPredict(PredictMember* first, scheduling::Clock::duration waited,
                 std::vector<scheduling::Taken> companions, scheduling::WorkerPool* workers);
 

@@ -1,5 +1,5 @@
-// A request, whatever form it came in -> the message that TensorFlow Serving's gRPC would have
-// brought, for the request log and shadow versions.
+// Converts a request of any form into the message that TensorFlow Serving's gRPC would have
+// received, for the request log and shadow versions.
 #ifndef COLCAST_SERVER_INFERENCE_REQUEST_MESSAGE_H_
 #define COLCAST_SERVER_INFERENCE_REQUEST_MESSAGE_H_
 
@@ -10,10 +10,10 @@
 
 namespace colcast::inference {
 
-// `request` has been answered: its values fill their shapes.
+// REQUIRES that `request` has been answered, so that its values fill their shapes.
 tensorflow::serving::PredictRequest ToPredictRequest(const DecodedRequest& request);
 
-// The examples are well-formed.
+// REQUIRES well-formed examples.
 tensorflow::serving::Input ToInput(const ExampleInput& input);
 
 }  // namespace colcast::inference

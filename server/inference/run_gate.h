@@ -1,5 +1,5 @@
-// Runs of tf.Examples (Classify, Regress, MultiInference) share with those of Predict what there is
-// for all.
+// Admission for Classify, Regress and MultiInference runs, which share memory and workers with
+// Predict.
 #ifndef COLCAST_SERVER_INFERENCE_RUN_GATE_H_
 #define COLCAST_SERVER_INFERENCE_RUN_GATE_H_
 
@@ -15,20 +15,20 @@
 
 namespace colcast::inference {
 
-// Of one call, on a worker. Holds what its run needs until it is gone.
+// Admits one call on a worker, and holds its reservations until it is destroyed.
 class RunGate {
  public:
   explicit RunGate(scheduling::WorkerPool* workers) : workers_(workers) {}
 
-  // Before the run, in which each of `signatures` runs once. RESOURCE_EXHAUSTED if what it needs is
-  // not free; now only, if must_wait().
+  // To be called before a run in which each of `signatures` runs once. Returns RESOURCE_EXHAUSTED
+  // if what the run needs is not free; if must_wait(), it will be later.
   Status Enter(const Servable& servable, const std::vector<std::string>& signatures, int64_t rows,
                int64_t input_bytes);
 
-  // The run went well.
+  // To be called after a successful run.
   void Learn();
 
-  // Whether nothing is to be answered yet: the call waits and is to be made again.
+  // Whether the call must wait (Wait()) and be made again, instead of answering with the error.
   bool must_wait() const { return must_wait_; }
   void Wait(scheduling::Job* job, scheduling::Clock::duration waited);
 
@@ -40,7 +40,8 @@ class RunGate {
   int64_t rows_ = 0;
   int64_t input_bytes_ = 0;
   bool must_wait_ = false;
-  std::optional<MeasuredRun> run_;  // of one signature: what each of several took is not known
+  // Only for a single signature: a run of several does not show what each one took.
+  std::optional<MeasuredRun> run_;
 };
 
 }  // namespace colcast::inference

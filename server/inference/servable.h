@@ -1,4 +1,4 @@
-// One loaded version of a model as the APIs see it, whatever protocol they speak.
+// A loaded version of a model as all APIs and protocols see it.
 #ifndef COLCAST_SERVER_INFERENCE_SERVABLE_H_
 #define COLCAST_SERVER_INFERENCE_SERVABLE_H_
 
@@ -21,10 +21,10 @@ namespace colcast::inference {
 
 using SignatureMap = google::protobuf::Map<std::string, tensorflow::SignatureDef>;
 
-// Immutable but for what it learns of its requests' costs; shared by the requests it answers.
+// Immutable, except for the cost estimates that it learns. Shared by the requests it answers.
 class Servable {
  public:
-  // INTERNAL if the model's signatures do not parse.
+  // INTERNAL if the model's signatures cannot be parsed.
   static Status Create(std::string name, int64_t version, std::unique_ptr<engine::Model> model,
                        std::shared_ptr<const Servable>* servable, const Batching& batching = {},
                        ItemSources items = {});
@@ -33,17 +33,17 @@ class Servable {
   int64_t version() const { return version_; }
   const engine::Model& model() const { return *model_; }
   const SignatureMap& signatures() const { return signatures_.signature_def(); }
-  // How the metrics call the signature a request names: as the model does, "serving_default" for
-  // an empty name, "unknown" if the model has none of that name. Lives as long as the servable.
+  // The metrics label of the signature that a request names: its name, "serving_default" for an
+  // empty name, "unknown" if the model has no such signature. Lives as long as the servable.
   std::string_view SignatureLabel(std::string_view requested) const;
 
   const engine::BatchRules& batch_rules() const { return batch_rules_; }
-  // What finds the columns that requests leave out; null if the model has no item table.
+  // Fills in the columns that requests leave out; null if the model has no item table.
   const ItemLookup* items() const { return items_.get(); }
-  // Of the signature a request names, as above; null if the model has none of that name. It learns
-  // from requests, whatever else is immutable.
+  // The class of the signature that a request names (an empty name as above); null if the model has
+  // no such signature. Not const, because it learns from requests.
   scheduling::RequestClass* request_class(std::string_view requested) const;
-  // Of RequestProfile::signature.
+  // By RequestProfile::signature.
   scheduling::RequestClass* request_class(int signature) const { return by_number_[signature]; }
 
  private:
@@ -52,12 +52,13 @@ class Servable {
   std::string name_;
   int64_t version_ = 0;
   std::unique_ptr<engine::Model> model_;
-  tensorflow::MetaGraphDef signatures_;  // nothing but the signatures
+  tensorflow::MetaGraphDef signatures_;  // holds only the signatures
   engine::BatchRules batch_rules_;
   std::unique_ptr<const ItemLookup> items_;
   std::map<std::string, std::unique_ptr<scheduling::RequestClass>, std::less<>> classes_;
   std::vector<scheduling::RequestClass*> by_number_;
-  std::unique_ptr<StateFiller> filler_;  // the first to go: its thread uses the model
+  // Declared last, so destroyed first: its thread uses the model.
+  std::unique_ptr<StateFiller> filler_;
 };
 
 }  // namespace colcast::inference

@@ -1,4 +1,4 @@
-// A model's signatures as requests name them.
+// Finds a model's signatures by the names in requests.
 #ifndef COLCAST_SERVER_INFERENCE_SIGNATURE_H_
 #define COLCAST_SERVER_INFERENCE_SIGNATURE_H_
 
@@ -14,20 +14,21 @@
 
 namespace colcast::inference {
 
-// The signature's name; "serving_default" for a request that gives none.
+// The signature's name; "serving_default" if the request has none.
 const std::string& SignatureNameOf(const tensorflow::serving::ModelSpec& spec);
 std::string_view SignatureNameOf(std::string_view requested);
 
-// INVALID_ARGUMENT, with the signatures there are, if the model has none of that name.
+// INVALID_ARGUMENT, listing the model's signatures, if none has that name.
 Status FindSignature(const Servable& servable, std::string_view name,
                      const tensorflow::SignatureDef** signature);
 
-// Whether Predict may run a signature ("serving_default" for an empty name). INTERNAL, as in
-// TensorFlow Serving, where the options ask for method names and this one is none of its three.
+// Whether Predict may run the signature ("serving_default" for an empty name). INTERNAL, as in
+// TensorFlow Serving, if the options ask for the check and the signature's method name is none of
+// TensorFlow Serving's three.
 Status CheckMethodName(const Servable& servable, std::string_view signature_name,
                        const CallOptions& options);
 
-// Names of inputs, outputs or signatures for messages, sorted: {classes, scores}.
+// Sorted names of inputs, outputs or signatures for messages: {classes, scores}.
 template <typename Map>
 std::string KeyList(const Map& map) {
   std::vector<std::string> keys;

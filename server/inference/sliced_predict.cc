@@ -23,14 +23,15 @@ using scheduling::CostEstimate;
 using scheduling::RunMemory;
 using scheduling::WorkerPool;
 
-// The line of a request, of which rows may be of any size.
+// The class's cost line, per row of this request: the class learns by size, and a row may have any
+// size.
 CostEstimate::Line LineOf(const AdmittedRequest& admitted) {
   CostEstimate::Line line = admitted.request_class->cost().line();
   line.per_row *= static_cast<double>(admitted.profile().size) / admitted.profile().rows;
   return line;
 }
 
-// Of a slice: every worker can run one within the memory that there is for all.
+// The largest slice, small enough for every worker to run one within the memory for all runs.
 int64_t MostRows(const AdmittedRequest& admitted, WorkerPool* workers) {
   const int64_t most = admitted.request_class->limits().max_slice_rows;
   const int64_t bytes = NeedsOf(admitted).bytes;
@@ -40,8 +41,8 @@ int64_t MostRows(const AdmittedRequest& admitted, WorkerPool* workers) {
   return std::clamp<int64_t>(static_cast<int64_t>(part * admitted.profile().rows), 1, most);
 }
 
-// A request while it runs by slices. So many of them as workers can run at once are taken, and
-// wait; whoever has run one takes the next, as large as is right by then.
+// A request that runs by slices. At first it has as many slices as workers can run at once. A
+// worker that has run one takes the next, sized for the load at that moment.
 class SlicedPredict {
  public:
   SlicedPredict(AdmittedRequest admitted, std::unique_ptr<engine::Slices> slices,
@@ -55,7 +56,7 @@ class SlicedPredict {
   uint64_t client() const { return client_; }
   bool has_ended() const { return ended_.load(std::memory_order_relaxed); }
 
-  // Before anything runs: the first slices.
+  // Takes the first slices, before any of them runs.
   std::vector<int> TakeFirst(int64_t rows) {
     std::vector<int> taken;
     while (static_cast<int>(taken.size()) < workers_->num_workers() && slices_->rows_left() > 0) {
@@ -65,7 +66,7 @@ class SlicedPredict {
     return taken;
   }
 
-  // Runs a slice and takes the next; -1 if there is none for the caller.
+  // Runs a slice and returns the next one, or -1 if no rows remain.
   int Run(int slice, Clock::duration waited) {
     MeasuredRun run(admitted_.request_class);
     const Status status = WithinMemory([&] {
@@ -90,7 +91,7 @@ class SlicedPredict {
     return {admitted_.request_class->memory().Of(InputBytesOf(slice)), {}};
   }
 
-  // What a slice takes, and what is left of the request with it, as estimated.
+  // Estimated cost of a slice, and of the slice with all rows not yet taken.
   Clock::duration CostOf(int slice) const { return CostOfRows(slices_->rows(slice)); }
   Clock::duration CostWhatIsLeft(int slice) const {
     return CostOfRows(slices_->rows(slice) + slices_->rows_left());
@@ -107,7 +108,8 @@ class SlicedPredict {
     End();
   }
 
-  // Once for each slice that was taken first: it, and those that followed it, have run.
+  // Called once for each of the first slices, when it and its successors have run. The last call
+  // answers the request.
   void End() {
     if (running_.fetch_sub(1, std::memory_order_acq_rel) > 1) return;
     std::unique_ptr<engine::Outputs> outputs;
@@ -134,7 +136,7 @@ class SlicedPredict {
     failed_ = status;
     ended_ = true;
   }
-  // The part of so many rows.
+  // The share of `whole` that falls to `rows` rows.
   int64_t PartOf(int64_t whole, int64_t rows) const {
     return std::llround(static_cast<double>(whole) * rows / admitted_.profile().rows);
   }
@@ -149,7 +151,7 @@ class SlicedPredict {
   int TakeNext() {
     const int64_t left = slices_->rows_left();
     scheduling::SliceNeeds needs = workers_->NeedsOf(CostOfRows(left));
-    needs.idle_workers = at_once_ - 1;  // nobody else takes one
+    needs.idle_workers = at_once_ - 1;  // no other workers join in
     needs.max_rows = MostRows(admitted_, workers_);
     return slices_->Take(RowsPerSlice(left, LineOf(admitted_), needs));
   }
@@ -166,10 +168,10 @@ class SlicedPredict {
   std::atomic<bool> counted_{false};
   std::mutex mutex_;
   std::optional<scheduling::DropReason> dropped_;
-  Status failed_;  // a slice that found no memory
+  Status failed_;  // a slice failed for lack of memory
 };
 
-// One slice after the other.
+// Runs a slice, then queues itself for the next one.
 class SliceJob final : public scheduling::Job {
  public:
   SliceJob(std::shared_ptr<SlicedPredict> whole, int slice, WorkerPool* workers)

@@ -1,4 +1,4 @@
-// A large request that several workers run, a slice of its candidates at a time.
+// Runs a large request by slices of its candidates, on several workers.
 #ifndef COLCAST_SERVER_INFERENCE_SLICED_PREDICT_H_
 #define COLCAST_SERVER_INFERENCE_SLICED_PREDICT_H_
 
@@ -7,12 +7,12 @@
 
 namespace colcast::inference {
 
-// Runs a request that cannot be had by its slices.
+// Runs a request that cannot be answered by slices.
 using RunWhole = void (*)(AdmittedRequest admitted, scheduling::WorkerPool* workers);
 
-// Splits the request and hands its slices to the workers; whichever ends last answers it. Where a
-// slice fails, `run_whole` gets the request. False if it is not to be split; nothing has happened
-// then. REQUIRES a profile that can be split.
+// Splits the request and submits its slices to the workers; the one that runs the last slice
+// answers. If a slice fails for another reason than memory, `run_whole` gets the request. Returns
+// false, without effect, if the request should not be split. REQUIRES a profile that can be split.
 bool RunBySlices(AdmittedRequest* admitted, scheduling::WorkerPool* workers, RunWhole run_whole);
 
 }  // namespace colcast::inference

@@ -12,10 +12,10 @@
 namespace colcast::inference {
 namespace {
 
-// Rows at a time: a run of a millisecond or so.
+// Rows per run, which takes about a millisecond.
 constexpr uint32_t kRows = 256;
 
-// Between looks for rows that deltas or new versions brought.
+// The interval between checks for rows from deltas or new versions.
 constexpr std::chrono::seconds kWait(1);
 
 }  // namespace
@@ -40,14 +40,14 @@ void StateFiller::Run() {
         progress[i] = {tables[i]->number(), items::ItemTable::kUnknown + 1};
       }
       while (!stop_.IsSet() && FillSome(tables[i], &progress[i])) {
-        // A new version is not waited for.
+        // Starts over as soon as the table has a new version.
         if (items_->tables()[i] != tables[i]) break;
       }
     }
   } while (!stop_.WaitFor(kWait));
 }
 
-// False once there is nothing left.
+// Fills the states of the next kRows rows. False if no rows remain or the run failed.
 bool StateFiller::FillSome(const std::shared_ptr<const items::ItemTable>& table,
                            Progress* progress) const {
   const uint32_t end = std::min(table->end() - progress->next, kRows) + progress->next;

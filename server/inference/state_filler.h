@@ -1,5 +1,4 @@
-// Computes the states of item tables' rows before anybody asks for them, when nothing else is to
-// do.
+// Computes the states of item tables' rows ahead of requests, on otherwise idle CPUs.
 #ifndef COLCAST_SERVER_INFERENCE_STATE_FILLER_H_
 #define COLCAST_SERVER_INFERENCE_STATE_FILLER_H_
 
@@ -14,18 +13,18 @@
 
 namespace colcast::inference {
 
-// Has a thread of low priority until it goes.
+// Owns a low-priority thread, which the destructor stops.
 class StateFiller {
  public:
-  // Both must outlive it.
+  // Both must outlive this object.
   StateFiller(const ItemLookup* items, const engine::Model* model);
   ~StateFiller();
 
  private:
-  // How far it has come with a table.
+  // How far the rows of a table have been filled.
   struct Progress {
     uint64_t table = 0;
-    uint32_t next = 0;  // the number of a row
+    uint32_t next = 0;  // number of the next row
   };
 
   void Run();

@@ -1,6 +1,6 @@
-// TFRecord files, read and written: a record is its length (8 bytes), a checksum of the length (4),
-// the data, and a checksum of the data (4), all little endian. The checksums are masked CRC-32Cs
-// (https://www.tensorflow.org/tutorials/load_data/tfrecord).
+// Reads and writes TFRecord files. A record consists of its length (8 bytes), a checksum of the
+// length (4), the data, and a checksum of the data (4), all little-endian. The checksums are masked
+// CRC-32Cs (https://www.tensorflow.org/tutorials/load_data/tfrecord).
 #ifndef COLCAST_SERVER_INFERENCE_TFRECORD_H_
 #define COLCAST_SERVER_INFERENCE_TFRECORD_H_
 
@@ -15,12 +15,12 @@ namespace colcast::inference {
 
 class TfRecordReader {
  public:
-  // A file that is not there has no records.
+  // A missing file counts as empty.
   explicit TfRecordReader(const std::string& path);
 
-  // Reads the next record, or sets `at_end` behind the last one. DATA_LOSS, naming the file and the
-  // byte where the record begins, for anything else than a whole record with right checksums; as
-  // File::Open() where it cannot be read.
+  // Reads the next record, or sets `at_end` after the last one. Returns DATA_LOSS, naming the file
+  // and the record's first byte, unless a whole record with correct checksums follows; errors of
+  // reading are those of File::Open().
   Status Next(std::string* record, bool* at_end);
 
  private:
@@ -29,10 +29,10 @@ class TfRecordReader {
   const std::string path_;
   File file_;
   Status opened_;
-  uint64_t position_ = 0;  // of the record to read next
+  uint64_t position_ = 0;  // of the next record
 };
 
-// The record that holds `data`, as a file has it.
+// Encodes `data` as a record.
 std::string TfRecord(std::string_view data);
 
 uint32_t MaskedCrc32c(std::string_view data);

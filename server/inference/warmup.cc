@@ -28,7 +28,7 @@ Status Predict(const Servable& servable, const tensorflow::serving::PredictReque
   return OkStatus();
 }
 
-// `recorded`: a request with tf.Examples, which asks for `tasks`.
+// Replays `recorded`, a request with tf.Examples for `tasks`.
 Status RunTasks(const Servable& servable, const google::protobuf::Message& recorded,
                 const MessageSchema& schema,
                 const tensorflow::serving::MultiInferenceRequest& tasks, int iterations) {

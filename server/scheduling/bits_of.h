@@ -1,4 +1,4 @@
-// In which bucket what is learnt of requests of about the same size is kept.
+// Buckets requests by size, for what is learnt about requests of about the same size.
 #ifndef COLCAST_SERVER_SCHEDULING_BITS_OF_H_
 #define COLCAST_SERVER_SCHEDULING_BITS_OF_H_
 
@@ -6,7 +6,7 @@
 
 namespace colcast::scheduling {
 
-// Of 1 and less 0, of 2 and 3 one, of 4 to 7 two, and so on.
+// floor(log2(number)); 0 for 1 and less.
 inline int BitsOf(int64_t number) {
   int bits = 0;
   for (; number > 1; number >>= 1) ++bits;

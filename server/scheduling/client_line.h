@@ -1,4 +1,4 @@
-// What waits of one client, in its order.
+// The waiting jobs of one client, in order.
 #ifndef COLCAST_SERVER_SCHEDULING_CLIENT_LINE_H_
 #define COLCAST_SERVER_SCHEDULING_CLIENT_LINE_H_
 
@@ -17,18 +17,18 @@ struct Waiting {
   Job* job;
   JobProfile profile;
   Time since;
-  Time as_if;  // it arrived; decides its place
+  Time as_if;  // the effective arrival time, which decides its place
   bool is_slice = false;
 };
 
-// By place, and by age: the latter has long ones as if older.
+// Ordered by effective arrival, and by age, in which a long job counts as older than it is.
 class ClientLine {
  public:
   using Time = Clock::time_point;
   static constexpr int kAgeing = 8;
   static constexpr Clock::duration kLongestHandicap = std::chrono::seconds(1);
 
-  // How much later than it did a job that takes `cost` arrived as if.
+  // How much later than its real arrival a job that takes `cost` counts as arrived.
   static Clock::duration Handicap(Clock::duration cost) {
     return kAgeing * std::min(cost, kLongestHandicap / kAgeing);
   }
@@ -43,19 +43,20 @@ class ClientLine {
   using Place = ByPlace::iterator;
 
   bool empty() const { return by_place_.empty(); }
-  // In order.
+  // In order of effective arrival.
   ByPlace& jobs() { return by_place_; }
   const ByPlace& jobs() const { return by_place_; }
   const Waiting& first() const { return by_place_.begin()->second.waiting; }
   Place newest() { return std::prev(by_age_.end())->second; }
   Time newest_age() const { return std::prev(by_age_.end())->first; }
 
-  // When the first arrived as if, to other clients.
+  // The first job's effective arrival in competition with other clients' jobs.
   Time as_if() const {
     if (turn_ == Time::min()) return first().as_if;
     return std::max(first().as_if, turn_ + Handicap(first().profile.cost));
   }
-  // When one of its jobs was taken last, since it has had some in line; Time::min() if none was.
+  // When one of the client's jobs was last taken since its line became non-empty; Time::min() if
+  // none was.
   Time turn() const { return turn_; }
   void NoteTurn(Time now) { turn_ = now; }
 

@@ -7,16 +7,19 @@
 namespace colcast::scheduling {
 namespace {
 
-constexpr double kShareOfNewest = 0.1;   // in a point's average, once it has seen ten
-constexpr double kMaxWeight = 10;        // of a point
-constexpr double kFading = 0.999;        // of all points, with each observation
-constexpr double kLeastWeight = 0.01;    // a point with less is forgotten
-constexpr double kPriorWeight = 0.0001;  // of "there is no fixed part", while rows hardly differ
+// Weight of the newest observation in a point's average, after the first ten.
+constexpr double kShareOfNewest = 0.1;
+constexpr double kMaxWeight = 10;  // upper bound of a point's weight
+// By which every observation scales the weights of all points.
+constexpr double kFading = 0.999;
+constexpr double kLeastWeight = 0.01;  // a point with less is dropped
+// Weight of the prior that the fixed cost is 0, used while sizes hardly differ.
+constexpr double kPriorWeight = 0.0001;
 
 constexpr CostEstimate::Duration kLongest = std::chrono::hours(24);
 
-// Sizes whose variance is less, relative to their mean's square, lie too close to tell what does
-// not depend on the rows: of two that are seen as often, the larger less than twice the smaller.
+// Below this relative variance (variance over squared mean) sizes are too close to separate the
+// fixed cost: for two sizes seen equally often it means less than a factor of two.
 constexpr double kLeastSpread = 0.115;
 constexpr double kLeastShareOfRows = 0.5;
 
@@ -42,7 +45,7 @@ void CostEstimate::Observe(int64_t rows, Duration time) {
   line_ = Fit();
 }
 
-// Least squares, each residual divided by its point's time.
+// Weighted least squares on relative errors: each residual is divided by its point's time.
 CostEstimate::Line CostEstimate::Fit() const {
   double w = 0, x = 0, y = 0, xx = 0, xy = 0;
   for (int i = 0; i <= highest_; ++i) {
@@ -62,7 +65,8 @@ CostEstimate::Line CostEstimate::Fit() const {
   const double variance = xx / w - mean_rows * mean_rows;
   const double covariance = xy / w - mean_rows * mean_time;
   double slope = (covariance + prior * mean_time / mean_rows) / (variance + prior);
-  // Noise would make a request's own cost that of any, which is never cut and so never seen again.
+  // Otherwise noise could declare the whole cost of a request to be fixed. Such requests are never
+  // split, so no smaller size would ever be observed to correct it.
   if (variance < kLeastSpread * mean_rows * mean_rows) {
     slope = std::max(slope, kLeastShareOfRows * mean_time / mean_rows);
   }

@@ -1,4 +1,4 @@
-// How long a request of N rows keeps a worker busy, learnt from those that ran.
+// Estimates how long a request of N rows keeps a worker busy, learnt from earlier runs.
 #ifndef COLCAST_SERVER_SCHEDULING_COST_ESTIMATE_H_
 #define COLCAST_SERVER_SCHEDULING_COST_ESTIMATE_H_
 
@@ -11,15 +11,15 @@
 
 namespace colcast::scheduling {
 
-// A line, fixed + per_row * N, through what was observed. Where the time follows something else
-// than rows, such as the bytes of texts, that is what is counted as rows. Requests of about the
-// same size (between two powers of two) count as one point of it, the moving average of their rows
-// and times, so that thousands of small requests do not drown out what few large ones say about the
-// slope. Points count by their relative error; those that nothing is observed of any more fade.
+// Fits a line, fixed + per_row * N, through the observations. Where time depends on something other
+// than rows, such as the bytes of texts, that quantity takes the place of rows. Requests of about
+// the same size (between two powers of two) form one point, the moving average of their rows and
+// times, so that thousands of small requests do not drown out the few large ones that determine the
+// slope. Points are weighted by relative error, and fade when no new observation arrives.
 //
-// One observation that is far above the line (a new shape compiled, memory was short, lists were
-// huge) counts as kMostTimes the line, so that one request says little about others; one below
-// counts as it is: what got in the way makes a run longer, never shorter.
+// An observation far above the line (a newly compiled shape, a shortage of memory, huge lists) is
+// capped at kMostTimes the line, so that a single request has little influence. One below the line
+// counts fully: disturbances make a run longer, never shorter.
 //
 // All methods may be called from any thread.
 class CostEstimate {
@@ -33,18 +33,17 @@ class CostEstimate {
     double per_row = 0;  // nanoseconds
   };
 
-  // A run of `rows` rows took `time`.
+  // Records that a run of `rows` rows took `time`.
   void Observe(int64_t rows, Duration time);
 
-  // Neither part is negative; both are 0 before the first observation.
+  // Neither coefficient is negative; both are 0 before the first observation.
   Line line() const;
 
-  // Zero if nothing is known yet.
+  // Zero before the first observation.
   Duration Of(int64_t rows) const;
 
-  // Implementation details follow.
  private:
-  // Requests whose rows have the same number of bits.
+  // The requests whose row counts have the same number of bits.
   struct Point {
     double weight = 0;
     double rows = 0;

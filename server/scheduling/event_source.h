@@ -1,4 +1,4 @@
-// What idle workers wait for, beside requests: the sockets that these come from.
+// The sockets from which requests come. Idle workers wait on them as well as on the queue.
 #ifndef COLCAST_SERVER_SCHEDULING_EVENT_SOURCE_H_
 #define COLCAST_SERVER_SCHEDULING_EVENT_SOURCE_H_
 
@@ -9,11 +9,12 @@ namespace colcast::scheduling {
 class EventSource {
  public:
   virtual ~EventSource() = default;
-  // Waits until something happens, Wake() is called, or the time comes, and handles what happened
-  // on this thread: it may submit jobs. Clock::time_point::min(): handles what has happened
-  // already. Whether it was woken. On any number of threads.
+  // Waits until an event, Wake(), or the given time, and handles events on the calling thread,
+  // which may submit jobs. Clock::time_point::min() handles pending events without waiting. Returns
+  // whether Wake() ended the wait. Any number of threads may call it.
   virtual bool Poll(Clock::time_point until) = 0;
-  // Has one thread return from Poll(), now or when next one waits; several calls may count as one.
+  // Makes one thread return from Poll(): one that waits now, or the next one to wait. Several calls
+  // may count as one.
   virtual void Wake() = 0;
 };
 

@@ -5,7 +5,8 @@
 namespace colcast::scheduling {
 namespace {
 
-// Whether an idle worker's thread handles events, and so takes the first job itself.
+// Whether this thread, an idle worker's, is handling events (kFirst), so that it will run the first
+// job they submit itself (kAlso: there is one).
 enum class EventsComeHere { kNo, kFirst, kAlso };
 thread_local EventsComeHere events_come_here = EventsComeHere::kNo;
 
@@ -66,7 +67,8 @@ void IdleWorkers::WaitForEvents(std::unique_lock<std::mutex>* lock, Clock::time_
   events_come_here = EventsComeHere::kNo;
   lock->lock();
   --num_waiting_;
-  // One that is woken sees to all calls: it passes on what is left.
+  // Several Wake() calls may count as one, so the woken worker takes responsibility for all of them
+  // and wakes others if more jobs remain.
   num_called_ = woken ? 0 : std::max(0, num_called_ - (has_job ? 1 : 0));
   NoteCount();
 }
@@ -77,7 +79,7 @@ void IdleWorkers::HandleEvents(std::unique_lock<std::mutex>* lock) {
   const bool woken = events_->Poll(Clock::time_point::min());
   lock->lock();
   if (!woken) return;
-  // Meant for one that waits, and as good here.
+  // The wake-up was meant for an idle worker, but this one will serve as well.
   num_called_ = 0;
   NoteCount();
 }

@@ -1,5 +1,5 @@
-// Workers that have nothing to run. Each waits on its own or, where workers handle events, for
-// these; then one that is called takes what has come itself, if it is the one that read it.
+// Workers without a job. Each waits on its own condition variable or, where workers handle events,
+// in EventSource::Poll(); in that case a worker that reads a request runs it itself.
 #ifndef COLCAST_SERVER_SCHEDULING_IDLE_WORKERS_H_
 #define COLCAST_SERVER_SCHEDULING_IDLE_WORKERS_H_
 
@@ -13,34 +13,34 @@
 
 namespace colcast::scheduling {
 
-// All methods but count() are called with the pool's lock held.
+// All methods except count() REQUIRE the pool's lock.
 class IdleWorkers {
  public:
-  // A worker's; its own thread waits on `wakeup`.
+  // The place in which one worker waits; only the worker's own thread waits on `wakeup`.
   struct Waiter {
     std::condition_variable wakeup;
     bool woken = false;
   };
 
-  // `events` outlives them; null: workers wait for jobs only.
+  // `events` must outlive this object; null if workers wait only for jobs.
   explicit IdleWorkers(EventSource* events) : events_(events) {}
 
-  // Those that are not woken already.
+  // The number of idle workers that have not been woken.
   int count() const { return count_.load(std::memory_order_relaxed); }
   bool wait_for_events() const { return events_ != nullptr; }
 
-  // Wakes the one that became idle last, if there is one.
+  // Wakes the worker that became idle last, if any.
   void WakeOne();
 
-  // For a worker that ends, and for the end of all.
+  // Wakes all workers, for shutdown.
   void WakeAll();
 
-  // Waits to be woken, until then at most; without the lock meanwhile.
+  // Waits to be woken, until `until` at the latest. Releases the lock meanwhile.
   void Wait(std::unique_lock<std::mutex>* lock, Waiter* waiter, Clock::time_point now,
             Clock::time_point until);
 
-  // What has come beside what waits, which it may go before or be joined with. Not while others
-  // are idle, who see to it.
+  // Handles pending events, so that requests still in the sockets can be ordered and joined with
+  // those in the queue. Does nothing while other workers are idle, since those handle them.
   void HandleEvents(std::unique_lock<std::mutex>* lock);
 
  private:
@@ -48,10 +48,10 @@ class IdleWorkers {
   void NoteCount();
 
   EventSource* const events_;
-  std::vector<Waiter*> waiting_;  // the last one became idle last
+  std::vector<Waiter*> waiting_;  // in the order in which they became idle
   std::atomic<int> count_{0};
-  int num_waiting_ = 0;  // for events
-  int num_called_ = 0;   // of those, back to the queue
+  int num_waiting_ = 0;  // number of workers in Poll()
+  int num_called_ = 0;   // number of those that have been woken
 };
 
 }  // namespace colcast::scheduling

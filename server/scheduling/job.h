@@ -1,4 +1,4 @@
-// What waits for a worker and is run by one.
+// A job that waits for a worker, which runs it.
 #ifndef COLCAST_SERVER_SCHEDULING_JOB_H_
 #define COLCAST_SERVER_SCHEDULING_JOB_H_
 
@@ -19,62 +19,62 @@ inline constexpr int kNumDropReasons = 5;
 // "queue_full" for kQueueFull.
 const char* DropReasonName(DropReason reason);
 
-// What the client of a job that never ran is told.
+// The status for the client of a job that never ran.
 Status DropStatus(DropReason reason);
 
 class Job;
 class RequestClass;
 
-// What a run has to find free before it begins.
+// Resources that a run needs before it starts.
 struct RunNeeds {
-  int64_t bytes = 0;         // of memory, as estimated
-  Clock::duration worker{};  // how long it holds one, as estimated, if that is long
+  int64_t bytes = 0;         // estimated memory
+  Clock::duration worker{};  // estimated time for which it occupies a worker, if that is long
 };
 
-// What the queue knows of a job. Of an empty one it knows nothing: it runs alone, in the order of
-// arrival.
+// The queue's knowledge of a job. A job with an empty profile runs alone, in order of arrival.
 struct JobProfile {
-  // A request may claim more: to the scheduler it has so many.
+  // The scheduler clamps a request's rows to this.
   static constexpr int64_t kMaxRows = std::numeric_limits<int32_t>::max();
 
-  RequestClass* request_class = nullptr;  // lives at least as long as the job; null: none
-  uint64_t group = 0;  // jobs of the same class and group may run together; 0: with none
+  RequestClass* request_class = nullptr;  // outlives the job; may be null
+  uint64_t group = 0;  // jobs of the same class and non-zero group may run together
   int64_t rows = 0;
-  Clock::duration cost{};  // the estimated time of a worker; 0: unknown
+  Clock::duration cost{};  // estimated worker time; 0 if unknown
   uint64_t client = 0;     // Job::client()
-  RunNeeds needs{};        // what it waits for
+  RunNeeds needs{};        // that the job waits for
 
   bool MayJoin() const;
 };
 
-// A job and the time it has waited.
+// A job taken from the queue, and the time it has waited.
 struct Taken {
   Job* job = nullptr;
   Clock::duration waited{};
 };
 
-// One request, or a slice of one. Exactly one of Run and Drop is called, once, for it or as another
-// one's companion; the job owns itself from then on.
+// One request, or a slice of one. Either Run or Drop is called exactly once, directly or as a
+// companion of another job; after that the job owns itself.
 class Job {
  public:
   virtual ~Job() = default;
-  // When the client stops waiting; Clock::time_point::max() if it never does.
+  // When the client stops waiting; Clock::time_point::max() for never.
   virtual Clock::time_point deadline() const = 0;
   virtual bool cancelled() const = 0;
 
-  // Whose it is: jobs of one caller, or of one connection, have one number. 0: it is the only one.
+  // The client to which the job belongs: all jobs of a caller, or of a connection, return the same
+  // number. 0: a client with this job only.
   virtual uint64_t client() const { return 0; }
 
-  // Says what it is, as far as that is cheap to find out. Called before the job waits, on the
-  // thread that submits it.
+  // Fills the profile, as far as that is cheap. Called on the submitting thread before the job
+  // waits.
   virtual void Describe(JobProfile* /*profile*/) {}
 
-  // Runs the job, and those taken to run with it: jobs of its class, so none if it has none. The
-  // vector is the worker's and may be changed.
+  // Runs the job and its companions, which are of the same class; without a class there are none.
+  // The job may change the vector.
   virtual void Run(Clock::duration waited, std::vector<Taken>* companions) = 0;
   virtual void Drop(DropReason reason) = 0;
 
-  // Asked before Drop(): false for a slice of a request that has been counted already.
+  // Asked before Drop(). False for a slice of a request that was already counted.
   virtual bool CountsAsDropped() { return true; }
 };
 

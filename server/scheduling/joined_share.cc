@@ -7,11 +7,11 @@
 namespace colcast::scheduling {
 namespace {
 
-// A run that saves less than this is not worth it: its requests wait for each other.
+// Joining must save at least 3 %, because the joined requests wait for each other.
 constexpr double kMostThatPays = 0.97;
-constexpr double kMost = 2;  // of one observation: something got in the way
+constexpr double kMost = 2;  // cap on one observation, which a disturbance may inflate
 constexpr double kShareOfNewest = 0.1;
-constexpr double kDoubt = 0.003;  // of what is known, with each time that it keeps requests apart
+constexpr double kDoubt = 0.003;  // share of the way back to paying, per refusal
 constexpr int kOneAloneOf = 16;
 
 }  // namespace
@@ -34,7 +34,8 @@ bool JoinedShare::Pays(int64_t rows) {
   Share& share = shares_[BitsOf(rows)];
   const double known = share.load(std::memory_order_relaxed);
   if (known <= kMostThatPays) return true;
-  const double paying = kMostThatPays - kDoubt;  // or it would only come near
+  // Slightly below the limit; otherwise the estimate would only approach it.
+  const double paying = kMostThatPays - kDoubt;
   share.store(known - kDoubt * (known - paying), std::memory_order_relaxed);
   return false;
 }

@@ -1,4 +1,4 @@
-// Whether requests run together in less time than one after the other, learnt from those that did.
+// Learns whether requests take less time together than one after the other.
 #ifndef COLCAST_SERVER_SCHEDULING_JOINED_SHARE_H_
 #define COLCAST_SERVER_SCHEDULING_JOINED_SHARE_H_
 
@@ -10,35 +10,35 @@
 
 namespace colcast::scheduling {
 
-// Joining saves what a run costs whatever it has rows. It loses where the tensors of many rows fall
-// out of the processor's caches. So it pays for small requests, and up to some number of rows,
-// which is the model's. Learnt by rows together, between two powers of two; where nothing is known
-// it is taken to pay.
+// Joining saves the fixed cost of a run, and loses time once the tensors of many rows no longer fit
+// the processor's caches. So it pays for small requests, up to a number of rows that depends on the
+// model. It is learnt separately for each size of the joined run, between two powers of two; until
+// something is known, joining counts as paying.
 //
-// All methods may be called from any thread. Of two observations at once one may be lost.
+// All methods may be called from any thread. Of two simultaneous observations one may be lost.
 class JoinedShare {
  public:
   JoinedShare();
 
-  // Requests of `rows` rows in all, which would have taken `alone` one after the other, ran
-  // together in `together`.
+  // Records that requests of `rows` rows in total ran together in `together`, and would have taken
+  // `alone` one after the other.
   void Observe(int64_t rows, CostEstimate::Duration alone, CostEstimate::Duration together);
 
-  // Whether so many rows are worth a run together. What is known not to pay is doubted a little
-  // more each time, so that it is tried again some hundred times later: loads change.
+  // Whether joining pays for a run of `rows` rows. Each refusal weakens a bad estimate slightly, so
+  // that joining is tried again after some hundred of them: loads change.
   bool Pays(int64_t rows);
 
-  // What so many rows take together of what they take one after the other: at most 1.
+  // The ratio of the time together to the time one after the other; at most 1.
   double Of(int64_t rows) const;
 
-  // True once in a while: a request is then to run alone though others wait, for what it takes
-  // alone is what a run together is compared with.
+  // True once every 16 calls: that request should run alone although others wait, to measure the
+  // time with which joined runs are compared.
   bool WantsOneAlone();
 
  private:
   using Share = std::atomic<double>;
 
-  std::array<Share, 64> shares_;  // by the bits of the rows
+  std::array<Share, 64> shares_;  // indexed by BitsOf(rows)
   std::atomic<int> runs_{0};
 };
 

@@ -8,10 +8,10 @@
 namespace colcast::scheduling {
 namespace {
 
-// For so long after a short request others are expected.
+// How long after a short request others are still expected.
 constexpr std::chrono::seconds kShortRequestsLast(1);
 
-// For what would hold the last worker: for so many times as long as that.
+// The same for a run that would occupy the last worker, as a multiple of the run's time.
 constexpr int kShortRequestsLastForLongRuns = 10;
 
 thread_local bool this_thread_gives_way = false;

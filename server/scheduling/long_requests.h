@@ -1,11 +1,11 @@
-// The threads beside the workers that run long requests, what waits for them, and when it starts.
+// The extra threads that run long requests beside the workers, and the queue of those requests.
 //
-// With `nice` there are as many as workers, of a lower priority, for long requests while short ones
-// come: a short one finds an idle worker, which the kernel lets interrupt them at once. A long
-// request starts there when fewer than num_workers requests and slices run, or when it has waited
-// for RequestQueue::kAgeing times what it takes or for RequestQueue::kLongestHandicap. A pool of
-// one worker has one such thread in any case, of the same priority unless `nice` says otherwise,
-// for runs that would hold its worker for long.
+// With `nice` there is one such thread per worker, at a lower priority, which runs long requests
+// while short ones arrive: a short request finds an idle worker, and the kernel preempts the long
+// request for it immediately. A long request starts there when fewer than num_workers requests and
+// slices are running, or when it has waited for RequestQueue::kAgeing times its cost or for
+// RequestQueue::kLongestHandicap. A pool with a single worker always has one such thread, for runs
+// that would occupy its worker for long; its priority is lower only with `nice`.
 #ifndef COLCAST_SERVER_SCHEDULING_LONG_REQUESTS_H_
 #define COLCAST_SERVER_SCHEDULING_LONG_REQUESTS_H_
 
@@ -26,45 +26,45 @@ class LongRequests {
   struct Options {
     int num_workers = 1;
     int max_queued_requests = 1;
-    Clock::duration longest_slice;  // what takes longer is long
-    int nice = 0;                   // nice(7); 0: none gives way
+    Clock::duration longest_slice;  // a request that takes longer is a long one
+    int nice = 0;                   // nice(7) value; 0: no thread has a lower priority
     std::function<Clock::time_point()> now;
   };
 
   explicit LongRequests(Options options);
 
-  // Whether there are such threads, one for each worker.
+  // Whether there are extra threads, one per worker.
   bool has_threads() const { return options_.nice > 0 || options_.num_workers == 1; }
-  // Requests and slices that run there.
+  // The number of requests and slices running on the extra threads.
   int running() const { return running_.load(std::memory_order_relaxed); }
 
-  // From any thread.
+  // May be called from any thread.
   void NoteShortRequest();
-  // Whether one ran lately: within a second.
+  // Whether a short request ran within the last second.
   bool ShortRequestsCome() const;
-  // Whether what takes so long is to run there now.
+  // Whether a request of this cost should run on a low-priority thread now.
   bool GivesWay(Clock::duration cost) const;
-  // Whether what takes so long may hold the last worker.
+  // Whether a run of this time may occupy the last worker.
   bool MayTakeLastWorker(Clock::duration time) const;
 
-  // Makes the calling thread one of them.
+  // Sets the calling thread up as an extra thread.
   void BeginThread() const;
-  // Whether the calling thread is one, of any pool.
+  // Whether the calling thread is an extra thread of any pool.
   static bool ThisThreadGivesWay();
-  // Whether it is of lower priority than workers are.
+  // Whether the calling thread has a lower priority than the workers.
   static bool ThisThreadIsNice();
 
-  // With the pool's lock held, as are all that follow.
+  // This method and all below REQUIRE the pool's lock.
   RequestQueue& queue() { return queue_; }
   const RequestQueue& queue() const { return queue_; }
   void WakeOne() { wakeup_.notify_one(); }
   void WakeAll() { wakeup_.notify_all(); }
-  // To be called where a worker has become idle, and where there may be more to take.
+  // To be called when a worker has become idle, and when jobs may remain in the queue.
   void WakeOneForWork();
 
-  // Waits until something may start, or `stopping`.
+  // Waits until a job may start, or until `stopping`.
   void Wait(std::unique_lock<std::mutex>* lock, const IdleWorkers& idle, const bool& stopping);
-  // Takes what goes first, and counts it as running until End(). False if there is nothing.
+  // Takes the first job and counts it as running until End(). False if there is none.
   bool Take(Clock::time_point now, Taken* next);
   void End() { --running_; }
 

@@ -1,4 +1,5 @@
-// Long runs that cannot be split: while short requests come, they leave one worker to those.
+// Limits long runs that cannot be split: while short requests arrive, one worker stays free for
+// them.
 #ifndef COLCAST_SERVER_SCHEDULING_LONG_RUNS_H_
 #define COLCAST_SERVER_SCHEDULING_LONG_RUNS_H_
 
@@ -10,7 +11,7 @@ namespace colcast::scheduling {
 // All methods may be called from any thread.
 class LongRuns {
  public:
-  // What a run holds, given back when it is done.
+  // The place of a run, given back by the destructor.
   class Place {
    public:
     Place() = default;
@@ -29,7 +30,8 @@ class LongRuns {
 
   bool HasPlace() const { return running_.load(std::memory_order_relaxed) < most_; }
 
-  // Counts a run. False, and nothing has happened, if it may not take the last worker and would.
+  // Counts a run. Returns false, without effect, if the run would occupy the last worker and may
+  // not.
   bool Begin(bool may_take_last, Place* place) {
     int running = running_.load(std::memory_order_relaxed);
     do {

@@ -8,8 +8,8 @@
 namespace colcast::scheduling {
 namespace {
 
-constexpr double kFading = 0.99;          // of a run, with each observation that is below it
-constexpr double kResolution = 64 << 10;  // of what is observed (AllocationPeak)
+constexpr double kFading = 0.99;          // of a peak, with each observation below it
+constexpr double kResolution = 64 << 10;  // of an observed peak (AllocationPeak)
 constexpr double kMost = 1e18;
 
 }  // namespace
@@ -42,7 +42,7 @@ void MemoryEstimate::Fit() {
     if (point.bytes == 0) continue;
     if (smallest_.bytes == 0) smallest_ = point;
     largest = point;
-    // Two of about the same size say nothing about a slope.
+    // Sizes within a factor of two do not determine a slope.
     if (point.input < 2 * smallest_.input) continue;
     slope_ = std::max(slope_, (point.bytes - smallest_.bytes) / (point.input - smallest_.input));
   }

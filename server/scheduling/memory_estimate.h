@@ -1,4 +1,4 @@
-// How much memory a run takes for so many bytes of input, learnt from those that ran.
+// Estimates how much memory a run takes for a number of input bytes, learnt from earlier runs.
 #ifndef COLCAST_SERVER_SCHEDULING_MEMORY_ESTIMATE_H_
 #define COLCAST_SERVER_SCHEDULING_MEMORY_ESTIMATE_H_
 
@@ -10,16 +10,16 @@
 
 namespace colcast::scheduling {
 
-// A bound rather than a mean: what the smallest runs take, and for each byte more the most that
-// larger ones took, though no more than the largest take per byte; by the byte while there are
-// none. Runs of about the same size (between two powers of two) count as one, the second largest of
-// the last hundred or so: one alone may have taken what no other will (it made a callable, compiled
-// a kernel), and it changes nothing. What two took counts as at most kMostTimes what was expected.
-// Before two of about the same size, kFirstBytesPerByte holds, and by the byte no more than that
-// where runs are too small to be measured.
+// An upper bound rather than a mean: the memory of the smallest runs, plus a rate for each further
+// byte. The rate is the steepest slope from the smallest runs to larger ones, but at most the
+// largest runs' memory per byte; without larger runs, it is that ratio itself. Runs of about the
+// same size (between two powers of two) form one point: the second largest of about the last
+// hundred, since the largest alone may include one-time work (creating a callable, compiling a
+// kernel). An observation counts at most as kMostTimes the expectation. Before the second run of a
+// size, kFirstBytesPerByte holds; it also bounds the rate while runs are too small to be measured.
 //
-// `input_bytes` are those of the tensors that go in, with one-row columns repeated: for one
-// signature the sizes of all others are about in proportion to them.
+// `input_bytes` counts the input tensors, with one-row columns repeated: for one signature all
+// other tensors are about proportional to them.
 //
 // All methods may be called from any thread.
 class MemoryEstimate {
@@ -27,16 +27,15 @@ class MemoryEstimate {
   static constexpr double kFirstBytesPerByte = 16;
   static constexpr double kMostTimes = 4;
 
-  // A run took `bytes` at once.
+  // Records that a run's peak was `bytes`.
   void Observe(int64_t input_bytes, int64_t bytes);
 
   int64_t Of(int64_t input_bytes) const;
 
-  // Implementation details follow.
  private:
   struct Point {
     double input = 0;
-    double bytes = 0;  // 0: there is none
+    double bytes = 0;  // 0 if the point is empty
   };
   struct Runs {
     Point largest;
@@ -48,7 +47,7 @@ class MemoryEstimate {
 
   mutable std::mutex mutex_;
   std::array<Runs, 64> runs_ ABSL_GUARDED_BY(mutex_);
-  // Of the line: at the smallest input, and for each byte more.
+  // The line: memory at the smallest input, and for each further byte.
   Point smallest_ ABSL_GUARDED_BY(mutex_);
   double slope_ ABSL_GUARDED_BY(mutex_) = 0;
 };

@@ -1,4 +1,5 @@
-// Requests for one signature of one servable: what they may do together, and what they cost.
+// The class of requests for one signature of one servable: how they may be batched, and what they
+// cost.
 #ifndef COLCAST_SERVER_SCHEDULING_REQUEST_CLASS_H_
 #define COLCAST_SERVER_SCHEDULING_REQUEST_CLASS_H_
 
@@ -17,20 +18,20 @@ struct BatchLimits {
   static constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max();
 
   bool join = true;         // whether requests may run together at all
-  int64_t max_rows = 1000;  // of requests that run together
-  // Whether a run takes no more requests than a free worker's part of what waits, and takes no
-  // longer than this, as estimated, or than four times as long as the first of them alone; and
-  // whether requests run apart where running together is measured not to pay.
+  int64_t max_rows = 1000;  // of a run with several requests
+  // Whether a run is limited to a free worker's fair share of the waiting requests, to max_time
+  // (estimated) or four times its first request alone, and to sizes for which joining pays by
+  // measurement.
   bool share = true;
   std::chrono::nanoseconds max_time = std::chrono::milliseconds(2);
-  // How long a request waits for company that would fill a run, even if a worker is idle.
+  // How long a request waits for others to fill a run, even if a worker is idle.
   std::chrono::nanoseconds timeout{0};
-  int64_t max_waiting_rows = kUnlimited;  // one request more is dropped: kBatchQueueFull
+  int64_t max_waiting_rows = kUnlimited;  // a request beyond it is dropped: kBatchQueueFull
   int64_t max_request_rows = kUnlimited;  // a request with more is refused
-  int64_t max_slice_rows = kUnlimited;    // a request with more runs in slices of so many
+  int64_t max_slice_rows = kUnlimited;    // a request with more runs in slices of at most this many
 };
 
-// Immutable but for what it learns. All methods may be called from any thread.
+// Immutable, except for what it learns. All methods may be called from any thread.
 class RequestClass {
  public:
   explicit RequestClass(const BatchLimits& limits) : limits_(limits) {}
@@ -39,8 +40,8 @@ class RequestClass {
   CostEstimate& cost() { return cost_; }
   MemoryEstimate& memory() { return memory_; }
 
-  // False until a run has ended. What began before is no measure of any other: first runs allocate,
-  // compile and read files.
+  // False until a run has ended. Runs that began before then are not representative: first runs
+  // allocate, compile and read files.
   bool warm() const { return warm_.load(std::memory_order_relaxed); }
   void NoteRun() { warm_.store(true, std::memory_order_relaxed); }
 

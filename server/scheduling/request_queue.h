@@ -1,27 +1,27 @@
-// What waits for a worker, in the order in which it is to run. No threads and no clock: the caller
-// has both.
+// The queue of jobs, in the order in which they will run. It has neither threads nor a clock; the
+// caller provides both.
 //
-// A job that arrived at time t and is estimated to take c runs as if it had arrived at
-// t + kAgeing * c: before those that take longer, but after whatever has arrived kAgeing * c
-// earlier, or not at all later. So a job waits for no job that arrives more than kAgeing * c after
-// it, however many short ones there are, nor for one that arrives more than kLongestHandicap after
-// it: an estimate may be far off, as that of a signature whose first run compiled. Jobs of one
-// cost, and those of which nothing is known, run in the order of arrival.
+// A job that arrives at time t with estimated cost c runs as if it had arrived at t + kAgeing * c.
+// It goes before longer jobs, but after any job that arrived more than kAgeing * c earlier. So a
+// job never waits for one that arrives more than kAgeing * c after it, however many short ones
+// there are; nor for one that arrives more than kLongestHandicap after it, because an estimate may
+// be far off, such as that of a signature whose first run compiled. Jobs of equal or unknown cost
+// run in order of arrival.
 //
-// Clients take turns. Of each client, that is of each caller or connection, only the first in its
-// own line competes with those of others, and once one has been taken the next does as if it had
-// arrived at that moment: so a job of a client that has nothing else in line waits for about one
-// job of each other client, however many they have waiting. A job of no client is one of its own.
+// Clients (callers or connections) take turns. Only the first job in each client's own line
+// competes with other clients' jobs, and once it has been taken, the next one counts as arriving at
+// that moment. So a client's only waiting job waits for about one job of each other client, however
+// many those have. A job without a client counts as a client of its own.
 //
-// Once the first in line has waited longer than it has left, the newest runs first, a long one
-// again as if it were older: the old ones are those that would be answered too late anyway, and
-// serving them first would make every answer late (adaptive LIFO; Maurer, "Fail at Scale", ACM
-// Queue 2015). Clients take turns then, too, those first of whom nothing has been taken yet.
+// Once the first job in line has waited longer than the time it has left, the newest job runs first
+// (a long one still counts as older than it is). The old ones would be answered too late anyway,
+// and serving them first would make every answer late (adaptive LIFO; Maurer, "Fail at Scale", ACM
+// Queue 2015). Clients take turns then too, beginning with those that have not had one.
 //
-// Whoever takes a job also takes what waits and may run together with it (batch what waits): as
-// many as the limits of their class allow, but not more than this worker's part of what waits, so
-// that other workers that are free find some, and not where that is measured not to pay. Nothing
-// waits for company unless its class has a timeout.
+// A worker that takes a job also takes waiting jobs that may run together with it, as many as the
+// limits of their class allow. With BatchLimits::share it leaves the other free workers their
+// share, and takes none where joining is measured not to pay. No job waits for others to join
+// unless its class has a timeout.
 #ifndef COLCAST_SERVER_SCHEDULING_REQUEST_QUEUE_H_
 #define COLCAST_SERVER_SCHEDULING_REQUEST_QUEUE_H_
 
@@ -46,51 +46,50 @@ class RequestQueue {
   static constexpr int kAgeing = ClientLine::kAgeing;
   static constexpr Clock::duration kLongestHandicap = ClientLine::kLongestHandicap;
 
-  // Whether what a job needs is free.
+  // Whether the resources that a job needs are free.
   using MayRun = std::function<bool(const RunNeeds& needs)>;
 
   explicit RequestQueue(
       int max_requests, MayRun may_run = [](const RunNeeds&) { return true; })
       : max_requests_(max_requests), may_run_(std::move(may_run)) {}
 
-  // Why the job cannot wait here; nothing if it does now.
+  // Adds a job. Returns why it cannot wait here, or nothing if it was added.
   std::optional<DropReason> Add(Job* job, JobProfile profile, Time now);
 
-  // A job that was taken, and has turned out to be this. It waits as since `since`, and there is
-  // always room for it.
+  // Adds a job that was taken before, now that its profile is known. It waits as if since `since`,
+  // and is never refused.
   void AddAgain(Job* job, JobProfile profile, Time since);
 
-  // Slices of a request that was taken. They run one by one, in the place of a request that arrived
-  // at `since` and takes `cost`, and there is always room for them. `client`: as in JobProfile.
+  // Adds the slices of a request that was taken. They run one by one, as if the request had arrived
+  // at `since` with cost `cost`, and are never refused. `client` as in JobProfile.
   void AddSlices(const std::vector<Job*>& slices, uint64_t client, Time since,
                  Clock::duration cost);
 
-  // Takes the next job and those to run with it. False if none is ready. `takers`: how many workers
-  // are free to take jobs, the caller included.
+  // Takes the next job and its companions. False if none is ready. `takers` is the number of
+  // workers free to take jobs, including the caller.
   bool Take(Time now, int takers, Taken* next, std::vector<Taken>* companions);
 
-  // Takes those to run with a job that was taken when it was not known what it is.
+  // Takes companions for a job that was taken before its profile was known.
   void TakeCompanions(const JobProfile& leader, Time now, int takers,
                       std::vector<Taken>* companions);
 
-  // Takes those at the head of the line whose deadline has passed.
+  // Takes jobs at the head of the line whose deadline has passed.
   std::vector<Job*> TakeExpired(Time now);
   std::vector<Job*> TakeAll();
 
-  // When Take() finds a job; at most `now` if it does at once, Time::max() if nothing waits.
+  // When Take() will find a job; at most `now` if it finds one now, Time::max() if nothing waits.
   Time ReadyAt(Time now) const;
 
-  // When the first in line arrived, as if; Time::max() if nothing waits.
+  // The effective arrival of the first job in line; Time::max() if nothing waits.
   Time FirstInLine() const { return line_.empty() ? Time::max() : line_.begin()->first; }
 
-  // Requests, without slices.
+  // The number of requests, without slices.
   int requests() const { return requests_; }
 
-  // Implementation details follow.
  private:
   struct Client;
-  using Line = std::multimap<Time, Client*>;  // by when its first job arrived as if
-  // By its last turn, then the newest job first.
+  using Line = std::multimap<Time, Client*>;  // by the effective arrival of the client's first job
+  // By the client's last turn, then by newest job first.
   using Newest = std::multimap<std::pair<Time, Time::duration>, Client*>;
   struct Client {
     uint64_t number;
@@ -103,7 +102,7 @@ class RequestQueue {
     ClientLine::Place job;
   };
 
-  // What waits of one class.
+  // The waiting jobs of one class.
   struct ClassCount {
     int requests = 0;
     int64_t rows = 0;
@@ -117,15 +116,15 @@ class RequestQueue {
   Place FirstReady(Time now);
   Waiting Remove(const Place& place);
   Waiting TakeOut(const Place& place, Time now);
-  // As many of them, from the first on, as run together in less time than apart.
+  // Shortens `chosen` to as many of the first jobs as run faster together than apart.
   static void KeepThoseThatPay(const JobProfile& leader, std::vector<Place>* chosen);
-  // Looks from one end of the line on.
+  // Examines the line from one end.
   void TakeCompanions(const JobProfile& leader, bool newest_first, Time now, int takers,
                       std::vector<Taken>* companions);
 
   const int max_requests_;
   const MayRun may_run_;
-  std::unordered_map<uint64_t, Client> clients_;  // that have something in line
+  std::unordered_map<uint64_t, Client> clients_;  // clients with waiting jobs
   uint64_t clients_of_their_own_ = 0;
   Line line_;
   Newest newest_;

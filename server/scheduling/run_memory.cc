@@ -3,7 +3,7 @@
 namespace colcast::scheduling {
 namespace {
 
-// To ask what is available reads files, which a run that takes less than this is not worth.
+// Runs below this size skip asking for available memory, which reads files.
 constexpr int64_t kMuch = 64 << 20;
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The memory that all runs in flight share, as estimated.
+// The estimated memory that all runs in flight share.
 #ifndef COLCAST_SERVER_SCHEDULING_RUN_MEMORY_H_
 #define COLCAST_SERVER_SCHEDULING_RUN_MEMORY_H_
 
@@ -14,11 +14,11 @@ class RunMemory {
  public:
   struct Options {
     int64_t max_bytes = std::numeric_limits<int64_t>::max();
-    // What the process can still fill, asked for a run that takes much.
+    // The memory that the process can still use; asked only for large runs.
     std::function<int64_t()> available = [] { return std::numeric_limits<int64_t>::max(); };
   };
 
-  // What a run takes, given back when it is done.
+  // A run's reservation, given back by the destructor.
   class Share {
    public:
     Share() = default;
@@ -34,14 +34,14 @@ class RunMemory {
 
   enum class Answer {
     kYes,
-    kLater,  // when others have given theirs back
-    kNever,  // more than there is
+    kLater,  // once other runs have given memory back
+    kNever,  // more than there is in total
   };
 
   explicit RunMemory(Options options) : options_(std::move(options)) {}
 
   Answer Reserve(int64_t bytes, Share* share);
-  // Whether Reserve() would not answer kLater.
+  // Whether Reserve() would answer something other than kLater.
   bool MayRun(int64_t bytes) const {
     return bytes > max_bytes() || bytes <= max_bytes() - taken_.load(std::memory_order_relaxed);
   }

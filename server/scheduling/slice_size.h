@@ -1,4 +1,4 @@
-// How many rows of a large request one worker takes at a time.
+// Decides how many rows of a large request one worker takes at a time.
 #ifndef COLCAST_SERVER_SCHEDULING_SLICE_SIZE_H_
 #define COLCAST_SERVER_SCHEDULING_SLICE_SIZE_H_
 
@@ -9,19 +9,20 @@
 
 namespace colcast::scheduling {
 
-// What a request, or what is left of it, is cut for.
+// What the slices of a request, or of its remaining rows, must satisfy.
 struct SliceNeeds {
-  int idle_workers = 0;  // that run it, too
-  // How long short requests may wait for a slice; the greatest duration if there are none.
+  int idle_workers = 0;  // that could run slices as well
+  // How long a short request may wait for a slice; the greatest duration if no short requests
+  // arrive.
   CostEstimate::Duration longest = CostEstimate::Duration::max();
-  int64_t max_rows = INT64_MAX;  // of a slice, whatever the others say
+  int64_t max_rows = INT64_MAX;  // upper bound of a slice
 };
 
-// The rows of each slice but the last, which may have fewer; `rows` if it is better not cut. Slices
-// are about equal. Each repeats what a run costs whatever its rows, so none is cut smaller than
-// what takes as long as that, nor than what is worth waking a worker for. While nothing is known of
-// the cost, and a worker or short requests gain by it, a slice has kRowsToLearnFrom: it is to be
-// asked again once that has run.
+// The rows of each slice; the last may have fewer. Returns `rows` if splitting does not pay. Slices
+// are about equal. Each one repeats the fixed cost of a run, so none is made so small that its rows
+// take less than that, nor too short to be worth waking a worker. While the cost is unknown, and a
+// worker or short requests would gain, a slice has kRowsToLearnFrom rows; the caller asks again
+// after it has run.
 inline constexpr int64_t kRowsToLearnFrom = 1000;
 int64_t RowsPerSlice(int64_t rows, const CostEstimate::Line& cost, const SliceNeeds& needs);
 

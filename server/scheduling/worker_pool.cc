@@ -9,11 +9,11 @@
 namespace colcast::scheduling {
 namespace {
 
-// So many requests for each worker are enough to choose from and to join.
+// With this many requests waiting per worker, there are enough to order and join.
 constexpr int kEnoughPerWorker = 16;
 
 void NameThisThread(const std::string& name) {
-  constexpr size_t kLongestName = 15;  // Linux's
+  constexpr size_t kLongestName = 15;  // Linux's limit
   pthread_setname_np(pthread_self(), name.substr(0, kLongestName).c_str());
 }
 
@@ -75,7 +75,8 @@ void WorkerPool::Submit(Job* job) {
       refused = queue_.Add(job, std::move(profile), now);
     }
     NoteQueued();
-    // Under the lock: a worker that wakes by itself may end, and its IdleWorkers::Waiter with it.
+    // Under the lock, because a worker that wakes by itself may exit and destroy its
+    // IdleWorkers::Waiter.
     if (!refused) idle_.WakeOne();
   }
   if (refused) Drop(job, *refused);
@@ -116,7 +117,7 @@ void WorkerPool::TakeCompanions(const JobProfile& profile, std::vector<Taken>* c
   DropEnded(companions);
 }
 
-// With the lock held, as are all that follow.
+// This method and all below REQUIRE the lock.
 void WorkerPool::NoteQueued() {
   num_queued_.store(queue_.requests() + long_.queue().requests(), std::memory_order_relaxed);
 }
@@ -143,8 +144,8 @@ void WorkerPool::Work(int number) {
       std::unique_lock<std::mutex> lock(mutex_);
       if (has_run) --num_running_;
       WaitForWork(&lock, &waiter);
-      // Not where enough waits: to read more than can be run would leave no time for that. Whoever
-      // else polls reads on, beside the workers.
+      // Skipped when enough requests wait: reading more than can be run would leave no time to run
+      // them. Other threads that poll keep reading.
       if (queued() < kEnoughPerWorker * options_.num_workers) idle_.HandleEvents(&lock);
       if (stopping_) {
         idle_.WakeAll();
@@ -155,9 +156,9 @@ void WorkerPool::Work(int number) {
       has_run = queue_.Take(now, FreeWorkers(), &next, &companions);
       if (has_run) ++num_running_;
       NoteQueued();
-      // Several calls may have woken one.
+      // Several wake-ups may have woken only one worker.
       if (idle_.wait_for_events() && queue_.ReadyAt(now) <= now) idle_.WakeOne();
-      // What still waits for company had this worker to wait for it.
+      // The batch that is still filling needs another worker to time it out.
       const Clock::time_point ready = queue_.ReadyAt(now);
       if (ready > now && ready != Clock::time_point::max()) idle_.WakeOne();
     }
@@ -187,7 +188,7 @@ void WorkerPool::WorkOnLong(int number) {
     RunTaken(next, &none);
     std::lock_guard<std::mutex> lock(mutex_);
     long_.End();
-    idle_.WakeOne();  // something may have waited for its memory
+    idle_.WakeOne();  // its memory is free for a waiting job
   }
 }
 

@@ -1,16 +1,16 @@
-// The workers, and the bounded queue they take requests from.
+// The workers, and the bounded queue from which they take requests.
 //
-// Each worker takes one request, with those that may run together with it, and runs them to the
-// end on its own thread. What cannot be answered in time is never started: a request whose deadline
-// has passed or whose client hung up is dropped when its turn comes, and one that finds the queue
-// full is dropped at once. request_queue.h has the order.
+// Each worker takes one request, with those that may run together with it, and runs them to the end
+// on its own thread. A request that cannot be answered in time is never started: it is dropped when
+// its turn comes if its deadline has passed or its client hung up, and at once if the queue is
+// full. request_queue.h defines the order.
 //
-// Of the workers that are idle, the one that became so last takes the next request: its core's
-// caches and its thread's memory are still warm, and under light load the others stay asleep. A
-// request that finds an idle worker is not asked what it is: it is taken at once, and can find
-// company once the worker has read it (TakeCompanions).
+// The worker that became idle last takes the next request: its core's caches and its thread's
+// memory are still warm, and under light load the other workers stay asleep. A request that finds
+// an idle worker is taken immediately, without being described first; it can find companions once
+// the worker has read it (TakeCompanions).
 //
-// long_requests.h has the threads beside them.
+// long_requests.h describes the threads beside the workers.
 #ifndef COLCAST_SERVER_SCHEDULING_WORKER_POOL_H_
 #define COLCAST_SERVER_SCHEDULING_WORKER_POOL_H_
 
@@ -40,75 +40,76 @@ class WorkerPool {
   struct Options {
     int num_workers = 1;
     int max_queued_requests = 1000;
-    // Requests that find an idle worker may have to wait for company, too.
+    // Whether to describe requests even if a worker is idle, because they may have to wait for
+    // others.
     bool describe_all = false;
-    // What is estimated to take longer is a long request.
+    // A request estimated to take longer is a long one.
     Clock::duration longest_slice = std::chrono::milliseconds(2);
-    // How nice (nice(7)) the threads are that run long requests beside short ones. 0: there are
-    // none, and a short request may have to wait for a slice of a long one.
+    // The nice(7) value of the threads that run long requests beside short ones. 0: no such
+    // threads, and a short request may have to wait for a slice of a long one.
     int long_request_nice = 0;
     RunMemory::Options memory;
-    EventSource* events = nullptr;  // outlives the pool; null: workers wait for jobs only
+    EventSource* events = nullptr;  // must outlive the pool; null if workers wait only for jobs
     std::string thread_name = "worker";
     std::function<Clock::time_point()> now = Clock::now;
   };
 
-  // Requires num_workers >= 1 and max_queued_requests >= 1.
+  // REQUIRES num_workers >= 1 and max_queued_requests >= 1.
   explicit WorkerPool(Options options);
-  // Drops what waits (kShutdown) and waits for what runs.
+  // Drops the waiting jobs (kShutdown) and waits for the running ones.
   ~WorkerPool();
   WorkerPool(const WorkerPool&) = delete;
   WorkerPool& operator=(const WorkerPool&) = delete;
 
-  // Runs the job later on a worker, or drops it now.
+  // Queues the job for a worker, or drops it immediately.
   void Submit(Job* job);
 
-  // From a worker that has taken the job, after it had waited for `waited`, and has learned what it
-  // is: if it may run with others, and some wait or its class waits for them, it waits once more,
-  // as if it had never been taken. False if not: nothing has happened.
+  // For a worker that has taken a job that waited for `waited`, and now knows its profile. If the
+  // job may run with others, and some wait or its class waits for them, puts it back into the queue
+  // as if it had never been taken. Otherwise returns false without effect.
   bool SubmitAgain(Job* job, Clock::duration waited);
 
-  // From a worker that runs a job alone and has learned what it is: takes what waits and may run
-  // with it.
+  // For a worker that runs a job alone and now knows its profile: takes the waiting jobs that may
+  // run with it.
   void TakeCompanions(const JobProfile& profile, std::vector<Taken>* companions);
 
-  // From a worker or where long requests run: runs slices of a request that was taken, or all of
-  // it, on any workers or where long requests run, in the place of one that arrived at `since` and
-  // takes `cost`.
+  // For a worker or a long-request thread: queues slices of a request that was taken, or all of it,
+  // for any of those threads. They wait as if the request had arrived at `since` with cost `cost`.
   void SubmitSlices(const std::vector<Job*>& slices, Clock::time_point since, Clock::duration cost);
 
-  // The same, of a request that has run some of its slices already: one more of them, which takes
-  // `cost`. It waits as if it were a request that arrives now. `left`: what all that is left takes.
+  // The same for one more slice, which takes `cost`, of a request that has already run some. It
+  // waits as if it arrived now. `left` is the cost of all remaining rows.
   void SubmitNextSlice(Job* slice, Clock::duration cost, Clock::duration left);
 
-  // What all runs share, held by one of them.
+  // The resources that a run has reserved.
   struct Share {
     RunMemory::Share memory;
     LongRuns::Place worker;
   };
 
-  // From a worker or where long requests run, before a run begins. kLater also for one that would
-  // hold the last worker for long while short requests come: SubmitForLater() then.
+  // For a worker or a long-request thread, before a run begins. The answer is kLater also for a run
+  // that would occupy the last worker for long while short requests arrive; call SubmitForLater()
+  // then.
   RunMemory::Answer Reserve(const RunNeeds& needs, Share* share);
 
-  // A job that was taken, and for which Reserve() answered kLater, waits in its place until what
-  // it needs is free.
+  // Queues a job for which Reserve() answered kLater, in its original place, until what it needs is
+  // free.
   void SubmitForLater(Job* job, const RunNeeds& needs, Clock::time_point since,
                       Clock::duration cost);
 
-  // Of all runs together.
+  // For all runs together.
   int64_t max_run_bytes() const { return memory_.max_bytes(); }
 
-  // Whether something that takes so long is to run on a thread of lower priority now: short
-  // requests ran in the last second.
+  // Whether a request of this cost should run on a low-priority thread now, because a short request
+  // ran within the last second.
   bool GivesWay(Clock::duration cost) const { return long_.GivesWay(cost); }
-  // Whether the calling thread is one of those beside the workers, of any pool.
+  // Whether the calling thread is one of those beside the workers, in any pool.
   static bool ThisThreadGivesWay() { return LongRequests::ThisThreadGivesWay(); }
-  // Whether it is of lower priority than they are: others' work counts in its time.
+  // Whether it has a lower priority than the workers, so that wall time includes others' work.
   static bool ThisThreadIsNice() { return LongRequests::ThisThreadIsNice(); }
-  // What a request that was taken, and that takes `cost`, is to be split for now.
+  // The limits for splitting a request of this cost now.
   SliceNeeds NeedsOf(Clock::duration cost) const;
-  // From what on a request is a long one.
+  // A request that takes longer than this is a long one.
   Clock::duration longest_slice() const { return options_.longest_slice; }
   void NoteShortRequest() { long_.NoteShortRequest(); }
 
@@ -119,16 +120,15 @@ class WorkerPool {
     return dropped_[static_cast<int>(reason)].load(std::memory_order_relaxed);
   }
 
-  // Implementation details follow.
  private:
   void Work(int number);
-  // Returns when there is something to take, or with the pool stopping.
+  // Returns when a job is ready, or when the pool is stopping.
   void WaitForWork(std::unique_lock<std::mutex>* lock, IdleWorkers::Waiter* waiter);
   void WorkOnLong(int number);
   void NoteQueued();
-  // Workers that run nothing, be they idle or about to take something.
+  // Workers that run nothing: idle ones, and those about to take a job.
   int FreeWorkers() const { return options_.num_workers - num_running_; }
-  // Drops those that nobody waits for any more.
+  // Drops jobs that were cancelled or whose deadline has passed.
   void DropEnded(std::vector<Taken>* taken);
   void RunTaken(Taken next, std::vector<Taken>* companions);
   void Drop(Job* job, DropReason reason);
@@ -139,7 +139,7 @@ class WorkerPool {
   LongRuns long_runs_;
   mutable std::mutex mutex_;
   IdleWorkers idle_;
-  int num_running_ = 0;  // workers that run what they took
+  int num_running_ = 0;  // number of workers that are running a job
   LongRequests long_;
   std::atomic<int> num_queued_{0};
   RequestQueue queue_;

@@ -1,4 +1,5 @@
-// What runs reserve, and what they hand back to wait: slices, and what lacks something.
+// The parts of WorkerPool that reserve resources for runs, and queue slices and jobs that lack a
+// resource.
 #include <algorithm>
 
 #include "server/scheduling/worker_pool.h"
@@ -6,8 +7,8 @@
 namespace colcast::scheduling {
 namespace {
 
-// A slice that gives way to short requests may take so many times as long as one that they wait
-// for: only other long ones wait for it, and what every slice repeats weighs less.
+// How much longer a slice may be if it gives way to short requests: then only other long requests
+// wait for it, and the fixed cost of each slice weighs less.
 constexpr int kLongerIfItGivesWay = 4;
 
 }  // namespace
@@ -21,7 +22,7 @@ void WorkerPool::SubmitSlices(const std::vector<Job*>& slices, Clock::time_point
     std::lock_guard<std::mutex> lock(mutex_);
     accepted = !stopping_;
     if (accepted && gives_way) {
-      // Until the first of them runs, the request waits, and counts as one that does.
+      // The request counts as waiting until its first slice runs.
       JobProfile profile;
       profile.cost = cost;
       profile.client = client;
@@ -33,7 +34,7 @@ void WorkerPool::SubmitSlices(const std::vector<Job*>& slices, Clock::time_point
       for (size_t i = 0; i < slices.size(); ++i) long_.WakeOne();
     } else if (accepted) {
       queue_.AddSlices(slices, client, since, cost);
-      // The caller is free for one, if it is a worker.
+      // If the caller is a worker, it will be free to run one slice itself.
       for (size_t i = ThisThreadGivesWay() ? 0 : 1; i < slices.size(); ++i) idle_.WakeOne();
     }
   }
@@ -74,7 +75,7 @@ void WorkerPool::SubmitForLater(Job* job, const RunNeeds& needs, Clock::time_poi
   profile.cost = cost;
   profile.client = job->client();
   profile.needs = needs;
-  // There it does not need a worker; on the way, memory only.
+  // On an extra thread the run occupies no worker, so it only waits for memory.
   const bool beside = long_.has_threads() && needs.worker.count() > 0;
   if (beside) profile.needs.worker = Clock::duration::zero();
   bool accepted = false;
@@ -88,7 +89,7 @@ void WorkerPool::SubmitForLater(Job* job, const RunNeeds& needs, Clock::time_poi
       if (is_long) {
         long_.WakeOne();
       } else {
-        idle_.WakeOne();  // what it needs may have been given back a moment ago
+        idle_.WakeOne();  // the resource may have become free a moment ago
       }
     }
   }

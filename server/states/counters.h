@@ -1,4 +1,4 @@
-// What is counted of one store of one version.
+// The counters of one store of one version.
 #ifndef COLCAST_SERVER_STATES_COUNTERS_H_
 #define COLCAST_SERVER_STATES_COUNTERS_H_
 
@@ -8,12 +8,13 @@
 namespace colcast::states {
 
 struct Counters {
-  std::atomic<int64_t> found{0};       // states that were there, or were waited for
-  std::atomic<int64_t> computed{0};    // states that the model had to make
-  std::atomic<int64_t> not_looked{0};  // rows nobody looked for, since hardly any was ever found
-  std::atomic<int64_t> evicted{0};     // states that made room for others
-  std::atomic<int64_t> states{0};      // kept now
-  std::atomic<int64_t> bytes{0};       // that they take now
+  std::atomic<int64_t> found{0};     // states found in the cache, or awaited from another request
+  std::atomic<int64_t> computed{0};  // states computed by the model
+  // Rows that were not looked up, because reuse is rare (ReuseEstimator).
+  std::atomic<int64_t> not_looked{0};
+  std::atomic<int64_t> evicted{0};  // cached now
+  std::atomic<int64_t> states{0};   // memory of the cached states
+  std::atomic<int64_t> bytes{0};    // that the cached states occupy now
 
   void Add(std::atomic<int64_t> Counters::*counter, int64_t count) {
     (this->*counter).fetch_add(count, std::memory_order_relaxed);

@@ -8,7 +8,7 @@
 namespace colcast::states {
 
 KeyHash::KeyHash() {
-  std::random_device random;  // getrandom(2) or the processor's own
+  std::random_device random;  // reads getrandom(2) or the processor's generator
   for (uint64_t& word : secret_) word = uint64_t{random()} << 32 | random();
 }
 

@@ -1,8 +1,8 @@
-// What a state is found by: a keyed 128-bit hash of the features it was computed from.
+// The key of a state: a keyed 128-bit hash of the features that it was computed from.
 //
-// Two different inputs under one key would be a wrong score. With a secret drawn when a version is
-// loaded nobody can look for such a pair, and by chance there is none: among 2^32 states one in
-// 2^65 versions has it.
+// Two different inputs with the same key would give a wrong score. The hash's secret is drawn when
+// a version is loaded, so nobody can search for such a pair, and a collision by chance is
+// negligible: with 2^32 states, one version in 2^65 has one.
 #ifndef COLCAST_SERVER_STATES_KEY_H_
 #define COLCAST_SERVER_STATES_KEY_H_
 
@@ -20,12 +20,12 @@ struct Key {
   friend bool operator!=(const Key& a, const Key& b) { return !(a == b); }
 };
 
-// For tables of the standard library: a key is a hash with a secret already.
+// Hash for tables of the standard library. A key is already a keyed hash, so its low word will do.
 struct LowWord {
   size_t operator()(const Key& key) const { return key.low; }
 };
 
-// HighwayHash with a secret of its own. Immutable.
+// HighwayHash with a secret that each instance draws. Immutable.
 class KeyHash {
  public:
   // Draws the secret from the operating system.

@@ -18,7 +18,7 @@ void ReuseEstimator::Note(const Key* keys, size_t count) {
   const auto rows = static_cast<int64_t>(count);
   const int64_t all_rows = rows_.fetch_add(rows, kRelaxed) + rows;
   if (all_rows < stretch_) return;
-  // Several threads may judge one stretch; they come to about the same.
+  // Several threads may judge the same window; the race only blurs the counts a little.
   if (all_seen * kLeastSeenOf >= all_rows) {
     bad_stretches_.store(0, kRelaxed);
   } else {

@@ -1,10 +1,10 @@
-// Whether keeping states, and looking for them, is worth it.
+// Estimates whether caching states, and looking them up, pays.
 //
-// Where rows hardly ever come again, what is kept is kept for nothing. So the keys of the latest
-// rows are remembered, and after every stretch of rows it is judged how many had been seen before.
-// While next to none was, nothing new is kept, but keys are still made and watched: that is cheap,
-// and says at once when rows begin to come again. Where that goes on for long, only one request in
-// sixteen is watched.
+// Where rows rarely repeat, cached states are never used. The estimator remembers the keys of
+// recent rows and checks after every `stretch` of rows (a window of that many) how many it had seen
+// before. While that is almost none, no new states are cached, but keys are still computed and
+// watched: that is cheap, and shows at once when rows begin to repeat. After many such windows only
+// one request in sixteen is watched.
 #ifndef COLCAST_SERVER_STATES_REUSE_ESTIMATOR_H_
 #define COLCAST_SERVER_STATES_REUSE_ESTIMATOR_H_
 
@@ -21,7 +21,7 @@ namespace colcast::states {
 // All methods may be called from any thread.
 class ReuseEstimator {
  public:
-  // Judges after every `stretch` rows.
+  // Judges after every `stretch` rows, the window's size.
   explicit ReuseEstimator(int64_t stretch) : stretch_(stretch), seen_(std::make_unique<Seen>()) {}
 
   // Whether states are worth keeping.
@@ -33,20 +33,21 @@ class ReuseEstimator {
            requests_.fetch_add(1, std::memory_order_relaxed) % kLookedAtOf == 0;
   }
 
-  // Rows whose keys were made.
+  // Records the keys of rows and, at the end of a window, judges it.
   void Note(const Key* keys, size_t count);
 
   static constexpr int64_t kStretchesToWatch = 32;
   static constexpr int64_t kLookedAtOf = 16;
-  static constexpr int64_t kLeastSeenOf = 32;  // one row of 32 seen before is worth the effort
+  static constexpr int64_t kLeastSeenOf = 32;  // reuse pays if one row in 32 was seen before
 
  private:
-  // Part of a key, where the key's other part says; the latest of a place counts.
+  // 32 bits of a key's high word, at an index from its low word. A newer key overwrites an older
+  // one.
   using Seen = std::array<std::atomic<uint32_t>, size_t{1} << 16>;
 
   const int64_t stretch_;
   const std::unique_ptr<Seen> seen_;
-  std::atomic<int64_t> bad_stretches_{0};  // one after the other, until now
+  std::atomic<int64_t> bad_stretches_{0};  // consecutive windows without enough reuse, up to now
   std::atomic<int64_t> requests_{0};
   std::atomic<int64_t> rows_{0};
   std::atomic<int64_t> rows_seen_{0};

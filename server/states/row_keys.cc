@@ -14,12 +14,13 @@ enum Kind : uint8_t { kAbsent, kShared, kRows, kPaddedRows };
 constexpr size_t kBlockBytes = 16 << 10;
 constexpr size_t kMostKeptBytes = 8 << 20;
 
-// What stands for a string: its length and itself if it is short, else a keyed hash of it.
+// A string's fixed-size form in a key: its length, then the string itself if it is short, else a
+// keyed hash of it.
 constexpr size_t kStringBytes = 24;
 constexpr size_t kShortString = kStringBytes - sizeof(uint32_t);
 
-// Copies at most kShortString bytes to as many, of which the others become 0. A call of memcpy()
-// for a number of bytes that is not known takes longer than all the rest.
+// Copies `size` bytes, at most kShortString, and pads with zeros to kShortString. A memcpy() of
+// variable size would cost more than everything else here.
 void CopyShort(const uint8_t* from, size_t size, uint8_t* out) {
   static_assert(kShortString == 20);
   std::memset(out, 0, kShortString);
@@ -27,7 +28,7 @@ void CopyShort(const uint8_t* from, size_t size, uint8_t* out) {
     std::memcpy(&word, from + at, sizeof(word));
     std::memcpy(out + at, &word, sizeof(word));
   };
-  // Words that overlap where the size is between theirs.
+  // Two fixed-size copies that overlap cover every size in between.
   if (size >= 16) {
     copy(uint64_t{}, 0);
     copy(uint64_t{}, 8);
@@ -83,7 +84,7 @@ class StringSlots final : public StringVisitor {
   uint8_t* const out_;
 };
 
-// The elements, if they lie in the message as they do in memory; else null.
+// The elements in the message, if their encoding there equals their layout in memory; else null.
 const uint8_t* AsTheyLie(const Column& column, int64_t elements) {
   const ColumnValues& values = column.values;
   const Bytes& content = values.tensor_content;
@@ -100,7 +101,7 @@ void CopyFixed(const uint8_t* from, int64_t rows, size_t stride, uint8_t* out) {
   for (int64_t i = 0; i < rows; ++i) std::memcpy(out + i * stride, from + i * kBytes, kBytes);
 }
 
-// Writes `rows` runs of `row_bytes` each `stride` bytes apart.
+// Copies `rows` rows of `row_bytes` each to `out`, `stride` bytes apart.
 void Spread(const uint8_t* from, size_t row_bytes, int64_t rows, size_t stride, uint8_t* out) {
   switch (row_bytes) {
     case 4:

@@ -1,8 +1,8 @@
-// The keys of a request's rows: one for each user or item, from all columns of that side.
+// Computes the keys of a request's rows in one domain, from all columns of that domain.
 //
-// A key covers what every column is (dtype, inner dimensions, whether it came at all) and the row's
-// elements, so two different rows never have the same bytes to be hashed. It does not depend on the
-// rows beside it, nor on how numbers were encoded, nor on padding where it is known.
+// A key covers each column's dtype, inner dimensions and presence, and the row's elements, so two
+// different rows never hash the same bytes. It does not depend on the other rows of the request, on
+// how numbers were encoded, or on padding where the row's length is given.
 #ifndef COLCAST_SERVER_STATES_ROW_KEYS_H_
 #define COLCAST_SERVER_STATES_ROW_KEYS_H_
 
@@ -16,41 +16,43 @@
 
 namespace colcast::states {
 
-// Made to be used again: Begin(), then one Add for each column, always in the same order, then
-// Finish(). What was added must outlive the last use of at().
+// Reusable. Call Begin(), then one Add method for each column, always in the same order, then
+// Finish(). The columns must outlive the last use of at().
 class RowKeys {
  public:
-  // `hash` is the store's whose states are looked for; it must outlive Finish().
+  // `hash` is that of the store in which the keys are looked up; it must outlive Finish().
   void Begin(int64_t rows, const KeyHash& hash);
 
-  // A column that was left out: its default counts, which never changes.
+  // A column that the request left out. Its default takes part in the key implicitly, since it
+  // never changes.
   void AddAbsent();
 
   // A column that all rows share, whatever its shape.
   void AddShared(const Column& column);
 
-  // A column whose first dimension is the rows. INVALID_ARGUMENT as CopyValues() and VisitStrings()
-  // have it. REQUIRES that CheckValues(column, elements) was OK.
+  // A column whose first dimension is the rows. Returns INVALID_ARGUMENT as CopyValues() and
+  // VisitStrings() do. REQUIRES that CheckValues(column, elements) was OK.
   //
-  // `lengths`, null where nothing is padding, says how many entries of the second dimension count
-  // in each row; the others are no part of its key, nor is how many there are. REQUIRES then a
-  // second dimension and lengths within it.
+  // `lengths`, null where nothing is padding, says how many entries of the second dimension each
+  // row really has; the key leaves out the others and their number. It REQUIRES a second dimension,
+  // and lengths no greater than it.
   Status AddRows(const Column& column, int64_t elements, const int64_t* lengths = nullptr);
 
   // The keys, in the order of the rows.
   void Finish(std::vector<Key>* keys);
 
-  // The elements of a row in the `index`th column given to AddRows(). Of a string column they are
-  // no strings but what stands for them in the key.
+  // The elements of a row in the `index`th column given to AddRows(). For a string column: the
+  // fixed-size form that the key has of each string.
   const uint8_t* at(size_t index, int64_t row) const {
     return sources_[index].data(arena_) + row * sources_[index].row_bytes;
   }
 
  private:
-  // Where a column's elements lie one after the other: in the message if they do so there.
+  // Where a column's elements lie contiguously: in the message if possible, else copied to
+  // `arena_`.
   struct Source {
     const uint8_t* message = nullptr;
-    size_t offset = 0;  // else: in arena_
+    size_t offset = 0;  // in `arena_`, if `message` is null
     size_t row_bytes = 0;
 
     const uint8_t* data(const std::vector<uint8_t>& arena) const {
@@ -70,11 +72,12 @@ class RowKeys {
   int64_t rows_ = 0;
   const KeyHash* hash_ = nullptr;
   std::vector<uint8_t> header_;
-  std::vector<Source> sources_;  // what at() gives
-  std::vector<Source> hashed_;   // the same or, where a row is padded, a hash of what counts
-  std::vector<uint8_t> arena_;   // the first arena_used_ bytes of it
+  std::vector<Source> sources_;  // the rows that at() returns
+  // The rows to hash: the same or, for padded rows, hashes of their real entries.
+  std::vector<Source> hashed_;
+  std::vector<uint8_t> arena_;  // `arena_used_` bytes of it are in use
   size_t arena_used_ = 0;
-  std::vector<uint8_t> block_;  // rows one after the other, as many as stay in the nearest cache
+  std::vector<uint8_t> block_;  // rows assembled for hashing, as many as fit the L1 cache
 };
 
 }  // namespace colcast::states

@@ -8,7 +8,7 @@ namespace {
 
 constexpr size_t kFirstSlots = 64;
 constexpr uint8_t kMostTimesFound = 3;
-constexpr size_t kSmallQueuesShare = 10;  // a tenth
+constexpr size_t kSmallQueuesShare = 10;  // the small queue has one tenth of the memory
 
 uint32_t FingerprintOf(const Key& key) { return static_cast<uint32_t>(key.high) | 1; }
 
@@ -79,7 +79,7 @@ size_t Shard::FindAll(const Key* keys, const uint32_t* indices, size_t count, St
 void Shard::Insert(const Key& key, StateRef state, Counters* owner) {
   const size_t bytes = state->memory_bytes();
   if (bytes > capacity_) return;
-  std::vector<StateRef> evicted;  // freed without the lock
+  std::vector<StateRef> evicted;  // destroyed after the lock is released
   std::lock_guard<std::mutex> lock(mutex_);
   if ((count_ + 1) * 4 > slots_.size() * 3) Grow();
   Slot& slot = slots_[SlotOf(key)];
@@ -130,7 +130,7 @@ void Shard::Forget(State* state) {
 void Shard::Erase(const Key& key) {
   const size_t mask = slots_.size() - 1;
   size_t hole = SlotOf(key);
-  // Moves back what would no longer be reached across the hole.
+  // Moves back the entries that a lookup would no longer reach past the hole.
   for (size_t next = (hole + 1) & mask; slots_[next].state != nullptr; next = (next + 1) & mask) {
     const size_t home = slots_[next].low & mask;
     if (((next - home) & mask) < ((next - hole) & mask)) continue;
@@ -156,7 +156,7 @@ void Shard::Remember(const Key& key) {
 
 bool Shard::IsRemembered(const Key& key) const {
   const Ghost& ghost = ghosts_[key.low & (ghosts_.size() - 1)];
-  // As long as it takes for the main queue to be exchanged once.
+  // A key is remembered for as many evictions as the main queue has states: one full turnover.
   return ghost.fingerprint == FingerprintOf(key) && evictions_ - ghost.time <= main_.size();
 }
 

@@ -1,11 +1,11 @@
-// One lock's share of the memory for states: found by key, bounded in bytes.
+// One shard of the state cache: its own lock, states found by key, bounded in bytes.
 //
-// Who goes first is decided by S3-FIFO (Yang et al., "FIFO queues are all you need for cache
-// eviction", SOSP 2023). New states wait in a small queue with a tenth of the memory; those found
-// while they waited move on to the main queue, the others leave, and only their fingerprints are
-// remembered for a while: who comes back goes to the main queue at once. Compared with least
-// recently used, a catalogue scanned once does not push the popular items out, and finding a state
-// writes one byte in place of relinking a list.
+// Eviction follows S3-FIFO (Yang et al., "FIFO queues are all you need for cache eviction", SOSP
+// 2023). New states wait in a small queue with a tenth of the memory. States that are found while
+// they wait there move on to the main queue; the others are evicted, and only their fingerprints
+// are remembered for a while, so that a state that returns goes straight to the main queue.
+// Compared with least recently used, one scan of the catalogue does not push out the popular items,
+// and a hit writes one byte instead of relinking a list.
 #ifndef COLCAST_SERVER_STATES_SHARD_H_
 #define COLCAST_SERVER_STATES_SHARD_H_
 
@@ -22,14 +22,14 @@
 
 namespace colcast::states {
 
-// First in, first out; linked through the states themselves.
+// A first-in, first-out queue, linked through the states themselves.
 class StateQueue {
  public:
   bool empty() const { return first_ == nullptr; }
   size_t bytes() const { return bytes_; }
   size_t size() const { return size_; }
   void Push(State* state);
-  State* Pop();  // requires !empty()
+  State* Pop();  // REQUIRES !empty()
 
  private:
   State* first_ = nullptr;
@@ -48,32 +48,34 @@ class Shard {
 
   StateRef Find(const Key& key);
 
-  // Finds `keys[i]` for each i of `indices`, which all belong here, into `found[i]`. Returns how
-  // many there were. Faster than one by one: the memory's answers are waited for together.
+  // Sets `found[i]` to the state of `keys[i]` for each i of `indices`, whose keys must all belong
+  // to this shard. Returns the number of hits. Faster than single lookups, because it prefetches
+  // all slots before it reads them.
   size_t FindAll(const Key* keys, const uint32_t* indices, size_t count, StateRef* found);
 
-  // Keeps `state` for `owner`, unless there is one of that key or it is larger than everything.
+  // Caches `state` for `owner`, unless its key is present or the state exceeds the whole capacity.
   void Insert(const Key& key, StateRef state, Counters* owner);
 
-  // Forgets what was kept for `owner`.
+  // Removes all states of `owner`.
   void Drop(const Counters* owner);
 
   size_t bytes() const;
 
  private:
-  // Open addressing with linear probing; the place of a key is its low word's lowest bits.
+  // Open addressing with linear probing; a key's home slot is given by the lowest bits of its low
+  // word.
   struct Slot {
     uint64_t low = 0;
     State* state = nullptr;
   };
-  // Of a state that left: part of its key, and when.
+  // A trace of an evicted state: a fingerprint of its key, and when it was evicted.
   struct Ghost {
     uint32_t fingerprint = 0;
     uint32_t time = 0;
   };
 
   size_t SlotOf(const Key& key) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(
-      mutex_);  // where the key is, or the empty place where it belongs
+      mutex_);  // returns the slot of `key`, or the empty slot where it belongs
   void Grow() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Erase(const Key& key) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Remember(const Key& key) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -84,8 +86,8 @@ class Shard {
 
   mutable std::mutex mutex_;
   size_t capacity_ = 0;
-  std::vector<Slot> slots_ ABSL_GUARDED_BY(mutex_);    // a power of two of them
-  std::vector<Ghost> ghosts_ ABSL_GUARDED_BY(mutex_);  // as many
+  std::vector<Slot> slots_ ABSL_GUARDED_BY(mutex_);    // the size is a power of two
+  std::vector<Ghost> ghosts_ ABSL_GUARDED_BY(mutex_);  // as many as slots_
   size_t count_ ABSL_GUARDED_BY(mutex_) = 0;
   uint32_t evictions_ ABSL_GUARDED_BY(mutex_) = 0;
   StateQueue small_ ABSL_GUARDED_BY(mutex_);

@@ -1,4 +1,4 @@
-// What a part computed for one user or one item, as bytes.
+// What a stage computed for one row, as bytes.
 #ifndef COLCAST_SERVER_STATES_STATE_H_
 #define COLCAST_SERVER_STATES_STATE_H_
 
@@ -14,12 +14,12 @@ namespace colcast::states {
 struct Counters;
 class StateRef;
 
-// This header and a block with the bytes: together they would need a block of the allocator's next
-// size wherever the bytes are a power of two, as rows of tensors are. Counted references hold it;
-// whoever made it writes the bytes before anybody else sees it.
+// Reference-counted. The header and the bytes are separate blocks: tensor rows are often a power of
+// two in size, and in one block the header would push them into the allocator's next size class.
+// The creator writes the bytes before it shares the state.
 class State {
  public:
-  // `layout` says what the bytes are; it is the maker's to understand.
+  // `layout` describes the bytes; only the creator interprets it.
   static StateRef Make(size_t size, uint32_t layout);
 
   uint8_t* data() { return data_; }
@@ -27,7 +27,7 @@ class State {
   size_t size() const { return size_; }
   uint32_t layout() const { return layout_; }
 
-  // What both take of the process's memory.
+  // Memory that the header and the bytes occupy.
   size_t memory_bytes() const;
 
  private:
@@ -43,14 +43,14 @@ class State {
   const size_t size_;
   uint8_t* const data_;
 
-  // The shard's, under its lock, once the state is kept.
+  // Used by the shard, under its lock, once the state is cached.
   Key key_;
   Counters* owner_ = nullptr;
   State* next_ = nullptr;
   uint8_t times_found_ = 0;
 };
 
-// A counted reference, or none.
+// A counted reference to a state, or null.
 class StateRef {
  public:
   StateRef() = default;
@@ -66,7 +66,7 @@ class StateRef {
     if (state_ != nullptr) state_->Release();
   }
 
-  // Takes over a reference that was counted already.
+  // Takes over a reference that has already been counted.
   static StateRef Adopt(State* state) {
     StateRef reference;
     reference.state_ = state;

@@ -6,7 +6,7 @@ namespace colcast::states {
 namespace {
 
 constexpr size_t kMostShards = 16;
-// A shard must hold many states, whatever their size, for its queues to tell good ones from bad.
+// The eviction queues work only if a shard holds many states, whatever their size.
 constexpr size_t kLeastShardBytes = size_t{1} << 20;
 
 size_t NumShards(size_t capacity_bytes) {
@@ -24,7 +24,7 @@ StateCache::StateCache(size_t capacity_bytes)
 
 size_t StateCache::FindAll(const std::vector<Key>& keys, std::vector<StateRef>* found) {
   found->resize(keys.size());
-  // The rows by shard, each shard's behind one another, so that every lock is taken once.
+  // The row numbers sorted by shard, so that each shard's lock is taken once.
   thread_local std::vector<uint32_t> indices;
   std::vector<size_t> ends(shards_.size() + 1);
   for (const Key& key : keys) ++ends[ShardOf(key) + 1];

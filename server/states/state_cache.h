@@ -1,5 +1,5 @@
-// The memory that the states of one kind may take, whatever model and version they belong to: with
-// a bound for each version, loading a new one beside the old would double what is taken.
+// The memory for all cached states of one kind, shared by all models and versions: with one bound
+// per version, loading a new version beside the old one would double the memory.
 #ifndef COLCAST_SERVER_STATES_STATE_CACHE_H_
 #define COLCAST_SERVER_STATES_STATE_CACHE_H_
 
@@ -17,17 +17,18 @@ namespace colcast::states {
 // All methods may be called from any thread.
 class StateCache {
  public:
-  // `capacity_bytes` bounds what bytes() says: blocks as the allocator rounds them, and the tables
-  // to find them. States that a request still reads while they are evicted come on top.
+  // `capacity_bytes` bounds bytes(): the blocks as the allocator rounds them, and the lookup
+  // tables. States that a request still reads after their eviction come on top.
   explicit StateCache(size_t capacity_bytes);
 
   StateRef Find(const Key& key) { return shards_[ShardOf(key)].Find(key); }
 
-  // `found[i]` becomes the state of keys[i], or stays what it was. Returns how many there were.
+  // Sets `found[i]` to the state of keys[i], and leaves it as it was on a miss. Returns the number
+  // of hits.
   size_t FindAll(const std::vector<Key>& keys, std::vector<StateRef>* found);
 
-  // Keeps a state and counts it for `owner`, which must Drop() before it goes. The first of two
-  // with one key stays. One that does not fit at all is not kept.
+  // Caches a state and counts it for `owner`, which must call Drop() before it is destroyed. Of two
+  // states with one key the first stays. A state that exceeds the capacity is not cached.
   void Insert(const Key& key, StateRef state, Counters* owner) {
     shards_[ShardOf(key)].Insert(key, std::move(state), owner);
   }
@@ -36,14 +37,14 @@ class StateCache {
 
   size_t bytes() const;
 
-  // Whether a tenth of the capacity is left.
+  // Whether at least a tenth of the capacity is free.
   bool has_room() const { return bytes() < capacity_bytes_ - capacity_bytes_ / 10; }
 
  private:
   size_t ShardOf(const Key& key) const { return key.high >> 32 & (shards_.size() - 1); }
 
   const size_t capacity_bytes_;
-  std::vector<Shard> shards_;  // a power of two of them
+  std::vector<Shard> shards_;  // the size is a power of two
 };
 
 }  // namespace colcast::states

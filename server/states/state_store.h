@@ -1,4 +1,4 @@
-// The states of one domain of one loaded version of a model.
+// The cached states of one domain in one loaded version of a model.
 #ifndef COLCAST_SERVER_STATES_STATE_STORE_H_
 #define COLCAST_SERVER_STATES_STATE_STORE_H_
 
@@ -22,41 +22,43 @@
 
 namespace colcast::states {
 
-// All methods may be called from any thread. Everything kept is forgotten with the store.
+// All methods may be called from any thread. The destructor removes the store's states from the
+// cache.
 class StateStore {
  public:
-  // `memory`, null where states are not to be kept, must outlive the store. `name` is a literal.
-  // `stretch`: ReuseEstimator'.
+  // `memory` must outlive the store; null turns caching off. `name` is a string literal. `stretch`
+  // is ReuseEstimator's.
   StateStore(std::string_view name, StateCache* memory, int64_t stretch);
   StateStore(const StateStore&) = delete;
   ~StateStore();
 
-  // Whether states are kept, for the calling thread.
+  // Whether caching is on for the calling thread.
   bool on() const { return memory_ != nullptr && !WithoutStates::HoldsHere(); }
   const KeyHash& hash() const { return hash_; }
   ReuseEstimator& reuse() { return reuse_; }
   Counters& counters() { return counters_; }
   StoreStats stats() const;
 
-  // The rest REQUIRES on().
+  // All methods below REQUIRE on().
 
-  // Whether more can be kept before anything is evicted.
+  // Whether more states fit without an eviction.
   bool has_room() const { return memory_->has_room(); }
 
-  // `found[i]` becomes the state of keys[i], or null. Counts those found, and notes the rows.
+  // Sets `found[i]` to the state of keys[i], or null. Counts the hits, and records the rows in
+  // reuse().
   size_t FindAll(const std::vector<Key>& keys, std::vector<StateRef>* found);
 
-  // Keeps what was computed and counts it.
+  // Caches a computed state and counts it.
   void Insert(const Key& key, StateRef state);
 
-  // Rows that one request computes while others wait for them.
+  // The rows that one request computes and that other requests may wait for.
   class Work {
    public:
     Work() = default;
     Work(const Work&) = delete;
     ~Work() { End(); }
-    // Those who wait go on. What has been kept is there for them; the rest, after a failure, they
-    // compute themselves.
+    // Wakes the waiting requests. They find the states cached so far, and compute the others
+    // themselves (some are missing if this request failed).
     void End();
 
    private:
@@ -72,26 +74,28 @@ class StateStore {
     std::vector<std::shared_ptr<Progress>> others_;
   };
 
-  // A request waits for rows of a work that has so many times as many as its own.
+  // A request waits for another one's rows only if that one computes at most this many times as
+  // many rows as itself.
   static constexpr size_t kMostTimesOwn = 4;
 
-  // To be read before FindAll() by who calls Begin() afterwards.
+  // To be read before the FindAll() that precedes Begin().
   int64_t num_ended() const { return num_ended_.load(std::memory_order_acquire); }
 
-  // Divides `*rows`, places in `keys` of what FindAll() did not find. Those left are the caller's
-  // to compute and to insert before work->End(). Those moved to `*awaited` another request computes
-  // now, or the caller itself at another place; not what is part of far more (kMostTimesOwn), for
-  // that would take longer to wait for than to compute. What has been kept since `num_ended` was
-  // read is found after all. `*work` is new.
+  // Shares out `*rows`, the indices in `keys` that FindAll() missed. The caller must compute the
+  // rows that stay in `*rows`, and insert their states before work->End(). Rows moved to `*awaited`
+  // are being computed now: by another request, or by the caller under an equal key. Rows that
+  // belong to a much larger request (kMostTimesOwn) stay with the caller, since waiting would take
+  // longer than computing. States cached since `num_ended` was read go to `*found` and leave
+  // `*rows`. `*work` must be new.
   void Begin(const std::vector<Key>& keys, int64_t num_ended, std::vector<int64_t>* rows,
              std::vector<int64_t>* awaited, std::vector<StateRef>* found, Work* work);
 
-  // Waits for those who compute `awaited`, and finds what they kept. REQUIRES that the caller's own
-  // work has ended, so that no two wait for each other.
+  // Waits until the requests that compute the `awaited` rows are done, and looks their states up.
+  // REQUIRES that the caller's own work has ended, so that two requests never wait for each other.
   void Await(const std::vector<Key>& keys, const std::vector<int64_t>& awaited,
              std::vector<StateRef>* found, const Work& work);
 
-  // How many threads wait for states now.
+  // The number of threads that wait for states now.
   int64_t waiting() const { return waiting_.load(std::memory_order_relaxed); }
 
  private:
@@ -100,7 +104,7 @@ class StateStore {
   const KeyHash hash_;
   ReuseEstimator reuse_;
   Counters counters_;
-  std::mutex mutex_;  // of what follows
+  std::mutex mutex_;  // guards the members below
   std::unordered_map<Key, std::shared_ptr<Work::Progress>, LowWord> work_ ABSL_GUARDED_BY(mutex_);
   std::atomic<int64_t> num_ended_{0};
   std::atomic<int64_t> waiting_{0};

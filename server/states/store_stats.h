@@ -1,4 +1,4 @@
-// What is told of a store: plain numbers.
+// Statistics of a store, as plain numbers.
 #ifndef COLCAST_SERVER_STATES_STORE_STATS_H_
 #define COLCAST_SERVER_STATES_STORE_STATS_H_
 

@@ -13,7 +13,7 @@ std::shared_ptr<StoredKeys::Table> StoredKeys::Of(uint64_t number) const {
   return table_ != nullptr && table_->number == number ? table_ : nullptr;
 }
 
-// Null for a table that has been replaced.
+// Returns null for a table older than the current one.
 std::shared_ptr<StoredKeys::Table> StoredKeys::OfOrNew(uint64_t number) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (table_ == nullptr || table_->number < number) table_ = std::make_shared<Table>(number);
@@ -24,7 +24,7 @@ bool StoredKeys::Find(const StoredRows& rows, std::vector<Key>* keys) const {
   const std::shared_ptr<Table> table = Of(rows.table);
   if (table == nullptr) return false;
   const Span<uint32_t> numbers = rows.numbers;
-  // The memory's answers are waited for together.
+  // Prefetches every slot before reading any, so that the cache misses overlap.
   thread_local std::vector<const Slot*> slots;
   slots.clear();
   for (const uint32_t number : numbers) {
@@ -59,7 +59,7 @@ void StoredKeys::Insert(const StoredRows& rows, const std::vector<Key>& keys) {
         of = made.release();
       }
     }
-    // The low word first: whoever sees the high one sees both.
+    // The low word is stored first: a reader that sees the high word also sees the low one.
     Slot& slot = (*of)[rows.numbers[i] % kBlockRows];
     slot.low.store(keys[i].low, std::memory_order_relaxed);
     slot.high.store(keys[i].high, std::memory_order_release);

@@ -1,4 +1,4 @@
-// The keys of a table's rows, kept so that a row that is asked for again is not hashed again.
+// Keys of an item table's rows, remembered so that a row requested again is not hashed again.
 #ifndef COLCAST_SERVER_STATES_STORED_KEYS_H_
 #define COLCAST_SERVER_STATES_STORED_KEYS_H_
 
@@ -17,25 +17,25 @@
 
 namespace colcast::states {
 
-// Of one stage. Remembers the keys of one table, the newest; 16 bytes for each of its rows, in
-// blocks. All methods may be called from any thread.
+// The keys of one stage for the newest table: 16 bytes for each of its rows, in blocks. All methods
+// may be called from any thread.
 class StoredKeys {
  public:
-  // Sets `keys` to those of `rows`. False unless all are known; then `keys` holds anything.
+  // Sets `keys` to the keys of `rows`. Returns false, and leaves `keys` unspecified, unless all are
+  // remembered.
   bool Find(const StoredRows& rows, std::vector<Key>* keys) const;
 
-  // Remembers them. A greater table takes the place of the one before.
+  // Remembers the keys of `rows`. A table with a greater number replaces the previous one.
   void Insert(const StoredRows& rows, const std::vector<Key>& keys);
 
-  // Implementation details follow.
  private:
-  // A key of zeros is one that is not known. Its words are written at most once.
+  // All zeros: an empty slot. Each word is written at most once with a value other than 0.
   struct Slot {
     std::atomic<uint64_t> high{0};
     std::atomic<uint64_t> low{0};
   };
   static constexpr size_t kBlockRows = 1 << 14;
-  static constexpr size_t kMaxBlocks = 1 << 14;  // rows beyond are hashed each time
+  static constexpr size_t kMaxBlocks = 1 << 14;  // rows beyond these blocks are hashed each time
   using Block = std::array<Slot, kBlockRows>;
 
   struct Table {
@@ -48,7 +48,7 @@ class StoredKeys {
   std::shared_ptr<Table> Of(uint64_t number) const;
   std::shared_ptr<Table> OfOrNew(uint64_t number);
 
-  mutable std::mutex mutex_;  // of the pointer
+  mutable std::mutex mutex_;  // guards the pointer alone; the table's slots are atomic
   std::shared_ptr<Table> table_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -1,10 +1,10 @@
-// A thread that neither finds nor keeps states for a while.
+// Turns the state cache off for the current thread.
 #ifndef COLCAST_SERVER_STATES_WITHOUT_STATES_H_
 #define COLCAST_SERVER_STATES_WITHOUT_STATES_H_
 
 namespace colcast::states {
 
-// While one exists, every store is off for the thread that made it.
+// While an instance exists, every store is off for the thread that created it.
 class WithoutStates {
  public:
   WithoutStates() { ++depth_; }

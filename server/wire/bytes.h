@@ -1,4 +1,4 @@
-// Bytes as gRPC hands them over: a run that may lie in several slices, and that nobody copies.
+// A message's bytes as gRPC delivers them, possibly in several slices, read without copying.
 #ifndef COLCAST_SERVER_WIRE_BYTES_H_
 #define COLCAST_SERVER_WIRE_BYTES_H_
 
@@ -16,8 +16,8 @@ struct Slice {
   size_t size;
 };
 
-// A view of a run of bytes. Owns nothing: the slices' bytes and, where the run crosses a slice
-// border, the array of slices must outlive it. Cheap to copy.
+// A view of bytes. It owns nothing: the slices' bytes must outlive it and, if it crosses a slice
+// border, so must the array of slices. Cheap to copy.
 class Bytes {
  public:
   Bytes() = default;
@@ -28,7 +28,7 @@ class Bytes {
   // NOLINTNEXTLINE(google-explicit-constructor): literal bytes in tests.
   Bytes(std::string_view text) : Bytes(text.data(), text.size()) {}
 
-  // All bytes of `slices` one after the other; empty slices are allowed.
+  // All bytes of `slices` in order; empty slices are allowed.
   Bytes(const Slice* slices, size_t slice_count);
 
   size_t size() const { return size_; }
@@ -57,7 +57,8 @@ class Bytes {
     return text;
   }
 
-  // Calls visit(const uint8_t* data, size_t size) for each contiguous, non-empty piece in order.
+  // Calls visit(const uint8_t* data, size_t size) for each contiguous, non-empty run of bytes, in
+  // order.
   template <typename Visit>
   void ForEachPiece(Visit&& visit) const {
     if (head_size_ > 0) visit(head_, head_size_);
@@ -78,13 +79,13 @@ class Bytes {
   Bytes SubAcross(size_t offset, size_t size) const;
   void CopyRest(uint8_t* out) const;
 
-  const uint8_t* head_ = nullptr;  // the first head_size_ of the size_ bytes
+  const uint8_t* head_ = nullptr;  // the first head_size_ of size_ bytes
   size_t head_size_ = 0;
   size_t size_ = 0;
-  const Slice* rest_ = nullptr;  // the others, from the start of this slice on
+  const Slice* rest_ = nullptr;  // the other bytes, beginning with this slice
 };
 
-// As for text in one piece (server/base/utf8.h).
+// Same as IsValidUtf8() of contiguous text (server/base/utf8.h).
 bool IsValidUtf8(const Bytes& text);
 
 }  // namespace colcast

@@ -23,7 +23,7 @@ bool Blame(std::string_view reason, size_t offset, Malformed* malformed) {
   return false;
 }
 
-// ["key"] of a map entry that is malformed somewhere: the last key that can be read, if any.
+// ["key"] of a malformed map entry: the last key that can be read, or an empty string.
 std::string BracketedKeyOf(Reader entry) {
   std::string key;
   uint32_t tag;
@@ -40,7 +40,7 @@ std::string BracketedKeyOf(Reader entry) {
   return key;
 }
 
-// A length and the body of a sub-message.
+// Checks a length-delimited sub-message.
 bool CheckNested(const FieldSchema& field, Reader* message, int depth, Malformed* malformed,
                  std::string* key) {
   const size_t start = message->offset();
@@ -79,7 +79,8 @@ bool CheckString(Reader* message, Malformed* malformed) {
   return IsValidUtf8(text) || Blame("not valid UTF-8", start, malformed);
 }
 
-// The value that follows `tag`. `field` is null if the tag's number is unknown.
+// Checks the value that follows `tag`. `field` is null if the schema does not list the tag's
+// number.
 bool CheckValue(uint32_t tag, const FieldSchema* field, Reader* message, int depth,
                 Malformed* malformed, std::string* key) {
   if (field != nullptr && WireTypeOf(tag) == kLengthType) {

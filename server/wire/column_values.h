@@ -1,4 +1,4 @@
-// Where the values of one column lie.
+// The location of one column's values.
 #ifndef COLCAST_SERVER_WIRE_COLUMN_VALUES_H_
 #define COLCAST_SERVER_WIRE_COLUMN_VALUES_H_
 
@@ -12,7 +12,7 @@
 
 namespace colcast {
 
-// Keeps the memory for the next request, unless only an unusually large one would need it.
+// Empties the container but keeps its memory for the next request, unless it is unusually large.
 template <typename Container>
 void ClearForReuse(Container* container) {
   constexpr size_t kMaxKeptElements = 4096;
@@ -49,21 +49,21 @@ int64_t ValuesPerElement(ValueField field);
 // The length before a string in the Open Inference Protocol, little-endian.
 using RawStringLength = uint32_t;
 
-// Everything here is known to be well-formed.
+// A view of one column's values in one of several forms, already checked to be well-formed.
 struct ColumnValues {
   Bytes tensor_content;
 
-  // The values of the dtype's typed field: how many, and where.
+  // Values of the dtype's typed field: their number and location.
   int64_t count = 0;
-  bool packed = false;          // all of them lie in `payload`, the body of one packed record ...
-  Bytes payload;                // ... or, of a DT_STRING column, each behind its RawStringLength
-  std::vector<Bytes> messages;  // otherwise: the records that hold them, in order, among others
-  std::vector<Bytes> strings;   // or the values of a DT_STRING column that no message holds
+  bool packed = false;  // all values lie in `payload`, the body of one packed record;
+  Bytes payload;        // for a DT_STRING column: each string behind its RawStringLength
+  // If not packed: the records that hold the values, in order, among other fields.
+  std::vector<Bytes> messages;
+  std::vector<Bytes> strings;  // or values of a DT_STRING column that lie in no message
 
-  // Or these, and nothing of the above; they must outlive the column.
+  // If set, the values come from here and all fields above are empty. Must outlive the column.
   const StoredValues* stored = nullptr;
 
-  // Adds to `strings`.
   void AddString(const Bytes& value) {
     strings.push_back(value);
     ++count;

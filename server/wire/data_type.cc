@@ -43,7 +43,7 @@ constexpr std::array<TypeFacts, 33> kTypes = {{
     {"DT_FLOAT8_E4M3FNUZ", 1},
     {"DT_FLOAT8_E4M3B11FNUZ", 1},
     {"DT_FLOAT8_E5M2FNUZ", 1},
-    // One element a byte, in tensors and on the wire alike.
+    // 4-bit types still occupy one byte per element, in tensors and on the wire.
     {"DT_INT4", 1},
     {"DT_UINT4", 1},
     {"DT_INT2", 1},

@@ -7,7 +7,7 @@
 
 namespace colcast {
 
-// As on the wire: an open enum, so a value outside the list is kept as it came.
+// An open enum, as in protobuf: a number outside the list is kept as it is.
 enum DataType : int {
   DT_INVALID = 0,
   DT_FLOAT = 1,
@@ -44,8 +44,8 @@ enum DataType : int {
   DT_UINT2 = 32,
 };
 
-// Bytes one element takes in a tensor's buffer and in tensor_content; 0 for a dtype that has no
-// fixed size (string) or that cannot be sent (resource, variant, references, unknown numbers).
+// Bytes of one element in a tensor's buffer and in tensor_content; 0 for a dtype without a fixed
+// size (string) or that cannot be sent (resource, variant, references, unknown numbers).
 size_t ElementSize(DataType dtype);
 
 // "DT_INT64"; "DT_INT64_REF" for a reference; "dtype 77" for an unknown number.

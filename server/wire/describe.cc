@@ -11,7 +11,7 @@ constexpr size_t kMaxQuotedSize = 100;
 constexpr size_t kMaxReadableSize = 1000;
 constexpr size_t kMaxDimensions = 16;
 
-// The first `size` bytes of `text`, or a few less so as not to cut a character.
+// The first `size` bytes of `text`, or up to three fewer, so that no UTF-8 character is cut.
 std::string_view Cut(std::string_view text, size_t size) {
   const auto in_character = [&](size_t at) { return (text[at] & 0xc0) == 0x80; };
   while (size > 0 && in_character(size)) --size;

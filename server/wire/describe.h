@@ -1,4 +1,4 @@
-// Values of a request for error messages, never longer than a line.
+// Formats values of a request for error messages, in at most one line.
 #ifndef COLCAST_SERVER_WIRE_DESCRIBE_H_
 #define COLCAST_SERVER_WIRE_DESCRIBE_H_
 
@@ -13,8 +13,8 @@ namespace colcast {
 // `text`, which is valid UTF-8, in double quotes; "..." after about 100 bytes.
 std::string Quoted(std::string_view text);
 
-// Text of TensorFlow's, which may quote a request at length: at most about 1000 bytes, with "..."
-// where it was cut, and, if it is no UTF-8, every byte beyond ASCII as \xff.
+// A message of TensorFlow's, which may quote a request at length: cut to about 1000 bytes with
+// "..."; if it is not valid UTF-8, every byte beyond ASCII becomes \xff.
 std::string Readable(std::string_view text);
 
 // "[2,3]"; "[2,3,...]" after 16 dimensions.

@@ -74,7 +74,8 @@ void ExampleColumn::Repeat(int64_t row, int64_t times) {
     }
     return;
   }
-  values_.reserve(values_.size() + times * first_size_);  // so that row 0 stays where it is
+  // So that row 0 does not move while it is being copied.
+  values_.reserve(values_.size() + times * first_size_);
   AppendTimes(std::string_view(values_).substr(0, first_size_), times, &values_);
   if (fixed()) return;
   for (int64_t i = 0; i < times; ++i) {

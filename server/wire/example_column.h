@@ -1,4 +1,4 @@
-// The values of one feature, Example by Example, on their way to the columns of a request.
+// The values of one feature, collected Example by Example to become a request's columns.
 #ifndef COLCAST_SERVER_WIRE_EXAMPLE_COLUMN_H_
 #define COLCAST_SERVER_WIRE_EXAMPLE_COLUMN_H_
 
@@ -13,46 +13,48 @@
 
 namespace colcast {
 
-// Rows come in order, each at most once. As long as all of them have the bytes of the first, it
-// holds that one row only; the first row that differs makes it hold all. Made to be reused.
+// Rows are added in ascending order, each at most once. As long as all rows have the bytes of row
+// 0, only that row is stored; the first row that differs makes the object store all of them.
+// Reusable.
 class ExampleColumn {
  public:
-  // Begins anew with row 0, of `rows` in all. `feature`: serialized, empty if the Example has none
-  // or an empty one; its bytes must stay. False if it cannot be read or is required and missing.
+  // Starts over with row 0 of `rows` rows. `feature` is a serialized Feature, empty if the Example
+  // lacks it; its bytes must stay valid. Returns false if it cannot be read, or if it is required
+  // and missing.
   bool Begin(const ExampleFeatures::Entry& entry, int64_t rows, std::string_view feature);
 
-  // Row `row` > 0 has these bytes; false as Begin().
+  // Adds `row` > 0 with these bytes. Returns false in the same cases as Begin().
   bool Set(int64_t row, std::string_view feature) {
     if (feature != first_) return SetOther(row, feature);
     SetSame(row);
     return true;
   }
 
-  // The same where it is known already whether the bytes are those of row 0.
+  // Set() for a caller that knows whether the bytes equal those of row 0.
   void SetSame(int64_t row) {
     if (rows_held_ > 1) Repeat(row, 1);
   }
   bool SetOther(int64_t row, std::string_view feature);
 
-  // Holds all rows from now on, even if they have the same bytes.
+  // Stores all rows from now on, even if they have the same bytes.
   void HoldAll() {
     if (once()) HoldRows(rows_);
   }
 
-  // Whether all rows up to now have the same bytes.
+  // Whether all rows so far have the same bytes.
   bool once() const { return rows_held_ == 1; }
 
-  // Elements of its columns, padding included.
+  // The number of elements in the columns, padding included.
   int64_t Elements() const;
 
-  // Pads the rows to the longest and appends one or two columns that point into this object.
+  // Pads the rows to the longest one and appends one or two columns, which point into this object.
   void Finish(std::vector<Column>* columns, size_t* count);
 
  private:
-  void HoldRows(int64_t rows);  // row 0's values as the first `rows`, of which more may follow
+  void HoldRows(int64_t rows);  // stores row 0's values as the first `rows` rows
   bool Append(std::string_view feature, int64_t row);
   bool AppendMissing(int64_t row);
-  void Repeat(int64_t row, int64_t times);  // row 0's values as `times` rows from `row` on
+  void Repeat(int64_t row, int64_t times);  // stores row 0's values as `times` rows, from `row` on
   void Pad(int64_t longest);
   int64_t Longest() const;
   bool fixed() const { return entry_->feature.kind == FeatureKind::kFixedLen; }
@@ -61,13 +63,13 @@ class ExampleColumn {
                     size_t* count);
 
   const ExampleFeatures::Entry* entry_ = nullptr;
-  int64_t rows_ = 0;       // of the request
+  int64_t rows_ = 0;       // in the request
   int64_t rows_held_ = 0;  // 1 or rows_
   std::string_view first_;
-  std::string values_;            // as AppendValues() gives them, row after row
-  size_t first_size_ = 0;         // bytes in it of row 0
-  std::vector<int64_t> lengths_;  // values of each row; unless kFixedLen
-  std::vector<size_t> ends_;      // where each row's bytes in values_ end; unless kFixedLen
+  std::string values_;            // as AppendValues() writes them, row after row
+  size_t first_size_ = 0;         // bytes of row 0 in values_
+  std::vector<int64_t> lengths_;  // number of values in each row; not used for kFixedLen
+  std::vector<size_t> ends_;      // where each row's bytes in values_ end; not used for kFixedLen
   std::string padded_;
 };
 

@@ -9,12 +9,12 @@
 namespace colcast {
 namespace {
 
-constexpr char kFeaturesTag = MakeTag(1, kLengthType);  // of Example
-constexpr char kEntryTag = MakeTag(1, kLengthType);     // of the map in Features
+constexpr char kFeaturesTag = MakeTag(1, kLengthType);  // in Example
+constexpr char kEntryTag = MakeTag(1, kLengthType);     // a map entry in Features
 constexpr char kKeyTag = MakeTag(1, kLengthType);
 constexpr char kValueTag = MakeTag(2, kLengthType);
 
-// Reads a length-delimited record with this tag; false if there is none or it is cut off.
+// Reads a length-delimited record with this tag; false if there is none or it is truncated.
 bool ReadRecord(char tag, const char** at, const char* end, std::string_view* body) {
   if (*at == end || **at != tag) return false;
   const auto* next = reinterpret_cast<const uint8_t*>(*at + 1);
@@ -25,7 +25,7 @@ bool ReadRecord(char tag, const char** at, const char* end, std::string_view* bo
   return true;
 }
 
-// An entry with the key before the value, as every writer orders them.
+// Reads a map entry with the key before the value, the order in which all protobuf writers emit it.
 bool ReadEntry(const char** at, const char* end, std::string_view* key, std::string_view* feature) {
   std::string_view entry;
   if (!ReadRecord(kEntryTag, at, end, &entry)) return false;
@@ -35,8 +35,9 @@ bool ReadEntry(const char** at, const char* end, std::string_view* key, std::str
          ReadRecord(kValueTag, &inside, entry_end, feature) && inside == entry_end;
 }
 
-// Calls read(begin, end) for each Features message of an Example: there are several where Examples
-// were merged by writing one behind the other. False if anything else is in it.
+// Calls read(begin, end) for each Features message of an Example. There are several if serialized
+// Examples were concatenated, protobuf's way of merging. Returns false if the Example holds
+// anything else.
 template <typename Read>
 bool ForEachFeatures(std::string_view example, Read&& read) {
   const char* at = example.data();
@@ -49,7 +50,7 @@ bool ForEachFeatures(std::string_view example, Read&& read) {
   return true;
 }
 
-// How many bytes are the same from the start.
+// The length of the common prefix of `a` and `b`, both `size` bytes long.
 size_t CommonPrefix(const char* a, const char* b, size_t size) {
   size_t same = 0;
   for (; same + 8 <= size; same += 8) {
@@ -101,7 +102,7 @@ void ExampleDecoder::Begin(const ExampleFeatures& features, const std::vector<By
     if (!example.contiguous()) in_slices += example.size();
   }
   joined_.clear();
-  joined_.reserve(in_slices);  // views of it are kept
+  joined_.reserve(in_slices);  // no reallocation: views into it are kept
 }
 
 std::string_view ExampleDecoder::Contiguous(const Bytes& example) {
@@ -181,7 +182,7 @@ bool ExampleDecoder::ReadExpected(int64_t row, const char** at, const char* end)
       const Slot& slot = slots_[slot_];
       const char* const entry_end = slot.entry.data() + slot.entry.size();
       const bool same = entry_end <= same_end;
-      // Where the bytes up to the value are the same, so are all lengths.
+      // The bytes before the value are equal, and they include all lengths.
       const bool same_but_value = !same && slot.feature.data() <= same_end &&
                                   static_cast<size_t>(end - *at) >= slot.entry.size();
       if (!same && !same_but_value) break;

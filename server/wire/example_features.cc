@@ -10,9 +10,11 @@
 namespace colcast {
 namespace {
 
-constexpr int64_t kMaxSize = 1 << 20;  // values of one feature in one tf.Example
+// The largest number of values of one feature in one tf.Example.
+constexpr int64_t kMaxSize = 1 << 20;
 
-// False if a dimension is negative or the product is larger than a parse should be asked for.
+// Computes the number of elements; false if a dimension is negative or the product exceeds
+// kMaxSize.
 bool SizeOf(const std::vector<int64_t>& shape, int64_t* size) {
   *size = 1;
   for (int64_t dim : shape) {

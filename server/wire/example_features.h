@@ -1,4 +1,4 @@
-// The features that a model's parse op reads from each tf.Example, and their columns.
+// The features that a model's parse op reads from each tf.Example, and the columns they become.
 #ifndef COLCAST_SERVER_WIRE_EXAMPLE_FEATURES_H_
 #define COLCAST_SERVER_WIRE_EXAMPLE_FEATURES_H_
 
@@ -16,36 +16,36 @@ namespace colcast {
 
 enum class FeatureKind : uint8_t {
   kFixedLen,          // column NAME: [rows, *shape]
-  kVarLen,            // NAME: [rows, longest], behind a row's values zeros; NAME/length: [rows]
-  kFixedLenSequence,  // NAME: [rows, longest, *shape], behind a row's steps the default
+  kVarLen,            // columns NAME: [rows, longest], padded with zeros, and NAME/length: [rows]
+  kFixedLenSequence,  // column NAME: [rows, longest, *shape], padded with the default
   kRagged,            // as kVarLen
 };
 
 struct ExampleFeature {
   std::string name;
   FeatureKind kind = FeatureKind::kFixedLen;
-  DataType dtype = DT_INVALID;  // of a tf.Example: DT_INT64, DT_FLOAT or DT_STRING
-  // kFixedLen: of the value; kFixedLenSequence: of one step. Empty for the other kinds.
+  DataType dtype = DT_INVALID;  // one that a tf.Example can hold: DT_INT64, DT_FLOAT or DT_STRING
+  // The shape of the value (kFixedLen) or of one step (kFixedLenSequence). Empty for other kinds.
   std::vector<int64_t> shape;
-  // kFixedLen: the values of a missing feature, none where it is required. kFixedLenSequence: the
-  // one that fills a row behind its last step, none for zero. Numbers as they lie in memory,
-  // strings as records of TensorProto.string_val.
+  // kFixedLen: the values of a missing feature; empty if it is required. kFixedLenSequence: the
+  // value that pads a row after its last step; empty for zero. Numbers are in memory layout,
+  // strings are records of TensorProto.string_val.
   std::string default_values;
-  bool required = false;  // kFixedLen: there is no default
+  bool required = false;  // kFixedLen without a default
   bool user = false;      // the same in all Examples of most requests
 };
 
-// All features of one parse. Immutable and shared by requests.
+// All features of one parse op. Immutable, shared by requests.
 class ExampleFeatures {
  public:
   struct Entry {
     ExampleFeature feature;
-    std::string length_name;  // of the second column; empty for the kinds that have none
-    int64_t size = 1;         // values of `shape`
+    std::string length_name;  // name of the second column; empty for kinds without one
+    int64_t size = 1;         // values in one row: the product of `shape`
   };
 
-  // INVALID_ARGUMENT, naming the feature, for one that comes twice, a dtype that cannot be sent, or
-  // a shape or a default that no parse op has; and for no features.
+  // INVALID_ARGUMENT, naming the feature, for a duplicate name, a dtype that cannot be sent, and a
+  // shape or default that no parse op has; also if there are no features.
   static Status Create(std::vector<ExampleFeature> features,
                        std::unique_ptr<const ExampleFeatures>* result);
 
@@ -55,24 +55,24 @@ class ExampleFeatures {
   size_t size() const { return entries_.size(); }
   const Entry& operator[](size_t index) const { return entries_[index]; }
 
-  // Of a feature that is not the user's, if there is one.
+  // The index of a feature that is not the user's, if there is one.
   size_t item() const { return item_; }
 
-  // size() if no feature has that name.
+  // The index of the feature with that name; size() if there is none.
   size_t Find(std::string_view name) const { return names_.Find(name); }
 
  private:
   ExampleFeatures() = default;
 
   std::vector<Entry> entries_;
-  NameTable names_;  // of entries_
+  NameTable names_;  // the names of entries_
   size_t item_ = 0;
 };
 
-// Bytes of a number in memory; 0 for strings.
+// Bytes of one number in memory; 0 for strings.
 inline size_t NumberSize(DataType dtype) { return dtype == DT_STRING ? 0 : ElementSize(dtype); }
 
-// One string as a record of TensorProto.string_val.
+// Encodes one string as a record of TensorProto.string_val.
 std::string StringRecord(std::string_view value);
 
 }  // namespace colcast

@@ -8,10 +8,10 @@
 namespace colcast {
 namespace {
 
-constexpr uint32_t kInputTag = MakeTag(2, kLengthType);  // of all three requests
+constexpr uint32_t kInputTag = MakeTag(2, kLengthType);  // in all three requests
 constexpr uint32_t kExampleListTag = MakeTag(1, kLengthType);
 constexpr uint32_t kExampleListWithContextTag = MakeTag(2, kLengthType);
-constexpr uint32_t kExamplesTag = MakeTag(1, kLengthType);  // of both lists
+constexpr uint32_t kExamplesTag = MakeTag(1, kLengthType);  // in both lists
 constexpr uint32_t kContextTag = MakeTag(2, kLengthType);
 
 void Append(const Bytes& bytes, std::string* text) {
@@ -20,7 +20,7 @@ void Append(const Bytes& bytes, std::string* text) {
   bytes.CopyTo(text->data() + size);
 }
 
-// Reads what CheckMessage found to be well-formed, so no read can fail.
+// Separates the examples from a message that CheckMessage() accepted, so no read can fail.
 class Splitter {
  public:
   Splitter(int64_t max_examples, ExampleRequest* request)
@@ -83,7 +83,7 @@ class Splitter {
 
   const size_t max_examples_;
   ExampleRequest* const request_;
-  uint32_t list_tag_ = 0;  // of the list that the input holds so far
+  uint32_t list_tag_ = 0;  // tag of the list that the input holds so far
 };
 
 }  // namespace

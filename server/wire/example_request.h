@@ -1,5 +1,5 @@
-// A ClassificationRequest, RegressionRequest or MultiInferenceRequest in two parts: views of its
-// tf.Examples, which are most of it, and the rest as a small message.
+// Splits a ClassificationRequest, RegressionRequest or MultiInferenceRequest into views of its
+// tf.Examples, which are most of its bytes, and the rest as a small message.
 #ifndef COLCAST_SERVER_WIRE_EXAMPLE_REQUEST_H_
 #define COLCAST_SERVER_WIRE_EXAMPLE_REQUEST_H_
 
@@ -13,9 +13,9 @@
 
 namespace colcast {
 
-// The tensorflow.serving.Input of a request.
+// The tensorflow.serving.Input message of a request.
 struct ExampleInput {
-  std::vector<Bytes> examples;  // each a serialized tf.Example, not looked into; views
+  std::vector<Bytes> examples;  // views of serialized tf.Examples, not checked
   std::string context;          // a serialized, well-formed tf.Example; often empty
 };
 
@@ -24,11 +24,11 @@ struct ExampleRequest {
   std::string rest;  // the message without its field 2, "input"
 };
 
-// Takes `message` apart by protobuf's rules: of example_list and example_list_with_context the one
-// that comes last counts, and what comes of it in several pieces is merged. INVALID_ARGUMENT, with
-// the field and the byte, for what protobuf would refuse, examples excepted. RESOURCE_EXHAUSTED
-// beyond `max_examples`: each takes much more memory than it needs bytes on the wire. `schema` is
-// kExampleRequest or kMultiInferenceRequest, `name` the message's, for errors.
+// Splits `message` by protobuf's rules: of example_list and example_list_with_context the last one
+// wins, and repeated occurrences of it are merged. Returns INVALID_ARGUMENT, with field and byte,
+// for what protobuf would refuse, except inside examples. Returns RESOURCE_EXHAUSTED beyond
+// `max_examples`, because an example takes much more memory than its bytes on the wire. `schema` is
+// kExampleRequest or kMultiInferenceRequest, `name` the message's name for errors.
 Status DecodeExampleRequest(const Bytes& message, const MessageSchema& schema, const char* name,
                             int64_t max_examples, ExampleRequest* request);
 

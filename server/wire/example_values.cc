@@ -12,10 +12,10 @@ namespace {
 constexpr uint8_t kBytesListTag = MakeTag(1, kLengthType);
 constexpr uint8_t kFloatListTag = MakeTag(2, kLengthType);
 constexpr uint8_t kInt64ListTag = MakeTag(3, kLengthType);
-constexpr uint8_t kPackedTag = MakeTag(1, kLengthType);  // of every list's "value"
+constexpr uint8_t kPackedTag = MakeTag(1, kLengthType);  // tag of "value" in every list
 constexpr uint8_t kVarintTag = MakeTag(1, kVarintType);
 constexpr uint8_t kFixed32Tag = MakeTag(1, kFixed32Type);
-constexpr uint8_t kStringValTag = MakeTag(8, kLengthType);  // TensorProto.string_val
+constexpr uint8_t kStringValTag = MakeTag(8, kLengthType);  // tag of TensorProto.string_val
 
 uint8_t ListTagOf(DataType dtype) {
   return dtype == DT_STRING ? kBytesListTag : dtype == DT_FLOAT ? kFloatListTag : kInt64ListTag;
@@ -27,7 +27,7 @@ struct Run {
   size_t size() const { return end - at; }
 };
 
-// Steps into the record that is all of `run`, if it has this tag.
+// Enters a record with this tag that spans all of `run`; false if there is none.
 bool EnterOnly(uint8_t tag, Run* run) {
   if (run->at == run->end || *run->at != tag) return false;
   ++run->at;
@@ -35,14 +35,14 @@ bool EnterOnly(uint8_t tag, Run* run) {
   return ReadLength(&run->at, run->end, &length) && length == run->size();
 }
 
-// The list of `dtype` that is all of a Feature.
+// Opens the list of `dtype`, which must span the whole Feature.
 bool OpenList(DataType dtype, std::string_view feature, Run* list) {
   list->at = reinterpret_cast<const uint8_t*>(feature.data());
   list->end = list->at + feature.size();
   return EnterOnly(ListTagOf(dtype), list);
 }
 
-// Bits beyond the 64th, which TensorFlow drops, are refused.
+// Refuses bits beyond the 64th, which TensorFlow would drop.
 bool ReadVarint(Run* run, uint64_t* value) {
   *value = 0;
   for (int shift = 0; shift < 64; shift += 7) {
@@ -91,7 +91,7 @@ int64_t ReadFloats(Run list, int64_t most, void* out) {
   return count;
 }
 
-// BytesList.value and TensorProto.string_val differ in nothing but the tag.
+// BytesList.value and TensorProto.string_val differ only in their tag.
 int64_t AppendStrings(Run list, std::string* out) {
   int64_t count = 0;
   size_t written = out->size();
@@ -122,7 +122,7 @@ int64_t AppendValues(DataType dtype, std::string_view feature, std::string* out)
   if (!OpenList(dtype, feature, &list)) return kUnreadable;
   if (dtype == DT_STRING) return AppendStrings(list, out);
   const size_t before = out->size(), size = ElementSize(dtype);
-  // No number takes less than a byte, and no float less than its own size.
+  // An upper bound: every number takes at least one byte, and a float takes its full size.
   const size_t most = dtype == DT_FLOAT ? list.size() / size : list.size();
   out->resize(before + most * size);
   char* const values = out->data() + before;

@@ -1,8 +1,9 @@
-// The values of one serialized tensorflow.Feature, read in the form that every writer gives it.
+// Reads the values of one serialized tensorflow.Feature, in the form that all protobuf writers
+// emit.
 //
-// Feature is a oneof of three lists. TensorFlow's fast parser has opinions of its own on what
-// protobuf would merge, on bytes behind a list and on lengths that lie, and it answers for them.
-// Here they are refused, and so left to it: what is read here has the same values there.
+// Feature is a oneof of three lists. TensorFlow's fast parser deviates from protobuf on merged
+// messages, on bytes after a list and on wrong lengths. Such Features are refused here and so left
+// to TensorFlow; a Feature that is read has the same values there.
 #ifndef COLCAST_SERVER_WIRE_EXAMPLE_VALUES_H_
 #define COLCAST_SERVER_WIRE_EXAMPLE_VALUES_H_
 
@@ -14,18 +15,18 @@
 
 namespace colcast {
 
-// Returned in place of a count for every refused Feature: another kind of list than `dtype`'s,
-// anything in the Feature beside one list, a list that is neither one packed run nor unpacked
-// values only, or one that is malformed.
+// Returned instead of a count for a refused Feature: one with another list than `dtype`'s, with
+// anything besides one list, with a list that is neither one packed run nor all unpacked values, or
+// one that is malformed.
 constexpr int64_t kUnreadable = -1;
 
-// Writes the numbers of `feature`, which is not empty, to `out`. Returns how many; kUnreadable for
-// more than `most`, too. `dtype`: DT_INT64 or DT_FLOAT.
+// Writes the numbers of `feature`, which must not be empty, to `out`. Returns their count, or
+// kUnreadable, which also covers more than `most`. `dtype` is DT_INT64 or DT_FLOAT.
 int64_t ReadNumbers(DataType dtype, std::string_view feature, int64_t most, void* out);
 
-// Appends the values of `feature`, which is not empty, to `out`: numbers as they lie in memory,
-// strings as records of TensorProto.string_val. Returns how many; `out` holds anything behind its
-// old end if that is kUnreadable.
+// Appends the values of `feature`, which must not be empty, to `out`: numbers in memory layout,
+// strings as records of TensorProto.string_val. Returns their count, or kUnreadable; what it
+// appended is then unspecified.
 int64_t AppendValues(DataType dtype, std::string_view feature, std::string* out);
 
 // Reads a length of at most five bytes; false if it goes past `end`.

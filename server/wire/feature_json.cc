@@ -62,7 +62,7 @@ void AppendNumber(Number number, std::string* out) {
   out->append(reinterpret_cast<const char*>(&number), sizeof(number));
 }
 
-// A string is text or, where it is no UTF-8, {"hex": "..."}.
+// A string is written as text or, if it is not valid UTF-8, as {"hex": "..."}.
 bool AppendString(const Value& value, std::string* out) {
   std::string hex, bytes;
   if (value.IsString()) {
@@ -85,7 +85,7 @@ bool AppendInteger(const Value& value, std::string* out) {
 
 template <typename Number>
 bool AppendReal(const Value& value, std::string* out) {
-  // Which NaN it was is not written.
+  // JSON does not say which NaN it was, so none is accepted.
   if (!value.IsNumber() || std::isnan(value.GetDouble())) return false;
   AppendNumber(static_cast<Number>(value.GetDouble()), out);
   return true;
@@ -118,7 +118,7 @@ bool AppendDefault(const Value& value, DataType dtype, std::string* out) {
     case DT_BOOL:
       if (value.IsBool()) out->push_back(value.GetBool() ? 1 : 0);
       return value.IsBool();
-    default:  // numbers of 16 bits: no export writes their defaults
+    default:  // 16-bit numbers: no export writes their defaults
       return false;
   }
 }
@@ -135,7 +135,7 @@ bool ReadDefaults(const Value& recorded, ExampleFeature* feature) {
   return true;
 }
 
-// Reads the numbers itself: RapidJSON 1.1.0 reads 0e-30 in full precision as anything.
+// Keeps numbers as text, to be parsed here: RapidJSON 1.1.0 misreads 0e-30 in full-precision mode.
 class ExactDocument : public rapidjson::Document {
  public:
   bool RawNumber(const char* text, rapidjson::SizeType size, bool) {
@@ -152,7 +152,7 @@ class ExactDocument : public rapidjson::Document {
     return is(&real) && Double(real);
   }
 
-  // False if it is not JSON.
+  // False if the text is not JSON.
   bool Read(std::string_view json) {
     constexpr unsigned kFlags = rapidjson::kParseNumbersAsStringsFlag |
                                 rapidjson::kParseIterativeFlag | rapidjson::kParseNanAndInfFlag;

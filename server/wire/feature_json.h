@@ -1,4 +1,4 @@
-// Features as `colcast export` writes them into JSON.
+// Parses features in the JSON form that `colcast export` writes.
 #ifndef COLCAST_SERVER_WIRE_FEATURE_JSON_H_
 #define COLCAST_SERVER_WIRE_FEATURE_JSON_H_
 
@@ -11,21 +11,21 @@
 
 namespace colcast {
 
-// False for anything that no export writes.
+// Returns false for JSON that no export writes.
 bool ParseJson(std::string_view json, rapidjson::Document* document);
 
 std::string_view Text(const rapidjson::Value& string);
 
-// Null if `object` is none or has no such member.
+// Null if `object` is not an object or lacks this member.
 const rapidjson::Value* Member(const rapidjson::Value& object, const char* name);
 
-// False unless there is such a member and it is a string.
+// Returns false if the member is missing or not a string.
 bool ReadText(const rapidjson::Value& object, const char* name, std::string* text);
 
-// A feature's kind. False for what no export writes.
+// Reads a feature's kind. Returns false for one that no export writes.
 bool ReadKind(const rapidjson::Value& feature, FeatureKind* kind);
 
-// Its kind, dtype, shape and default. False for what no export writes.
+// Reads a feature's kind, dtype, shape and default. Returns false for what no export writes.
 bool ReadFeature(const rapidjson::Value& recorded, ExampleFeature* feature);
 
 }  // namespace colcast

@@ -1,4 +1,4 @@
-// A message as gRPC may hand it over, in memory that ends where the message does.
+// A message in slices as gRPC may deliver it, in memory that ends where each slice does.
 #ifndef COLCAST_SERVER_WIRE_FUZZ_SLICES_H_
 #define COLCAST_SERVER_WIRE_FUZZ_SLICES_H_
 
@@ -13,7 +13,8 @@
 
 namespace colcast::fuzz {
 
-// The message in heap blocks of exactly the slices' sizes, so that a read past a slice is caught.
+// Copies the message into heap blocks of exactly the slices' sizes, so that sanitizers catch a read
+// past a slice.
 class Slices {
  public:
   Slices(const std::string& message, uint8_t choice) {

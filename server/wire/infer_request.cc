@@ -51,7 +51,7 @@ class InferRequestDecoder {
 
   DecodedRequest* const request_;
   const size_t max_columns_;
-  bool as_before_ = true;  // the names so far are those of the message before
+  bool as_before_ = true;  // whether the names so far equal those of the previous message
   std::string_view version_;
   std::vector<Bytes> raw_;
   size_t merged_contents_ = 0;
@@ -120,7 +120,7 @@ bool InferRequestDecoder::ReadInput(Reader input) {
   return AddColumn();
 }
 
-// Of an input: that of the message before is known to be valid.
+// Reads an input's name. A name that equals the previous message's is valid UTF-8 already.
 bool InferRequestDecoder::ReadName(Reader* input, std::string_view* name) {
   const size_t index = request_->column_count_;
   const std::vector<std::string>& before = request_->names_before_;
@@ -195,7 +195,7 @@ bool InferRequestDecoder::ReadOutput(Reader output) {
   return Limit(request_->output_filter_.size(), "outputs");
 }
 
-// Of a map<string, InferParameter>.
+// Reads an entry of map<string, InferParameter>.
 bool InferRequestDecoder::ReadParameter(Reader entry, Parameter* parameter) {
   return entry.ReadFields([&](uint32_t field) {
     if (field == MakeTag(1, kLengthType)) return ReadText(&entry, &parameter->name);

@@ -1,4 +1,4 @@
-// inference.ModelInferRequest of the Open Inference Protocol -> the columns of a request.
+// Decodes inference.ModelInferRequest of the Open Inference Protocol into a request's columns.
 #ifndef COLCAST_SERVER_WIRE_INFER_REQUEST_H_
 #define COLCAST_SERVER_WIRE_INFER_REQUEST_H_
 
@@ -14,10 +14,10 @@ namespace colcast {
 // The request parameter that names the signature.
 inline constexpr char kSignatureParameter[] = "signature_name";
 
-// As DecodePredictRequest(), and stricter, as the protocol is: the values of each input are looked
-// at, too, and must be exactly those of its shape. INVALID_ARGUMENT, naming the input, if they are
-// not; for raw and typed contents in one request, or another number of raw ones than of inputs; for
-// an input or parameter that is wrong or comes twice.
+// Like DecodePredictRequest(), but stricter, as the protocol demands: the values of each input must
+// be exactly those of its shape. INVALID_ARGUMENT, naming the input, if they are not; also for raw
+// and typed contents in one request, for a number of raw contents other than that of inputs, and
+// for an input or parameter that is invalid or repeated.
 Status DecodeInferRequest(const Bytes& message, DecodedRequest* request,
                           size_t max_columns = std::numeric_limits<size_t>::max());
 

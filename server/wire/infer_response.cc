@@ -21,7 +21,7 @@ constexpr uint32_t kId = 3;
 constexpr uint32_t kOutputs = 5;
 constexpr uint32_t kRawOutputContents = 6;
 
-// Of a field whose tag takes one byte, as all of these do.
+// The size of a field whose tag takes one byte, as all tags here do.
 size_t FieldSize(size_t body) { return 1 + VarintSize(body) + body; }
 size_t TextSize(std::string_view text) { return text.empty() ? 0 : FieldSize(text.size()); }
 
@@ -48,7 +48,7 @@ uint8_t* WriteText(uint32_t field, std::string_view text, uint8_t* out) {
   return out + text.size();
 }
 
-// An InferOutputTensor: its name, datatype and shape.
+// Writes an InferOutputTensor's name, datatype and shape.
 uint8_t* WriteTensor(const OutputColumn& output, uint8_t* out) {
   out = WriteHead(kOutputs, TensorSize(output), out);
   out = WriteText(1, output.name, out);

@@ -1,5 +1,5 @@
-// inference.ModelInferResponse of the Open Inference Protocol, written as a PredictResponse is; its
-// values are in raw_output_contents, as in Triton.
+// Writes inference.ModelInferResponse of the Open Inference Protocol in one pass, as
+// predict_response.h does. Values go into raw_output_contents, as in Triton.
 #ifndef COLCAST_SERVER_WIRE_INFER_RESPONSE_H_
 #define COLCAST_SERVER_WIRE_INFER_RESPONSE_H_
 
@@ -11,7 +11,7 @@
 
 namespace colcast {
 
-// INTERNAL, naming the output, if one has a dtype that the protocol has no name for.
+// INTERNAL, naming the output, if the protocol has no name for its dtype.
 Status CheckInferResponse(const PredictResponse& response);
 
 // Bytes of the serialized response. Requires CheckInferResponse to be ok.
@@ -20,9 +20,9 @@ size_t InferResponseSize(const PredictResponse& response);
 // Writes exactly InferResponseSize(response) bytes to `out`.
 void WriteInferResponse(const PredictResponse& response, uint8_t* out);
 
-// The same for one output's elements alone, as raw contents have them.
+// The size and bytes of one output's elements as raw contents.
 size_t RawSize(const OutputColumn& output);
-uint8_t* WriteRaw(const OutputColumn& output, uint8_t* out);  // returns the byte behind them
+uint8_t* WriteRaw(const OutputColumn& output, uint8_t* out);  // returns the end
 
 }  // namespace colcast
 

@@ -93,7 +93,7 @@ Status SetRawStrings(const Bytes& raw, int64_t count, Column* column) {
                          " strings of shape ", ShapeName(column->dims));
 }
 
-// The wire type of one value that is not packed.
+// The wire type of an unpacked value.
 WireType UnpackedTypeOf(Contents contents) {
   switch (contents) {
     case kFp32s:
@@ -107,12 +107,12 @@ WireType UnpackedTypeOf(Contents contents) {
   }
 }
 
-// The values of one typed field, wherever they lie. Strings stay in the messages.
+// The values of one typed field, merged over all messages. Strings stay in the messages.
 class TypedValues {
  public:
   TypedValues(Contents contents, Column* column) : contents_(contents), column_(column) {}
 
-  // Of one InferTensorContents, which is well-formed.
+  // Adds one well-formed InferTensorContents.
   Status Add(const Bytes& message) {
     Reader reader(message);
     uint32_t tag;
@@ -149,7 +149,7 @@ class TypedValues {
   }
 
  private:
-  // A known field with another wire type is an unknown one, as in protobuf.
+  // As in protobuf, a known field with another wire type counts as unknown.
   static bool HasValues(uint32_t tag, const Bytes& body) {
     const uint32_t field = FieldNumberOf(tag);
     if (field < kBools || field > kBytes) return false;
@@ -173,7 +173,7 @@ class TypedValues {
   const Contents contents_;
   Column* const column_;
   Bytes first_;
-  std::string joined_;  // if there are several
+  std::string joined_;  // the packed values, if they lie in several records
 };
 
 template <typename Element, typename Sent>
@@ -191,7 +191,7 @@ Status CheckRange(const Column& column) {
   return OkStatus();
 }
 
-// For types that have fewer bits than the 32 they are sent as.
+// Checks values of types with fewer bits than the 32 they are sent in.
 Status CheckRange(const Column& column) {
   switch (column.dtype) {
     case DT_INT8:

@@ -1,4 +1,4 @@
-// A tensor of the Open Inference Protocol -> a column, whether it came over gRPC or REST.
+// Turns a tensor of the Open Inference Protocol into a column, for gRPC and REST.
 #ifndef COLCAST_SERVER_WIRE_INFER_TENSOR_H_
 #define COLCAST_SERVER_WIRE_INFER_TENSOR_H_
 
@@ -12,27 +12,28 @@
 
 namespace colcast {
 
-// "INT64" <-> DT_INT64. A type without a name in the protocol is DT_INVALID, and "" back.
+// Map "INT64" <-> DT_INT64. A datatype without a dtype becomes DT_INVALID, a dtype without a
+// datatype "".
 DataType InferDataType(std::string_view datatype);
 std::string_view InferDatatypeName(DataType dtype);
 
 // INVALID_ARGUMENT, naming the input, for a datatype that the protocol does not have.
 Status ReadInferDatatype(std::string_view datatype, Column* column);
 
-// Gives a column, which has a name, a dtype and dims, its values: the elements as they lie in
-// memory, each string behind its length of four bytes. INVALID_ARGUMENT, naming the input, unless
-// they are exactly those of its shape, and for a bool other than 0 and 1.
+// Sets the values of a column that has a name, a dtype and dims. `raw` holds the elements in memory
+// layout, each string behind its four-byte length. INVALID_ARGUMENT, naming the input, if they are
+// not exactly those of the shape, or if a bool is neither 0 nor 1.
 Status SetRawValues(const Bytes& raw, Column* column);
 
-// The same from the typed fields of InferTensorContents: the messages in column->values.messages,
-// which are well-formed and merge. `request` keeps what is put together.
+// The same from typed fields of InferTensorContents: the well-formed messages in
+// column->values.messages, which are merged. Values that must be copied are kept in `request`.
 Status SetTypedValues(DecodedRequest* request, Column* column);
 
-// The version that is asked for: a number, or else a label. Empty: none.
+// Sets the requested version: a number, or else a label. Empty: none requested.
 void SetInferVersion(std::string_view version, ModelSpec* spec);
 
-// INVALID_ARGUMENT for a parameter, of a request, an input or an output, that asks for another
-// answer than it would get. Others are ignored, as the protocol has it.
+// INVALID_ARGUMENT for a parameter of a request, an input or an output that asks for behaviour the
+// server does not have. Other parameters are ignored, as the protocol demands.
 Status CheckInferParameter(std::string_view name);
 
 }  // namespace colcast

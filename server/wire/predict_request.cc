@@ -11,23 +11,23 @@
 namespace colcast {
 namespace {
 
-// A request with more columns than this leaves no memory behind.
+// The columns' memory is freed after a request with more columns than this.
 constexpr size_t kMaxKeptColumns = 4096;
 
 }  // namespace
 
-// Only says whether the message is well-formed; the error is located afterwards.
+// Finds only whether the message is well-formed; where it is malformed is found in a second pass.
 class PredictRequestDecoder {
  public:
   PredictRequestDecoder(DecodedRequest* request, size_t max_columns)
       : request_(request), max_columns_(max_columns) {}
 
-  // `depth`, here and below: how deep messages may still nest.
+  // `depth`, here and below: how many levels of messages may still nest.
   bool Decode(Reader message, int depth);
-  // Of what there are too many, if Decode() stopped for that.
+  // What the message has too many of, if Decode() stopped for that.
   std::string_view too_many() const { return too_many_; }
 
-  // To be called after a Decode() that succeeded.
+  // To be called after a successful Decode().
   void RememberNames() { request_->RememberNames(as_before_); }
 
  private:
@@ -45,7 +45,7 @@ class PredictRequestDecoder {
   const size_t max_columns_;
   size_t merged_tensors_ = 0;
   std::string_view too_many_;
-  bool as_before_ = true;  // the names so far are those of the message before
+  bool as_before_ = true;  // whether the names so far equal those of the previous message
   TensorDecoder tensor_decoder_;
 };
 
@@ -90,7 +90,7 @@ bool PredictRequestDecoder::MergeModelSpec(Reader spec, int depth) {
   });
 }
 
-// google.protobuf.Int64Value
+// Merges a google.protobuf.Int64Value.
 bool PredictRequestDecoder::MergeVersion(Reader wrapped, int depth) {
   ModelSpec& model_spec = request_->model_spec_;
   model_spec.version_label.reset();
@@ -105,7 +105,8 @@ bool PredictRequestDecoder::MergeVersion(Reader wrapped, int depth) {
 }
 
 bool PredictRequestDecoder::DecodeInput(const Reader& entry, int depth) {
-  // The first column not in use; it stays unused if its name turns out to be known already.
+  // Decodes into the first unused column, which stays unused if its name turns out to be a
+  // duplicate.
   std::vector<Column>& columns = request_->columns_;
   const size_t scratch = request_->column_count_;
   if (scratch == columns.size()) columns.emplace_back();

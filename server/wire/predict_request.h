@@ -1,6 +1,6 @@
-// A decoded request: names, dtypes and shapes, and views of the values. Read from a
-// tensorflow.serving.PredictRequest where it lies, or filled from another form of it, such as JSON;
-// there is no protobuf object in between.
+// A decoded request: names, dtypes and shapes, and views of the values. It is read directly from a
+// serialized tensorflow.serving.PredictRequest, or filled from another form such as JSON, without a
+// protobuf object in between.
 #ifndef COLCAST_SERVER_WIRE_PREDICT_REQUEST_H_
 #define COLCAST_SERVER_WIRE_PREDICT_REQUEST_H_
 
@@ -22,7 +22,7 @@
 
 namespace colcast {
 
-// A tensor's, TensorFlow's.
+// TensorFlow's limit on a tensor's dimensions.
 inline constexpr size_t kMaxDimensions = 254;
 
 // Keeps one dimension beyond the limit, so that the check sees it.
@@ -35,7 +35,7 @@ struct Column {
   std::string_view name;
   DataType dtype = DT_INVALID;
   bool unknown_rank = false;
-  std::vector<int64_t> dims;  // as sent: may be negative or overflow; see ElementCount
+  std::vector<int64_t> dims;  // as sent, maybe negative or overflowing: check with ElementCount()
   ColumnValues values;        // read with server/wire/tensor_values.h
 
   void Clear();
@@ -48,10 +48,10 @@ struct ModelSpec {
   std::string signature_name;                // empty: the default signature
 };
 
-// A decoded request. Views point into the message and into the object itself, so both the
-// message's bytes and its array of slices must stay as they are while it is in use; so must what
-// it was filled with. Made to be reused: Clear() keeps the memory, and a worker's request soon
-// decodes without allocating.
+// A decoded request. Its views point into the message and into the object itself, so the message's
+// bytes and its array of slices must stay unchanged while it is in use, as must any other source
+// that filled it. Reusable: Clear() keeps the memory, so a worker's request soon decodes without
+// allocating.
 class DecodedRequest {
  public:
   DecodedRequest() = default;
@@ -60,16 +60,16 @@ class DecodedRequest {
 
   const ModelSpec& model_spec() const { return model_spec_; }
 
-  // The client's id of the request, repeated in the answer; may be empty.
+  // The client's id of the request, returned with the answer; may be empty.
   std::string_view id() const { return id_; }
 
-  // The inputs, each name once, in the order in which the names first came.
+  // The inputs, each name once, in order of their first occurrence.
   const Column* begin() const { return columns_.data(); }
   const Column* end() const { return columns_.data() + column_count_; }
   size_t column_count() const { return column_count_; }
   const Column& column(size_t index) const { return columns_[index]; }
 
-  // Null if no input has that name. Not from several threads at once.
+  // Null if no input has that name. Not thread-safe: it fills a table.
   const Column* Find(std::string_view name) const;
 
   // As sent: in order, duplicates included.
@@ -77,25 +77,26 @@ class DecodedRequest {
 
   void Clear();
 
-  // For requests that do not come as a PredictRequest.
+  // For requests in other forms than PredictRequest.
   ModelSpec* mutable_model_spec() { return &model_spec_; }
   void set_id(std::string_view id) { id_ = id; }
   std::vector<std::string_view>* mutable_output_filter() { return &output_filter_; }
 
-  // A new column, empty but for its name, to be given a dtype, dims and values; null if there is
-  // one of that name. Good until the next one is added.
+  // Adds a column with this name, whose dtype, dims and values the caller sets; null if the name
+  // exists. Valid until the next column is added.
   Column* AddColumn(std::string_view name);
 
-  // The same where no input is known to have that name.
+  // AddColumn() for a name that is certain to be new.
   Column* AddNewColumn(std::string_view name);
 
   Column* mutable_column(size_t index) { return &columns_[index]; }
 
-  // The last column takes its place.
+  // Moves the last column into the place of the removed one.
   void RemoveColumn(size_t index);
 
-  // What `owner` made of the names of the inputs, and what has the same names next needs not make
-  // again. Null unless they are those of the message that it was made of, as they were decoded.
+  // An object that `owner` derived from the input names of an earlier message. Null unless this
+  // message was decoded with the same names in the same order, so that the object need not be
+  // derived again.
   template <typename Made, typename Owner>
   const Made* MadeOfNames(const std::shared_ptr<Owner>& owner) const {
     const bool is_owners = !made_for_.owner_before(owner) && !owner.owner_before(made_for_);
@@ -103,10 +104,10 @@ class DecodedRequest {
   }
   void KeepMadeOfNames(std::weak_ptr<const void> owner, std::shared_ptr<const void> made);
 
-  // Holds bytes until Clear() that views are to point into.
+  // Holds the bytes until Clear(), for views that point into them.
   std::string_view Keep(std::string bytes) { return kept_.emplace_back(std::move(bytes)); }
 
-  // The same for stored values, or what they are read from.
+  // Holds stored values, or their source, until Clear().
   void Keep(std::shared_ptr<const void> stored) { stored_.push_back(std::move(stored)); }
 
  private:
@@ -114,31 +115,31 @@ class DecodedRequest {
   friend class PredictRequestDecoder;
 
   NameTable& AllNames() const;
-  // `as_before`: those in use are the first of the message before.
+  // `as_before`: the names equal the first ones of the previous message.
   void RememberNames(bool as_before);
 
   ModelSpec model_spec_;
   std::string_view id_;
-  std::vector<Column> columns_;  // the first column_count_ are in use, the others keep memory
+  std::vector<Column> columns_;  // the first column_count_ are in use; the others only keep memory
   size_t column_count_ = 0;
   std::vector<std::string_view> output_filter_;
-  // Of the message decoded before, which the next one is likely to have, too: all different.
+  // The distinct names of the previous message, which the next one probably repeats.
   std::vector<std::string> names_before_;
   bool as_decoded_ = false;  // the columns have these names, in this order
   std::weak_ptr<const void> made_for_;
   std::shared_ptr<const void> made_of_names_;
-  mutable NameTable names_;       // of columns_, in the same order, as far as was needed
-  std::deque<std::string> kept_;  // among them names that crossed a slice border
+  mutable NameTable names_;       // names of the first columns of columns_; filled when needed
+  std::deque<std::string> kept_;  // includes names that crossed a slice border
   std::vector<std::shared_ptr<const void>> stored_;
 };
 
-// Reads `message` into `request`, which is cleared first, by protobuf's rules: the last of
+// Decodes `message` into `request`, which is cleared first, by protobuf's rules: the last of
 // repeated map keys wins, sub-messages merge, repeated fields may be packed or not, unknown fields
-// are skipped. What protobuf would refuse is INVALID_ARGUMENT and names the field, the input and
-// the byte; what `request` then holds is unspecified. Values that are well-formed but do not fit
-// their dtype or shape are not looked at here: see server/wire/tensor_values.h. RESOURCE_EXHAUSTED
-// beyond `max_columns` inputs, outputs in the filter, or messages that merge into a tensor before:
-// each takes much more memory than it needs bytes on the wire.
+// are skipped. Returns INVALID_ARGUMENT, naming field, input and byte, for what protobuf would
+// refuse; `request` is then unspecified. Whether values fit their dtype and shape is not checked
+// here but in server/wire/tensor_values.h. Returns RESOURCE_EXHAUSTED beyond `max_columns` inputs,
+// outputs in the filter, or messages merged into one tensor: each takes much more memory than its
+// bytes on the wire.
 Status DecodePredictRequest(const Bytes& message, DecodedRequest* request,
                             size_t max_columns = std::numeric_limits<size_t>::max());
 

@@ -14,13 +14,15 @@ constexpr uint32_t kTensorContent = 4;
 
 size_t LengthDelimitedSize(size_t size) { return VarintSize(size) + size; }
 
-// The size of a string field: one byte of tag, nothing at all if it is empty.
+// The size of a string field with a one-byte tag; 0 if the string is empty, since it is then
+// omitted.
 size_t StringFieldSize(std::string_view text) {
   return text.empty() ? 0 : 1 + LengthDelimitedSize(text.size());
 }
 
-// Calls visit(uint64_t varint) for each of `count` integers, as TensorFlow puts them into int_val
-// and its like: negative numbers take all 64 bits, numbers of 4 and 2 bits lose the bits above.
+// Calls visit(uint64_t varint) for each of `count` integers, encoded as TensorFlow fills int_val
+// and similar fields: negative numbers take all 64 bits, 4-bit and 2-bit numbers lose their upper
+// bits.
 template <typename Visit>
 void ForEachVarint(const OutputColumn& output, int64_t count, Visit&& visit) {
   const auto each = [&](auto element, auto convert) {
@@ -71,15 +73,15 @@ void ForEachVarint(const OutputColumn& output, int64_t count, Visit&& visit) {
   }
 }
 
-// How the elements of one output go on the wire.
+// How the elements of one output are encoded.
 enum class Form { kNothing, kMemory, kVarints, kStringRecords, kStringList };
 
-// The sizes of one entry of PredictResponse.outputs, from the inside out.
+// The sizes of one entry of PredictResponse.outputs, innermost first.
 struct EntrySizes {
   int64_t count;
   Form form;
-  uint32_t field;  // of the elements
-  size_t body;     // of the field, without its tag and length; of all records for kStringRecords
+  uint32_t field;  // number of the field that holds the elements
+  size_t body;     // bytes of the field without tag and length; of all records for kStringRecords
   size_t shape;
   size_t tensor;
   size_t entry;

@@ -1,5 +1,5 @@
-// tensorflow.serving.PredictResponse written straight from the output tensors: the exact size
-// first, then one pass into one buffer.
+// Writes tensorflow.serving.PredictResponse directly from the output tensors: computes the exact
+// size first, then fills one buffer in one pass.
 #ifndef COLCAST_SERVER_WIRE_PREDICT_RESPONSE_H_
 #define COLCAST_SERVER_WIRE_PREDICT_RESPONSE_H_
 
@@ -13,14 +13,14 @@
 
 namespace colcast {
 
-// One output tensor; the product of `dims` elements at `data`, rows first.
+// One output tensor: the product of `dims` elements at `data`, row-major.
 struct OutputColumn {
   std::string_view name;
   DataType dtype = DT_INVALID;
   Span<int64_t> dims;
-  // Elements of ElementSize(dtype) bytes; for DT_STRING whatever string_at understands.
+  // Elements of ElementSize(dtype) bytes each; for DT_STRING anything that string_at understands.
   const void* data = nullptr;
-  // DT_STRING only: element `index` of `data`. Must give the same answer every time.
+  // DT_STRING only: returns element `index` of `data`. Must be deterministic.
   std::string_view (*string_at)(const void* data, int64_t index) = nullptr;
 
   int64_t ElementCount() const {
@@ -31,15 +31,15 @@ struct OutputColumn {
 };
 
 enum class TensorEncoding {
-  kTypedFields,    // float_val, int64_val, ...: what TF Serving sends by default
-  kTensorContent,  // the buffer as it is: --enable_serialization_as_tensor_content
+  kTypedFields,    // float_val, int64_val, ...: TF Serving's default
+  kTensorContent,  // the raw buffer: --enable_serialization_as_tensor_content
 };
 
 struct PredictResponse {
   std::string_view model_name;
   std::string_view signature_name;
   int64_t version = 0;
-  std::string_view id;  // of the request; where the protocol has one
+  std::string_view id;  // the request's, if the protocol has ids
   Span<OutputColumn> outputs;
   TensorEncoding encoding = TensorEncoding::kTypedFields;
 };

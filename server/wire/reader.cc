@@ -35,7 +35,7 @@ bool Reader::ReadLongVarint(uint64_t* value) {
   return Fail("varint longer than 10 bytes");
 }
 
-// Tags and lengths have at most five bytes, even where a longer varint would have their value.
+// Tags and lengths may have at most five bytes, even if a longer varint encodes the same value.
 bool Reader::ReadShortNumber(uint64_t* value, const char* too_long) {
   *value = 0;
   for (int i = 0; i < 5; ++i) {

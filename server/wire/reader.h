@@ -1,4 +1,4 @@
-// A cursor over Bytes that reads protobuf's wire format, wherever the slices end.
+// A cursor over Bytes that reads protobuf's wire format across slices.
 #ifndef COLCAST_SERVER_WIRE_READER_H_
 #define COLCAST_SERVER_WIRE_READER_H_
 
@@ -28,13 +28,13 @@ constexpr WireType WireTypeOf(uint32_t tag) { return static_cast<WireType>(tag &
 // How deep messages and groups may nest below the outermost message, as in protobuf.
 constexpr int kMaxDepth = 100;
 
-// Every Read returns false when the bytes are not well-formed; error() then says why, offset() is
-// near the spot, and the reader must not be used any more.
+// Every Read method returns false if the bytes are malformed; error() then says why, offset() is
+// near the place, and the reader must not be used any more.
 class Reader {
  public:
   Reader() = default;
 
-  // `offset` is the place of the first byte in the outermost message, for offset() only.
+  // `offset` is the position of the first byte in the outermost message; it only affects offset().
   explicit Reader(const Bytes& bytes, size_t offset = 0)
       : at_(bytes.head_),
         end_(bytes.head_ + bytes.head_size_),
@@ -50,7 +50,7 @@ class Reader {
   // All bytes not yet read.
   Bytes Rest() const { return Bytes(at_, end_ - at_, left(), rest_); }
 
-  // A field's tag: its number is never 0.
+  // Reads a field's tag, whose number is never 0.
   bool ReadTag(uint32_t* tag) {
     if (at_ != end_ && *at_ < 0x80 && *at_ >= 8) {
       *tag = *at_;
@@ -60,8 +60,8 @@ class Reader {
     return ReadLongTag(tag);
   }
 
-  // Reads `tag` if it comes next, in its only one-byte form: the fast way through the records of a
-  // repeated field. False says nothing about what comes next.
+  // Consumes `tag` if it comes next in its one-byte form: the fast path through a repeated field's
+  // records. False says nothing about what comes next.
   bool SkipTag(uint32_t tag) {
     if (tag >= 0x80 || at_ == end_ || *at_ != tag) return false;
     Step(1);
@@ -77,14 +77,14 @@ class Reader {
     return ReadLongVarint(value);
   }
 
-  // Requires size <= left().
+  // Consumes `size` bytes. REQUIRES size <= left().
   Bytes Take(size_t size) {
     const Bytes bytes(at_, std::min(size, static_cast<size_t>(end_ - at_)), size, rest_);
     Advance(size);
     return bytes;
   }
 
-  // A length and that many bytes.
+  // Reads a length and that many bytes.
   bool ReadBytes(Bytes* bytes) {
     size_t size;
     if (at_ != end_ && *at_ < 0x80) {
@@ -98,10 +98,9 @@ class Reader {
     return true;
   }
 
-  // Reads the records that begin with `tag` and hold less than 128 bytes, as long as they end
-  // before the last byte of the current slice; calls visit(const uint8_t* data, size_t size) for
-  // each: the fast way through many short strings. Reads nothing where `tag` has more than one
-  // byte.
+  // Calls visit(const uint8_t* data, size_t size) for records with `tag` shorter than 128 bytes,
+  // while they end before the last byte of the current slice: the fast path for many short strings.
+  // Reads nothing if `tag` takes more than one byte.
   template <typename Visit>
   void ReadShortRecords(uint32_t tag, Visit&& visit) {
     if (tag >= 0x80) return;
@@ -115,7 +114,7 @@ class Reader {
     at_ = at;
   }
 
-  // A length and that many bytes, to be read as a message or a packed field.
+  // Reads a length and that many bytes, as a reader for a message or a packed field.
   bool ReadNested(Reader* nested) {
     Bytes bytes;
     if (!ReadBytes(&bytes)) return false;
@@ -129,11 +128,11 @@ class Reader {
     return true;
   }
 
-  // The value that follows `tag`, whatever it is. `depth`: how deep groups may still nest.
+  // Skips the value that follows `tag`. `depth`: how many levels of groups may still nest.
   bool SkipValue(uint32_t tag, int depth);
 
-  // Calls read(uint32_t tag) for each field that is left: it reads the value from this reader, and
-  // says whether that went well.
+  // Calls read(uint32_t tag) for each remaining field. It must consume the field's value from this
+  // reader, and return false on failure.
   template <typename Read>
   bool ReadFields(Read&& read) {
     uint32_t tag;
@@ -149,7 +148,7 @@ class Reader {
     return false;
   }
 
-  // Goes `size` bytes on; requires size <= left().
+  // Skips `size` bytes; REQUIRES size <= left().
   void Advance(size_t size) {
     if (size < static_cast<size_t>(end_ - at_)) {
       at_ += size;
@@ -158,7 +157,7 @@ class Reader {
     }
   }
 
-  // Advance(size) for a size that does not go past the current slice.
+  // Advance() for a size that stays within the current slice.
   void Step(size_t size) {
     at_ += size;
     if (at_ == end_ && beyond_ > 0) AdvanceAcross(0);
@@ -172,14 +171,15 @@ class Reader {
   bool SkipGroup(uint32_t field_number, int depth);
 
   const uint8_t* at_ = nullptr;
-  const uint8_t* end_ = nullptr;  // of the current slice; equals at_ only when all is read
-  size_t beyond_ = 0;             // bytes left after end_ ...
-  const Slice* rest_ = nullptr;   // ... from the start of this slice on
+  // End of the current slice; equals at_ only at the end of all bytes.
+  const uint8_t* end_ = nullptr;
+  size_t beyond_ = 0;            // number of bytes after end_
+  const Slice* rest_ = nullptr;  // the slice in which they begin
   size_t end_offset_ = 0;
   const char* error_ = "";
 };
 
-// How many varints `body`, that of a packed field, consists of; false if it is not well-formed.
+// Counts the varints in `body`, a packed field's; false if it is malformed.
 bool CountVarints(const Bytes& body, int64_t* count);
 
 }  // namespace colcast

@@ -1,6 +1,6 @@
-// The messages of requests, and one of answers, as tables, for what is not hot: checking
-// sub-messages that the server ignores (protobuf would refuse them too), saying where a malformed
-// request is broken, checking what another server has answered.
+// Tables that describe request messages and one response, for rare checks: of sub-messages that the
+// server ignores (protobuf would refuse malformed ones), of another server's answers, and to find
+// where a request is malformed.
 #ifndef COLCAST_SERVER_WIRE_SCHEMA_H_
 #define COLCAST_SERVER_WIRE_SCHEMA_H_
 
@@ -14,11 +14,11 @@
 namespace colcast {
 
 enum class FieldKind : uint8_t {
-  kPlain,  // nothing to check that an unknown field would not have: listed for its name
+  kPlain,  // needs no more checks than an unknown field; listed for its name
   kString,
   kMessage,
-  kMapEntry,        // a message, too
-  kRepeatedVarint,  // this and the next two may come packed
+  kMapEntry,        // also a message
+  kRepeatedVarint,  // this and the next two may be packed
   kRepeatedFixed32,
   kRepeatedFixed64,
 };
@@ -29,7 +29,7 @@ struct FieldSchema {
   uint32_t number;
   FieldKind kind;
   const char* name;
-  const MessageSchema* message = nullptr;  // of kMessage and kMapEntry
+  const MessageSchema* message = nullptr;  // for kMessage and kMapEntry
 };
 
 // Fields that are not listed are skipped as unknown.
@@ -38,8 +38,8 @@ struct MessageSchema {
   size_t field_count;
 };
 
-// Examples are listed as bytes in the next two: the model's own parser judges them.
-extern const MessageSchema kExampleRequest;  // ClassificationRequest and RegressionRequest
+// The next two list Examples as bytes: the model's own parser judges them.
+extern const MessageSchema kExampleRequest;  // of ClassificationRequest and RegressionRequest
 extern const MessageSchema kMultiInferenceRequest;
 extern const MessageSchema kInferRequest;  // ModelInferRequest
 extern const MessageSchema kInferTensorContents;
@@ -51,15 +51,15 @@ extern const MessageSchema kTensorProto;
 extern const MessageSchema kResourceHandleProto;
 extern const MessageSchema kVariantTensorDataProto;
 
-// Where and why a message is malformed.
+// The place and the reason at which a message is malformed.
 struct Malformed {
-  std::string path;  // inputs["age"].value.tensor_shape
+  std::string path;  // for example inputs["age"].value.tensor_shape
   std::string reason;
-  size_t offset = 0;  // in the outermost message, of the byte at which reading stopped
+  size_t offset = 0;  // of the byte where reading stopped, in the outermost message
 };
 
-// Whether protobuf would parse the message. `depth`: how deep messages may still nest below it;
-// a negative one is an error. `malformed`, which may be null, is filled if the answer is no.
+// Whether protobuf would accept the message. `depth`: how many levels of messages may still nest
+// below it; a negative value is an error. On failure fills `malformed`, which may be null.
 bool CheckMessage(Reader message, const MessageSchema& schema, int depth, Malformed* malformed);
 
 // INVALID_ARGUMENT: "malformed PredictRequest: PATH: REASON (byte 3 of 9)".

@@ -1,4 +1,4 @@
-// A run of T owned by someone else (std::span comes with C++20).
+// A view of contiguous elements owned elsewhere (std::span comes with C++20).
 #ifndef COLCAST_SERVER_WIRE_SPAN_H_
 #define COLCAST_SERVER_WIRE_SPAN_H_
 

@@ -1,4 +1,4 @@
-// Values that the server has already: rows of a table, read when and as far as they are wanted.
+// Values that the server holds already: rows of an item table, copied only when needed.
 #ifndef COLCAST_SERVER_WIRE_STORED_VALUES_H_
 #define COLCAST_SERVER_WIRE_STORED_VALUES_H_
 
@@ -10,30 +10,30 @@ namespace colcast {
 
 class StringVisitor;
 
-// Which rows of a table a request's columns consist of.
+// The rows of a table that make up a request's columns.
 struct StoredRows {
-  uint64_t table = 0;      // no other table of this process has it; greater than those before
-  Span<uint32_t> numbers;  // of each row of the columns; a number stands for the same values always
+  uint64_t table = 0;  // unique in this process; newer tables have greater numbers
+  // One per row of the columns; within a table, a number always means the same values.
+  Span<uint32_t> numbers;
 };
 
-// Of one column. They have its dtype and fill its shape.
+// The values of one column, with its dtype and shape.
 class StoredValues {
  public:
   virtual ~StoredValues() = default;
 
   const StoredRows& rows() const { return *rows_; }
 
-  // Whether the rows' inner shape is that of the longest list among them.
+  // Whether the inner shape is padded to the longest list among the rows.
   virtual bool padded() const { return false; }
 
-  // Writes the elements of the rows at these places of the column, one row after the other. Not for
-  // strings.
+  // Writes the elements of the rows at `places` in the column, row after row. Not for strings.
   virtual void Copy(Span<int64_t> places, void* out) const = 0;
 
-  // The same for strings, numbered from 0 on. The bytes live as long as these values.
+  // Visits the strings of those rows, numbered from 0. Their bytes live as long as this object.
   virtual void Visit(Span<int64_t> places, StringVisitor* visitor) const = 0;
 
-  // Of all rows.
+  // The same for all rows.
   virtual void Copy(void* out) const = 0;
   virtual void Visit(StringVisitor* visitor) const = 0;
 

@@ -7,7 +7,7 @@
 namespace colcast {
 namespace {
 
-// TensorShapeProto.Dim
+// Reads a TensorShapeProto.Dim.
 bool ReadDim(Reader dim, int depth, int64_t* size) {
   *size = 0;
   return dim.ReadFields([&](uint32_t tag) {

@@ -1,4 +1,4 @@
-// tensorflow.TensorProto -> Column, inside DecodePredictRequest.
+// Decodes tensorflow.TensorProto into a Column, inside DecodePredictRequest.
 #ifndef COLCAST_SERVER_WIRE_TENSOR_DECODER_H_
 #define COLCAST_SERVER_WIRE_TENSOR_DECODER_H_
 
@@ -10,14 +10,15 @@
 
 namespace colcast {
 
-// Decodes the TensorProto of one column, which may come in several messages that merge: Begin,
-// then Merge for each message, then Finish.
+// Decodes the TensorProto of one column, which may arrive as several messages to be merged: call
+// Begin, then Merge for each message, then Finish.
 class TensorDecoder {
  public:
-  // `column` is empty.
+  // REQUIRES an empty `column`.
   void Begin(Column* column);
 
-  // False if the message is malformed. `depth`: how deep messages may still nest below it.
+  // False if the message is malformed. `depth`: how many levels of messages may still nest below
+  // it.
   bool Merge(Reader message, int depth);
 
   void Finish();
@@ -29,20 +30,20 @@ class TensorDecoder {
   bool MergeDtype(Reader* message);
   bool MergeShape(Reader shape, int depth);
 
-  // A record of a repeated field, packed or with one value only.
+  // Merge one record of a repeated field, packed or with a single value.
   bool MergeVarints(uint32_t tag, Reader* message);
   bool MergeFixed(uint32_t tag, uint32_t value_size, Reader* message);
-  bool MergeStrings(Reader* message);  // this one and those right behind it
+  bool MergeStrings(Reader* message);  // this record and those directly after it
   void CountPacked(uint32_t field_number, int64_t count, const Bytes& body);
   void CountUnpacked(uint32_t field_number, int64_t count);
 
   Column* column_ = nullptr;
 
-  // What each field holds is noted whatever the dtype is, because the dtype may come last.
+  // Values are counted for every field, whatever the dtype, because the dtype may come last.
   std::array<int64_t, kMaxFieldNumber + 1> counts_;
   bool message_has_values_;
-  uint32_t first_field_;  // of the first record with values; 0 before it
-  bool only_body_known_;  // that record is packed, and no other has values of that field
+  uint32_t first_field_;  // field of the first record with values; 0 before that record
+  bool only_body_known_;  // that record is packed, and no other record has values of the field
   Bytes only_body_;
   Bytes float8_;
 };

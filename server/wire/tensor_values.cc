@@ -11,7 +11,7 @@ namespace {
 
 std::string Input(const Column& column) { return "input " + Quoted(column.name); }
 
-// Writes the varints of some packed bodies to `out`, `capacity` at most, each converted to T by
+// Decodes the varints of several packed bodies to `out`, at most `capacity`, each converted to T by
 // `convert`.
 template <typename T, typename Convert>
 class VarintCopier {
@@ -28,8 +28,8 @@ class VarintCopier {
   }
 
  private:
-  // Copies while a step of eight varints, or of the longest one, is sure to stay inside `body` and
-  // `out`. Returns what is left.
+  // Decodes varints, eight at a time where possible, while no read or write can cross the end of
+  // `body` or `out`. Returns the bytes not decoded.
   Bytes CopyMost(const Bytes& body) {
     const uint8_t* at = body.data();
     const uint8_t* const end = at + body.size();
@@ -53,7 +53,7 @@ class VarintCopier {
   const Convert convert_;
 };
 
-// Copies the column's varints and returns how many of `out` were written.
+// Decodes the column's varints and returns how many elements were written.
 template <typename T, typename Convert>
 int64_t CopyVarints(const Column& column, int64_t count, void* out, Convert convert) {
   T* const begin = static_cast<T*>(out);
@@ -72,7 +72,8 @@ int64_t CopyBools(const Column& column, int64_t count, void* out) {
   return CopyVarints<bool>(column, count, out, [](uint64_t value) { return value != 0; });
 }
 
-// Values that lie on the wire as they do in memory. Drops the half of a complex number.
+// Copies values that have the same layout on the wire as in memory. Drops an incomplete complex
+// number.
 int64_t CopyFixed(const Column& column, int64_t count, void* out) {
   const size_t capacity = count * ElementSize(column.dtype);
   size_t size = 0;
@@ -118,7 +119,7 @@ void RepeatLast(size_t element_size, int64_t written, int64_t count, void* out) 
     std::memset(begin, 0, size);
     return;
   }
-  // Each copy doubles the filled part, so there are few, large copies.
+  // Doubles the filled part with each copy, so that there are few, large copies.
   const uint8_t* const last = begin + done - element_size;
   while (done < size) {
     const size_t part = std::min(size - done, static_cast<size_t>(begin + done - last));
@@ -127,8 +128,8 @@ void RepeatLast(size_t element_size, int64_t written, int64_t count, void* out) 
   }
 }
 
-// One of the lengths with which a string column's tensor_content begins: at most five bytes, of
-// which the last one's upper bits do not count.
+// Reads one of the lengths at the start of a string column's tensor_content: at most five bytes,
+// with the last one's upper bits ignored.
 bool ReadLength(Reader* reader, size_t* length) {
   const size_t left = reader->left();
   uint64_t value;
@@ -137,7 +138,7 @@ bool ReadLength(Reader* reader, size_t* length) {
   return true;
 }
 
-// A bool in tensor_content is one byte, and only two of its values are bools.
+// Bools in tensor_content are one byte each, which must be 0 or 1.
 Status CheckBools(const Column& column, int64_t count, const void* bools) {
   const auto* const begin = static_cast<const uint8_t*>(bools);
   const auto* const wrong = std::find_if(begin, begin + count, [](uint8_t b) { return b > 1; });
@@ -147,14 +148,14 @@ Status CheckBools(const Column& column, int64_t count, const void* bools) {
 }
 
 int64_t BytesPerElement(DataType dtype) {
-  constexpr int64_t kStringObject = 24;  // tensorflow::tstring
+  constexpr int64_t kStringObject = 24;  // size of tensorflow::tstring
   return dtype == DT_STRING ? kStringObject : static_cast<int64_t>(ElementSize(dtype));
 }
 
 Status CheckContent(const Column& column, int64_t count) {
   const size_t size = column.values.tensor_content.size();
   if (column.dtype == DT_STRING) {
-    // Each string takes at least the byte of its length.
+    // Each string takes at least one byte, its length.
     if (size >= static_cast<size_t>(count) && count > 0) return OkStatus();
     return InvalidArgument(Input(column), ": tensor_content of ", size, " bytes cannot hold ",
                            count, " strings");

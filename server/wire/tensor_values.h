@@ -1,11 +1,11 @@
-// A column's values, turned into elements as tensorflow::Tensor::FromProto does.
+// Converts a column's values into elements as tensorflow::Tensor::FromProto does.
 //
-// tensor_content, when not empty, must have the exact size. Otherwise the typed field of the dtype
-// counts: a short list repeats its last value; an empty one gives zeros, false, empty strings.
+// A tensor_content that is not empty must have the exact size. Otherwise the dtype's typed field
+// counts: a short list repeats its last value; an empty list gives zeros, false, or empty strings.
 //
-// Stricter than FromProto in three points, where it would silently answer for other data than was
-// sent: unknown_rank (it ignores the flag), more values than elements (it drops them), any values
-// for a shape without elements (it drops them, too). Resources and variants are refused as well.
+// Stricter than FromProto in three cases where FromProto would silently answer for other data than
+// was sent: unknown_rank (it ignores the flag), more values than elements (it drops them), values
+// for a shape without elements (it drops them too). Resources and variants are refused as well.
 #ifndef COLCAST_SERVER_WIRE_TENSOR_VALUES_H_
 #define COLCAST_SERVER_WIRE_TENSOR_VALUES_H_
 
@@ -16,23 +16,23 @@
 
 namespace colcast {
 
-// The number of elements of the column's shape. INVALID_ARGUMENT, naming the input: unknown rank,
-// a negative dimension, more than 254 dimensions, or a product over int64.
+// The number of elements of the column's shape. INVALID_ARGUMENT, naming the input, for an unknown
+// rank, a negative dimension, more than 254 dimensions, or a product that overflows int64.
 Status ElementCount(const Column& column, int64_t* count);
 
-// The most that a list shorter than its shape may fill by repeating its last value: without a limit
-// a hundred bytes could ask for terabytes.
+// The most bytes that a list shorter than its shape may fill by repeating its last value: without a
+// limit, a request of a hundred bytes could ask for terabytes.
 constexpr int64_t kMaxRepeatedBytes = int64_t{1} << 30;
 
-// Whether the column can fill `count` elements, from sizes alone and without reading the values:
-// ask before you allocate. All errors name the input. INVALID_ARGUMENT if its dtype cannot be sent
-// (invalid, unknown, resource, variant, reference), if tensor_content has another size, or if there
-// are more values than elements; RESOURCE_EXHAUSTED beyond kMaxRepeatedBytes.
+// Whether the column can fill `count` elements, judged by sizes alone: to be called before
+// allocating. Errors name the input: INVALID_ARGUMENT if the dtype cannot be sent (invalid,
+// unknown, resource, variant, reference), if tensor_content has another size, or if there are more
+// values than elements; RESOURCE_EXHAUSTED beyond kMaxRepeatedBytes.
 Status CheckValues(const Column& column, int64_t count);
 
-// Writes `count` elements to `out`, which has room for count * ElementSize(dtype) bytes and the
-// alignment of the element. Not for DT_STRING. Checks what CheckValues checks, and that bools in
-// tensor_content are 0 or 1; `out` holds anything if they are not.
+// Writes `count` elements to `out`, which must have count * ElementSize(dtype) bytes and the
+// element's alignment. Not for DT_STRING. Makes CheckValues()'s checks, and checks that bools in
+// tensor_content are 0 or 1; on failure `out` is unspecified.
 Status CopyValues(const Column& column, int64_t count, void* out);
 
 // Receives the elements of a DT_STRING column.
@@ -40,27 +40,25 @@ class StringVisitor {
  public:
   virtual ~StringVisitor() = default;
 
-  // Element `index` has this value. Comes once for each index, in order, except that the elements
-  // after the last value sent come as one Repeat.
+  // Element `index` has this value. Called once for each index, in order, except that the elements
+  // after the last value sent come as one Repeat().
   virtual void Set(int64_t index, const Bytes& value) = 0;
 
-  // The elements [begin, end) equal element begin - 1, or are empty strings if begin is 0.
+  // The elements [begin, end) equal element begin - 1; they are empty strings if begin is 0.
   virtual void Repeat(int64_t begin, int64_t end) = 0;
 };
 
-// Hands `count` strings to `visitor`, a StringVisitor: a final one is called directly for those in
-// string_val. Checks what CheckValues checks, and that tensor_content, if used, holds exactly
-// `count` lengths and then their bytes; nothing is visited if it does not.
+// Passes `count` strings to `visitor`, a StringVisitor; if its class is final, calls for string_val
+// are not virtual. Makes CheckValues()'s checks, and checks that tensor_content, if used, holds
+// exactly `count` lengths and then their bytes; on failure nothing is visited.
 template <typename Visitor>
 Status VisitStrings(const Column& column, int64_t count, Visitor* visitor);
 
-// The bytes of the strings that are made by repeating the last one, if a DT_STRING column has to
-// fill `count` elements. A double, because it does not overflow.
+// The bytes that repeating the last string of a DT_STRING column adds to fill `count` elements. A
+// double, because it cannot overflow.
 double RepeatedStringBytes(const Column& column, int64_t count);
 
-// Implementation details follow.
-
-// The wire type of one value that is not packed.
+// The wire type of an unpacked value.
 constexpr WireType UnpackedTypeOf(ValueField field) {
   switch (field) {
     case ValueField::kFloat:
@@ -76,8 +74,8 @@ constexpr WireType UnpackedTypeOf(ValueField field) {
   }
 }
 
-// Reads strings that come each behind its RawStringLength, at most `most`, and calls visit(string)
-// for each. Returns how many bytes they took: all, if they are right.
+// Calls visit(string) for at most `most` strings, each behind its RawStringLength. Returns the
+// bytes consumed: all of them, if `raw` is well-formed.
 template <typename Visit>
 size_t ReadRawStrings(const Bytes& raw, int64_t most, Visit&& visit) {
   Reader reader(raw);
@@ -92,8 +90,8 @@ size_t ReadRawStrings(const Bytes& raw, int64_t most, Visit&& visit) {
   return taken;
 }
 
-// Calls visit(body) for each record of `field`, in order: a packed record's body, which may be
-// empty, or a single value without its tag. The records must be well-formed.
+// Calls visit(body) for each record of `field`, in order. A body is that of a packed record, which
+// may be empty, or a single value without its tag. The records must be well-formed.
 template <typename Visit>
 void ForEachRecord(const ColumnValues& values, ValueField field, Visit&& visit) {
   if (values.packed && field == ValueField::kString) {

@@ -17,9 +17,9 @@ constexpr uint8_t kDim = MakeTag(2, kLengthType);
 constexpr uint8_t kSize = MakeTag(1, kVarintType);
 constexpr uint8_t kContent = MakeTag(4, kLengthType);
 constexpr uint8_t kString = MakeTag(8, kLengthType);
-constexpr uint8_t kContinued = 0x80;  // a number of more than one byte
+constexpr uint8_t kContinued = 0x80;  // set in a varint byte that another byte follows
 
-// The rest of an entry.
+// The unread bytes of an entry.
 struct Rest {
   const uint8_t* at;
   const uint8_t* end;
@@ -42,7 +42,7 @@ struct Rest {
     return false;
   }
 
-  // Whether a length comes that all of the rest has.
+  // Reads a length; false unless it equals the number of the bytes after it.
   bool TakeLengthOfAll() {
     uint64_t length;
     return TakeNumber(&length) && length == size();
@@ -89,7 +89,8 @@ bool CountPacked(ValueField field, const Bytes& body, int64_t* count) {
   }
 }
 
-// All values in one field. None at all is left to the rules.
+// Reads the values, which must all lie in one field. An entry without values is left to the general
+// decoder.
 bool ReadValues(Rest values, DataType dtype, ColumnValues* out) {
   if (values.at == values.end) return false;
   const Bytes from_here(values.at, values.size());

@@ -1,4 +1,4 @@
-// The entries of PredictRequest.inputs as protobuf's libraries write them.
+// A fast path for entries of PredictRequest.inputs in the form that protobuf's libraries write.
 #ifndef COLCAST_SERVER_WIRE_USUAL_ENTRY_H_
 #define COLCAST_SERVER_WIRE_USUAL_ENTRY_H_
 
@@ -9,10 +9,10 @@
 
 namespace colcast {
 
-// Reads an entry whose name is expected to be `name`, in a fraction of the time that protobuf's
-// rules take: the name first, then dtype, shape and one field with all values, every length in as
-// few bytes as it may have. False if it is anything else, malformed maybe, or lies in more than one
-// slice; `*column`, which is empty at first, then holds anything.
+// Reads an entry whose name is expected to be `name`, in a fraction of the general decoder's time.
+// It requires one slice and this order: the name, then dtype, shape and one field with all values,
+// every length encoded in as few bytes as possible. Returns false for anything else, malformed
+// entries included; `*column`, which must be empty, is then unspecified.
 bool ReadUsualEntry(const Bytes& entry, std::string_view name, Column* column);
 
 }  // namespace colcast

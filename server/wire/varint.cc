@@ -3,7 +3,7 @@
 namespace colcast {
 namespace {
 
-// A varint is too long when it goes on after its tenth byte.
+// A varint is too long if its tenth byte is not its last.
 constexpr int kTooManyPending = kMaxVarintSize;
 
 int CountLastBytes(uint64_t last_bytes) {

@@ -19,7 +19,7 @@ inline uint64_t LoadEightBytes(const uint8_t* at) {
   return word;
 }
 
-// The number whose 7-bit groups, least significant first, are the low bits of the eight bytes.
+// Joins the low seven bits of the eight bytes, least significant group first.
 inline uint64_t JoinSevenBitGroups(uint64_t word) {
   word &= ~kContinuationBits;
   word = (word & 0x007f007f007f007f) | ((word & 0x7f007f007f007f00) >> 1);
@@ -63,19 +63,19 @@ inline void AppendVarint(uint64_t value, std::string* out) {
   out->append(reinterpret_cast<const char*>(bytes), WriteVarint(value, bytes) - bytes);
 }
 
-// Counts the varints of a run received in slices, and detects overlong ones.
+// Counts the varints in bytes received in slices, and detects overlong ones.
 class VarintCounter {
  public:
   // False if some varint is longer than 10 bytes.
   bool Add(const uint8_t* data, size_t size);
 
-  // Whether the bytes so far end with the last byte of a varint (or there are none).
+  // Whether the bytes so far end at the end of a varint (or there are none).
   bool complete() const { return pending_ == 0; }
   int64_t count() const { return count_; }
 
  private:
   int64_t count_ = 0;
-  int pending_ = 0;  // bytes of the varint that has not ended yet
+  int pending_ = 0;  // bytes of the unfinished varint
 };
 
 }  // namespace colcast
