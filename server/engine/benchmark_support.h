@@ -1,4 +1,4 @@
-// What the engine's benchmarks have in common.
+// Helpers shared by the engine's benchmarks.
 #ifndef COLCAST_SERVER_ENGINE_BENCHMARK_SUPPORT_H_
 #define COLCAST_SERVER_ENGINE_BENCHMARK_SUPPORT_H_
 
@@ -24,7 +24,7 @@ inline void Check(const Status& status) {
   if (!status.ok()) Die(status.message);
 }
 
-// Of all threads of the process.
+// CPU time of all threads of the process.
 inline double CpuSeconds() {
   timespec now;
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);

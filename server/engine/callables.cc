@@ -15,7 +15,7 @@ namespace {
 using tensorflow::Session;
 using tensorflow::Tensor;
 
-// RunOptions.inter_op_thread_pool: run on the caller's thread.
+// A value of RunOptions.inter_op_thread_pool: run on the caller's thread.
 constexpr int kCallerThread = -1;
 
 std::vector<int> FirstNumbers(size_t count) {
@@ -38,11 +38,11 @@ class Callables::Callable {
   const std::vector<int> outputs;
   std::atomic<int64_t> last_use{0};
 
-  // Held while it is made; what follows is not changed afterwards.
+  // Held while the callable is made. The members below do not change after that.
   std::mutex mutex;
   std::atomic<bool> is_made{false};
   Session::CallableHandle handle = 0;
-  std::vector<int> fetches;  // outputs[i] is fetched tensor number fetches[i]
+  std::vector<int> fetches;  // outputs[i] is the fetched tensor fetches[i]
 
  private:
   Session* const session_;
@@ -67,7 +67,7 @@ absl::Status Callables::Run(const std::vector<Tensor>& feeds, const std::vector<
   if (absl::Status status = Make(callable.get()); !status.ok()) return status;
   std::vector<Tensor> fetched;
   {
-    // As the threads of TensorFlow's own pools have them.
+    // The settings of TensorFlow's own pool threads.
     const tsl::port::ScopedFlushDenormal flush;
     const tsl::port::ScopedSetRound round(FE_TONEAREST);
     absl::Status status = session_->RunCallable(callable->handle, feeds, &fetched, nullptr);
@@ -93,7 +93,7 @@ std::shared_ptr<Callables::Callable> Callables::FindOrAdd(const std::vector<int>
       return found->second;
     }
   }
-  std::shared_ptr<Callable> dropped;  // released without the lock
+  std::shared_ptr<Callable> dropped;  // destroyed after the lock is released
   const std::unique_lock<std::shared_mutex> lock(mutex_);
   const auto found = some_.find(outputs);
   if (found != some_.end()) return found->second;
@@ -107,7 +107,7 @@ std::shared_ptr<Callables::Callable> Callables::FindOrAdd(const std::vector<int>
   return added;
 }
 
-// Null if all have been used lately.
+// Removes the callable that was used longest ago; null if all were used in the last kStale runs.
 std::shared_ptr<Callables::Callable> Callables::TakeStale(int64_t use) {
   const auto oldest = std::min_element(
       some_.begin(), some_.end(),

@@ -1,4 +1,4 @@
-// A signature's prepared callables: one for each set of outputs that requests ask for.
+// A signature's prepared callables, one for each set of outputs that requests ask for.
 #ifndef COLCAST_SERVER_ENGINE_CALLABLES_H_
 #define COLCAST_SERVER_ENGINE_CALLABLES_H_
 
@@ -19,29 +19,29 @@
 
 namespace colcast::engine {
 
-// All methods may be called from any thread. To make a callable takes as long as hundreds of runs:
-// nobody waits for it but who asks for the same outputs, and those who ask for ever other ones
-// have few made.
+// All methods may be called from any thread. Making a callable takes as long as hundreds of runs,
+// so only requests for the same outputs wait for it, and requests that keep asking for new sets of
+// outputs make few.
 class Callables {
  public:
-  // Sets of outputs, all outputs aside, that have a callable of their own. For one more, all are
-  // run, until one of these has not been asked for in the last kStale runs: that one is dropped.
+  // How many sets of outputs, besides the set of all, have a callable of their own. A request for a
+  // further set runs all outputs, until one of the sets has gone unused for kStale runs; that one's
+  // callable is dropped.
   static constexpr size_t kMost = 8;
   static constexpr int64_t kStale = 1000;
 
-  // `feeds` and `fetches` are the graph's names. `session` must outlive the callables.
+  // `feeds` and `fetches` are tensor names in the graph. `session` must outlive this object.
   Callables(std::vector<std::string> feeds, std::vector<std::string> fetches,
             tensorflow::Session* session, bool on_callers_thread);
 
-  // Makes the callable of these outputs, positions in `fetches`, unless it is there.
+  // Makes the callable of these outputs, given by position in `fetches`, unless it exists.
   absl::Status Prepare(const std::vector<int>& outputs);
 
-  // Runs the graph with TensorFlow's floating point settings. `(*tensors)[i]` becomes the value of
-  // `outputs[i]`. DATA_LOSS if a mapped table was changed before the run ended.
+  // Runs the graph with TensorFlow's floating-point settings, and sets `(*tensors)[i]` to the value
+  // of `outputs[i]`. DATA_LOSS if a mapped table changed before the run ended.
   absl::Status Run(const std::vector<tensorflow::Tensor>& feeds, const std::vector<int>& outputs,
                    std::vector<tensorflow::Tensor>* tensors);
 
-  // Implementation details follow.
  private:
   class Callable;
 
@@ -56,7 +56,7 @@ class Callables {
   const std::shared_ptr<Callable> all_;
   const tensorflow::core::RefCountPtr<MappedTables> mapped_;  // may be null
   std::atomic<int64_t> uses_{0};
-  std::shared_mutex mutex_;  // of the map, not of what it holds
+  std::shared_mutex mutex_;  // guards the map, not the callables in it
   std::map<std::vector<int>, std::shared_ptr<Callable>> some_;
 };
 

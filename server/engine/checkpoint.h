@@ -1,4 +1,4 @@
-// Whether the checkpoint that a SavedModel restores its variables from is there.
+// Checks that the checkpoint from which a SavedModel restores its variables is complete.
 #ifndef COLCAST_SERVER_ENGINE_CHECKPOINT_H_
 #define COLCAST_SERVER_ENGINE_CHECKPOINT_H_
 
@@ -9,10 +9,10 @@
 
 namespace colcast::engine {
 
-// FAILED_PRECONDITION where variables would be restored from a checkpoint without an index: it is
-// still being copied. TensorFlow would load the model without complaint, and every request would
-// fail. Variables that only the model's init op fills need no checkpoint. DATA_LOSS for a pipe
-// among its files.
+// FAILED_PRECONDITION if variables would be restored from a checkpoint without an index, which is
+// probably still being copied: TensorFlow would load the model without complaint, and every request
+// would fail. Variables that only the model's init op fills need no checkpoint. DATA_LOSS if one of
+// the files is a pipe.
 absl::Status CheckCheckpoint(const std::string& directory, const tensorflow::MetaGraphDef& model);
 
 }  // namespace colcast::engine

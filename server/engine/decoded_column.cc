@@ -25,10 +25,11 @@ TensorView::TensorView(std::string_view name, const Tensor& tensor) {
   for (int64_t i = 0; i < count; ++i) values.AddString(Bytes(strings[i].data(), strings[i].size()));
 }
 
-// The tensors of strings that are shared lie at the same place, short ones within them.
+// Copies of a string tensor share its buffer, so views of the strings stay valid, even of short
+// strings stored inline.
 DecodedColumn::DecodedColumn(std::string_view name, Tensor tensor)
     : TensorView(name, tensor), WireColumn(view_), tensor_(std::move(tensor)) {
-  static_cast<void>(Check());  // from sizes, which are right
+  static_cast<void>(Check());  // only the sizes are checked, and they are right
 }
 
 absl::Status DecodedColumn::BuildTensor(const tensorflow::TensorShape& target, Tensor* out) const {

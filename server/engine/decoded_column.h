@@ -1,4 +1,4 @@
-// A column whose rows are a tensor already: those of several requests, or of a slice of one.
+// A column that already is a tensor: rows of several requests, or of a slice of one.
 #ifndef COLCAST_SERVER_ENGINE_DECODED_COLUMN_H_
 #define COLCAST_SERVER_ENGINE_DECODED_COLUMN_H_
 
@@ -11,14 +11,14 @@
 
 namespace colcast::engine {
 
-// The column as it would lie on the wire, with the tensor's memory for values.
+// Presents the tensor's memory as a column received on the wire.
 class TensorView {
  protected:
   TensorView(std::string_view name, const tensorflow::Tensor& tensor);
   Column view_;
 };
 
-// Its tensor is fed as it is, and keys are made from it.
+// The tensor is fed as it is; the wire view serves to make keys.
 class DecodedColumn final : private TensorView, public WireColumn {
  public:
   // REQUIRES rank >= 1. `name` must outlive the column.

@@ -27,7 +27,7 @@ class TensorFlowEngine final : public Engine {
  public:
   explicit TensorFlowEngine(const Options& options)
       : options_(options), memories_(MakeMemories(options)) {
-    // Messages that went around TensorFlow's own logging; the same variable rules both.
+    // Prints messages that bypass TensorFlow's logging only at the level at which TensorFlow would.
     const char* const level = std::getenv("TF_CPP_MIN_LOG_LEVEL");
     if (level != nullptr && std::string_view(level) != "0") {
       absl::SetMinLogLevel(absl::LogSeverityAtLeast::kWarning);

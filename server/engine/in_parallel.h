@@ -1,4 +1,4 @@
-// Jobs that do not depend on each other, on all cores.
+// Runs independent jobs on all cores.
 #ifndef COLCAST_SERVER_ENGINE_IN_PARALLEL_H_
 #define COLCAST_SERVER_ENGINE_IN_PARALLEL_H_
 
@@ -22,7 +22,8 @@ inline void InParallel(size_t count, absl::FunctionRef<void(size_t)> job) {
   const size_t most = std::min<size_t>(count, std::max(1u, std::thread::hardware_concurrency()));
   for (size_t i = 1; i < most; ++i) {
     std::thread thread;
-    if (!StartThread("loading a graph", work, &thread).ok()) break;  // the others do its work
+    // The threads already running take over its jobs.
+    if (!StartThread("loading a graph", work, &thread).ok()) break;
     threads.push_back(std::move(thread));
   }
   work();

@@ -13,7 +13,7 @@
 namespace colcast::engine {
 namespace {
 
-// The first line that `wanted` accepts; empty if there is none.
+// The first line that `wanted` accepts, or an empty string.
 std::string FindLine(const std::filesystem::path& file,
                      const std::function<bool(std::string_view)>& wanted) {
   std::ifstream lines(file);

@@ -1,4 +1,4 @@
-// The wheel that a file was installed from, as pip records it beside the packages.
+// Finds the wheel that installed a file, from the records that pip keeps beside the packages.
 #ifndef COLCAST_SERVER_ENGINE_INSTALLED_WHEEL_H_
 #define COLCAST_SERVER_ENGINE_INSTALLED_WHEEL_H_
 
@@ -8,12 +8,13 @@
 namespace colcast::engine {
 
 struct InstalledWheel {
-  std::string name;        // "tensorflow_decision_forests"; empty: no wheel has the file
-  std::string version;     // "1.12.0"
-  std::string tensorflow;  // what it requires: "tensorflow==2.19.0"; empty: any or none
+  std::string name;     // e.g. "tensorflow_decision_forests"; empty if no wheel has the file
+  std::string version;  // e.g. "1.12.0"
+  // Its requirement, e.g. "tensorflow==2.19.0"; empty if it has none or accepts any.
+  std::string tensorflow;
 };
 
-// Reads the *.dist-info folders beside the file's package.
+// Reads the *.dist-info folders beside the file's package:
 // https://packaging.python.org/en/latest/specifications/recording-installed-packages
 InstalledWheel WheelOf(const std::filesystem::path& file);
 

@@ -1,4 +1,4 @@
-// The list columns of a signature, as the model's export recorded them.
+// The list columns of a signature, as recorded by the model's export.
 #ifndef COLCAST_SERVER_ENGINE_LIST_COLUMNS_H_
 #define COLCAST_SERVER_ENGINE_LIST_COLUMNS_H_
 
@@ -15,33 +15,34 @@ namespace colcast::engine {
 
 class ListColumns {
  public:
-  // None: what only looks like a list is padded to nothing.
+  // Without list columns.
   ListColumns() = default;
   ListColumns(const SignatureInputs& inputs, const RowRecord& record);
 
-  // The position of the input that says how long each row of this one is: what follows is not read.
-  // -1 if there is none.
+  // The position of the input that holds the length of each row of this input, beyond which values
+  // are not read; -1 if there is none.
   int LengthsOf(size_t input) const { return lengths_.empty() ? -1 : lengths_[input]; }
 
-  // Whether the result depends on how far this one is padded.
+  // Whether results depend on how far this input is padded.
   bool IsNeverPadded(size_t input) const { return !lengths_.empty() && never_padded_[input]; }
 
-  // Positions of the lengths of whose greatest value in a run the result depends on.
+  // Positions of the length inputs on whose greatest value in a run the result depends.
   const std::vector<int>& own_lengths() const { return own_lengths_; }
 
-  // Whether each column of these lengths has one value only. `columns` by the signature's input.
+  // Whether each of these length columns has a single distinct value. `columns` is indexed by the
+  // signature's input.
   bool HaveOneLength(absl::Span<const WireColumn* const> columns) const;
 
  private:
-  std::vector<int> lengths_;  // by input
+  std::vector<int> lengths_;  // per input
   std::vector<bool> never_padded_;
   std::vector<int> own_lengths_;
 };
 
-// Reads a column of lengths. False unless they are whole numbers that can be read.
+// Reads a length column. False unless it holds readable integers.
 bool ReadLengths(const WireColumn& column, std::vector<int64_t>* lengths);
 
-// Whether all lengths of a column are the same. Those left out are.
+// Whether all lengths in a column are equal; true for a column that was left out.
 bool HaveOneLength(const WireColumn* column);
 
 }  // namespace colcast::engine

@@ -32,22 +32,22 @@
 namespace colcast::engine {
 
 struct RewrittenSignature {
-  std::string says;  // "14 lookups run as one op"
+  std::string says;  // e.g. "14 lookups run as one op"
   tensorflow::GraphDef graph;
 };
 
 // By signature.
 using RewrittenSignatures = std::map<std::string, RewrittenSignature>;
 
-// What answers requests to one signature.
+// How requests to one signature are answered.
 struct ServedSignature {
-  absl::Status status;  // an error: it cannot be run
+  absl::Status status;  // if not OK, the signature cannot be run
   const Programs* programs = nullptr;
-  const TranscodedSignature* examples = nullptr;  // null: it takes no tf.Examples
+  const TranscodedSignature* examples = nullptr;  // null if it takes no tf.Examples
   int number = 0;                                 // RequestProfile::signature
 };
 
-// The outputs of all signatures that share an input.
+// All outputs of the signatures that share an input, as one signature.
 struct JoinedSignature {
   std::unique_ptr<Signature> signature;
   std::unique_ptr<Programs> programs;
@@ -77,7 +77,8 @@ class TensorFlowModel final : public Model {
   void ObserveRuns(RunObserver* observer) const override { thread_observer = observer; }
   bool FillStates(const DecodedRequest& rows) const override;
 
-  // What answers requests to a signature. FAILED_PRECONDITION if there is none of that name.
+  // The programs that answer requests to a signature. FAILED_PRECONDITION if there is none of that
+  // name.
   absl::StatusOr<const Programs*> Find(std::string_view signature_name) const;
 
  private:
@@ -88,7 +89,8 @@ class TensorFlowModel final : public Model {
                     const Options& options);
   absl::Status Restore(const std::string& directory, const tensorflow::MetaGraphDef& saved,
                        const NeededGraphs& needed, bool shared, const Options& options);
-  // Has all graphs read mapped tables, and what they cannot read so put into memory.
+  // Makes all graphs read mapped tables, and loads into memory the tables that they cannot read
+  // mapped.
   absl::Status ReadMapped(SignatureGraphs* graphs, RewrittenSignatures* rewritten,
                           const Options& options);
   SignatureGraphs GraphsToServe(const NeededGraphs& needed, const Options& options);
@@ -98,25 +100,25 @@ class TensorFlowModel final : public Model {
   void AddSignatures(const SignatureGraphs& graphs, const RewrittenSignatures& rewritten,
                      const std::map<std::string, RowRecord>& records,
                      const std::vector<std::string>& waiting, const Options& options);
-  // Any number of threads may add signatures. `rewritten` may be null.
+  // May be called from any number of threads. `rewritten` may be null.
   Added Add(const std::string& name, const RowRecord& record, const tensorflow::GraphDef& saved,
             const RewrittenSignature* rewritten, bool prepared, const Options& options);
   absl::Status MakeSignature(const tensorflow::SignatureDef& declared, const RowRecord& record,
                              const tensorflow::GraphDef& graph, const Options& options,
                              bool prepared, std::unique_ptr<Signature>* made);
   void LoadTranscoding(const std::string& directory, const Options& options);
-  // Whether a signature is prepared by the first request that it answers itself, if any does: its
-  // requests are read as columns.
+  // Whether preparing the signature may wait until it must itself answer a request, because its
+  // requests are normally read as columns.
   static bool MayWait(const std::string& name, const std::vector<RecordedSignatures>& records,
                       const Options& options);
   void PrepareWaiting(const std::string& name);
-  // Sets what answers for each signature that has programs.
+  // Sets how each signature that has programs is answered.
   void Serve(const Options& options);
   absl::StatusOr<const ServedSignature*> FindServed(std::string_view name) const;
   void RunGroup(const std::vector<BatchMember*>& group) const;
   static void RunAlone(BatchMember* member);
   void JoinSignatures(const NeededGraphs& needed, const Options& options);
-  // Nothing is kept of impure signatures, and none of their requests joined or split.
+  // Disables caching, joining and splitting for impure signatures.
   void RunApart(std::map<std::string, RowRecord>* by_name);
   void AddNotes(const std::vector<RecordedSignatures>& records);
 
@@ -124,16 +126,16 @@ class TensorFlowModel final : public Model {
   std::atomic<bool> uses_default_executor_{false};
   std::unique_ptr<ModelSessions> sessions_;
   SignatureMap saved_signatures_;
-  std::string declared_;  // see signatures()
+  std::string declared_;  // what signatures() returns
   SignaturesByName signatures_;
   ProgramsByName programs_;
-  // By signature: that of all that share its only input, itself among them.
+  // By signature: the joined signature of all that share its only input, itself included.
   std::map<std::string, std::shared_ptr<const JoinedSignature>, std::less<>> joined_;
   std::map<std::string, ServedSignature, std::less<>> served_;
   Impurities impure_;
   TablesInUse tables_;
   MappedVariables mapped_;
-  std::unique_ptr<TableChecks> table_checks_;  // null: no table is mapped
+  std::unique_ptr<TableChecks> table_checks_;  // null if no table is mapped
   std::vector<GraphChoice> graphs_;
   std::vector<std::string> notes_;
   Transcoding transcoding_;

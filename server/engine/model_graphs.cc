@@ -1,4 +1,4 @@
-// The graphs of a SavedModel's signatures, and what is rewritten of them.
+// Finds the graphs of a SavedModel's signatures and rewrites them.
 #include <utility>
 
 #include "absl/algorithm/container.h"
@@ -13,14 +13,15 @@ namespace {
 using tensorflow::GraphDef;
 using tensorflow::MetaGraphDef;
 
-// Applies what a choice says and, everywhere, what keeps every bit.
+// Applies exact rewrites to all signatures, and those that the choice names to its signatures.
 absl::StatusOr<RewrittenSignatures> RewriteAll(const MetaGraphDef& saved,
                                                const SignatureGraphs& graphs,
                                                const Impurities& impure, const ChoiceFile& choice,
                                                const std::vector<Rewrite>& fast) {
   RewrittenSignatures rewritten;
   for (const auto& [name, graph] : graphs) {
-    if (impure.count(name) > 0) continue;  // a rewritten graph may read a copy of a variable
+    // Its variables may change, and a rewrite may read a copy of them.
+    if (impure.count(name) > 0) continue;
     std::vector<Rewrite> rewrites = ExactRewrites();
     if (choice.signatures.count(name) > 0) {
       for (const Rewrite& one : fast) {

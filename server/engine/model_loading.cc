@@ -1,4 +1,4 @@
-// How a SavedModel becomes signatures that run.
+// Turns a SavedModel into signatures that can be run.
 #include <algorithm>
 #include <string_view>
 #include <utility>
@@ -24,7 +24,8 @@ using tensorflow::MetaGraphDef;
 
 constexpr char kRunsAlone[] = ": its requests run alone and whole, and nothing is kept: ";
 
-// One input, and nothing among the outputs that would make the others unfetchable.
+// Whether the signature has one input and dense outputs only, since any other output would make the
+// rest impossible to fetch.
 bool CanBeJoined(const tensorflow::SignatureDef& signature) {
   const auto& outputs = signature.outputs();
   return signature.inputs().size() == 1 &&
@@ -37,8 +38,8 @@ bool IsRefusalOfSingleThreadedExecutor(const absl::Status& status) {
   return absl::StrContains(status.message(), "Single-threaded executor does not support");
 }
 
-// Whether the executor for one thread, and the ops that are there, run the graph: then it need not
-// be prepared to find that out.
+// Whether the single-threaded executor and the registered ops are certain to run the graph, so that
+// it need not be prepared to find out.
 bool RunsForCertain(const GraphDef& graph) {
   const tensorflow::FunctionLibraryDefinition functions(tensorflow::OpRegistry::Global(),
                                                         graph.library());
@@ -77,8 +78,8 @@ absl::StatusOr<std::unique_ptr<TensorFlowModel>> TensorFlowModel::Load(
 
 absl::Status TensorFlowModel::Load(const std::string& directory,
                                    const std::vector<std::string>& tags, const Options& options) {
-  // In a pool the other executor blocks a thread for each function that an op calls: with all
-  // threads blocked no function runs.
+  // With a thread pool the single-threaded executor would block a thread for each function that an
+  // op calls; once all threads are blocked, no function can run.
   uses_default_executor_ = options.inter_op_parallelism > 0;
   MetaGraphDef saved;
   absl::Status status =
@@ -86,7 +87,7 @@ absl::Status TensorFlowModel::Load(const std::string& directory,
   if (status.ok()) status = CheckCheckpoint(directory, saved);
   if (!status.ok()) return status;
   saved_signatures_ = saved.signature_def();
-  ProvideOpsOf(saved.graph_def());  // an op that is not known would count as impure
+  ProvideOpsOf(saved.graph_def());  // otherwise an op that is not registered would count as impure
   impure_ = FindImpure(saved, options.unserved_signatures);
   const NeededGraphs needed(saved.graph_def());
   SignatureGraphs graphs = GraphsToServe(needed, options);
@@ -153,12 +154,12 @@ absl::Status TensorFlowModel::ReadMapped(SignatureGraphs* graphs, RewrittenSigna
   return status;
 }
 
-// What became of one signature.
+// The result of adding one signature.
 struct TensorFlowModel::Added {
   std::unique_ptr<Signature> signature;
   absl::Status status;
-  const RewrittenSignature* rewritten = nullptr;  // null: it runs as it was saved
-  TablesRead tables;                              // of its rewritten graph
+  const RewrittenSignature* rewritten = nullptr;  // null if it runs as saved
+  TablesRead tables;                              // in its rewritten graph
   std::string note;
 };
 
@@ -169,7 +170,7 @@ void TensorFlowModel::AddSignatures(const SignatureGraphs& graphs,
                                     const Options& options) {
   std::vector<std::pair<std::string, const GraphDef*>> jobs;
   for (const auto& [name, graph] : graphs) jobs.emplace_back(name, &graph);
-  absl::c_stable_sort(jobs, [](const auto& one, const auto& other) {  // the longest first
+  absl::c_stable_sort(jobs, [](const auto& one, const auto& other) {  // longest first
     return one.second->ByteSizeLong() > other.second->ByteSizeLong();
   });
   std::vector<Added> all(jobs.size());
@@ -258,7 +259,7 @@ void TensorFlowModel::LoadTranscoding(const std::string& directory, const Option
 bool TensorFlowModel::MayWait(const std::string& name,
                               const std::vector<RecordedSignatures>& records,
                               const Options& options) {
-  if (absl::StartsWith(name, "__saved_model")) return true;  // restores and initializes
+  if (absl::StartsWith(name, "__saved_model")) return true;  // restores and initializes variables
   return options.example_transcoding != ExampleTranscoding::kOff &&
          absl::c_any_of(records, [&](const auto& recorded) { return recorded.source == name; });
 }

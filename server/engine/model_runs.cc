@@ -1,4 +1,4 @@
-// How a loaded model plans requests and runs them: alone, together and by slices.
+// Plans requests for a loaded model and runs them: alone, together and by slices.
 #include <map>
 #include <utility>
 #include <vector>
@@ -79,7 +79,8 @@ void TensorFlowModel::RunGroup(const std::vector<BatchMember*>& group) const {
   const Programs& programs = *first.programs;
   const BatchRules& rules = *first.rules;
   const Programs* const batched_by = programs.batched_by();
-  // One alone may have to be filled up to an allowed size, or gain by what many run as.
+  // Even a single request goes through the joined run if it may need padding to an allowed size, or
+  // if another signature's programs answer batches.
   const bool joins =
       first.profile.group != 0 &&
       (group.size() > 1 || !rules.allowed_batch_sizes.empty() || batched_by != nullptr);

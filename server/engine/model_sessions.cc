@@ -28,21 +28,21 @@ SessionOptions MakeSessionOptions(const Options& options, Executor executor) {
     session_options.config.mutable_experimental()->set_executor_type("SINGLE_THREADED_EXECUTOR");
   }
   session_options.config.set_intra_op_parallelism_threads(options.intra_op_parallelism);
-  // The pool exists even where operations run inline: asynchronous ones need a thread.
+  // Even if operations run inline, asynchronous ones need a thread of the pool.
   session_options.config.set_inter_op_parallelism_threads(
       options.inter_op_parallelism == 0 ? 1 : options.inter_op_parallelism);
-  // TensorFlow leaves graphs of fewer than 4 nodes alone, but the whole model, of which a signature
-  // is a part, has more: its bits are those of the optimized graph.
+  // TensorFlow does not optimize graphs of fewer than 4 nodes. The whole model has more, so its
+  // results are those of the optimized graph, and a small signature must give the same bits.
   session_options.config.mutable_graph_options()->mutable_rewrite_options()->set_min_graph_nodes(
       -1);
-  // The session keeps no graph that it does not run.
+  // The session keeps only the graph that it runs.
   auto* const experimental = session_options.config.mutable_experimental();
   experimental->set_optimize_for_static_graph(true);
   experimental->set_disable_output_partition_graphs(true);
   return session_options;
 }
 
-// The nodes by which values are restored and initialized.
+// The nodes that restore and initialize variables.
 absl::StatusOr<std::vector<std::string>> RestoringNodes(const std::string& directory,
                                                         const MetaGraphDef& saved) {
   std::vector<std::string> names = {saved.saver_def().restore_op_name(),
@@ -56,8 +56,8 @@ absl::StatusOr<std::vector<std::string>> RestoringNodes(const std::string& direc
   return names;
 }
 
-// Ops whose state is found by a name that the graph gives it, or that only call functions, whose
-// ops have a state of their own in every callable.
+// Ops whose state is found by a name in the graph, and ops that only call functions, whose own ops
+// have a separate state in every callable.
 bool SharesStateByName(const tensorflow::NodeDef& node) {
   static constexpr std::string_view kOps[] = {"Assert",
                                               "AssignAddVariableOp",
@@ -123,7 +123,7 @@ absl::StatusOr<std::unique_ptr<ModelSessions>> ModelSessions::Restore(const std:
     *restoring.mutable_asset_file_def() = saved.asset_file_def();
     *restoring.mutable_signature_def() = saved.signature_def();
     loaded = &restoring;
-    // It runs once.
+    // This graph runs only once, so optimizing it does not pay.
     session_options.config.mutable_graph_options()
         ->mutable_rewrite_options()
         ->set_disable_meta_optimizer(true);
@@ -145,7 +145,7 @@ absl::StatusOr<tensorflow::Session*> ModelSessions::Add(tensorflow::GraphDef gra
       MakeSessionOptions(options_, executor), new SharedDevices(*devices), /*factory=*/nullptr);
   tensorflow::Session* const made = session.get();
   {
-    // Kept whatever becomes of it: a session that ends clears its devices.
+    // Kept even after an error, because destroying a session clears its devices, which are shared.
     const std::lock_guard<std::mutex> lock(mutex_);
     added_.push_back(std::move(session));
   }

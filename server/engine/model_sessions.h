@@ -15,27 +15,29 @@
 
 namespace colcast::engine {
 
-// How a session walks its graph. Where a request's operations run one after the other anyway, the
-// executor made for that does it with less work an operation, but it refuses what TF1 models may
-// have: Switch and Merge nodes, reference variables.
+// How a session executes its graph. Where a request's operations run one after the other anyway,
+// the single-threaded executor needs less work per operation, but it refuses constructs of TF1
+// models: Switch and Merge nodes, reference variables.
 enum class Executor { kSingleThreaded, kDefault };
 
 // TensorFlow optimizes and copies a session's whole graph for every callable. So each signature has
-// a session of its own, with the graph that it needs; all share the devices, and with them the
-// variables and tables, of a session that restored them.
+// its own session with only the graph that it needs. All of them share the devices, and so the
+// variables and tables, of the session that restored them.
 class ModelSessions {
  public:
-  // Restores variables and initializes tables. `shared`: signatures must share one session, because
-  // their ops have a state that no name stands for. `maps`: large variables are mapped
-  // (mapping/map_variables.h), not restored; REQUIRES !shared. `options` must outlive the sessions.
+  // Restores variables and initializes tables. `shared`: all signatures must use one session,
+  // because their ops have state that no name identifies. `maps`: large variables are mapped
+  // (mapping/map_variables.h) instead of restored; REQUIRES !shared. `options` must outlive this
+  // object.
   static absl::StatusOr<std::unique_ptr<ModelSessions>> Restore(
       const std::string& directory, const tensorflow::MetaGraphDef& saved,
       const NeededGraphs& graphs, const Options& options, bool shared, bool maps);
 
-  // A session that runs `graph`, as long as the model lives; the one session where it is shared.
+  // A session that runs `graph` and lives as long as the model. The same session every time if
+  // signatures share one.
   absl::StatusOr<tensorflow::Session*> Add(tensorflow::GraphDef graph, Executor executor);
 
-  // That has the variables.
+  // The session that restored the variables.
   tensorflow::Session* restored() const { return restored_.get(); }
 
   bool shared() const { return shared_; }
@@ -45,13 +47,14 @@ class ModelSessions {
 
   const Options& options_;
   const bool shared_;
-  std::unique_ptr<tensorflow::Session> restored_;  // outlives the others, whose devices it owns
+  // Outlives the other sessions, which use its devices.
+  std::unique_ptr<tensorflow::Session> restored_;
   std::mutex mutex_;
   std::vector<std::unique_ptr<tensorflow::Session>> added_;
 };
 
-// Whether an op of the graph has a state in its session, which others would not see: a random
-// generator, a table without a name. The error is that of an op that is not registered.
+// Whether an op of the graph has state in its session that other sessions would not see, such as a
+// random generator or a table without a name. The error is that of an unregistered op.
 absl::StatusOr<bool> HasSessionState(const tensorflow::GraphDef& graph);
 
 }  // namespace colcast::engine

@@ -21,13 +21,16 @@
 namespace colcast::engine {
 namespace {
 
-// Where a package has its ops. TF Text's older ops have no prefix in common and are listed.
+// A package of ops and where it keeps them. TF Text's older ops have no common prefix, so they are
+// listed.
 struct OpPackage {
-  const char* name;    // what pip installs; with a folder, a release for each of TensorFlow
-  const char* folder;  // of the libraries, beside TensorFlow's own folder; nullptr: not looked for
-  const char* prefix;  // of its ops' names
+  // The pip package; with a folder, it has a release for each TensorFlow release.
+  const char* name;
+  // Folder of its libraries, beside TensorFlow's own; nullptr: not searched for.
+  const char* folder;
+  const char* prefix;  // common prefix of its ops' names
   std::vector<std::string_view> ops;
-  const char* formerly = nullptr;  // the wheel that had them before, if another
+  const char* formerly = nullptr;  // the package that had the ops earlier, if it was another
 };
 
 const std::vector<OpPackage>& Packages() {
@@ -67,7 +70,7 @@ const std::vector<OpPackage>& Packages() {
   return *packages;
 }
 
-// The command that installs a package for the TensorFlow that runs.
+// The command that installs a package for the running TensorFlow.
 std::string Installation(const OpPackage& package) {
   if (package.folder == nullptr) return absl::StrCat("pip install --no-deps ", package.name);
   const std::string_view release = TF_Version();
@@ -85,7 +88,8 @@ const OpPackage* PackageOf(std::string_view op) {
   return nullptr;
 }
 
-// From "Op type not registered 'NAME' in binary running on ..."; empty if the error is another.
+// Extracts NAME from "Op type not registered 'NAME' in binary running on ..."; empty for other
+// errors.
 std::string_view MissingOp(std::string_view message) {
   constexpr std::string_view kStart = "Op type not registered '";
   const size_t start = message.find(kStart);
@@ -94,7 +98,7 @@ std::string_view MissingOp(std::string_view message) {
   return rest.substr(0, rest.find('\''));
 }
 
-// The folder that holds TensorFlow's: site-packages, where it was installed with pip.
+// The folder that contains TensorFlow's: site-packages if pip installed it.
 std::filesystem::path PackagesFolder() {
   Dl_info info;
   if (dladdr(reinterpret_cast<void*>(&TF_LoadLibrary), &info) == 0) return {};
@@ -111,7 +115,7 @@ std::vector<std::string> LibrariesIn(const std::filesystem::path& folder) {
   return paths;
 }
 
-// The package whose release for this TensorFlow has the ops of a wheel; nullptr: unknown.
+// The package whose release for this TensorFlow has the ops of a wheel; nullptr if unknown.
 const OpPackage* ReleaseFor(const InstalledWheel& wheel) {
   for (const OpPackage& package : Packages()) {
     if (package.folder == nullptr || wheel.name.empty()) continue;
@@ -121,8 +125,8 @@ const OpPackage* ReleaseFor(const InstalledWheel& wheel) {
   return nullptr;
 }
 
-// Why a symbol is missing: the library was made for another TensorFlow. Which one, if its wheel
-// tells, and what to do.
+// Explains a missing symbol: the library was built for another TensorFlow. Says for which one, if
+// its wheel tells, and what to do.
 std::string MadeForAnother(const std::string& path) {
   const InstalledWheel wheel = WheelOf(path);
   const OpPackage* const package = ReleaseFor(wheel);
@@ -134,7 +138,7 @@ std::string MadeForAnother(const std::string& path) {
       package == nullptr ? "take a release that was made for this one" : Installation(*package));
 }
 
-// Loads all libraries of a package. NOT_FOUND if there are none.
+// Loads all libraries of a package. NOT_FOUND if it has none installed.
 absl::Status LoadPackage(const OpPackage& package) {
   const std::vector<std::string> paths = package.folder == nullptr
                                              ? std::vector<std::string>()
@@ -158,7 +162,8 @@ absl::Status LoadOpLibrary(const std::string& path) {
   const std::unique_ptr<TF_Status, void (*)(TF_Status*)> status(TF_NewStatus(), TF_DeleteStatus);
   const absl::LogSeverityAtLeast log_level = absl::MinLogLevel();
   TF_Library* const library = TF_LoadLibrary(path.c_str(), status.get());
-  absl::SetMinLogLevel(log_level);  // a library with abseil's log flags has set it to their default
+  // Loading a library with abseil's log flags resets the level to their default.
+  absl::SetMinLogLevel(log_level);
   if (TF_GetCode(status.get()) != TF_OK) {
     const std::string_view reason = TF_Message(status.get());
     const bool symbol = absl::StrContains(reason, "undefined symbol");
@@ -167,7 +172,7 @@ absl::Status LoadOpLibrary(const std::string& path) {
                               " (", reason, ")")
                : absl::StrCat("the op library ", path, " cannot be loaded: ", reason));
   }
-  TF_DeleteLibraryHandle(library);  // the list of its ops; the library itself stays
+  TF_DeleteLibraryHandle(library);  // frees the list of its ops; the library itself stays loaded
   return absl::OkStatus();
 }
 
@@ -176,7 +181,7 @@ absl::Status ProvideMissingOp(const absl::Status& error) {
   if (op.empty()) return error;
   static std::mutex mutex;
   const std::lock_guard<std::mutex> lock(mutex);
-  // Another model's load may have brought it in the meantime.
+  // Another model's load may have registered it in the meantime.
   const tensorflow::OpRegistrationData* registered = nullptr;
   if (tensorflow::OpRegistry::Global()->LookUp(std::string(op), &registered).ok()) {
     return absl::OkStatus();
@@ -216,7 +221,7 @@ void ProvideOpsOf(const tensorflow::GraphDef& graph) {
 
 absl::Status RetryWithMissingOps(const std::function<absl::Status()>& attempt) {
   absl::Status status = attempt();
-  // Each package is loaded once: what then is still missing would be so for ever.
+  // Each package is loaded at most once; what is missing after that stays missing.
   for (size_t round = 0; round < Packages().size() && !status.ok(); ++round) {
     if (absl::Status provided = ProvideMissingOp(status); !provided.ok()) return provided;
     status = attempt();

@@ -1,5 +1,5 @@
-// Libraries of ops that TensorFlow's wheel does not have: TF Text's and others'. Ops are registered
-// for the process and stay; a library is loaded once however often it is asked for.
+// Loads libraries of ops that TensorFlow's wheel lacks, such as TF Text's. Ops are registered for
+// the whole process and stay; each library is loaded once.
 #ifndef COLCAST_SERVER_ENGINE_OP_LIBRARIES_H_
 #define COLCAST_SERVER_ENGINE_OP_LIBRARIES_H_
 
@@ -11,21 +11,21 @@
 
 namespace colcast::engine {
 
-// INVALID_ARGUMENT, with the path and the linker's reason, if the file is no library of ops that
-// fits this TensorFlow.
+// INVALID_ARGUMENT, with the path and the linker's reason, if the file is not a library of ops for
+// this TensorFlow.
 absl::Status LoadOpLibrary(const std::string& path);
 
-// To be asked when a model did not load, with that error. OK: an op was not registered, and the
-// package that has it is installed beside TensorFlow and is loaded now; try the model again.
-// Otherwise the error, and if an op was missing, which package has it and what to do.
+// To be called with the error of a model that failed to load. Returns OK if an op was not
+// registered and the installed package that has it is now loaded; the caller must then retry.
+// Otherwise returns the error, extended for a missing op by the package that has it and what to do.
 absl::Status ProvideMissingOp(const absl::Status& error);
 
-// Loads the installed packages that have ops of a graph and its functions; what nobody has is left
-// for whoever runs it to report.
+// Loads the installed packages that have ops of a graph and its functions. An op that no package
+// has is reported when the graph runs.
 void ProvideOpsOf(const tensorflow::GraphDef& graph);
 
-// What `attempt` returns, which is called again whenever ProvideMissingOp() found what it lacked,
-// once per package at most.
+// Returns what `attempt` returns, calling it again each time ProvideMissingOp() has loaded a
+// package, at most once per package.
 absl::Status RetryWithMissingOps(const std::function<absl::Status()>& attempt);
 
 }  // namespace colcast::engine

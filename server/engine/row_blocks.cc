@@ -23,7 +23,7 @@ int64_t InnerElements(absl::Span<const int64_t> dims) {
   return elements;
 }
 
-// All rows, and the largest of each inner dimension.
+// All rows, with the largest of each inner dimension.
 Dims StackedDims(absl::Span<const RowBlock> blocks) {
   const absl::Span<const int64_t> first = blocks[0].column->dims();
   Dims dims(first.begin(), first.end());
@@ -50,7 +50,7 @@ absl::Status MakeTensor(tensorflow::DataType dtype, absl::Span<const int64_t> di
   return absl::OkStatus();
 }
 
-// Repeats the first `count` elements from `at` on until there are `all`.
+// Repeats the first `count` elements from `at` until there are `all`.
 void Repeat(int64_t at, int64_t count, int64_t all, Tensor* out) {
   if (count == 0) return;
   for (int64_t done = count; done < all;) {
@@ -61,12 +61,13 @@ void Repeat(int64_t at, int64_t count, int64_t all, Tensor* out) {
 }
 
 void FillZeros(int64_t at, int64_t count, Tensor* out) {
-  if (out->dtype() == tensorflow::DT_STRING || count == 0) return;  // they are made empty
+  if (out->dtype() == tensorflow::DT_STRING || count == 0) return;  // new strings are empty
   const size_t size = tensorflow::DataTypeSize(out->dtype());
   std::memset(static_cast<char*>(out->data()) + at * size, 0, count * size);
 }
 
-// Copies a row of `from` dimensions, whose elements begin at `row`, into the corner of one of `to`.
+// Copies a row with inner dimensions `from`, whose elements begin at `row`, into the corner of a
+// row with dimensions `to`.
 void CopyPadded(const Tensor& elements, int64_t row, absl::Span<const int64_t> from,
                 absl::Span<const int64_t> to, int64_t at, Tensor* out) {
   if (from.size() <= 1) {
@@ -81,14 +82,14 @@ void CopyPadded(const Tensor& elements, int64_t row, absl::Span<const int64_t> f
   }
 }
 
-// Where a block is written: its first element, and the inner dimensions of a row.
+// The destination of a block: its first element, and the inner dimensions of a row.
 struct Target {
   absl::Span<const int64_t> dims;
   int64_t row_elements;
   int64_t at;
 };
 
-// Writes rows that have to be padded, and those that do not begin at the column's first one.
+// Writes rows that need padding, or that do not begin at the column's first row.
 absl::Status WritePadded(const RowBlock& block, const Target& target, PadWith pad, Tensor* out) {
   const WireColumn& column = *block.column;
   const absl::Span<const int64_t> dims = column.dims();
@@ -112,7 +113,7 @@ absl::Status WritePadded(const RowBlock& block, const Target& target, PadWith pa
   return absl::OkStatus();
 }
 
-// Elements [first, first + count) of a column that IsLaidOut().
+// Copies elements [first, first + count) of a column that IsLaidOut().
 void CopyLaidOut(const WireColumn& column, int64_t first, int64_t count, int64_t at, Tensor* out) {
   const ColumnValues& values = column.column().values;
   if (column.dtype() == tensorflow::DT_STRING) {
@@ -144,7 +145,7 @@ absl::Status WriteBlock(const RowBlock& block, const Target& target, PadWith pad
   return status;
 }
 
-// Adds up the sizes of the strings [first, last).
+// Adds up the sizes of strings [first, last).
 class SizeOfStrings final : public StringVisitor {
  public:
   SizeOfStrings(int64_t first, int64_t last) : first_(first), last_(last) {}
@@ -171,7 +172,7 @@ double BytesOfStrings(const WireColumn& column, int64_t first, int64_t count) {
   return VisitStrings(column.column(), column.count(), &size).ok() ? size.bytes() : 0;
 }
 
-// What a block's strings take besides their elements.
+// Bytes of a block's strings, besides the tstring objects.
 double StringBytes(const RowBlock& block, absl::Span<const int64_t> to, PadWith pad) {
   const WireColumn& column = *block.column;
   const int64_t own = InnerElements(column.dims());
@@ -193,7 +194,7 @@ bool IsLaidOut(const WireColumn& column) {
     return values.messages.empty() && values.tensor_content.empty() &&
            static_cast<int64_t>(values.strings.size()) == column.count();
   }
-  // A bool may be no bool.
+  // Bools must be checked, since a byte may be neither 0 nor 1.
   return column.dtype() != tensorflow::DT_BOOL && !values.tensor_content.empty();
 }
 

@@ -1,5 +1,5 @@
-// Columns put together by their rows, and rows taken out of them, straight into a tensor: what a
-// batch of requests and a slice of one are made of.
+// Stacks rows of columns, or copies rows out of them, directly into a tensor: the building block of
+// batches and slices.
 #ifndef COLCAST_SERVER_ENGINE_ROW_BLOCKS_H_
 #define COLCAST_SERVER_ENGINE_ROW_BLOCKS_H_
 
@@ -12,7 +12,7 @@
 
 namespace colcast::engine {
 
-// Rows [first, first + rows) of a column, or its row `first` so often.
+// Rows [first, first + rows) of a column, or row `first` repeated `rows` times.
 struct RowBlock {
   const WireColumn* column = nullptr;
   int64_t first = 0;
@@ -20,29 +20,28 @@ struct RowBlock {
   bool repeated = false;
 };
 
-// All rows of a column, or its only one repeated to as many. REQUIRES one row or `rows`.
+// All rows of a column, or its only row repeated. REQUIRES one row or `rows`.
 inline RowBlock AllRows(const WireColumn& column, int64_t rows) {
   return {&column, 0, rows, column.dims()[0] != rows};
 }
 
-// What stands in a shorter row's place.
+// What pads a shorter row.
 enum class PadWith : uint8_t { kZeros, kFirstValue };
 
-// Whether a column's rows lie one after the other as they were sent, none missing and none to be
-// checked.
+// Whether a column's rows lie one after the other as sent, none missing and none to be checked.
 bool IsLaidOut(const WireColumn& column);
 
 // Sets `*stacked` to the rows of all blocks, one block below the other; each value is copied once.
-// Where inner dimensions differ, each becomes the largest and what is missing is filled: with zeros
-// or empty strings, or with the first value of the block's column.
+// Inner dimensions become the largest of the blocks', padded with zeros or empty strings, or with
+// the first value of the block's column.
 //
-// INVALID_ARGUMENT as CopyValues() and VisitStrings() have it, RESOURCE_EXHAUSTED without memory.
-// REQUIRES a dtype and a rank, of 1 at least, that all blocks share, and of blocks that are not all
-// of their column's rows, or its first one, that it IsLaidOut().
+// INVALID_ARGUMENT in the cases of CopyValues() and VisitStrings(), RESOURCE_EXHAUSTED without
+// memory. REQUIRES that all blocks share a dtype and a rank of at least 1; and that a column
+// IsLaidOut() if its block is neither all its rows nor its first row.
 absl::Status StackRows(absl::Span<const RowBlock> blocks, PadWith pad, tensorflow::Tensor* stacked);
 
-// The memory that StackRows() takes for these blocks beyond the bytes in which their columns were
-// sent; the sizes of strings are read. A double, because it does not overflow.
+// The memory that StackRows() needs for these blocks beyond the bytes in which the columns were
+// sent; it reads the sizes of strings. A double, because it cannot overflow.
 double ExtraBytes(absl::Span<const RowBlock> blocks, PadWith pad);
 
 }  // namespace colcast::engine

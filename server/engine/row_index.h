@@ -1,4 +1,4 @@
-// How a request says which row of a domain each candidate reads: its input row_to_<domain>.
+// The input row_to_<domain>, which tells for each candidate the row of the domain that it reads.
 #ifndef COLCAST_SERVER_ENGINE_ROW_INDEX_H_
 #define COLCAST_SERVER_ENGINE_ROW_INDEX_H_
 
@@ -21,16 +21,16 @@ constexpr std::string_view kRowToUser = "row_to_user";
 
 inline std::string RowTo(std::string_view domain) { return absl::StrCat(kRowTo, domain); }
 
-// Whether an input is one by its name.
+// Whether the input's name is that of an index.
 inline bool IsRowIndex(std::string_view input) { return input.substr(0, kRowTo.size()) == kRowTo; }
 
-// Whether a request has such an input of any domain.
+// Whether a request has an index of any domain.
 inline bool HasRowIndex(const DecodedRequest& request) {
   return std::any_of(request.begin(), request.end(),
                      [](const Column& column) { return IsRowIndex(column.name); });
 }
 
-// The index of candidates that read row 0, 1, 2 and so on.
+// The index of candidates that read rows 0, 1, 2, ...
 inline tensorflow::Tensor EachRow(int64_t rows) {
   tensorflow::Tensor index(tensorflow::DT_INT64, tensorflow::TensorShape({rows}));
   auto* const begin = static_cast<int64_t*>(index.data());
@@ -38,7 +38,6 @@ inline tensorflow::Tensor EachRow(int64_t rows) {
   return index;
 }
 
-// The values of an index.
 inline absl::Span<const int64_t> RowsIn(const tensorflow::Tensor& index) {
   return {static_cast<const int64_t*>(index.data()), static_cast<size_t>(index.NumElements())};
 }

@@ -22,7 +22,7 @@ using tensorflow::OpKernelContext;
 using tensorflow::Tensor;
 using Nodes = google::protobuf::RepeatedPtrField<NodeDef>;
 
-// The branch of a Case is a scalar; of other conditions a list of one value does, too.
+// A Case takes a scalar only; other conditions may also be a list of one value.
 REGISTER_OP("ScalarCondition")
     .Input("condition: T")
     .Output("scalar: T")
@@ -76,7 +76,7 @@ NodeDef Guard(const std::string& name, DataType type, bool or_list_of_one,
   return guard;
 }
 
-// `output`: what follows a node's name where its first output is read.
+// `output` is the suffix that refers to a node's first output.
 void GuardBranches(std::string_view output, Nodes* nodes) {
   static constexpr std::string_view kBranches[] = {"If", "StatelessIf", "Case", "StatelessCase"};
   std::vector<NodeDef> guards;

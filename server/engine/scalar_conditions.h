@@ -1,4 +1,4 @@
-// Conditions that are no scalars, as TensorFlow's usual executor reads them.
+// Gives conditions that are not scalars the meaning that TensorFlow's default executor gives them.
 #ifndef COLCAST_SERVER_ENGINE_SCALAR_CONDITIONS_H_
 #define COLCAST_SERVER_ENGINE_SCALAR_CONDITIONS_H_
 
@@ -7,12 +7,12 @@
 namespace colcast::engine {
 
 // Makes If, While and Case, in the graph and in its functions, read their condition as a scalar.
-// TensorFlow's usual executor runs them as Switch and Merge, which refuse several values and read a
-// list of one value as that value. The single-threaded executor runs them as they are, and any list
-// that is not empty is then true: an If takes the wrong branch, a While never ends. The error is
-// Switch's.
+// TensorFlow's default executor lowers them to Switch and Merge, which refuse several values and
+// accept a list of one value. The single-threaded executor runs them without lowering, and takes
+// any list that is not empty as true: an If could take the wrong branch, a While might never end.
+// The error message is Switch's.
 //
-// Only those that TensorFlow would run as Switch and Merge are changed.
+// Changes only nodes that TensorFlow would lower.
 void RequireScalarConditions(tensorflow::GraphDef* graph);
 
 }  // namespace colcast::engine

@@ -1,4 +1,4 @@
-// The resources, such as variables, that a session's ops find by name.
+// The resources of a session, such as variables, that its ops find by name.
 #ifndef COLCAST_SERVER_ENGINE_SESSION_RESOURCES_H_
 #define COLCAST_SERVER_ENGINE_SESSION_RESOURCES_H_
 

@@ -1,4 +1,4 @@
-// The devices of one session as those of another, which then has the same variables and tables.
+// Lets a session use another one's devices, and so its variables and tables.
 #ifndef COLCAST_SERVER_ENGINE_SHARED_DEVICES_H_
 #define COLCAST_SERVER_ENGINE_SHARED_DEVICES_H_
 
@@ -11,7 +11,7 @@ namespace colcast::engine {
 
 class SharedDevices final : public tensorflow::DeviceMgr {
  public:
-  // `devices` must outlive it.
+  // `devices` must outlive this object.
   explicit SharedDevices(const tensorflow::DeviceMgr& devices) : devices_(devices) {}
 
   void ListDeviceAttributes(std::vector<tensorflow::DeviceAttributes>* devices) const override {

@@ -15,7 +15,7 @@ namespace {
 
 using tensorflow::Tensor;
 
-// What an output is without candidates: its declared shape with every unknown dimension 0.
+// An output without candidates: its declared shape with every unknown dimension set to 0.
 Tensor WithoutRows(const tensorflow::TensorInfo& info) {
   tensorflow::TensorShape shape;
   for (const auto& dim : info.tensor_shape().dim()) shape.AddDim(std::max<int64_t>(0, dim.size()));

@@ -1,5 +1,5 @@
-// One signature of a loaded model: a callable, resolved once. It knows of no other way to answer a
-// request than to run itself (server/engine/program/programs.h chooses among ways).
+// One signature of a loaded model and its callables. It can only run itself;
+// server/engine/program/programs.h chooses among the ways to answer a request.
 #ifndef COLCAST_SERVER_ENGINE_SIGNATURE_H_
 #define COLCAST_SERVER_ENGINE_SIGNATURE_H_
 
@@ -24,8 +24,8 @@
 
 namespace colcast::engine {
 
-// The outputs of one run: `aliases[i]` names `tensors[i]`. The aliases belong to the signature or
-// are among `names`.
+// The outputs of one run: `aliases[i]` names `tensors[i]`. The aliases point into the signature or
+// into `names`.
 struct RunResult {
   std::vector<std::string_view> aliases;
   std::vector<tensorflow::Tensor> tensors;
@@ -33,22 +33,23 @@ struct RunResult {
   ExpansionStats expansion;
 };
 
-// The column that a source in this folder is.
+// Downcasts a source, which in this folder is always a WireColumn.
 inline const WireColumn* AsWire(const ColumnSource* source) {
   return static_cast<const WireColumn*>(source);
 }
 
-// A request as a signature receives it. Made to be used again; the request must outlive its use.
+// A request as a signature receives it. Reusable; the request must outlive its use.
 struct ReceivedRequest {
   // Set by Signature::Receive().
-  std::vector<int> outputs;           // those asked for: positions in the sorted aliases, rising
-  std::vector<WireColumn> columns;    // in the request's order; no value has been decoded
+  // Requested ones, as positions in the sorted aliases, ascending.
+  std::vector<int> outputs;
+  std::vector<WireColumn> columns;    // in the request's order; values are not decoded
   std::vector<ReceivedInput> inputs;  // the columns by name
 
   // Set by Signature::Plan().
   SignatureInputs::Scratch plan;
 
-  // Both REQUIRE a plan.
+  // REQUIRE a plan.
   int64_t rows() const { return plan.plan.rows; }
   ExpansionStats Expansion() const;
 };
@@ -56,15 +57,15 @@ struct ReceivedRequest {
 // Immutable: any number of threads may use it at once.
 class Signature {
  public:
-  // `record`: what the model's export recorded of its rows; nothing is known without. `session`
-  // must outlive the signature.
+  // `record` holds what the model's export recorded about its rows; without one, nothing is known.
+  // `session` must outlive the signature.
   static absl::StatusOr<std::unique_ptr<Signature>> Create(const tensorflow::SignatureDef& declared,
                                                            tensorflow::Session* session,
                                                            const Options& options,
                                                            const RowRecord& record = {});
 
   // Prepares the callable for all outputs, so that the first request does not pay for it, and loads
-  // the libraries of ops that it lacks.
+  // libraries of missing ops.
   absl::Status Prepare() const;
 
   const SignatureInputs& inputs() const { return inputs_; }
@@ -73,59 +74,61 @@ class Signature {
   const RowRecord& record() const { return record_; }
   const ListColumns& lists() const { return lists_; }
 
-  // What a request may ask for, max_expanded_bytes and max_request_rows above all.
+  // The limits of a request, above all max_expanded_bytes and max_request_rows.
   const Options& limits() const { return options_; }
 
-  // What every input takes.
+  // Properties that hold for every input.
   struct Takes {
-    bool rows = false;              // any number of rows
-    bool rows_or_settings = false;  // or it is a scalar
-    bool rows_or_one_row = false;   // or has one row
-    bool row_index = false;         // one of them is row_to_<domain>
+    bool rows = false;              // takes any number of rows
+    bool rows_or_settings = false;  // takes any number of rows, or is a scalar
+    bool rows_or_one_row = false;   // takes any number of rows, or exactly one
+    bool row_index = false;         // at least one input is row_to_<domain>
   };
   const Takes& takes() const { return takes_; }
 
-  // Whether all outputs are dense tensors, without which nothing can be run.
+  // Whether all outputs are dense tensors; otherwise the signature cannot be run.
   bool can_be_fetched() const { return unfetchable_.ok(); }
 
-  // Whether rows of these outputs, positions in the sorted aliases, have the same shape whatever
-  // the request.
+  // Whether rows of these outputs (positions in the sorted aliases) have the same shape in every
+  // request.
   bool RowsHaveOneShape(const std::vector<int>& outputs) const;
 
-  // Reads what a request is: which outputs, which columns of which shapes, and where they belong.
-  // RESOURCE_EXHAUSTED beyond max_request_columns, INVALID_ARGUMENT for an output that is unknown
-  // or named twice, and for a column that lies about its values.
+  // Reads a request's outputs and columns, with their shapes and positions. RESOURCE_EXHAUSTED
+  // beyond max_request_columns; INVALID_ARGUMENT for an output that is unknown or repeated, and for
+  // a column whose values do not fit its shape.
   absl::Status Receive(const DecodedRequest& request, ReceivedRequest* received) const;
 
-  // Applies the expansion rule to a request that was received, here or by a signature with inputs
-  // of the same names; its errors are SignatureInputs::Plan()'s.
+  // Applies the expansion rule to a received request, maybe one received by a signature with inputs
+  // of the same names. Errors are those of SignatureInputs::Plan().
   absl::Status Plan(ReceivedRequest* received) const {
     return inputs_.Plan(received->inputs, received->plan.positions, &received->plan);
   }
 
-  // Sets `*feeds` to a tensor for each input: what came for it (null: its default), repeated to
-  // `rows` if it takes rows and one came. Tensors that it holds are filled again. REQUIRES what
-  // Plan() checks.
+  // Sets `*feeds` to a tensor for each input: the column sent for it (null: its default), repeated
+  // to `rows` if the input takes rows and one was sent. Reuses the tensors in `*feeds`. REQUIRES
+  // columns that Plan() accepted.
   absl::Status BuildFeeds(absl::Span<const WireColumn* const> columns, int64_t rows,
                           std::vector<tensorflow::Tensor>* feeds) const;
 
-  // Runs on tensors by position in inputs(). `outputs` are positions in the sorted aliases, rising.
+  // Runs on tensors by position in inputs(). `outputs` are positions in the sorted aliases,
+  // ascending.
   absl::Status RunFeeds(const std::vector<tensorflow::Tensor>& feeds,
                         const std::vector<int>& outputs, RunResult* result) const;
 
-  // As RunFeeds(). FAILED_PRECONDITION, with its name, where an output has other than `rows` rows.
+  // RunFeeds() that returns FAILED_PRECONDITION, with the output's name, if an output has other
+  // than `rows` rows.
   absl::Status RunRows(const std::vector<tensorflow::Tensor>& feeds,
                        const std::vector<int>& outputs, int64_t rows, RunResult* result) const;
 
-  // Sets the outputs as they are for no candidate: no rows, unknown dimensions 0.
+  // Sets the outputs to those of no candidates: no rows, unknown dimensions 0.
   void NoRows(const std::vector<int>& outputs, RunResult* result) const;
 
  private:
   Signature(SignatureInputs inputs, const Options& options, const RowRecord& record)
       : inputs_(std::move(inputs)), options_(options), record_(record), lists_(inputs_, record) {}
 
-  // Sets the positions, in the sorted aliases, of the outputs that a request asks for.
-  // INVALID_ARGUMENT for a filter that names an unknown output or one output twice.
+  // Sets `*outputs` to the positions, in the sorted aliases, of the outputs that a request asks
+  // for. INVALID_ARGUMENT for a filter with an unknown output or a repeated one.
   absl::Status SelectOutputs(const std::vector<std::string_view>& filter,
                              std::vector<int>* outputs) const;
 
@@ -138,9 +141,9 @@ class Signature {
   Takes takes_;
   std::vector<std::string> output_aliases_;  // sorted
   std::vector<int> all_outputs_;
-  std::vector<tensorflow::Tensor> no_rows_;  // of each, without rows
-  std::vector<bool> rows_have_one_shape_;    // of each
-  absl::Status unfetchable_;  // what SelectOutputs() answers if an output is no dense tensor
+  std::vector<tensorflow::Tensor> no_rows_;  // of each output, without rows
+  std::vector<bool> rows_have_one_shape_;    // of each output
+  absl::Status unfetchable_;  // the answer of SelectOutputs() if an output is no dense tensor
   std::unique_ptr<Callables> callables_;
 };
 

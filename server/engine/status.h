@@ -1,4 +1,4 @@
-// From TensorFlow's status to the server's.
+// Converts TensorFlow's status to the server's.
 #ifndef COLCAST_SERVER_ENGINE_STATUS_H_
 #define COLCAST_SERVER_ENGINE_STATUS_H_
 
@@ -8,8 +8,8 @@
 
 namespace colcast::engine {
 
-// Both enumerate gRPC's canonical codes. Operations quote what they were given, whole: a client
-// would drop an answer whose headers hold a megabyte.
+// Both enumerate gRPC's canonical codes. Messages are shortened, because operations quote their
+// input in full, and clients drop an answer whose headers are too long.
 inline Status FromAbsl(const absl::Status& status) {
   return {static_cast<StatusCode>(status.code()), Readable(status.message())};
 }

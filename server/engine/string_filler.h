@@ -1,4 +1,4 @@
-// Strings of a column, written into a tensor's.
+// Writes the strings of a column into a tensor.
 #ifndef COLCAST_SERVER_ENGINE_STRING_FILLER_H_
 #define COLCAST_SERVER_ENGINE_STRING_FILLER_H_
 

@@ -1,4 +1,4 @@
-// The tensors of a run as the server reads them: all rows, or those of one member of a batch.
+// The tensors of a run as Outputs: all rows, or those of one member of a batch.
 #ifndef COLCAST_SERVER_ENGINE_TENSOR_OUTPUTS_H_
 #define COLCAST_SERVER_ENGINE_TENSOR_OUTPUTS_H_
 
@@ -15,7 +15,8 @@ class TensorOutputs final : public Outputs {
  public:
   explicit TensorOutputs(RunResult result);
 
-  // Rows [first, first + rows) of every tensor; nothing is copied. REQUIRES that all have them.
+  // Rows [first, first + rows) of every tensor, without copying. REQUIRES that all tensors have
+  // them.
   TensorOutputs(std::shared_ptr<const RunResult> result, int64_t first, int64_t rows,
                 const ExpansionStats& expansion);
 

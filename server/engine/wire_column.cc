@@ -30,8 +30,8 @@ int64_t BytesOf(const ColumnValues& values) {
   return static_cast<int64_t>(bytes);
 }
 
-// Whether a column has a value for each element, as nearly all have. Sets how many, too. What is
-// right all the same, and what is wrong, others find out.
+// Whether a column has a value for each element, as nearly all do; also sets their number. A fast
+// check: other valid forms, and errors, are left to the general one.
 bool HasAllValues(const Column& column, int64_t* count) {
   constexpr size_t kMostDims = 8;
   constexpr int64_t kMostElements = int64_t{1} << 30;

@@ -1,4 +1,5 @@
-// A column on the wire as the expansion rule sees it: one copy, from gRPC's slices to the tensor.
+// A received column as input of the expansion rule: values are copied once, from gRPC's slices to
+// the tensor.
 #ifndef COLCAST_SERVER_ENGINE_WIRE_COLUMN_H_
 #define COLCAST_SERVER_ENGINE_WIRE_COLUMN_H_
 
@@ -15,9 +16,9 @@ class WireColumn : public ColumnSource {
         dims_(column.dims),
         dtype_(static_cast<tensorflow::DataType>(column.dtype)) {}
 
-  // Whether the values fit the shape, from sizes alone: to be asked once for every column of a
-  // request before the first tensor is allocated, so that a column that lies about its rows costs
-  // nothing. All that follows REQUIRES that it was OK.
+  // Whether the values fit the shape, judged by sizes alone. To be called once for every column of
+  // a request before the first tensor is allocated, so that a column with false dimensions costs
+  // nothing. All methods below REQUIRE that it returned OK.
   absl::Status Check();
 
   tensorflow::DataType dtype() const override { return dtype_; }
@@ -26,27 +27,28 @@ class WireColumn : public ColumnSource {
   const Column& column() const { return *column_; }
   int64_t count() const { return count_; }  // elements
 
-  // What the values take in the message, roughly: their field headers may be in it.
+  // The approximate bytes of the values in the message; may include field headers.
   int64_t WireBytes() const { return wire_bytes_; }
 
-  // Writes all values, as they were sent, to the elements of `out` from `at` on. INVALID_ARGUMENT
-  // for what CopyValues() and VisitStrings() refuse. REQUIRES a tensor of dtype() with room.
+  // Decodes all values as sent to the elements of `out` from `at` on. INVALID_ARGUMENT for what
+  // CopyValues() and VisitStrings() refuse. REQUIRES a tensor of dtype() with enough room.
   absl::Status Decode(tensorflow::Tensor* out, int64_t at) const;
 
   double ExtraBytes(int64_t copies) const override;
 
-  // Decodes into the tensor's buffer; a row to be repeated is decoded into its first row. The
-  // buffer is that of `*out` if it has the dtype and the shape already and nobody shares it.
+  // Decodes into a tensor; a row to be repeated is decoded into its first row. Reuses the buffer of
+  // `*out` if it has the dtype and shape already and is not shared.
   absl::Status BuildTensor(const tensorflow::TensorShape& target,
                            tensorflow::Tensor* out) const override;
 
  private:
-  // What is asked more than once lies here: a request's columns are spread over the cache.
+  // Copies of frequently used fields: a request's columns are scattered in memory, which costs
+  // cache misses.
   const Column* column_;
   absl::Span<const int64_t> dims_;
   tensorflow::DataType dtype_;
   int64_t count_ = 0;       // elements
-  int64_t wire_bytes_ = 0;  // see WireBytes()
+  int64_t wire_bytes_ = 0;  // returned by WireBytes()
 };
 
 }  // namespace colcast::engine

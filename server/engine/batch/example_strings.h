@@ -1,5 +1,5 @@
-// tf.Examples of several requests, or of a slice of one, as a request to what reads them: their
-// bytes stay where they are.
+// Presents the tf.Examples of several requests, or of a slice of one, as one request, without
+// copying their bytes.
 #ifndef COLCAST_SERVER_ENGINE_BATCH_EXAMPLE_STRINGS_H_
 #define COLCAST_SERVER_ENGINE_BATCH_EXAMPLE_STRINGS_H_
 
@@ -14,11 +14,11 @@
 
 namespace colcast::engine {
 
-// Adds views of a column's strings, of which there are `rows`, or one that is repeated. False for
-// a column of another dtype or shape, and for what cannot be read.
+// Adds views of a column's strings: `rows` of them, or a single one repeated. False if the column
+// has another dtype or shape, or cannot be read.
 bool AddStrings(const WireColumn& column, int64_t rows, std::vector<Bytes>* strings);
 
-// Gives a request these strings as the signature's only input.
+// Adds the strings to a request as the signature's only input.
 void AddExamples(const Signature& signature, absl::Span<const Bytes> strings,
                  DecodedRequest* request);
 

@@ -20,24 +20,25 @@ const RequestPlan& PlanOf(const BatchMember& member) {
   return static_cast<const RequestPlan&>(*member.plan);
 }
 
-// A member whose rows may lie below another one's.
+// A member that may be stacked with others.
 struct Joinable {
   BatchMember* member = nullptr;
   const Batch* batch = nullptr;
-  std::vector<int64_t> own_lengths;  // the greatest of each column of them; -1 if it was left out
-  Batch stand_in;                    // where another signature runs the request
+  // Per list of Signature::lists().own_lengths(): its longest row, -1 if the list was left out.
+  std::vector<int64_t> own_lengths;
+  Batch stand_in;  // used if `member` was planned for another signature
 
   int64_t rows() const { return batch->candidates; }
 };
 using Group = std::vector<const Joinable*>;
 
-// Lengths that may be padded to one another without more than about doubling.
+// Groups lengths so that padding to the longest in a bucket at most about doubles a list.
 int64_t Bucket(int64_t length) {
   constexpr int64_t kShort = 8;
   return length <= kShort ? 0 : absl::bit_width(static_cast<uint64_t>(length - 1));
 }
 
-// Whether columns of these shapes may lie in one, apart from their rows.
+// Whether columns of these shapes may be stacked. The first dimensions, the rows, do not matter.
 bool DimsFit(absl::Span<const int64_t> a, absl::Span<const int64_t> b, bool has_lengths,
              bool pad_any) {
   if (a.size() != b.size()) return false;
@@ -50,7 +51,7 @@ bool DimsFit(absl::Span<const int64_t> a, absl::Span<const int64_t> b, bool has_
   return true;
 }
 
-// Whether two requests may run together. Their dtypes are those declared.
+// Whether two requests may run together. Their dtypes are the declared ones already.
 bool Fit(const Signature& signature, const BatchRules& rules, const Joinable& a,
          const Joinable& b) {
   if (*a.batch->outputs != *b.batch->outputs || a.own_lengths != b.own_lengths) return false;
@@ -66,7 +67,7 @@ bool Fit(const Signature& signature, const BatchRules& rules, const Joinable& a,
   return true;
 }
 
-// The rows have to be there: a column of none, or one without rows, goes alone.
+// A request with a column that lacks rows, or with no candidates, must run alone.
 bool HasRows(const Programs& programs, const Batch& batch) {
   if (batch.candidates == 0) return false;
   for (size_t i = 0; i < batch.columns.size(); ++i) {
@@ -78,8 +79,8 @@ bool HasRows(const Programs& programs, const Batch& batch) {
   return true;
 }
 
-// Whether the lists of a member are as long as they say, so that what is padded to them is not
-// read. Sets its own lengths.
+// Checks that every list is at least as long as its lengths claim, so that padding is never read as
+// values. Sets the member's own lengths.
 bool ReadLists(const Signature& signature, Joinable* joinable) {
   thread_local std::vector<int64_t> lengths;
   const ListColumns& lists = signature.lists();
@@ -102,8 +103,9 @@ bool ReadLists(const Signature& signature, Joinable* joinable) {
   return true;
 }
 
-// Sets `*batch` to that of a request to another signature with the same inputs. False where it has
-// an index, or a row per candidate of what `programs` takes once.
+// Sets `*batch` to a batch for `programs` of a request planned for another signature with the same
+// inputs. Returns false if the request has an index, or sends several rows of a column that
+// `programs` takes once.
 bool StandIn(const Programs& programs, const Batch& planned, Batch* batch) {
   if (planned.form == Batch::Form::kIndexed) return false;
   const absl::Span<const DeclaredInput> inputs = programs.signature().inputs().inputs();
@@ -120,7 +122,7 @@ bool StandIn(const Programs& programs, const Batch& planned, Batch* batch) {
   return true;
 }
 
-// False if the member has to run alone.
+// False if the member must run alone.
 bool MayJoin(const Programs& programs, Joinable* joinable) {
   const RequestPlan& plan = PlanOf(*joinable->member);
   joinable->batch = &plan.batch;
@@ -145,7 +147,7 @@ std::vector<const Batch*> BatchesOf(const Group& group) {
   return batches;
 }
 
-// The strings of all members' only column. False if they cannot be read.
+// Collects the strings of all members' only column. False if they cannot be read.
 bool SetExamples(const Programs& programs, const Group& group, int64_t added_rows,
                  DecodedRequest* request) {
   const DecodedRequest& first = *PlanOf(*group[0]->member).request;
@@ -162,7 +164,7 @@ bool SetExamples(const Programs& programs, const Group& group, int64_t added_row
   return true;
 }
 
-// The joined run's share of one member.
+// A member's own statistics, with its share of the joined run's.
 ExpansionStats StatsOf(const Joinable& joinable, int64_t all_rows, const ExpansionStats& joined) {
   ExpansionStats stats = PlanOf(*joinable.member).expansion;
   stats.transcoded = joined.transcoded;
@@ -170,7 +172,7 @@ ExpansionStats StatsOf(const Joinable& joinable, int64_t all_rows, const Expansi
   return stats;
 }
 
-// Whether all rows were run.
+// Runs the group's rows. False if that failed.
 bool RunRows(const Programs& programs, const JoinedRuns& runs, const Group& group,
              int64_t added_rows, RunResult* result) {
   if (runs.examples != nullptr) {
@@ -184,7 +186,7 @@ bool RunRows(const Programs& programs, const JoinedRuns& runs, const Group& grou
          programs.Run(stacked.batch(), result).ok();
 }
 
-// False if nothing has been answered.
+// False if no member has been answered.
 bool RunGroup(const Programs& programs, const JoinedRuns& runs, const Group& group,
               int64_t added_rows) {
   const int64_t rows = RowsOf(group);

@@ -1,4 +1,4 @@
-// Requests to one signature, run as one: their rows put together, the answer taken apart again.
+// Runs several requests to one signature as one: stacks their rows and splits the answer again.
 #ifndef COLCAST_SERVER_ENGINE_BATCH_JOINED_REQUESTS_H_
 #define COLCAST_SERVER_ENGINE_BATCH_JOINED_REQUESTS_H_
 
@@ -15,28 +15,28 @@
 
 namespace colcast::engine {
 
-// Answers tf.Examples that are read as columns. False, and nothing in the result, where the
-// signature itself has to answer them.
+// Answers tf.Examples by reading them as columns. Returns false, with the result unchanged, if the
+// signature itself must answer them.
 using RunExamples = std::function<bool(const DecodedRequest& examples, RunResult* result)>;
 
-// How requests are run.
+// The ways in which requests run.
 struct JoinedRuns {
-  // One by itself: sets the member's status and outputs.
+  // Runs one request by itself; sets the member's status and outputs.
   absl::FunctionRef<void(BatchMember* member)> alone;
-  // All of several, if the signature's only input takes tf.Examples; else null.
+  // Runs the tf.Examples of several requests; null unless that is the signature's only input.
   RunExamples examples;
-  // Whether one that fits no other is run as several are.
+  // Whether a request that fits no other also goes through the joined run, instead of `alone`.
   bool one_too = false;
 };
 
-// Rows to be added so that there are as many as allowed.
+// The number of rows to add to reach the next allowed batch size.
 int64_t RowsToAdd(const BatchRules& rules, int64_t rows);
 
-// Answers all members, whose plans are RequestPlans. They run together if they ask for the same
-// outputs, have the same columns and their rows fit together. Each runs alone if not, if the joined
-// run fails, or if joined columns would exceed the received ones by max_expanded_bytes.
-// REQUIRES programs.CanBeJoined(), and plans of `programs` or of a signature with the same inputs
-// and outputs that it replaces.
+// Answers all members, whose plans are RequestPlans. Members run together if they ask for the same
+// outputs, send the same columns and have rows of compatible shapes. A member runs alone otherwise,
+// and also if the joined run fails or if the joined columns would exceed the received ones by
+// max_expanded_bytes. REQUIRES programs.CanBeJoined(), and plans made by `programs` or for a
+// signature that it replaces, which has the same inputs and outputs.
 void RunJoined(const Programs& programs, const BatchRules& rules, const JoinedRuns& runs,
                absl::Span<BatchMember* const> members);
 

@@ -16,7 +16,8 @@ namespace {
 
 using tensorflow::Tensor;
 
-// Each slice would compute rows that others read, too. Users' states are computed once for all.
+// Whether candidates of different slices may read the same row, which each slice would compute.
+// User states do not count: they are computed once for all slices.
 bool SharesRows(const Batch& batch) {
   for (size_t domain = Batch::kUser + 1; domain < batch.domains.size(); ++domain) {
     if (batch.domains[domain].has_index()) return true;
@@ -24,14 +25,14 @@ bool SharesRows(const Batch& batch) {
   return false;
 }
 
-// Then a slice of the candidates says little of what it takes.
+// If so, a slice's cost would not follow its number of candidates.
 bool HasMoreRowsThanCandidates(const Batch& batch) {
   return std::any_of(
       batch.domains.begin(), batch.domains.end(),
       [&batch](const Batch::Domain& domain) { return domain.rows > batch.candidates; });
 }
 
-// Of the candidates from `first` on.
+// Entries [first, first + count) of an index.
 Tensor IndexSlice(const Tensor& index, int64_t first, int64_t count) {
   Tensor slice(tensorflow::DT_INT64, tensorflow::TensorShape({count}));
   std::copy_n(RowsIn(index).begin() + first, count, static_cast<int64_t*>(slice.data()));
@@ -44,7 +45,7 @@ std::unique_ptr<Slices> SlicedRequest::Create(const RequestPlan& plan, RunExampl
   const Programs& programs = *plan.programs;
   const Batch& batch = plan.batch;
   if (batch.candidates < 2 || SharesRows(batch) || HasMoreRowsThanCandidates(batch) ||
-      // The greatest length of a slice may be another than the request's.
+      // A slice's longest list may be shorter than the request's, which would change results.
       !programs.signature().lists().HaveOneLength(batch.columns)) {
     return nullptr;
   }
@@ -68,7 +69,7 @@ absl::Status SlicedRequest::LayOut() {
   return absl::OkStatus();
 }
 
-// What is to be split must lie row by row.
+// Splitting a column needs its rows one after the other in memory.
 absl::Status SlicedRequest::LayOutColumn(size_t input) {
   const WireColumn* const column = batch_.columns[input];
   if (column == nullptr || column->dims().empty() || column->dims()[0] <= 1 ||
@@ -95,7 +96,7 @@ int SlicedRequest::Take(int64_t rows) {
   rows = std::clamp<int64_t>(rows, 1, left);
   int64_t added = 0;
   if (plan_.rules->allowed_batch_sizes.empty()) {
-    // As equal as can be: the last slice is what is waited for.
+    // Equal sizes, because the request waits for its slowest slice.
     const int64_t count = (left + rows - 1) / rows;
     rows = (left + count - 1) / count;
   } else {

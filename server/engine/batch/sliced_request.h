@@ -1,4 +1,4 @@
-// One request split by its rows, so that several threads can run it.
+// One request split by its candidates, so that several threads can run it.
 #ifndef COLCAST_SERVER_ENGINE_BATCH_SLICED_REQUEST_H_
 #define COLCAST_SERVER_ENGINE_BATCH_SLICED_REQUEST_H_
 
@@ -20,15 +20,15 @@
 
 namespace colcast::engine {
 
-// Columns of one row go into every slice, all others are decoded once and split. Where the
-// signature has stages, the users' is run once and the slices get its states.
+// Columns of one row go into every slice; all others are decoded once and split. If the signature
+// has stages, the user stage runs once, and all slices get its states.
 class SlicedRequest final : public Slices {
  public:
-  // Null as Model::Split() has it, where results depend on the greatest length of lists that have
-  // several, and where another domain than the users' has an index: slices would share its rows.
-  // `examples` is null unless the signature's only input takes tf.Examples. The plan and what the
-  // function refers to must outlive the slices; a slice has one of the allowed sizes, if there are
-  // any of at most the request's rows. REQUIRES a plan whose profile can be split.
+  // Returns null in the cases of Model::Split(), if results depend on the longest of lists with
+  // different lengths, and if a domain other than the user has an index, because slices would share
+  // its rows. `examples` is null unless the signature's only input takes tf.Examples. The plan and
+  // everything that `examples` refers to must outlive the slices. Each slice has an allowed batch
+  // size, if one of them is at most the request's rows. REQUIRES a plan whose profile can be split.
   static std::unique_ptr<Slices> Create(const RequestPlan& plan, RunExamples examples = nullptr);
 
   int64_t rows_left() const override;
@@ -39,15 +39,16 @@ class SlicedRequest final : public Slices {
 
  private:
   struct Slice {
-    int64_t first = 0;     // of run_rows
-    int64_t rows = 0;      // that are its own
-    int64_t run_rows = 0;  // with those of its neighbours that fill it up
-    int64_t skipped = 0;   // of these, those before its own
+    int64_t first = 0;  // first of the run_rows
+    int64_t rows = 0;   // rows that the slice answers
+    // Rows that it runs, including neighbouring rows that fill it up to an allowed size.
+    int64_t run_rows = 0;
+    int64_t skipped = 0;  // number of run_rows before its own rows
     absl::Status status;
     RunResult result;
   };
 
-  // A slice's rows, and what holds them.
+  // The batch of a slice, and the columns to which it points.
   struct SliceBatch {
     Batch batch;
     std::deque<DecodedColumn> columns;
@@ -72,13 +73,13 @@ class SlicedRequest final : public Slices {
   const RequestPlan& plan_;
   const Programs* const programs_;
   const RunExamples run_examples_;
-  Batch batch_;  // all of it; columns that are split are laid out
+  Batch batch_;  // all candidates; columns to be split are laid out row by row
   std::deque<DecodedColumn> laid_out_;
   std::vector<tensorflow::Tensor> user_states_;
   std::vector<Bytes> examples_;
   mutable std::mutex mutex_;
-  int64_t taken_ = 0;                 // rows
-  mutable std::deque<Slice> slices_;  // each stays where it is
+  int64_t taken_ = 0;                 // rows in slices so far
+  mutable std::deque<Slice> slices_;  // a deque, so that references to slices stay valid
 };
 
 }  // namespace colcast::engine

@@ -16,7 +16,7 @@ int64_t RowOf(const Batch::Domain& domain, int64_t candidate) {
   return domain.rows == 1 ? 0 : candidate;
 }
 
-// What the default of an input that was left out takes in a row.
+// Bytes per row of the default of an input that was left out.
 double BytesOfDefault(const DeclaredInput& input) {
   double bytes = input.default_dtype == tensorflow::DT_STRING
                      ? sizeof(tensorflow::tstring)
@@ -66,7 +66,8 @@ absl::Status StackedBatch::Stack(const Programs& programs, Members members, int6
   return status;
 }
 
-// Without an index where candidate i of every member reads row i: so does one of all of them.
+// If candidate i reads row i in every member, the same holds for the stacked batch, which then
+// needs no index.
 void StackedBatch::SetDomain(size_t domain, Members members, int64_t added_rows) {
   const auto has_row_for_each = [domain](const Batch* member) {
     const Batch::Domain& own = member->domains[domain];

@@ -1,4 +1,4 @@
-// Rows of several requests, one below the other, decoded straight into the tensors of their run.
+// Stacks the rows of several requests, decoded directly into the tensors of their run.
 #ifndef COLCAST_SERVER_ENGINE_BATCH_STACKED_BATCH_H_
 #define COLCAST_SERVER_ENGINE_BATCH_STACKED_BATCH_H_
 
@@ -17,11 +17,11 @@ namespace colcast::engine {
 
 class StackedBatch {
  public:
-  // Candidates below candidates, each domain's rows below its rows; `added_rows` copies of the last
-  // member's first candidate below all. RESOURCE_EXHAUSTED beyond the limits of a request: its
-  // rows, and the bytes of its columns beyond those that were sent. INVALID_ARGUMENT for values
-  // that cannot be read. REQUIRES members that were planned by `programs`, which has left out the
-  // same columns in all of them, and a row at least in each of their columns and domains.
+  // Stacks candidates below candidates, and each domain's rows below its rows; `added_rows` copies
+  // of the last member's first candidate come last. Returns RESOURCE_EXHAUSTED beyond a request's
+  // limits: on rows, and on the bytes of columns beyond those that were sent. Returns
+  // INVALID_ARGUMENT for values that cannot be read. REQUIRES members planned by `programs` that
+  // left out the same columns, with at least one row in each column and domain.
   absl::Status Stack(const Programs& programs, absl::Span<const Batch* const> members,
                      int64_t added_rows);
 

@@ -24,7 +24,7 @@ bool HasRows(const Column& column, int64_t rows) { return column.dims[0] == rows
 void KeepStrings(const std::vector<int64_t>& rows, Column* column) {
   StringList list;
   int64_t elements;
-  // Both were done before, for the keys.
+  // Cannot fail: both have succeeded before, when the keys were made.
   if (!ElementCount(*column, &elements).ok() || !VisitStrings(*column, elements, &list).ok())
     return;
   const int64_t per_row = elements / column->dims[0];

@@ -1,4 +1,4 @@
-// Columns that repeat each user on every row, as tf.Examples have them -> a row per user, and
+// Converts columns that repeat each user on every row, as tf.Examples do, to one row per user plus
 // row_to_user (server/engine/program/domains.h).
 #ifndef COLCAST_SERVER_ENGINE_EXAMPLES_DISTINCT_USERS_H_
 #define COLCAST_SERVER_ENGINE_EXAMPLES_DISTINCT_USERS_H_
@@ -12,19 +12,19 @@
 
 namespace colcast::engine {
 
-// Made to be used again.
+// Reusable.
 class DistinctUsers {
  public:
-  // With fewer rows per user than this, on average, there is little to be saved.
+  // With fewer rows per user than this, on average, little can be saved.
   static constexpr int64_t kFewestRowsPerUser = 2;
 
-  // Two rows are one user's if they have the same bytes in all columns that `of_user` marks, by
-  // position. Of these columns each user's first row is kept, in the order in which users first
-  // come, and the column row_to_user is added; columns of one row stay as they are, and so do all
-  // others. Views into this object and into `columns` itself hold until the next use.
+  // Two rows belong to the same user if they have equal bytes in all columns that `of_user` marks
+  // by position. Keeps each user's first row of these columns, in order of first occurrence, and
+  // adds the column row_to_user. Columns of one row and all others stay unchanged. Views into this
+  // object and into `columns` are valid until the next call.
   //
-  // False, and nothing is changed, below kFewestRowsPerUser. REQUIRES columns of `rows` rows or
-  // one, of numbers in tensor_content and strings, as ExampleDecoder makes them.
+  // Returns false, without changes, below kFewestRowsPerUser. REQUIRES columns of `rows` rows or
+  // one row, with numbers in tensor_content and strings as ExampleDecoder makes them.
   bool KeepOnce(const std::vector<bool>& of_user, int64_t rows, DecodedRequest* columns);
 
  private:
@@ -33,8 +33,8 @@ class DistinctUsers {
   const states::KeyHash hash_;
   states::RowKeys row_keys_;
   std::vector<states::Key> keys_;
-  std::vector<int64_t> first_rows_;   // by user
-  std::vector<int64_t> row_to_user_;  // by row
+  std::vector<int64_t> first_rows_;   // per user
+  std::vector<int64_t> row_to_user_;  // per row
 };
 
 }  // namespace colcast::engine

@@ -14,7 +14,7 @@ using tensorflow::TensorInfo;
 
 constexpr char kDefault[] = "serving_default";
 constexpr char kFormerDefault[] =
-    "serving_examples";  // where a columnar one has become the default
+    "serving_examples";  // the source's name if a columnar signature became the default
 
 template <typename... StagedProgram>
 absl::Status Unfit(const StagedProgram&... parts) {
@@ -49,7 +49,7 @@ bool SameOutputs(const SignatureDef& a, const SignatureDef& b) {
   return true;
 }
 
-// One column as the exporter declares it; sizes that are the request's are -1.
+// A column as the exporter declares it; dimensions that depend on the request are -1.
 struct Declared {
   std::string name;
   DataType dtype;
@@ -69,7 +69,8 @@ std::vector<Declared> ColumnsOf(const ExampleFeatures& features) {
   return columns;
 }
 
-// Whether the signature takes these columns, apart from how many rows; `once` says of which one.
+// Whether the signature has exactly these inputs, apart from the number of rows; sets in `once`
+// which of them take a single row.
 bool TakesColumns(const SignatureDef* signature, const std::vector<Declared>& columns,
                   std::vector<bool>* once) {
   if (signature == nullptr || signature->inputs().size() != columns.size()) return false;

@@ -1,5 +1,5 @@
-// A signature of tf.Examples that a columnar signature of the same model can answer for: reads a
-// request's Examples into columns, in the place of the graph's parse (docs/tf_examples.md).
+// Reads the tf.Examples of a request into columns, in place of the graph's parse op, for a
+// tf.Example signature that has a columnar equivalent in the same model (docs/tf_examples.md).
 #ifndef COLCAST_SERVER_ENGINE_EXAMPLES_EXAMPLE_TRANSCODER_H_
 #define COLCAST_SERVER_ENGINE_EXAMPLES_EXAMPLE_TRANSCODER_H_
 
@@ -24,7 +24,7 @@ using SignatureDefs = google::protobuf::Map<std::string, tensorflow::SignatureDe
 
 class ExampleTranscoder {
  public:
-  // What a request became; a thread keeps one and uses it again.
+  // The result of transcoding a request; each thread reuses one.
   struct Scratch {
     std::vector<Bytes> examples;
     ExampleDecoder decoder;
@@ -33,23 +33,24 @@ class ExampleTranscoder {
     bool user_once = false;  // the columns fit the late signature
   };
 
-  // FAILED_PRECONDITION, saying why, unless the signatures are as the exporter leaves them: the
-  // source has one vector of strings as its input, the columnar one the columns of the recorded
-  // features, and both have the same outputs.
+  // FAILED_PRECONDITION, with the reason, unless the signatures are as the exporter leaves them:
+  // the source has one vector of strings as its only input, the columnar signature has the columns
+  // of the recorded features, and both have the same outputs.
   static absl::StatusOr<std::unique_ptr<const ExampleTranscoder>> Create(
       const ConvertedSignature& converted, const SignatureDefs& signatures);
 
-  // The names of signatures. The late one is empty if there is none that fits.
+  // Names of the signatures. late() is empty if no late signature fits.
   const std::string& source() const { return source_; }
   const std::string& columnar() const { return columnar_; }
   const std::string& late() const { return late_; }
 
-  // Reads a request to the source into `scratch->columns`, which has its output_filter too. False
-  // if it is left to the parse: it is no vector of strings, or ExampleDecoder refuses it.
+  // Reads a request for the source signature into `scratch->columns`, including its output_filter.
+  // Returns false if the graph's parse op must read it: if the input is no vector of strings, or if
+  // ExampleDecoder refuses it.
   bool Transcode(const DecodedRequest& request, Scratch* scratch) const;
 
-  // Gives the late signature's user columns of a transcoded request one row per user, and adds
-  // row_to_user. False, and nothing changed, if that gains nothing. REQUIRES late().
+  // Reduces a transcoded request's user columns of the late signature to one row per user, and adds
+  // row_to_user. Returns false, without changes, if that gains nothing. REQUIRES late().
   bool KeepUsersOnce(Scratch* scratch) const {
     const auto rows = static_cast<int64_t>(scratch->examples.size());
     return scratch->users.KeepOnce(once_, rows, &scratch->columns);
@@ -65,7 +66,7 @@ class ExampleTranscoder {
   std::string source_input_;
   std::string columnar_;
   std::string late_;
-  std::vector<bool> once_;  // by column: the late signature takes one row
+  std::vector<bool> once_;  // per column: whether the late signature takes one row
   std::unique_ptr<const ExampleFeatures> features_;
 };
 

@@ -11,7 +11,8 @@ namespace {
 
 constexpr std::string_view kDefaultSignature = "serving_default";
 
-// One for each thread, kept from request to request unless only an unusually large one needs it.
+// Borrows the thread's scratch, which keeps its memory from request to request unless it is
+// unusually large.
 class BorrowedScratch {
  public:
   ~BorrowedScratch() {
@@ -31,8 +32,8 @@ class BorrowedScratch {
   }
 };
 
-// Whether its method or the name of its only input says that it takes tf.Examples, and not a column
-// of strings. The client tells them apart in the same way.
+// Whether the method, or the name of the only input, says that the signature takes tf.Examples and
+// not just a column of strings. The client applies the same test.
 bool DeclaresExamples(const tensorflow::SignatureDef& signature) {
   if (signature.inputs().size() != 1) return false;
   const auto& [alias, info] = *signature.inputs().begin();
@@ -42,8 +43,8 @@ bool DeclaresExamples(const tensorflow::SignatureDef& signature) {
           absl::StrContainsIgnoreCase(alias, "example"));
 }
 
-// Whether a transcoded request is for the late signature. It is where the user is the same in all
-// Examples; where there are several, it is made one that says which row is whose.
+// Whether the late signature can answer a transcoded request: if all Examples have the same user,
+// or after adding row_to_user for several users.
 bool FitsLate(const TranscodedSignature& signature, ExampleTranscoder::Scratch* scratch) {
   return signature.late != nullptr &&
          (scratch->user_once ||
@@ -126,7 +127,7 @@ bool Transcoding::Answer(const TranscodedSignature& signature, const DecodedRequ
 
 bool Transcoding::AnswerTogether(const DecodedRequest& request, RunResult* result) const {
   if (!late_) return false;
-  // The outputs that are wanted, by signature, without its name in front of them.
+  // The requested outputs by signature, without the signature's name as a prefix.
   std::map<const TranscodedSignature*, std::vector<std::string_view>> wanted;
   for (std::string_view output : request.output_filter()) {
     const size_t slash = output.find('/');

@@ -1,4 +1,4 @@
-// Requests with tf.Examples, answered by a model's columnar signatures.
+// Answers tf.Example requests with a model's columnar signatures.
 #ifndef COLCAST_SERVER_ENGINE_EXAMPLES_TRANSCODING_H_
 #define COLCAST_SERVER_ENGINE_EXAMPLES_TRANSCODING_H_
 
@@ -16,42 +16,42 @@
 
 namespace colcast::engine {
 
-// A signature of tf.Examples, and what answers for it.
+// A tf.Example signature and the programs that answer for it.
 struct TranscodedSignature {
   std::unique_ptr<const ExampleTranscoder> transcoder;
   const Programs* columnar = nullptr;
-  const Programs* late = nullptr;  // null: it is not to answer
-  // Whether the late one computes each of several users once.
+  const Programs* late = nullptr;  // null if the late signature must not answer
+  // Whether the late signature computes each of several users once.
   bool users_once = false;
 };
 
 class Transcoding {
  public:
-  // Nothing is transcoded before Load().
+  // Without Load(), no request is transcoded.
   Transcoding() = default;
 
-  // Finds the signatures of the model in `directory` that can be transcoded; an error there is a
-  // note, not a failure. `find(name)` gives what answers for a signature, null if it cannot be run.
+  // Finds the signatures of the model in `directory` that can be transcoded; a failure becomes a
+  // note, not an error. `find(name)` returns the programs of a signature, null if it cannot be run.
   void Load(const std::string& directory, const SignatureDefs& signatures,
             absl::FunctionRef<const Programs*(const std::string&)> find, const Impurities& impure,
             ExampleTranscoding mode);
 
-  // What an operator should know: a sentence for each signature of strings.
+  // Notes for the operator, one sentence for each signature of strings.
   const std::vector<std::string>& notes() const { return notes_; }
 
-  // Null unless requests to a signature may be transcoded.
+  // Null unless requests to the signature may be transcoded.
   const TranscodedSignature* Find(std::string_view signature) const;
 
-  // Answers a request to a signature of tf.Examples as that signature would, apart from late
-  // signatures' tolerance. False, and nothing in `result`, if the signature itself has to: because
-  // the Examples are left to TensorFlow's parser, or because the columnar signature failed, so that
-  // its own error is the answer.
+  // Answers a request to a tf.Example signature with that signature's results, within the tolerance
+  // for late signatures. Returns false, with `result` empty, if the signature itself must answer:
+  // because the Examples are left to TensorFlow's parser, or because the columnar signature failed,
+  // so that the client gets the original signature's error.
   static bool Answer(const TranscodedSignature& signature, const DecodedRequest& request,
                      RunResult* result);
 
-  // The same for several signatures that share an input: see Model::PredictTogether(). Only where
-  // rounding may differ: TensorFlow fuses other operations in a run of several signatures than in a
-  // run of one, so the bits of one by one are not those of together.
+  // Answers for several signatures that share an input; see Model::PredictTogether(). Only allowed
+  // where rounding may differ, because TensorFlow fuses other operations in a run of several
+  // signatures than in separate runs.
   bool AnswerTogether(const DecodedRequest& request, RunResult* result) const;
 
  private:

@@ -1,4 +1,4 @@
-// What a program runs on: rows of every domain, and the candidates that read them; of one request,
+// What a program runs on: rows of every domain and the candidates that read them, of one request,
 // of several, or of a slice of one (docs/domains.md).
 #ifndef COLCAST_SERVER_ENGINE_PROGRAM_BATCH_H_
 #define COLCAST_SERVER_ENGINE_PROGRAM_BATCH_H_
@@ -13,32 +13,32 @@
 namespace colcast::engine {
 
 struct Batch {
-  // The domain of users. A signature without domains has candidates' rows only.
+  // The user domain. A signature without domains has only the candidates' rows.
   static constexpr size_t kUser = 0;
 
   enum class Form : uint8_t {
-    kRows,      // each column has a row for every candidate, or one for all
-    kOneUser,   // the same, planned for the exact program: the user's columns stay one row
-    kIndexed,   // candidates read rows of some domains by an index
-    kPrefetch,  // one user's columns and no candidate
+    kRows,      // each column has one row per candidate, or one row for all
+    kOneUser,   // like kRows, but planned for the exact program: user columns keep one row
+    kIndexed,   // candidates read the rows of some domains by an index
+    kPrefetch,  // one user's columns, and no candidates
   };
 
   struct Domain {
     int64_t rows = 1;
-    // int64 [N], each in [0, rows). Empty where `rows` is 1 or N: candidate i reads the one row,
-    // or row i.
+    // int64 [N], each in [0, rows). Empty where `rows` is 1 or N: all candidates read the only row,
+    // or candidate i reads row i.
     tensorflow::Tensor index;
     bool has_index() const { return index.NumElements() > 0; }
   };
 
   Form form = Form::kRows;
-  bool of_several = false;  // requests: rows of a domain may repeat though it has an index
+  bool of_several = false;  // of several requests: an indexed domain may then have equal rows
   int64_t candidates = 0;   // N
-  const std::vector<int>* outputs = nullptr;  // positions in the sorted aliases, rising
-  std::vector<Domain> domains;                // by the signature's domain
-  // By the signature's input, with as many rows as its domain, or one; null: left out.
+  const std::vector<int>* outputs = nullptr;  // positions in the sorted aliases, ascending
+  std::vector<Domain> domains;                // in the order of the signature's domains
+  // By the signature's input, with as many rows as the input's domain, or one; null if left out.
   std::vector<const WireColumn*> columns;
-  // Computed already if not null: users' columns are not read then.
+  // If not null, the users' states, already computed; user columns are then not read.
   const std::vector<tensorflow::Tensor>* user_states = nullptr;
 
   bool has_index(int domain) const { return has(domain) && domains[domain].has_index(); }

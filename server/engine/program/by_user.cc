@@ -11,7 +11,7 @@ namespace {
 
 using tensorflow::Tensor;
 
-// Copies the rows of one user's outputs to where they belong among `num_rows`.
+// Copies the rows of one user's outputs to their places among `num_rows`.
 absl::Status Place(const RunResult& of_user, absl::Span<const int64_t> rows, int64_t num_rows,
                    RunResult* result) {
   absl::Status status = CheckRows(of_user.aliases, of_user.tensors, rows.size());

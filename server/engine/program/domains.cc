@@ -18,7 +18,7 @@ constexpr size_t kUser = Batch::kUser;
 constexpr size_t kItem = 1;
 constexpr size_t kMostDomains = 64;
 
-// A signature of some of another's inputs.
+// Copies an input and its default to another signature.
 void AddInput(const SignatureDef& from, const std::string& alias, SignatureDef* to) {
   (*to->mutable_inputs())[alias] = from.inputs().at(alias);
   const auto found = from.defaults().find(alias);
@@ -27,7 +27,7 @@ void AddInput(const SignatureDef& from, const std::string& alias, SignatureDef* 
 
 void AddIndex(const std::string& domain, SignatureDef* to) {
   tensorflow::TensorInfo& index = (*to->mutable_inputs())[RowTo(domain)];
-  index.set_name(RowTo(domain) + ":0");  // never fed
+  index.set_name(RowTo(domain) + ":0");  // a placeholder name; never fed
   index.set_dtype(tensorflow::DT_INT64);
   index.mutable_tensor_shape()->add_dim()->set_size(-1);
 }
@@ -136,7 +136,7 @@ absl::Status Domains::MakeForm(uint64_t indexed, Form* form) const {
   return add(candidates, &form->candidates);
 }
 
-// What the signature has no input for may be an index.
+// Counts row_to_<domain> as an index only if the signature has no input of that name.
 uint64_t Domains::IndexedIn(const ReceivedRequest& received) const {
   uint64_t indexed = 0;
   for (size_t i = 0; i < received.inputs.size(); ++i) {
@@ -152,7 +152,7 @@ absl::Status Domains::Plan(const ReceivedRequest& received, Batch* batch) const 
   const absl::StatusOr<const Form*> found = FormOf(IndexedIn(received));
   if (!found.ok()) return found.status();
   const Form& form = **found;
-  thread_local std::vector<Side> sides;  // by domain
+  thread_local std::vector<Side> sides;  // per domain
   thread_local Side candidates;
   if (sides.size() < domains_.size()) sides.resize(domains_.size());
   for (Side& side : sides) side.received.clear();
@@ -209,7 +209,8 @@ bool Domains::HaveOneLength(const Batch& batch) const {
   for (const int input : columnar_->lists().own_lengths()) {
     const WireColumn* const column = batch.columns[input];
     if (column == nullptr) continue;
-    // Rows that no candidate reads are computed with the others.
+    // With an index, all rows of the domain are computed together, even those that no candidate
+    // reads.
     if (batch.has_index(domain_of_[input]) || !batch.has_index(kUser)) {
       if (!colcast::engine::HaveOneLength(column)) return false;
       continue;

@@ -1,5 +1,5 @@
-// The domains of a signature's columns, and how requests say which row of each a candidate reads:
-// the extra input row_to_<domain> has that row's number for each candidate.
+// The domains of a signature's columns. A request says which row of a domain each candidate reads
+// in the extra input row_to_<domain>, with one row number per candidate.
 #ifndef COLCAST_SERVER_ENGINE_PROGRAM_DOMAINS_H_
 #define COLCAST_SERVER_ENGINE_PROGRAM_DOMAINS_H_
 
@@ -22,26 +22,26 @@ namespace colcast::engine {
 
 struct DomainColumns {
   std::string name;
-  std::set<std::string> columns;     // none: no request has its index
-  const Signature* stage = nullptr;  // computes its states; null: it has none
+  std::set<std::string> columns;  // if empty, no request can have an index of the domain
+  // Computes the domain's states; null if the domain has no stage.
+  const Signature* stage = nullptr;
 };
 
 class Domains {
  public:
   static constexpr int kCandidates = -1;
 
-  // `domains`, those with stages first, say whose columns are whose; others are the candidates'.
-  // `columnar` has the same inputs as `declared` but takes any row of every
-  // domain for each candidate. Requests have no index where it is null, has other inputs, or an
-  // input row_to_<domain> of its own, or where the user has no columns. It must outlive the
-  // domains.
+  // `domains` assigns columns to domains, those with stages first; other columns are the
+  // candidates'. `columnar`, which must outlive this object, has the same inputs as `declared` but
+  // takes several rows of every domain. Requests cannot have an index if `columnar` is null or has
+  // other inputs, if it has an input row_to_<domain> of its own, or if no column is the user's.
   Domains(const tensorflow::SignatureDef& declared, std::vector<DomainColumns> domains,
           const Signature* columnar, const Options& options);
 
-  // None: all rows are the candidates'.
+  // No domains: all rows are the candidates'.
   Domains() : Domains({}, {}, nullptr, {}) {}
 
-  // The domain of an input of the signature; kCandidates where it has none.
+  // The domain of an input of the signature, or kCandidates.
   int domain_of(size_t input) const {
     return input < domain_of_.size() ? domain_of_[input] : kCandidates;
   }
@@ -49,37 +49,38 @@ class Domains {
   // Whether requests may have an index.
   bool take_index() const { return !index_names_.empty(); }
 
-  // Whether a request, as the signature received it, has one.
+  // Whether a received request has an index.
   bool HasIndex(const ReceivedRequest& received) const { return IndexedIn(received) != 0; }
 
-  // Reads a request with an index. INVALID_ARGUMENT as the expansion rule has it, for each domain
-  // and the candidates apart, and for an index that names no row, with row and value.
-  // RESOURCE_EXHAUSTED beyond the limits. The batch refers to the request's columns.
+  // Reads a request with an index; the batch refers to the request's columns. INVALID_ARGUMENT by
+  // the expansion rule, applied to each domain and to the candidates separately, and for an index
+  // value that is no row, naming both. RESOURCE_EXHAUSTED beyond the limits.
   absl::Status Plan(const ReceivedRequest& received, Batch* batch) const;
 
-  // Sets the rows of a batch without an index by its columns and candidates: one user, an item for
-  // each candidate, and of other domains with a stage one row or as many.
+  // Sets the domains of a batch without an index from its columns and candidates: one user row, an
+  // item row for each candidate, and in other domains with a stage one row or one per candidate.
   void SetRows(Batch* batch) const;
 
-  // Whether lists on whose greatest length results depend would have the same in a request per
+  // Whether the longest lists, on which results may depend, would be the same in one request per
   // user.
   bool HaveOneLength(const Batch& batch) const;
 
-  // What came for an input or its default, with the rows of its domain where that has an index.
+  // Builds an input's feed from its column or default, with the rows of its domain if that has an
+  // index, else with one row per candidate.
   absl::Status BuildFeed(const Batch& batch, int input, tensorflow::Tensor* feed) const;
 
-  // Implementation details follow.
  private:
-  // How requests with the indices of some domains are read: those domains and all else apart.
+  // How to read requests with a given set of indices: the indexed domains separately, all other
+  // columns together.
   struct Form {
-    uint64_t indexed = 0;                     // a bit for each domain
-    std::vector<SignatureInputs> domains;     // by domain; without inputs where it has no index
-    std::vector<SignatureInputs> candidates;  // one: all other columns, and the indices
+    uint64_t indexed = 0;                     // one bit per domain
+    std::vector<SignatureInputs> domains;     // per domain; empty if it has no index
+    std::vector<SignatureInputs> candidates;  // a single element: all other columns and the indices
     const Form* next = nullptr;
     bool has(size_t domain) const { return (indexed >> domain & 1) != 0; }
   };
 
-  // What came for one side of a form.
+  // The received columns of one indexed domain, or of the candidates.
   struct Side {
     std::vector<ReceivedInput> received;
     SignatureInputs::Scratch plan;
@@ -102,12 +103,12 @@ class Domains {
   const std::vector<DomainColumns> domains_;
   const Signature* const columnar_;
   const Options options_;
-  std::vector<int> domain_of_;              // by the signature's input
-  std::vector<std::vector<int>> of_stage_;  // by domain: the inputs that its stage reads
-  std::vector<std::string> index_names_;    // by domain; empty where it has no columns
-  mutable std::mutex mutex_;                // of whoever adds a form
+  std::vector<int> domain_of_;              // per input of the signature
+  std::vector<std::vector<int>> of_stage_;  // per domain: the inputs of its stage
+  std::vector<std::string> index_names_;    // per domain; empty if it has no columns
+  mutable std::mutex mutex_;                // held while a form is added
   mutable std::deque<Form> made_;
-  mutable std::atomic<const Form*> forms_ = nullptr;  // the last one made; they stay
+  mutable std::atomic<const Form*> forms_ = nullptr;  // head of a list that only grows
 };
 
 }  // namespace colcast::engine

@@ -1,5 +1,5 @@
-// The signature NAME_exact that the exporter puts beside NAME: equal to the last bit, with the
-// user's part of the graph at one row (docs/late.md).
+// Runs the signature NAME_exact, which the exporter writes beside NAME: equal to it in every bit,
+// with the user part of the graph computed on one row (docs/late.md).
 #ifndef COLCAST_SERVER_ENGINE_PROGRAM_EXACT_PROGRAM_H_
 #define COLCAST_SERVER_ENGINE_PROGRAM_EXACT_PROGRAM_H_
 
@@ -16,7 +16,7 @@ namespace colcast::engine {
 
 class ExactProgram final : public Program {
  public:
-  // Null unless `exact`, called `name`, is one of `signature`: the same inputs, outputs and dtypes.
+  // Returns null unless `exact`, named `name`, has the inputs, outputs and dtypes of `signature`.
   // It must outlive the program.
   static std::unique_ptr<ExactProgram> Create(const Signature& signature, const std::string& name,
                                               const Signature& exact);
@@ -27,14 +27,14 @@ class ExactProgram final : public Program {
 
   bool has_independent_rows() const { return exact_->record().independent; }
 
-  // Plans a received request that sends once what this takes with one row. False if it sends
-  // anything else, or is wrong.
+  // Plans a received request that sends one row of each column that this signature takes once.
+  // Returns false for any other request, and for invalid ones.
   bool Plan(ReceivedRequest* received) const;
 
  private:
-  // What it takes for an input.
+  // What the signature takes for an input.
   enum class Takes : uint8_t {
-    kAsWhole,  // what the signature does, which is not batched
+    kAsWhole,  // the same as the original signature: the input has no rows
     kOneRow,
     kRows,
   };
@@ -45,7 +45,7 @@ class ExactProgram final : public Program {
       : exact_(exact), takes_(std::move(takes)) {}
 
   const Signature* const exact_;
-  const std::vector<Takes> takes_;  // by input
+  const std::vector<Takes> takes_;  // per input
 };
 
 }  // namespace colcast::engine

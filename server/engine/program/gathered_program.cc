@@ -37,7 +37,7 @@ absl::StatusOr<bool> GatheredProgram::Run(const Batch& batch, RunResult* result)
   return true;
 }
 
-// One user's candidates are one run whatever they are.
+// A single user's candidates always run together.
 bool GatheredProgram::MayRunAtOnce(const Batch& batch) const {
   return mode_ == AnswerMode::kOneRun || !batch.has_index(Batch::kUser) ||
          (columnar_->record().independent && domains_->HaveOneLength(batch));
@@ -54,7 +54,7 @@ absl::Status GatheredProgram::RunRowsOf(const Batch& batch, absl::Span<const int
   return columnar_->RunFeeds(feeds, *batch.outputs, result);
 }
 
-// Sets `*feed`, which holds what came for an input, to a row for each of these candidates.
+// Replaces `*feed`, which holds the input's column, by one row for each of these candidates.
 absl::Status GatheredProgram::GatherFeed(const Batch& batch, int input,
                                          absl::Span<const int64_t> candidates,
                                          GatheredRows* gathered, Tensor* feed) const {
@@ -65,7 +65,7 @@ absl::Status GatheredProgram::GatherFeed(const Batch& batch, int input,
     const absl::Span<const int64_t> index = RowsIn(batch.domains[domain].index);
     for (int64_t& row : rows) row = index[row];
   } else if (feed->dim_size(0) != batch.candidates) {
-    std::fill(rows.begin(), rows.end(), 0);  // the user's, of whom there is one
+    std::fill(rows.begin(), rows.end(), 0);  // row 0, of the only user
   } else if (static_cast<int64_t>(rows.size()) == batch.candidates) {
     return absl::OkStatus();
   }

@@ -1,4 +1,5 @@
-// A signature that takes any row of every domain for each candidate, run with the rows gathered.
+// Gathers, for each candidate, its row of every domain, and runs a signature that takes one row per
+// candidate of every column.
 #ifndef COLCAST_SERVER_ENGINE_PROGRAM_GATHERED_PROGRAM_H_
 #define COLCAST_SERVER_ENGINE_PROGRAM_GATHERED_PROGRAM_H_
 
@@ -16,8 +17,8 @@ namespace colcast::engine {
 class GatheredProgram final : public Program {
  public:
   enum class AnswerMode {
-    kOneRun,          // columnar: what one run of all candidates gives
-    kRequestPerUser,  // columnar_late: what a request per user gives
+    kOneRun,          // columnar: the answer of one run with all candidates
+    kRequestPerUser,  // columnar_late: the answer of one request per user
   };
 
   // `columnar` has the inputs of `domains`. Both must outlive the program.
@@ -28,7 +29,7 @@ class GatheredProgram final : public Program {
   bool Accepts(const Batch& batch) const override {
     return batch.form == Batch::Form::kIndexed && batch.user_states == nullptr;
   }
-  // Of kRequestPerUser, FAILED_PRECONDITION for an output without a row for each candidate.
+  // With kRequestPerUser, FAILED_PRECONDITION for an output without a row per candidate.
   absl::StatusOr<bool> Run(const Batch& batch, RunResult* result) override;
 
   bool has_independent_rows() const { return columnar_->record().independent; }

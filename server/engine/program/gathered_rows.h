@@ -1,4 +1,5 @@
-// The memory that one run may take for rows that several candidates read.
+// Limits the memory of one run for gathered rows, of which several candidates may read the same
+// one.
 #ifndef COLCAST_SERVER_ENGINE_PROGRAM_GATHERED_ROWS_H_
 #define COLCAST_SERVER_ENGINE_PROGRAM_GATHERED_ROWS_H_
 
@@ -14,8 +15,8 @@ class GatheredRows {
  public:
   explicit GatheredRows(int64_t max_bytes) : max_bytes_(static_cast<double>(max_bytes)) {}
 
-  // Sets `*feed` to these of its rows. RESOURCE_EXHAUSTED, before anything is allocated, where all
-  // that was gathered would take more than `max_bytes`.
+  // Replaces `*feed` by the given rows of it. RESOURCE_EXHAUSTED, before allocating, if everything
+  // gathered so far would exceed `max_bytes`.
   absl::Status Gather(absl::Span<const int64_t> rows, tensorflow::Tensor* feed);
 
  private:
@@ -23,7 +24,7 @@ class GatheredRows {
   double bytes_ = 0;
 };
 
-// RESOURCE_EXHAUSTED: with the rows that `candidates` read, columns would take so many bytes.
+// RESOURCE_EXHAUSTED: the columns, with a row for each of `candidates`, would take `bytes`.
 absl::Status TooMuchGathered(int64_t candidates, double bytes, const char* than, double max_bytes);
 
 }  // namespace colcast::engine

@@ -105,7 +105,7 @@ absl::Status LastStage::RunByUser(const Feeds& feeds, const std::vector<int>& ou
   return colcast::engine::RunByUser(RowsIn(feeds.indices[0]), users, run, result);
 }
 
-// Leaves some of the candidates.
+// Reduces the feeds to some of the candidates.
 absl::Status LastStage::Pick(absl::Span<const int64_t> rows, Feeds* feeds) const {
   absl::Status status = absl::OkStatus();
   feeds->candidates = static_cast<int64_t>(rows.size());

@@ -1,4 +1,4 @@
-// The stage that scores candidates: it reads the states of every domain, and the candidates' own
+// The stage that scores candidates, from the states of every domain and the candidates' own
 // columns.
 #ifndef COLCAST_SERVER_ENGINE_PROGRAM_LAST_STAGE_H_
 #define COLCAST_SERVER_ENGINE_PROGRAM_LAST_STAGE_H_
@@ -17,20 +17,23 @@ namespace colcast::engine {
 
 class LastStage {
  public:
-  // A domain as this stage sees it. Its inputs are DOMAIN_state/0 and so on, row_to_DOMAIN and
-  // DOMAIN_state/row; the last, 0 to R - 1, lets the graph refuse rows of several requests that TF
-  // Serving has joined. Without row_to_DOMAIN, as items have it, candidate i reads row i.
+  // A domain as an input of this stage. Its inputs are named DOMAIN_state/0 and so on,
+  // row_to_DOMAIN and DOMAIN_state/row. The last one, always 0 to R - 1, makes the graph fail when
+  // TF Serving has joined several requests, because the rows then repeat. Without row_to_DOMAIN, as
+  // for items, candidate i reads row i.
   struct Domain {
     std::string name;
-    std::vector<std::string> states;  // the outputs of its stage, sorted
+    std::vector<std::string> states;  // the sorted outputs of its stage
   };
 
-  // What the stage is run with. Both by domain.
+  // The feeds of one run. `states` and `indices` are by domain.
   struct Feeds {
-    std::vector<std::vector<tensorflow::Tensor>> states;  // [R, ...], by the domain's states
-    std::vector<tensorflow::Tensor> indices;              // int64 [N], each in [0, R)
-    std::vector<tensorflow::Tensor> context;              // by Connect()'s `context`
-    int64_t candidates = 0;                               // N
+    // [R, ...] each, in the order of Domain::states.
+    std::vector<std::vector<tensorflow::Tensor>> states;
+    std::vector<tensorflow::Tensor> indices;  // int64 [N], each in [0, R)
+    // In the order of the positions that Connect() returned.
+    std::vector<tensorflow::Tensor> context;
+    int64_t candidates = 0;  // N
   };
 
   // `signature` must outlive the stage.
@@ -38,12 +41,12 @@ class LastStage {
 
   const Signature& signature() const { return *signature_; }
 
-  // Finds what each input is fed with, and sets `*context` to the positions of the late signature's
-  // inputs that are among them. False if there is something else, or a state that is not read.
+  // Maps each input to its source, and sets `*context` to the positions of the late signature's
+  // inputs among them. Returns false if an input is neither, or if a state is not read.
   bool Connect(absl::Span<const Domain> domains, const SignatureInputs& late,
                std::vector<int>* context);
 
-  // Whether candidates read a domain's rows by an index.
+  // Whether candidates read the domain's rows by an index.
   bool has_index(size_t domain) const { return has_index_[domain]; }
 
   // The index of `rows` candidates that all read the first row.
@@ -51,18 +54,17 @@ class LastStage {
 
   absl::Status Run(const Feeds& feeds, const std::vector<int>& outputs, RunResult* result) const;
 
-  // The same for a stage that takes one row of the first domain only: one run for each of its rows
-  // that has candidates. REQUIRES a candidate.
+  // Run() for a stage that takes one row of the first domain only: one run for each of its rows
+  // that has candidates. REQUIRES at least one candidate.
   absl::Status RunByUser(const Feeds& feeds, const std::vector<int>& outputs,
                          RunResult* result) const;
 
-  // Implementation details follow.
  private:
   enum class Source : uint8_t { kState, kStateRow, kIndex, kContext };
   struct Input {
     Source source;
     size_t domain;
-    int index;  // among the states or the context columns
+    int index;  // into the states or the context columns
   };
 
   bool FindSource(const std::string& alias, absl::Span<const Domain> domains, Input* input);
@@ -70,7 +72,7 @@ class LastStage {
 
   const Signature* const signature_;
   std::vector<Input> inputs_;
-  std::vector<bool> has_index_;  // by domain
+  std::vector<bool> has_index_;  // per domain
 };
 
 }  // namespace colcast::engine

@@ -49,7 +49,7 @@ class Maker {
     if (of_late.stages == nullptr) {
       of_late.domains = MakeDomains(recorded, late_name, is_same ? whole : nullptr, false);
     }
-    // Each of the two has its own way with an index: columnar is exact.
+    // The two signatures answer an index differently: columnar is exact, columnar_late is not.
     of_late.gathered =
         MakeGathered(whole, *of_late.domains, GatheredProgram::AnswerMode::kRequestPerUser);
     const bool users_once = of_late.stages != nullptr && of_late.stages->computes_users_once();
@@ -65,7 +65,7 @@ class Maker {
     Add(columnar, std::move(of_whole));
   }
 
-  // With the programs that need nothing but the signature and its record.
+  // Also adds the program that needs only the signature and its record.
   void Add(const std::string& name, Programs::Others others) {
     const Signature& signature = *Find(name);
     const RowRecord& record = signature.record();
@@ -108,7 +108,7 @@ class Maker {
       const bool is_there = domain != "user" && found != recorded.columns.end();
       domains.push_back({domain, is_there ? found->second : std::set<std::string>(), stage});
     };
-    // Those of the stages have their numbers.
+    // Domains with stages come first, in the order of the stages.
     const std::set<std::string> stages_have(recorded.stages.begin(), recorded.stages.end());
     if (recorded.stages.empty() || recorded.stages[0] != "user") add("user", nullptr);
     for (const std::string& domain : recorded.stages) {

@@ -1,4 +1,4 @@
-// The programs of every signature that a loaded model has, from what its export recorded.
+// Makes the programs of every signature of a loaded model, from the record of its export.
 #ifndef COLCAST_SERVER_ENGINE_PROGRAM_MAKE_PROGRAMS_H_
 #define COLCAST_SERVER_ENGINE_PROGRAM_MAKE_PROGRAMS_H_
 
@@ -19,8 +19,8 @@ namespace colcast::engine {
 using SignaturesByName = std::map<std::string, std::unique_ptr<Signature>, std::less<>>;
 using ProgramsByName = std::map<std::string, std::unique_ptr<Programs>, std::less<>>;
 
-// `signatures` are those of `declared` that can be run. All arguments but the records must outlive
-// the programs.
+// `signatures` are those of `declared` that can be run. All arguments except the records must
+// outlive the programs.
 ProgramsByName MakePrograms(const SignaturesByName& signatures, const SignatureMap& declared,
                             const std::vector<RecordedSignatures>& records,
                             const StateCaches& memories, const Options& options);

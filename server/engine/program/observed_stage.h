@@ -1,5 +1,5 @@
-// Tells whoever observes the calling thread's runs of a stage: when, on how many rows, and how many
-// of their states were there.
+// Reports runs of a stage to the calling thread's observer: when they ran, on how many rows, and
+// how many states came from the cache.
 #ifndef COLCAST_SERVER_ENGINE_PROGRAM_OBSERVED_STAGE_H_
 #define COLCAST_SERVER_ENGINE_PROGRAM_OBSERVED_STAGE_H_
 
@@ -11,10 +11,10 @@
 
 namespace colcast::engine {
 
-// As Model::ObserveRuns() has set it.
+// Set by Model::ObserveRuns().
 inline thread_local RunObserver* thread_observer = nullptr;
 
-// For as long as the stage runs. Without an observer it costs one branch.
+// Reports the run that its lifetime spans. Without an observer it costs one branch.
 class ObservedStage {
  public:
   ObservedStage(std::string_view stage, int64_t rows, int64_t hits) : observer_(thread_observer) {

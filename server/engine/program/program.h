@@ -1,4 +1,4 @@
-// One way to answer requests to a signature.
+// A way to answer requests to a signature.
 #ifndef COLCAST_SERVER_ENGINE_PROGRAM_PROGRAM_H_
 #define COLCAST_SERVER_ENGINE_PROGRAM_PROGRAM_H_
 
@@ -10,19 +10,19 @@
 
 namespace colcast::engine {
 
-// Any number of threads may use one at once.
+// Any number of threads may use a program at the same time.
 class Program {
  public:
   virtual ~Program() = default;
 
-  // A literal, by which its runs are counted: "whole".
+  // A string literal under which runs are counted, such as "whole".
   virtual std::string_view name() const = 0;
 
-  // Whether it can run the batch, from its form and shapes.
+  // Whether the program can run the batch, judged by its form and shapes.
   virtual bool Accepts(const Batch& batch) const = 0;
 
-  // Sets the outputs that the batch asks for. False, and nothing is set, where running gains
-  // nothing, so that the next program has less work. REQUIRES Accepts().
+  // Sets the outputs that the batch asks for. Returns false, without setting them, if this program
+  // would do more work than the next one. REQUIRES Accepts().
   virtual absl::StatusOr<bool> Run(const Batch& batch, RunResult* result) = 0;
 };
 

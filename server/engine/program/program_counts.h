@@ -1,4 +1,5 @@
-// Which programs answered a signature's requests, and which failed: then another one answered.
+// Counts the programs that answered a signature's requests, and those that failed before another
+// one answered.
 #ifndef COLCAST_SERVER_ENGINE_PROGRAM_PROGRAM_COUNTS_H_
 #define COLCAST_SERVER_ENGINE_PROGRAM_PROGRAM_COUNTS_H_
 
@@ -18,14 +19,14 @@ namespace colcast::engine {
 // All methods may be called from any thread.
 class ProgramCounts {
  public:
-  // `programs`: their names, literals.
+  // `programs`: their names, which must be string literals.
   ProgramCounts(std::string signature, const std::vector<std::string_view>& programs);
 
-  // Counts a run of a program, by its position. The first failure of each is logged, with the
+  // Counts a run of a program, given by position. Logs each program's first failure, with the
   // signature's name.
   void Count(size_t program, const absl::Status& status);
 
-  // A number for each program and outcome that there was.
+  // One count for each program and outcome that has occurred.
   std::vector<ProgramStats> stats() const;
 
  private:

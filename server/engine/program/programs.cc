@@ -29,8 +29,8 @@ int64_t BytesOfStrings(const ColumnValues& values) {
   return bytes;
 }
 
-// What reading the texts of a request is in proportion to. A text that is sent once, such as a
-// query, is read with every row; each text has a beginning and an end besides its own tokens.
+// The cost of reading a request's texts, in bytes. A text sent once, such as a query, is read with
+// every row; kMarks accounts for the start and end tokens of each text.
 int64_t SizeOfTexts(const DecodedRequest& request, int64_t rows) {
   constexpr double kMarks = 8;
   constexpr double kMost = 1e15;
@@ -79,7 +79,8 @@ absl::Status Programs::Plan(const DecodedRequest& request, RequestPlan* plan) co
   return status;
 }
 
-// An error speaks of the signature that was asked for.
+// Plans with the requested signature if the exact one does not take the request, so that errors
+// name the requested one.
 absl::Status Programs::PlanRows(ReceivedRequest* received, Batch* batch) const {
   const bool of_one_user = others_.exact != nullptr && others_.exact->Plan(received);
   if (!of_one_user) {
@@ -107,14 +108,14 @@ RequestProfile Programs::ProfileOf(const RequestPlan& plan, const BatchRules& ru
     if (!column.dims().empty()) profile.rows = std::max(profile.rows, column.dims()[0]);
   }
   const Batch::Form form = plan.batch.form;
-  // By stages, whose states are gathered and not columns, requests with an index run as those
-  // without.
+  // Stages gather states, not columns, so with stages an indexed request may be joined and split
+  // like any other.
   if (form == Batch::Form::kPrefetch || (form == Batch::Form::kIndexed && stages() == nullptr)) {
     return profile;
   }
   if (others_.rows != nullptr) profile.size = SizeOfTexts(*plan.request, profile.rows);
   profile.can_be_split = profile.rows > 1 && CanBeSplit(rules, *plan.batch.outputs);
-  // What is said for all rows of a request need not hold for another's.
+  // A setting, a scalar that holds for all rows of a request, may differ between requests.
   if (!has_setting && CanBeJoined(rules, *plan.batch.outputs)) {
     profile.group = absl::HashOf(this, *plan.batch.outputs) | 1;
   }
@@ -137,7 +138,7 @@ absl::Status Programs::Run(const Batch& batch, RunResult* result) const {
 }
 
 bool Programs::MayShareRuns(const BatchRules& rules) const {
-  // An index of its own counts from its request's first row.
+  // An index that is an input of the signature itself counts from its own request's first row.
   if (never_join_ || !signature_->can_be_fetched() || signature_->takes().row_index) return false;
   const RowRecord& record = signature_->record();
   if (!record.recorded) return rules.any_signature;
@@ -159,7 +160,7 @@ bool Programs::CanBeJoined(const BatchRules& rules, const std::vector<int>& outp
 bool Programs::CanBeSplit(const BatchRules& rules, const std::vector<int>& outputs) const {
   if (!MayShareRuns(rules)) return false;
   if (!signature_->record().recorded) return signature_->takes().rows;
-  // One that sends its user once is run by that.
+  // A request with one user runs as the exact signature, whose rows must be independent too.
   if (others_.exact != nullptr && !others_.exact->has_independent_rows()) return false;
   return others_.rows == nullptr || rules.any_signature || signature_->RowsHaveOneShape(outputs);
 }

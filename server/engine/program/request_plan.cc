@@ -7,7 +7,8 @@
 namespace colcast::engine {
 namespace {
 
-// A request that waits is released by another thread than the one that read it.
+// Bounds each thread's pool of released plans, and their size. A pool could grow without a bound,
+// because a request that waits may be released by another thread than the one that read it.
 constexpr size_t kMostSpare = 16;
 constexpr size_t kMostKeptColumns = 2048;
 
@@ -30,7 +31,7 @@ void RequestPlan::Release() {
   std::unique_ptr<RequestPlan> plan(this);
   std::vector<std::unique_ptr<RequestPlan>>& spare = Spare();
   if (spare.size() == kMostSpare || received.columns.capacity() > kMostKeptColumns) return;
-  batch.domains.clear();  // with their indices
+  batch.domains.clear();  // frees the indices
   spare.push_back(std::move(plan));
 }
 

@@ -1,4 +1,4 @@
-// From the columns that rows are computed from to the keys under which what is computed is kept.
+// Makes cache keys of rows from their columns.
 #ifndef COLCAST_SERVER_ENGINE_PROGRAM_ROW_HASH_H_
 #define COLCAST_SERVER_ENGINE_PROGRAM_ROW_HASH_H_
 
@@ -13,26 +13,28 @@
 
 namespace colcast::engine {
 
-// Whether a column has a value for each of `rows` rows; if not, it was left out or all share it.
+// Whether a column has its own value for each of `rows` rows, rather than being left out or shared
+// by all.
 bool HasRows(const DeclaredInput& input, const WireColumn* column, int64_t rows);
 
 // What a row's key covers.
 struct HashedColumns {
   const Signature& signature;
-  absl::Span<const int> inputs;                 // the signature's, always in the same order
-  absl::Span<const WireColumn* const> columns;  // by the signature's input; null: left out
+  absl::Span<const int> inputs;                 // of the signature, always in the same order
+  absl::Span<const WireColumn* const> columns;  // by the signature's input; null if left out
   int64_t rows;
-  // Whether padding is a part of the row: what is computed has its shape.
+  // Whether padding is part of the key, because it determines the shape of the result.
   bool padding_counts;
 };
 
-// A thread keeps one and uses it again.
+// Reused: each thread keeps one.
 struct RowHash {
   states::RowKeys row_keys;
-  std::vector<int> places;  // by the signature's input: in row_keys if it has rows, or -1
+  // By the signature's input: its index in row_keys if it has rows, else -1.
+  std::vector<int> places;
   std::vector<int64_t> lengths;
 
-  // Sets `*keys` to one for each row. False if a value is malformed.
+  // Sets `*keys` to one key per row. False if a value is malformed.
   bool MakeKeys(const HashedColumns& hashed, const states::KeyHash& hash,
                 std::vector<states::Key>* keys);
 

@@ -6,7 +6,7 @@
 namespace colcast::engine {
 namespace {
 
-// Rows after which the store is judged (states::ReuseEstimator).
+// Number of rows between two judgements of states::ReuseEstimator.
 constexpr int64_t kWindowRows = 512;
 
 }  // namespace
@@ -30,11 +30,11 @@ absl::StatusOr<bool> RowsProgram::Run(const Batch& batch, RunResult* result) {
   const bool runs = stage_.LookFor(&rows, &gain) && gain;
   absl::Status status = absl::OkStatus();
   if (runs) status = stage_.Complete(&rows, &tensors);
-  rows.columns.clear();  // neither the message nor what was found outlives the request
+  rows.columns.clear();  // do not keep pointers into the request
   rows.found.clear();
   if (!status.ok()) return status;
   if (!runs) return false;
-  stage_.signature().NoRows(*batch.outputs, result);  // their names
+  stage_.signature().NoRows(*batch.outputs, result);  // sets the output names
   result->tensors = std::move(tensors);
   return true;
 }

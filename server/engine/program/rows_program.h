@@ -1,4 +1,4 @@
-// The answers of rows that came before, for signatures whose rows do not depend on each other
+// Answers rows from a cache of earlier answers, for signatures whose rows are independent
 // (docs/states.md).
 #ifndef COLCAST_SERVER_ENGINE_PROGRAM_ROWS_PROGRAM_H_
 #define COLCAST_SERVER_ENGINE_PROGRAM_ROWS_PROGRAM_H_
@@ -12,11 +12,11 @@
 
 namespace colcast::engine {
 
-// Runs only rows that are not found.
+// Runs only the rows that are not in the cache.
 class RowsProgram final : public Program {
  public:
-  // Rows of a signature that declares an input with one row, such as a query, are not kept.
-  // `memory` may be null. Both arguments must outlive the program.
+  // Caches nothing for a signature with a one-row input, such as a query. `memory` may be null.
+  // Both arguments must outlive the program.
   RowsProgram(const Signature* signature, states::StateCache* memory);
 
   std::string_view name() const override { return "rows"; }

@@ -16,10 +16,10 @@ using states::StateRef;
 using states::StateStore;
 using tensorflow::Tensor;
 
-// One of so many rows at least is to repeat another, or too little is saved.
+// Merging repeated rows pays if at least one row in this many repeats another.
 constexpr int64_t kFewestRepeated = 4;
 
-// Beyond it a thread keeps no tensors from one request to the next.
+// After a run of more rows, the thread does not keep the input tensors for its next request.
 constexpr int64_t kMostKeptRows = 1;
 
 }  // namespace
@@ -49,7 +49,8 @@ bool Stage::MakeKeys(Rows* rows) const {
   if (stored != nullptr && stored_keys_.Find(*stored, &rows->keys)) {
     rows->hash.places.assign(rows->columns.size(), 0);
   } else {
-    // Rows that are padded differently cannot be laid out together where a state has that shape.
+    // Padding counts unless all states have one shape, because states of different shapes cannot
+    // form one tensor.
     const HashedColumns hashed = {*signature_, inputs_, rows->columns, rows->count,
                                   !rows_have_one_shape_};
     if (!rows->hash.MakeKeys(hashed, store_.hash(), &rows->keys)) return false;
@@ -59,8 +60,8 @@ bool Stage::MakeKeys(Rows* rows) const {
   return true;
 }
 
-// Null unless nothing but a row's number decides about its key: all columns are stored, and none of
-// them is padded, or the padding does not count.
+// Returns the rows' numbers if they alone determine the keys: all columns are stored in one table,
+// and none is padded or the padding does not count. Otherwise null.
 const StoredRows* Stage::StoredRowsOf(const Rows& rows) const {
   const StoredRows* all = nullptr;
   for (size_t i = 0; i < rows.columns.size(); ++i) {
@@ -75,7 +76,7 @@ const StoredRows* Stage::StoredRowsOf(const Rows& rows) const {
   return all;
 }
 
-// Makes the keys those of the states of these outputs.
+// Extends the keys by the set of outputs, since a state consists of these outputs.
 void Stage::AddOutputs(Rows* rows) const {
   const std::vector<int>& outputs = *rows->outputs;
   std::vector<uint8_t> bytes(sizeof(states::Key));
@@ -105,7 +106,7 @@ bool Stage::LookFor(Rows* rows, bool* gain) {
   if (!Find(rows, &num_found)) return false;
   const bool good = store_.reuse().good();
   *gain |= num_found > 0 || good;
-  if (!good) rows->keys.clear();  // without a key nothing is kept
+  if (!good) rows->keys.clear();  // rows without keys are not cached
   return true;
 }
 
@@ -143,7 +144,7 @@ absl::Status Stage::Complete(Rows* rows, std::vector<Tensor>* states) {
   if (status.ok() && !rows->awaited.empty()) {
     store_.Await(rows->keys, rows->awaited, &rows->found, work);
     rows->awaited.clear();
-    CollectMissing(rows);  // where nobody could keep them
+    CollectMissing(rows);  // awaited states that the other request failed to cache
     status = ComputeAndKeep(rows, &made);
   }
   if (!status.ok()) return status;
@@ -217,7 +218,8 @@ void Stage::Keep(const std::vector<Tensor>& made, Rows* rows) {
   for (size_t i = 0; i < rows->missing.size(); ++i) {
     const int64_t row = rows->missing[i];
     StateRef state = MakeState(layouts_.at(*layout), *layout, made, static_cast<int64_t>(i));
-    // `made` is of these rows only: with those awaited all are laid out from what was kept.
+    // With awaited rows, the states must be laid out from `found`, because `made` lacks the awaited
+    // ones.
     if (!rows->awaited.empty()) rows->found[row] = state;
     store_.Insert(rows->keys[row], std::move(state));
   }

@@ -1,5 +1,4 @@
-// What is computed for one domain's rows: the signature that computes their states, and the store
-// in which they are looked for first.
+// The stage of one domain: the signature that computes states, and the store that caches them.
 #ifndef COLCAST_SERVER_ENGINE_PROGRAM_STAGE_H_
 #define COLCAST_SERVER_ENGINE_PROGRAM_STAGE_H_
 
@@ -21,34 +20,35 @@ namespace colcast::engine {
 
 class Stage {
  public:
-  // One run's columns of the domain, and what was found of them. A thread keeps one and uses it
-  // again; the columns must outlive its use.
+  // The rows of one run: their columns, and the states found. Each thread reuses one; the columns
+  // must outlive its use.
   struct Rows {
     int64_t count = 0;
-    std::vector<const WireColumn*> columns;  // by the signature's input; null: left out
+    std::vector<const WireColumn*> columns;  // by the signature's input; null if left out
 
-    // The rows whose states are wanted, rising; empty: all.
+    // The rows whose states are needed, ascending; empty for all.
     std::vector<int64_t> wanted;
 
-    // The outputs that make a state, rising; null: all. What was computed for others is not found.
+    // The outputs that form a state, ascending; null for all. States made from another set of
+    // outputs are not found.
     const std::vector<int>* outputs = nullptr;
 
-    // Filled by Find(). The states of rows without keys are computed and not kept.
+    // Filled by Find(). Rows without keys are computed but not cached.
     std::vector<states::Key> keys;
-    std::vector<states::StateRef> found;  // by row; none: not there
+    std::vector<states::StateRef> found;  // per row; null on a miss
 
-    // Implementation details follow.
+    // Internal.
     RowHash hash;
     std::vector<int64_t> missing;
     std::vector<int64_t> awaited;
     int64_t num_ended = 0;
-    std::vector<int32_t> places;  // by row: where in `missing`, or -1
+    std::vector<int32_t> places;  // per row: its position in `missing`, or -1
     SignatureInputs::Scratch inputs;
     std::vector<tensorflow::Tensor> feeds;
   };
 
-  // `signature` must outlive the stage, `memory` too; without it nothing is kept. `stretch`: that
-  // of states::ReuseEstimator.
+  // `signature` and `memory` must outlive the stage; null `memory` turns caching off. `stretch` is
+  // states::ReuseEstimator's.
   Stage(const Signature* signature, std::string name, states::StateCache* memory, int64_t stretch);
 
   const std::string& domain() const { return name_; }
@@ -58,34 +58,35 @@ class Stage {
   const states::StateStore& store() const { return store_; }
   states::StoreStats stats() const { return store_.stats(); }
 
-  // Starts on `count` rows whose columns are to be set.
+  // Prepares for `count` rows; the caller sets their columns next.
   void Begin(int64_t count, Rows* rows) const;
 
-  // Sets the rows' keys. False if a value is malformed, or if lists on whose greatest length the
-  // states depend have several: then a row's state is not its own, and there are none.
+  // Makes the rows' keys. Returns false, without keys, if a value is malformed, or if states depend
+  // on the longest list and lists differ in length: then a row's state depends on the other rows.
   bool MakeKeys(Rows* rows) const;
 
-  // Looks all rows up, by keys that they have or are given; `num_found` says how many are there.
-  // False if MakeKeys() is; then there are no keys. REQUIRES store().on().
+  // Looks up all rows, making their keys if there are none, and sets `num_found` to the number of
+  // hits. Returns false, without keys, if MakeKeys() does. REQUIRES store().on().
   bool Find(Rows* rows, size_t* num_found);
 
-  // Looks all rows up unless that has been given up. False if MakeKeys() is; then there are no
-  // keys.
-  // `*gain` becomes true if one was found or what is made is worth keeping; what is not
-  // has no keys afterwards.
+  // Looks up all rows, unless the estimator has given up on it. Returns false, without keys, if
+  // MakeKeys() does. Sets `*gain` to true if a row was found or if new states are worth caching;
+  // otherwise clears the keys.
   bool LookFor(Rows* rows, bool* gain);
 
-  // Leaves the first of rows that have the same key to be computed, and sets `*index` to its place
-  // for each row. False, and nothing is changed, where too few repeat. REQUIRES keys.
+  // Keeps the first of rows with equal keys in rows->wanted, and sets `*index` to the position
+  // there of each row's state. Returns false, without changes, if too few rows repeat. REQUIRES
+  // keys.
   static bool MergeRepeated(Rows* rows, std::vector<int64_t>* index);
 
-  // Makes the rows' keys and, while there is room, their states. False if none are kept.
+  // Makes the rows' keys and, while the cache has room, caches their states. False if caching is
+  // off or the keys cannot be made.
   bool Fill(Rows* rows);
 
-  // Sets `*states` to the domain's states, a row for each row wanted: those found, and those of the
-  // others, which are computed in one run and kept under their keys. What another request computes
-  // just now is waited for. An error where the signature fails, and FAILED_PRECONDITION where
-  // states do not fit together; whoever asks runs the whole model then.
+  // Sets `*states` to the states of all wanted rows: those found, and the others, which are
+  // computed in one run and cached under their keys, or awaited if another request is computing
+  // them. Returns the signature's error, or FAILED_PRECONDITION if states do not fit together; the
+  // caller then runs the whole model.
   absl::Status Complete(Rows* rows, std::vector<tensorflow::Tensor>* states);
 
  private:
@@ -100,7 +101,7 @@ class Stage {
   const std::string name_;
   states::StateStore store_;
   mutable states::StoredKeys stored_keys_;
-  std::vector<int> inputs_;  // all of the signature's
+  std::vector<int> inputs_;  // positions of all the signature's inputs
   const bool rows_have_one_shape_;
   StateLayouts layouts_;
 };

@@ -13,13 +13,14 @@ using states::StateStore;
 
 constexpr size_t kUser = Batch::kUser;
 
-// After so many requests without, repeated rows are looked for in one of so many.
+// After this many requests without repeated rows, only one request in this many is searched for
+// them.
 constexpr int64_t kUnrepeatedRequests = 16;
 
 }  // namespace
 
-// Looks for all states. `*gain` becomes true if stages are worth running, now or for the next
-// request. False if a value is malformed: it has no keys.
+// Looks up all states. Sets `*gain` to true if the stages are worth running, for this request or
+// the next. False if a value is malformed, so that there are no keys.
 bool StagedProgram::Look(const Batch& batch, Scratch* scratch, bool* gain) {
   bool found = batch.user_states != nullptr || LookForUsers(&scratch->rows[kUser], gain);
   for (size_t i = kItem; i < domains_.size() && batch.candidates > 0; ++i) {
@@ -35,7 +36,7 @@ bool StagedProgram::LookForUsers(Stage::Rows* rows, bool* gain) {
     rows->keys.clear();
     return true;
   }
-  // Users are few rows: they are always looked for.
+  // Users are few rows, so they are always looked up.
   const bool keep = users.reuse().good();
   size_t num_found = 0;
   if (!stage.Find(rows, &num_found)) return false;
@@ -48,7 +49,8 @@ bool StagedProgram::LookForRows(size_t domain, const Batch& batch, Scratch* scra
   Domain& own = domains_[domain];
   Stage::Rows& rows = scratch->rows[domain];
   const Batch::Domain& sent = batch.domains[domain];
-  // Items come again with another user's candidates, and whatever is sent once in every request.
+  // Rows may repeat where several requests or users send the same items, and in columns that a
+  // request could have sent once.
   const bool may_repeat = sent.has_index() ? batch.of_several
                                            : (domain > kItem || batch.domains[kUser].rows > 1) &&
                                                  rows.count == batch.candidates;

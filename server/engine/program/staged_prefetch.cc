@@ -44,14 +44,14 @@ absl::Status StagedProgram::PlanPrefetch(const ReceivedRequest& received, Batch*
       absl::StrCat("a request without candidates has ", plan.plan.rows, " users; expected 1"));
 }
 
-// Keeps the state whether or not users have come again so far.
+// Caches the state even if users have not repeated so far: a prefetch announces that this one will.
 absl::Status StagedProgram::Prefetch(const Batch& batch, std::vector<Tensor>* states) {
   Scratch* const scratch = ThreadScratch();
   Begin(batch, scratch);
   Stage& stage = domains_[kUser].stage;
   Stage::Rows& user = scratch->rows[kUser];
   size_t num_found = 0;
-  // Malformed values have no keys; the run says what is wrong with them.
+  // A malformed value only means that there are no keys; the run reports the error.
   stage.Find(&user, &num_found);
   absl::Status status = stage.Complete(&user, states);
   End(scratch);

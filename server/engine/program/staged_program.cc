@@ -14,11 +14,12 @@ using tensorflow::Tensor;
 
 constexpr size_t kUser = Batch::kUser;
 
-// Rows after which a store is judged (states::ReuseEstimator).
+// Number of rows between two judgements of states::ReuseEstimator.
 constexpr int64_t kUserStretch = 32;
 constexpr int64_t kRowStretch = 512;
 
-// For each input of `stage` the position of the same one in `late`; empty if there is none.
+// For each input of `stage`, the position of the input of that name in `late`; empty if one is
+// missing.
 std::vector<int> PositionsOf(const SignatureInputs& stage, const SignatureInputs& late) {
   std::vector<int> positions;
   for (const DeclaredInput& input : stage.inputs()) {
@@ -83,7 +84,7 @@ bool StagedProgram::Connect() {
   }
   is_user_input_.assign(late.inputs().size(), false);
   for (const int position : domains_[kUser].inputs) is_user_input_[position] = true;
-  // Every column belongs to one stage.
+  // Each column may belong to only one stage.
   std::vector<int> times_read(late.inputs().size());
   for (const Domain& domain : domains_) {
     for (const int position : domain.inputs) ++times_read[position];
@@ -104,7 +105,7 @@ void StagedProgram::Begin(const Batch& batch, Scratch* scratch) const {
   }
 }
 
-// Neither the messages nor the states outlive the request.
+// Drops pointers to the message and the states, which do not outlive the request.
 void StagedProgram::End(Scratch* scratch) const {
   for (Stage::Rows& rows : scratch->rows) {
     rows.columns.clear();
@@ -135,7 +136,7 @@ absl::StatusOr<bool> StagedProgram::Run(const Batch& batch, RunResult* result) {
   Scratch* const scratch = ThreadScratch();
   Begin(batch, scratch);
   bool gain = false;
-  // Malformed values have no keys; the run says what is wrong with them.
+  // A malformed value only means that there are no keys; the run reports the error.
   const bool looked = Look(batch, scratch, &gain);
   const bool runs = !must_gain || (looked && gain);
   absl::Status status = absl::OkStatus();
@@ -145,7 +146,7 @@ absl::StatusOr<bool> StagedProgram::Run(const Batch& batch, RunResult* result) {
   return runs;
 }
 
-// Of a batch without candidates.
+// Runs a batch without candidates.
 absl::Status StagedProgram::RunUsers(const Batch& batch, RunResult* result) {
   std::vector<Tensor> states;
   absl::Status status = absl::OkStatus();
@@ -158,12 +159,12 @@ absl::Status StagedProgram::RunUsers(const Batch& batch, RunResult* result) {
   return status;
 }
 
-// The outputs of the candidates, whose states have been looked for.
+// Computes the candidates' outputs, after the lookups.
 absl::Status StagedProgram::Score(const Batch& batch, Scratch* scratch, RunResult* result) {
   LastStage::Feeds feeds;
   feeds.candidates = batch.candidates;
   feeds.states.resize(domains_.size());
-  // The user first: others may wait for it.
+  // The user first, since other requests may wait for it.
   for (size_t i = 0; i < domains_.size(); ++i) {
     if (i == kUser && batch.user_states != nullptr) {
       feeds.states[i] = *batch.user_states;
@@ -188,7 +189,7 @@ absl::Status StagedProgram::Score(const Batch& batch, Scratch* scratch, RunResul
              : last_.RunByUser(feeds, *batch.outputs, result);
 }
 
-// The late signature's columns that no stage reads.
+// Feeds the late signature's columns that no stage reads.
 absl::Status StagedProgram::SetContext(const Batch& batch, LastStage::Feeds* feeds) const {
   GatheredRows gathered(late_->limits().max_expanded_bytes);
   for (const int input : context_inputs_) {
@@ -232,7 +233,7 @@ absl::Status StagedProgram::UserStates(const Batch& batch, std::vector<Tensor>* 
   Begin(batch, scratch);
   Stage::Rows& rows = scratch->rows[kUser];
   bool gain = false;
-  // Malformed values have no keys; the run says what is wrong with them.
+  // A malformed value only means that there are no keys; the run reports the error.
   LookForUsers(&rows, &gain);
   absl::Status status = domains_[kUser].stage.Complete(&rows, states);
   End(scratch);

@@ -1,5 +1,5 @@
-// A late signature run as stages: the states of users, of items and of every further domain, then
-// the scores of the candidates. States that a store has are not computed again (docs/states.md).
+// Runs a late signature as stages: computes the states of users, items and further domains, then
+// scores the candidates. Cached states are not computed again (docs/states.md).
 #ifndef COLCAST_SERVER_ENGINE_PROGRAM_STAGED_PROGRAM_H_
 #define COLCAST_SERVER_ENGINE_PROGRAM_STAGED_PROGRAM_H_
 
@@ -24,16 +24,17 @@
 
 namespace colcast::engine {
 
-// The signatures NAME_late, NAME_<domain> and NAME_pair of one model.
+// The signatures NAME_late, NAME_<domain> and NAME_pair of a model.
 struct StageSignatures {
   const Signature* late = nullptr;
-  std::vector<std::pair<std::string, const Signature*>> domains;  // "user" first, then "item"
+  // "user" first, then "item", then others.
+  std::vector<std::pair<std::string, const Signature*>> domains;
   const Signature* pair = nullptr;
-  // Whether the last stage takes several users in one run, as recorded.
+  // Whether the last stage takes several users in one run, according to the record.
   bool many_users_per_run = false;
 };
 
-// Where states are kept; null where they are not. Those of further domains lie with the items'.
+// The state caches; null if caching is off. Domains other than the user share the items' cache.
 struct StateCaches {
   std::unique_ptr<states::StateCache> user;
   std::unique_ptr<states::StateCache> item;
@@ -41,63 +42,66 @@ struct StateCaches {
 
 class StagedProgram final : public Program {
  public:
-  // Null if the signatures do not fit together, or unless every domain's rows are recorded as
-  // independent: then the late one runs as a whole. All must outlive the program; `domains` are
-  // those of the late signature, whose first ones have the stages.
+  // Returns null if the signatures do not fit together, or if some domain's rows are not recorded
+  // as independent: the late signature then runs as a whole. All arguments must outlive the
+  // program. `domains` are the late signature's; those with stages come first.
   static std::unique_ptr<StagedProgram> Create(const StageSignatures& signatures,
                                                const Domains& domains, const StateCaches& memories);
 
   std::string_view name() const override { return "stages"; }
 
-  // A batch without an index runs only if it has candidates, one with an index only if lists on
-  // whose greatest length results depend have one in it.
+  // A batch without an index must have candidates. In one with an index, lists on whose longest the
+  // results depend must all have the same length.
   bool Accepts(const Batch& batch) const override;
 
-  // Each stage runs once, the last one once per user if it takes one only. A batch without an index
-  // gains nothing where no state is found and none is worth keeping.
+  // Runs each stage once, except a last stage that takes a single user, which runs once per user.
+  // Returns false for a batch without an index if no state is found and none is worth caching.
   absl::StatusOr<bool> Run(const Batch& batch, RunResult* result) override;
 
-  // Whether a received request has user columns but no candidate: all other columns are missing or
-  // have no rows.
+  // Whether a received request is a prefetch: user columns but no candidates, with all other
+  // columns missing or without rows.
   bool IsPrefetch(const ReceivedRequest& received) const;
 
-  // Reads such a request, whose batch makes Run() compute and keep the user's state; its outputs
-  // have no rows. INVALID_ARGUMENT as SignatureInputs::Plan() has it, and unless there is one user.
+  // Plans a prefetch, for which Run() computes and caches the user's state and returns outputs
+  // without rows. INVALID_ARGUMENT from SignatureInputs::Plan(), and for several users.
   absl::Status PlanPrefetch(const ReceivedRequest& received, Batch* batch) const;
 
-  // Model::FillStates() for columns as they were received.
+  // Model::FillStates() for received columns.
   bool Fill(const ReceivedRequest& received);
 
-  // Sets `*states` to those of the batch's users: found or computed, and kept.
+  // Sets `*states` to the states of the batch's users, from the cache or computed and cached.
   absl::Status UserStates(const Batch& batch, std::vector<tensorflow::Tensor>* states);
 
-  // Whether rows of several requests may run together in all stages.
+  // Whether rows of several requests may run together in every stage.
   bool have_independent_rows() const { return last_.signature().record().independent; }
 
-  // Whether each of several users in one request is computed once, and all rows together then.
+  // Whether the users of a request with several are computed once each, and all candidates in one
+  // run.
   bool computes_users_once() const {
     return many_users_per_run_ && late_->lists().own_lengths().empty();
   }
 
-  // Of each domain's store.
+  // Of the stores of all domains.
   std::vector<states::StoreStats> stats() const;
 
-  // Implementation details follow.
  private:
   struct Domain {
     Domain(const Signature* signature, std::string name, states::StateCache* memory,
            int64_t stretch)
         : stage(signature, std::move(name), memory, stretch) {}
     Stage stage;
-    std::vector<int> inputs;             // of each input of the stage's signature: the late one's
-    std::atomic<int64_t> unrepeated{0};  // times that rows of a request hardly ever repeated
+    // For each input of the stage's signature, its position in the late one.
+    std::vector<int> inputs;
+    // Number of consecutive requests whose rows hardly repeated.
+    std::atomic<int64_t> unrepeated{0};
   };
-  static constexpr size_t kItem = 1;  // of the domains
+  static constexpr size_t kItem = 1;  // index in domains_
 
-  // What a thread keeps from one request to the next. Both by domain.
+  // Reused by each thread. Both members are per domain.
   struct Scratch {
     std::deque<Stage::Rows> rows;
-    std::vector<std::vector<int64_t>> merged;  // the index of rows that repeat; empty: none does
+    // Per domain: the index into merged rows; empty if none repeat.
+    std::vector<std::vector<int64_t>> merged;
   };
 
   StagedProgram(const StageSignatures& signatures, const Domains& domains,
@@ -120,7 +124,7 @@ class StagedProgram final : public Program {
   LastStage last_;
   const bool many_users_per_run_;
   std::deque<Domain> domains_;
-  std::vector<int> context_inputs_;  // of the late signature, in no domain
+  std::vector<int> context_inputs_;  // the late signature's inputs that belong to no domain
   std::vector<bool> is_user_input_;  // by the late signature's input
 };
 

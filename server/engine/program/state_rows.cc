@@ -48,7 +48,7 @@ std::optional<StateLayout> LayoutOf(absl::Span<const Tensor> tensors) {
   return layout;
 }
 
-// Calls visit(const tstring&) for the strings of one row.
+// Calls visit(const tstring&) for each string of one row.
 template <typename Visit>
 void ForEachString(const StateLayout& layout, absl::Span<const Tensor> tensors, int64_t row,
                    Visit&& visit) {
@@ -64,7 +64,7 @@ constexpr size_t kAhead = 4;
 
 void Prefetch(const states::State* state) {
   constexpr size_t kLine = 64;
-  constexpr size_t kMostBytes = 8 * kLine;  // what follows the processor fetches by itself
+  constexpr size_t kMostBytes = 8 * kLine;  // beyond this, the CPU's own prefetcher takes over
   if (state == nullptr) return;
   const size_t bytes = std::min(state->size(), kMostBytes);
   for (size_t at = 0; at < bytes; at += kLine) __builtin_prefetch(state->data() + at);
@@ -187,7 +187,7 @@ absl::Status LayOutStates(const StateLayouts& layouts, absl::Span<const states::
   if (!status.ok()) return status;
   int64_t next = 0;
   for (size_t i = 0; i < count; ++i) {
-    // States are spread over the memory: the first bytes of one that comes soon are asked for now.
+    // States are scattered in memory, so the start of a state is prefetched a few rows ahead.
     if (i + kAhead < count) Prefetch(state_of(i + kAhead));
     if (const states::State* const state = state_of(i); state != nullptr) {
       WriteState(layout, *state, static_cast<int64_t>(i), tensors);

@@ -1,4 +1,4 @@
-// From the tensors that a stage computed to the bytes that a store keeps, row by row, and back.
+// Converts the tensors that a stage computed into states, row by row, and states back into tensors.
 #ifndef COLCAST_SERVER_ENGINE_PROGRAM_STATE_ROWS_H_
 #define COLCAST_SERVER_ENGINE_PROGRAM_STATE_ROWS_H_
 
@@ -17,8 +17,8 @@
 
 namespace colcast::engine {
 
-// What the bytes of a state are: one row of each of these tensors, one after the other. Strings
-// follow behind all numbers, each after its length.
+// The layout of a state's bytes: one row of each tensor, in order. Strings follow after all
+// numbers, each behind its length.
 struct StateLayout {
   struct Piece {
     tensorflow::DataType dtype;
@@ -31,22 +31,22 @@ struct StateLayout {
     }
   };
   std::vector<Piece> pieces;
-  size_t bytes = 0;  // of the numbers
+  size_t bytes = 0;  // of all numbers
   bool has_strings = false;
 };
 
-// The layouts a stage has produced, by number. There is one as a rule; a model whose states follow
-// the length of the user's history has one for every length.
+// The layouts that a stage has produced, by number. Usually there is one; a model whose states grow
+// with the user's history has one for every length.
 class StateLayouts {
  public:
-  // Nothing if a tensor has no rows or is of a dtype that is not kept, or if too many layouts are
-  // known already.
+  // The number of the tensors' layout. Nothing if a tensor has no rows or a dtype that cannot be
+  // cached, or if there are too many layouts already.
   std::optional<uint32_t> NumberOf(absl::Span<const tensorflow::Tensor> tensors);
 
-  // Whether tensors have a layout. REQUIRES a number that NumberOf() gave.
+  // Whether the tensors have this layout. REQUIRES a number from NumberOf().
   bool Fits(uint32_t number, absl::Span<const tensorflow::Tensor> tensors) const;
 
-  // Stays where it is. REQUIRES a number that NumberOf() gave.
+  // The reference stays valid. REQUIRES a number from NumberOf().
   const StateLayout& at(uint32_t number) const;
 
  private:
@@ -56,21 +56,21 @@ class StateLayouts {
   std::deque<StateLayout> layouts_;
 };
 
-// One row of tensors that have the layout.
+// Makes a state from one row of tensors with this layout.
 states::StateRef MakeState(const StateLayout& layout, uint32_t number,
                            absl::Span<const tensorflow::Tensor> tensors, int64_t row);
 
-// Sets `*tensors` to uninitialized ones of `rows` rows. RESOURCE_EXHAUSTED without memory.
+// Sets `*tensors` to uninitialized tensors of `rows` rows. RESOURCE_EXHAUSTED without memory.
 absl::Status MakeTensors(const StateLayout& layout, int64_t rows,
                          std::vector<tensorflow::Tensor>* tensors);
 
-// Writes the state to row `row` of tensors that have its layout.
+// Writes the state to row `row` of tensors with its layout.
 void WriteState(const StateLayout& layout, const states::State& state, int64_t row,
                 std::vector<tensorflow::Tensor>* tensors);
 
-// Sets `*tensors` to one row for each of `rows`, or for all of `found` if that is empty: its state
-// in `found` or, for those without, the next row of `made`. FAILED_PRECONDITION where states or
-// tensors have different layouts. REQUIRES a state among them.
+// Sets `*tensors` to one row for each of `rows`, or for all of `found` if `rows` is empty: the
+// state in `found` or, where that is null, the next row of `made`. FAILED_PRECONDITION if layouts
+// differ. REQUIRES at least one state in `found`.
 absl::Status LayOutStates(const StateLayouts& layouts, absl::Span<const states::StateRef> found,
                           absl::Span<const int64_t> rows, absl::Span<const tensorflow::Tensor> made,
                           std::vector<tensorflow::Tensor>* tensors);

@@ -14,8 +14,8 @@ size_t LeastBytes(const Tensor& tensor) {
   return tensor.NumElements() * element;
 }
 
-// The thread's next request reuses the remaining tensors: small ones cost more to allocate than to
-// fill.
+// Keeps small tensors for the thread's next request, because allocating them costs more than
+// filling them.
 void DropLarge(std::vector<Tensor>* feeds) {
   constexpr size_t kMaxKeptBytes = 4096;
   for (Tensor& feed : *feeds) {

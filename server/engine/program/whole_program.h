@@ -1,4 +1,4 @@
-// The signature itself, with columns of one row repeated for every candidate.
+// Runs the signature itself, with one-row columns repeated for every candidate.
 #ifndef COLCAST_SERVER_ENGINE_PROGRAM_WHOLE_PROGRAM_H_
 #define COLCAST_SERVER_ENGINE_PROGRAM_WHOLE_PROGRAM_H_
 
@@ -10,7 +10,7 @@ namespace colcast::engine {
 
 class WholeProgram final : public Program {
  public:
-  // The signature must outlive the program.
+  // `signature` must outlive the program.
   explicit WholeProgram(const Signature* signature) : signature_(signature) {}
 
   std::string_view name() const override { return "whole"; }

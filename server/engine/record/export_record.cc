@@ -15,7 +15,7 @@ absl::Status Wrong(std::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat("colcast.json: ", what));
 }
 
-// One that a tf.Example may have.
+// Reads a feature that a tf.Example may have, and whether it is the user's.
 bool ReadFeatureOfSide(const Value& recorded, ExampleFeature* feature) {
   std::string side;
   if (!ReadText(recorded, "side", &side)) return false;
@@ -25,7 +25,7 @@ bool ReadFeatureOfSide(const Value& recorded, ExampleFeature* feature) {
   return dtype == DT_INT64 || dtype == DT_FLOAT || dtype == DT_STRING;
 }
 
-// Why tf.Examples must be left to the parse; empty if not.
+// Why tf.Examples must be left to the graph's parse op; empty if they need not.
 std::string NotTranscoded(const Value& recorded) {
   const Value* const transcoding = Member(recorded, "example_transcoding");
   if (transcoding == nullptr) return "it was exported before this was recorded; export it again";

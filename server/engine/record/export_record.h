@@ -1,5 +1,5 @@
-// What `colcast export` wrote into a model's assets.extra/colcast.json, as far as reading
-// tf.Examples depends on it.
+// Reads the record that `colcast export` writes into assets.extra/colcast.json, as far as it
+// concerns tf.Examples.
 #ifndef COLCAST_SERVER_ENGINE_RECORD_EXPORT_RECORD_H_
 #define COLCAST_SERVER_ENGINE_RECORD_EXPORT_RECORD_H_
 
@@ -12,21 +12,22 @@
 
 namespace colcast::engine {
 
-// One signature that was converted.
+// A converted signature.
 struct ConvertedSignature {
-  std::string columnar;      // takes columns
-  std::string late;          // takes the user's as one row; empty if there is none
-  std::string source;        // takes tf.Examples, in its only input ...
-  std::string source_input;  // ... of this name
+  std::string columnar;  // name of the signature that takes columns
+  // Name of the one that takes user columns as one row; empty if there is none.
+  std::string late;
+  std::string source;        // name of the one that takes tf.Examples
+  std::string source_input;  // name of its only input
   std::vector<ExampleFeature> features;
   std::string not_transcoded;  // why `columnar` must not answer for `source`; empty if it may
 };
 
-// The signatures in the file's text, without those whose source takes tensors already.
-// INVALID_ARGUMENT for what no export writes.
+// The signatures recorded in `json`, without those whose source takes tensors. INVALID_ARGUMENT for
+// a text that no export writes.
 absl::StatusOr<std::vector<ConvertedSignature>> ReadExportRecord(std::string_view json);
 
-// The same for the model in `directory`; none if it has no such file.
+// The same for the model in `directory`; none if it has no record.
 absl::StatusOr<std::vector<ConvertedSignature>> ReadExportRecordOf(const std::string& directory);
 
 }  // namespace colcast::engine

@@ -1,4 +1,4 @@
-// assets.extra/colcast.json, which `colcast export` wrote, and what is in its objects.
+// Reads assets.extra/colcast.json, the record of `colcast export`, and the objects in it.
 #ifndef COLCAST_SERVER_ENGINE_RECORD_RECORDED_JSON_H_
 #define COLCAST_SERVER_ENGINE_RECORD_RECORDED_JSON_H_
 
@@ -8,8 +8,8 @@
 
 namespace colcast::engine {
 
-// False if the model in `directory` has no such file. models/version_directory.h refuses one that
-// cannot be read.
+// Returns false if the model in `directory` has no such file. A file that cannot be read is refused
+// earlier, in models/version_directory.h.
 bool ReadRecordFile(const std::string& directory, std::string* text);
 
 }  // namespace colcast::engine

@@ -18,7 +18,7 @@ bool AreSame(const Tensors& a, const Tensors& b) {
          });
 }
 
-// The name of a recorded signature that serving_default is a copy of; empty if there is none.
+// The recorded signature of which serving_default is a copy; empty if there is none.
 std::string CopiedToDefault(const std::map<std::string, RowRecord>& recorded,
                             const SignatureMap& signatures) {
   const auto made = signatures.find(kDefault);
@@ -47,7 +47,8 @@ std::map<std::string, RowRecord> RecordsByName(const std::vector<RecordedSignatu
     const auto columnar = recorded.rows.find(recorded.columnar);
     if (columnar == recorded.rows.end()) continue;
     RowRecord source = columnar->second;
-    source.independent &= source.own_length.empty();  // lengths in tf.Examples are not known
+    // The lengths of lists in tf.Examples are not known before parsing.
+    source.independent &= source.own_length.empty();
     const bool has_moved = recorded.source == kDefault && !copied.empty();
     by_name.emplace(has_moved ? kFormerDefault : recorded.source, source);
   }

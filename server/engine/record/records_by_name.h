@@ -1,4 +1,4 @@
-// Which record holds for which of a model's signatures.
+// Assigns records to a model's signatures.
 #ifndef COLCAST_SERVER_ENGINE_RECORD_RECORDS_BY_NAME_H_
 #define COLCAST_SERVER_ENGINE_RECORD_RECORDS_BY_NAME_H_
 
@@ -14,9 +14,9 @@ namespace colcast::engine {
 
 using SignatureMap = google::protobuf::Map<std::string, tensorflow::SignatureDef>;
 
-// The records of the signatures that an export wrote; of those they were made from, which are the
-// same functions of the same rows; and of serving_default, where that is a copy of a new one: then
-// what had the name before has another (`colcast export --make-default`).
+// A record applies to the signature that an export wrote; to that signature's source, which
+// computes the same function of the same rows; and to serving_default if it is a copy of an
+// exported signature (`colcast export --make-default`; the original default then has another name).
 std::map<std::string, RowRecord> RecordsByName(const std::vector<RecordedSignatures>& records,
                                                const SignatureMap& signatures);
 

@@ -57,8 +57,8 @@ void ReadStages(const Value& recorded, RecordedSignatures* read) {
   read->many_users_per_run = ReadText(*parts, "users_per_run", &users) && users == "many";
   const std::vector<std::string> domains = ReadStrings(*parts, "domains");
   if (!domains.empty()) read->stages = domains;
-  // Earlier exports call those of no domain an item's. Those of another domain that has no stage
-  // are still that domain's.
+  // Earlier exports record features of no domain as items', so they are removed from there.
+  // Features of a domain without a stage still belong to that domain.
   std::set<std::string>& items = read->columns["item"];
   for (const std::string& column : ReadStrings(*parts, "context_features")) items.erase(column);
 }
@@ -81,7 +81,7 @@ RecordedSignatures ReadSignatures(std::string_view name, const Value& recorded) 
   ReadStages(recorded, &read);
   const Value* const independence = Member(recorded, "independence");
   if (independence == nullptr || !independence->IsObject()) return read;
-  // What one stage needs, all that run together need.
+  // Whatever one stage depends on, a joined run of all stages depends on.
   std::set<std::string> own_length;
   for (const auto& entry : independence->GetObject()) {
     read.rows[std::string(Text(entry.name))] = ReadRows(entry.value, &own_length);

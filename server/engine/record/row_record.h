@@ -1,5 +1,5 @@
-// What a model's export recorded of how rows depend on each other: the only source of what may be
-// joined, split and kept.
+// What a model's export recorded about how rows depend on each other. It alone decides what may be
+// joined, split and cached.
 #ifndef COLCAST_SERVER_ENGINE_RECORD_ROW_RECORD_H_
 #define COLCAST_SERVER_ENGINE_RECORD_ROW_RECORD_H_
 
@@ -11,41 +11,42 @@
 
 namespace colcast::engine {
 
-// Of one signature. Nothing is known unless it is `recorded`.
+// The record of one signature. Without `recorded`, nothing is known.
 struct RowRecord {
   bool recorded = false;
 
-  // Every output has a row per candidate (or per user or item of a stage) that depends on its own
-  // row alone: of a late signature, on its own candidate and the request's one user.
+  // Each row of every output depends on its own row only: a candidate's row, or the row of a
+  // stage's domain. In a late signature: on its candidate and the request's only user.
   bool independent = false;
   std::string why_not;
 
-  // Its last bits are nobody's business: what runs with a row may change them, unasked. So it is
-  // for late signatures, and for others that say so.
+  // Whether rounding may change a score's last bits, so that joining needs no consent. True for
+  // late signatures, and for others whose record says so.
   bool any_rounding = false;
   bool late = false;
 
-  // Columns that are padded behind NAME/length values, and read no further.
+  // Columns padded after the number of values that NAME/length gives; padding is never read.
   std::vector<std::string> lists;
 
-  // Features on whose greatest length in a run the result depends.
+  // Features on whose longest list in a run the result depends.
   std::vector<std::string> own_length;
 };
 
-// A columnar signature and those made from it.
+// A columnar signature and the signatures made from it.
 struct RecordedSignatures {
   std::string columnar;
-  std::string source;               // takes tf.Examples or tensors; empty if none is recorded
-  bool many_users_per_run = false;  // of the last stage
-  std::vector<std::string> stages = {"user", "item"};    // domains with a stage, users first
+  std::string source;               // takes tf.Examples or tensors; empty if not recorded
+  bool many_users_per_run = false;  // whether the last stage takes several
+  std::vector<std::string> stages = {"user", "item"};    // domains with a stage, the user first
   std::map<std::string, std::set<std::string>> columns;  // by domain
-  std::map<std::string, RowRecord> rows;  // by signature; empty: exported before it was recorded
+  // By signature; empty for old exports, which did not record it.
+  std::map<std::string, RowRecord> rows;
 };
 
-// In the order of the file's text; nothing where it is none that an export writes.
+// The records in the order of the file; none if the text is not one that an export writes.
 std::vector<RecordedSignatures> ReadRowRecords(std::string_view json);
 
-// The same of the model in `directory`; none if it has no such file.
+// The same for the model in `directory`; none if it has no record.
 std::vector<RecordedSignatures> ReadRowRecordsOf(const std::string& directory);
 
 }  // namespace colcast::engine

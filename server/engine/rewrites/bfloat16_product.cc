@@ -8,13 +8,14 @@
 #include "server/engine/rewrites/product_block.h"
 #include "tensorflow/core/platform/bfloat16.h"
 
-// The engine is compiled for any CPU that TensorFlow's wheel runs on; these functions are for more.
+// Function attributes enable newer instructions here, since the engine is compiled for every CPU on
+// which TensorFlow's wheel runs.
 #define COLCAST_BFLOAT16 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16")))
 
 namespace colcast::engine {
 namespace {
 
-// Rounds a row and fills it up to whole pairs with 0.
+// Rounds a row and pads it with 0 to an even number of values.
 COLCAST_BFLOAT16 void RoundRow(const float* row, int64_t depth, uint16_t* rounded) {
   int64_t i = 0;
   for (; i + kLanes <= depth; i += kLanes) {
@@ -27,7 +28,8 @@ COLCAST_BFLOAT16 void RoundRow(const float* row, int64_t depth, uint16_t* rounde
   std::memcpy(rounded + i, &half, (depth - i + 1) / 2 * 2 * sizeof(uint16_t));
 }
 
-// Writes kCount rows of a block, `width` floats apart, from `inputs`, `pairs` pairs in a row.
+// Computes kCount rows of a block of the output, which is `width` wide, from rows of `inputs` with
+// `pairs` pairs each.
 template <int kCount>
 COLCAST_BFLOAT16 void MultiplyRows(const uint16_t* inputs, int64_t pairs, const uint16_t* weights,
                                    const ProductBlock& block, bool relu, float* out,
@@ -53,7 +55,7 @@ COLCAST_BFLOAT16 void MultiplyRows(const uint16_t* inputs, int64_t pairs, const 
   const __m512 least = relu ? _mm512_setzero_ps() : _mm512_set1_ps(-__builtin_inff());
   for (int row = 0; row < kCount; ++row) {
     for (int v = 0; v < kVectors; ++v) {
-      // A NaN stays: of two values that cannot be compared, max has the second.
+      // Keeps NaN: for operands that cannot be compared, max returns the second.
       _mm512_mask_storeu_ps(out + row * width + v * kLanes, block.masks[v],
                             _mm512_maskz_max_ps(block.masks[v], least, sums[row][v]));
     }

@@ -1,4 +1,4 @@
-// The product of a float32 matrix and one of weights that was rounded to bfloat16 and packed once.
+// Multiplies a float32 matrix by weights that were rounded to bfloat16 and packed once.
 #ifndef COLCAST_SERVER_ENGINE_REWRITES_BFLOAT16_PRODUCT_H_
 #define COLCAST_SERVER_ENGINE_REWRITES_BFLOAT16_PRODUCT_H_
 
@@ -9,17 +9,17 @@
 
 namespace colcast::engine {
 
-// Whether this machine has the instructions; nothing else of this file may run without.
+// Whether this machine has the instructions. Without them nothing else in this file may run.
 bool HasBfloat16Products();
 
 class Bfloat16Weights {
  public:
-  // Rounds a row-major matrix, `depth` rows of `width`, to the nearest bfloat16.
+  // Rounds a row-major matrix, `depth` rows of `width` values, to the nearest bfloat16.
   Bfloat16Weights(const float* weights, int64_t depth, int64_t width);
 
-  // Sets out = activation(inputs * weights + the sum of `added`), with inputs of `rows` rows of
-  // `depth` values, rounded to bfloat16, sums in float32, and `added` one value for each column.
-  // A row's sums do not depend on the rows beside it. `out` overlaps nothing.
+  // Computes out = activation(inputs * weights + the sum of `added`). Inputs, `rows` rows of
+  // `depth` values, are rounded to bfloat16; sums are float32; each of `added` has one value per
+  // column. A row's result does not depend on the other rows. `out` must not overlap anything.
   void Multiply(const float* inputs, int64_t rows, absl::Span<const float* const> added, bool relu,
                 float* out) const;
 
@@ -28,7 +28,8 @@ class Bfloat16Weights {
 
   const int64_t depth_;
   const int64_t width_;
-  // By blocks of columns; in a block by pairs of rows; then by column, both of the pair together.
+  // Ordered by block of columns; within a block by pair of rows; then by column, with both values
+  // of the pair.
   std::vector<uint16_t> packed_;
 };
 

@@ -28,7 +28,7 @@ std::string TextOf(const rapidjson::Value& value) {
   return {value.GetString(), value.GetStringLength()};
 }
 
-// False unless it is a list of strings.
+// False unless the member is a list of strings.
 bool ReadNames(const rapidjson::Value& object, const char* member, std::set<std::string>* names) {
   const auto found = object.FindMember(member);
   if (found == object.MemberEnd() || !found->value.IsArray()) return false;
@@ -39,7 +39,7 @@ bool ReadNames(const rapidjson::Value& object, const char* member, std::set<std:
   return true;
 }
 
-// NOT_FOUND if the choice is for another key.
+// NOT_FOUND if the file's choice has another key.
 absl::StatusOr<ChoiceFile> ReadChoice(const std::string& file, const std::string& key) {
   std::string text;
   if (const Status status = ReadFile(file, &text, kMostBytes); !status.ok()) {

@@ -1,5 +1,5 @@
-// The choice file that `colcast tune --graphs` writes: which rewrites that change the last bits of
-// scores a model may be served with, on which machine.
+// The choice file that `colcast tune --graphs` writes: which inexact rewrites (those that change
+// the last bits of scores) a model may use on which machine.
 //
 //   {"key": "colcast 0.2.0, TensorFlow 2.20.0, AMD EPYC 9B45, graph 0123456789abcdef",
 //    "rewrites": ["bfloat16 products"], "signatures": ["columnar", "columnar_late"]}
@@ -17,16 +17,17 @@ namespace colcast::engine {
 
 struct ChoiceFile {
   std::string path;
-  std::set<std::string> rewrites;    // names of Rewrites
-  std::set<std::string> signatures;  // that were proved with them
+  std::set<std::string> rewrites;    // names of rewrites
+  std::set<std::string> signatures;  // those for which the rewrites were proved
 };
 
-// What a choice depends on: colcast's and TensorFlow's version, the CPU, and the graphs of the
-// model's signatures. Weights do not count, so that the next version of a model has the same key.
+// Everything on which a choice depends: the versions of colcast and TensorFlow, the CPU, and the
+// graphs of the model's signatures. Weights do not count, so the model's next version has the same
+// key.
 std::string GraphKey(const tensorflow::MetaGraphDef& model, const SignatureGraphs& graphs);
 
-// The choice for `key` in a file, or in the first of a folder's *.json files that has one. The
-// error says why there is none.
+// Finds the choice for `key` in a file, or in the first matching *.json file of a folder. The error
+// says why there is none.
 absl::StatusOr<ChoiceFile> FindChoice(const std::string& path, const std::string& key);
 
 }  // namespace colcast::engine

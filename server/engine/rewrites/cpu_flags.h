@@ -1,4 +1,4 @@
-// Which instructions a CPU has.
+// The instruction sets of a CPU.
 #ifndef COLCAST_SERVER_ENGINE_REWRITES_CPU_FLAGS_H_
 #define COLCAST_SERVER_ENGINE_REWRITES_CPU_FLAGS_H_
 
@@ -10,15 +10,15 @@ namespace colcast::engine {
 
 class CpuFlags {
  public:
-  // What /proc/cpuinfo holds; of several processors the first.
+  // Parses the contents of /proc/cpuinfo; only the first processor counts.
   explicit CpuFlags(std::string_view cpuinfo);
 
-  // Those of the machine this runs on.
+  // The flags of this machine.
   static CpuFlags OfThisMachine();
 
   bool Has(const std::string& flag) const { return flags_.count(flag) > 0; }
 
-  const std::string& model() const { return model_; }  // "AMD EPYC 9B45"
+  const std::string& model() const { return model_; }  // e.g. "AMD EPYC 9B45"
 
  private:
   std::string model_;

@@ -27,13 +27,13 @@ bool IsInteger(DataType type) {
   return type == tensorflow::DT_INT32 || type == tensorflow::DT_INT64;
 }
 
-// Whether AsString writes an integer as plain decimals.
+// Whether AsString writes an integer in plain decimal form.
 bool WritesDecimals(const Node& node) {
   return IsInteger(Attribute<DataType>(node, "T")) && Attribute<int64_t>(node, "width") == -1 &&
          Attribute<std::string>(node, "fill").empty();
 }
 
-// Whether a StridedSlice takes all there is and adds axes: column[:, None].
+// Whether a StridedSlice takes everything and only adds axes, like column[:, None].
 bool OnlyAddsAxes(const ShapedGraph& graph, const Node& node) {
   const auto begin = Attribute<int64_t>(node, "begin_mask");
   const auto end = Attribute<int64_t>(node, "end_mask");
@@ -49,7 +49,7 @@ bool OnlyAddsAxes(const ShapedGraph& graph, const Node& node) {
   return true;
 }
 
-// The number of values in a row, if the shape has rows and says so.
+// The number of values per row, if the shape has rows and determines it.
 std::optional<int64_t> ValuesInRow(const PartialTensorShape& shape) {
   if (shape.dims() < 1) return {};
   int64_t values = 1;
@@ -72,7 +72,7 @@ class Reader {
       if (shape.dim_size(0) >= 0) chain_.shape.set_dim(0, shape.dim_size(0));
       return std::move(chain_);
     }
-    chain_ = FeatureChain();  // as it is
+    chain_ = FeatureChain();  // the column is copied unchanged
     chain_.column = part;
     chain_.shape = shape;
     return std::move(chain_);
@@ -81,13 +81,13 @@ class Reader {
  private:
   bool Is(Output tensor, std::string_view op) const { return IsMadeBy(tensor, op, feeds_); }
 
-  // Goes on from `tensor` at its node's input.
+  // Adds `tensor`'s node to the chain and returns the node's input.
   Output Pass(Output tensor, int input = 0) {
     chain_.nodes.push_back(tensor.node);
     return ShapedGraph::InputOf(*tensor.node, input);
   }
 
-  // Whether the node's output has its input's values in their order, maybe in another shape.
+  // Whether the node's output has its input's values in the same order, possibly in another shape.
   bool KeepsValues(Output tensor) const {
     if (Is(tensor, "Identity") || Is(tensor, "Squeeze")) return true;
     if (Is(tensor, "Reshape") || Is(tensor, "ExpandDims")) {
@@ -108,7 +108,8 @@ class Reader {
     }
   }
 
-  // How often a Tile repeats a single row: the first of its multiples, where all others are 1.
+  // For a Tile that repeats a single row: the number of repetitions, its first multiple. All other
+  // multiples must be 1.
   Output Repeats(Output tensor) const {
     if (!Is(tensor, "Tile") || chain_.rows.node != nullptr) return {};
     const PartialTensorShape repeated = graph_.ShapeOf(ShapedGraph::InputOf(*tensor.node, 0));
@@ -138,13 +139,13 @@ class Reader {
     return width >= 0 && ValuesInRow(chain_.shape) == width && RepeatsOneRow();
   }
 
-  // An EnsureShape behind a column is the kernel's to check.
+  // An EnsureShape after the column becomes the op's own check.
   void SetColumn(Output column) {
     chain_.shape = graph_.ShapeOf(column);
     chain_.column = Is(column, "EnsureShape") ? Pass(column) : column;
   }
 
-  // Whether a column that is repeated is known to have one row.
+  // Whether a repeated column is certain to have one row.
   bool RepeatsOneRow() const {
     return chain_.rows.node == nullptr || chain_.shape.dim_size(0) == 1;
   }
@@ -182,7 +183,7 @@ class Reader {
     return fits && RepeatsOneRow();
   }
 
-  // Of floats, whose bits SumRows() knows.
+  // Only for float, for which SumRows() gives the same bits.
   bool SumsLists(Output tensor, int64_t width) const {
     if (!Is(tensor, "Sum") || tensor.type() != tensorflow::DT_FLOAT || width % 8 != 0 ||
         Attribute<bool>(*tensor.node, "keep_dims")) {
@@ -193,7 +194,7 @@ class Reader {
            graph_.ShapeOf(ShapedGraph::InputOf(*tensor.node, 0)).dims() == 3;
   }
 
-  // The ids of a gather of rows of a matrix that is `width` wide.
+  // The ids of a gather of rows from a matrix of `width` columns.
   Output ReadGather(Output tensor, int64_t width) {
     const Node& node = *tensor.node;
     const bool resource = Is(tensor, "ResourceGather");
@@ -214,7 +215,7 @@ class Reader {
     return ids;
   }
 
-  // The steps, last first, and what they begin at.
+  // Reads the chain's steps, last first, and returns the tensor where they begin.
   Output ReadSteps(Output ids, bool may_reshape) {
     while (true) {
       const bool hides = masked_.has_value() && IsSame(ids, masked_->ids);
@@ -279,7 +280,7 @@ class Reader {
     return Pass(ids);
   }
 
-  // ids < 0 ? ids + rows : ids
+  // Matches ids < 0 ? ids + rows : ids.
   Output ReadWrap(Output ids) {
     const Output below = ShapedGraph::InputOf(*ids.node, 0);
     const Output added = ShapedGraph::InputOf(*ids.node, 1);

@@ -1,4 +1,4 @@
-// Reads a feature's chain of ops, from what enters the Concat back to its column.
+// Reads the chain of ops of one feature, backwards from the Concat's input to the feature's column.
 #ifndef COLCAST_SERVER_ENGINE_REWRITES_FEATURE_CHAIN_H_
 #define COLCAST_SERVER_ENGINE_REWRITES_FEATURE_CHAIN_H_
 
@@ -15,15 +15,16 @@ namespace colcast::engine {
 struct FeatureChain {
   LookupChain chain;
   Output column;
-  tensorflow::PartialTensorShape shape;        // what the column's must fit
-  Output table;                                // its node is null where the column is copied
-  Output rows;                                 // how often a Tile repeats its one row, or null
-  std::string lookup;                          // the node that gathers
-  std::vector<const tensorflow::Node*> nodes;  // that the chain stands for
+  tensorflow::PartialTensorShape shape;  // the shape that the column must fit
+  Output table;                          // null node if the column is copied
+  // How often a Tile repeats the column's single row; null node if it does not.
+  Output rows;
+  std::string lookup;                          // name of the gather node
+  std::vector<const tensorflow::Node*> nodes;  // all nodes that the chain replaces
 };
 
-// What computes `part`, an input of a Concat of matrices. Looks no further back than the nodes
-// called `feeds`. Nothing if its number of columns is not known, or is none of a chain's.
+// Reads the chain that computes `part`, an input of a Concat of matrices, but does not go beyond
+// nodes named in `feeds`. Nothing if the number of columns is unknown, or cannot come from a chain.
 std::optional<FeatureChain> ReadFeatureChain(const ShapedGraph& graph,
                                              const std::set<std::string>& feeds, Output part);
 

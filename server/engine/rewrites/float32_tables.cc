@@ -19,7 +19,7 @@ absl::Status MakeInt8Table(const std::string& name, ResourceMgr* resources) {
   return (*tables)->Find(resources->default_container(), name, resources).status();
 }
 
-// NOT_FOUND for a variable that was never set.
+// NOT_FOUND for a variable that was never initialized.
 absl::StatusOr<int64_t> DropVariable(const std::string& name, ResourceMgr* resources) {
   Var* found = nullptr;
   absl::Status status = resources->Lookup(resources->default_container(), name, &found);
@@ -37,7 +37,7 @@ absl::StatusOr<int64_t> DropTable(const std::string& name, ResourceMgr* resource
   return DropVariable(name, resources);
 }
 
-// How much was dropped.
+// Totals for a note.
 struct Dropped {
   int count = 0;
   int64_t bytes = 0;
@@ -72,14 +72,15 @@ std::vector<std::string> DropUnread(const std::map<std::string, TablesRead>& ser
   if (!found.ok()) return {};
   ResourceMgr* const resources = *found;
   std::set<std::string> tables;
-  std::map<std::string, std::string> readers;  // of float32: a signature, by variable
+  // For each variable read in float32, a signature that reads it.
+  std::map<std::string, std::string> readers;
   for (const auto& [signature, read] : served) {
     tables.insert(read.int8.begin(), read.int8.end());
     for (const std::string& variable : read.float32) readers.emplace(variable, signature);
   }
   std::vector<std::string> notes;
   Dropped in_int8, unread;
-  std::map<std::string, int> kept;  // how many tables, by why
+  std::map<std::string, int> kept;  // number of tables by reason
   if (const auto int8 = Int8Tables::In(resources); int8.ok()) (*int8)->KeepOnly(tables);
   for (const std::string& name : variables) {
     if (tables.count(name) > 0 || readers.count(name) > 0) continue;

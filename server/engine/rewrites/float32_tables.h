@@ -1,4 +1,5 @@
-// Gives back the memory of what a model's signatures do not read, or in int8 alone.
+// Frees the float32 values of variables that a model's signatures do not read, or read only as
+// int8.
 #ifndef COLCAST_SERVER_ENGINE_REWRITES_FLOAT32_TABLES_H_
 #define COLCAST_SERVER_ENGINE_REWRITES_FLOAT32_TABLES_H_
 
@@ -13,29 +14,30 @@
 
 namespace colcast::engine {
 
-// Makes the int8 tables of variables that have none yet.
+// Makes the int8 tables of those variables that have none yet.
 absl::Status MakeInt8Tables(const std::set<std::string>& variables, tensorflow::Session* session);
 
-// Drops the float32 of every table that one of the signatures reads in int8 and none as it is, and
-// those of `variables` that none reads at all. `served`: what the graphs read that requests can
-// run, by signature. Returns what an operator should know, a sentence each.
+// Drops the float32 values of every table that is only read as int8, and those of `variables` that
+// no signature reads. `served` lists what the graphs of served signatures read, by signature.
+// Returns notes for the operator, one sentence each.
 std::vector<std::string> DropUnread(const std::map<std::string, TablesRead>& served,
                                     const std::set<std::string>& variables,
                                     tensorflow::Session* session);
 
-// What a model's signatures read, while it is loaded.
+// Collects what a model's signatures read, while the model is loaded.
 class TablesInUse {
  public:
-  TablesInUse() = default;  // nothing is dropped
+  TablesInUse() = default;  // drops nothing
   // `unserved`: signatures that no request can run.
   TablesInUse(const tensorflow::MetaGraphDef& model, const std::vector<std::string>& unserved);
 
-  // Variables that may be read in int8.
+  // Variables that may be read as int8.
   const std::set<std::string>& only_looked_up() const { return only_looked_up_; }
 
-  // A signature is served in a form that reads this; without, as it was saved.
+  // Notes that a signature is served in a form that reads `form`, or as it was saved if that is
+  // null.
   void Serve(const std::string& signature, const TablesRead* form);
-  // It is served as it was saved, too.
+  // Notes that it is also served as it was saved.
   void ServeAsSaved(const std::string& signature);
 
   std::vector<std::string> Drop(tensorflow::Session* session) const {

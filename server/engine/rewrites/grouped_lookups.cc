@@ -20,7 +20,7 @@ using tensorflow::GraphDef;
 using tensorflow::Node;
 using tensorflow::NodeDef;
 
-// A single lookup in a Concat is what TensorFlow does well.
+// TensorFlow handles a single lookup in a Concat well.
 constexpr int kLeastLookups = 2;
 
 struct Group {
@@ -29,7 +29,7 @@ struct Group {
   int lookups = 0;
 };
 
-// The features of a Concat of matrices by their columns; none if one of them cannot be taken.
+// The features of a Concat of matrices, in column order; none if one of them is not recognized.
 Group FindGroup(const ShapedGraph& graph, const std::set<std::string>& feeds, const Node* concat) {
   Group group{concat, {}};
   const int last = concat->num_inputs() - 1;
@@ -58,7 +58,7 @@ std::vector<Group> FindGroups(const ShapedGraph& graph, const std::set<std::stri
 
 std::string NameOf(Output output) { return absl::StrCat(output.node->name(), ":", output.index); }
 
-// The nodes that must run before these, besides what they read.
+// The nodes for which these nodes wait through control edges.
 std::set<std::string> ControlInputs(const Group& group) {
   std::set<std::string> names;
   const auto add = [&names](const Node* node) {
@@ -75,7 +75,8 @@ std::set<std::string> ControlInputs(const Group& group) {
   return names;
 }
 
-// Where a list of distinct outputs has this one, appended if need be; -1 for none.
+// The position of an output in a list of distinct outputs, to which it is appended if missing; -1
+// for a null output.
 int PositionOf(Output output, std::vector<Output>* outputs) {
   if (output.node == nullptr) return -1;
   const auto is_same = [output](Output other) {
@@ -125,7 +126,7 @@ NodeDef MakeNode(const ShapedGraph& graph, const Group& group) {
   return made;
 }
 
-// All that the groups' Concats depend on, themselves included.
+// All nodes on which the groups' Concats depend, including themselves.
 std::set<const Node*> Ancestors(const std::vector<Group>& groups) {
   std::set<const Node*> seen;
   std::vector<const Node*> open;
@@ -139,8 +140,9 @@ std::set<const Node*> Ancestors(const std::vector<Group>& groups) {
   return seen;
 }
 
-// What waits for a node that a group stands for, for its errors say, waits for the group, so that
-// the node need not run. What a group needs itself goes on waiting for the node.
+// Moves control edges from nodes that a group replaces to the group, so that those nodes need not
+// run (a control edge may exist for a node's errors). Nodes that the groups themselves need keep
+// their edges, since moving them would create a cycle.
 std::map<std::string, std::string> NewWaits(const std::vector<Group>& groups,
                                             std::map<std::string, std::set<std::string>>* waiting) {
   std::map<std::string, std::string> moved;

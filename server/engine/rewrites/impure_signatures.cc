@@ -23,7 +23,7 @@ using tensorflow::NodeDef;
 using tensorflow::OpDef;
 using tensorflow::TensorInfo;
 
-// export/graph/_impure.py has the same lists.
+// Keep in step with the lists in export/graph/_impure.py.
 constexpr std::string_view kHandles[] = {"HashTable",
                                          "HashTableV2",
                                          "MutableDenseHashTable",
@@ -36,8 +36,8 @@ constexpr std::string_view kHandles[] = {"HashTable",
                                          "VariableV2",
                                          "MutableHashTableOfTensorsV2"};
 
-// Stateful by their registration, or readers of a state; but running them changes nothing, and what
-// they give follows from what they read. States of TensorArrays and stacks live for one run.
+// Ops that are registered as stateful, or read state, but change nothing when run, and whose
+// results follow from what they read. The state of TensorArrays and stacks lives for one run only.
 constexpr std::string_view kHarmless[] = {"Assert",
                                           "BoostedTreesEnsembleResourceHandleOp",
                                           "BoostedTreesPredict",
@@ -75,7 +75,8 @@ constexpr std::string_view kHarmless[] = {"Assert",
                                           "XlaCallModule"};
 constexpr std::string_view kHarmlessPrefixes[] = {"Sentencepiece", "SimpleML", "Stack",
                                                   "TensorArray"};
-constexpr std::string_view kReadFiles[] = {"MatchingFiles", "ReadFile"};  // stateless to TensorFlow
+// Stateless according to TensorFlow.
+constexpr std::string_view kReadFiles[] = {"MatchingFiles", "ReadFile"};
 
 constexpr std::string_view kPassOn[] = {
     "Enter",    "Exit",        "Identity",  "Merge",  "RefEnter",      "RefExit",
@@ -109,7 +110,8 @@ std::string ResourceOf(const NodeDef& handle) {
 // The main graph, or the body of a function.
 struct Scope {
   absl::flat_hash_map<std::string_view, const NodeDef*> nodes;
-  std::map<std::string, std::string> arguments;  // a function's: the resource, "" for values
+  // A function's arguments: the resource that each one is, "" for values.
+  std::map<std::string, std::string> arguments;
 };
 
 struct Graph {
@@ -139,7 +141,7 @@ struct Graph {
   absl::flat_hash_map<std::string_view, const FunctionDef*> library;
 };
 
-// What running a signature reaches.
+// Everything that a run of a signature reaches.
 class Reached {
  public:
   explicit Reached(const Graph& graph) : graph_(graph) {}
@@ -159,7 +161,8 @@ class Reached {
 
   std::set<std::string> read;                  // resources
   std::map<std::string, std::string> written;  // resource -> op
-  std::string effect;                          // an op that makes runs differ, and its node
+  // An op that makes runs differ, and its node; empty if there is none.
+  std::string effect;
 
  private:
   void AddOutput(const TensorInfo& info) {
@@ -201,7 +204,7 @@ class Reached {
     if (takes_handle && !found) written.emplace(kAnyResource, node.op());
   }
 
-  // The resource whose handle an input is; "" if none is known.
+  // The resource whose handle an input is; "" if unknown.
   static std::string ResourceAt(const Scope& scope, std::string input) {
     for (size_t steps = 0; steps <= scope.nodes.size() && !absl::StartsWith(input, "^"); ++steps) {
       const std::string name = NodeOf(input);
@@ -230,8 +233,8 @@ class Reached {
     for (const NodeDef& node : function.node_def()) VisitNode(body, node);
   }
 
-  // The resource of each of a function's arguments: any where it is not known how the op hands its
-  // inputs on.
+  // The resource of each argument of a function; any resource, if it is unknown how the op passes
+  // its inputs on.
   static std::vector<std::string> Arguments(const Scope& caller, const NodeDef& call,
                                             const FunctionDef& function) {
     constexpr std::string_view kByCondition[] = {"Case", "If", "StatelessCase", "StatelessIf"};
@@ -251,10 +254,10 @@ class Reached {
 
   const Graph& graph_;
   std::vector<std::string> open_;
-  std::set<std::string> bodies_;  // functions with their arguments' resources
+  std::set<std::string> bodies_;  // functions already visited, with their arguments' resources
 };
 
-// Of those that `reader` reads, one that `writer` writes.
+// A resource that `writer` writes and `reader` reads, if there is one.
 std::optional<std::string> WrittenBy(const Reached& writer, const Reached& reader) {
   const bool any = writer.written.count(std::string(kAnyResource)) > 0;
   for (const std::string& resource : reader.read) {

@@ -1,9 +1,9 @@
-// Which signatures answer by more than their request and the model's files.
+// Finds signatures whose answers depend on more than the request and the model's files.
 //
-// States are cached, requests joined and split, and graphs rewritten only where the answer is a
-// function of those two: no served signature writes what is read, and no op reads a clock, random
-// numbers, a file or a counter. This is read from the graph, so it also holds for models that no
-// export or an earlier one wrote.
+// Only where the answer is a function of those two may states be cached, requests joined and split,
+// and graphs rewritten: no served signature may write what a signature reads, and no op may read a
+// clock, random numbers, a file or a counter. The check reads the graph, so it also covers models
+// that were not exported, or by an earlier version.
 #ifndef COLCAST_SERVER_ENGINE_REWRITES_IMPURE_SIGNATURES_H_
 #define COLCAST_SERVER_ENGINE_REWRITES_IMPURE_SIGNATURES_H_
 
@@ -16,14 +16,15 @@
 namespace colcast::engine {
 
 struct Impurity {
-  std::string why;      // names the op, or the variable and the signature that writes it
-  bool writes = false;  // the signature itself: a second run is not the same as one
+  std::string why;  // names the op, or the variable and the signature that writes it
+  // The signature itself writes: running it twice differs from running it once.
+  bool writes = false;
 };
 
 // By signature.
 using Impurities = std::map<std::string, Impurity>;
 
-// The impure ones among those that are served. `unserved`: signatures that no request can run.
+// The impure ones among the served signatures. `unserved`: signatures that no request can run.
 Impurities FindImpure(const tensorflow::MetaGraphDef& model,
                       const std::vector<std::string>& unserved);
 

@@ -27,8 +27,8 @@ bool WaitsForAnother(const NodeDef& node) {
                      [](const std::string& input) { return absl::StartsWith(input, "^"); });
 }
 
-// The variable that a tensor is the value or the handle of; null if it is none's, or if something
-// that may fail, an Assert say, comes before it is read.
+// The variable of which a tensor is the value or the handle. Null if there is none, or if something
+// that may fail, such as an Assert, must run before it is read.
 const NodeDef* VariableOf(const Nodes& nodes, const std::set<std::string>& feeds,
                           std::string_view tensor) {
   while (true) {
@@ -42,7 +42,7 @@ const NodeDef* VariableOf(const Nodes& nodes, const std::set<std::string>& feeds
   }
 }
 
-// Whether each feature that reads a table is what an int8 table can do.
+// Whether an int8 table supports every feature that reads the table.
 bool CanBeRead(const std::vector<std::string>& chains, const std::vector<int32_t>& tables,
                int table) {
   for (size_t i = 0; i < chains.size(); ++i) {
@@ -57,7 +57,8 @@ bool CanBeRead(const std::vector<std::string>& chains, const std::vector<int32_t
   return true;
 }
 
-// Changes one grouped lookup; `changed` gets the variables that are read in int8 then, and it.
+// Changes one grouped lookup; adds to `changed` each variable that it now reads as int8, with the
+// lookup's name.
 absl::Status UseIn(const Nodes& nodes, const std::set<std::string>& variables,
                    const std::set<std::string>& feeds, NodeDef* node,
                    std::map<std::string, std::string>* changed) {
@@ -93,7 +94,7 @@ absl::Status UseIn(const Nodes& nodes, const std::set<std::string>& variables,
   return absl::OkStatus();
 }
 
-// All that the nodes depend on, themselves included.
+// All nodes on which the given ones depend, including themselves.
 std::set<std::string> Ancestors(const Nodes& nodes, std::vector<std::string> open) {
   std::set<std::string> seen;
   while (!open.empty()) {
@@ -106,8 +107,8 @@ std::set<std::string> Ancestors(const Nodes& nodes, std::vector<std::string> ope
   return seen;
 }
 
-// What waits for a read of a table in float32 waits for the lookup, so that it is not read.
-// `lookups`: by variable.
+// Moves control edges from reads of float32 tables to the lookup, so that those reads need not run.
+// `lookups`: lookup by variable.
 void MoveWaits(const Nodes& nodes, const std::set<std::string>& feeds,
                const std::map<std::string, std::string>& lookups, GraphDef* graph) {
   std::vector<std::string> all;
@@ -134,7 +135,7 @@ absl::StatusOr<int> UseInt8Tables(const std::set<std::string>& variables,
   const GraphDef before = *graph;
   Nodes nodes;
   for (const NodeDef& node : before.node()) nodes[node.name()] = &node;
-  std::map<std::string, std::string> changed;  // by variable, a lookup
+  std::map<std::string, std::string> changed;  // lookup by variable
   for (NodeDef& node : *graph->mutable_node()) {
     if (node.op() != GroupedLookupOpName()) continue;
     absl::Status status = UseIn(nodes, variables, feeds, &node, &changed);

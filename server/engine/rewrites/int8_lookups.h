@@ -1,4 +1,4 @@
-// A rewrite: tables of grouped lookups are read in int8. Scores stay close; bits do not.
+// A rewrite: grouped lookups read their tables as int8. Scores stay close but not bit-identical.
 #ifndef COLCAST_SERVER_ENGINE_REWRITES_INT8_LOOKUPS_H_
 #define COLCAST_SERVER_ENGINE_REWRITES_INT8_LOOKUPS_H_
 
@@ -10,9 +10,9 @@
 
 namespace colcast::engine {
 
-// As Rewrite::apply has it: changes the ColcastGroupedLookups that look up or sum rows of the
-// variables named; what waits for a read of such a variable waits for the lookup. Returns how many
-// tables are read in int8.
+// See Rewrite::apply. Changes the ColcastGroupedLookups that look up or sum rows of the named
+// variables; control edges from reads of such a variable move to the lookup. Returns the number of
+// tables read as int8.
 absl::StatusOr<int> UseInt8Tables(const std::set<std::string>& variables,
                                   const std::set<std::string>& feeds, tensorflow::GraphDef* graph);
 

@@ -6,7 +6,8 @@
 #include <cmath>
 #include <cstring>
 
-// The engine is compiled for any CPU that TensorFlow's wheel runs on; these functions are for more.
+// Function attributes enable newer instructions here, since the engine is compiled for every CPU on
+// which TensorFlow's wheel runs.
 #define COLCAST_AVX2 __attribute__((target("avx2,fma")))
 #define COLCAST_AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq")))
 #define COLCAST_INLINE inline __attribute__((always_inline))
@@ -20,10 +21,11 @@ constexpr size_t kAhead = 12;      // ids between a row's prefetch and its use
 constexpr __mmask16 kAll = 0xffff;
 constexpr float kLargest = 127;
 constexpr float kMostLost = 0.02f;
-constexpr float kSmall = 16;           // in steps: rounding moves more than 3 % of what is smaller
-constexpr float kLeastScale = 1e-36f;  // its inverse is finite
-constexpr uint32_t kInfinity = 0x7f800000u;  // its bits, and those above, are no number's
-constexpr uint32_t kKept = 0x7fc0u;          // the scale of a row that is kept as it is
+// In steps of the scale: below it, rounding may change a value by more than 3 %.
+constexpr float kSmall = 16;
+constexpr float kLeastScale = 1e-36f;        // so that its inverse is finite
+constexpr uint32_t kInfinity = 0x7f800000u;  // these bits and those above are infinity and NaN
+constexpr uint32_t kKept = 0x7fc0u;          // marks a row that keeps its floats
 
 COLCAST_INLINE float FromBits(uint32_t bits) {
   float value;
@@ -37,7 +39,8 @@ COLCAST_INLINE uint32_t BitsOf(float value) {
   return bits;
 }
 
-// The upper half of the least float that is not smaller, of those whose lower half is 0.
+// The upper half of the smallest float, among those with a zero lower half, that is not below
+// `value`.
 COLCAST_INLINE uint32_t RoundedUp(float value) { return (BitsOf(value) + 0xffffu) >> 16; }
 
 COLCAST_INLINE float ScaleOf(const char* row) {
@@ -46,7 +49,8 @@ COLCAST_INLINE float ScaleOf(const char* row) {
   return FromBits(static_cast<uint32_t>(half) << 16);
 }
 
-// Whether rounding takes little of what is left of a row without its largest value.
+// Whether rounding loses little of a row's small values, relative to the row without its largest
+// value.
 COLCAST_INLINE bool IsClose(const float* values, int64_t width, const char* rounded, float scale) {
   float all = 0, largest = 0, lost = 0;
   for (int64_t i = 0; i < width; ++i) {
@@ -60,9 +64,9 @@ COLCAST_INLINE bool IsClose(const float* values, int64_t width, const char* roun
   return lost <= kMostLost * (all - largest);
 }
 
-// Returns false for a row that cannot be rounded; its scale says so.
+// Returns false for a row that cannot be rounded, and marks it by its scale.
 COLCAST_INLINE bool RoundRow(const float* values, int64_t width, char* row) {
-  uint32_t largest = 0;  // as bits, which are ordered as the numbers are
+  uint32_t largest = 0;  // as bits, which sort like the positive floats they represent
   for (int64_t i = 0; i < width; ++i) {
     largest = std::max(largest, BitsOf(values[i]) & 0x7fffffffu);
   }
@@ -71,7 +75,7 @@ COLCAST_INLINE bool RoundRow(const float* values, int64_t width, char* row) {
   const auto half = static_cast<uint16_t>(fits ? RoundedUp(least) : kKept);
   std::memcpy(row, &half, sizeof(half));
   const float inverse = fits && largest > 0 ? 1 / FromBits(static_cast<uint32_t>(half) << 16) : 0;
-  // Adding 1.5 * 2^23 rounds to whole numbers, which are the lower bits then.
+  // Adding 1.5 * 2^23 rounds to an integer and leaves it in the lower bits.
   for (int64_t i = 0; i < width; ++i) {
     row[kScaleBytes + i] = static_cast<char>(BitsOf(values[i] * inverse + 12582912.0f));
   }
@@ -82,7 +86,7 @@ COLCAST_INLINE bool RoundRow(const float* values, int64_t width, char* row) {
   return is_close;
 }
 
-// Rounds rows; `kept` gets the numbers of those that cannot be.
+// Rounds rows; adds to `kept` the numbers of those that cannot be rounded.
 COLCAST_INLINE void RoundRows(const float* values, int64_t rows, int64_t width, char* packed,
                               std::vector<int64_t>* kept) {
   for (int64_t i = 0; i < rows; ++i) {
@@ -108,7 +112,7 @@ COLCAST_AVX512 void RoundAvx512(const float* values, int64_t rows, int64_t width
 
 // Some rows of a table, from one of their columns on.
 struct Rows {
-  const char* first_column;  // of the table's first row
+  const char* first_column;  // in the table's row 0
   const char* table;
   size_t row_bytes;
   absl::Span<const int64_t> ids;
@@ -146,7 +150,7 @@ COLCAST_AVX512 void SumAvx512(const Rows& rows, float* sums) {
     const auto* const at =
         reinterpret_cast<const __m128i*>(rows.first_column + id * rows.row_bytes);
     for (int v = 0; v < kVectors; ++v) {
-      // Masked, for GCC takes what the other forms do not set for a mistake.
+      // The masked form, because GCC warns of uninitialized values in the others.
       const __m512i whole = _mm512_maskz_cvtepi8_epi32(kAll, _mm_loadu_si128(at + v));
       const __m512 values = _mm512_maskz_cvtepi32_ps(kAll, whole);
       sum[v] = _mm512_fmadd_ps(scale, values, sum[v]);
@@ -220,7 +224,7 @@ void Int8Table::SumOne(absl::Span<const int64_t> ids, float* sums) const {
 }
 
 void Int8Table::SumWithKept(absl::Span<const int64_t> ids, float* sums) const {
-  // A sum of one row is that row, whose -0 it keeps.
+  // A sum of one row must equal that row, including -0.
   std::fill_n(sums, width_, ids.size() == 1 ? -0.0f : 0.0f);
   std::vector<float> row(width_);
   for (size_t i = 0; i < ids.size(); ++i) {

@@ -49,7 +49,7 @@ absl::StatusOr<std::shared_ptr<const Int8Table>> Int8Tables::Find(const std::str
   if (const auto made = tables_.find(key); made != tables_.end()) return made->second;
   auto table = std::make_shared<const Int8Table>(static_cast<const float*>(value.data()),
                                                  value.dim_size(0), value.dim_size(1));
-  tables_.emplace(key, table);  // only a table that was made, whatever that threw
+  tables_.emplace(key, table);  // last, since making the table may throw
   return table;
 }
 

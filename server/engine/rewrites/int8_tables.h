@@ -1,4 +1,4 @@
-// The int8 tables of a session, which all graphs that run in it share.
+// The int8 tables of a session, shared by all graphs that run in it.
 #ifndef COLCAST_SERVER_ENGINE_REWRITES_INT8_TABLES_H_
 #define COLCAST_SERVER_ENGINE_REWRITES_INT8_TABLES_H_
 
@@ -20,15 +20,15 @@ class Int8Tables final : public tensorflow::ResourceBase {
   static absl::StatusOr<tensorflow::core::RefCountPtr<Int8Tables>> In(
       tensorflow::ResourceMgr* resources);
 
-  // The table of a variable that is a matrix of float32, made when it is first asked for. An update
-  // of the variable after that is not seen: there must be nothing that can change it
-  // (TablesOnlyLookedUp() of table_readers.h). Errors are those of looking the variable up;
-  // INVALID_ARGUMENT for what is no such matrix.
+  // The table of a variable, which must be a float32 matrix; made on first use. Later updates of
+  // the variable are not seen, so nothing may be able to change it (TablesOnlyLookedUp() in
+  // table_readers.h). Errors are those of looking up the variable; INVALID_ARGUMENT for any other
+  // variable.
   absl::StatusOr<std::shared_ptr<const Int8Table>> Find(const std::string& container,
                                                         const std::string& variable,
                                                         tensorflow::ResourceMgr* resources);
 
-  // Frees the tables of all other variables; one that is asked for again is made again.
+  // Frees the tables of all other variables. A freed table is made again when requested.
   void KeepOnly(const std::set<std::string>& variables);
 
   std::string DebugString() const override { return "tables in int8"; }

@@ -21,7 +21,7 @@ class Finder {
     }
   }
 
-  // Whether it gathers rows, or columns, of a variable at constant positions.
+  // Whether the node gathers rows or columns of a variable at constant positions.
   bool IsFixed(const NodeDef& gather) const {
     int batch_dims = 0;
     TryGetNodeAttr(gather, "batch_dims", &batch_dims);
@@ -31,7 +31,7 @@ class Finder {
            IsCopied(gather) && AxisOf(gather) >= 0;
   }
 
-  // 0 or 1; -1 where it is neither.
+  // 0 or 1; -1 for any other axis.
   int AxisOf(const NodeDef& gather) const {
     const NodeDef* const axis = Find(gather.input(2));
     Tensor value;
@@ -54,7 +54,7 @@ class Finder {
     return found == by_name_.end() ? nullptr : found->second;
   }
 
-  // Read as a resource: a reference variable may change its values in place.
+  // A resource variable: a reference variable might change its values in place.
   bool IsVariable(const NodeDef* node) const {
     while (node != nullptr && node->op() == "Identity") node = Find(node->input(0));
     if (node == nullptr || node->op() != "ReadVariableOp") return false;
@@ -71,7 +71,7 @@ void UseOp(int axis, NodeDef* gather) {
   TF_CHECK_OK(GetNodeAttr(*gather, "Tindices", &index));
   gather->set_op(KernelRowsOpName());
   gather->clear_attr();
-  gather->mutable_input()->DeleteSubrange(2, 1);  // the axis
+  gather->mutable_input()->DeleteSubrange(2, 1);  // removes the axis
   tensorflow::AddNodeAttr("T", type, gather);
   tensorflow::AddNodeAttr("Tindices", index, gather);
   tensorflow::AddNodeAttr("axis", axis, gather);

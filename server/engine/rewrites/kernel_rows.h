@@ -1,8 +1,8 @@
-// The rewrite: rows of a variable at positions that never change are gathered once.
+// A rewrite: gathers rows of a variable at constant positions once instead of in each run.
 //
-// Late expansion splits a product by the rows of its kernel. Where the user's and the items' rows
-// interleave, the exported graph gathers them from the variable, in each run: nothing of a model's
-// weights is in its graph.
+// Late expansion splits a product by the rows of its kernel. Where user and item rows interleave,
+// the exported graph gathers them from the variable in each run, because no weights may be copied
+// into a graph.
 #ifndef COLCAST_SERVER_ENGINE_REWRITES_KERNEL_ROWS_H_
 #define COLCAST_SERVER_ENGINE_REWRITES_KERNEL_ROWS_H_
 

@@ -83,7 +83,7 @@ class KernelRowsOp final : public tensorflow::OpKernel {
 
   int axis_ = 0;
   std::mutex mutex_;
-  Tensor source_;  // what was gathered from
+  Tensor source_;  // the kernel from which the rows were gathered
   Tensor gathered_;
 };
 

@@ -43,7 +43,7 @@ int64_t Bucket(std::string_view text, int64_t buckets) {
 }
 
 int64_t HashDecimals(int64_t value, int64_t buckets) {
-  char text[20];  // the longest is the least number's, with its sign
+  char text[20];  // fits the smallest number, sign included
   char* const end = std::to_chars(text, text + sizeof(text), value).ptr;
   return Bucket({text, static_cast<size_t>(end - text)}, buckets);
 }
@@ -72,7 +72,7 @@ void Apply(const IdStep& step, absl::Span<int64_t> ids) {
     case Kind::kInt32:
       return ForEach(ids, [](int64_t id) { return int64_t{static_cast<int32_t>(id)}; });
     case Kind::kHide:
-      return;  // its id stays
+      return;  // ids stay as they are
   }
 }
 
@@ -123,7 +123,8 @@ void HashStrings(const tsl::tstring* strings, int64_t buckets, absl::Span<int64_
   int64_t bucket = Bucket(previous, buckets);
   for (size_t i = 0; i < ids.size(); ++i) {
     const std::string_view text(strings[i].data(), strings[i].size());
-    if (text != previous) bucket = Bucket(text, buckets);  // a user's column repeats its value
+    // A user's column repeats its value, so the last hash is reused.
+    if (text != previous) bucket = Bucket(text, buckets);
     previous = text;
     ids[i] = bucket;
   }

@@ -1,5 +1,5 @@
-// What becomes of a feature's values before and after its embedding table: a few words, which a
-// rewrite writes and the grouped lookup reads.
+// Describes in a few words what happens to a feature's values before and after its embedding table.
+// A rewrite writes the words; the grouped lookup parses them.
 //
 //   copy                    the column's own values
 //   mod=1000 gather         the table's row number (value mod 1000)
@@ -20,26 +20,26 @@
 
 namespace colcast::engine {
 
-// What an id becomes, as TensorFlow's ops have it. `value` is the modulus, the bound or the count.
+// A step applied to an id, as TensorFlow's ops do. `value` is the modulus, the bound or the count.
 struct IdStep {
   enum class Kind {
-    kHash,     // StringToHashBucketFast, of an integer behind AsString
-    kMod,      // FloorMod, by a positive number
+    kHash,     // StringToHashBucketFast; integers pass through AsString first
+    kMod,      // FloorMod by a positive number
     kAtLeast,  // Maximum
     kAtMost,   // Minimum
-    kWrap,     // an id below 0 counts from the end of `value` rows
+    kWrap,     // a negative id counts from the end of `value` rows
     kInt32,    // Cast to int32; `value` is 0
-    kHide,     // an id that is `value` stays, but counts as 0 in the sum or mean of its list
+    kHide,     // an id equal to `value` stays, but counts as 0 in its list's sum or mean
   };
   Kind kind;
   int64_t value;
 };
 
 struct LookupChain {
-  // A mean is the sum over the number of ids that are not hidden, or over 1.
+  // A mean is the sum divided by the number of ids that are not hidden, at least 1.
   enum class Result { kCopy, kGather, kSum, kMean };
 
-  // INVALID_ARGUMENT, with the word, for what is no chain.
+  // INVALID_ARGUMENT, naming the word, if `words` is no chain.
   static absl::StatusOr<LookupChain> Parse(std::string_view words);
   std::string Words() const;
 
@@ -49,11 +49,11 @@ struct LookupChain {
   Result result = Result::kCopy;
 };
 
-// The bucket of each string.
+// The hash bucket of each string.
 void HashStrings(const tsl::tstring* strings, int64_t buckets, absl::Span<int64_t> ids);
 
-// Applies the steps to each id. `weights`, one for each id and 1 at first, are 0 for hidden ids;
-// may be empty if no step hides any.
+// Applies the steps to each id. `weights`, one per id and initially 1, become 0 for hidden ids; may
+// be empty if no step hides.
 void ApplySteps(absl::Span<const IdStep> steps, absl::Span<int64_t> ids,
                 absl::Span<float> weights = {});
 

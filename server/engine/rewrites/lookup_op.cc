@@ -29,9 +29,10 @@ using tensorflow::PartialTensorShape;
 using tensorflow::Tensor;
 using Result = LookupChain::Result;
 
-// Rows that all features write before the next ones: what they write stays in the cache.
+// All features write this many rows before any writes more, so that the output rows stay in the
+// cache.
 constexpr int64_t kRowsAtOnce = 32;
-// Ids of a feature that are worked out before they are used, if a row has no more.
+// How many ids of a feature are computed at once, rounded to whole rows.
 constexpr int64_t kIdsAtOnce = 4096;
 
 struct Feature {
@@ -39,18 +40,19 @@ struct Feature {
   PartialTensorShape shape;
   std::string lookup;
   int table = -1;
-  int rows = -1;  // of the op's `rows`: how often its one row is repeated
+  // Index of the op's `rows` input that says how often the single row is repeated; -1 if none.
+  int rows = -1;
 };
 
-// A feature in one run: where it comes from, and which columns of the output are its own.
+// A feature in one run: its source, and its columns of the output.
 struct Part {
   const Feature* feature;
   const Tensor* column;
-  const LookupTable* table;  // null: copied
-  int64_t rows;              // of the output
-  int64_t values;            // of the column, in a row
-  int64_t width;             // of the output
-  size_t offset = 0;         // in bytes
+  const LookupTable* table;  // null if the column is copied
+  int64_t rows;              // in the output
+  int64_t values;            // per row of the column
+  int64_t width;             // per row of the output
+  size_t offset = 0;         // in bytes, within an output row
 };
 
 int64_t ValuesInRow(const Tensor& column) {
@@ -177,7 +179,7 @@ class GroupedLookupOp final : public tensorflow::OpKernel {
     return absl::OkStatus();
   }
 
-  // Of a row that is repeated 0 times.
+  // Checks ids of a row that is repeated 0 times, which TensorFlow's ops would also check.
   static absl::Status CheckIdsOf(const Part& part) {
     if (part.table == nullptr || part.feature->rows < 0) return absl::OkStatus();
     std::vector<int64_t> ids(part.values);
@@ -186,7 +188,7 @@ class GroupedLookupOp final : public tensorflow::OpKernel {
     return CheckIds(part, 0, ids);
   }
 
-  // Writes a feature's values for `count` rows, from number `first` on.
+  // Writes a feature's values for `count` rows, beginning with row `first`.
   absl::Status Write(const Part& part, int64_t first, int64_t count, OutputRows output) const {
     if (part.table == nullptr) {
       Copy(part, first, count, output);
@@ -232,7 +234,7 @@ class GroupedLookupOp final : public tensorflow::OpKernel {
 
   std::vector<Feature> features_;
   DataType type_;
-  std::vector<int> in_int8_;  // of the tables
+  std::vector<int> in_int8_;  // positions of tables read as int8
   std::unique_ptr<TableVariables> variables_;
 };
 

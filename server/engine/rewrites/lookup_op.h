@@ -1,24 +1,23 @@
-// The op ColcastGroupedLookup: what the lookups of many features and the Concat they meet in
-// compute, each feature's rows written straight into the joined matrix. It exists in the server
-// only; a SavedModel never holds it.
+// The op ColcastGroupedLookup: does the work of many features' lookups and of the Concat that joins
+// them, writing each feature's rows directly into the joined matrix. It exists only in the server;
+// a SavedModel never contains it.
 //
-// Inputs: `columns`, one tensor for each feature, rows first; `tables`, matrices or handles of
-// variables that hold one, of the output's type; `rows`, numbers of rows, each of shape [1].
-// Attributes, one element for each feature: `chains`, see lookup_chain.h; `table`, its position in
-// `tables`, -1 where it is copied; `rows_of`, for a column of one row, the position in `rows` of
-// how often what becomes of that row is repeated, otherwise -1; `shapes`, what its column's shape
-// must fit; `lookups`, the node that looked it up, which an error names. `in_int8`: positions, in
-// `tables`, of variables that are read in int8 (int8_tables.h). Output: [rows, the sum of the
-// features' widths].
+// Inputs: `columns`, one tensor per feature, rows first; `tables`, matrices of the output's type,
+// or handles of variables that hold one; `rows`, numbers of rows, each of shape [1]. Attributes
+// with one element per feature: `chains`, see lookup_chain.h; `table`, its position in `tables`, -1
+// if the column is copied; `rows_of`, for a one-row column the position in `rows` of the number of
+// repetitions, otherwise -1; `shapes`, the shape that its column must fit; `lookups`, the node that
+// did the lookup, for error messages. `in_int8`: positions in `tables` of variables to be read as
+// int8 (int8_tables.h). Output: [rows, the sum of the features' widths].
 //
-// Errors are those of the ops it stands for: of Gather for an id that is no row of the table, of
-// EnsureShape for a column's shape, of ConcatV2 where the numbers of rows differ.
+// Errors are those of the replaced ops: Gather's for an id that is no row of the table,
+// EnsureShape's for a column's shape, ConcatV2's for different numbers of rows.
 #ifndef COLCAST_SERVER_ENGINE_REWRITES_LOOKUP_OP_H_
 #define COLCAST_SERVER_ENGINE_REWRITES_LOOKUP_OP_H_
 
 namespace colcast::engine {
 
-// The op's name. Whoever asks for it has the op linked in and registered.
+// The op's name. Calling this function links the op's registration in.
 const char* GroupedLookupOpName();
 
 }  // namespace colcast::engine

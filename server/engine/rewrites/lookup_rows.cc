@@ -12,14 +12,14 @@ namespace {
 constexpr size_t kCacheLine = 64;  // bytes
 constexpr size_t kAhead = 12;      // ids between a row's prefetch and its use
 
-// The lines of a row, but not so many that they push each other out.
+// Prefetches a row's cache lines, at most four so that they do not evict each other.
 void Prefetch(const char* row, size_t width) {
   for (size_t byte = 0; byte < std::min(width, 4 * kCacheLine); byte += kCacheLine) {
     __builtin_prefetch(row + byte);
   }
 }
 
-// A width known when compiled is copied without a call; 0 stands for any other.
+// A width known at compile time is copied without a call of memcpy(); 0 stands for any other width.
 template <size_t kWidth>
 void Gather(const char* table, size_t any_width, absl::Span<const int64_t> ids, OutputRows output) {
   const size_t width = kWidth == 0 ? any_width : kWidth;
@@ -29,7 +29,7 @@ void Gather(const char* table, size_t any_width, absl::Span<const int64_t> ids, 
   }
 }
 
-// Sums kVectors times 8 columns; `weights` is null where there are none.
+// Sums kVectors * 8 columns; `weights` may be null.
 template <int kVectors>
 void SumColumns(const float* table, size_t width, absl::Span<const int64_t> ids,
                 const float* weights, float* sums) {
@@ -43,7 +43,7 @@ void SumColumns(const float* table, size_t width, absl::Span<const int64_t> ids,
       to[v] = _mm256_add_ps(to[v], values);
     }
   };
-  // Eigen's InnerMostDimPreserver: four partial sums where there are 16 values or more.
+  // The order of Eigen's InnerMostDimPreserver: four partial sums for 16 values or more.
   const size_t count = ids.size();
   const size_t by_fours = count >= 16 ? count / 4 * 4 : 0;
   for (size_t i = 0; i < by_fours; i += 4) {
@@ -108,7 +108,7 @@ void SumRows(const float* table, size_t width, absl::Span<const int64_t> ids,
   const size_t count = ids.size() / rows;
   const size_t row_bytes = width * sizeof(float);
   const char* const bytes = reinterpret_cast<const char*>(table);
-  // The sum of one row is that row, whose -0 it keeps.
+  // A sum of one row must equal that row, including -0.
   if (count == 1) {
     GatherRows(bytes, row_bytes, ids, output);
     for (size_t i = 0; i < weights.size(); ++i) {

@@ -1,4 +1,4 @@
-// The rows of an embedding table that ids name, written into a wider tensor.
+// Copies or sums rows of an embedding table into a wider tensor.
 #ifndef COLCAST_SERVER_ENGINE_REWRITES_LOOKUP_ROWS_H_
 #define COLCAST_SERVER_ENGINE_REWRITES_LOOKUP_ROWS_H_
 
@@ -9,29 +9,29 @@
 
 namespace colcast::engine {
 
-// Where rows go: row i begins at `begin + i * stride`, in bytes.
+// The destination: row i begins at `begin + i * stride`, in bytes.
 struct OutputRows {
   char* begin;
   size_t stride;
 };
 
-// Copies rows first to first + count of `width` bytes each, which lie one behind the other.
+// Copies rows [first, first + count) of `width` bytes each from contiguous rows.
 void CopyRows(const char* from, size_t width, int64_t first, int64_t count, OutputRows output);
 
-// Copies one row of `width` bytes `count` times; it may lie at the first of them.
+// Copies one row of `width` bytes `count` times. The row may be the first destination itself.
 void RepeatRow(const char* row, size_t width, int64_t count, OutputRows output);
 
-// Copies the rows of `width` bytes; row i of the output is row ids[i] of the table.
+// Copies rows of `width` bytes; row i of the output is row ids[i] of the table.
 void GatherRows(const char* table, size_t width, absl::Span<const int64_t> ids, OutputRows output);
 
-// Sums rows of `width` floats, a multiple of 8; each of the output's `rows` has as many ids. The
-// additions are in the order of TensorFlow's Sum over the second of three axes: the same bits.
-// Each id's row is multiplied by its weight, if there are weights.
+// Sums rows of `width` floats, a multiple of 8; each of the output's `rows` sums the same number of
+// ids. Additions follow the order of TensorFlow's Sum over the second of three axes, for the same
+// bits. Each id's row is multiplied by its weight, if there are weights.
 void SumRows(const float* table, size_t width, absl::Span<const int64_t> ids,
              absl::Span<const float> weights, int64_t rows, OutputRows output);
 
-// Divides each of the output's rows of `width` floats, a multiple of 8, by the sum of its weights,
-// which are 0 or 1, or by 1 if that is more.
+// Divides each output row of `width` floats, a multiple of 8, by the sum of its weights, which are
+// 0 or 1, or by 1 if that sum is 0.
 void DivideRows(size_t width, absl::Span<const float> weights, int64_t rows, OutputRows output);
 
 }  // namespace colcast::engine

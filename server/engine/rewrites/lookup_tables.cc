@@ -33,7 +33,8 @@ TableVariables::~TableVariables() {
 absl::Status TableVariables::Find(OpKernelContext* context, int table, const Tensor& handle,
                                   RefCountPtr<Var>* variable) {
   Known* known = known_[table].load(std::memory_order_acquire);
-  // VarHandleOp gives the same tensor in every run; while it is held here, nothing writes to it.
+  // VarHandleOp returns the same tensor in every run, and while it is held here nothing can write
+  // to it.
   if (known != nullptr && known->handle.data() == handle.data()) {
     *variable = known->variable.GetNewRef();
     if (*variable != nullptr) return absl::OkStatus();

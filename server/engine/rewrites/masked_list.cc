@@ -48,7 +48,7 @@ class Reader {
     return true;
   }
 
-  // What is summed over the second of three axes.
+  // Matches a sum over the second of three axes, and returns its input.
   Output ReadSum(Output sum) {
     if (!Pass(sum, "Sum") || !Has(*sum.node, "keep_dims", false)) return {};
     const auto axes = graph_.Integers(In(sum, 1));
@@ -57,7 +57,7 @@ class Reader {
     return second && graph_.ShapeOf(summed).dims() == 3 ? summed : Output{};
   }
 
-  // cast(ids != hidden, float)[:, :, None]
+  // Matches cast(ids != hidden, float)[:, :, None].
   bool ReadMask(Output mask) {
     if (!AddsLastAxis(mask)) return false;
     const Output cast = In(mask, 0);
@@ -84,7 +84,7 @@ class Reader {
            graph_.Integers(In(tensor, 3)) == std::vector<int64_t>{1, 1, 1};
   }
 
-  // maximum(sum(mask, 1), 1)
+  // Matches maximum(sum(mask, 1), 1).
   bool IsNumber(Output number, Output mask) {
     if (!Pass(number, "Maximum") || !IsOne(In(number, 1))) return false;
     const Output counted = ReadSum(In(number, 0));

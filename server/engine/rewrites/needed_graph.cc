@@ -56,7 +56,7 @@ absl::StatusOr<GraphDef> NeededGraphs::Of(std::vector<std::string> names) const 
   for (const NodeDef& node : whole_.node()) {
     if (seen.count(node.name()) == 0) continue;
     *needed.add_node() = node;
-    // Colocation may be with a node that is not needed; there is one device.
+    // A colocation might name a node that is not needed; with one device it has no effect.
     needed.mutable_node()->rbegin()->mutable_attr()->erase("_class");
   }
   *needed.mutable_library() = functions_.ReachableDefinitions(needed).ToProto();

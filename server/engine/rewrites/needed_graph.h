@@ -1,4 +1,4 @@
-// The part of a model's graph that a signature needs.
+// Extracts the part of a model's graph that a signature needs.
 #ifndef COLCAST_SERVER_ENGINE_REWRITES_NEEDED_GRAPH_H_
 #define COLCAST_SERVER_ENGINE_REWRITES_NEEDED_GRAPH_H_
 
@@ -13,16 +13,16 @@
 
 namespace colcast::engine {
 
-// Names of a signature's tensors, the parts of sparse and composite ones included.
+// The names of a signature's tensors, including the components of sparse and composite ones.
 std::vector<std::string> TensorsOf(const tensorflow::SignatureDef& declared);
 
 class NeededGraphs {
  public:
-  // `whole` must outlive it.
+  // `whole` must outlive this object.
   explicit NeededGraphs(const tensorflow::GraphDef& whole);
 
-  // What these nodes or tensors depend on, with the functions that it calls. NOT_FOUND if one is
-  // missing.
+  // The nodes on which these nodes or tensors depend, with the functions they call. NOT_FOUND if
+  // one is missing.
   absl::StatusOr<tensorflow::GraphDef> Of(std::vector<std::string> names) const;
 
  private:

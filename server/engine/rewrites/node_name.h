@@ -1,4 +1,4 @@
-// The node of an input, or of a tensor's name.
+// The name of the node in an input or tensor name.
 #ifndef COLCAST_SERVER_ENGINE_REWRITES_NODE_NAME_H_
 #define COLCAST_SERVER_ENGINE_REWRITES_NODE_NAME_H_
 
@@ -9,7 +9,7 @@
 
 namespace colcast::engine {
 
-// "node" of "^node", "node:1", "node".
+// "node" for "^node", "node:1" and "node".
 inline std::string NodeOf(std::string_view name) {
   absl::ConsumePrefix(&name, "^");
   return std::string(name.substr(0, name.find(':')));

@@ -51,7 +51,8 @@ class Bfloat16ProductOp final : public tensorflow::OpKernel {
     OP_REQUIRES_OK(context,
                    context->allocate_output(0, {x.dim_size(0), weights.dim_size(1)}, &out));
     if (out->NumElements() == 0) return;
-    // Rounded inputs stay with the thread: not those of a request of any size.
+    // Processes rows in blocks: the thread keeps the buffer of rounded inputs, whose size must not
+    // follow the request's.
     constexpr int64_t kRowsAtOnce = 80 * kRows;
     const std::shared_ptr<const Bfloat16Weights> packed = Packed(weights);
     for (int64_t row = 0; row < x.dim_size(0); row += kRowsAtOnce) {
@@ -100,7 +101,7 @@ class Bfloat16ProductOp final : public tensorflow::OpKernel {
   int64_t first_row_ = 0;
   int64_t depth_ = 0;
   std::mutex mutex_;
-  Tensor source_;  // what was packed
+  Tensor source_;  // the weights that were packed
   std::shared_ptr<const Bfloat16Weights> packed_;
 };
 

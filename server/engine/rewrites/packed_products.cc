@@ -20,19 +20,19 @@ using tensorflow::Node;
 using tensorflow::NodeDef;
 using tensorflow::PartialTensorShape;
 
-// Smaller ones take less than the op itself.
+// Smaller products take less time than the overhead of the op.
 constexpr int64_t kLeastDepth = 16;
 constexpr int64_t kLeastWidth = 16;
 
 struct Product {
-  std::vector<const Node*> nodes;  // the MatMul first; the last one's output is the result
+  std::vector<const Node*> nodes;  // the MatMul first; the last node's output is the result
   Output x;
-  Output weights;         // whole
-  int64_t first_row = 0;  // of those that are used
-  int64_t depth = 0;      // how many are
+  Output weights;         // the whole matrix
+  int64_t first_row = 0;  // of the rows that are used
+  int64_t depth = 0;      // number of rows that are used
   std::vector<Output> added;
   bool relu = false;
-  bool makes_nan_zero = false;  // as TensorFlow, which fuses a product, one bias and a Relu
+  bool makes_nan_zero = false;  // like TensorFlow when it fuses a product, one bias and a Relu
 };
 
 bool IsTrue(const Node& node, const char* attribute) {
@@ -72,7 +72,8 @@ class Finder {
     return node.type_string() == op && feeds_.count(node.name()) == 0;
   }
 
-  // Of weights that are some rows of others, as late expansion splits a kernel, takes the others.
+  // Replaces weights that are a Slice of some rows, as late expansion writes them, by the source of
+  // the slice.
   void PassSlice(int64_t width, Product* product) const {
     const Node& slice = *product->weights.node;
     if (!Is(slice, "Slice")) return;
@@ -85,7 +86,7 @@ class Finder {
     product->weights = source;
   }
 
-  // Whether they are a variable's, some rows of one that were gathered once, or a constant.
+  // Whether the weights are a variable, rows of one that are gathered once, or a constant.
   bool AreFixed(Output weights) const {
     while (Is(*weights.node, "Identity") || Is(*weights.node, KernelRowsOpName())) {
       weights = ShapedGraph::InputOf(*weights.node, 0);
@@ -95,7 +96,7 @@ class Finder {
             Is(*ShapedGraph::InputOf(*weights.node, 0).node, "VarHandleOp"));
   }
 
-  // Adds the only reader of what the product has, if the op can do its work, too.
+  // Adds the only reader of the product's result, if the op can do that node's work too.
   bool TakeNext(int64_t width, Product* product) const {
     const Node* const last = product->nodes.back();
     if (product->relu || last->out_edges().size() != 1) return false;

@@ -1,6 +1,6 @@
-// The rewrite: a MatMul of float32 with a variable, some of its rows, or a constant, and the rows
-// added and the Relu behind it, become one ColcastBfloat16Product (packed_product_op.h). Scores
-// stay close; bits do not.
+// A rewrite: a float32 MatMul with a variable, some of its rows, or a constant, becomes one
+// ColcastBfloat16Product (packed_product_op.h), together with the rows added to it and the Relu.
+// Scores stay close but not bit-identical.
 #ifndef COLCAST_SERVER_ENGINE_REWRITES_PACKED_PRODUCTS_H_
 #define COLCAST_SERVER_ENGINE_REWRITES_PACKED_PRODUCTS_H_
 
@@ -12,7 +12,7 @@
 
 namespace colcast::engine {
 
-// As Rewrite::apply: returns how many products were replaced.
+// See Rewrite::apply. Returns the number of products replaced.
 absl::StatusOr<int> UseBfloat16Products(const std::set<std::string>& feeds,
                                         tensorflow::GraphDef* graph);
 

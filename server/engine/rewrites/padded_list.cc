@@ -38,7 +38,7 @@ class Reader {
 
   bool Is(Output tensor, const Integers& values) const { return graph_.Integers(tensor) == values; }
 
-  // Where(range(0, longest) < expand_dims(lengths, 1))
+  // Matches Where(range(0, longest) < expand_dims(lengths, 1)).
   bool ReadIndices(Output indices) {
     if (!Pass(indices, "Where")) return false;
     const Output less = In(indices, 0);
@@ -57,7 +57,7 @@ class Reader {
     return ReadLongest();
   }
 
-  // maximum(reduce_max(lengths, 0, keepdims), [0])
+  // Matches maximum(reduce_max(lengths, 0, keepdims), [0]).
   bool ReadLongest() {
     if (!Pass(longest_, "Maximum") || !Is(In(longest_, 1), {0})) return false;
     const Output most = In(longest_, 0);
@@ -65,7 +65,7 @@ class Reader {
            graph_.ShapeOf(longest_).dims() == 1;
   }
 
-  // concat([shape(lengths), longest], 0)
+  // Matches concat([shape(lengths), longest], 0).
   bool ReadShape(Output shape) {
     if (!Pass(shape, "ConcatV2") || shape.node->num_inputs() != 3) return false;
     const Output rows = In(shape, 0);

@@ -1,5 +1,5 @@
-// Recognizes the ops that make a padded list of a column and its lengths, as colcast export and
-// TensorFlow's SparseTensor.to_dense write them.
+// Recognizes the ops that make a padded list from a column and its lengths, as written by colcast
+// export and by TensorFlow's SparseTensor.to_dense.
 #ifndef COLCAST_SERVER_ENGINE_REWRITES_PADDED_LIST_H_
 #define COLCAST_SERVER_ENGINE_REWRITES_PADDED_LIST_H_
 
@@ -16,12 +16,12 @@ struct PaddedList {
   Output column;                               // a matrix
   Output lengths;                              // int64 [rows]
   Output padding;                              // a constant scalar
-  std::string gather;                          // the GatherNd
-  std::vector<const tensorflow::Node*> nodes;  // from `column` and `lengths` to the list
+  std::string gather;                          // name of the GatherNd node
+  std::vector<const tensorflow::Node*> nodes;  // all nodes from `column` and `lengths` to the list
 };
 
-// The list that `tensor` is: of row i the first lengths[i] values of the column, then the padding;
-// as wide as the largest length. Nothing for any other tensor, and if a node between is in `feeds`.
+// Matches a list whose row i has the first lengths[i] values of the column, then padding; its width
+// is the largest length. Nothing for any other tensor, or if a node in between is in `feeds`.
 std::optional<PaddedList> ReadPaddedList(const ShapedGraph& graph,
                                          const std::set<std::string>& feeds, Output tensor);
 

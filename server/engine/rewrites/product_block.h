@@ -1,4 +1,4 @@
-// The tile of an output matrix that is computed in registers: what packed products share.
+// The tile of an output matrix that packed products compute in registers.
 #ifndef COLCAST_SERVER_ENGINE_REWRITES_PRODUCT_BLOCK_H_
 #define COLCAST_SERVER_ENGINE_REWRITES_PRODUCT_BLOCK_H_
 
@@ -9,14 +9,16 @@
 
 namespace colcast::engine {
 
-inline constexpr int kLanes = 16;                       // sums in a vector
-inline constexpr int kVectors = 4;                      // of a block's columns
-inline constexpr int64_t kColumns = kVectors * kLanes;  // of a block
-inline constexpr int kRows = 6;                         // whose sums of a block fit into registers
+inline constexpr int kLanes = 16;                       // sums per vector
+inline constexpr int kVectors = 4;                      // per row of a block
+inline constexpr int64_t kColumns = kVectors * kLanes;  // per block
+// Rows whose sums for one block fit into registers.
+inline constexpr int kRows = 6;
 
-// A block of columns of the output. Packed weights are 0 in columns that are missing.
+// A block of the output's columns. Packed weights are 0 beyond the last column.
 struct ProductBlock {
-  // Of those from `column` on; `added` has one value for each column of a matrix `width` wide.
+  // The block that begins at `column`. Each of `added` has one value per column of a matrix `width`
+  // wide.
   ProductBlock(int64_t column, int64_t width, absl::Span<const float* const> added) {
     const int64_t columns = std::min(kColumns, width - column);
     for (const float* const values : added) {
@@ -28,8 +30,8 @@ struct ProductBlock {
     }
   }
 
-  float start[kColumns] = {};  // the sum of what is added
-  uint16_t masks[kVectors];    // columns that there are
+  float start[kColumns] = {};  // the sum of the added rows, from which the products' sums start
+  uint16_t masks[kVectors];    // of the columns that exist
 };
 
 }  // namespace colcast::engine

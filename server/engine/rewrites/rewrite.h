@@ -1,4 +1,4 @@
-// What a rewrite of a graph is, and which there are.
+// The interface of graph rewrites, and the lists of them.
 #ifndef COLCAST_SERVER_ENGINE_REWRITES_REWRITE_H_
 #define COLCAST_SERVER_ENGINE_REWRITES_REWRITE_H_
 
@@ -15,23 +15,23 @@
 namespace colcast::engine {
 
 struct Rewrite {
-  std::string_view name;  // "grouped lookups"
-  std::string_view does;  // after a count: " lookups run as one op"
+  std::string_view name;  // e.g. "grouped lookups"
+  std::string_view does;  // the text after a count, such as " lookups run as one op"
 
-  // Puts ops whose names begin with "Colcast" into the part of a graph that a signature needs; what
-  // depends on none of them stays as it is. Looks no further back than the nodes `feeds`. Returns
-  // how many places were changed. Errors are those of reading the graph, which is unchanged then.
+  // Changes a signature's graph in place, using ops whose names begin with "Colcast"; the rest of
+  // the graph stays as it is. Does not look beyond nodes named in `feeds`. Returns the number of
+  // places changed. If the graph cannot be read, returns that error and leaves the graph unchanged.
   std::function<absl::StatusOr<int>(const std::set<std::string>& feeds,
                                     tensorflow::GraphDef* graph)>
       apply;
 };
 
-// In the order in which they are applied. Each keeps every bit, for every input, and pays wherever
-// it finds something: one op does the work of many.
+// In the order in which they are applied. Each keeps outputs bit-identical for every input, and
+// pays wherever it applies, since one op does the work of many.
 std::vector<Rewrite> ExactRewrites();
 
-// Those whose outputs are close; an applied choice says which of them (choice_file.h). None that
-// lacks its instructions. `tables`: variables that may be read in int8.
+// Rewrites that change outputs slightly; a choice file names those to apply (choice_file.h). Leaves
+// out those whose instructions the CPU lacks. `tables`: variables that may be read as int8.
 std::vector<Rewrite> FastRewrites(const CpuFlags& cpu, const std::set<std::string>& tables);
 
 }  // namespace colcast::engine

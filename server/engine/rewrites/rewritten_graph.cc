@@ -22,16 +22,16 @@ using tensorflow::GraphDef;
 using tensorflow::NodeDef;
 using tensorflow::SignatureDef;
 
-// Loops are in frames of their own, which rewrites know nothing of.
+// Loops run in frames of their own, which rewrites do not support.
 constexpr std::string_view kLoops[] = {"Enter", "Exit", "Switch", "Merge", "NextIteration"};
 
-// Ops with a state that they only read.
+// Stateful ops that only read.
 constexpr std::string_view kReaders[] = {"Assert",          "HashTable",         "HashTableV2",
                                          "LookupTableFind", "LookupTableFindV2", "Placeholder",
                                          "ReadVariableOp",  "ResourceGather",    "ResourceGatherNd",
                                          "VarHandleOp",     "Variable",          "VariableV2"};
 
-// A signature that may change something runs as it was saved.
+// A graph with such a node is not rewritten.
 bool MayChangeSomething(const NodeDef& node) {
   const tensorflow::OpDef* op = nullptr;
   if (!tensorflow::OpRegistry::Global()->LookUpOpDef(node.op(), &op).ok()) return true;
@@ -63,7 +63,7 @@ bool Rounds(const NodeDef& node) {
          (in_int8 != node.attr().end() && in_int8->second.list().i_size() > 0);
 }
 
-// Some ops and all that depends on one.
+// The selected ops and all nodes that depend on them.
 std::set<std::string> Behind(const GraphDef& graph, bool (*is_one)(const NodeDef&)) {
   std::map<std::string, std::vector<std::string>> readers;
   std::vector<std::string> open;
@@ -81,7 +81,8 @@ std::set<std::string> Behind(const GraphDef& graph, bool (*is_one)(const NodeDef
   return behind;
 }
 
-// An output that is no float would differ by more than a little on some request.
+// Refuses outputs that are not floats: rounding could change them by more than a little on some
+// request.
 absl::Status CheckWhatIsRounded(const GraphDef& graph, const SignatureDef& declared) {
   const std::set<std::string> rounded = Behind(graph, Rounds);
   for (const auto& [alias, info] : declared.outputs()) {
@@ -113,7 +114,7 @@ absl::StatusOr<std::string> RewriteGraph(const std::vector<Rewrite>& rewrites,
 }
 
 std::string GraphFingerprint(const tensorflow::MetaGraphDef& model, const SignatureGraphs& graphs) {
-  std::map<std::string, uint64_t> parts;  // by what is hashed
+  std::map<std::string, uint64_t> parts;  // hashes by what they cover
   for (const auto& [name, graph] : graphs) {
     const SignatureDef& declared = model.signature_def().at(name);
     if (!HasDenseOutputs(declared) || !CanBeRewritten(graph)) continue;

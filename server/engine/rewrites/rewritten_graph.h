@@ -1,4 +1,4 @@
-// A signature's graph with its rewrites applied.
+// Applies rewrites to a signature's graph.
 #ifndef COLCAST_SERVER_ENGINE_REWRITES_REWRITTEN_GRAPH_H_
 #define COLCAST_SERVER_ENGINE_REWRITES_REWRITTEN_GRAPH_H_
 
@@ -12,18 +12,18 @@
 
 namespace colcast::engine {
 
-// By signature: what it needs (needed_graph.h).
+// By signature, the graph that it needs (needed_graph.h).
 using SignatureGraphs = std::map<std::string, tensorflow::GraphDef>;
 
-// Applies the rewrites, in order, to the graph that a signature needs. Returns what they did, "14
-// lookups run as one op"; empty if they found nothing, or the graph may change something or has
-// loops. FAILED_PRECONDITION, and a graph that must not be used, where an output that is no float,
-// a rank or a threshold say, depends on a rewrite that is not exact.
+// Applies the rewrites, in order, to a signature's graph. Returns a line on what they did, such as
+// "14 lookups run as one op"; empty if they found nothing, or if the graph has loops or may change
+// something. FAILED_PRECONDITION if an output that is not a float, such as a rank or a comparison
+// with a threshold, depends on an inexact rewrite; the graph must then not be used.
 absl::StatusOr<std::string> RewriteGraph(const std::vector<Rewrite>& rewrites,
                                          const tensorflow::SignatureDef& declared,
                                          tensorflow::GraphDef* graph);
 
-// A hash of signatures and their graphs: 16 hexadecimal digits.
+// A hash of a model's signatures and their graphs: 16 hexadecimal digits.
 std::string GraphFingerprint(const tensorflow::MetaGraphDef& model, const SignatureGraphs& graphs);
 
 }  // namespace colcast::engine

@@ -10,8 +10,8 @@
 namespace colcast::engine {
 namespace {
 
-// Of a table with one value for a key, of which TensorFlow does not infer that values have the
-// keys' shape.
+// Whether the node looks up a table with one value per key, whose output has the keys' shape.
+// TensorFlow does not infer that.
 bool IsLookup(const tensorflow::Node& node) {
   return node.type_string() == "LookupTableFindV2" &&
          ShapedGraph::InputOf(node, 0).node->type_string() == "HashTableV2";
@@ -109,7 +109,7 @@ std::optional<std::vector<int64_t>> ShapedGraph::Integers(Output output) const {
 }
 
 std::optional<int64_t> ShapedGraph::Integer(Output output) const {
-  // A scalar broadcasts to any shape; a longer one may change the rank.
+  // Broadcasting a scalar keeps the shape; a longer constant might change the rank.
   if (ShapeOf(output).dims() != 0) return {};
   const std::optional<std::vector<int64_t>> values = Integers(output);
   if (!values.has_value()) return {};

@@ -1,4 +1,4 @@
-// A graph whose tensors' shapes are known as far as TensorFlow can tell without running it.
+// A graph with the shapes that TensorFlow can infer without running it.
 #ifndef COLCAST_SERVER_ENGINE_REWRITES_SHAPED_GRAPH_H_
 #define COLCAST_SERVER_ENGINE_REWRITES_SHAPED_GRAPH_H_
 
@@ -29,12 +29,12 @@ struct Output {
 
 inline bool IsSame(Output a, Output b) { return a.node == b.node && a.index == b.index; }
 
-// Whether it is the first output of such an op, and is not fed.
+// Whether the tensor is the first output of a node with this op that is not fed.
 bool IsMadeBy(Output tensor, std::string_view op, const std::set<std::string>& feeds);
 
 class ShapedGraph {
  public:
-  // Errors are TensorFlow's own: of an op that is not registered, say.
+  // Errors are TensorFlow's, for example of an unregistered op.
   static absl::StatusOr<std::unique_ptr<ShapedGraph>> Create(const tensorflow::GraphDef& graph);
 
   const tensorflow::Graph& graph() const { return graph_; }
@@ -42,16 +42,16 @@ class ShapedGraph {
   static Output InputOf(const tensorflow::Node& node, int index);
   tensorflow::PartialTensorShape ShapeOf(Output output) const;
 
-  // The value of a tensor that depends on constants alone.
+  // The value of a tensor that depends only on constants.
   std::optional<tensorflow::Tensor> Constant(Output output) const;
-  // The same, of an int32 or int64: a scalar, or the elements of any shape.
+  // The same for int32 and int64: a scalar's value, or the elements of any shape.
   std::optional<int64_t> Integer(Output output) const;
   std::optional<std::vector<int64_t>> Integers(Output output) const;
 
  private:
   ShapedGraph();
 
-  // Infers what depends on hash tables.
+  // Infers the shapes that depend on hash tables.
   absl::Status InferLookups();
 
   tensorflow::Graph graph_;

@@ -24,7 +24,7 @@ std::string NameOf(const NodeDef& variable) {
   return name;
 }
 
-// The positions, among a grouped lookup's inputs, of what it reads in int8.
+// The positions, among a grouped lookup's inputs, of tables that it reads as int8.
 std::set<int> InInt8(const NodeDef& node) {
   std::vector<int32_t> tables;
   std::vector<tensorflow::DataType> columns;
@@ -37,7 +37,8 @@ std::set<int> InInt8(const NodeDef& node) {
   return positions;
 }
 
-// The nodes that a signature's outputs depend on, and whether through an input in int8 alone.
+// Finds the nodes on which a signature's outputs depend, and the variables that are read as int8
+// only.
 class Walk {
  public:
   Walk(const GraphDef& graph, const SignatureDef& declared) {
@@ -77,7 +78,7 @@ class Walk {
   }
 };
 
-// In the default container.
+// Whether the variable has a name in the default container.
 bool HasOwnName(const NodeDef& variable) {
   std::string container;
   TryGetNodeAttr(variable, "container", &container);
@@ -93,13 +94,14 @@ bool IsBigMatrix(const NodeDef& variable) {
          shape.num_elements() * static_cast<int64_t>(sizeof(float)) >= kLeastBytes;
 }
 
-// Whether all that reads a node's output, among those that are needed, looks rows of it up.
+// Whether all readers of a node's output, among the needed nodes, look rows up in it.
 bool IsOnlyLookedUp(const NodeDef& table, const std::set<const NodeDef*>& needed) {
   for (const NodeDef* const reader : needed) {
     for (int i = 0; i < reader->input_size(); ++i) {
       if (NodeOf(reader->input(i)) != table.name()) continue;
       const std::string& op = reader->op();
-      if (absl::StartsWith(reader->input(i), "^")) continue;  // waits and reads nothing
+      // A control edge: waits, but reads nothing.
+      if (absl::StartsWith(reader->input(i), "^")) continue;
       if (i != 0) return false;
       if (op == "ResourceGather" || op == "GatherV2" || op == "Gather") continue;
       if (op != "ReadVariableOp" && op != "Identity") return false;
@@ -125,7 +127,8 @@ std::set<std::string> VariablesOf(const GraphDef& graph) {
   std::map<std::string, int> handles;
   for (const auto& function : graph.library().function()) {
     for (const NodeDef& node : function.node_def()) {
-      if (node.op() == "VarHandleOp") handles[NameOf(node)] += 2;  // any caller may read it
+      // Any caller of the function may read it.
+      if (node.op() == "VarHandleOp") handles[NameOf(node)] += 2;
     }
   }
   for (const NodeDef& node : graph.node()) {

@@ -1,4 +1,4 @@
-// Which variables the graphs of a model's signatures read, and how.
+// Finds which variables the graphs of a model's signatures read, and how.
 #ifndef COLCAST_SERVER_ENGINE_REWRITES_TABLE_READERS_H_
 #define COLCAST_SERVER_ENGINE_REWRITES_TABLE_READERS_H_
 
@@ -11,20 +11,22 @@
 
 namespace colcast::engine {
 
-// Variables by name, which is a VarHandleOp's `shared_name`.
+// Variables by name, the `shared_name` of their VarHandleOp.
 struct TablesRead {
-  std::set<std::string> float32;  // as they are
-  std::set<std::string> int8;     // by grouped lookups, in int8
+  std::set<std::string> float32;  // read as they are
+  std::set<std::string> int8;     // read as int8 by grouped lookups
 };
 
-// What a signature's outputs depend on.
+// The variables on which a signature's outputs depend.
 TablesRead ReadBy(const tensorflow::GraphDef& graph, const tensorflow::SignatureDef& declared);
 
-// The variables that one node of the graph holds, and no function's: who reads them can be told.
+// The variables that have exactly one VarHandleOp in the graph and none in a function, so that
+// their readers can be found.
 std::set<std::string> VariablesOf(const tensorflow::GraphDef& graph);
 
-// Float32 matrices of a MiB or more of which the signatures do nothing but look rows up: what may
-// be kept in int8 alone. What calls a function with a variable may do anything with it.
+// Float32 matrices of at least a MiB in which the signatures only look up rows: they may be kept as
+// int8 alone. A variable passed to a function does not count, since the function may do anything
+// with it.
 std::set<std::string> TablesOnlyLookedUp(const tensorflow::GraphDef& graph,
                                          const std::vector<tensorflow::SignatureDef>& signatures);
 

@@ -23,9 +23,9 @@ using tensorflow::NodeDef;
 
 struct VocabularyLookup {
   const Node* find;
-  const Node* replaced;  // the SelectV2, or `find`
+  const Node* replaced;  // the SelectV2, or `find` if there is none
   Output values;
-  Output token;  // its node is null where there is none
+  Output token;  // null node if there is no token
   Output token_id;
   std::optional<PaddedList> list;
 };
@@ -57,7 +57,7 @@ class Reader {
     return tensor.node->IsConstant() && !Waits({tensor.node}) && graph_.ShapeOf(tensor).dims() == 0;
   }
 
-  // Whether one of the nodes waits for another besides what it reads.
+  // Whether one of the nodes has a control input.
   static bool Waits(const std::vector<const Node*>& nodes) {
     return std::any_of(nodes.begin(), nodes.end(), [](const Node* node) {
       return std::any_of(node->in_edges().begin(), node->in_edges().end(), [](const Edge* edge) {
@@ -66,7 +66,7 @@ class Reader {
     });
   }
 
-  // The SelectV2 that the lookup is for, if there is one.
+  // Finds the SelectV2 around the lookup, if there is one.
   void ReadToken(VocabularyLookup* lookup) const {
     for (const Edge* edge : lookup->find->out_edges()) {
       const Node* const select = edge->dst();
@@ -128,8 +128,8 @@ NodeDef MakeNode(const VocabularyLookup& lookup) {
   return made;
 }
 
-// What waits for a lookup waits for the op that stands for it. That has no other nodes to wait for
-// than the lookup had, so that nothing comes to wait for itself.
+// Moves a node's control edges from replaced lookups to the new ops. A new op waits only for nodes
+// for which the lookup waited, so this creates no cycle.
 void MoveWaits(const std::map<std::string, std::string>& moved, NodeDef* node) {
   std::set<std::string> seen;
   std::vector<std::string> kept;

@@ -1,10 +1,10 @@
-// A rewrite: a vocabulary's lookup, the token that is not looked up and a list's padding become one
-// ColcastVocabularyLookup (vocabulary_op.h), which asks the table itself once for a value that
-// several rows repeat, and once for the padding.
+// A rewrite: turns a vocabulary lookup, with the token that bypasses it and a list's padding, into
+// one ColcastVocabularyLookup (vocabulary_op.h), which looks up a value that consecutive rows
+// repeat only once, and the padding only once.
 //
 //   SelectV2(Equal(values, token), id, LookupTableFindV2(HashTableV2, values, missing))
 //
-// as Keras' IntegerLookup and StringLookup write it, and LookupTableFindV2 alone behind a padded
+// as written by Keras' IntegerLookup and StringLookup, or LookupTableFindV2 alone after a padded
 // list (padded_list.h).
 #ifndef COLCAST_SERVER_ENGINE_REWRITES_VOCABULARY_LOOKUPS_H_
 #define COLCAST_SERVER_ENGINE_REWRITES_VOCABULARY_LOOKUPS_H_
@@ -17,7 +17,8 @@
 
 namespace colcast::engine {
 
-// Changes `graph` in place, as GroupLookups() does; returns how many lookups became such an op.
+// Changes `graph` in place, under the rules of GroupLookups(). Returns the number of lookups
+// replaced.
 absl::StatusOr<int> ReplaceVocabularyLookups(const std::set<std::string>& feeds,
                                              tensorflow::GraphDef* graph);
 

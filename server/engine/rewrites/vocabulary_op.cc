@@ -28,11 +28,12 @@ void SetKey(const tensorflow::tstring& value, tensorflow::tstring* key) {
 }
 void SetKey(int64_t value, int64_t* key) { *key = value; }
 
-// Where a cell's id is found: a position among the keys, or this.
+// A cell refers to a key by its position, or is one of these.
 constexpr int32_t kToken = -1;
 constexpr int32_t kUnknown = -2;
 
-// Of all cells in order, those whose value was not seen just above or is looked up anyway.
+// Collects the keys to look up: cell by cell, except values equal to the cell above, the token, and
+// padding after the first.
 template <typename T>
 class Keys {
  public:
@@ -77,7 +78,7 @@ class Keys {
   const T* token_;
   int32_t padding_cell_ = kUnknown;
   int64_t width_;
-  std::vector<const T*> above_;  // the row before, by column
+  std::vector<const T*> above_;  // per column, the value in the row above
   std::vector<const T*> keys_;
   std::vector<int32_t> cells_;
 };
@@ -129,7 +130,7 @@ class VocabularyLookupOp final : public tensorflow::OpKernel {
     return longest;
   }
 
-  // GatherNd's, which names the last value that is not there.
+  // Makes the checks of GatherNd, which reports the last missing position.
   absl::Status CheckLengths(const Tensor& column, const Tensor& lengths) const {
     std::string position;
     int64_t number = 0;

@@ -1,20 +1,20 @@
-// The op ColcastVocabularyLookup: the ids of a column's values in a vocabulary, a static hash
-// table. It exists in the server only; a SavedModel never holds it.
+// The op ColcastVocabularyLookup: the ids of a column's values in a vocabulary, which is a static
+// hash table. It exists only in the server; a SavedModel never contains it.
 //
-// Inputs: `column`, strings or int64; `table`, the vocabulary's handle; `missing`, the id of a
-// value it does not have. Of a padded list also `lengths`, [rows]: of a row, as many values count,
-// all behind them are `padding`, and rows end where the longest does; `column` is a matrix then.
-// With a `token`, which is not looked up, `token_id`. Output: int64 ids of the column's shape, of a
-// list [rows, the longest].
+// Inputs: `column`, strings or int64; `table`, the vocabulary's handle; `missing`, the id of values
+// that it lacks. For a padded list also `lengths` [rows] and `padding`: in each row only that many
+// values count, the rest are `padding`, and the list is as wide as the longest row; `column` is
+// then a matrix. With a `token`, which bypasses the lookup, also `token_id`. Output: int64 ids in
+// the column's shape, or [rows, longest] for a list.
 //
-// Errors are those of the ops it stands for: of LookupTableFindV2 for a table that holds nothing
-// yet or something else, of GatherNd, whose node `gather` names, for a length above the column's.
+// Errors are those of the replaced ops: LookupTableFindV2's for a table that is uninitialized or of
+// other types, GatherNd's, with the node name `gather`, for a length beyond the column's width.
 #ifndef COLCAST_SERVER_ENGINE_REWRITES_VOCABULARY_OP_H_
 #define COLCAST_SERVER_ENGINE_REWRITES_VOCABULARY_OP_H_
 
 namespace colcast::engine {
 
-// The op's name. Whoever asks for it has the op linked in and registered.
+// The op's name. Calling this function links the op's registration in.
 const char* VocabularyLookupOpName();
 
 }  // namespace colcast::engine
