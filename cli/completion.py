@@ -1,4 +1,4 @@
-"""`colcast completion`: the script by which a shell completes subcommands and options."""
+"""`colcast completion`: prints the script that makes a shell complete subcommands and options."""
 
 import click
 from click.shell_completion import get_completion_class

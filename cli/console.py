@@ -1,4 +1,4 @@
-"""The console for tables, and progress of long commands."""
+"""The console for tables, and the progress display of long commands."""
 
 import os
 import time
@@ -15,11 +15,7 @@ _QUIET_SECONDS = 10.0
 
 
 def report_console(*, stderr: bool = False) -> "Console":
-    """A console for tables: standard output, or standard error if JSON goes there.
-
-    As wide as the terminal; without one, as wide as the text, so that names in piped output are
-    never cut. COLUMNS sets another width.
-    """
+    """A console for tables, on standard output, or on standard error if JSON goes to the former."""
     from rich.console import Console
 
     console = Console(stderr=stderr)
@@ -32,8 +28,8 @@ def report_console(*, stderr: bool = False) -> "Console":
 def showing_progress(command: str, *, lines_only: bool = False) -> Iterator[Callable[[str], None]]:
     """Yields a function that shows the current step of a long command on standard error.
 
-    A terminal shows one temporary line with the seconds so far. Elsewhere each step that begins
-    after 10 seconds is a line. With `lines_only` a terminal shows nothing.
+    A terminal shows one temporary line with the elapsed seconds. Elsewhere, each step that begins
+    after the first 10 seconds prints a line. With `lines_only`, a terminal shows nothing.
     """
     from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn

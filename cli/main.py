@@ -1,4 +1,4 @@
-"""`colcast SUBCOMMAND ...`: each subcommand lives in its own part, imported only when used."""
+"""`colcast SUBCOMMAND ...`: each subcommand lives in its own package, imported only when used."""
 
 import importlib
 import json
@@ -16,11 +16,11 @@ from click.shell_completion import CompletionItem
 
 
 class Subcommand(NamedTuple):
-    """Where a subcommand is found.
+    """The location of a subcommand.
 
     Attributes:
         place: a module with a click.Command called `command`, or MODULE:NAME.
-        extra: the extra of the distribution that brings its dependencies; None needs no extra.
+        extra: the extra of the distribution that installs its dependencies; None if it needs none.
         summary: its line in `colcast --help`.
     """
 
@@ -61,7 +61,7 @@ REMOVED = {
 
 
 class _Subcommands(click.Group):
-    """A group that imports a subcommand when it is called, not to list it."""
+    """A group that imports a subcommand only to run it, not to list it."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(SUBCOMMANDS)
@@ -72,7 +72,7 @@ class _Subcommands(click.Group):
         try:
             return SUBCOMMANDS[cmd_name].load()
         except ModuleNotFoundError:
-            if ctx.resilient_parsing:  # completing: nothing to offer
+            if ctx.resilient_parsing:  # completing: offers nothing
                 return None
             raise
 
@@ -118,7 +118,7 @@ def cli() -> None:
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one subcommand and returns its exit code.
 
-    1 where it failed, 2 where the command line is wrong, 130 where it was interrupted.
+    The code is 1 if it failed, 2 for a wrong command line, and 130 if it was interrupted.
     """
     args = list(sys.argv[1:] if argv is None else argv)
     name = args[0] if args else ""
@@ -147,12 +147,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     return code or 0
 
 
-# No extra has it: a requirement of tensorflow-cpu would overwrite an installed tensorflow.
+# No extra installs TensorFlow: a requirement of tensorflow-cpu would overwrite an installed
+# tensorflow.
 _TENSORFLOW = "pip install tensorflow-cpu, or tensorflow, of the release that your models use"
 
 
 def _install(extra: str) -> str:
-    """The command that adds an extra to this distribution, from where it was installed."""
+    """The command that adds an extra to this distribution, for the way it was installed."""
     origin = distribution("colcast").read_text("direct_url.json")
     if origin is None:
         return f"pip install 'colcast[{extra}]'"

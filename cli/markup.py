@@ -1,4 +1,4 @@
-"""The parts of report pages: self-contained HTML."""
+"""Building blocks of report pages, which are self-contained HTML."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
@@ -6,7 +6,7 @@ from importlib.resources import files
 from typing import Any
 
 COLOURS = 8
-"""How many series have a colour of their own."""
+"""The number of series that have a colour of their own."""
 
 
 def document(
@@ -16,14 +16,14 @@ def document(
     settings: Mapping[str, str],
     heading: str = "How it was measured",
 ) -> str:
-    """A page.
+    """A complete page.
 
     Args:
-      title: as text.
-      machine: where it was measured.
-      parts: HTML, one below the other.
-      settings: how it was measured, by name.
-      heading: stands over these.
+      title: plain text.
+      machine: the machine that was measured.
+      parts: HTML blocks, in order from the top.
+      settings: the settings of the measurement, by name.
+      heading: the heading above the settings.
     """
     style = files("colcast.cli").joinpath("page.css").read_text()
     lines = "\n".join(parts)
@@ -49,12 +49,12 @@ def document(
 
 
 def paragraphs(kind: str, texts: Iterable[str]) -> str:
-    """A paragraph per text: problems or notes."""
+    """One paragraph per text: problems or notes."""
     return "".join(f'<p class="{kind}">{escape(text)}</p>' for text in texts)
 
 
 def verdicts(found: Sequence[Mapping[str, Any]]) -> str:
-    """A line per threshold and series, missed ones in red."""
+    """One line for each threshold and series; missed thresholds are red."""
     lines = [
         f'<li class="{"" if one["passed"] else "problem"}">{escape(one["series"])}: '
         f"{escape(one['threshold'])}: {'passed' if one['passed'] else 'failed'}, "
@@ -65,7 +65,7 @@ def verdicts(found: Sequence[Mapping[str, Any]]) -> str:
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]], *, named: bool = False) -> str:
-    """Cells of HTML; the first column is on the left, the second too where it is `named`."""
+    """A table of HTML cells; the first column is left-aligned, and with `named` the second too."""
     head = "".join(f"<th>{text}</th>" for text in heads)
     lines = ("".join(f"<td>{cell}</td>" for cell in cells) for cells in rows)
     body = "".join(f"<tr>{line}</tr>" for line in lines)
@@ -76,12 +76,12 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]], *, named: bool = 
 
 
 def chip(place: int) -> str:
-    """The colour of a series."""
+    """A swatch in the colour of a series."""
     return f'<i class="chip s{place % COLOURS}"></i>'
 
 
 def legend(labels: Sequence[str]) -> str:
-    """The colours and what they stand for."""
+    """The legend: each colour with its label."""
     chips = "".join(f"<span>{chip(n)}{escape(label)}</span>" for n, label in enumerate(labels))
     return f'<p class="legend">{chips}</p>'
 

@@ -1,4 +1,4 @@
-"""Additions to Click: options in sections, several values per option."""
+"""Extensions of Click: options grouped in sections, and several values per option."""
 
 import re
 from collections.abc import Callable
@@ -14,7 +14,8 @@ class Option(click.Option):
 
     Attributes:
         section: the section's title.
-        several: takes every value up to the next option (`--sizes 20 100`), and may be repeated.
+        several: whether it takes all values up to the next option (`--sizes 20 100`); it may also
+            be repeated.
     """
 
     def __init__(self, *args: Any, section: str = "Options", several: bool = False, **more: Any):
@@ -26,14 +27,14 @@ class Option(click.Option):
 
 
 class Command(click.Command):
-    """A command of such options."""
+    """A command with such options."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parses like Click, after repeating an option's name before each further value."""
         return super().parse_args(ctx, self._repeated(args))
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Section by section, in the order in which they were declared; --help comes last."""
+        """Lists options by section, in the order of declaration; --help comes last."""
         sections: dict[str, list[tuple[str, str]]] = {}
         for parameter in self.get_params(ctx):
             record = parameter.get_help_record(ctx)
@@ -47,7 +48,8 @@ class Command(click.Command):
     def _repeated(self, args: list[str]) -> list[str]:
         several = {name for option in self._several() for name in option.opts}
         found: list[str] = []
-        current, values = None, 0  # the option with several values that is read, and how many
+        # The option with several values being read, and the number of its values.
+        current, values = None, 0
         for place, arg in enumerate(args):
             if arg == "--":
                 return found + args[place:]
@@ -74,7 +76,7 @@ def section(title: str) -> Callable[..., Callable[[_Decorated], _Decorated]]:
 
 
 class Parsed(click.ParamType):  # type: ignore[type-arg]  # generic from Click 8.5 on
-    """A value read by a function, whose ValueError becomes the usage error."""
+    """A value parsed by a function, whose ValueError becomes the usage error."""
 
     name = "text"
 

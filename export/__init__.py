@@ -1,10 +1,11 @@
-"""Exporter: a SavedModel that parses tf.Example, or takes tensors, becomes one that takes columns.
+"""The exporter: converts a SavedModel that parses tf.Example, or takes tensors, to take columns.
 
-`convert/` reads a model and adds its columnar signature, `trials/` has rows to try it with and the
-proof of scores, `rows/` the independence rule, `cut/` adds late expansion and the stages, `report/`
-says what was found; `graph/` is the kit of all. `_export` goes the whole way (`_options` says how),
-with `_loaded_model` for what needs the variables; for `colcast inspect`, `_plan` goes it without
-proof. `estimator` is for Estimators at export time, `warmup` writes warm-up requests.
+`convert/` reads a model and adds its columnar signature; `trials/` provides trial rows and proves
+that scores agree; `rows/` is the independence rule; `cut/` adds late expansion and the stages;
+`report/` describes the result; `graph/` is the toolkit they share. `_export` runs the whole
+conversion with the options of `_options`, using `_loaded_model` for everything that needs the
+variables; `_plan` does it without proof, for `colcast inspect`. `estimator` is for Estimators at
+export time; `warmup` writes warm-up requests.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -41,7 +42,7 @@ _NEED_TENSORFLOW = {
 
 
 def __getattr__(name: str) -> Any:
-    """Imports TensorFlow, which takes seconds, only with what needs it."""
+    """Imports the modules that need TensorFlow on first use, because that takes seconds."""
     if name not in _NEED_TENSORFLOW:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     import importlib

@@ -1,4 +1,4 @@
-"""The conversion of a SavedModel, from folder to folder."""
+"""Converts a SavedModel folder into a new folder."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -46,22 +46,22 @@ def export_saved_model(
     progress: Progress = lambda _: None,
     **options: Any,
 ) -> ExportReport:
-    """Writes a copy of a SavedModel that has a columnar signature, too.
+    """Writes a copy of a SavedModel that has a columnar signature as well.
 
-    Variables, assets and everything else are copied as files; the graph's present nodes and
-    signatures stay as they are. The folder appears when everything is written and proven.
+    Variables, assets and everything else are copied as files; the graph's existing nodes and
+    signatures stay unchanged. The output folder appears only when everything is written and proved.
 
     Args:
       saved_model: the folder with saved_model.pb.
       output: the folder to write; must not exist, or be empty.
-      progress: told each step as it begins.
+      progress: called with the name of each step as it begins.
       **options: the fields of `ExportOptions`.
 
     Returns:
-      What was found, done and proven.
+      A report of what was found, done and proved.
 
     Raises:
-      ExportError: the model cannot be converted, or the proof fails. Nothing is written then.
+      ExportError: the model cannot be converted, or the proof fails; nothing is then written.
     """
     with uncollected():
         return _Export(Path(saved_model), ExportOptions(**options), progress).write(Path(output))
@@ -69,7 +69,7 @@ def export_saved_model(
 
 @dataclass(frozen=True)
 class _Converted:
-    """A signature that was converted, and what its requests look like."""
+    """A converted signature and the shapes of its requests."""
 
     report: SignatureReport
     requests: Requests = field(default_factory=dict)
@@ -112,7 +112,7 @@ class _Export:
         return report
 
     def _convert(self) -> None:
-        """Adds the columnar signatures and proves that they parse alike."""
+        """Adds the columnar signatures and proves that they parse the same values."""
         options, meta_graph = self._options, self._meta_graph
         conversions = [
             add_columnar_signature(meta_graph, old, new)
@@ -135,7 +135,7 @@ class _Export:
         return RowSource(conversion.features, known, self._options.seed)
 
     def _try_out(self, folder: Path) -> list[_Converted]:
-        """Runs what was converted, and what is made from it, unless its variables are too large."""
+        """Runs the converted and the derived signatures, unless the variables are too large."""
         options, size = self._options, variables_bytes(self._source)
         needs_a_run = options.late or options.warmup or options.examples
         if not needs_a_run and size > options.most_parity_bytes:
@@ -147,7 +147,7 @@ class _Export:
             return [self._run(session, conversion) for conversion in self._conversions]
 
     def _run(self, session: Any, conversion: Conversion) -> _Converted:
-        """Compares scores and adds what computes the user's part once."""
+        """Compares scores, and adds the signatures that compute the user part once."""
         name, options = conversion.name, self._options
         self._progress(f"{name}: finding rows that the model accepts")
         model = LoadedModel(session, self._meta_graph, conversion, self._rows[name], self._traffic)
@@ -181,7 +181,7 @@ class _Export:
         return late, exact, model.add_stages(late_name, observed)
 
     def _measured(self, folder: Path, converted: Sequence[_Converted]) -> list[SignatureReport]:
-        """The reports with what requests cost."""
+        """Adds to each report what requests cost."""
         options = self._options
         requests = {c.report.name: c.requests for c in converted if c.requests}
         if not requests:
@@ -218,7 +218,7 @@ def _check_use(conversions: Sequence[Conversion], *, late: bool, warmup: bool) -
 
 
 def _publish(meta_graph: Any, reports: Sequence[SignatureReport], default: str | None) -> None:
-    """Shows the new signatures to Python, and one of them as the default."""
+    """Makes the new signatures visible to Python, and one of them the default."""
     new = {name: report.source for report in reports for name in (report.name, *report.once)}
     stages = {
         name: report.source

@@ -1,4 +1,4 @@
-"""A converted model that runs: parity of scores, late expansion, warm-up requests."""
+"""A converted model in a session: parity of scores, late expansion, warm-up requests."""
 
 import dataclasses
 import functools
@@ -38,11 +38,12 @@ from colcast.export.trials._tensor_traffic import TensorTraffic
 from colcast.export.trials._traffic import Traffic
 from colcast.export.warmup import warmup_request
 
-_LEAST_GAIN_OF_EXACT = 0.03  # less may be an error of measurement
-_BATCHES = (2, 9, 30)  # rows that are scored together and apart
-_LARGEST_DIFFERENCE = 1e-6  # of a columnar signature; sums in another order differ by as much
-_COMPILED_ROWS = (11, 13, 17)  # that nothing else was tried with
-_COST_ROWS = 100  # different ones in a request that is measured
+_LEAST_GAIN_OF_EXACT = 0.03  # a smaller gain may be measurement error
+_BATCHES = (2, 9, 30)  # rows that are scored together and separately
+# Between source and columnar signature, since sums in another order differ by as much.
+_LARGEST_DIFFERENCE = 1e-6
+_COMPILED_ROWS = (11, 13, 17)  # not used for any other trial, so that they compile anew
+_COST_ROWS = 100  # distinct rows in a measured request
 
 
 class LoadedModel:
@@ -56,13 +57,13 @@ class LoadedModel:
         source: RowSource,
         traffic: Traffic | TensorTraffic | None,
     ) -> None:
-        """Finds out which generated and recorded rows the model accepts.
+        """Determines which generated and recorded rows the model accepts.
 
         Args:
-          session: has the model loaded.
+          session: a session with the model loaded.
           meta_graph: the MetaGraphDef with the conversion's signatures.
-          conversion: what is tried out.
-          source: generated rows; made as modest as the model needs.
+          conversion: the converted signature to be tried.
+          source: a source of generated rows, restricted as far as the model needs.
           traffic: recorded rows, if there are any.
         """
         self._session = session
@@ -99,7 +100,7 @@ class LoadedModel:
             ) from error
 
     def observe(self, tolerance: float) -> Observed:
-        """Runs the columnar signature to find where its user's part can end."""
+        """Runs the columnar signature to find where its user part can end."""
         features = self._conversion.features
         return observe(
             self._meta_graph,
@@ -116,12 +117,12 @@ class LoadedModel:
         return add_late_signature(self._meta_graph, observed, late_signature=name)
 
     def add_exact(self, name: str, observed: Observed, *, always: bool) -> LateReport | str:
-        """Adds the exact signature to the MetaGraphDef; says why if there is nothing to gain.
+        """Adds the exact signature to the MetaGraphDef, or returns why there is nothing to gain.
 
         Args:
-          name: of the signature.
-          observed: the columnar signature.
-          always: whether one that was measured to be no faster is added, too.
+          name: the signature's name.
+          observed: the observed columnar signature.
+          always: whether to add it even if it was measured to be no faster.
         """
         least_gain = -math.inf if always else _LEAST_GAIN_OF_EXACT
         try:
@@ -135,7 +136,7 @@ class LoadedModel:
             return str(error)
 
     def add_stages(self, late: str, observed: Observed) -> StagesReport:
-        """Adds stages, beside a late signature, to the MetaGraphDef, or says why it does not."""
+        """Adds the stages beside a late signature to the MetaGraphDef, or reports why it cannot."""
         if self._conversion.impurity:
             return StagesReport(written=False, reason=self._conversion.impurity.why)
         of: dict[str, list[str]] = {side: [] for side in Side}
@@ -155,7 +156,7 @@ class LoadedModel:
         return dataclasses.replace(report, reuse=reuse)
 
     def independence(self, signatures: Sequence[str], tolerance: float) -> dict[str, Independence]:
-        """What may be done with the candidates of the columnar and the late signatures."""
+        """Whether the signatures' candidates may be joined, split and cached."""
         accepted = functools.cache(self._rows.accepted)
         return {name: self._independence_of(name, accepted, tolerance) for name in signatures}
 
@@ -190,7 +191,7 @@ class LoadedModel:
         for count in _BATCHES:
             try:
                 rows = self._probe.of_a_request(accepted(count)).of_one(of_request)
-            except ExportError:  # no rows that the model takes
+            except ExportError:  # no rows that the model accepts
                 break
             alike = scored_alike(score, rows, tolerance)
             if not alike:
@@ -201,7 +202,7 @@ class LoadedModel:
         """Requests of one user to the source, and to signatures made from it.
 
         Returns:
-          N -> the ways to ask for N candidates; nothing where the model refuses rows of one user.
+          For each N, the ways to ask for N candidates; empty if the model refuses rows of one user.
         """
         try:
             rows = self._rows.everyday(_COST_ROWS)
@@ -213,7 +214,7 @@ class LoadedModel:
             return {}
 
     def user_share(self) -> float | None:
-        """The share of the columnar signature's op time that a late one would run once."""
+        """The share of the columnar signature's op time that a late one would run only once."""
         user = [f.name for f in self._conversion.features if f.side == Side.USER]
         try:
             columns = self._rows.everyday(_COST_ROWS).columns()
@@ -243,7 +244,7 @@ class LoadedModel:
         return 1e3 * (time.process_time() - start)
 
     def _ways(self, rows: Rows, signatures: Sequence[str]) -> list[Way]:
-        """The request of these rows as the source takes it, and with the user on one row."""
+        """The request for these rows as the source takes it, and with the user as one row."""
         of_request = self._probe.of_a_request(rows)
         columns = of_request.columns()
         once = self._once(columns)
@@ -266,12 +267,12 @@ class LoadedModel:
         return Way(signature, definition, feeds, request.ByteSize())
 
     def warmup(self, row_counts: Sequence[int]) -> list[Any]:
-        """Warm-up requests of each row count with the user on every row: any server runs them."""
+        """Warm-up requests of each row count with the user on every row; any server runs them."""
         columns = [self._rows.accepted(count).columns() for count in row_counts]
         return [self._warmup_request(self._conversion.name, each) for each in columns]
 
     def warmup_once(self, row_counts: Sequence[int], signatures: Sequence[str]) -> list[Any]:
-        """Warm-up requests of each row count with the user on one, for each of the signatures."""
+        """Warm-up requests of each row count with the user as one row, for each signature."""
         columns = [self._once(self._rows.accepted(count).columns()) for count in row_counts]
         return [self._warmup_request(name, each) for each in columns for name in signatures]
 
@@ -279,7 +280,7 @@ class LoadedModel:
         return warmup_request(name, columns, self._meta_graph.signature_def[name])
 
     def _once(self, columns: Columns) -> Columns:
-        """The columns with the first row's user only."""
+        """The columns with only the first row's user."""
         user = {
             column.name
             for feature in self._conversion.features

@@ -15,34 +15,35 @@ class ExportOptions:
     """The options of `export_saved_model`.
 
     Attributes:
-      signatures: those to convert; they parse tf.Example or, with `late`, take tensors. The first
-        becomes `columnar`, another one `s` `columnar_s`; `s=name` chooses the name.
-      user_features: names or patterns (`user_*`) of the features that are the same on every row
-        of a request, beside those of an ExampleListWithContext's context; `auto`: those that are
-        the same in all recorded requests.
-      domains: names or patterns of the features of each other domain, such as `shop`; features
+      signatures: the signatures to convert, which parse tf.Example or, with `late`, take tensors.
+        The first one becomes `columnar`, any other `s` becomes `columnar_s`; `s=name` chooses the
+        name.
+      user_features: names or patterns (`user_*`) of the features that are the same on every row of
+        a request, in addition to the context features of an ExampleListWithContext; `auto` means
+        those that are the same in all recorded requests.
+      domains: names or patterns of the features of each further domain, such as `shop`. Features
         without a domain are the item's.
-      late: also add `columnar_late`, which computes the user's part once per request, and
-        `columnar_exact`, which does so as far as scores stay equal to the last bit, and, where the
-        model allows it, the stages `columnar_user`, `columnar_item`, `columnar_<domain>` and
+      late: also add `columnar_late`, which computes the user part once per request;
+        `columnar_exact`, which does so only where scores stay bit-identical; and, if the model
+        allows it, the stages `columnar_user`, `columnar_item`, `columnar_<domain>` and
         `columnar_pair`.
-      context_features: names or patterns of features that depend on user and item or on the moment
-        (position, distance): the domain `candidate`, which has no stage.
-      exact: "auto" writes `columnar_exact` where it was measured to be faster than `columnar`;
-        "always" wherever an op can move.
-      default: the new signature that becomes `serving_default`; the present one is kept as
+      context_features: names or patterns of features that depend on user and item, or on the moment
+        (position, distance). They form the domain `candidate`, which has no stage.
+      exact: "auto" writes `columnar_exact` if it was measured to be faster than `columnar`;
+        "always" writes it if any op can move.
+      default: the new signature that becomes `serving_default`; the old default is kept as
         `serving_examples`.
-      examples: TFRecord file of recorded tf.Examples, PredictRequests or PredictionLogs, which are
-        scored for the proof beside generated rows.
+      examples: a TFRecord file of recorded tf.Examples, PredictRequests or PredictionLogs, which
+        are scored for the proof in addition to generated rows.
       warmup: row counts of the warm-up requests to write.
       tolerance: largest relative difference of the late signature's float outputs.
-      tags: of the MetaGraph to convert.
-      most_parity_bytes: scores are compared only if the variables, which have to be loaded for it,
+      tags: tags of the MetaGraph to convert.
+      most_parity_bytes: scores are compared only if the variables, which must be loaded for that,
         take no more than this; parsed features are always compared.
-      seed: of the generated rows.
-      unserved_signatures: signatures that no server of the model serves (--unserved_signatures
-        there): a variable that only they write is as good as a constant.
-      measure_seconds: of CPU, for measuring what requests cost; 0 measures nothing.
+      seed: seed of the generated rows.
+      unserved_signatures: signatures that no server of the model serves (the server's
+        --unserved_signatures): a variable that only they write counts as a constant.
+      measure_seconds: CPU seconds for measuring what requests cost; 0 measures nothing.
     """
 
     signatures: Sequence[str] = ("serving_default",)
@@ -62,7 +63,7 @@ class ExportOptions:
     measure_seconds: float = 0.0
 
     def __post_init__(self) -> None:
-        """Refuses values that no model can be exported with."""
+        """Refuses values with which no model can be exported."""
         if self.exact not in ("auto", "always"):
             raise ExportError(f"exact: expected 'auto' or 'always', got {self.exact!r}")
         if self.patterns()[Side.CANDIDATE] and not self.late:
@@ -73,5 +74,5 @@ class ExportOptions:
             raise ExportError(f"--tolerance: expected 0 or more, got {self.tolerance}")
 
     def patterns(self) -> Patterns:
-        """The patterns of the features of every domain that was named."""
+        """The patterns of all domains for which any were given."""
         return read_domains(self.domains, self.user_features, self.context_features)

@@ -1,4 +1,4 @@
-"""What an export would do to a SavedModel: the conversion in memory, without rows or variables."""
+"""Predicts what an export would do: converts in memory, without rows or variables."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ class Plan:
 
     Attributes:
       signatures: the signatures it would write; their parity is empty.
-      outputs: the names of the outputs of each, by its name.
+      outputs: the output names of each signature, by its name.
       others: signatures of the model that it would not convert.
       mended_variables: variables that it would fill on loading.
     """
@@ -35,7 +35,7 @@ class Plan:
     mended_variables: tuple[str, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """The plan as plain values, signatures as colcast.json has them."""
+        """The plan as plain values, with signatures in the form of colcast.json."""
         return {
             "signatures": {
                 report.name: {**report.to_json(), "outputs": list(self.outputs[report.name])}
@@ -73,17 +73,17 @@ def plan_export(
     domains: Patterns = MappingProxyType({}),
     tags: Sequence[str] = ("serve",),
 ) -> Plan:
-    """Converts signatures as `export_saved_model` does, and keeps nothing but the findings.
+    """Converts signatures like `export_saved_model`, but keeps only the findings.
 
     Args:
       saved_model: the folder with saved_model.pb.
-      signatures: those to convert, `s` or `s=name`.
+      signatures: the signatures to convert, as `s` or `s=name`.
       user_features: names or patterns of the user's features.
-      domains: the same of other domains.
-      tags: of the MetaGraph to convert.
+      domains: names or patterns of further domains' features.
+      tags: tags of the MetaGraph to convert.
 
     Raises:
-      ExportError: an export would raise the same. Only a failed proof is not foreseen.
+      ExportError: an export would raise the same error. A failed proof is not predicted.
     """
     proto = read_saved_model(saved_model)
     meta_graph = choose_meta_graph(proto, tags)

@@ -14,7 +14,7 @@ import click
 from colcast.cli.console import report_console, showing_progress
 from colcast.cli.options import Command, Number, section
 
-_MEASURE_SECONDS = 4.0  # of CPU
+_MEASURE_SECONDS = 4.0  # of CPU time
 _FILE = click.Path(path_type=Path)
 _model = section("Model")
 _features = section("Features")
@@ -43,7 +43,7 @@ def print_json(values: Mapping[str, Any]) -> None:
 
 
 def signature_option(text: str) -> Callable[..., Any]:
-    """--signature, for every command that converts signatures or would."""
+    """Declares --signature, for commands that convert signatures."""
     return _model(
         "--signature",
         "signatures",
@@ -55,14 +55,14 @@ def signature_option(text: str) -> Callable[..., Any]:
 
 
 def user_features_option(text: str) -> Callable[..., Any]:
-    """--user-features, for every command that tells user features from the others."""
+    """Declares --user-features, for commands that need to know the user's features."""
     return _features(
         "--user-features", several=True, metavar="PATTERN...", help=f"{text}, such as 'user_*'."
     )
 
 
 def domain_option(text: str) -> Callable[..., Any]:
-    """--domain, for the same commands."""
+    """Declares --domain, for the same commands."""
     return _features(
         "--domain",
         "domains",
@@ -74,7 +74,7 @@ def domain_option(text: str) -> Callable[..., Any]:
 
 
 def _by_domain(values: Sequence[str]) -> dict[str, list[str]]:
-    """Patterns by domain; a value without a name continues the domain before it."""
+    """Groups patterns by domain; a value without a domain name continues the previous domain."""
     found: dict[str, list[str]] = {}
     last = ""
     for value in values:
@@ -210,7 +210,7 @@ def command(
 
 @contextmanager
 def _read(examples: Path | None) -> Iterator[Path | None]:
-    """The file; where that is standard input, a copy, as TensorFlow reads no pipes."""
+    """Yields the file; for standard input a copy, because TensorFlow cannot read pipes."""
     if examples != Path("-"):
         yield examples
         return
@@ -221,7 +221,7 @@ def _read(examples: Path | None) -> Iterator[Path | None]:
 
 
 def silence_tensorflow() -> None:
-    """Keeps TensorFlow's notes about itself off the console; its errors are still raised."""
+    """Keeps TensorFlow's informational messages off the console; its errors are still raised."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
     stderr, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
@@ -232,7 +232,7 @@ def silence_tensorflow() -> None:
 
         tf.get_logger().setLevel("ERROR")
         with tf.Graph().as_default(), tf.compat.v1.Session(config=session_config()) as session:
-            session.run(tf.constant(0))  # the first run of a process notes that it has no MLIR
+            session.run(tf.constant(0))  # a process' first run logs that MLIR is not enabled
     finally:
         os.dup2(stderr, 2)
         os.close(stderr)

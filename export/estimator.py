@@ -1,4 +1,4 @@
-"""Columnar signatures at export time, for Estimators: TensorFlow 2.15 or older has them.
+"""Columnar signatures at export time, for Estimators, which exist up to TensorFlow 2.15.
 
     estimator.export_saved_model(base, columnar_serving_input_receiver_fn(feature_spec))
 
@@ -20,16 +20,16 @@ from tensorflow.core.protobuf import saved_model_pb2
 
 
 def columnar_serving_input_receiver_fn(feature_spec: Mapping[str, Any]) -> Callable[[], Any]:
-    """Returns what `estimator.export_saved_model` wants: a function without arguments.
+    """Returns the function without arguments that `estimator.export_saved_model` expects.
 
-    Called in a graph, it makes a placeholder for each column and from them the tensors that
-    `tf.io.parse_example` would make of tf.Examples, dense, sparse and ragged.
+    Called in a graph, it makes a placeholder for each column, and from these the tensors that
+    `tf.io.parse_example` would make of tf.Examples: dense, sparse and ragged.
 
     Args:
       feature_spec: as for `tf.io.parse_example`, without labels.
 
     Raises:
-      ExportError: no feature, or two columns of one name.
+      ExportError: there is no feature, or two columns have the same name.
     """
     spec = _Spec(feature_spec)
     check_features(spec.parsed)
@@ -46,7 +46,7 @@ def columnar_serving_input_receiver_fn(feature_spec: Mapping[str, Any]) -> Calla
 def add_signature_defaults(saved_model: str | Path, feature_spec: Mapping[str, Any]) -> None:
     """Writes the defaults of a feature_spec into the columnar signatures of an exported model.
 
-    Estimators cannot write `SignatureDef.defaults`; servers take a missing input from there.
+    Estimators cannot write `SignatureDef.defaults`, from which servers take a missing input.
 
     Args:
       saved_model: what `estimator.export_saved_model` returned.
@@ -66,7 +66,7 @@ def add_signature_defaults(saved_model: str | Path, feature_spec: Mapping[str, A
 
 
 class _Spec:
-    """A feature_spec, parsed once in a graph of its own to see what the parse op is asked for."""
+    """A feature_spec, parsed once in a separate graph to see which features it asks for."""
 
     def __init__(self, feature_spec: Mapping[str, Any]) -> None:
         with tf.Graph().as_default() as graph:
@@ -108,7 +108,7 @@ class _Spec:
         )
 
     def _behind_parse_op(self, tensors: list[str]) -> Any:
-        """The nodes that make sparse and ragged features of several keys from parsed ones."""
+        """The nodes that combine parsed features of several keys into sparse and ragged ones."""
         nodes = {node.name: node for node in self._graph_def.node}
         needed = ancestors(nodes, map(producer, tensors), stop=[self._parse_node])
         graph_def = tf.compat.v1.GraphDef(versions=self._graph_def.versions)

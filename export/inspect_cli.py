@@ -60,7 +60,7 @@ def command(
 
 
 def _model_folder(folder: Path) -> Path:
-    """The folder itself, or its highest version; ExportError if there is no SavedModel."""
+    """The folder itself or its highest version; ExportError if there is no SavedModel."""
     from colcast.export.convert._folder import GRAPH_FILE, check_graph_file, versions
 
     if folder.is_dir() and not (folder / GRAPH_FILE).exists() and (found := versions(folder)):

@@ -1,8 +1,8 @@
-"""Warm-up requests: servers run them when they load a model, before real ones arrive.
+"""Warm-up requests, which servers run after loading a model and before real requests arrive.
 
-Those with the user once stand in a file of their own, which the native server reads as well. A
-TensorFlow Serving with batching takes requests only whose inputs have equally many rows, and does
-not load a model one of whose warm-up requests fails.
+Requests with the user as one row are in a separate file, which only the native server reads: a
+TensorFlow Serving with batching refuses requests whose inputs have different numbers of rows, and
+does not load a model if one of its warm-up requests fails.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,8 +24,8 @@ def warmup_request(
     Args:
       signature: the signature's name.
       inputs: arrays by input.
-      signature_def: tells the inputs' dtypes.
-      outputs: that are asked for; none are all of them.
+      signature_def: gives the inputs' dtypes.
+      outputs: the requested outputs; empty for all.
     """
     log = PredictionLog()
     request = log.predict_log.request

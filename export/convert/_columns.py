@@ -1,6 +1,6 @@
-"""Builds the outputs of a parse op from columns: the heart of the conversion.
+"""Builds the outputs of a parse op from columns, the core of the conversion.
 
-The converter uses it to replace the parse op, the Estimator receiver to do without one.
+The converter replaces the parse op with them; the Estimator's receiver uses them instead of one.
 """
 
 from collections.abc import Mapping
@@ -25,12 +25,12 @@ def parsed_tensors(feature: Feature, columns: Mapping[str, Any]) -> tuple[Any, .
     """Returns the tensors that the parse op outputs for a feature, built from its columns.
 
     Args:
-      feature: what the parse op parses.
-      columns: tensors by column name, shaped as `feature.columns` says.
+      feature: the feature as the parse op reads it.
+      columns: tensors by column name, with the shapes in `feature.columns`.
 
     Returns:
       FIXED_LEN, FIXED_LEN_SEQUENCE: (dense,). VAR_LEN: (indices, values, dense shape).
-      RAGGED: (values, row splits). A length beyond the column's width fails when it runs.
+      RAGGED: (values, row splits). A length greater than the column's width is a run-time error.
     """
     values = columns[feature.name]
     if feature.length_column is None:

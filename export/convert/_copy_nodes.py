@@ -1,4 +1,4 @@
-"""Copies the nodes behind a cut, so that they read columns where they read parsed tf.Examples."""
+"""Copies the nodes behind a cut so that they read columns instead of parsed tf.Examples."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,7 +8,8 @@ from colcast.export.convert._flatten import Inlined
 from colcast.export.convert._parse_cut import ParseCut
 from colcast.export.graph._nodes import ancestors, canonical, descendants, producer, rewire
 
-_DROPPED_ATTRIBUTES = ("_class", "_output_shapes")  # colocation; shapes as they were
+# Colocations, and shapes inferred for the original.
+_DROPPED_ATTRIBUTES = ("_class", "_output_shapes")
 
 
 def copy_behind_cut(
@@ -18,17 +19,17 @@ def copy_behind_cut(
     replaced: Mapping[str, str],
     outputs: list[tuple[str, int]],
 ) -> list[Any]:
-    """Returns the nodes behind the cut under new names, and an Identity for each output.
+    """Returns copies of the nodes behind the cut, and an Identity for each output.
 
-    Nodes of the MetaGraph that do not depend on the tf.Examples (variables, tables, constants)
-    are used where they are. What calls ran for its effect runs before any output.
+    Nodes of the MetaGraph that do not depend on the tf.Examples (variables, tables, constants) are
+    shared, not copied. Nodes that function calls ran for their effects run before any output.
 
     Args:
       name: the prefix of the new names; outputs are `name/outputs/0` and so on.
-      flat: the graph that is cut.
-      cut: where.
-      replaced: what stands for each tensor in front of the cut, by its name.
-      outputs: tensors of `flat` and their DataType numbers.
+      flat: the graph to cut.
+      cut: where to cut it.
+      replaced: the replacement of each tensor in front of the cut, by its name.
+      outputs: tensors of `flat` with their DataType numbers.
     """
     front = {*cut.serialized, *cut.parse_nodes}
     moved = (descendants(flat.nodes, front) | flat.inlined) - front
@@ -62,14 +63,14 @@ def copy_behind_cut(
 
 
 def drop_attributes(node: Any) -> None:
-    """Drops what a copied or new node must not carry: colocation and recorded shapes."""
+    """Drops attributes that a copied or new node must not have: colocation and recorded shapes."""
     for attribute in _DROPPED_ATTRIBUTES:
         if attribute in node.attr:
             del node.attr[attribute]
 
 
 def _frames(flat: Inlined, moved: set[str]) -> dict[bytes, set[str]]:
-    """The nodes of every TensorFlow 1 loop that has a moved node: loops move as a whole."""
+    """The nodes of TensorFlow 1 loops that contain a moved node, since loops move as a whole."""
     enters: dict[bytes, list[str]] = {}
     for name, node in flat.nodes.items():
         if node.op in ("Enter", "RefEnter"):

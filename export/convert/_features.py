@@ -1,4 +1,4 @@
-"""Features, of a tf.Example or of a signature that takes tensors, and their columns."""
+"""Features of a tf.Example, or of a signature that takes tensors, and their columns."""
 
 import dataclasses
 import enum
@@ -10,7 +10,7 @@ import numpy as np
 
 
 class _Word(str, enum.Enum):
-    """enum.StrEnum, which Python 3.10 lacks."""
+    """A substitute for enum.StrEnum, which Python 3.10 lacks."""
 
     __str__ = str.__str__
 
@@ -18,8 +18,8 @@ class _Word(str, enum.Enum):
 class Kind(_Word):
     """How the parse op reads a feature, or how an input is declared.
 
-    Of inputs, FIXED_LEN is [None, *shape], FIXED_LEN_SEQUENCE [None, None, *shape], and WHOLE one
-    without rows: a scalar, or one with a fixed first dimension.
+    An input is FIXED_LEN if its shape is [None, *shape], FIXED_LEN_SEQUENCE if [None, None,
+    *shape], and WHOLE if it has no rows: a scalar, or a fixed first dimension.
     """
 
     FIXED_LEN = "fixed_len"
@@ -30,11 +30,11 @@ class Kind(_Word):
 
 
 class Side(_Word):
-    """The domains that every model has; its owner may name more."""
+    """The domains that every model has; the model's owner may define more."""
 
     USER = "user"  # the same on every row of a request
     ITEM = "item"
-    CANDIDATE = "candidate"  # of a user and an item, or of the moment
+    CANDIDATE = "candidate"  # depends on user and item, or on the moment
 
 
 Scalar = int | float | bytes
@@ -43,14 +43,14 @@ DTYPES = (
     *("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
     *("bfloat16", "float16", "float32", "float64", "bool", "string"),
 )
-"""The dtypes of inputs; a tf.Example has int64, float32 and string only."""
+"""The dtypes of inputs; a tf.Example only has int64, float32 and string."""
 
 _NUMPY_DTYPES: dict[str, Any] = {"string": object, "bfloat16": ml_dtypes.bfloat16}
 
 
 @dataclasses.dataclass(frozen=True)
 class Column:
-    """One input of a columnar signature. `shape` has None where the size is the request's."""
+    """One input of a columnar signature. None in `shape` is a size that depends on the request."""
 
     name: str
     dtype: str
@@ -65,11 +65,12 @@ class Feature:
       name: its key in the tf.Example, or the input's name.
       kind: how it is parsed.
       dtype: one of `DTYPES`.
-      shape: FIXED_LEN, WHOLE: of its value; FIXED_LEN_SEQUENCE: of one step; () otherwise.
-      default: FIXED_LEN: the values of a missing feature, row-major, None where it is required;
-        FIXED_LEN_SEQUENCE: the one padding value. None otherwise.
+      shape: FIXED_LEN, WHOLE: the shape of its value; FIXED_LEN_SEQUENCE: of one step; ()
+          otherwise.
+      default: FIXED_LEN: the values of a missing feature, row-major, None if it is required;
+        FIXED_LEN_SEQUENCE: the padding value. None otherwise.
       row_splits_dtype: RAGGED: "int32" or "int64".
-      used: whether an output of the signature depends on it.
+      used: whether any output of the signature depends on it.
       side: its domain.
     """
 
@@ -84,12 +85,12 @@ class Feature:
 
     @property
     def length_column(self) -> str | None:
-        """The column that counts the values of each row; None where every row has as many."""
+        """The column with the number of values in each row; None if all rows have as many."""
         return f"{self.name}/length" if self.kind in (Kind.VAR_LEN, Kind.RAGGED) else None
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        """The inputs that carry this feature, its values first."""
+        """The inputs that carry this feature; the values come first."""
         if self.kind is Kind.FIXED_LEN:
             return (Column(self.name, self.dtype, (None, *self.shape)),)
         if self.kind is Kind.WHOLE:
@@ -101,12 +102,12 @@ class Feature:
 
     @property
     def size(self) -> int:
-        """How many values one step has; FIXED_LEN, WHOLE: how many the feature has."""
+        """The number of values in one step, or, for FIXED_LEN and WHOLE, in the feature."""
         return math.prod(self.shape)
 
     @property
     def padding(self) -> Scalar:
-        """The value that pads a row behind its last one."""
+        """The value that pads a row after its last value."""
         if self.kind is Kind.FIXED_LEN_SEQUENCE and self.default is not None:
             return self.default[0]
         return self._empty
@@ -117,16 +118,16 @@ class Feature:
 
     @property
     def numpy_dtype(self) -> Any:
-        """The dtype of its arrays; strings are Python bytes in object arrays."""
+        """The dtype of its arrays; strings are bytes objects in object arrays."""
         return np.dtype(_NUMPY_DTYPES.get(self.dtype, self.dtype))
 
     def default_row(self) -> Any:
-        """The default of the feature in a request without it, as one row.
+        """The default for a request without the feature, as one row.
 
         Returns:
           FIXED_LEN: [1, *shape], None if it is required. FIXED_LEN_SEQUENCE: [1, 1, *shape], one
-          step of padding, where that is not zero or empty: clients learn the padding from it. None
-          otherwise: what is absent and what has been forgotten would look the same.
+          step of padding, unless that is zero or empty; clients learn the padding value from it.
+          None for other kinds, where a default would hide that a client forgot the feature.
         """
         if self.kind is Kind.FIXED_LEN_SEQUENCE and self.padding != self._empty:
             values, shape = (self.padding,) * self.size, (1, 1, *self.shape)
@@ -139,5 +140,5 @@ class Feature:
         return row.reshape(shape)
 
     def describe(self) -> str:
-        """Kind, dtype and shape in a few words, for messages: `fixed_len int64 [2]`."""
+        """A short description for messages: kind, dtype and shape, as in `fixed_len int64 [2]`."""
         return f"{self.kind} {self.dtype} [{', '.join(map(str, self.shape))}]"

@@ -1,8 +1,8 @@
-"""Inlines function calls: a signature of a TensorFlow 2 model becomes one flat graph.
+"""Inlines function calls, so that a TensorFlow 2 signature becomes one flat graph.
 
-Names say where a node came from: node `b` of the function that call node `a` runs becomes `a/b`.
-Functions that If, While and other ops take as attributes stay functions, and so do those that
-XLA compiles (`jit_compile=True`), whose results inlining could change.
+Names show where a node came from: node `b` of the function that call node `a` runs becomes `a/b`.
+Functions that If, While and other ops take as attributes are not inlined, nor are those that XLA
+compiles (`jit_compile=True`), because inlining could change their results.
 """
 
 import dataclasses
@@ -15,7 +15,7 @@ from colcast.export.graph._op_defs import OpDefs
 
 _CALL_OPS = ("PartitionedCall", "StatefulPartitionedCall")
 
-# Stateful ops that only read: left out where no output needs them.
+# Stateful ops that only read state, which are dropped if no output needs them.
 _READING_OPS = frozenset(
     {
         "Const",
@@ -37,14 +37,14 @@ _READING_OPS = frozenset(
 
 @dataclasses.dataclass
 class Inlined:
-    """The part of a graph that some tensors need, without calls.
+    """The nodes that some tensors need, without function calls.
 
     Attributes:
-      nodes: NodeDef by name; nodes outside of functions are those of the MetaGraph, unchanged in
-        name.
-      tensors: what each tensor asked for is called in `nodes`.
-      inlined: names of the nodes that came out of functions.
-      effects: nodes that the calls run for their effect (assertions, assignments, prints).
+      nodes: NodeDef by name; nodes that were not in a function are those of the MetaGraph and keep
+        their names.
+      tensors: for each requested tensor its name in `nodes`.
+      inlined: names of the nodes that came from functions.
+      effects: nodes that calls run for their effects (assertions, assignments, prints).
     """
 
     nodes: dict[str, Any]
@@ -54,7 +54,7 @@ class Inlined:
 
 
 def flatten(meta_graph: Any, tensors: Iterable[str]) -> Inlined:
-    """Returns what the tensors of a MetaGraphDef need, with every call inlined."""
+    """Returns the nodes that the tensors of a MetaGraphDef need, with all calls inlined."""
     return _Inliner(meta_graph).run([canonical(tensor) for tensor in tensors])
 
 
@@ -64,9 +64,9 @@ class _Inliner:
         self._main = {node.name: node for node in meta_graph.graph_def.node}
         self._functions = {f.signature.name: f for f in meta_graph.graph_def.library.function}
         self._nodes: dict[str, Any] = {}
-        self._inlined: dict[str, tuple[str, ...]] = {}  # node -> functions it came through
+        self._inlined: dict[str, tuple[str, ...]] = {}  # node -> functions through which it came
         self._outputs: dict[str, list[str]] = {}  # call node -> its output tensors
-        self._controls: dict[str, list[str]] = {}  # call node -> nodes that end it
+        self._controls: dict[str, list[str]] = {}  # call node -> nodes after which it is complete
 
     def run(self, tensors: list[str]) -> Inlined:
         for name in ancestors(self._main, tensors):
@@ -91,7 +91,7 @@ class _Inliner:
         )
 
     def _called(self, name: str) -> str | None:
-        """The function that a node calls; None if it is no call or must stay one."""
+        """The function that a node calls; None if it is no call, or must not be inlined."""
         node = self._nodes[name]
         function: str = node.op
         if node.op in _CALL_OPS:
@@ -125,13 +125,13 @@ class _Inliner:
         return body
 
     def _resolve(self, reference: str) -> str:
-        """Follows the outputs of inlined calls to the tensor that replaces them."""
+        """Resolves outputs of inlined calls to the tensors that replace them."""
         while (call := producer(reference)) in self._outputs:
             reference = self._outputs[call][output_index(reference)]
         return canonical(reference)
 
     def _resolve_controls(self, name: str) -> list[str]:
-        """The nodes that have run when a node has: for an inlined call, all its ends."""
+        """The nodes that have run once this node has: for an inlined call, its final nodes."""
         if name not in self._outputs:
             return [name]
         ends = [producer(tensor) for tensor in self._outputs[name]] + self._controls[name]
@@ -150,7 +150,7 @@ class _Inliner:
 
 
 class _Scope:
-    """One call of one function: turns names inside the function into names of the flat graph."""
+    """One call of one function: translates names in the function into names of the flat graph."""
 
     def __init__(self, function: Any, call: Any, op_defs: OpDefs) -> None:
         self._call = call
@@ -167,13 +167,13 @@ class _Scope:
         self._controls = [r for r in call.input if r.startswith("^")]
 
     def name(self, name: str) -> str:
-        """The name of a body node in the flat graph; an argument's is its caller's."""
+        """The name of a body node in the flat graph; for an argument, the caller's name."""
         if name in self._arguments:
             return producer(self._arguments[name])
         return f"{self._call.name}/{name}"
 
     def tensor(self, reference: str) -> str:
-        """`node:output:index` or an argument, as the flat graph names it."""
+        """The flat graph's name of `node:output:index` or of an argument."""
         if reference.startswith("^"):
             return f"^{self.name(reference[1:])}"
         name, _, output = reference.partition(":")
@@ -184,7 +184,7 @@ class _Scope:
         return canonical(f"{self.name(name)}:{start + int(index or 0)}")
 
     def instantiate(self, node_def: Any) -> Any:
-        """A body node with its names, attributes and control inputs as the call makes them."""
+        """A body node with names, attributes and control inputs adapted to the call."""
         node = _copy(node_def)
         node.name = self.name(node_def.name)
         rewire(node, self.tensor)

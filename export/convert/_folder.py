@@ -1,4 +1,4 @@
-"""SavedModel folders: reading the graph of one, writing another beside it; never the variables."""
+"""SavedModel folders: reads one's graph and writes a copy, without reading the variables."""
 
 import shutil
 import tempfile
@@ -14,14 +14,14 @@ from tensorflow.core.protobuf import saved_model_pb2
 GRAPH_FILE = "saved_model.pb"
 _TEXT_FILE, _CHUNKED_FILE = "saved_model.pbtxt", "saved_model.cpb"
 _FINGERPRINT = "fingerprint.pb"
-_MOST_BYTES = (1 << 31) - 1  # what a protobuf message can hold
+_MOST_BYTES = (1 << 31) - 1  # protobuf's limit on a message
 
 
 def read_saved_model(folder: Path) -> Any:
     """Returns the SavedModel proto of a folder.
 
     Raises:
-      ExportError: there is none that can be read; the message says what was found instead.
+      ExportError: no readable SavedModel is there; the message says what was found instead.
     """
     check_graph_file(folder)
     file = folder / GRAPH_FILE
@@ -36,7 +36,7 @@ def read_saved_model(folder: Path) -> Any:
 
 
 def check_graph_file(folder: Path) -> None:
-    """Raises ExportError if a folder is no SavedModel; the message says what was found instead."""
+    """Raises ExportError, saying what was found instead, if the folder is no SavedModel."""
     if not folder.is_dir():
         raise ExportError(f"{folder}: no such folder")
     if not (folder / GRAPH_FILE).exists():
@@ -54,12 +54,12 @@ def choose_meta_graph(saved_model: Any, tags: Sequence[str]) -> Any:
 
 @contextmanager
 def written_beside(source: Path, output: Path) -> Iterator[Path]:
-    """Gives a copy of a SavedModel folder without its graph, which becomes `output` at the end.
+    """Yields a copy of a SavedModel folder without its graph; on success it becomes `output`.
 
-    The copy stands beside `output` until then, and goes away if anything fails.
+    Until then the copy is a folder beside `output`, which is removed if anything fails.
 
     Raises:
-      ExportError: `output` is there already and not an empty folder, or lies in `source`.
+      ExportError: `output` exists and is not an empty folder, or lies inside `source`.
     """
     if output.exists() and not (output.is_dir() and not any(output.iterdir())):
         raise ExportError(f"{output} is there already; name an output that is not, or remove it")
@@ -80,7 +80,7 @@ def written_beside(source: Path, output: Path) -> Iterator[Path]:
 
 
 def write_graph(folder: Path, saved_model: Any) -> None:
-    """Writes the graph and its fingerprint into a folder that has everything else."""
+    """Writes the graph and its fingerprint into a folder that has everything else already."""
     check_size(saved_model)
     (folder / GRAPH_FILE).write_bytes(saved_model.SerializeToString(deterministic=True))
     fingerprint = _fingerprint(folder)
@@ -89,7 +89,7 @@ def write_graph(folder: Path, saved_model: Any) -> None:
 
 
 def check_size(saved_model: Any) -> None:
-    """Raises ExportError if a graph is larger than its file can be."""
+    """Raises ExportError if the graph is too large for its file."""
     size = saved_model.ByteSize()
     if size > _MOST_BYTES:
         raise ExportError(
@@ -99,7 +99,7 @@ def check_size(saved_model: Any) -> None:
 
 
 def versions(base: Path) -> list[Path]:
-    """The SavedModels in folders that are named by a number, the highest last."""
+    """The SavedModels in folders named by a number, the highest number last."""
     found = [p for p in base.iterdir() if p.name.isdecimal() and (p / GRAPH_FILE).exists()]
     return sorted(found, key=lambda folder: int(folder.name))
 
@@ -110,7 +110,7 @@ def variables_bytes(folder: Path) -> int:
 
 
 def _fingerprint(folder: Path) -> bytes | None:
-    """TensorFlow's fingerprint of a SavedModel; None where it cannot compute it."""
+    """TensorFlow's fingerprint of a SavedModel; None if it cannot be computed."""
     try:
         from tensorflow.python.saved_model.pywrap_saved_model import fingerprinting
 

@@ -1,4 +1,4 @@
-"""Turns nodes of a graph into a FunctionDef, what TensorFlow 2 keeps signatures as."""
+"""Turns nodes of a graph into a FunctionDef, the form in which TensorFlow 2 stores signatures."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -18,10 +18,10 @@ def function_def(
     """Returns a function whose body is a copy of some nodes.
 
     Args:
-      name: of the function.
-      nodes: NodeDefs of the body.
-      arguments: ArgDef by the tensor that it stands for; in order.
-      outputs: ArgDef of each output by the tensor that is returned; in order.
+      name: the function's name.
+      nodes: the NodeDefs to copy.
+      arguments: ArgDefs in order, by the tensor that each replaces.
+      outputs: ArgDefs of the outputs in order, by the tensor that each returns.
       op_defs: the definitions of the nodes' ops.
     """
     function = function_pb2.FunctionDef()
@@ -41,7 +41,7 @@ def function_def(
 
 
 class _References:
-    """Writes tensors as functions do: `node:output:index`, or the name of an argument."""
+    """Rewrites tensor names as functions have them: `node:output:index`, or an argument's name."""
 
     def __init__(self, nodes: Sequence[Any], arguments: Mapping[str, Any], op_defs: OpDefs) -> None:
         self._nodes = {node.name: node for node in nodes}
@@ -49,7 +49,7 @@ class _References:
         self._op_defs = op_defs
 
     def __call__(self, reference: str) -> str | None:
-        """The reference inside the function; None for control inputs from outside of it."""
+        """The reference inside the function; None for control inputs from outside."""
         name = producer(reference)
         if reference.startswith("^"):
             return reference if name in self._nodes else None

@@ -1,8 +1,8 @@
 """ExampleListWithContext in front of the parse ops, as TF-Ranking's signatures decode it.
 
-DecodeProtoV2 takes each list apart into one serialized context and its serialized examples, padded
-to the longest list; one parse op reads the contexts, one the examples of all lists in a row.
-Columns stand for lists of one example each: row i is a context and its only example.
+DecodeProtoV2 splits each list into a serialized context and serialized examples, padded to the
+longest list. One parse op reads the contexts, another the examples of all lists. Columns represent
+lists of one example each: row i is a context and its only example.
 """
 
 import dataclasses
@@ -25,9 +25,10 @@ class Lists:
     """Where serialized lists are decoded.
 
     Attributes:
-      decode: the node.
-      fields: what it takes out, in its order: "context" and "examples".
-      strings: what forwards serialized contexts or examples to the parse ops: node by field.
+      decode: the node that decodes them.
+      fields: the fields that it extracts, in order: "context" and "examples".
+      strings: nodes that forward serialized contexts or examples to the parse ops, with the field
+          that each forwards.
       parse_nodes: the parse ops of each field.
     """
 
@@ -37,10 +38,10 @@ class Lists:
     parse_nodes: Mapping[str, tuple[str, ...]]
 
     def stand_ins(self, rows: Any, nodes: Mapping[str, Any]) -> dict[str, Any]:
-        """Replaces the outputs of the nodes, for lists of one example each.
+        """Replacements for the outputs of the nodes, for lists of one example each.
 
         Args:
-          rows: how many lists, a scalar.
+          rows: the number of lists, a scalar.
           nodes: the flat graph's.
         """
         made = {self.decode: tf.ones([rows, len(self.fields)], tf.int32)}
@@ -53,10 +54,10 @@ class Lists:
 
 
 def find_lists(flat: Inlined, parse_nodes: Sequence[str], signature: str) -> Lists | None:
-    """Where the parse ops of a flat graph get their tf.Examples out of lists; None: from the input.
+    """Finds where parse ops get their tf.Examples from lists; None if they come from the input.
 
     Raises:
-      ExportError: they do so in a way that columns cannot stand for; the message says which.
+      ExportError: they do so in a way that columns cannot represent, which the message describes.
     """
     found = [name for name, node in flat.nodes.items() if node.op == _DECODE_OP]
     found = [name for name in found if _is_list(flat.nodes[name])]
@@ -92,7 +93,7 @@ def _is_list(node: Any) -> bool:
 
 
 def _field_of(reference: str, decode: str, fields: Sequence[str]) -> str | None:
-    """The field that an output of the decode node holds; None for the sizes and other nodes."""
+    """The field that an output of the decode node holds; None for sizes and for other nodes."""
     index = output_index(canonical(reference))
     return fields[index - 1] if producer(reference) == decode and index > 0 else None
 

@@ -1,8 +1,8 @@
-"""Shows new signatures to `tf.saved_model.load`, which reads them from the object graph.
+"""Makes new signatures visible to `tf.saved_model.load`, which reads them from the object graph.
 
-A TensorFlow 2 SavedModel keeps each signature twice: in the MetaGraph, where servers look, and as a
-function in the object graph, where Python looks. SavedModels of TensorFlow 1 have no object graph;
-Python takes their signatures from the MetaGraph.
+A TensorFlow 2 SavedModel stores each signature twice: in the MetaGraph, where servers look, and as
+a function in the object graph, where Python looks. SavedModels of TensorFlow 1 have no object
+graph; Python takes their signatures from the MetaGraph.
 """
 
 import dataclasses
@@ -23,23 +23,24 @@ _CALL_OPS = ("PartitionedCall", "StatefulPartitionedCall")
 
 @dataclasses.dataclass(frozen=True)
 class _Capture:
-    """A variable, table or constant as a function takes it in."""
+    """A variable, table or constant that a function captures."""
 
     object_id: int
     argument: Any  # ArgDef
-    attributes: Any  # what the function says of the argument
+    attributes: Any  # the attributes that the function gives the argument
 
 
 def publish_signature(meta_graph: Any, name: str, source: str) -> None:
     """Adds a flat signature of a MetaGraphDef to its object graph, if it has one.
 
     Args:
-      meta_graph: changed in place: a function in its library, a node in its object graph.
+      meta_graph: changed in place: adds a function to its library and a node to its object graph.
       name: a signature whose graph has no calls.
-      source: the signature it was made from; its variables and tables are all that `name` reads.
+      source: the signature from which it was made; `name` reads only variables and tables of this
+          one.
 
     Raises:
-      ExportError: the graph reads a variable or table that the source does not.
+      ExportError: the graph reads a variable or table that the source does not read.
     """
     objects = meta_graph.object_graph_def
     signatures = signature_map(objects)
@@ -50,7 +51,7 @@ def publish_signature(meta_graph: Any, name: str, source: str) -> None:
     source_function = source_entry.bare_concrete_function.concrete_function_name
     captures = _captures(meta_graph, source_function)
     keywords = _keywords(meta_graph.signature_def[name].inputs)
-    # Python passes arguments in the order of their keywords.
+    # Python passes arguments in the order of the keywords, so inputs must be sorted by keyword.
     inputs = {key: meta_graph.signature_def[name].inputs[key] for key in keywords}
     function, captured = _function(meta_graph, name, inputs, captures)
     meta_graph.graph_def.library.function.append(function)
@@ -69,7 +70,7 @@ def publish_signature(meta_graph: Any, name: str, source: str) -> None:
 
 
 def signature_map(objects: Any) -> Any:
-    """The node that holds the signatures; None if there is no object graph."""
+    """The node of the object graph that holds the signatures; None without an object graph."""
     for child in objects.nodes[0].children if objects.nodes else ():
         if child.local_name == "signatures":
             return objects.nodes[child.node_id]
@@ -101,7 +102,7 @@ def _captures(meta_graph: Any, source_function: str) -> dict[str, _Capture]:
 def _function(
     meta_graph: Any, name: str, inputs: Mapping[str, Any], captures: Mapping[str, _Capture]
 ) -> tuple[Any, list[_Capture]]:
-    """The function of a signature and what it captures: arguments are inputs, then captures."""
+    """The function of a signature, and its captures, which follow the inputs as arguments."""
     signature = meta_graph.signature_def[name]
     nodes = {node.name: node for node in meta_graph.graph_def.node}
     placeholders = {producer(info.name) for info in inputs.values()}
@@ -161,7 +162,7 @@ def _free_name(meta_graph: Any, name: str) -> str:
 
 
 def _keyword_arguments(inputs: Mapping[str, Any], keywords: Mapping[str, str]) -> Any:
-    """((), {keyword: TensorSpec}): no positional arguments, the inputs by keyword."""
+    """The structure ((), {keyword: TensorSpec}): inputs by keyword, no positional arguments."""
     value = struct_pb2.StructuredValue()
     value.tuple_value.values.add().tuple_value.SetInParent()
     by_keyword = _by_name(inputs).dict_value.fields
@@ -172,7 +173,7 @@ def _keyword_arguments(inputs: Mapping[str, Any], keywords: Mapping[str, str]) -
 
 
 def _by_name(infos: Mapping[str, Any]) -> Any:
-    """{name: TensorSpec}."""
+    """The structure {name: TensorSpec}."""
     value = struct_pb2.StructuredValue()
     value.dict_value.SetInParent()
     for name, info in infos.items():
@@ -184,9 +185,9 @@ def _by_name(infos: Mapping[str, Any]) -> Any:
 
 
 def _keywords(names: Iterable[str]) -> dict[str, str]:
-    """The Python keyword for each name, sorted by keyword.
+    """The Python keyword of each name, sorted by keyword.
 
-    Names stay, except where TensorFlow could not make different Python names of them.
+    Keywords equal names, except where TensorFlow could not derive distinct Python names from them.
     """
     keywords: dict[str, str] = {}
     taken: set[str] = set()

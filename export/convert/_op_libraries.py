@@ -1,4 +1,4 @@
-"""Libraries of ops that TensorFlow's wheel does not have."""
+"""Loads libraries of ops that TensorFlow's wheel does not have."""
 
 from collections.abc import Iterable
 from importlib.util import find_spec
@@ -9,7 +9,7 @@ import tensorflow as tf
 from colcast.export.graph._errors import ExportError
 from tensorflow.python.framework import op_def_registry
 
-# Packages that are loaded when an op is missing, and where their libraries lie.
+# Packages to load when an op is missing, with the folders of their libraries.
 _PACKAGES = {"tensorflow_text": "python/ops", "ydf_tf": "."}
 
 
@@ -23,7 +23,7 @@ def load_op_libraries(files: Iterable[Path]) -> None:
 
 
 def provide_ops(meta_graph: Any) -> None:
-    """Loads what a MetaGraphDef's ops need, as far as it is installed, so that it can run.
+    """Loads the installed libraries that a MetaGraphDef's ops need.
 
     Raises:
       ExportError: an op is still missing; the message names it.

@@ -11,7 +11,8 @@ from colcast.export.convert._parse_op import PARSE_OPS, ParsedFeature, read_pars
 from colcast.export.graph._errors import ExportError
 from colcast.export.graph._nodes import consumers, producer
 
-_UNCHANGED_OPS = ("Identity", "StopGradient", "Snapshot")  # of the forwarding ones
+# Those forwarding ops that keep the shape.
+_UNCHANGED_OPS = ("Identity", "StopGradient", "Snapshot")
 _OTHER_PARSE_OPS = (
     "ParseSingleExample",
     "ParseSequenceExample",
@@ -23,15 +24,15 @@ _OTHER_PARSE_OPS = (
 
 @dataclasses.dataclass(frozen=True)
 class ParseCut:
-    """Where a flat graph is cut: in front are serialized tf.Examples, behind are tensors.
+    """Where a flat graph is cut: serialized tf.Examples before the cut, tensors after it.
 
     Attributes:
-      serialized: the nodes that hold the serialized tf.Examples, from the input to the parse ops;
-        none where the signature takes tensors.
-      parse_nodes: names of the parse ops, or of the placeholders of the tensors.
-      parsed: the features of each parse op; one may appear in several ops.
-      refusing: the node, if any, between input and parse op that may refuse a batch of Examples.
-      lists: where the tf.Examples come out of ExampleListWithContexts, if they do.
+      serialized: the nodes that hold serialized tf.Examples, from the input to the parse ops; empty
+        if the signature takes tensors.
+      parse_nodes: names of the parse ops, or of the placeholders if it takes tensors.
+      parsed: the features of each parse op; a feature may appear in several ops.
+      refusing: the node between input and parse op, if any, that may refuse a batch of Examples.
+      lists: where the tf.Examples are decoded from ExampleListWithContexts, if they are.
     """
 
     serialized: list[str]
@@ -41,20 +42,20 @@ class ParseCut:
     lists: Lists | None = None
 
     def context(self) -> list[str]:
-        """The names of the features that are parsed from the context of a list."""
+        """The names of features parsed from the context of a list."""
         of_context = set(self.lists.parse_nodes["context"]) if self.lists else set()
         return [p.feature.name for p in self.parsed if producer(p.tensors[0]) in of_context]
 
     def features(self) -> list[Feature]:
-        """The features, each once, in the order they are parsed in."""
+        """The features, each once, in the order in which they are parsed."""
         return list({parsed.feature.name: parsed.feature for parsed in self.parsed}.values())
 
 
 def find_cut(signature: str, signature_def: Any, flat: Inlined, meta_graph: Any) -> ParseCut:
-    """Returns where the flat graph of a signature parses tf.Example.
+    """Finds where the flat graph of a signature parses tf.Example.
 
     Raises:
-      ExportError: nothing to cut at, or something else reads the serialized tf.Examples.
+      ExportError: there is nothing to cut, or another op reads the serialized tf.Examples.
     """
     parse_nodes = [name for name, node in flat.nodes.items() if node.op in PARSE_OPS]
     lists = find_lists(flat, parse_nodes, signature)
@@ -100,7 +101,7 @@ def _check_sides(cut: ParseCut, signature: str) -> None:
 
 
 def _source(flat: Inlined, parse_node: str) -> str:
-    """The node that the serialized input of a parse op comes from."""
+    """The node from which the serialized input of a parse op comes."""
     name = producer(flat.nodes[parse_node].input[0])
     while flat.nodes[name].op in FORWARDING_OPS:
         name = producer(flat.nodes[name].input[0])
@@ -137,7 +138,7 @@ def _serialized_input(
 def _serialized_chain(
     flat: Inlined, placeholder: str, signature: str, lists: Lists | None
 ) -> list[str]:
-    """The nodes that forward the serialized input; ExportError if another kind of op reads it."""
+    """The nodes that forward the serialized input; ExportError if any other kind of op reads it."""
     reading = consumers(flat.nodes)
     chain = [placeholder]
     taken_apart = [lists.decode, *lists.strings] if lists else []
@@ -165,7 +166,7 @@ def _serialized_chain(
 
 
 def _refusing(flat: Inlined, serialized: list[str]) -> str | None:
-    """The first node that passes serialized tf.Examples on in a shape of its own."""
+    """The first node that changes the shape of the serialized tf.Examples."""
     for name in serialized[1:]:
         if flat.nodes[name].op not in _UNCHANGED_OPS:
             return f"{name} ({flat.nodes[name].op})"
@@ -205,7 +206,7 @@ def parses_examples(signature: str, signature_def: Any, flat: Inlined, meta_grap
     """Whether a signature parses tf.Example; False if it takes tensors.
 
     Raises:
-      ExportError: it parses something else, or in a loop.
+      ExportError: it parses something else, or parses inside a loop.
     """
     if any(node.op in PARSE_OPS for node in flat.nodes.values()):
         return True
@@ -240,7 +241,7 @@ def _parses_otherwise(
 
 
 def _functions_below(flat: Inlined, functions: dict[str, Any]) -> set[str]:
-    """Names of the functions that the nodes of a flat graph name in attributes, at any depth."""
+    """Functions that nodes of a flat graph name in their attributes, including nested ones."""
     found: set[str] = set()
     queue = list(flat.nodes.values())
     while queue:

@@ -1,4 +1,4 @@
-"""Reads ParseExample and ParseExampleV2 nodes: which features they parse, into which tensors."""
+"""Reads ParseExample and ParseExampleV2 nodes: the features and the resulting tensors."""
 
 import dataclasses
 from collections.abc import Iterator, Sequence
@@ -15,10 +15,10 @@ PARSE_OPS = ("ParseExample", "ParseExampleV2")
 
 @dataclasses.dataclass(frozen=True)
 class ParsedFeature:
-    """A feature and the tensors a parse op puts it into.
+    """A feature and the output tensors of the parse op that hold it.
 
     Attributes:
-      feature: what is parsed.
+      feature: the parsed feature.
       tensors: FIXED_LEN, FIXED_LEN_SEQUENCE: (dense,); VAR_LEN: (indices, values, dense shape);
         RAGGED: (values, row splits).
     """
@@ -28,11 +28,11 @@ class ParsedFeature:
 
 
 def read_parse_op(node: Any, nodes: Nodes, versions: Any) -> list[ParsedFeature]:
-    """Returns the features of a parse node, sparse, dense, then ragged, in the node's order.
+    """Returns the features of a parse node in its order: sparse, dense, then ragged.
 
     Args:
       node: the NodeDef.
-      nodes: the flat graph it is in.
+      nodes: the flat graph that contains it.
       versions: the VersionDef of that graph.
 
     Raises:
@@ -123,7 +123,7 @@ def _dense(node: Any, keys: Sequence[str], defaults: Sequence[Any]) -> Iterator[
         keys, _dtypes(node, "Tdense"), shapes, defaults, strict=True
     ):
         sizes = tuple(int(dim.size) for dim in shape.dim)
-        # As objects: NumPy's own strings lose NUL bytes at their end.
+        # As objects, because NumPy's string type drops trailing NUL bytes.
         array = np.asarray(default, object if dtype == "string" else None)
         values = tuple(array.reshape(-1).tolist()) or None
         if not sizes or sizes[0] >= 0:

@@ -1,4 +1,4 @@
-"""A signature that takes plain tensors: its inputs are the features, its placeholders the cut."""
+"""A signature that takes plain tensors: the inputs are its features, the cut is behind them."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,15 +12,15 @@ from colcast.export.graph._nodes import canonical, producer
 
 
 def find_inputs(signature: str, signature_def: Any, nodes: Mapping[str, Any]) -> ParseCut:
-    """Returns a cut right behind the placeholders of a signature that parses nothing.
+    """Returns a cut directly behind the placeholders of a signature that parses nothing.
 
     Args:
       signature: its name.
       signature_def: its inputs and outputs.
-      nodes: the MetaGraph's, by name.
+      nodes: the MetaGraph's nodes by name.
 
     Raises:
-      ExportError: an input is none that a columnar request can carry.
+      ExportError: a columnar request cannot carry one of the inputs.
     """
     parsed: list[ParsedFeature] = []
     owners: dict[str, str] = {}  # placeholder -> input

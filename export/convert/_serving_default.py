@@ -1,4 +1,4 @@
-"""Makes a new signature the default of requests that name none."""
+"""Makes a new signature the default for requests that name none."""
 
 from typing import Any
 
@@ -10,10 +10,10 @@ FORMER = "serving_examples"
 
 
 def make_default(meta_graph: Any, name: str) -> None:
-    """Gives a signature the name `serving_default`, too; the present one becomes `FORMER`.
+    """Also gives a signature the name `serving_default`; the old default is renamed to `FORMER`.
 
     Raises:
-      ExportError: there is a signature `FORMER` already.
+      ExportError: a signature `FORMER` exists already.
     """
     definitions = meta_graph.signature_def
     if FORMER in definitions:

@@ -1,4 +1,4 @@
-"""Adds a columnar signature to a MetaGraphDef: nodes, SignatureDef, defaults, op list."""
+"""Adds a columnar signature to a MetaGraphDef: nodes, SignatureDef, defaults and op list."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -26,16 +26,17 @@ class Conversion:
     """A signature that was added.
 
     Attributes:
-      name: of the columnar signature.
-      source: the signature it was made from.
-      source_input: the source's input of serialized tf.Examples; None if it takes tensors.
-      features: what it takes.
-      nodes_before: flat nodes behind the source, parse op included.
-      nodes_after: flat nodes behind the columnar signature.
-      cut: what was replaced, to be compared; None if nothing is parsed.
-      context: features of an ExampleListWithContext's context; None if the source takes none.
-      impurity: why it answers by more than its request and the model's files; None if it does not.
-      refusing: the node, if any, in front of the parse that may refuse a batch of tf.Examples.
+      name: the columnar signature's name.
+      source: the signature from which it was made.
+      source_input: the source's input for serialized tf.Examples; None if it takes tensors.
+      features: the features that it takes.
+      nodes_before: number of the source's nodes in the flat graph, parse op included.
+      nodes_after: number of the columnar signature's nodes in the flat graph.
+      cut: the replaced parse ops, for comparison; None if nothing is parsed.
+      context: the context features of an ExampleListWithContext; None if the source takes none.
+      impurity: why the answer depends on more than the request and the model's files; None if it
+          does not.
+      refusing: the node in front of the parse op, if any, that may refuse a batch of tf.Examples.
     """
 
     name: str
@@ -52,13 +53,13 @@ class Conversion:
 
 @dataclasses.dataclass(frozen=True)
 class CutGraph:
-    """A graph of the parse ops and of what replaces them, side by side; it has no variables.
+    """A graph with the parse ops and their replacement side by side, without variables.
 
     Attributes:
       graph_def: the graph.
       serialized: the tensor of serialized tf.Examples.
       columns: tensors to feed by column.
-      pairs: what is compared: feature, a tensor of the parse op, what replaces it.
+      pairs: what to compare: the feature, a tensor of the parse op, and its replacement.
     """
 
     graph_def: Any
@@ -68,18 +69,18 @@ class CutGraph:
 
 
 def add_columnar_signature(meta_graph: Any, source: str, name: str) -> Conversion:
-    """Adds to a MetaGraphDef a signature that takes columns where another takes tf.Examples.
+    """Adds a signature that takes columns, made from one that takes tf.Examples.
 
-    Of a signature that takes tensors, the new one is a copy with all calls inlined.
+    If the source takes tensors, the new signature is a copy of it with all calls inlined.
 
     Args:
-      meta_graph: changed in place; nodes are only added, none of the present ones changes.
+      meta_graph: changed in place; nodes are only added, existing ones stay unchanged.
       source: a signature that parses tf.Example, or takes tensors.
-      name: of the new signature and the prefix of its nodes.
+      name: the new signature's name and the prefix of its nodes.
 
     Raises:
-      ExportError: the source cannot be converted; the message says why. Then `meta_graph` is as
-        it was.
+      ExportError: the source cannot be converted, for the reason in the message; `meta_graph` is
+        then unchanged.
     """
     signature_def = _source_signature(meta_graph, source, name)
     flat = flatten(meta_graph, [info.name for info in signature_def.outputs.values()])
@@ -118,13 +119,13 @@ def add_columnar_signature(meta_graph: Any, source: str, name: str) -> Conversio
 
 
 def is_by_list(info: Any) -> bool:
-    """Whether an output of a signature for lists has one entry per example, [lists, size, ...]."""
+    """Whether an output of a signature for lists has one entry per example: [lists, size, ...]."""
     dims = info.tensor_shape.dim
     return len(dims) > 1 and dims[1].size == -1
 
 
 def _drop_lists(name: str, nodes: list[Any], outputs: Any) -> None:
-    """Makes outputs [rows, 1, ...], a list per row, into [rows, ...]."""
+    """Removes the list dimension: outputs [rows, 1, ...], one list per row, become [rows, ...]."""
     by_name = {node.name: node for node in nodes}
     for index, info in enumerate(outputs.values()):
         if is_by_list(info):
@@ -138,7 +139,7 @@ def _nodes(meta_graph: Any) -> dict[str, Any]:
 
 
 def new_names(signatures: Sequence[str]) -> list[tuple[str, str]]:
-    """Source and new name of each signature to convert."""
+    """The source and the new name of each signature to convert."""
     names: list[tuple[str, str]] = []
     for signature in signatures:
         source, _, name = signature.partition("=")
@@ -167,7 +168,7 @@ def _source_signature(meta_graph: Any, source: str, name: str) -> Any:
 
 
 def _with_use(cut: ParseCut, flat: Inlined) -> list[Feature]:
-    """The features of a cut; a feature that no output depends on is marked as not used."""
+    """The features of a cut, with those that no output needs marked as unused."""
     behind = {name: node for name, node in flat.nodes.items() if name not in cut.parse_nodes}
     read = {canonical(r) for node in behind.values() for r in node.input}
     read.update(flat.tensors.values())
@@ -187,7 +188,7 @@ class _Replacement:
 def _build_columns(
     name: str, features: list[Feature], cut: ParseCut, flat: Inlined
 ) -> _Replacement:
-    """Builds placeholders and parse results in a graph of their own, as nodes to be added."""
+    """Builds placeholders and the parse op's results in a separate graph, as nodes to be added."""
     columns: dict[str, Any] = {}
     tensors: dict[str, str] = {}
     with tf.Graph().as_default() as graph, tf.name_scope(name):

@@ -1,9 +1,9 @@
-"""Fills variables that signatures read and that loading leaves empty.
+"""Fills variables that signatures read but that loading leaves empty.
 
-Keras 3 gives every variable a second handle when a model is saved with tf.saved_model.save; the
-restore op fills the second one and the signatures read the first. Python's tf.saved_model.load does
-not notice, TensorFlow Serving fails with "Could not find variable". Here the init op, which runs
-after the restore op, passes the values on; both handles then share their memory.
+When a Keras 3 model is saved with tf.saved_model.save, each variable gets two handles: the restore
+op fills one, and the signatures read the other. Python's tf.saved_model.load copes with that;
+TensorFlow Serving fails with "Could not find variable". The init op, which runs after the restore
+op, is therefore extended to pass the values on; both handles then share their memory.
 """
 
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ _PREFIX = "colcast_mended"
 
 
 def fill_variables(meta_graph: Any) -> list[str]:
-    """Makes the init op fill what only has a restored twin; returns the names of the variables."""
+    """Makes the init op fill variables of which only a twin is restored; returns their names."""
     nodes = {node.name: node for node in meta_graph.graph_def.node}
     filled = _handles(nodes, [meta_graph.saver_def.restore_op_name, *_init_ops(meta_graph)])
     outputs = [
@@ -46,7 +46,7 @@ def _init_ops(meta_graph: Any) -> list[str]:
 
 
 def _twins(nodes: dict[str, Any]) -> dict[str, str]:
-    """Handle to the handle of a variable that is initialised with its value."""
+    """Maps each handle to the handle of the variable from which it is initialised."""
     twins = {}
     for node in nodes.values():
         if node.op == "AssignVariableOp":

@@ -1,13 +1,13 @@
-"""Cuts a columnar signature where domains meet: each domain's part runs once per row of its own.
+"""Cuts a columnar signature where domains meet, so that each domain's ops run once per row of it.
 
-`observe` runs a columnar signature to find which tensors can be repeated (`_frontier`).
+`observe` runs a columnar signature to find which tensors may be repeated (`_frontier`).
 
-`add_late_signature` adds, beside it, one whose user inputs have one row and whose graph repeats
-tensors only where user and items meet: `_write_late` (`_late_graph` with `_rules`, `_split` and
-`_products`), `_late_proof`, `_summary` and `_late_report` are its way.
+`add_late_signature` adds a signature whose user inputs have one row and whose graph repeats tensors
+only where user and items meet. Its steps are `_write_late` (`_late_graph` with `_rules`, `_split`
+and `_products`), `_late_proof`, `_summary` and `_late_report`.
 
-`add_stages` writes the same for any number of users, with products split for each domain, and cuts
-that into stages that any TensorFlow Serving can run, for domains such as user, item, and shop:
+`add_stages` writes the same for any number of users, with products split by domain, and cuts it
+into stages that any TensorFlow Serving can run. For the domains user, item and shop:
 
 ```
 columnar_user   user columns [U, ...]  -> user_state/0, user_state/1, ... [U, ...]
@@ -18,11 +18,12 @@ columnar_pair   user_state/k [U, ...], item_state/k [N, ...], shop_state/k [R, .
                 shop_state/row int64 [R], context columns [N, ...]  -> the late signature's outputs
 ```
 
-The way there: `_add_stages` (which domains have a stage), `_cut` (one way to cut), `_stage` (a
-domain's ops written as a graph of their own, run to find its states), `_boundary` (the states that
-are needed), `_gain` (whether they are worth it), `_pair` (the ops behind them), `_stages_proof`,
-`_stages_report`; `_reuse` counts what recorded requests would have found again. `graph/` is the kit
-of both: late signature, stages and last stage are each a `Copy` of what they are made from.
+Its steps are `_add_stages` (decides which domains have a stage), `_cut` (one attempt to cut),
+`_stage` (writes a domain's ops as a separate graph and runs it to find its states), `_boundary`
+(the states that are needed), `_gain` (whether they pay), `_pair` (the ops of the last stage),
+`_stages_proof` and `_stages_report`. `_reuse` counts how often recorded requests would have hit the
+state cache. Late signature, stages and last stage are each a `graph/` `Copy` of the nodes from
+which they are made.
 """
 
 from colcast.export.cut._add_late import add_late_signature

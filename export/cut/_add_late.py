@@ -1,4 +1,4 @@
-"""Adds a late signature to a MetaGraph: writing, proof."""
+"""Adds a late signature to a MetaGraph: writes it and proves it."""
 
 import math
 from dataclasses import replace
@@ -25,29 +25,29 @@ def add_late_signature(
     least_gain: float = -math.inf,
     most_gathered_bytes: int = MOST_GATHERED_BYTES,
 ) -> LateReport:
-    """Adds a signature that computes the user's part of a model once per request.
+    """Adds a signature that computes the user part of a model once per request.
 
-    Nodes are only added, all under `late_signature`; they share variables, tables and constants
-    with the present ones. Inputs and outputs are the columnar signature's, user inputs with one
-    row. The signature is proven equal on drawn requests before it is added.
+    Only adds nodes, all named under `late_signature`; they share variables, tables and constants
+    with existing ones. Inputs and outputs are those of the columnar signature, with one row for
+    user inputs. The signature is proved equal on drawn requests before it is added.
 
     Args:
         meta_graph: MetaGraphDef with the columnar signature; changed in place. The session's graph
-            gets the new nodes, too.
-        observed: the columnar signature. If `exact`, products are not split, and the proof allows
-            no difference.
-        late_signature: the signature to add.
+            gets the new nodes too.
+        observed: the observed columnar signature. If it is `exact`, products are not split, and the
+            proof allows no difference.
+        late_signature: the name of the new signature.
         least_gain: a signature that saves a smaller share of the op time is not added.
-        most_gathered_bytes: how much of the weights may be gathered, where user and item rows of
-            a kernel interleave.
+        most_gathered_bytes: how many bytes of weights may be gathered where user and item rows of a
+            kernel interleave.
 
     Returns:
-        What was moved, what was not and why, and the proof's differences.
+        What was moved, what was not and why, and the differences in the proof.
 
     Raises:
-        ExportError: the name is taken, the proof fails, nothing can be moved and stay `exact`, what
-            XLA compiles reads user and items, or what it saves is less than `least_gain`. Then
-            `meta_graph` is as it was.
+        ExportError: the name is taken; the proof fails; nothing can move while results stay
+            `exact`; an XLA-compiled op reads both user and items; or the gain is less than
+            `least_gain`. `meta_graph` is then unchanged.
     """
     session, signature = observed.session, observed.signature
     _check_free(meta_graph, session.graph, late_signature)
@@ -87,7 +87,7 @@ def _check_free(meta_graph: Any, graph: tf.Graph, name: str) -> None:
 
 
 def _check_compiled(observed: Observed) -> None:
-    """Raises ExportError if an op that is compiled as a whole takes the user and items together."""
+    """Raises ExportError if an XLA-compiled op reads both the user and items."""
     for name, node in observed.graph.nodes.items():
         if node.op == MODULE and {USER, PAIR} <= observed.colours.reads[name]:
             raise ExportError(

@@ -1,4 +1,4 @@
-"""Adds the stages of a late signature to a MetaGraph: which domains have one, and the proof."""
+"""Adds the stages of a late signature to a MetaGraph: chooses the domains, proves the result."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
@@ -17,8 +17,9 @@ from colcast.export.graph._requests import DrawRows, Requests
 from colcast.export.graph._signature import Signature, read_late_signature
 from colcast.export.rows import Independence
 
-# A separate run costs a user about 100 microseconds. Copying 50 candidates' states of 8 KiB takes
-# as long, at 4 GB/s, and then the ops behind them read one row per candidate instead of one.
+# A separate run costs a user about 100 microseconds. Copying states of 8 KiB for 50 candidates
+# takes as long, at 4 GB/s, and the ops that follow then read one row per candidate instead of a
+# single one.
 _MOST_GATHERED = 8192
 
 
@@ -31,20 +32,19 @@ def add_stages(
     context_features: Collection[str] = (),
     late_signature: str = "columnar_late",
 ) -> StagesReport:
-    """Adds `columnar_<domain>` for each domain and `columnar_pair`, if they prove equal.
+    """Adds `columnar_<domain>` for each domain, and `columnar_pair`, if they are proved equal.
 
     Args:
         meta_graph: MetaGraphDef with the columnar signature and the late one made from it; changed
-            in place if they are written. The session's graph gets the new nodes, too.
-        observed: the columnar signature.
-        rows: draws rows to prove with, as for `observe`.
-        domains: the features of domains other than the user and the items; `f` brings `f/length`
-            along.
-        context_features: features of no domain, likewise.
-        late_signature: what they have to equal.
+            in place if the stages are written. The session's graph gets the new nodes too.
+        observed: the observed columnar signature.
+        rows: draws rows for the proof, as for `observe`.
+        domains: the features of domains other than user and item; `f` includes `f/length`.
+        context_features: features without a domain, in the same form.
+        late_signature: the signature whose results they must equal.
 
     Returns:
-        What was written, or why nothing was.
+        A report of what was written, or why nothing was.
     """
     try:
         late = read_late_signature(meta_graph, late_signature, observed.name)
@@ -65,7 +65,7 @@ class _Adding:
         self._cuts = 0
 
     def add(self) -> StagesReport:
-        """Cuts, and leaves domains to the candidates until the rest can have a stage."""
+        """Cuts repeatedly, leaving domains to the last stage until all others can have a stage."""
         left: dict[str, str] = {}
         while True:
             domains = [d for d in self._model.columns if d != PAIR and d not in left]
@@ -114,7 +114,7 @@ class _Adding:
         return report
 
     def _cut(self, domains: Sequence[str]) -> Cut:
-        """A cut whose states are known; DomainsWithoutStage if some domains cannot have a stage."""
+        """A cut with known states; DomainsWithoutStage if some domains cannot have a stage."""
         self._cuts += 1
         again = f"/again_{self._cuts}" if self._cuts > 1 else ""
         cut = Cut(self._model, domains, again)
@@ -125,7 +125,7 @@ class _Adding:
         return StagesProof(cut.runner(self._late), self._requests, self._tolerance)
 
     def _culprits(self, domains: Sequence[str], why: str) -> dict[str, str]:
-        """The domains that fail the proof beside user and items alone; all if none does."""
+        """The domains that fail the proof when only they join user and item; all if none does."""
         _, _, *others = domains
         failing = [d for d in others if len(others) == 1 or self._differs([USER, ITEM, d])]
         return dict.fromkeys(failing or others, why)
@@ -158,7 +158,7 @@ class _Adding:
 def _columns(
     late: Signature, features: Mapping[str, Collection[str]]
 ) -> dict[str, Collection[str]]:
-    """The columns of each domain, the user and the items first; under PAIR, of none."""
+    """The columns of each domain, user and item first; under PAIR, those without a domain."""
     if late.shared:
         raise ExportError(f"input {min(late.shared)!r} has no rows")
     if not late.user:

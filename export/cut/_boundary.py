@@ -1,4 +1,4 @@
-"""Where the stages meet: the states that the last one reads, as late in the graph as possible."""
+"""Where the stages meet: the states that the last stage reads, as late in the graph as possible."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,16 +17,17 @@ from colcast.export.graph._flat_graph import (
 
 @dataclass
 class Boundary:
-    """What the last stage reads and computes.
+    """The nodes of the last stage, and the states that it reads.
 
     Attributes:
-        states: tensors of the late graph by their domain, in the graph's order.
+        states: tensors of the late graph by domain, in the graph's order.
         pair: nodes that the last stage runs, in the graph's order.
-        again: nodes of one domain among them, with the reason.
-        shapes: Shape nodes among them whose rank and inner sizes are known: they need no state,
-            only the number of rows.
-        outputs_wait_for: nodes of the last stage that one of the others waits for.
-        waited_for: nodes of the other stages that a node of the last one waits for.
+        again: those of them that read one domain only, with the reason why they are not in its
+            stage.
+        shapes: Shape nodes among them with known rank and inner sizes, which need only the number
+            of rows and no state.
+        outputs_wait_for: nodes of the last stage for which nodes of other stages wait.
+        waited_for: nodes of the other stages for which nodes of the last stage wait.
     """
 
     states: dict[str, list[str]] = field(default_factory=dict)
@@ -44,14 +45,14 @@ def find_boundary(
     outputs: Sequence[str],
     rows: str,
 ) -> Boundary:
-    """Finds the states: what cannot be one is computed for each candidate, from what can.
+    """Finds the states. Tensors that cannot be states are computed for each candidate from others.
 
     Args:
         graph: the late graph's nodes.
-        colours: of each.
-        stages: by domain, looked at.
-        outputs: its output tensors.
-        rows: its tensor with the number of candidates.
+        colours: the nodes' colours.
+        stages: the stages by domain, with their findings.
+        outputs: the late graph's output tensors.
+        rows: the late graph's tensor with the number of candidates.
     """
     boundary = Boundary(waited_for={domain: [] for domain in stages})
     states: dict[str, set[str]] = {domain: set() for domain in stages}

@@ -1,4 +1,4 @@
-"""One way to cut a columnar signature into stages: search, writing, the independence rule."""
+"""One attempt to cut a columnar signature into stages: finds states, writes, applies the rule."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,14 +27,14 @@ from colcast.export.rows import CANDIDATE, Independence, find_independence, rows
 
 @dataclass(frozen=True)
 class Model:
-    """What is cut.
+    """The model to cut.
 
     Attributes:
         meta_graph: MetaGraphDef with the columnar signature and the late one made from it.
-        observed: the columnar signature.
+        observed: the observed columnar signature.
         late: the late signature.
-        late_name: its name.
-        columns: names of the columns of each domain; under PAIR, of those of none.
+        late_name: the late signature's name.
+        columns: column names by domain; under PAIR, those without a domain.
     """
 
     meta_graph: Any
@@ -45,10 +45,10 @@ class Model:
 
 
 class DomainsWithoutStage(ExportError):
-    """Some domains cannot have a stage: their columns go to the last one.
+    """Some domains cannot have a stage; their columns must go to the last stage.
 
     Attributes:
-        why: the reason, by domain.
+        why: reasons by domain.
     """
 
     def __init__(self, why: Mapping[str, str]) -> None:
@@ -57,27 +57,28 @@ class DomainsWithoutStage(ExportError):
 
 
 class Cut:
-    """A columnar signature cut into the stages of some domains, and the last one.
+    """A columnar signature cut into the stages of some domains and the last stage.
 
-    It is written as a late signature is, but for any number of users; this late graph is cut. It is
-    all in the session's graph until it is published.
+    A late graph for any number of users is written first, and this graph is cut. Everything stays
+    in the session's graph until `publish`.
 
     Attributes:
-        domains: those with a stage, the user and the items first.
-        names: of the signatures, by domain; PAIR is the last stage's.
-        candidates: the columns of no stage, to their placeholders.
+        domains: the domains with a stage, user and item first.
+        names: signature names by domain; under PAIR the last stage's.
+        candidates: the columns without a stage, with their placeholders.
         boundary: where the stages meet.
-        states: by domain.
-        refused: nodes whose products could be split, but were not, with the reason.
+        states: the states by domain.
+        refused: nodes whose products could have been split but were not, with the reason.
     """
 
     def __init__(self, model: Model, domains: Sequence[str], again: str) -> None:
-        """Copies the stages' nodes.
+        """Copies the nodes of the stages.
 
         Args:
-            model: what is cut.
-            domains: those to have a stage.
-            again: ends the prefix of nodes; "" if it is the first cut in the session's graph.
+            model: the model to cut.
+            domains: the domains that get a stage.
+            again: a suffix for the prefix of new nodes; "" for the first cut in the session's
+                graph.
         """
         observed = model.observed
         self._model, self._session, self.domains = model, observed.session, tuple(domains)
@@ -115,11 +116,11 @@ class Cut:
         return colour(graph, own, held, waiting=waiting)
 
     def find_states(self, requests: Requests, tolerance: float) -> None:
-        """Runs the stages, and finds where they meet.
+        """Runs the stages and finds where they meet.
 
         Raises:
-            ExportError: the user's or the items' stage fails on batch after batch.
-            DomainsWithoutStage: others fail, or gain nothing.
+            ExportError: the user's or the items' stage fails on several batches in a row.
+            DomainsWithoutStage: other domains' stages fail, or gain nothing.
         """
         probes = {domain: stage.probe() for domain, stage in self._stages.items()}
         draws = Draws(requests)
@@ -135,10 +136,10 @@ class Cut:
         _check({d: self._why_no_gain(d) for d in self.domains if d not in (USER, ITEM)})
 
     def write(self) -> None:
-        """Writes the stages' outputs, and the last stage.
+        """Writes the outputs of the stages, and the last stage.
 
         Raises:
-            ExportError: the user or the items have no state.
+            ExportError: the user or the item domain has no state.
         """
         why = "no output depends on the {}'s features"
         _check({d: "" if self.states[d] else why.format(d) for d in self.domains})
@@ -162,11 +163,11 @@ class Cut:
             import_nodes(self._session.graph, nodes)
 
     def independence(self) -> dict[str, Independence]:
-        """What the independence rule says of each stage.
+        """Applies the independence rule to each stage.
 
         Raises:
-            ExportError: rows of the user or of the items may meet.
-            DomainsWithoutStage: those of others may.
+            ExportError: rows of the user or the item domain may affect each other.
+            DomainsWithoutStage: rows of other domains may.
         """
         nodes = [node for added in self._added() for node in added.node]
         found, known = {}, self._session.graph
@@ -183,11 +184,11 @@ class Cut:
         return found
 
     def _why_no_stage(self, domain: str, found: Independence) -> str:
-        """Why a domain's rows cannot be kept; "" if they can.
+        """Why a domain's states cannot be cached; "" if they can.
 
-        Lists without lengths are as wide as the request has them, which is part of what they are
-        kept by; other lists of a request are as long as its longest, whose other rows a state must
-        not see.
+        A list without lengths has the width that the request gives it, which is part of the key.
+        Any other list is padded to the longest of its request, and a state must not depend on the
+        other rows.
         """
         if not found.rows:
             return f"rows of the {domain} may meet: {found.why_not}"
@@ -198,7 +199,7 @@ class Cut:
         return ""
 
     def runner(self, late: Probe) -> Runner:
-        """Runs what was written, beside the late signature."""
+        """Runs the written stages and the late signature."""
         probes = {
             domain: Probe(self._session, stage.inputs, stage.outputs)
             for domain, stage in self._written.items()
@@ -245,7 +246,7 @@ class Cut:
         return stage
 
     def _why_it_fails(self, domain: str, probe: Probe, draws: Draws, tolerance: float) -> str:
-        """Runs a stage; "" if it does not fail on batch after batch."""
+        """Runs a stage; returns why it fails on several batches in a row, or ""."""
         drawn = draws.again()
 
         def draw(rows: int) -> Columns:
@@ -278,7 +279,7 @@ class Cut:
 
 
 def _check(why: Mapping[str, str]) -> None:
-    """Raises why domains cannot have a stage; the user and the items must have one."""
+    """Raises why domains cannot have a stage: ExportError if user or item is among them."""
     refused = {domain: reason for domain, reason in why.items() if reason}
     if others := {d: reason for d, reason in refused.items() if d not in (USER, ITEM)}:
         raise DomainsWithoutStage(others)

@@ -1,4 +1,4 @@
-"""Which tensors may be where the user's part ends: what running shows and the rule proves."""
+"""Finds the tensors at which the user part may end: those that runs and the rule both allow."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -22,12 +22,12 @@ from colcast.export.graph._signature import Signature
 from colcast.export.rows._facts import Fact, Kind
 from colcast.export.rows._independence import facts_of, once, rows_of
 
-_ROWS = "columnar"  # the domain of all rows, the user's too
-_CANDIDATES = (2, 5)  # numbers of candidates at which item tensors are watched
+_ROWS = "columnar"  # the domain of all rows, the user's included
+_CANDIDATES = (2, 5)  # numbers of candidates in trials of item tensors
 
 
 class Watched:
-    """A columnar signature's tensors in trials, for whatever is the user's part of it."""
+    """A columnar signature's tensors in trial runs, the basis of findings for any colouring."""
 
     def __init__(
         self,
@@ -42,14 +42,14 @@ class Watched:
         """Runs the signature.
 
         Args:
-            session: runs it.
-            graph: its nodes.
+            session: a session with the graph.
+            graph: the signature's nodes.
             signature: the columnar signature.
-            colours: of its nodes, as many as can be the user's.
-            users: users to classify tensors with, each beside as many candidates as `REPEATS` asks
-                for.
-            requests: more requests.
-            tolerances: the largest differences that may count as equal in `classify_user`.
+            colours: the nodes' colours, with as many nodes the user's as possible.
+            users: users with whom tensors are classified, each with as many candidates as `REPEATS`
+                needs.
+            requests: a source of more requests.
+            tolerances: the largest differences that count as equal in `classify_user`.
 
         Raises:
             ExportError: the signature fails on generated rows.
@@ -76,13 +76,14 @@ class Watched:
             self._of_rows = follow_rows(probes[1], tried)
 
     def findings(self, colours: Colours, tolerance: float) -> Findings:
-        """What is known of every tensor of the user's and of the item side.
+        """The findings for every tensor of the user side and the item side.
 
-        Where an op at N rows reads the user's side, a row-like tensor is repeated, a constant one
-        is read as it is, and one that is neither is computed again from its inputs: the frontier.
+        They determine the frontier: where an op at N rows reads a user-side tensor, the tensor is
+        repeated if it is row-like, read as it is if it is constant, and otherwise computed again at
+        N rows from its inputs.
 
         Args:
-            colours: of the signature's nodes.
+            colours: the nodes' colours.
             tolerance: largest difference that counts as equal.
         """
         of = {USER: self._of_users[tolerance], PAIR: self._of_rows}
@@ -98,9 +99,9 @@ class Watched:
     def _mixed(self, colours: Colours, findings: Findings) -> Findings:
         """The user's tensors that the rule does not prove to follow their rows.
 
-        A sum over the rows of what is 0 for all users that were tried looks constant. A user's
-        lists are lists, and equally wide columns too, since all rows are one user's: either may
-        prove it.
+        The rule is needed because a sum over rows that are 0 for all tried users looks constant. It
+        may treat the user's columns as lists or as columns of equal width, since all rows belong to
+        one user; one proof suffices.
         """
         unproved = {
             tensor: finding
@@ -117,7 +118,7 @@ class Watched:
         return unproved
 
     def _find_facts(self, lists: bool) -> Mapping[str, Fact]:
-        """What the rule says of every tensor, the user's columns as lists or equally wide."""
+        """The rule's fact for every tensor, with the user's columns as lists or equally wide."""
         graph, signature = self._session.graph, self._signature
         given = {
             **rows_of(_ROWS, signature.items, graph),

@@ -1,7 +1,7 @@
-"""Products that TensorFlow fuses with their bias and the Relu behind it: these make NaN 0.
+"""Finds products that TensorFlow fuses with their bias and Relu, which makes them turn NaN into 0.
 
-A Relu by itself leaves a NaN one, so a split product, whose sum the Relu reads, passes it on where
-the model does not. The rows of such a product therefore have to be finite, or it stays whole.
+A separate Relu passes NaN on. So a split product, whose sum a separate Relu reads, would keep a NaN
+that the model makes 0. Such a product is split only if its rows are finite.
 """
 
 from collections.abc import Iterable, Mapping
@@ -17,19 +17,20 @@ from colcast.export.graph._signature import Signature
 
 _RELUS = ("Relu", "Relu6")
 _BIASES = ("Add", "AddV2", "BiasAdd")
-_REMOVED = ("Identity", "PreventGradient", "Snapshot", "StopGradient")  # before TensorFlow fuses
+# Removed before TensorFlow fuses.
+_REMOVED = ("Identity", "PreventGradient", "Snapshot", "StopGradient")
 
 
 @dataclass(frozen=True)
 class Fused:
-    """Products with a Relu behind them.
+    """The products that a Relu follows.
 
     Attributes:
-        read: by MatMul of those with a bias, the tensor that it multiplies.
-        biases: the nodes that add the bias.
-        alone: MatMuls without a bias, and sums that the Relu reads: they are not fused.
-        not_finite: the MatMuls of `read` that had a NaN or an infinity in a row that was tried, and
-            that the model still scored finitely: requests may have such rows.
+        read: for each MatMul with a bias, the tensor that it multiplies.
+        biases: the nodes that add the biases.
+        alone: MatMuls without a bias, and sums read by a Relu, which are not fused.
+        not_finite: the MatMuls of `read` that had NaN or infinity in a trial row which the model
+            still scored finitely: requests may have such rows.
     """
 
     read: Mapping[str, str] = field(default_factory=dict)
@@ -44,7 +45,7 @@ def find_fused(
     signature: Signature,
     batches: Iterable[Columns],
 ) -> Fused:
-    """Finds them, and runs a columnar signature to see which of them read what is not finite."""
+    """Finds them, and runs a columnar signature to see which read values that are not finite."""
     read, biases, alone = {}, set[str](), set[str]()
     find = session.graph.get_tensor_by_name
     for relu in graph.nodes.values():
@@ -66,7 +67,7 @@ def find_fused(
 
 
 def _is_bias(shape: tf.TensorShape, of: tf.TensorShape) -> bool:
-    """Whether a tensor has an entry for each unit and no rows, as far as shapes say."""
+    """Whether a tensor has one entry per unit and no rows, as far as shapes tell."""
     if not shape.rank or any(size != 1 for size in shape[:-1]):
         return False
     return bool(shape[-1:].is_compatible_with(of[-1:]))
@@ -92,7 +93,7 @@ def _not_finite(
     for columns in batches:
         try:
             values = probe(columns)
-        except ExportError:  # rows that the model refuses together
+        except ExportError:  # the model refuses these rows together
             continue
         rows = len(next(iter(columns.values())))
         scored = np.all([_finite_rows(values[output], rows) for output in outputs], axis=0)
@@ -101,7 +102,7 @@ def _not_finite(
 
 
 def _finite_rows(value: Array, rows: int) -> Array:
-    """Marks rows whose entries are all finite; every row alike if their number differs."""
+    """Marks rows with finite entries only; if the number of rows differs, marks all rows alike."""
     if value.dtype.kind not in "fc":
         return np.ones(rows, bool)
     finite = np.isfinite(value)

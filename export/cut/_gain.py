@@ -1,8 +1,8 @@
-"""Whether a domain's stage gains anything, as its states are gathered for each candidate anyway.
+"""Decides whether a domain's stage pays, given that its states are gathered for each candidate.
 
-Gathering a state costs about what looking an embedding up does. So a stage has to save a product
-with weights, or its states have to be no larger than the columns they replace, and it has to
-do more than read its columns.
+Gathering a state costs about as much as looking up an embedding. So a stage must save a product
+with weights, or its states must be no larger than the columns they replace; and it must do more
+than read its columns.
 """
 
 import math
@@ -15,8 +15,8 @@ from colcast.export.graph._colours import Colours
 from colcast.export.graph._flat_graph import FlatGraph
 from colcast.export.graph._nodes import ancestors
 
-_LENGTH = 64  # what an open dimension, a list, is counted as
-_STRING = 24  # bytes of one that is short, in TensorFlow
+_LENGTH = 64  # the assumed size of an unknown dimension, a list
+_STRING = 24  # bytes of a short string in TensorFlow
 _READING = {
     "Cast", "ConcatV2", "EnsureShape", "ExpandDims", "Identity", "IdentityN", "Pack", "Placeholder",
     "Reshape", "Shape", "Slice", "Snapshot", "Squeeze", "StopGradient", "StridedSlice", "Transpose",
@@ -28,20 +28,20 @@ _PRODUCTS = {
 
 
 def row_bytes(states: Iterable[State]) -> int:
-    """What the states of one row take."""
+    """The bytes of one row's states."""
     return sum(_bytes(tf.as_dtype(state.dtype), state.shape[1:]) for state in states)
 
 
 def why_no_gain(
     graph: FlatGraph, colours: Colours, states: Sequence[State], columns: Iterable[tf.Tensor]
 ) -> str:
-    """Why a domain is left to the candidates; "" if its stage gains something.
+    """Why a domain gets no stage; "" if its stage pays.
 
     Args:
         graph: the late graph's nodes.
-        colours: of each.
-        states: the domain's.
-        columns: its placeholders.
+        colours: the nodes' colours.
+        states: the domain's states.
+        columns: the domain's placeholders.
     """
     if not states:
         return "no output depends on its features"
@@ -56,7 +56,7 @@ def why_no_gain(
 
 
 def _ops(graph: FlatGraph, colours: Colours, tensors: Sequence[str]) -> set[str]:
-    """The types of ops of one domain that tensors are computed with."""
+    """The types of one domain's ops from which tensors are computed."""
     others = {name for name, of in colours.of.items() if of != colours[tensors[0]]}
     own = ancestors(graph.nodes, tensors, stop=others, controls=False)
     return {graph.nodes[name].op for name in own}

@@ -1,9 +1,9 @@
-"""The signature's graph written again: the user's side at one row, the rest at N.
+"""Rewrites a signature's graph with the user side at one row and the rest at N rows.
 
-Three versions of a tensor may exist. A FREE one is shared with the original graph. One of the
-user's side exists *once*, computed from the placeholders of one row, and, where an op that runs at
-N rows reads it, as *many*: repeated if it is row-like, as it is if it is constant, and computed
-again from the many of its inputs if it is neither. One of the item side exists as many only.
+A tensor may exist in three versions. A FREE tensor is shared with the original graph. A user-side
+tensor exists *once*, computed from the one-row placeholders; if an op at N rows reads it, it also
+exists as *many*: repeated if it is row-like, unchanged if it is constant, otherwise computed again
+from the *many* versions of its inputs. An item-side tensor exists only as *many*.
 """
 
 from collections.abc import Sequence
@@ -29,21 +29,21 @@ from colcast.export.graph._signature import Signature
 
 
 class LateGraph(Copy):
-    """What the rules need to know of the graph, and the nodes written so far.
+    """The nodes written so far, and the facts about the original graph that rules need.
 
     Attributes:
-        one_user: the user's columns have one row, which is checked.
+        one_user: whether user columns must have one row, which the graph then checks.
         rows: the number of candidates, int32 [1].
     """
 
     def __init__(self, observed: Observed, prefix: str, domains: Colours | None = None) -> None:
-        """Takes what is known.
+        """Takes the findings about the original graph.
 
         Args:
-            observed: the columnar signature.
+            observed: the observed columnar signature.
             prefix: the first part of every new node's name.
-            domains: of its nodes, if the graph is to be cut into stages, which take any number of
-                users. Else all that is not the user's is the items'.
+            domains: colours of its nodes, if the graph will be cut into stages, which take any
+                number of users. Otherwise everything that is not the user's belongs to the items.
         """
         super().__init__(observed.colours, observed.session, prefix)
         signature = observed.signature
@@ -60,34 +60,34 @@ class LateGraph(Copy):
         self._multiples: dict[tuple[int, int], str] = {}
         self.rows = ""
 
-    # What is known of a tensor of the original graph.
+    # Facts about a tensor of the original graph.
 
     def side(self, tensor: str) -> str:
-        """USER, FREE, or PAIR for what runs at N rows."""
+        """USER or FREE; PAIR for everything that runs at N rows."""
         return self._colours[tensor]
 
     def finding(self, tensor: str) -> Finding:
-        """What running showed; OTHER for a tensor that was not watched."""
+        """The finding of the trials; OTHER for a tensor that was not observed."""
         return self._findings.get(tensor, Finding(RowKind.OTHER))
 
     def domain(self, tensor: str) -> str:
-        """The domain whose columns it reads; PAIR for those of several."""
+        """The domain whose columns it reads; PAIR if it reads several."""
         if self.side(tensor) == USER:
             return USER
         return self._domains[tensor] if self._domains else ITEM
 
     def rank(self, tensor: str) -> int | None:
-        """The number of dimensions that running showed."""
+        """The number of dimensions found in trials."""
         shape = self.finding(tensor).shape
         return None if shape is None else len(shape)
 
     def width(self, tensor: str) -> int | None:
-        """The size of the last dimension, where it is always the same."""
+        """The size of the last dimension, if it is always the same."""
         shape = self.finding(tensor).shape
         return shape[-1] if shape else None
 
     def axis(self, concat: NodeDef, axis: str) -> int | None:
-        """A Concat's axis, from 0 up; None if not known."""
+        """A Concat's axis, counted from the front; None if unknown."""
         rank = self.rank(f"{concat.name}:0")
         if not rank or not self.is_constant(axis):
             return None
@@ -98,7 +98,7 @@ class LateGraph(Copy):
         return self.side(tensor) == FREE and producer(tensor) not in self._colours.pinned
 
     def is_constant(self, tensor: str) -> bool:
-        """Whether it is fixed, and the same with all weights."""
+        """Whether it is fixed and does not depend on weights."""
         return self.is_fixed(tensor) and producer(tensor) not in self._from_weights
 
     def value(self, tensor: str) -> Array:
@@ -115,23 +115,23 @@ class LateGraph(Copy):
         return tuple(shape if shape.is_fully_defined() else self._session.run(tensor).shape)
 
     def is_user_row(self, tensor: str, rank: int | None = None) -> bool:
-        """Whether it is of the user's side and has one row (and that rank)."""
+        """Whether it is on the user side and has one row (and that rank)."""
         return self.side(tensor) == USER and self.finding(tensor).is_one_row(rank)
 
     def is_item_rows(self, tensor: str, rank: int | None = None) -> bool:
-        """Whether it is of the item side and has one row per candidate (and that rank)."""
+        """Whether it is on the item side and has one row per candidate (and that rank)."""
         return self.side(tensor) == PAIR and self.finding(tensor).is_one_row(rank)
 
     # Its name in the new graph.
 
     def once(self, tensor: str) -> str:
-        """The tensor at one row; of the user's side or free."""
+        """The one-row version of a user-side or free tensor."""
         if producer(tensor) in self._inputs:
             return self._new[tensor]
         return tensor if self.side(tensor) == FREE else self.emit.name("user", tensor)
 
     def name(self, tensor: str) -> str:
-        """The tensor as an output has it, at N rows."""
+        """The tensor at N rows, in the form needed for an output."""
         return self.many(tensor)
 
     def many(self, tensor: str) -> str:
@@ -155,17 +155,14 @@ class LateGraph(Copy):
         return self._expanded[tensor]
 
     def addend(self, node: NodeDef, once: str, dtype: tf.DType) -> str:
-        """A row that a node adds to each, with a static shape that makes it no bias to TensorFlow.
-
-        It fuses a bias with a Relu behind it, which the model's addend with N rows is not.
-        """
+        """A row added to all rows, with a static shape that TensorFlow does not take for a bias."""
         if not self.one_user or node.name not in self._fused.alone:
             return once
         name = self.emit.name("expand", f"{node.name}/addend")
         return self.emit.section(name, once, 0, self.rows, dtype)
 
     def replace(self, tensor: str, new: str) -> None:
-        """Makes `new` the tensor at N rows."""
+        """Makes `new` the tensor's version at N rows."""
         self._replaced[tensor] = new
 
     def expand(self, once: str, rank: int, dtype: tf.DType, axis: int = 0) -> str:
@@ -175,7 +172,7 @@ class LateGraph(Copy):
         return self.emit.add("Tile", name, [once, self.multiples(rank, axis)], **kinds)
 
     def multiples(self, rank: int, axis: int = 0) -> str:
-        """A vector of that length, N at `axis` and else 1."""
+        """A vector of length `rank`: N at `axis`, else 1."""
         if (rank, axis) not in self._multiples:
             name = self.emit.name("expand", f"multiples_{rank}_{axis}")
             before, after = (np.ones(n, np.int32) for n in (axis, rank - 1 - axis))
@@ -187,14 +184,15 @@ class LateGraph(Copy):
             self._multiples[rank, axis] = self.emit.concat(name, parts, 0, tf.int32)
         return self._multiples[rank, axis]
 
-    # Writing.
+    # Methods that write nodes.
 
     def place_inputs(self, signature: Signature) -> None:
-        """Writes the placeholders; with one user, checks that what is given once has its one row.
+        """Writes the placeholders; with one user, also checks that user inputs have one row.
 
-        TensorFlow does not compare what is fed with a placeholder's shape, and a batching session
-        feeds the rows of several requests together, which are several users. These placeholders
-        leave their rows open: an optimizer removes a check that the static shape says cannot fail.
+        TensorFlow does not compare a fed value with the placeholder's shape, and a batching session
+        would feed the rows of several requests, so of several users. The placeholders leave the
+        number of rows open, because an optimizer removes a check that cannot fail according to the
+        static shape.
         """
         for column, tensor in signature.inputs.items():
             placeholder = self._session.graph.get_tensor_by_name(tensor)
@@ -218,7 +216,7 @@ class LateGraph(Copy):
         self.rows = self.emit.section(self.emit.name("expand", "rows"), shape, 0, 1)
 
     def is_input(self, node: str) -> bool:
-        """Whether a node is one of the signature's placeholders."""
+        """Whether a node is a placeholder of the signature."""
         return node in self._inputs
 
     def finish(self, signature: Signature) -> Signature:
@@ -227,7 +225,7 @@ class LateGraph(Copy):
         return signature.moved(self.inputs, self.outputs)
 
     def write_user(self, node: NodeDef) -> None:
-        """Writes a node of the user's side: at one row and, where it is neither, at N."""
+        """Writes a user-side node: at one row and, if neither row-like nor constant, at N rows."""
         sources = [c for c in self._awaited(node) if self._colours.of[c] != PAIR]
         controls = [self._control(source) for source in sources]
         inputs = [self.once(tensor) for tensor in data_inputs(node)]
@@ -240,7 +238,7 @@ class LateGraph(Copy):
             self.write_item(node)
 
     def write_item(self, node: NodeDef, inputs: Sequence[str] | None = None) -> NodeDef:
-        """Writes a node at N rows; its inputs are at N rows too unless others are given."""
+        """Writes a node at N rows; its inputs are also at N rows unless others are given."""
         if inputs is None:
             inputs = [self.many(tensor) for tensor in data_inputs(node)]
         controls = [self._control(source) for source in self._awaited(node)]
@@ -254,7 +252,7 @@ class LateGraph(Copy):
         return producer(version(f"{node}:0"))
 
     def _scaled_shape(self, node: NodeDef) -> None:
-        # The shape of a repeated tensor needs no repeated tensor.
+        # The shape of a repeated tensor can be computed without repeating it.
         (tensor,) = data_inputs(node)
         finding = self.finding(tensor)
         dtype = tf.as_dtype(attribute(node, "out_type").type or tf.int32.as_datatype_enum)
@@ -266,7 +264,7 @@ class LateGraph(Copy):
         self.emit.add("Mul", name, [self.once(f"{node.name}:0"), multiples], T=dtype)
 
     def _nodes_computed_again(self, graph: FlatGraph, outputs: Sequence[str]) -> set[str]:
-        # The user's nodes needed at N rows that can be neither repeated nor read as they are.
+        # The user's nodes that are needed at N rows and can be neither repeated nor read unchanged.
         again: set[str] = set()
 
         def read(tensors: Sequence[str]) -> None:

@@ -1,4 +1,4 @@
-"""The proof that a late signature answers as the columnar one does."""
+"""Proves that a late signature answers like the columnar one."""
 
 from collections.abc import Mapping
 from functools import cached_property
@@ -17,15 +17,15 @@ from colcast.export.graph._errors import ExportError
 from colcast.export.graph._findings import Probe
 from colcast.export.graph._requests import Array, Request, Requests
 
-_ROUNDS = 4  # requests tried at each number of candidates
+_ROUNDS = 4  # requests for each number of candidates
 _TIMED_ROWS = 100
 
 
 class Proof:
-    """Compares signatures with a columnar one, each on the same random requests."""
+    """Compares signatures with a columnar one on the same random requests."""
 
     def __init__(self, columnar: Probe, requests: Requests) -> None:
-        """Takes what runs the columnar outputs, and where requests come from."""
+        """Takes the probe of the columnar outputs and the source of requests."""
         self._columnar, self._requests = columnar, requests
 
     @cached_property
@@ -38,29 +38,28 @@ class Proof:
 
     @cached_property
     def timed(self) -> Request:
-        """A request to measure signatures with."""
+        """A request for timing signatures."""
         return self._requests.draw(_TIMED_ROWS)
 
     def compare(self, late: Probe, tolerance: float, suspect: str) -> tuple[Differences, Moderated]:
-        """Compares a signature.
+        """Compares a signature with the columnar one.
 
-        A difference of floats is taken relative to the value or to the output's median absolute
-        value over all requests, whichever is larger, so that a logit that happens to be next to
-        zero does not count for more than its neighbours. What rounding the inputs would change as
-        well is no difference: large numbers that cancel each other leave no exact digits to
-        compare. Everything else has to be equal, and with a tolerance of 0 everything.
+        The difference of floats is relative to the value or to the output's median absolute value
+        over all requests, whichever is larger, so that a logit near zero does not count more than
+        others. Differences that rounding the inputs would also cause do not count: where large
+        numbers cancel each other, no exact digits remain to compare. Everything else must be equal,
+        and with a tolerance of 0 everything must.
 
         Args:
-            late: runs the outputs of the late signature.
+            late: runs the late signature's outputs.
             tolerance: the largest relative difference allowed.
-            suspect: the frontier tensor last accepted, for the message.
+            suspect: the frontier tensor accepted last, for the error message.
 
         Returns:
-            The differences, and those that only show on large floats, which are not among them.
+            The differences and, separately, those that only large floats show.
 
         Raises:
-            ExportError: a difference is larger; or the columnar signature is not even equal to
-                itself.
+            ExportError: a difference is too large, or the columnar signature differs from itself.
         """
         trials = [asked.trial(late, noisy=tolerance > 0) for asked in self._asked]
         moderated: Moderated = {}
@@ -75,7 +74,7 @@ class Proof:
 
 
 class _Asked:
-    """A request, and what the columnar signature answers."""
+    """A request and the columnar signature's answer."""
 
     def __init__(self, columnar: Probe, request: Request, rows: int) -> None:
         self._columnar, self._request, self._rows = columnar, request, rows
@@ -98,7 +97,7 @@ class _Asked:
         )
 
     def trial(self, late: Probe, *, noisy: bool) -> Trial:
-        """The late signature's answer beside it."""
+        """The late signature's answer compared with it."""
 
         def moderate() -> Trial:
             asked = _Asked(self._columnar, self._request.moderate(), self._rows)

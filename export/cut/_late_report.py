@@ -1,4 +1,4 @@
-"""The report of a late signature, for people and for colcast.json."""
+"""The report of a late signature, for console and colcast.json."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -7,21 +7,21 @@ from typing import Any
 from colcast.export.cut._listed import grouped, listed
 from colcast.export.graph._comparison import Differences
 
-_LEAST_GAIN = 0.05  # less is no help
-_SHOWN = 12  # lines of a list on the console
+_LEAST_GAIN = 0.05  # a smaller gain does not pay
+_SHOWN = 12  # maximum lines of a list on the console
 
 
 @dataclass(frozen=True)
 class FrontierTensor:
-    """A tensor of the user's side that ops at N rows read.
+    """A user-side tensor that ops at N rows read.
 
     Attributes:
-        name: in the columnar signature's graph.
-        dtype: its dtype's name.
-        shape: at one row; None where it differs from request to request.
-        how: what its readers do: "repeated" (N times), "broadcast" (the reader repeats one row by
-            itself), "constant" (no need to), "split" (it is multiplied once), "shape" (its first
-            entry is multiplied by N), or several of these.
+        name: its name in the columnar signature's graph.
+        dtype: the name of its dtype.
+        shape: its shape at one row; None for sizes that differ from request to request.
+        how: how its readers use it: "repeated" (N times), "broadcast" (the reader itself repeats
+            the row), "constant" (unchanged), "split" (its product is computed once), "shape" (its
+            first entry is multiplied by N), or several of these.
     """
 
     name: str
@@ -35,22 +35,22 @@ class LateReport:
     """A late signature.
 
     Attributes:
-        signature: the new signature.
+        signature: the name of the new signature.
         user_features: features sent as one row.
         item_features: features sent as N rows.
-        ops: ops of the columnar signature that depend on its inputs.
-        user_ops: how many of them now run once per request.
+        ops: number of the columnar signature's ops that depend on its inputs.
+        user_ops: number of these that now run once per request.
         user_time_share: their share of the columnar signature's op time at `timed_rows` candidates.
         columnar_ms: op time of the columnar signature at `timed_rows` candidates, in ms.
-        late_ms: the same of the late one.
-        timed_rows: candidates in the requests that were timed.
+        late_ms: the same for the late signature.
+        timed_rows: number of candidates in the timed requests.
         frontier: the tensors where user and items meet.
-        refused: user-only tensors and ops that still run at N rows, with the reason.
-        split_products: products whose user half is computed once.
+        refused: tensors and ops that read only the user but still run at N rows, with the reason.
+        split_products: products whose user part is computed once.
         proof: largest relative difference by number of candidates and output.
-        moderated: output -> the largest relative difference on floats as drawn that does not count,
-            since the same request agrees with its floats between -1 and 1.
-        slowest_refused: the one of `refused` that takes longest, in words; "" if none takes time.
+        moderated: output -> the largest relative difference with floats as drawn. It does not
+            count, because the same request agrees once its floats lie between -1 and 1.
+        slowest_refused: a sentence on the slowest entry of `refused`; "" if none takes time.
     """
 
     signature: str
@@ -71,11 +71,11 @@ class LateReport:
 
     @property
     def gain(self) -> float:
-        """The share of the columnar signature's op time that it saves; negative where it costs."""
+        """The share of the columnar signature's op time that it saves; negative if slower."""
         return 1 - self.late_ms / self.columnar_ms if self.columnar_ms else 0.0
 
     def why_no_gain(self) -> str | None:
-        """Why it saves next to nothing; None if it does save."""
+        """Why it saves next to nothing; None if it saves more."""
         if self.gain >= _LEAST_GAIN:
             return None
         reason = self.why_nothing_moved() or self.slowest_refused
@@ -84,7 +84,7 @@ class LateReport:
         return reason or "nearly all of the time goes into ops that read items"
 
     def why_nothing_moved(self) -> str | None:
-        """Why the signature does no better than expanding its inputs; None if it does."""
+        """Why the signature is no better than expanding its inputs; None if it is."""
         if self.user_ops or self.split_products:
             return None
         if not self.user_features:
@@ -98,7 +98,7 @@ class LateReport:
         return asdict(self)
 
     def summary(self) -> str:
-        """How much runs once, and what that saves."""
+        """How much runs once, and how much time that saves."""
         return (
             f"{self.signature}: {self.user_ops} of {self.ops} ops run once per request"
             f" ({self.user_time_share:.0%} of the time at {self.timed_rows} candidates):"
@@ -106,7 +106,7 @@ class LateReport:
         )
 
     def lines(self) -> list[str]:
-        """The report for a console, a line each."""
+        """The report for a console, one string per line."""
         worst = max((d for by in self.proof.values() for d in by.values()), default=0.0)
         told = [
             self.summary(),

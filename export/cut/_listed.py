@@ -1,4 +1,4 @@
-"""Long lists, for a console."""
+"""Shortens long lists for a console."""
 
 from collections.abc import Iterable, Sequence
 
@@ -6,7 +6,7 @@ Size = int | None
 
 
 def listed(title: str, entries: Sequence[str], most: int) -> list[str]:
-    """A title and the first entries below it, a line each; nothing if there are none."""
+    """A title and the first entries below it, one per line; empty if there are no entries."""
     if not entries:
         return []
     more = len(entries) - most
@@ -15,7 +15,7 @@ def listed(title: str, entries: Sequence[str], most: int) -> list[str]:
 
 
 def grouped(tensors: Iterable[tuple[str, str, Sequence[Size], str]]) -> list[str]:
-    """Tensors (name, dtype, shape, what else tells them apart) by their kind, one of each named."""
+    """Groups tensors (name, dtype, shape, other distinction) by kind, and names one of each."""
     groups: dict[str, list[str]] = {}
     for name, dtype, shape, more in tensors:
         sizes = ", ".join("?" if size is None else str(size) for size in shape)

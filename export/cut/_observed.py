@@ -1,4 +1,4 @@
-"""A columnar signature, and what running it showed of its tensors."""
+"""A columnar signature and the findings of its trial runs."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
@@ -14,31 +14,31 @@ from colcast.export.graph._flat_graph import FlatGraph, producer
 from colcast.export.graph._requests import DrawRows, Requests, without_a_value
 from colcast.export.graph._signature import Signature, read_signature
 
-_USERS = 8  # users that tensors are classified with; products are watched on their rows
+_USERS = 8  # users with whom tensors are classified; products are observed on their rows
 _NO_VALUE = "0 or empty in all generated rows, so nothing shows what it does"
 
 
 @dataclass(frozen=True)
 class Observed:
-    """A columnar signature under trials.
+    """A columnar signature in trials.
 
     Attributes:
-        name: the signature's.
-        session: runs it; an initialised session on the MetaGraph.
-        signature: its inputs by whose they are.
+        name: the signature's name.
+        session: an initialised session on the MetaGraph.
+        signature: its inputs by domain.
         graph: its nodes.
-        held: the user's placeholders that stay at N rows, with the reason.
-        watched: its tensors.
-        colours: of its nodes: the user's, those of the rest, and free ones.
-        findings: of its tensors.
-        fused: products that have to be finite, or whole.
-        requests: draws requests that it takes.
+        held: the user's placeholders that must stay at N rows, with the reason.
+        watched: its tensors in trial runs.
+        colours: colours of its nodes: the user's, all others', or free.
+        findings: findings about its tensors.
+        fused: products that must read finite values or stay whole.
+        requests: draws requests that it accepts.
         run: runs its outputs.
-        proof: compares signatures with it.
-        tolerance: largest relative difference of float outputs; 0 if exact.
-        exact: only ops that keep every bit are the user's.
-        kernel_rows: tensors with some rows of a kernel that a signature made from it has, in the
-            same MetaGraph.
+        proof: compares other signatures with it.
+        tolerance: largest relative difference of float outputs; 0 if `exact`.
+        exact: whether only ops that keep every bit count as the user's.
+        kernel_rows: tensors with rows of a kernel in a signature already made from it, in the same
+            MetaGraph.
     """
 
     name: str
@@ -58,7 +58,7 @@ class Observed:
     kernel_rows: dict[tuple[str, bool, bytes], str] = field(default_factory=dict)
 
     def exactly(self) -> "Observed":
-        """The same trials, where only what leaves every output the same to the last bit moves."""
+        """The same trials, but moving only ops that leave every output bit-identical."""
         colours = _colour(self.graph, self.signature, self.held, exact=True)
         findings = self.watched.findings(colours, 0.0)
         return replace(self, colours=colours, findings=findings, tolerance=0.0, exact=True)
@@ -74,23 +74,24 @@ def observe(
     columnar_signature: str = "columnar",
     tolerance: float = 1e-5,
 ) -> Observed:
-    """Runs a columnar signature to find where its user's part can end.
+    """Runs a columnar signature to find where its user part can end.
 
     Args:
         meta_graph: MetaGraphDef with a flat columnar signature.
         session: an initialised session on the same graph.
-        user_features: features that are the same on every row of a request; a feature `f` brings
-            its column `f/length` along.
-        rows: draws trial rows: `rows(n)` are n rows of every columnar input, new ones
-            on each call. They should show all that can differ: empty and long lists, unknown
-            words, zeros, negative numbers, large ids.
+        user_features: features that are the same on every row of a request; `f` includes its column
+            `f/length`.
+        rows: draws trial rows: `rows(n)` returns n rows of every columnar input, new ones on each
+            call. They should cover everything that can differ: empty and long lists, unknown words,
+            zeros, negative numbers, large ids.
         bold_rows: draws rows that the model may score NaN, which `rows` avoids. User tensors are
-            watched on both; only `rows` prove.
-        columnar_signature: the signature.
+            observed on both; the proof uses only `rows`.
+        columnar_signature: the signature's name.
         tolerance: largest relative difference of float outputs.
 
     Raises:
-        ExportError: a name is wrong, every feature is the user's, or the signature fails on rows.
+        ExportError: a name is wrong, every feature is the user's, or the signature fails on the
+            rows.
     """
     signature = read_signature(meta_graph, columnar_signature, user_features)
     run = Probe(session, signature.inputs, signature.outputs)

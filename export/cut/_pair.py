@@ -1,4 +1,4 @@
-"""The last stage: what is left when the domains' states are computed."""
+"""The last stage: the ops that follow the domains' states."""
 
 from collections.abc import Collection, Iterable, Mapping
 
@@ -16,29 +16,29 @@ _INT32 = {"Tidx": tf.int32}
 
 
 def state_key(domain: str, number: int) -> str:
-    """The input of a state; the output of its stage."""
+    """The name of a state: an input here, an output of its stage."""
     return f"{domain}_state/{number}"
 
 
 def index_key(domain: str) -> str:
-    """The input with each candidate's row of a domain."""
+    """The input that holds each candidate's row of a domain."""
     return f"row_to_{domain}"
 
 
 def number_key(domain: str) -> str:
-    """The input with the number of each row of a domain's states in its request, 0 to R - 1."""
+    """The input that numbers the rows of a domain's states within a request, 0 to R - 1."""
     return f"{domain}_state/row"
 
 
 def rows_keys(domains: Iterable[str]) -> list[str]:
-    """The inputs that index the rows of domains; items need none."""
+    """The inputs that index the domains' rows; the item domain needs none."""
     return [key(domain) for domain in domains if domain != ITEM for key in (index_key, number_key)]
 
 
 def rows_of_pair(
     inputs: Mapping[str, str], domains: Collection[str], prefix: str, graph: tf.Graph
 ) -> dict[str, Fact]:
-    """What is known of the last stage's inputs where a run has several users, by tensor."""
+    """The facts about the last stage's inputs in a run with several users, by tensor."""
     rows = (("rows:candidate",),)
     columns, found = dict(inputs), dict[str, Fact]()
     for domain in domains:
@@ -52,7 +52,7 @@ def rows_of_pair(
             columns.pop(index_key(domain)): index,
             f"{prefix}/rows/of_{domain}/index:0": index,
         }
-    # One user's state would stay one row.
+    # With a single user, the state would keep one row.
     found[f"{prefix}/rows/of_user:0"] = sizes(rows)
     return found | rows_of("candidate", columns, graph)
 
@@ -60,8 +60,8 @@ def rows_of_pair(
 class PairGraph(Copy):
     """The last stage.
 
-    A domain's states are gathered by `row_to_<domain>`, one row per candidate; but one user's stay
-    one row, which the ops repeat as in the late signature.
+    A domain's states are gathered by `row_to_<domain>`, one row per candidate. A single user's
+    states keep one row, which the ops repeat as in the late signature.
     """
 
     def __init__(
@@ -76,18 +76,18 @@ class PairGraph(Copy):
         outputs: Mapping[str, str],
         rows: str,
     ) -> None:
-        """Writes everything.
+        """Writes the whole stage.
 
         Args:
             graph: the late graph's nodes.
-            colours: of each.
-            session: has the graph.
-            prefix: of the new nodes' names.
+            colours: the nodes' colours.
+            session: a session with the graph.
+            prefix: the prefix of new names.
             boundary: where the stages end.
-            stages: by domain.
-            candidates: the columns of no stage.
-            outputs: its outputs.
-            rows: its tensor with the number of candidates.
+            stages: the stages by domain.
+            candidates: the columns without a stage.
+            outputs: the late graph's outputs.
+            rows: the late graph's tensor with the number of candidates.
         """
         super().__init__(colours, session, prefix)
         self._boundary = boundary
@@ -124,7 +124,7 @@ class PairGraph(Copy):
         return self.inputs[key]
 
     def _gather_rows(self, domain: str) -> str:
-        """Gathers a domain's states; returns the number of rows they have then, [1] int32."""
+        """Gathers a domain's states; returns their number of rows after that, int32 [1]."""
         states = self._boundary.states[domain]
         row, rows = self.emit.name("rows", f"of_{domain}"), self._rows[ITEM]
         count = self._count(f"{domain}s", states[0])
@@ -144,7 +144,7 @@ class PairGraph(Copy):
         return rows
 
     def _first_if(self, is_one: str, index: str, name: str) -> str:
-        """The first entry of an index where there is one user, whose state stays one row."""
+        """The first entry of an index for a single user, whose state keeps one row; else all."""
         one, most = (
             self.emit.constant(np.full(1, size, np.int32)) for size in (1, np.iinfo(np.int32).max)
         )
@@ -152,18 +152,19 @@ class PairGraph(Copy):
         return self.emit.section(name, index, 0, end, tf.int64)
 
     def _checked_index(self, domain: str, is_one: str) -> str:
-        """`row_to_<domain>`, or an error if the rows are not those of one request.
+        """`row_to_<domain>`, with an error if the rows are not those of a single request.
 
-        Joined by a batching session, rows 0 to R - 1 of several requests are repeated. The op that
-        refuses them gives zeros that are added to the index: what is computed from cannot be
-        optimized away. So it is with the rows of one user, which are not read otherwise.
+        When a batching session joins requests, their row numbers 0 to R - 1 repeat. The op that
+        refuses them outputs zeros, which are added to the index so that the check cannot be
+        optimized away. The same holds for a single user, whose index is not read otherwise.
         """
         numbers, given = (
             self._place(key, tf.int64, tf.TensorShape([None]))
             for key in (number_key(domain), index_key(domain))
         )
         zero = self.emit.constant(np.array(0, np.int64))
-        # An op's error has its name, and what it cannot do; so the names say what is wrong.
+        # An op's error message has the op's name but no text of ours, so the name says what is
+        # wrong.
         last = f"{_many(domain)}_minus_1"
         name = self.emit.name("rows", f"{domain}_state_row_must_be_0_to_{last}_of_one_request")
         size = self.emit.shape(f"{name}/size", numbers, tf.int64, tf.int64)
@@ -196,10 +197,10 @@ class PairGraph(Copy):
 
 
 def _many(domain: str) -> str:
-    """The letter for a domain's number of rows."""
+    """The letter for a domain's number of rows in error messages."""
     return "U" if domain == USER else "R"
 
 
 def _no_row(domain: str) -> str:
-    """The error of an index that names no row."""
+    """The error message for an index that refers to no row."""
     return f"{index_key(domain)}_must_be_0_to_{_many(domain)}_minus_1"

@@ -1,8 +1,8 @@
-"""The split product: what each domain's columns add to a product with weights is computed once.
+"""Splits a product, so that each domain's contribution is computed once.
 
 x @ K is x_user @ K[user rows] + x_item @ K[item rows] + ..., and the first term is the same on
-every row. Columns of fewer than the product's units are multiplied together with the candidates'
-own: what would be kept of them is larger than they are.
+every row. A domain with fewer columns than the product has units is multiplied together with the
+candidates' own columns, because its term would be larger than the columns themselves.
 """
 
 from collections.abc import Mapping
@@ -18,22 +18,24 @@ from colcast.export.graph._emitter import lies_together
 from colcast.export.graph._flat_graph import NodeDef, attribute, data_inputs
 from colcast.export.graph._requests import Array
 
-Group = tuple[str, ...]  # domains whose columns are multiplied together; the user's alone
+# Domains whose columns are multiplied together; the user is always separate.
+Group = tuple[str, ...]
 _USER: Group = (USER,)
 _NOT_FINITE = "NaN or infinite values reach a product with a Relu, which the model makes 0"
-_Rows = tuple[str, bool, bytes]  # a kernel, whether it is transposed, and which of its rows
+_Rows = tuple[str, bool, bytes]  # a kernel, whether it is transposed, and the chosen rows
 
 
 @dataclass(frozen=True)
 class Product:
-    """A tensor at N rows that is a sum.
+    """A tensor at N rows that is a sum of terms.
 
     Attributes:
-        terms: new tensors, the user's last: [1, ..., units]; those of others are [N, ..., units].
-        rank: the rank of them all.
+        terms: new tensors, the user's last. The user's is [1, ..., units], others are [N, ...,
+            units].
+        rank: the rank of all terms.
         units: the size of the last dimension.
-        unfolded: where all dimensions but the last are folded into one: the tensors with the
-            columns before that, [rows, ..., columns]. Then the terms are [rows x ..., units].
+        unfolded: only if all dimensions but the last are folded into one: the tensors before
+            folding, [rows, ..., columns]. The terms are then [rows x ..., units].
     """
 
     terms: Mapping[Group, str]
@@ -42,7 +44,7 @@ class Product:
     unfolded: Mapping[Group, str] = field(default_factory=dict)
 
     def with_user(self, tensor: str) -> "Product":
-        """The same with another term of the user's."""
+        """The same product with another user term."""
         return replace(self, terms={**self.terms, _USER: tensor})
 
 
@@ -51,7 +53,7 @@ class Products:
 
     Attributes:
         names: the nodes whose products were split.
-        refused: nodes whose products could be, but were not, with the reason.
+        refused: nodes whose products could have been split but were not, with the reason.
         kernel_rows: new tensors with some rows of a kernel.
     """
 
@@ -63,9 +65,7 @@ class Products:
         most_gathered_bytes: int,
         kernel_rows: Mapping[_Rows, str],
     ) -> None:
-        """Takes the split tensors, the products that have to be finite, how many bytes of kernels
-        may be gathered, and the rows that are written already.
-        """
+        """Takes the split tensors, what must stay finite, and limits and results of gathering."""
         self._late = late
         self._splits = splits
         self._fused = fused
@@ -76,7 +76,7 @@ class Products:
         self.kernel_rows = dict(kernel_rows)
 
     def write(self, node: NodeDef) -> bool:
-        """Writes a node of the item side if split tensors are all it needs; False if not."""
+        """Writes an item-side node if it needs only split tensors; else returns False."""
         self._splits.follow(node)
         return self._splits.write_shape(node) or self._write_product(node)
 
@@ -98,7 +98,7 @@ class Products:
         return True
 
     def _groups(self, split: Split, units: int) -> list[Group]:
-        """The domains whose columns are multiplied together, the user's last."""
+        """Groups of domains whose columns are multiplied together, the user last."""
         domains = sorted({*split.domains} - {USER})
         large = [d for d in domains if d != PAIR and len(split.columns([d])) >= units]
         small = tuple(d for d in domains if d not in large)
@@ -106,7 +106,7 @@ class Products:
         return [*groups, *([_USER] if USER in split.domains else [])]
 
     def _groupings(self, split: Split, units: int) -> list[list[Group]]:
-        """The ways to multiply, the best first; then the user's columns and all others together."""
+        """The groupings to try: the best one, then the user's columns against all others."""
         others = tuple(sorted({*split.domains} - {USER}))
         best, apart = self._groups(split, units), [others, _USER]
         groupings = [best, apart] if USER in split.domains and best != apart else [best]
@@ -145,7 +145,7 @@ class Products:
         return Product(terms, split.rank, units, parts if split.flattened else {})
 
     def _why_whole(self, node: NodeDef, split: Split) -> str:
-        """Why a product that TensorFlow fuses with a Relu is not split; "" if it may be."""
+        """Why a product that TensorFlow fuses with a Relu stays whole; "" if it may be split."""
         if node.name not in self._fused.read:
             return ""
         if split.flattened:
@@ -165,7 +165,7 @@ class Products:
     def _kernels(
         self, node: NodeDef, kernel: str, split: Split, groups: list[Group], transposed: bool
     ) -> list[str] | None:
-        """The kernel's rows for each group's columns."""
+        """The rows of the kernel for each group's columns."""
         columns = [split.columns(group) for group in groups]
         keys = [(kernel, transposed, own.tobytes()) for own in columns]
         missing = {
@@ -178,7 +178,7 @@ class Products:
     def _take_rows(
         self, node: NodeDef, kernel: str, missing: Mapping[_Rows, Array], transposed: bool
     ) -> bool:
-        """Writes rows of a kernel; False if no more may be gathered."""
+        """Writes rows of a kernel; False if that would gather too many bytes."""
         late = self._late
         dtype, units = late.dtype(kernel), late.static_shape(kernel)[0 if transposed else 1]
         gathered = [own for own in missing.values() if transposed or not lies_together(own)]
@@ -232,7 +232,7 @@ class Products:
         return product.with_user(f"{added.name}:0")
 
     def _checked(self, node: NodeDef, terms: Mapping[Group, str]) -> dict[Group, str]:
-        """The terms, or an error: a NaN in a row is one in its first unit, too."""
+        """The terms with a check for NaN: a NaN in a row also reaches the row's first unit."""
         emit, dtype = self._late.emit, self._late.dtype(f"{node.name}:0")
         start, size, axes = ([0, 0], [-1, 1], [0, 1])
         checked = {}
@@ -281,7 +281,7 @@ class Products:
             return first
         fuses = product.units > 1 or node.name in self._fused.biases
         if product.rank == 2 and fuses and late.one_user and node.name not in self._fused.alone:
-            # As a bias, because TensorFlow fuses MatMul, BiasAdd and activation into one op.
+            # Added as a bias, because TensorFlow fuses MatMul, BiasAdd and activation into one op.
             flat = late.emit.constant(np.array([-1], np.int32))
             kinds = {"T": dtype, "Tshape": tf.int32}
             vector = late.emit.add("Reshape", f"{name}/user", [user, flat], **kinds)

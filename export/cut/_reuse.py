@@ -1,4 +1,4 @@
-"""How often recorded requests ask for a user or an item that an earlier row had."""
+"""Counts how often recorded requests ask for a user or item that an earlier row had."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -7,20 +7,20 @@ from dataclasses import dataclass, field
 Row = Mapping[str, bytes]
 """The serialized features of a tf.Example by name."""
 
-_LISTED = 5  # features that made items new
+_LISTED = 5  # how many features to list as reasons for new items
 
 
 @dataclass(frozen=True)
 class Reuse:
-    """The hits of a server that keeps every state.
+    """The hits of a state cache that never evicts.
 
     Attributes:
-        requests: requests, so users asked for.
-        users_found: how many of these users were asked for before.
+        requests: number of requests, and so of users asked for.
+        users_found: how many of these users had been asked for before.
         rows: candidates of all requests.
-        items_found: how many of these items were scored before, in any request.
-        made_new: item features by the number of rows that were new because of this feature alone:
-            with its value as it was in an earlier row they would have been found.
+        items_found: how many of these items had been scored before, in any request.
+        made_new: for each item feature, the number of rows that were new only because of it: with
+            the feature's value from an earlier row they would have been hits.
     """
 
     requests: int
@@ -30,7 +30,7 @@ class Reuse:
     made_new: Mapping[str, int] = field(default_factory=dict)
 
     def line(self) -> str:
-        """The essentials."""
+        """A one-line summary."""
         told = (
             f"of the recorded requests {_share(self.users_found, self.requests)} had a user, and"
             f" {_share(self.items_found, self.rows)} of the rows an item, that was there before"
@@ -44,12 +44,12 @@ class Reuse:
 def count_reuse(
     requests: Iterable[Sequence[Row]], user: Collection[str], items: Collection[str]
 ) -> Reuse:
-    """Counts what is found again.
+    """Counts the hits.
 
     Args:
-        requests: the rows of each; the first row's user is the request's.
+        requests: the rows of each request; the first row's user is the request's.
         user: names of the user's features.
-        items: names of the items'.
+        items: names of the items' features.
     """
     users: set[int] = set()
     seen: set[int] = set()
@@ -65,7 +65,7 @@ def count_reuse(
             found = _is_known(seen, key)
             counted["items_found"] += found
             for name in items:
-                # Seen from any other feature's side, this row is known from now on.
+                # Whether an earlier row was equal apart from this feature.
                 known = _is_known(seen_without[name], key ^ hash((name, row.get(name))))
                 made_new[name] += known and not found
     most = {name: rows for name, rows in made_new.most_common(_LISTED) if rows}

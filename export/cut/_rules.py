@@ -1,8 +1,4 @@
-"""How an op at N rows reads the user's tensors of one row, where repeating each is not the best.
-
-A rule takes a node of the item side and either writes it and returns True, or leaves it alone.
-Every rule needs facts that running the graph has shown: ranks, one row, N rows.
-"""
+"""How ops at N rows read one-row user tensors more cheaply than by repeating each."""
 
 import itertools
 from collections.abc import Callable, Sequence
@@ -15,7 +11,7 @@ from colcast.export.graph._ops import BROADCASTING, EXACT
 
 
 def broadcast(late: LateGraph, node: NodeDef) -> bool:
-    """Leaves the repetition to an op that repeats a first dimension of 1 by itself."""
+    """Leaves the repetition to an op that broadcasts a first dimension of 1."""
     inputs = data_inputs(node)
     if node.op not in BROADCASTING:
         return False
@@ -32,12 +28,12 @@ def broadcast(late: LateGraph, node: NodeDef) -> bool:
 
 
 def broadcast_exactly(late: LateGraph, node: NodeDef) -> bool:
-    """Like `broadcast`, for ops that keep every element to the last bit."""
+    """Like `broadcast`, for ops that keep every element bit-identical."""
     return node.op in EXACT and broadcast(late, node)
 
 
 def concat(late: LateGraph, node: NodeDef) -> bool:
-    """Repeats neighbours that meet in one Concat together."""
+    """Repeats adjacent inputs of a Concat together."""
     if node.op != "ConcatV2":
         return False
     *tensors, axis_tensor = data_inputs(node)
@@ -59,7 +55,7 @@ def concat(late: LateGraph, node: NodeDef) -> bool:
 
 
 def pack(late: LateGraph, node: NodeDef) -> bool:
-    """Repeats neighbours that are stacked together: stacks them at one row, then concatenates."""
+    """Repeats adjacent inputs of a Pack together: stacks them at one row, then concatenates."""
     if node.op != "Pack":
         return False
     tensors = data_inputs(node)
@@ -87,7 +83,7 @@ def pack(late: LateGraph, node: NodeDef) -> bool:
 
 
 def add_n(late: LateGraph, node: NodeDef) -> bool:
-    """Adds the user's addends up once: AddN does not broadcast, but an addition of two does."""
+    """Adds the user's addends first: AddN does not broadcast, but an addition of two does."""
     if node.op != "AddN":
         return False
     tensors = data_inputs(node)

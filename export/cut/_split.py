@@ -1,7 +1,8 @@
-"""Tensors at N rows whose columns, along the last axis, are of several domains.
+"""Tensors at N rows whose columns, along the last axis, belong to several domains.
 
-A Concat of user and item columns is one. Ops that treat each column by itself, batch normalisation
-for one, can be applied to the columns of each domain, so it reaches as far as the next product.
+A Concat of user and item columns is one. Ops that treat each column separately, such as batch
+normalisation, can be applied to each domain's columns, so a tensor stays split up to the next
+product.
 """
 
 from collections.abc import Collection
@@ -18,15 +19,16 @@ from colcast.export.graph._requests import Array
 
 @dataclass(frozen=True)
 class Split:
-    """A tensor whose columns are of several domains, as its node builds it.
+    """A tensor whose columns belong to several domains, as its node builds it.
 
     Attributes:
-        node: a Concat, or what treats each column by itself.
-        operands: its inputs but the axis: split, of one domain, or fixed (a scalar, or a vector
-            with an element for each column).
-        domains: of each column, [columns].
+        node: a Concat, or an op that treats each column separately.
+        operands: its inputs except the axis: each is split, of one domain, or fixed (a scalar, or a
+            vector with one element per column).
+        domains: the domain of each column, [columns].
         rank: the number of dimensions.
-        flattened: the whole has this rank no more: all its dimensions but the last are folded.
+        flattened: whether all dimensions but the last have been folded into one, so that the whole
+            tensor no longer has this rank.
     """
 
     node: NodeDef
@@ -41,11 +43,11 @@ class Split:
         return len(self.domains)
 
     def columns(self, domains: Collection[str]) -> Array:
-        """Where the columns of some domains are, ascending."""
+        """The positions of some domains' columns, ascending."""
         return np.flatnonzero(np.isin(self.domains, list(domains)))
 
     def same_columns(self, other: "Split") -> bool:
-        """Whether another tensor is split at the same places."""
+        """Whether another tensor has the same columns in the same domains."""
         return (self.rank, self.flattened) == (other.rank, other.flattened) and np.array_equal(
             self.domains, other.domains
         )
@@ -55,17 +57,17 @@ class Splits:
     """The split tensors of a graph, found by following it in its order."""
 
     def __init__(self, late: LateGraph) -> None:
-        """Takes the graph that their columns are written to."""
+        """Takes the graph to which their columns are written."""
         self._late = late
         self._found: dict[str, Split] = {}
         self._written: dict[tuple[str, tuple[str, ...]], str] = {}
 
     def get(self, tensor: str) -> Split | None:
-        """A tensor as a split one, if it is."""
+        """A tensor as a split one; None if it is not."""
         return self._found.get(tensor)
 
     def follow(self, node: NodeDef) -> None:
-        """Whether a node of the item side outputs a split tensor."""
+        """Notes whether an item-side node outputs a split tensor."""
         inputs = data_inputs(node)
         split = self.get(inputs[0]) if inputs else None
         found = None
@@ -83,14 +85,14 @@ class Splits:
             self._found[f"{node.name}:0"] = found
 
     def part(self, split: Split, domains: Collection[str]) -> str:
-        """Writes the columns of some domains: the user's at one row, or others' at N."""
+        """Writes the columns of some domains: the user's at one row, others' at N rows."""
         key = split.node.name, tuple(sorted(domains))
         if key not in self._written:
             self._written[key] = self._write(split, domains)
         return self._written[key]
 
     def write_shape(self, node: NodeDef) -> bool:
-        """Writes the Shape of a split tensor, so that only it does not need the whole."""
+        """Writes the Shape of a split tensor, so that the whole need not exist only for that."""
         split = self.get(data_inputs(node)[0]) if node.op == "Shape" else None
         if not split or split.flattened or self._late.dtype(f"{node.name}:0") != tf.int32:
             return False
@@ -115,7 +117,7 @@ class Splits:
         return Split(node, tuple(operands), columns, rank)
 
     def _domains(self, operand: Split | str, rank: int) -> Array | None:
-        """The domain of each column of what is joined."""
+        """The domain of each column of an operand."""
         if isinstance(operand, Split):
             return operand.domains if (operand.rank, operand.flattened) == (rank, False) else None
         late, width = self._late, self._late.width(operand)
@@ -133,7 +135,7 @@ class Splits:
         return replace(split, node=node, operands=operands)
 
     def _is_of_columns(self, tensor: str, split: Split) -> bool:
-        """Whether a tensor is fixed, and a scalar or a vector with an element for each column."""
+        """Whether a tensor is fixed: a scalar, or a vector with one element per column."""
         if not self._late.is_fixed(tensor):
             return False
         shape = self._late.static_shape(tensor)
@@ -159,7 +161,7 @@ class Splits:
         return f"{late.emit.apply(node, name, inputs).name}:0"
 
     def _own(self, operand: Split | str, domains: Collection[str]) -> str:
-        """The inputs of a Concat that are of some domains; "" if none is."""
+        """The inputs of a Concat that belong to some domains; "" if none does."""
         if isinstance(operand, Split):
             return self.part(operand, domains) if len(operand.columns(domains)) else ""
         late = self._late
@@ -168,7 +170,7 @@ class Splits:
         return late.once(operand) if domain == USER else late.many(operand)
 
     def _of_columns(self, tensor: str, columns: Array, split: Split) -> str:
-        """The elements of a fixed vector for some columns; a scalar is for all."""
+        """The elements of a fixed vector for some columns; a scalar applies to all."""
         late = self._late
         shape = late.static_shape(tensor)
         if np.prod(shape) == 1 < split.width:
@@ -195,5 +197,5 @@ class Splits:
 
 
 def name_of(domains: Collection[str]) -> str:
-    """The name of new nodes for columns of some domains."""
+    """The name used for new nodes of these domains' columns."""
     return next(iter(domains)) if len(domains) == 1 else PAIR

@@ -1,4 +1,4 @@
-"""The ops of one domain as a graph of their own, which takes any number of rows."""
+"""The ops of one domain as a separate graph, which takes any number of rows."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -13,14 +13,14 @@ from colcast.export.graph._nodes import scope_name
 from colcast.export.graph._requests import Columns
 from colcast.export.graph._row_findings import classify_rows
 
-_BATCHES = (3, 3, 3, 3, 64)  # rows of the batches that states are looked for with
+_BATCHES = (3, 3, 3, 3, 64)  # numbers of rows in the batches from which states are found
 
 
 class StageGraph(Copy):
-    """A domain's ops, copied; its inputs are columns, [None, ...].
+    """Copies of a domain's ops, whose inputs are columns [None, ...].
 
     Attributes:
-        findings: by tensor of the late graph; ROW can be a state.
+        findings: by tensor of the late graph; ROW means that it can be a state.
     """
 
     def __init__(
@@ -36,9 +36,9 @@ class StageGraph(Copy):
 
         Args:
             graph: the late graph's nodes.
-            colours: of each.
-            session: has the graph.
-            prefix: of the new nodes' names.
+            colours: the nodes' colours.
+            session: a session with the graph.
+            prefix: the prefix of new names.
             domain: the domain.
             columns: the late graph's placeholders of this domain, by column.
         """
@@ -60,7 +60,7 @@ class StageGraph(Copy):
                 self._write(node, own)
 
     def _read_by(self, own: set[str]) -> set[str]:
-        """The domain's nodes, and what they read that only waits for columns."""
+        """The domain's nodes, and nodes they read that have a column only as a control input."""
         read = set(own)
         for name, node in reversed(self._graph.nodes.items()):
             if name in read:
@@ -68,13 +68,13 @@ class StageGraph(Copy):
         return read
 
     def probe(self) -> Probe:
-        """Runs all tensors of the stage, whose nodes are in the session's graph."""
+        """Runs all tensors of the stage. Its nodes must be in the session's graph."""
         made = fetchable(self._session.graph, self.emit.nodes)
         tensors = {self._late_name(tensor): tensor for tensor in made}
         return Probe(self._session, self.inputs, tensors, inner=True)
 
     def find_states(self, probe: Probe, draw: Callable[[int], Columns], tolerance: float) -> None:
-        """Runs the stage to find its states.
+        """Runs the stage to find the tensors that can be states.
 
         Args:
             probe: runs its tensors.
@@ -82,7 +82,7 @@ class StageGraph(Copy):
             tolerance: largest difference that counts as equal.
 
         Raises:
-            ExportError: it fails on batch after batch.
+            ExportError: the stage fails on several batches in a row.
         """
         found = classify_rows(probe, draw, _BATCHES, tolerance)
         trusted = distrust(self._graph, self._colours, self._domain, found)
@@ -94,14 +94,14 @@ class StageGraph(Copy):
         }
 
     def _declared_shape(self, tensor: str, rank: int) -> tuple[int | None, ...]:
-        """The shape of a row as the graph has it: the same size in all trials may be chance."""
+        """The declared shape of a row: a size that is equal in all trials may be a coincidence."""
         shape = self._session.graph.get_tensor_by_name(self.name(tensor)).shape
         if shape.rank is None:
             return (1, *[None] * (rank - 1))
         return (1, *shape[1:])
 
     def finding(self, tensor: str) -> Finding:
-        """The finding of a tensor of the late graph."""
+        """The finding about a tensor of the late graph."""
         return self.findings.get(tensor, Finding(RowKind.OTHER, reason="cannot be looked at"))
 
     def _late_name(self, tensor: str) -> str:

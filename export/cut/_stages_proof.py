@@ -1,4 +1,4 @@
-"""The proof that the stages answer as the late signature does, however rows are batched."""
+"""Proves that the stages answer like the late signature, however rows are batched."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,22 +19,22 @@ from colcast.export.graph._findings import Probe
 from colcast.export.graph._requests import Array, Columns, Request, Requests, draw_rows, trimmed
 
 _USERS = 3
-_ROUNDS = 2  # draws at each number of candidates
+_ROUNDS = 2  # draws for each number of candidates
 _TRIES = 5
-_ALONE = 7  # rows whose state is computed alone, too
+_ALONE = 7  # rows whose states are also computed alone
 
 States = list[Array]
 
 
 @dataclass(frozen=True)
 class Runner:
-    """Runs the late signature and the stages; each takes columns or states by name.
+    """Runs the late signature and the stages, each on columns or states by name.
 
     Attributes:
         late: the late signature.
-        stages: by domain.
+        stages: the stages' probes by domain.
         pair: the last stage.
-        columns: names of the columns of each domain; under PAIR, of those of no stage.
+        columns: column names by domain; under PAIR, those without a stage.
     """
 
     late: Probe
@@ -43,7 +43,7 @@ class Runner:
     columns: Mapping[str, Sequence[str]]
 
     def states(self, domain: str, columns: Columns) -> States:
-        """The states of all rows of a batch."""
+        """The states of all rows in a batch."""
         return list(self.stages[domain](columns).values())
 
     def score(
@@ -61,7 +61,7 @@ class Runner:
     def noise(
         self, request: Request, expected: Mapping[str, Array], noisy_runs: int
     ) -> Mapping[str, Array]:
-        """How much rounding a request's inputs changes the late signature's outputs."""
+        """By how much rounding of a request's inputs changes the late signature's outputs."""
         return rounding_noise(
             lambda rounded: self.late(rounded.once()), request, expected, noisy_runs
         )
@@ -69,12 +69,13 @@ class Runner:
 
 @dataclass(frozen=True)
 class _Draw:
-    """Some rows of every domain, and which of them is a candidate's.
+    """Rows of every domain, and for each candidate the rows that it reads.
 
     Attributes:
-        columns: by domain; under PAIR, those of no stage.
-        index: each candidate's row, of all domains but ITEM and PAIR, whose rows are candidates.
-        states: of the domains that have been run.
+        columns: by domain; under PAIR, those without a stage.
+        index: each candidate's row, for all domains except ITEM and PAIR, whose rows are the
+            candidates.
+        states: states of the domains that have been run.
     """
 
     columns: Mapping[str, Columns]
@@ -87,7 +88,7 @@ class _Draw:
         return len(self.index[USER])
 
     def request(self, user: int, rows: Array) -> Request:
-        """A request to the late signature: one user, some candidates."""
+        """A request to the late signature: one user and some candidates."""
         items: dict[str, Array] = {}
         for domain, columns in self.columns.items():
             own = self.index[domain][rows] if domain in self.index else rows
@@ -98,14 +99,14 @@ class _Draw:
 
 
 class StagesProof:
-    """Compares stages with the late signature, on the same draws for one user and several.
+    """Compares stages with the late signature on the same draws, for one user and several.
 
     Attributes:
-        runner: runs both.
+        runner: runs both of them.
     """
 
     def __init__(self, runner: Runner, requests: Requests, tolerance: float) -> None:
-        """Takes what runs both, where rows come from, and the largest difference allowed."""
+        """Takes the runner of both, the source of rows, and the largest difference allowed."""
         self.runner, self._requests, self._tolerance = runner, requests, tolerance
 
     @cached_property
@@ -114,13 +115,13 @@ class StagesProof:
         return [_draw(self.runner, self._requests, rows) for rows in draws]
 
     def compare(self, *, several_users: bool = False) -> Mapping[str, float]:
-        """Compares requests of one user each, or runs for the candidates of several users.
+        """Compares requests of one user each, or runs with the candidates of several users.
 
         States come from batches of different sizes and orders, with rows repeated and alone; those
-        of several users were computed together.
+        of several users come from one batch.
 
         Raises:
-            ExportError: they differ, or states of several users do not go into one run.
+            ExportError: results differ, or one run cannot take the states of several users.
         """
         tried = _of_several_users if several_users else _of_one_user
         noisy_runs = PERTURBED if self._tolerance else 0
@@ -131,7 +132,7 @@ class StagesProof:
 
 
 def _draw(runner: Runner, requests: Requests, rows: int) -> _Draw:
-    """A draw whose users the late signature scores one by one."""
+    """A draw whose users the late signature accepts one by one."""
     random = np.random.default_rng(rows)
     counts = dict.fromkeys(runner.columns, (rows + 1) // 2)
     counts |= {USER: _USERS, ITEM: rows, PAIR: rows}
@@ -195,7 +196,7 @@ def _states(runner: Runner, draw: _Draw, but: str = "") -> dict[str, States]:
 
 
 def _shared(runner: Runner, domain: str, columns: Columns) -> States:
-    """Each row's state from one of several batches: all rows, shuffled and repeated, alone."""
+    """Each row's state, taken from one of several batches: all rows, shuffled, or alone."""
     rows = len(next(iter(columns.values())))
     order = np.random.default_rng(rows).permutation([*range(rows), 0])
     back = [int(np.flatnonzero(order == row)[0]) for row in range(rows)]

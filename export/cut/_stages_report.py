@@ -1,4 +1,4 @@
-"""The report of the stages, for people and for colcast.json."""
+"""The report of the stages, for console and colcast.json."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -14,12 +14,12 @@ _SHOWN = 4
 
 @dataclass(frozen=True)
 class State:
-    """One state.
+    """A state.
 
     Attributes:
-        tensor: of the late graph.
-        dtype: its dtype's name.
-        shape: of one row; None where it differs from row to row.
+        tensor: its name in the late graph.
+        dtype: the name of its dtype.
+        shape: the shape of one row; None for sizes that differ from row to row.
     """
 
     tensor: str
@@ -28,7 +28,7 @@ class State:
 
 
 States = Mapping[str, tuple[State, ...]]
-"""By domain."""
+"""States by domain."""
 
 
 @dataclass(frozen=True)
@@ -36,21 +36,21 @@ class StagesReport:
     """The stages of a late signature, or why there are none.
 
     Attributes:
-        written: whether its stages are there.
-        reason: why not; "" if they are.
-        domains: those with a stage, the user and the items first; none if nothing was written.
-        left_out: domains that are left to the candidates, with the reason.
-        users_per_run: "many" where one run of the last stage scores the candidates of several
-            users, "one" where it has to be run for each of them.
+        written: whether the stages were written.
+        reason: why not; "" if they were.
+        domains: domains with a stage, user and item first; empty if nothing was written.
+        left_out: domains without a stage, with the reason.
+        users_per_run: "many" if one run of the last stage scores candidates of several users, "one"
+            if each user needs a run.
         why_one: why it is "one".
-        signatures: of each domain's stage and of the last one.
-        context_features: columns that go to the last stage.
-        states: what is kept of a row of each domain.
-        pair_ops: how many ops of the late graph are left to the last stage.
+        signatures: names of the stages' signatures, the last stage's included.
+        context_features: columns that the last stage reads.
+        states: the cached states of a row, by domain.
+        pair_ops: number of the late graph's ops that the last stage runs.
         not_states: ops of one domain that the last stage runs, with the reason.
-        difference: largest relative difference to the late signature, by output.
-        independence: what may be done with the rows of each signature, by name.
-        reuse: what recorded requests would have found again, if there are any.
+        difference: largest relative difference from the late signature, by output.
+        independence: how the rows of each signature may be batched and cached, by name.
+        reuse: hits among recorded requests, if there are any.
     """
 
     written: bool
@@ -79,14 +79,14 @@ class StagesReport:
         return self.states.get(ITEM, ())
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values; the user's and the items' states have their old names, too."""
+        """Plain values; the states of user and item also appear under their old names."""
         values = {key: value for key, value in asdict(self).items() if key != "independence"}
         for domain in (USER, ITEM):
             values[f"{domain}_states"] = values["states"].get(domain, ())
         return values
 
     def lines(self) -> list[str]:
-        """The report for a console, a line each."""
+        """The report for a console, one string per line."""
         left_out = [
             f"  {domain} is left to the candidates: {why}" for domain, why in self.left_out.items()
         ]
@@ -113,7 +113,7 @@ class StagesReport:
 
 
 def one(domain: str) -> str:
-    """`a user`, `an item`."""
+    """The domain with an article: `a user`, `an item`."""
     return f"{'an' if domain[0] in 'aeio' else 'a'} {domain}"
 
 

@@ -1,4 +1,4 @@
-"""Reads the report of a late signature off its graph."""
+"""Makes the report of a late signature from its graph."""
 
 from collections.abc import Mapping
 
@@ -17,18 +17,18 @@ from colcast.export.graph._signature import Signature
 
 
 class Summary:
-    """What is in the new graph.
+    """What the new graph moved and what it did not.
 
     Attributes:
-        moved: nodes of the columnar signature that run once per request now.
+        moved: nodes of the columnar signature that now run once per request.
         frontier: the user's tensors that ops at N rows read, in the graph's order.
-        refused: user-only tensors and ops that run at N rows, with the reason.
+        refused: tensors and ops that read only the user but run at N rows, with the reason.
     """
 
     def __init__(
         self, graph: FlatGraph, colours: Colours, late: LateGraph, added: GraphDef
     ) -> None:
-        """Takes the original graph, its colours, and the nodes of the new one."""
+        """Takes the original graph, its colours, the late graph and the nodes that it added."""
         names = {node.name for node in added.node}
         self._nodes, self._colours, self._late = graph.nodes, colours, late
         ops = [name for name in graph.nodes if not late.is_input(name)]
@@ -46,7 +46,7 @@ class Summary:
         }
 
     def suspect(self) -> str:
-        """The frontier tensor last accepted, for a message."""
+        """The frontier tensor accepted last, for an error message."""
         if not self.frontier:
             return "none"
         last = self.frontier[-1]

@@ -1,4 +1,4 @@
-"""How long ops take, by TensorFlow's own trace, and what share of it is the user's."""
+"""Measures how long ops take, from TensorFlow's trace, and the user's share of that."""
 
 from collections.abc import Collection, Sequence
 from typing import Any
@@ -20,9 +20,9 @@ def op_times(
 ) -> list[dict[str, float]]:
     """The time of each op that a signature runs, in milliseconds: the shortest of several runs.
 
-    Signatures run in turn, so that a machine that is busy for a while slows all of them. Feeding
-    and fetching are not counted. Ops that TensorFlow folds away or fuses into another are not
-    there, or are there under the other's name.
+    Signatures run in turn, so that other load on the machine slows all of them alike. Feeding and
+    fetching do not count. Ops that TensorFlow folds are missing; ops that it fuses appear under the
+    name of the op that absorbs them.
 
     Raises:
         TooLongError: a run does not end.
@@ -42,7 +42,7 @@ def op_times(
                 done = f"a signature that is timed is not done within {_RUN_SECONDS} s"
                 loops = loops_told(session.graph, signature.inputs, fetches)
                 raise TooLongError(f"{done}; {loops}".rstrip("; ")) from error
-            if turn:  # the first one prepares the graph
+            if turn:  # the first run prepares the graph
                 of_signature.append(_times(trace))
     return [{op: min(run[op] for run in each if op in run) for op in each[0]} for each in runs]
 
@@ -54,16 +54,17 @@ def user_share(
     user_features: Collection[str],
     columns: Columns,
 ) -> float:
-    """The share of a columnar signature's op time that goes into ops of the user's features alone.
+    """The share of a columnar signature's op time spent on ops that read only user features.
 
-    Products that a late signature splits save more than that, tensors that it cannot repeat less.
+    A late signature saves more than that if it splits products, and less if tensors cannot be
+    repeated.
 
     Args:
         meta_graph: MetaGraphDef with the signature.
         session: an initialised session on the same graph.
-        columnar_signature: its name.
+        columnar_signature: the signature's name.
         user_features: features that are the same on every row.
-        columns: a request, every input with its rows.
+        columns: a request: every input with its rows.
     """
     signature = read_signature(meta_graph, columnar_signature, user_features)
     graph = FlatGraph(meta_graph, signature.outputs.values())

@@ -1,4 +1,4 @@
-"""Writes a columnar signature again with its user's part at one row."""
+"""Writes a columnar signature again with its user part at one row."""
 
 from collections.abc import Callable
 from functools import partial
@@ -13,7 +13,7 @@ from colcast.export.graph._flat_graph import NodeDef
 
 MOST_GATHERED_BYTES = 256 << 20
 
-Rule = Callable[[NodeDef], bool]  # writes a node of the item side, or leaves it alone: False
+Rule = Callable[[NodeDef], bool]  # writes an item-side node and returns True, or leaves it alone
 
 _RULES = (_rules.broadcast, _rules.concat, _rules.pack, _rules.add_n)
 _EXACT_RULES = (_rules.broadcast_exactly, _rules.concat, _rules.pack)
@@ -31,9 +31,10 @@ def write_late(
     Args:
         observed: the columnar signature.
         prefix: the first part of every new node's name.
-        domains: of its nodes, if stages are cut from the graph: products are split for each, and
-            there may be any number of users. Else for the user and the rest, and one user.
-        most_gathered_bytes: how much of the weights may be gathered, where the rows of a kernel
+        domains: colours of its nodes, if stages will be cut from the graph: products are then split
+            by domain, and there may be any number of users. Otherwise they are split into the user
+            and the rest, and there is one user.
+        most_gathered_bytes: how many bytes of weights may be gathered where the rows of a kernel
             interleave.
     """
     late = LateGraph(observed, prefix, domains)

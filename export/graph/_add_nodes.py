@@ -1,4 +1,4 @@
-"""New nodes in a graph: in a session's, to be tried, and in the MetaGraphDef."""
+"""Adds new nodes to a session's graph, for trials, and to the MetaGraphDef."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,7 +9,7 @@ from colcast.export.graph._op_defs import OpDefs
 
 
 def import_nodes(graph: tf.Graph, added: GraphDef) -> None:
-    """Adds nodes to a graph that may have some of them; what else they read is there already.
+    """Adds nodes to a graph that may have some of them already, along with all their other inputs.
 
     Raises:
       ValueError: the graph has another node of that name.
@@ -28,13 +28,14 @@ def import_nodes(graph: tf.Graph, added: GraphDef) -> None:
             if outputs:
                 present[source] = outputs[int(source.partition(":")[2] or 0)]
             else:
-                node.input.remove(source)  # a free assertion; import_graph_def cannot refer to it
+                # An assertion outside the copy, to which import_graph_def cannot refer.
+                node.input.remove(source)
     with graph.as_default():
         tf.import_graph_def(trial, input_map=present, name="")
 
 
 def add_nodes(meta_graph: Any, added: Sequence[NodeDef]) -> None:
-    """Adds new nodes to a MetaGraphDef, and their ops to its list, which older loaders consult."""
+    """Adds new nodes to a MetaGraphDef, and their ops to its op list, which older loaders check."""
     meta_graph.graph_def.node.extend(added)
     listed = meta_graph.meta_info_def.stripped_op_list.op
     missing = {node.op for node in added} - {op.name for op in listed}

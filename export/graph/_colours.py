@@ -1,4 +1,4 @@
-"""The colour of an op: the domain whose columns it reads, decided before anything is run."""
+"""The colour of an op, the domain whose columns it reads; determined without running it."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ from colcast.export.graph._ops import (
     why_pinned,
 )
 
-FREE = "free"  # reads no column: weights, tables, constants; shared by all
+FREE = "free"  # reads no column (weights, tables, constants), so all domains share it
 PAIR = "pair"  # runs for each candidate
 USER = "user"
 ITEM = "item"
@@ -27,21 +27,21 @@ ITEM = "item"
 
 @dataclass
 class Colours:
-    """The colour of every node, and what it follows from.
+    """The colour of every node, and why it has it.
 
     Attributes:
-        of: node name to FREE, a domain, or PAIR: what reads columns of several domains, and what
-            is control flow, random or has side effects, or reads such a node.
+        of: node name to FREE, a domain, or PAIR. PAIR is for nodes that read columns of several
+            domains, that are control flow, random or have side effects, or that read such a node.
         reads: node name to the domains whose columns it reads.
-        waiting: nodes that read no column, but wait for what does.
-        held: nodes that read the user alone but are PAIR, with the reason.
-        unsteady: nodes below a TF1 Switch, Merge or Enter; their tensors may be dead or live in
-            a loop's frame, so they cannot be looked at from outside.
-        pinned: nodes that are control flow, random or stateful, or read such a one.
-        awaited: nodes that it means something to wait for: effects, assertions, branches of TF1
-            control flow, and what runs after them.
-        late_controls: nodes (assertions, mostly) that one of another colour waited for; the
-            outputs have to wait for them instead.
+        waiting: nodes that read no column but have a control input from a node that does.
+        held: nodes that read only the user but are PAIR, with the reason.
+        unsteady: nodes after a TF1 Switch, Merge or Enter, whose tensors cannot be fetched because
+            they may be dead or belong to a loop's frame.
+        pinned: nodes that are control flow, random or stateful, or read such a node.
+        awaited: nodes for which waiting matters: effects, assertions, branches of TF1 control flow,
+            and nodes that run after them.
+        late_controls: nodes (mostly assertions) for which a node of another colour waited; the
+            outputs wait for them instead.
     """
 
     of: dict[str, str] = field(default_factory=dict)
@@ -54,7 +54,7 @@ class Colours:
     late_controls: list[str] = field(default_factory=list)
 
     def __getitem__(self, tensor: str) -> str:
-        """The colour of the op that makes a tensor."""
+        """The colour of the op that computes a tensor."""
         return self.of[producer(tensor)]
 
 
@@ -70,11 +70,12 @@ def colour(
 
     Args:
         graph: the nodes.
-        columns: tensors of the placeholders of each domain; of PAIR, those of the candidates.
-        held: the user's placeholders that are PAIR, with the reason.
-        waiting: the colour of nodes that read no column, but wait for what does.
-        exact: whether what reads the user is PAIR unless it gives the same bits at any number of
-            rows.
+        columns: tensors of the placeholders of each domain; under PAIR, those of the candidates.
+        held: placeholders of the user that are PAIR, with the reason.
+        waiting: the colour of nodes that read no column but have a control input from a node that
+            does.
+        exact: whether ops that read the user are PAIR unless they give the same bits for any number
+            of rows.
     """
     found = Colours()
     domains = {producer(tensor): {domain} for domain, of in columns.items() for tensor in of}
@@ -102,7 +103,7 @@ def colour(
 
 
 def _spread(name: str, sources: set[str], marked: set[str], *, start: bool = False) -> None:
-    """Marks a node that starts a mark or has it from an input."""
+    """Marks a node if it starts a mark or has a marked input."""
     if start or not sources.isdisjoint(marked):
         marked.add(name)
 
@@ -121,7 +122,7 @@ def _colour(name: str, sources: set[str], found: Colours, waiting: str) -> str:
 
 
 def _late_controls(node: NodeDef, found: Colours) -> list[str]:
-    """The control inputs that a node of a stage, or one that only waits, drops."""
+    """The control inputs that a stage's node, or one that only waits, drops."""
     own = found.of[node.name]
     if own == FREE or (own == PAIR and node.name not in found.waiting):
         return []

@@ -1,4 +1,4 @@
-"""How far what was made is from the model, on the same requests."""
+"""Measures how far a new signature differs from the model on the same requests."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -9,34 +9,34 @@ from colcast.export.graph._not_finite import told
 from colcast.export.graph._requests import Array, Request
 
 PROOF_ROWS = (1, 2, 7, 64)
-"""Numbers of candidates that are tried."""
+"""The numbers of candidates in trials."""
 
 PERTURBED = 3
-"""Runs with rounded inputs for each request."""
+"""The number of runs with rounded inputs for each request."""
 
 CANCELLED = 1e-2
-"""A relative difference that may be rounding, where large floats cancel out."""
+"""A relative difference up to which rounding may be the cause, where large floats cancel out."""
 
-_NOISE_FACTOR = 4  # sums in another order round more often than inputs
-_ROUNDING = 2.0**-23  # of a float32: half the distance to its neighbour
+_NOISE_FACTOR = 4  # sums in another order round more often than the inputs
+_ROUNDING = 2.0**-23  # for float32: half the relative distance between neighbours
 
 Differences = dict[int, dict[str, float]]
-"""Number of candidates, output: the largest relative difference."""
+"""(number of candidates, output) to the largest relative difference."""
 
 Moderated = dict[str, float]
-"""Output: the largest relative difference of a request that agrees with its floats made small."""
+"""Output to the largest relative difference of requests that agree once their floats are small."""
 
 
 @dataclass(frozen=True)
 class Trial:
-    """One request and what came of it.
+    """One request and the outputs to compare.
 
     Attributes:
-        rows: its candidates.
+        rows: number of candidates.
         expected: the model's outputs.
-        given: what is to be proven equal.
-        noise: what rounding its inputs would change.
-        moderate: tries the request with its floats made small, if it can be.
+        given: the outputs to be proved equal.
+        noise: by how much rounding of the inputs changes the outputs.
+        moderate: repeats the trial with the request's floats made small, if possible.
     """
 
     rows: int
@@ -49,10 +49,10 @@ class Trial:
 def compare_trials(
     trials: Sequence[Trial], tolerance: float, moderated: Moderated | None = None
 ) -> Differences:
-    """The largest differences; what trials that have to be moderated differ by goes to `moderated`.
+    """The largest differences. Those of trials that agree only with small floats go to `moderated`.
 
     Raises:
-        ExportError: one is larger than the tolerance; names output, row and values.
+        ExportError: a difference exceeds the tolerance; names the output, the row and the values.
     """
     differences: Differences = {trial.rows: {} for trial in trials}
     moderated = {} if moderated is None else moderated
@@ -66,13 +66,13 @@ def compare_trials(
 
 
 def comparable(value: object) -> Array:
-    """A value as an array; bfloat16, which NumPy takes for no float, as float32."""
+    """A value as an array; bfloat16, which NumPy does not treat as a float, becomes float32."""
     array = np.asarray(value)
     return array.astype(np.float32) if array.dtype.name == "bfloat16" else array
 
 
 def relative_difference(expected: Array, given: Array, floor: float, noise: Array | float) -> Array:
-    """How far two arrays are apart beyond `noise`, relative to max(|expected|, floor)."""
+    """The difference of two arrays beyond `noise`, relative to max(|expected|, floor)."""
     if expected.dtype.kind not in "fc":
         return np.where(expected == given, 0.0, np.inf)
     same = (expected == given) | (np.isnan(expected) & np.isnan(given))
@@ -88,7 +88,7 @@ def rounding_noise(
     expected: Mapping[str, Array],
     noisy_runs: int,
 ) -> dict[str, Array]:
-    """How much the outputs change with the last bits of the float inputs."""
+    """By how much the outputs change with the last bits of the float inputs."""
     noise = {output: np.zeros(value.shape) for output, value in expected.items()}
     random = np.random.default_rng(0)
     for _ in range(noisy_runs):
@@ -121,7 +121,7 @@ def _compare(
     relative = relative_difference(expected, given, floor, trial.noise[output])
     worst = float(relative.max(initial=0.0))
     if tolerance < worst < CANCELLED and trial.moderate:
-        # Large numbers that nearly cancel out leave their rounding: small ones have to agree.
+        # Large numbers that nearly cancel out leave only rounding errors, so small ones must agree.
         again = replace(trial.moderate(), moderate=None)
         small = _compare(output, again, _floor([again.expected[output]]), tolerance, moderated)
         moderated[output] = max(moderated.get(output, 0.0), worst)

@@ -1,9 +1,9 @@
-"""What running cannot show.
+"""Corrects findings for what runs cannot show.
 
-A handful of runs cannot show a dependence on the number of rows that sets in later:
-`tf.where(rows > 1000, a, b)` looks the same at 1, 2, 3 and 64 rows. So whatever is computed from a
-number of rows, or from floats that differ from row to row, counts as neither row-like nor
-constant, however it looks; only what merely takes its shape from a number of rows is trusted.
+A handful of runs cannot show a dependence on the number of rows that sets in later: `tf.where(rows
+> 1000, a, b)` looks the same for 1, 2, 3 and 64 rows. So a tensor computed from a number of rows,
+or from floats that differ from row to row, counts as neither row-like nor constant, whatever the
+runs show. A tensor that only takes its shape from a number of rows is trusted.
 """
 
 from dataclasses import replace
@@ -24,10 +24,10 @@ def distrust(graph: FlatGraph, colours: Colours, domain: str, findings: Findings
         findings: what running the graph showed.
 
     Returns:
-        The findings, with OTHER for tensors computed from a number of rows.
+        The findings, with OTHER for every tensor computed from a number of rows.
     """
     corrected = dict(findings)
-    counts: set[str] = set()  # numbers of rows, and what is computed from them
+    counts: set[str] = set()  # numbers of rows, and tensors computed from them
     outputs: dict[str, list[str]] = {}
     for tensor in findings:
         outputs.setdefault(producer(tensor), []).append(tensor)

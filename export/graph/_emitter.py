@@ -1,4 +1,4 @@
-"""New nodes for a graph, all under one prefix; what is there already is only referred to."""
+"""Collects new nodes for a graph, all under one prefix, which may refer to existing nodes."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -8,7 +8,8 @@ import tensorflow as tf
 from colcast.export.graph._flat_graph import GraphDef, NodeDef, producer
 from colcast.export.graph._requests import Array
 
-_NOT_COPIED = ("_class", "_output_shapes")  # colocation; shapes that hold for the original only
+# Colocations, and shapes that hold only for the original.
+_NOT_COPIED = ("_class", "_output_shapes")
 
 
 class Emitter:
@@ -19,7 +20,7 @@ class Emitter:
     """
 
     def __init__(self, prefix: str) -> None:
-        """Takes the prefix of every name, without the slash."""
+        """Takes the prefix of all names, without a slash."""
         self._prefix = prefix
         self._constants: dict[tuple[str, bytes, tuple[int, ...]], str] = {}
         self.nodes: dict[str, NodeDef] = {}
@@ -29,13 +30,13 @@ class Emitter:
         return f"{self._prefix}/{folder}/{name}"
 
     def folder(self, name: str) -> str:
-        """The folder that `name` put a node in; "" for a node of the original graph."""
+        """The folder in which `name` put a node; "" for a node of the original graph."""
         return name.removeprefix(f"{self._prefix}/").partition("/")[0] if name in self.nodes else ""
 
     def copy(
         self, node: NodeDef, name: str, inputs: Sequence[str], controls: Sequence[str] = ()
     ) -> NodeDef:
-        """Adds a node that does what `node` does on other inputs."""
+        """Adds a node that applies `node`'s op to other inputs."""
         added = NodeDef(name=name, op=node.op)
         added.input.extend([*inputs, *(f"^{control}" for control in controls)])
         for key, value in node.attr.items():
@@ -47,11 +48,11 @@ class Emitter:
         return added
 
     def apply(self, node: NodeDef, name: str, inputs: Sequence[str]) -> NodeDef:
-        """Adds a node like `copy`, under a free name near `name`."""
+        """Adds a node like `copy` does, under an unused name close to `name`."""
         return self.copy(node, self._free(name), inputs)
 
     def add(self, op: str, name: str, inputs: Sequence[str], **attributes: Any) -> str:
-        """Adds an op under a free name near `name`; returns its first output."""
+        """Adds an op under an unused name close to `name`; returns its first output."""
         node = NodeDef(name=self._free(name), op=op, input=inputs)
         for key, value in attributes.items():
             _set_attribute(node, key, value)
@@ -59,7 +60,7 @@ class Emitter:
         return f"{node.name}:0"
 
     def constant(self, value: Array) -> str:
-        """A constant tensor; equal small ones are one node."""
+        """A constant tensor; equal small constants share one node."""
         key = (value.dtype.str, value.tobytes(), value.shape) if value.size < 64 else None
         if key in self._constants:
             return self._constants[key]
@@ -71,12 +72,12 @@ class Emitter:
         return added
 
     def output(self, number: int, tensor: str, controls: Iterable[str], dtype: tf.DType) -> str:
-        """The `number`th output of a signature: a tensor, behind what it has to wait for."""
+        """The signature's output with this number: a tensor, after the nodes it must wait for."""
         inputs = [tensor, *(f"^{producer(control)}" for control in controls)]
         return self.add("Identity", self.name("outputs", str(number)), inputs, T=dtype)
 
     def concat(self, name: str, tensors: Sequence[str], axis: int, dtype: tf.DType) -> str:
-        """Concatenates tensors; one alone is returned as it is."""
+        """Concatenates tensors; a single tensor is returned unchanged."""
         if len(tensors) == 1:
             return tensors[0]
         inputs = [*tensors, self.constant(np.array(axis, np.int32))]
@@ -95,7 +96,7 @@ class Emitter:
         end: int | str | None,
         dtype: tf.DType = tf.int32,
     ) -> str:
-        """vector[begin:end] of a vector; `end` may be a tensor, int32 [1]."""
+        """vector[begin:end] of a vector; `end` may be an int32 tensor of shape [1]."""
         bounds = [
             value if isinstance(value, str) else self.constant(np.array([value or 0], np.int32))
             for value in (begin, end, 1)
@@ -109,7 +110,7 @@ class Emitter:
     def gather(
         self, name: str, params: str, index: str, dtype: tf.DType, of: tf.DType, axis: int = 0
     ) -> str:
-        """params[index] along an axis, by an index of dtype `of`."""
+        """params[index] along an axis; `of` is the dtype of `index`."""
         kinds = {"Tparams": dtype, "Tindices": of, "Taxis": tf.int32}
         inputs = [params, index, self.constant(np.array(axis, np.int32))]
         return self.add("GatherV2", name, inputs, batch_dims=0, **kinds)
@@ -117,7 +118,7 @@ class Emitter:
     def kernel_rows(
         self, name: str, kernel: str, rows: Array, dtype: tf.DType, *, transposed: bool
     ) -> str:
-        """Some rows of a kernel, or columns of a transposed one; rows without a gap are a slice."""
+        """Some rows of a kernel, or columns of a transposed one; contiguous ones are a slice."""
         if transposed or not lies_together(rows):
             index = self.constant(rows.astype(np.int32))
             return self.gather(name, kernel, index, dtype, tf.int32, int(transposed))
@@ -126,7 +127,7 @@ class Emitter:
         return self.add("Slice", name, [kernel, begin, size], T=dtype, Index=tf.int32)
 
     def needed_for(self, tensors: Sequence[str]) -> GraphDef:
-        """The nodes that those tensors are computed from."""
+        """The nodes from which the tensors are computed."""
         needed: set[str] = set()
         stack = [producer(tensor) for tensor in tensors]
         while stack:
@@ -159,5 +160,5 @@ def _set_attribute(node: NodeDef, key: str, value: Any) -> None:
 
 
 def lies_together(numbers: Array) -> bool:
-    """Whether ascending numbers have no gap."""
+    """Whether ascending numbers are contiguous."""
     return bool(numbers[-1] - numbers[0] == len(numbers) - 1)

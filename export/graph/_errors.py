@@ -2,8 +2,8 @@
 
 
 class ExportError(Exception):
-    """A model that cannot be converted as asked: the message says what, where and what to do."""
+    """A model that cannot be converted as asked. The message says what, where, and what to do."""
 
 
 class TooLongError(ExportError):
-    """A trial of the model did not end in the time it had."""
+    """A trial run of the model did not finish in time."""

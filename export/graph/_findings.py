@@ -1,7 +1,7 @@
-"""What running a graph shows about its tensors.
+"""Observes, by running a graph, how its tensors depend on the number of rows.
 
-No op's rule is known here. A tensor of the user's side is what it turns out to be when the same
-user row is fed once, twice, three and many times.
+No rule about ops is used here: a user-side tensor is classified by feeding the same user row once,
+twice, three and many times.
 """
 
 import enum
@@ -18,28 +18,28 @@ from colcast.export.graph._requests import Array, Columns, Request
 from colcast.export.graph._sessions import Run
 
 REPEATS = (2, 3, 64)
-"""How often a user row is repeated to see what a tensor does; 64 shows what small counts hide."""
+"""How often a user row is repeated in trials; 64 shows effects that small counts hide."""
 
 
 class RowKind(enum.Enum):
-    """How a tensor follows the number of rows."""
+    """How a tensor depends on the number of rows."""
 
-    ROW = "row-like"  # N times the rows it has at one row, each block like the first
-    CONSTANT = "constant"  # the same whatever the number of rows
+    ROW = "row-like"  # N times as many rows as at one row, each block equal to the first
+    CONSTANT = "constant"  # the same for any number of rows
     OTHER = "other"
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What is known of one tensor.
+    """The finding about one tensor.
 
     Attributes:
-        kind: its kind. For an item tensor ROW says that the first dimension follows N.
-        shape: its shape at one row; None where it differs from request to request.
-        axis: for ROW: the dimension that follows the rows, 0 unless the model has transposed it.
-        reason: for OTHER: what was seen.
-        counts_rows: for OTHER: it is of one size at every number of rows, or made of floats; so it
-            is a number of rows or a statistic over them, and no index.
+        kind: its kind. For an item tensor, ROW means that the first dimension follows N.
+        shape: its shape at one row; None for sizes that differ from request to request.
+        axis: for ROW: the dimension that follows the rows; 0 unless the model has transposed it.
+        reason: for OTHER: what was observed.
+        counts_rows: for OTHER: whether its size is the same for every number of rows, or it holds
+            floats. It is then a number of rows or a statistic over them, and no index.
     """
 
     kind: RowKind
@@ -55,8 +55,8 @@ class Finding:
         return rank is None or rank == len(self.shape)
 
 
-_FIRST_RUN_SECONDS = 60  # TensorFlow prepares the graph in it
-_RUN_SECONDS = 20  # rows that no trial of the model had: a loop may not end with them
+_FIRST_RUN_SECONDS = 60  # includes TensorFlow's preparation of the graph
+_RUN_SECONDS = 20  # a loop may never end for rows that no trial of the model had
 
 Findings = dict[str, Finding]
 
@@ -65,11 +65,11 @@ class Probe:
     """Runs tensors of a signature in a session.
 
     Attributes:
-        names: of the tensors.
+        names: names of the tensors.
 
     Raises:
         ExportError: the signature fails on a request.
-        TooLongError: it does not end with it.
+        TooLongError: a run does not end.
     """
 
     def __init__(
@@ -80,12 +80,7 @@ class Probe:
         *,
         inner: bool = False,
     ) -> None:
-        """Takes the inputs to feed and the tensors to fetch: any name, to the tensor's name.
-
-        `inner` tensors are of any op, not outputs of signatures. They are fetched through another
-        op: with oneDNN TensorFlow 2.20's remapper fuses x * sigmoid(x) although the Sigmoid is
-        fetched, and then does not find it; what has another reader it leaves.
-        """
+        """Takes the inputs to feed and the tensors to fetch, each by name with its tensor."""
         find = session.graph.get_tensor_by_name
         self._loops = partial(loops_told, session.graph, dict(inputs), list(tensors.values()))
         self._seconds: float = _FIRST_RUN_SECONDS
@@ -98,7 +93,7 @@ class Probe:
         self._run = Run(session, list(inputs.values()), [tensor.name for tensor in fetched])
 
     def __call__(self, columns: Columns) -> dict[str, Array]:
-        """The tensors' values on columns, by name."""
+        """The tensors' values for these columns, by name."""
         try:
             values = self._run([columns[name] for name in self._inputs], self._seconds)
         except tf.errors.DeadlineExceededError as error:
@@ -114,7 +109,7 @@ class Probe:
 
 
 def fetchable(graph: tf.Graph, nodes: Iterable[str]) -> dict[str, str]:
-    """The tensors of nodes that a session can return, each under its own name."""
+    """The tensors of nodes that a session can fetch, each under its own name."""
     return {
         tensor.name: tensor.name
         for operation in map(graph.get_operation_by_name, nodes)
@@ -127,13 +122,13 @@ def fetchable(graph: tf.Graph, nodes: Iterable[str]) -> dict[str, str]:
 def classify_user(
     probe: Probe, users: Iterable[Request], tolerances: Iterable[float]
 ) -> dict[float, Findings]:
-    """Finds the kind of tensors that depend on user features only, by tolerance.
+    """Determines, for each tolerance, the kind of tensors that depend only on user features.
 
     Args:
         probe: runs those tensors.
-        users: users to try; a tensor must be of one kind with all of them.
-        tolerances: largest differences that count as equal, relative to the tensor's largest
-            value: sums over more rows may be added up in another order.
+        users: users to try; a tensor must be of the same kind with all of them.
+        tolerances: largest differences that count as equal, relative to a tensor's largest value,
+            because sums over more rows may be added in another order.
     """
     found: dict[float, Findings] = {tolerance: {} for tolerance in tolerances}
     for user in users:
@@ -151,11 +146,11 @@ def classify_user(
 
 
 def follow_rows(probe: Probe, requests: Mapping[int, Request]) -> Findings:
-    """Finds which item tensors have a first dimension that follows the number of candidates.
+    """Finds the item tensors whose first dimension follows the number of candidates.
 
     Args:
         probe: runs those tensors.
-        requests: requests by their number of candidates, two different numbers at least.
+        requests: requests by number of candidates, with at least two different numbers.
     """
     found: Findings = {}
     for rows, request in requests.items():
@@ -188,7 +183,7 @@ def _classify(single: Array, many: Mapping[int, Array], tolerance: float) -> Fin
 
 
 def _growing_axis(single: Array, many: Mapping[int, Array]) -> int | None:
-    """The dimension that is as many times as large as there are times the rows."""
+    """The dimension whose size grows in proportion to the number of rows."""
     for axis in range(single.ndim):
         shapes = {rows: list(single.shape) for rows in many}
         for rows, shape in shapes.items():
@@ -198,11 +193,11 @@ def _growing_axis(single: Array, many: Mapping[int, Array]) -> int | None:
     return None
 
 
-_EMPTY = "empty on every request tried"  # row-like and constant look the same
+_EMPTY = "empty on every request tried"  # such a tensor looks both row-like and constant
 
 
 def merged(one: Finding, other: Finding) -> Finding:
-    """One finding for two requests; a tensor empty in one of them is what the other shows."""
+    """Combines the findings of two requests; where one is empty, the other's finding counts."""
     shape = None
     if one.shape is not None and other.shape is not None and len(one.shape) == len(other.shape):
         pairs = zip(one.shape, other.shape, strict=True)
@@ -224,7 +219,7 @@ def _settled(finding: Finding) -> Finding:
 
 
 def equal(one: Array, other: Array, tolerance: float) -> bool:
-    """Whether two tensors are, floats within a tolerance relative to the largest."""
+    """Whether two tensors are equal; floats within a tolerance relative to the largest."""
     if one.shape != other.shape:
         return False
     if one.dtype.kind not in "fc" or np.array_equal(one, other):

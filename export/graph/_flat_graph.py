@@ -1,4 +1,4 @@
-"""The part of a flat MetaGraph that one signature runs."""
+"""The nodes of a flat MetaGraph that one signature runs."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -15,17 +15,17 @@ __all__ = [
 
 
 class FlatGraph:
-    """Every node a set of tensors is computed from.
+    """All nodes from which a set of tensors is computed.
 
     Attributes:
-        nodes: name to NodeDef, inputs before their consumers; only a loop's way back
-            (NextIteration to Merge) points the other way.
+        nodes: name to NodeDef, inputs before their consumers. The only exception is a loop's back
+            edge (NextIteration to Merge).
         library: the functions of the graph by name.
         op_defs: the definitions of its ops.
     """
 
     def __init__(self, meta_graph: Any, tensors: Iterable[str]) -> None:
-        """Takes the MetaGraphDef and the tensors ("node:0") whose ancestors count."""
+        """Takes the MetaGraphDef, and the tensors ("node:0") whose ancestors are included."""
         graph_def = meta_graph.graph_def
         every = {node.name: node for node in graph_def.node}
         self.op_defs = OpDefs(meta_graph)
@@ -35,7 +35,7 @@ class FlatGraph:
         }
 
     def with_nodes(self, nodes: Iterable[NodeDef], tensors: Iterable[str]) -> "FlatGraph":
-        """What other tensors are computed from, by these nodes and more."""
+        """The nodes from which other tensors are computed, taken from this graph and `nodes`."""
         made = object.__new__(FlatGraph)
         made.op_defs, made.library = self.op_defs, self.library
         every = {**self.nodes, **{node.name: node for node in nodes}}
@@ -44,17 +44,17 @@ class FlatGraph:
 
 
 def data_inputs(node: NodeDef) -> list[str]:
-    """The tensors a node reads, written "node:port"."""
+    """The tensors that a node reads, in the form "node:port"."""
     return [name if ":" in name else f"{name}:0" for name in node.input if name[0] != "^"]
 
 
 def control_inputs(node: NodeDef) -> list[str]:
-    """The nodes that have to run before this one without giving it a value."""
+    """The nodes that must run before this one but give it no value."""
     return [name[1:] for name in node.input if name[0] == "^"]
 
 
 def attribute(node: NodeDef, key: str) -> Any:
-    """An attribute of a node as an AttrValue; one left out is as unset: zero, false, no type."""
+    """An attribute of a node as an AttrValue; a missing one reads as zero, false or no type."""
     return node.attr[key] if key in node.attr else AttrValue()
 
 

@@ -1,8 +1,8 @@
-"""Which signatures answer by more than their request and the model's files.
+"""Finds signatures whose answers depend on more than the request and the model's files.
 
-A state is kept, requests run together and split, and stages are cut only where the answer is a
-function of those two: no served signature writes what is read, and no op reads a clock, random
-numbers, a file or a counter. A stateful op that is not known counts as one that does.
+Only where the answer is a function of those two are states cached, requests joined and split, and
+stages cut: no served signature may write what a signature reads, and no op may read a clock, random
+numbers, a file or a counter. An unknown stateful op counts as impure.
 """
 
 from collections.abc import Collection, Iterator
@@ -15,15 +15,15 @@ from colcast.export.graph._nodes import producer
 from colcast.export.graph._op_defs import OpDefs
 from tensorflow.core.framework.types_pb2 import DT_RESOURCE
 
-# server/engine/rewrites/impure_signatures.cc has the same lists.
+# Keep in step with the lists in server/engine/rewrites/impure_signatures.cc.
 
 _HANDLES = {
     "HashTable", "HashTableV2", "MutableDenseHashTable", "MutableDenseHashTableV2",
     "MutableHashTable", "MutableHashTableOfTensors", "MutableHashTableOfTensorsV2",
     "MutableHashTableV2", "VarHandleOp", "Variable", "VariableV2",
 }  # fmt: skip
-# Stateful by their registration, or readers of a state; but running them changes nothing, and what
-# they give follows from what they read. States of TensorArrays and stacks live for one run.
+# Ops that are registered as stateful, or read state, but change nothing when run, and whose results
+# follow from what they read. The state of TensorArrays and stacks lives for one run only.
 _HARMLESS = {
     "Assert", "BoostedTreesEnsembleResourceHandleOp", "BoostedTreesPredict", "Case",
     "CheckNumerics", "CheckNumericsV2", "DeepCopy", "Empty", "GuaranteeConst", "If",
@@ -34,14 +34,14 @@ _HARMLESS = {
     "StatelessRandomGetAlg", "VarIsInitializedOp", "VariableShape", "While", "XlaCallModule",
 }  # fmt: skip
 _HARMLESS_PREFIXES = ("Sentencepiece", "SimpleML", "Stack", "TensorArray")
-_READ_FILES = {"MatchingFiles", "ReadFile"}  # stateless to TensorFlow
+_READ_FILES = {"MatchingFiles", "ReadFile"}  # stateless according to TensorFlow
 _PASS_ON = {
     "Enter", "Exit", "Identity", "Merge", "NextIteration", "RefEnter", "RefExit", "RefIdentity",
     "RefMerge", "RefNextIteration", "RefSwitch", "Switch",
 }  # fmt: skip
 _BY_CONDITION = {"Case", "If", "StatelessCase", "StatelessIf"}
 _BY_POSITION = {"PartitionedCall", "StatefulPartitionedCall", "StatelessWhile", "While"}
-_ANY = "*"  # a resource that is not known
+_ANY = "*"  # an unknown resource
 
 
 @dataclass(frozen=True)
@@ -49,8 +49,8 @@ class Impurity:
     """Why a signature is impure.
 
     Attributes:
-        why: names the op, or the variable and the signature that writes it.
-        writes: the signature itself does: a second run is not the same as one.
+        why: the op, or the variable and the signature that writes it.
+        writes: whether the signature itself writes: running it twice differs from running it once.
     """
 
     why: str
@@ -58,10 +58,10 @@ class Impurity:
 
 
 def find_impure(meta_graph: Any, unserved: Collection[str] = ()) -> dict[str, Impurity]:
-    """The impure ones among the served signatures.
+    """The impure signatures among those that are served.
 
     Args:
-        meta_graph: MetaGraphDef.
+        meta_graph: the MetaGraphDef.
         unserved: signatures that no request can run.
     """
     graph = _Graph(meta_graph)
@@ -93,7 +93,7 @@ class _Graph:
         yield from (self.library[name] for name in names if name in self.library)
 
     def is_harmless(self, node: NodeDef) -> bool:
-        """Whether runs of an op never differ and change no state."""
+        """Whether an op gives the same result in every run and changes no state."""
         op = node.op
         if op in self.library or op in _HARMLESS or op.startswith(_HARMLESS_PREFIXES):
             return True
@@ -102,7 +102,7 @@ class _Graph:
         return not (stateful or self.takes_handle(op))
 
     def takes_handle(self, op: str) -> bool:
-        """Whether an op takes a resource or a reference, as far as is known."""
+        """Whether an op is known to take a resource or a reference."""
         definition = self._definition(op)
         inputs = definition.input_arg if definition else ()
         return definition is None or any(i.is_ref or i.type == DT_RESOURCE for i in inputs)
@@ -110,19 +110,19 @@ class _Graph:
     def _definition(self, op: str) -> Any:
         try:
             return self._op_defs.get(op)
-        except ExportError:  # of a library that this process has not loaded
+        except ExportError:  # from a library that this process has not loaded
             return None
 
 
 @dataclass
 class _Scope:
-    """The main graph, or a function's body with the resources of its arguments, "" for values."""
+    """The main graph, or a function body with the resources of its arguments ("" for values)."""
 
     nodes: dict[str, NodeDef]
     arguments: dict[str, str] = field(default_factory=dict)
 
     def resource_at(self, tensor: str) -> str:
-        """The resource whose handle a tensor is; "" if none is known."""
+        """The resource whose handle a tensor is; "" if unknown."""
         seen = set[str]()
         while (name := producer(tensor)) not in seen:
             seen.add(name)
@@ -138,7 +138,7 @@ class _Scope:
 
 
 class _Reached:
-    """What running a signature reaches."""
+    """Everything that a run of a signature reaches."""
 
     def __init__(self, graph: _Graph, signature: Any) -> None:
         self._graph = graph
@@ -156,7 +156,7 @@ class _Reached:
                 waiting += node.input
 
     def impurity(self) -> Impurity | None:
-        """What it is by itself."""
+        """The signature's own impurity, apart from what other signatures write."""
         if self.written:
             resource, op = min(self.written.items())
             return Impurity(f'it writes "{resource}" ({op})', writes=True)
@@ -192,7 +192,7 @@ class _Reached:
 
 
 def _arguments(caller: _Scope, call: NodeDef, function: Any, count: int) -> list[str]:
-    """The resource of each argument: any where it is not known how inputs are handed on."""
+    """The resource of each argument; any resource, if it is unknown how inputs are passed on."""
     given = data_inputs(call)[1 if call.op in _BY_CONDITION else 0 :][:count]
     known = call.op in _BY_CONDITION | _BY_POSITION or call.op == function.signature.name
     if not known or len(given) < count:
@@ -201,7 +201,7 @@ def _arguments(caller: _Scope, call: NodeDef, function: Any, count: int) -> list
 
 
 def _written(reader: _Reached, served: dict[str, _Reached]) -> str:
-    """Which resource another signature writes, and which signature; "" if none does."""
+    """A resource that another signature writes, and that signature; "" if there is none."""
     for name in sorted(served):
         written = served[name].written.keys()
         if found := sorted(reader.read if _ANY in written else reader.read & written):
@@ -216,7 +216,7 @@ def _resource_of(handle: NodeDef) -> str:
 
 
 def _outputs(infos: Any) -> Iterator[str]:
-    """The tensors of outputs, sparse and composite ones among them."""
+    """The tensors of outputs, including the components of sparse and composite ones."""
     for info in infos:
         sparse = info.coo_sparse
         yield from (

@@ -1,4 +1,4 @@
-"""The loops of a signature and what they run over, for messages about runs that do not end."""
+"""Names the loops of a signature and their inputs, for messages about runs that do not end."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -8,7 +8,7 @@ _SHOWN = 3
 
 
 def loops_told(graph: Any, inputs: Mapping[str, str], outputs: Iterable[str]) -> str:
-    """Names the loops that outputs depend on, each with the inputs that it reads; "" if none.
+    """Names the loops on which outputs depend, each with the inputs it reads; "" if there is none.
 
     Args:
       graph: a tf.Graph without function calls around the loops.
@@ -28,7 +28,7 @@ def loops_told(graph: Any, inputs: Mapping[str, str], outputs: Iterable[str]) ->
 
 
 def _behind(ops: Iterable[Any]) -> set[Any]:
-    """The operations that these depend on, themselves among them."""
+    """The operations on which these depend, including themselves."""
     found, stack = set[Any](), list(ops)
     while stack:
         op = stack.pop()

@@ -1,4 +1,4 @@
-"""GraphDef nodes by name: references, closures, constants. It knows no features."""
+"""GraphDef nodes by name: references, closures, constants. Independent of features."""
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -17,17 +17,17 @@ def producer(reference: str) -> str:
 
 
 def canonical(reference: str) -> str:
-    """The spelling GraphDef uses for inputs: `a` rather than `a:0`."""
+    """The spelling that GraphDef uses for inputs: `a` rather than `a:0`."""
     return reference.removesuffix(":0")
 
 
 def scope_name(name: str) -> str:
-    """The nearest valid name for a node."""
+    """The closest valid name for a node."""
     return re.sub(r"^[^A-Za-z0-9.]|[^A-Za-z0-9_./\\-]", "_", name).lstrip("_/") or "column"
 
 
 def output_index(reference: str) -> int:
-    """Which output of its node a tensor name means."""
+    """The index of the output to which a tensor name refers."""
     return int(reference.partition(":")[2] or 0)
 
 
@@ -37,9 +37,9 @@ def ancestors(
     stop: Collection[str] = (),
     controls: bool = True,
 ) -> set[str]:
-    """Names of all nodes that the references need, themselves included; `stop` nodes excluded.
+    """Names of all nodes that the references need, including themselves but not `stop` nodes.
 
-    Without `controls`, what a node only waits for does not count as needed.
+    Without `controls`, control inputs are not followed.
     """
     found: set[str] = set()
     queue = [producer(reference) for reference in references]
@@ -68,7 +68,7 @@ def consumers(nodes: Nodes) -> dict[str, list[str]]:
 
 
 def descendants(nodes: Nodes, roots: Iterable[str]) -> set[str]:
-    """Names of all nodes that depend on the roots, by data or control; the roots excluded."""
+    """Names of all nodes that depend on the roots by data or control, without the roots."""
     reading = consumers(nodes)
     found: set[str] = set()
     queue = list(roots)
@@ -81,7 +81,7 @@ def descendants(nodes: Nodes, roots: Iterable[str]) -> set[str]:
 
 
 def rewire(node: Any, rename: Callable[[str], str | None]) -> None:
-    """Replaces every input of a NodeDef by rename(input); None drops it."""
+    """Replaces every input of a NodeDef by rename(input), or drops it if that is None."""
     renamed = [new for reference in node.input if (new := rename(reference))]
     del node.input[:]
     node.input.extend(reference for reference in renamed if not reference.startswith("^"))
@@ -89,7 +89,7 @@ def rewire(node: Any, rename: Callable[[str], str | None]) -> None:
 
 
 def constants(nodes: Nodes, references: Sequence[str], versions: Any) -> list[Any]:
-    """Values of tensors that depend on nothing but constants, as numpy arrays.
+    """Values of tensors that depend only on constants, as numpy arrays.
 
     Raises:
       ExportError: a tensor depends on an input, a variable or a table.

@@ -1,4 +1,4 @@
-"""Messages about generated values that score NaN or infinity."""
+"""Messages about generated values with NaN or infinite scores."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,7 +7,7 @@ import numpy as np
 
 
 def told(*values: Any) -> str:
-    """The rest of a message about values that differ; "" where all of them are finite."""
+    """The end of a message about differing values: notes those that are not finite, else ""."""
     if all_finite(*values):
         return ""
     return (
@@ -17,16 +17,16 @@ def told(*values: Any) -> str:
 
 
 def all_finite(*values: Any) -> bool:
-    """Whether all floats are."""
+    """Whether all floats are finite."""
     arrays = [np.asarray(value) for value in values]
     return all(np.isfinite(array).all() for array in arrays if array.dtype.kind in "fc")
 
 
 def drawn_again(values: Mapping[str, str] | None) -> str:
-    """A note about such scores.
+    """A note about features whose values were drawn again because of NaN or infinite scores.
 
     Args:
-      values: of features that were drawn again, in words; None where no draw gave numbers.
+      values: the new values by feature, in words; None if no draw gave finite scores.
     """
     if values is None:
         return (

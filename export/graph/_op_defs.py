@@ -1,4 +1,4 @@
-"""Op definitions of a MetaGraph: how many outputs a node has, and where each named one starts."""
+"""Op definitions of a MetaGraph: a node's number of outputs, and the index of each named one."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from tensorflow.python.framework import op_def_registry
 
 
 class OpDefs:
-    """Looks ops up in the model first: it may come from another TensorFlow or have custom ops."""
+    """Looks up ops in the model first: it may come from another TensorFlow or have custom ops."""
 
     def __init__(self, meta_graph: Any) -> None:
         """Reads the op list and the function library of a MetaGraphDef."""
@@ -26,7 +26,7 @@ class OpDefs:
         return found
 
     def output_start(self, node: Any, output: str) -> int:
-        """The flat index of the first tensor of a named output of a node."""
+        """The flat index at which a named output of a node begins."""
         start = 0
         for argument in self.get(node.op).output_arg:
             if argument.name == output:
@@ -35,7 +35,7 @@ class OpDefs:
         raise ExportError(f"node {node.name!r} ({node.op}) has no output {output!r}")
 
     def output_at(self, node: Any, index: int) -> tuple[str, int]:
-        """The named output that a flat index falls into, and the index within it."""
+        """The named output to which a flat index belongs, and the index within it."""
         rest = index
         for argument in self.get(node.op).output_arg:
             count = _tensor_count(node, argument)

@@ -1,25 +1,24 @@
-"""What is known of ops by their type: the only lists of ops of late expansion, and what they mean.
+"""Classifies ops by type: the only op lists of late expansion, and their meaning.
 
-Running decides what may be moved. These lists only hold back (control flow, effects, what is
-computed from a number of rows, what may round differently) or choose a cheaper way to write
-(broadcasting, split columns). An op that is on none of them is moved if running shows that it can
-be.
+Runs decide what may move. These lists only prevent moves (control flow, effects, values computed
+from a number of rows, ops that may round differently) or choose a cheaper form (broadcasting, split
+columns). An op on none of them moves if runs show that it can.
 """
 
 from collections.abc import Iterator
 
 from colcast.export.graph._flat_graph import FlatGraph, NodeDef, producer
 
-# Held back: control flow, effects, random numbers.
+# Ops that must not move: control flow, effects, random numbers.
+# Outputs of TF1 control flow may be dead, or belong to a loop's frame.
 
-# Their outputs may be dead, or live in the frame of a loop.
 TF1_CONTROL_FLOW = {"Switch", "Merge", "Enter", "Exit", "NextIteration", "LoopCond"}
 TF1_CONTROL_FLOW |= {f"Ref{op}" for op in TF1_CONTROL_FLOW}
 
 _CONTROL_FLOW = {"If", "While", "Case"}
 _CONTROL_FLOW |= {f"Stateless{op}" for op in _CONTROL_FLOW} | {"For"} | TF1_CONTROL_FLOW
 _RANDOM = ("Random", "Multinomial", "TruncatedNormal", "Shuffle", "UniformCandidate", "Dropout")
-# Stateful by their registration, but running them once or N times, now or later, is the same.
+# Registered as stateful, but running them once or N times, now or later, makes no difference.
 _ONLY_READS = {
     "Assert", "BoostedTreesEnsembleResourceHandleOp", "BoostedTreesPredict", "HashTable",
     "HashTableV2", "IsVariableInitialized", "LookupTableFind", "LookupTableFindV2",
@@ -35,9 +34,10 @@ _FROM_CHECKPOINTS = {
     "VariableV2",
 }  # fmt: skip
 
-# Distrusted: numbers of rows, and what they may be used for.
+# Ops whose results are distrusted if computed from numbers of rows, and harmless uses of these
+# numbers.
 
-# Inputs from which an op takes no more than the shape of its output, by position.
+# Inputs, by position, from which an op takes only the shape of its output.
 SHAPE_INPUTS = {
     "Bincount": (1,), "BroadcastTo": (1,), "DenseBincount": (1,), "Empty": (0,),
     "EmptyTensorList": (0, 1), "Fill": (0,), "LinSpace": (2,), "OneHot": (1,), "Pad": (1,),
@@ -59,14 +59,14 @@ TAKE_DENSE_SHAPES = {
     "SparseCrossV2",
     "SparseSplit",
 }
-# The entry they pick of a shape may be a size other than the number of rows.
+# The entry of a shape that they pick may be a size other than the number of rows.
 PICK_SIZES = {"GatherV2", "Slice", "SplitV", "StridedSlice", "Unpack"}
 
-# Exact: the same bits for a row, whether it comes alone or among N. They copy, look up, hash,
-# compare, or do for each element what IEEE 754 rounds in one way only. What is not here may not: a
-# matrix product or a sum over a row is added up in another order at another shape, and exp, log and
-# their like round differently in a vector register and beside it. Sums over segments are added row
-# by row (TensorFlow's core/kernels/segment_reduction_ops_impl.h).
+# Exact ops: a row gets the same bits alone as among N. They copy, look up, hash, compare, or
+# compute each element in a way that IEEE 754 rounds uniquely. Other ops may differ: a matrix
+# product or a sum over a row is added in another order at another shape, and exp, log and similar
+# functions round differently in vector registers than in the scalar remainder. Sums over segments
+# are added row by row (TensorFlow's core/kernels/segment_reduction_ops_impl.h).
 
 _EXACT_SHAPES = {
     "BroadcastTo", "Concat", "ConcatV2", "EnsureShape", "ExpandDims", "Fill", "Identity",
@@ -103,7 +103,7 @@ _EXACT_ELEMENTS = {
 }  # fmt: skip
 EXACT = frozenset(_EXACT_SHAPES | _EXACT_LOOKUPS | _EXACT_SPARSE | _EXACT_STRINGS | _EXACT_ELEMENTS)
 
-# Repeat a first dimension of 1 by themselves.
+# Ops that broadcast a first dimension of 1 themselves.
 BROADCASTING = {
     "Add", "AddV2", "Atan2", "BatchMatMulV2", "BatchMatMulV3", "BitwiseAnd", "BitwiseOr",
     "BitwiseXor", "Div", "DivNoNan", "Equal", "FloorDiv", "FloorMod", "Greater", "GreaterEqual",
@@ -112,7 +112,7 @@ BROADCASTING = {
     "TruncateMod", "Xdivy", "Xlogy",
 }  # fmt: skip
 
-# Treat each element, so each column, by itself.
+# Ops that compute each element, and so each column, separately.
 FOR_EACH_ELEMENT = {
     "Abs", "Cast", "CheckNumerics", "Elu", "Erf", "Exp", "Expm1", "Floor", "Identity", "IsNan",
     "LeakyRelu", "Log", "Log1p", "Neg", "PreventGradient", "Reciprocal", "Relu", "Relu6", "Round",
@@ -123,7 +123,7 @@ OF_TWO_ELEMENTS = {"Add", "AddV2", "BiasAdd", "Div", "Maximum", "Minimum", "Mul"
 
 
 def why_pinned(node: NodeDef, graph: FlatGraph) -> str | None:
-    """Why an op must run at N rows if it runs at N rows in the model; None if it need not."""
+    """Why an op that the model runs at N rows must keep running at N rows; None if it need not."""
     for inner in _with_functions(node, graph, set()):
         if inner.op in _CONTROL_FLOW:
             return f"control flow ({inner.op})"
@@ -135,7 +135,7 @@ def why_pinned(node: NodeDef, graph: FlatGraph) -> str | None:
 
 
 def computed_from_weights(graph: FlatGraph) -> set[str]:
-    """The nodes that read a checkpoint's values, which other weights may change."""
+    """The nodes that read values from a checkpoint, which retraining may change."""
     found = set[str]()
     for name, node in graph.nodes.items():
         if not found.isdisjoint(map(producer, node.input)) or any(
@@ -146,12 +146,12 @@ def computed_from_weights(graph: FlatGraph) -> set[str]:
 
 
 def why_inexact(node: NodeDef) -> str | None:
-    """Why an op may give other bits at one row than at N; None if it gives the same."""
+    """Why an op may give other bits at one row than at N rows; None if it gives the same."""
     return None if node.op in EXACT else f"may round differently at one row ({node.op})"
 
 
 def has_effect(node: NodeDef, graph: FlatGraph) -> bool:
-    """Whether it matters when an op runs, apart from an assertion that fails."""
+    """Whether it matters when an op runs, apart from failing assertions."""
     return any(
         _changes_something(inner, graph) and not _is_random(inner)
         for inner in _with_functions(node, graph, set())
@@ -159,7 +159,7 @@ def has_effect(node: NodeDef, graph: FlatGraph) -> bool:
 
 
 def may_fail(node: NodeDef, graph: FlatGraph) -> bool:
-    """Whether an op is, or calls, an assertion."""
+    """Whether an op is an assertion or calls one."""
     return any(inner.op == "Assert" for inner in _with_functions(node, graph, set()))
 
 
@@ -191,9 +191,9 @@ def _functions(node: NodeDef) -> list[str]:
 
 
 def is_compiled(op: str) -> bool:
-    """Whether TensorFlow has XLA compile an op of this type when it first runs at some shape."""
+    """Whether TensorFlow compiles an op of this type with XLA when it first runs at a shape."""
     return op.startswith("Xla")
 
 
 MODULE = "XlaCallModule"
-"""A whole function that is one op, as `jax2tf.convert` writes it by default."""
+"""The op for a whole compiled function, as `jax2tf.convert` writes it by default."""

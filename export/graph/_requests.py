@@ -9,14 +9,14 @@ import numpy as np
 from colcast.export.graph._errors import ExportError, TooLongError
 
 _TRIES = 5
-_FIRST_ROWS = (1, 2, 3)  # a request has to run with only so many of its candidates, too
+_FIRST_ROWS = (1, 2, 3)  # a request must also run with only this many of its candidates
 _MORE = 5
-_SMALL = 100  # what is below counts as a small number
+_SMALL = 100  # smaller numbers count as small
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Columns = Mapping[str, Array]
 DrawRows = Callable[[int], Columns]
-"""Gives that many rows of every input of the columnar signature, different ones on each call."""
+"""Returns that many rows of every input of the columnar signature, different ones on each call."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Request:
     Attributes:
         user: user inputs, one row each.
         items: item inputs, n rows each.
-        shared: inputs without a row dimension, as they are.
+        shared: inputs without a row dimension.
     """
 
     user: Columns
@@ -38,18 +38,18 @@ class Request:
         return {**self.shared, **self.user, **self.items}
 
     def repeated(self, rows: int) -> Columns:
-        """The columns of a columnar signature: the user beside each of the first `rows` items."""
+        """The columns of a columnar signature: the user on each of the first `rows` items' rows."""
         user = {name: np.repeat(column, rows, axis=0) for name, column in self.user.items()}
         items = {name: column[:rows] for name, column in self.items.items()}
         return {**self.shared, **user, **items}
 
     def moderate(self) -> "Request":
-        """The same request with every float brought between -1 and 1."""
+        """The same request with every float mapped to between -1 and 1."""
         sides = (self.user, self.items, self.shared)
         return Request(*({n: moderate(c) for n, c in side.items()} for side in sides))
 
     def perturbed(self, relative: float, random: np.random.Generator) -> "Request":
-        """The same request with every float made larger or smaller by a relative amount."""
+        """The same request with every float changed by a relative amount, up or down."""
 
         def perturb(columns: Columns) -> Columns:
             factors = (1 - relative, 1 + relative)
@@ -64,16 +64,16 @@ class Request:
 
 
 class Requests:
-    """Draws requests from a source of rows: as they come and, in turn, with all numbers made small
-    and floats that are the same in all rows made to differ.
+    """Draws requests from a source of rows: unchanged, and in turn with small numbers.
 
-    Large numbers show overflows and unknown ids, but saturate a network, whose answers then prove
-    little. A request that the model fails on is not drawn, nor one that it fails on with the first
-    candidates alone: many models fail, in every format, on a list that is empty in all rows of a
-    request, or on a number of values that only all rows together make even.
+    With small numbers, floats that are equal in all rows are also made different. Large numbers
+    reveal overflows and unknown ids, but saturate a network, whose answers then prove little. A
+    request is not used if the model fails on it, or on its first candidates alone: many models
+    fail, in every format, on a list that is empty in all rows of a request, or need a number of
+    values that only all rows together have.
 
     Attributes:
-        rows: those that the last request was drawn from, each with a user of its own.
+        rows: the rows from which the last request was drawn, each with its own user.
     """
 
     def __init__(
@@ -94,11 +94,11 @@ class Requests:
         self._makes_small = True
 
     def draw(self, candidates: int) -> Request:
-        """A request with a user and that many candidates, none of them drawn before.
+        """A request with one user and that many candidates, all newly drawn.
 
         Raises:
-            ExportError: the model fails on every request of several.
-            TooLongError: it does not end with values that it has been tried with.
+            ExportError: the model fails on several draws in a row.
+            TooLongError: it does not end with values that it accepted before.
         """
         for left in reversed(range(_TRIES)):
             request = self._next(candidates)
@@ -108,7 +108,7 @@ class Requests:
             except TooLongError:
                 if not self._makes_small:
                     raise
-                self._makes_small = False  # such values are new: no trial of the model had them
+                self._makes_small = False  # small values are new: no trial of the model had them
             except ExportError:
                 if not left:
                     raise
@@ -117,7 +117,7 @@ class Requests:
         return request
 
     def columns(self, rows: int) -> Columns:
-        """That many rows of every input, which the model may refuse."""
+        """That many rows of every input; the model may refuse them."""
         columns = self._source(rows)
         self._drawn += 1
         if self._drawn % 2 and self._makes_small:
@@ -143,30 +143,30 @@ class Requests:
 
 
 def moderate(column: Array) -> Array:
-    """Floats between -1 and 1, in the same order; other columns as they are."""
+    """Maps floats to between -1 and 1, keeping their order; other columns stay as they are."""
     if column.dtype.kind != "f":
         return column
-    with np.errstate(invalid="ignore"):  # infinity, where that is a default
+    with np.errstate(invalid="ignore"):  # the default may be infinity
         return np.asarray(column / (1 + np.abs(column)), column.dtype)
 
 
 def draw_rows(requests: Requests, rows: int) -> Columns:
-    """Rows of a larger draw, in any order: a source may give long lists first, or in every draw."""
+    """Rows in random order from a larger draw: sources may give long lists first."""
     columns = requests.columns(rows + _MORE)
     chosen = requests.random.permutation(rows + _MORE)[:rows]
     return {name: column[chosen] for name, column in columns.items()}
 
 
 class Draws:
-    """Draws of rows that several take in turn, each from the first one on."""
+    """Draws of rows that several readers use, each from the first draw on."""
 
     def __init__(self, requests: Requests) -> None:
-        """Takes where rows come from."""
+        """Takes the source of rows."""
         self._requests = requests
         self._drawn: dict[int, list[Columns]] = {}
 
     def again(self) -> DrawRows:
-        """Gives the same rows as before, and new ones where these end."""
+        """Returns the same rows as before, and new ones after these are used up."""
         taken = Counter[int]()
 
         def draw(rows: int) -> Columns:
@@ -180,7 +180,7 @@ class Draws:
 
 
 def without_a_value(requests: Collection[Request]) -> set[str]:
-    """User inputs that are 0 or empty in all those requests, so that nothing shows what they do."""
+    """User inputs that are 0 or empty in all those requests, so that their effect does not show."""
     seen = {
         name
         for request in requests
@@ -191,7 +191,7 @@ def without_a_value(requests: Collection[Request]) -> set[str]:
 
 
 def trimmed(row: Columns) -> Columns:
-    """The row without the padding that longer rows of the draw gave it: as a client sends it."""
+    """The row without padding added for longer rows of the draw, as a client sends it."""
     trimmed = dict(row)
     for name, lengths in row.items():
         feature = name.removesuffix("/length")

@@ -1,6 +1,6 @@
-"""Which tensors of a stage are states: one row each, independent of all other rows of the batch.
+"""Finds the tensors of a stage that can be states: one row each, independent of other rows.
 
-Found by running: different rows together, in another order, repeated and alone.
+Found by running batches of different rows: together, in another order, repeated and alone.
 """
 
 from collections.abc import Callable, Iterable
@@ -12,26 +12,26 @@ from colcast.export.graph._findings import Finding, Findings, Probe, RowKind, eq
 from colcast.export.graph._not_finite import told
 from colcast.export.graph._requests import Array, Columns, trimmed
 
-_ALONE = 3  # rows of a batch that are run alone
-_TRIES = 8  # batches until the model accepts one
+_ALONE = 3  # rows of a batch that are also run alone
+_TRIES = 8  # batches to try until the model accepts one
 _PADDING = "depends on how long the lists of its batch are"
 
 
 def classify_rows(
     probe: Probe, draw: Callable[[int], Columns], sizes: Iterable[int], tolerance: float
 ) -> Findings:
-    """Finds the kind of a stage's tensors: ROW is one that can be a state.
+    """Determines the kinds of a stage's tensors; ROW means that it can be a state.
 
-    A row may be padded behind: a list is as long as the longest of its batch.
+    Rows may differ in padding, because lists are as long as the longest of their batch.
 
     Args:
         probe: runs the tensors.
-        draw: draws the columns of a batch of so many rows, another one on each call.
-        sizes: of the batches.
+        draw: draws the columns of a batch with that many rows, new ones on each call.
+        sizes: numbers of rows of the batches.
         tolerance: largest difference that counts as equal, relative to the tensor's largest value.
 
     Raises:
-        ExportError: the stage fails on batch after batch.
+        ExportError: the stage fails on several batches in a row.
     """
     found: Findings = {}
     for rows in sizes:
@@ -47,11 +47,11 @@ class _Batch:
     """The tensors of one batch, run in several ways.
 
     Attributes:
-        whole: of all rows.
-        mixed: of the rows in `order`, one of them twice.
-        alone: of each of the first rows.
-        trimmed: of the same without the padding that longer rows gave them.
-        order: rows of `mixed`.
+        whole: all rows.
+        mixed: the rows in `order`, one of them twice.
+        alone: each of the first rows by itself.
+        trimmed: the same rows without padding from longer rows.
+        order: the row numbers of `mixed`.
     """
 
     whole: dict[str, Array]
@@ -98,7 +98,7 @@ def _run(probe: Probe, draw: Callable[[int], Columns], rows: int) -> _Batch:
 
 
 def _together(one: Finding, other: Finding) -> Finding:
-    """One finding for two batches; a count of rows must show in every batch."""
+    """Combines the findings of two batches; a count of rows must show in every batch."""
     together = merged(one, other)
     if one.kind is other.kind is RowKind.OTHER:
         return replace(together, counts_rows=one.counts_rows and other.counts_rows)

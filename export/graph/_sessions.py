@@ -1,4 +1,4 @@
-"""Sessions that models are tried in."""
+"""Sessions for trial runs of models."""
 
 import gc
 from collections.abc import Iterator, Sequence
@@ -9,13 +9,14 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.python.client import pywrap_tf_session
 
-SINGLE_THREADED = "SINGLE_THREADED_EXECUTOR"  # as the native server runs the models that it takes
+# With which the native server runs the models that it supports.
+SINGLE_THREADED = "SINGLE_THREADED_EXECUTOR"
 
 
 def session_config(executor: str = "") -> Any:
-    """One thread, so that the same graph gives the same bits.
+    """A configuration with one thread, so that the same graph gives the same bits.
 
-    A process has one pool for the work inside ops: its first session decides how many threads.
+    A process has one thread pool for work inside ops, whose size its first session decides.
     """
     config = tf.compat.v1.ConfigProto(
         intra_op_parallelism_threads=1, inter_op_parallelism_threads=1, device_count={"GPU": 0}
@@ -26,7 +27,7 @@ def session_config(executor: str = "") -> Any:
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """Leaves reference cycles alone meanwhile: a graph has millions of objects."""
+    """Suspends garbage collection, because a graph has millions of objects."""
     was_on = gc.isenabled()
     gc.disable()
     try:
@@ -38,12 +39,12 @@ def uncollected() -> Iterator[None]:
 
 @contextmanager
 def loaded(folder: Path, tags: Sequence[str], executor: str = "") -> Iterator[Any]:
-    """A session in which a SavedModel is loaded: graph, variables, tables.
+    """A session with a loaded SavedModel: graph, variables and tables.
 
     Args:
-      folder: holds saved_model.pb.
-      tags: of the MetaGraph.
-      executor: TensorFlow's name of what walks the graph; its default one, if empty.
+      folder: the folder with saved_model.pb.
+      tags: tags of the MetaGraph.
+      executor: TensorFlow's name of the executor; empty for the default one.
     """
     with (
         tf.Graph().as_default() as graph,
@@ -56,18 +57,19 @@ def loaded(folder: Path, tags: Sequence[str], executor: str = "") -> Iterator[An
 class Run:
     """Computes tensors of a session from others.
 
-    `Session.run` checks every array, which takes longer than a graph of hundreds of inputs runs.
+    `Session.run` checks every array, which takes longer than running a graph with hundreds of
+    inputs.
     """
 
     def __init__(self, session: Any, feeds: Sequence[str], fetches: Sequence[str]) -> None:
-        """Takes the names of the tensors to feed and of those to compute."""
+        """Takes the names of the tensors to feed and to fetch."""
         find = session.graph.get_tensor_by_name
         self._session, self._fetches = session, list(fetches)
         self._feeds = {name: find(name).ref() for name in feeds}
         self._computed = {name: find(name) for name in fetches if name not in self._feeds}
 
     def __call__(self, values: Sequence[Any], seconds: float) -> list[Any]:
-        """The tensors, from arrays of the fed ones' dtypes.
+        """Computes the tensors from arrays with the dtypes of the fed ones.
 
         Raises:
           tf.errors.DeadlineExceededError: it takes longer.

@@ -1,4 +1,4 @@
-"""The columnar signature as the late pass sees it."""
+"""The columnar signature in the form that late expansion needs."""
 
 import difflib
 from collections.abc import Collection, Mapping
@@ -7,17 +7,17 @@ from typing import Any
 
 from colcast.export.graph._errors import ExportError
 
-_LENGTH = "/length"  # ends the name of the column with a multi-valued feature's lengths
+_LENGTH = "/length"  # suffix of the column with a multi-valued feature's lengths
 
 
 @dataclass(frozen=True)
 class Signature:
-    """Names of inputs and outputs to tensors.
+    """Maps names of inputs and outputs to tensors.
 
     Attributes:
         user: inputs that have one row per request.
         items: inputs that have one row per candidate.
-        shared: inputs without a row dimension: scalars, fixed first dimensions.
+        shared: inputs without a row dimension: scalars and fixed first dimensions.
         outputs: the outputs.
     """
 
@@ -37,7 +37,7 @@ class Signature:
         return {**self.user, **self.shared}
 
     def moved(self, inputs: Mapping[str, str], outputs: dict[str, str]) -> "Signature":
-        """The same signature on other tensors."""
+        """The same signature with other tensors."""
         user, items, shared = (
             {name: inputs[name] for name in side} for side in (self.user, self.items, self.shared)
         )
@@ -45,11 +45,11 @@ class Signature:
 
 
 def read_signature(meta_graph: Any, name: str, user_features: Collection[str]) -> Signature:
-    """Reads a columnar signature and sorts its inputs by whose they are.
+    """Reads a columnar signature and divides its inputs by domain.
 
     Raises:
-        ExportError: there is no such signature or user feature, an input or output is not a plain
-            tensor, or all features are the user's.
+        ExportError: the signature or a user feature does not exist, an input or output is not a
+            plain tensor, or all features are the user's.
     """
     if name not in meta_graph.signature_def:
         known = ", ".join(sorted(meta_graph.signature_def)) or "none"
@@ -79,7 +79,7 @@ def read_signature(meta_graph: Any, name: str, user_features: Collection[str]) -
 
 
 def read_late_signature(meta_graph: Any, name: str, columnar: str) -> Signature:
-    """Reads a late signature: its user inputs are declared with one row, unlike the columnar's."""
+    """Reads a late signature, whose user inputs are declared with one row."""
     signature = meta_graph.signature_def[name]
     before = meta_graph.signature_def[columnar].inputs
     sides: dict[str, dict[str, str]] = {"user": {}, "items": {}, "shared": {}}

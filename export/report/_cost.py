@@ -1,8 +1,8 @@
-"""What a request is expected to cost a server: bytes, and CPU for parse, graph and call.
+"""Estimates what a request costs a server: bytes, and CPU for parse, graph and call.
 
-Parse and graph run here, on one thread, in a session like the server's. What feeding arrays from
-Python takes is measured beside each run and taken off; what a server does in its place (receive,
-decode, answer) is `call_ms`.
+Parse and graph run here, on one thread, in a session like the server's. The cost of feeding arrays
+from Python is measured in every round and subtracted; `call_ms` estimates what a server does
+instead (receive, decode, answer).
 """
 
 import time
@@ -18,23 +18,23 @@ from tensorflow.core.protobuf import config_pb2
 
 SIZES = (20, 100, 500)
 _MOST_ROUNDS, _LEAST_ROUNDS, _FIRST_RUNS = 25, 3, 2
-_RUNS_IN_A_TURN = 5  # the first one finds the processor's caches filled by another graph
-_CALL_MS, _CALL_MS_PER_MB = 0.06, 1.0  # docs/late.md, What a request is expected to cost
+_RUNS_IN_A_TURN = 5  # the first run finds the caches filled by another graph
+_CALL_MS, _CALL_MS_PER_MB = 0.06, 1.0  # from "What a request is expected to cost" in docs/late.md
 
 Run = Callable[..., Any]
 
 
 @dataclass(frozen=True)
 class Cost:
-    """One way of asking for a number of candidates.
+    """The cost of one way of asking for a number of candidates.
 
     Attributes:
         candidates: N.
-        signature: what answers.
-        bytes: of the request.
-        cpu_ms: of a server, expected: the median of the runs, and the call.
-        least_ms: the same of the runs' lower quartile.
-        most_ms: of the upper one.
+        signature: the signature that answers.
+        bytes: size of the request.
+        cpu_ms: expected server CPU: the median of the runs, plus the call.
+        least_ms: the same with the runs' lower quartile.
+        most_ms: the same with the upper quartile.
     """
 
     candidates: int
@@ -47,13 +47,13 @@ class Cost:
 
 @dataclass(frozen=True)
 class Way:
-    """A request as a signature gets it.
+    """A request as a signature receives it.
 
     Attributes:
         signature: its name.
         definition: its SignatureDef.
-        feeds: its inputs, with as many rows as the graph gets.
-        bytes: of the request.
+        feeds: its inputs, with the number of rows that the graph gets.
+        bytes: size of the request.
     """
 
     signature: str
@@ -64,13 +64,13 @@ class Way:
 
 @dataclass(frozen=True)
 class Compiled:
-    """What compiling costs.
+    """The cost of compiling.
 
     Attributes:
-        ops: how many such ops a signature has.
-        cpu_ms: of a request with a number of candidates that none had before, beyond what the next
-            one takes; None if the model refuses the rows that were tried.
-        warmed: the numbers of candidates of the warm-up requests.
+        ops: number of compiled ops in a signature.
+        cpu_ms: additional CPU of the first request with a new number of candidates; None if the
+            model refuses the rows that were tried.
+        warmed: numbers of candidates in the warm-up requests.
     """
 
     ops: int
@@ -91,18 +91,18 @@ Requests = Mapping[int, Sequence[Way]]
 def measure_written(
     folder: Path, tags: Sequence[str], requests: Mapping[str, Requests], seconds: float
 ) -> dict[str, tuple[Cost, ...]]:
-    """Measures what a server will load.
+    """Measures the signatures as a server will load them.
 
     Args:
-        folder: a SavedModel.
-        tags: of the MetaGraph.
-        requests: name -> what to measure under that name.
-        seconds: of CPU for each of them.
+        folder: the SavedModel's folder.
+        tags: tags of the MetaGraph.
+        requests: name -> the requests to measure under that name.
+        seconds: CPU seconds for each name.
 
     Returns:
-        Name -> costs; nothing where TensorFlow refuses a request.
+        Costs by name; none where TensorFlow refuses a request.
     """
-    for executor in (SINGLE_THREADED, ""):  # the first one refuses TF1's control flow
+    for executor in (SINGLE_THREADED, ""):  # the single-threaded executor refuses TF1 control flow
         try:
             with loaded(folder, tags, executor) as session:
                 return {name: _measure(session, each, seconds) for name, each in requests.items()}
@@ -112,13 +112,13 @@ def measure_written(
 
 
 def _measure(session: tf.compat.v1.Session, requests: Requests, seconds: float) -> tuple[Cost, ...]:
-    """Runs all ways of asking in turn, size by size.
+    """Runs all ways of asking in turn, for each number of candidates.
 
     Args:
-        session: has the signatures, as a server loads them.
+        session: has the signatures, as a server would load them.
         requests: N -> the ways to ask for N candidates, of the same signatures for each N.
-        seconds: of CPU. The first runs, which prepare the graphs, may take as long again; where
-            they take longer, larger sizes are left out.
+        seconds: CPU seconds. The first runs, which prepare the graphs, may take as long again; if
+            they take longer, larger N are left out.
     """
     end = time.process_time() + 2 * seconds
     costs: list[Cost] = []
@@ -143,7 +143,7 @@ def call_ms(request_bytes: int) -> float:
 
 
 def _runs(session: tf.compat.v1.Session, ways: Sequence[Way]) -> dict[str, tuple[Run, Run]]:
-    """By signature, a run of it, and one that only feeds such inputs."""
+    """For each signature, a run of it, and a run that only feeds the same inputs."""
     with session.graph.as_default():
         nothing = tf.no_op().name
     takes: dict[tuple[str, ...], Run] = {}
@@ -159,8 +159,8 @@ def _runs(session: tf.compat.v1.Session, ways: Sequence[Way]) -> dict[str, tuple
 
 def _callable(session: tf.compat.v1.Session, inputs: Sequence[str], **ends: Sequence[str]) -> Run:
     options = config_pb2.CallableOptions(feed=inputs, **ends)
-    options.run_options.inter_op_thread_pool = -1  # this thread
-    # Session.make_callable goes through Session.run, which takes 40 microseconds for each input.
+    options.run_options.inter_op_thread_pool = -1  # the calling thread
+    # Session.make_callable goes through Session.run, which takes 40 microseconds per input.
     run: Run = session._make_callable_from_options(options)
     return run
 
@@ -168,7 +168,7 @@ def _callable(session: tf.compat.v1.Session, inputs: Sequence[str], **ends: Sequ
 def _times_ms(
     runs: Sequence[tuple[Run, Run]], values: Sequence[Sequence[Any]], seconds: float
 ) -> list[list[float]]:
-    """CPU of a run of each signature's graph, in each of several rounds."""
+    """CPU times of each signature's graph, in each of several rounds."""
     for (run, take), inputs in zip(runs, values, strict=True):
         for _ in range(_FIRST_RUNS):  # the first one prepares the graph
             run(*inputs)
@@ -184,7 +184,7 @@ def _times_ms(
 
 
 def _of_one(run: Run, inputs: Sequence[Any]) -> float:
-    """CPU of one run among several, in seconds."""
+    """CPU time of one run, averaged over several, in seconds."""
     run(*inputs)
     start = time.process_time()
     for _ in range(_RUNS_IN_A_TURN - 1):

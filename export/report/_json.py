@@ -1,4 +1,4 @@
-"""Features and comparisons of scores as colcast.json has them."""
+"""Converts features and comparisons of scores to their form in colcast.json."""
 
 from collections.abc import Mapping
 from typing import Any

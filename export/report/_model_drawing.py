@@ -1,4 +1,4 @@
-"""A model drawn by domain: a box for each, an arrow to the last stage, one to the outputs."""
+"""Draws a model by domain: a box for each, an arrow to the last stage, and one to the outputs."""
 
 from collections.abc import Sequence
 from html import escape
@@ -12,7 +12,7 @@ _LINE = 20
 
 
 class Box(NamedTuple):
-    """A domain: its features, what reads them, and what that hands to the last stage."""
+    """A domain: its features, the ops that read them, and what it passes to the last stage."""
 
     domain: str
     features: str
@@ -21,11 +21,11 @@ class Box(NamedTuple):
 
 
 def drawing(domains: Sequence[Box], last: Sequence[str]) -> str:
-    """An SVG with the page's colours.
+    """An SVG in the page's colours.
 
     Args:
-        domains: from top to bottom.
-        last: the last stage, what it runs, and the outputs.
+        domains: boxes from top to bottom.
+        last: lines of the last stage's box: what it runs, and the outputs.
     """
     height = max(len(domains) * (_HEIGHT + _GAP) - _GAP, _HEIGHT) + 2 * _TOP
     middle = height / 2

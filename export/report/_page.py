@@ -1,4 +1,4 @@
-"""The page of an export: the model by domain, stages, states, what the verdict leaves out."""
+"""Renders an export as a page: domains, stages, states, and what the verdict omits."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
@@ -38,7 +38,7 @@ def _section(title: str, content: str) -> list[str]:
 
 
 def _boxes(report: SignatureReport) -> list[Box]:
-    """A box for each domain: its features, and what it hands on."""
+    """A box for each domain: its features and its states."""
     domains: dict[str, int] = {}
     for feature in report.features:
         domains[feature.side] = domains.get(feature.side, 0) + 1

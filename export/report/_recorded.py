@@ -1,4 +1,4 @@
-"""Reads what an export recorded in assets.extra/colcast.json back into its report."""
+"""Reads the report of an export back from assets.extra/colcast.json."""
 
 import json
 from collections.abc import Mapping
@@ -17,12 +17,12 @@ _UNSAID = "the export that wrote this model did not say"
 
 
 def read_report(folder: Path) -> ExportReport | None:
-    """The report of the export that wrote a SavedModel folder; None if none did.
+    """The report of the export that wrote a SavedModel folder; None if no export wrote it.
 
-    The file names no folders: `saved_model` of the report is a phrase, `output` is `folder`.
+    The file names no folders, so `saved_model` of the report is a phrase and `output` is `folder`.
 
     Raises:
-      ExportError: the file is not what an export of this format writes.
+      ExportError: the file is not one that an export of this format writes.
     """
     file = folder / FILE
     if not file.exists():

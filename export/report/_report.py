@@ -1,4 +1,4 @@
-"""What an export found, did and proved: as data, as colcast.json, as a table."""
+"""The findings of an export: as data, as colcast.json and as tables."""
 
 import dataclasses
 import json
@@ -28,28 +28,29 @@ _SHOWN_FEATURES = 40
 
 @dataclasses.dataclass(frozen=True)
 class SignatureReport:
-    """One converted signature.
+    """The report of one converted signature.
 
     Attributes:
-      name: of the columnar signature.
-      source: of the signature it was made from.
-      source_input: the source's input of serialized tf.Examples; None if it takes tensors.
-      features: what it takes.
-      nodes_before: nodes behind the source, all calls inlined.
-      nodes_after: nodes behind the columnar signature.
-      parity: what was compared.
-      late: about the late signature made from it, if one was.
-      exact: about the exact one, or why there is none.
-      not_transcoded: why a server must not run it for tf.Examples sent to the source; None where
-        it may: then both answer with the same bits.
-      stages: about the stages of the late one.
-      independence: what may be done with the rows of each signature written, by name.
-      costs: what requests are expected to cost, the source's first at each size; none if that was
-        not measured.
-      user_share: the share of the columnar signature's op time that a late one would run once; None
-        if there is a late one, or it was not measured.
-      compiled: what compiling it again for each number of candidates costs; None if it is not.
-      impure: why it answers by more than its request and the model's files; None if it does not.
+      name: the columnar signature's name.
+      source: the signature from which it was made.
+      source_input: the source's input for serialized tf.Examples; None if it takes tensors.
+      features: the features that it takes.
+      nodes_before: number of the source's nodes, with all calls inlined.
+      nodes_after: number of the columnar signature's nodes.
+      parity: the comparison of scores.
+      late: the report of the late signature made from it, if one was.
+      exact: the report of the exact signature, or why there is none.
+      not_transcoded: why a server must not answer the source's tf.Examples with it; None if it may,
+        because both give the same bits.
+      stages: the report of the late signature's stages.
+      independence: how the rows of each written signature may be batched and cached, by name.
+      costs: the expected costs of requests, the source's first at each size; empty if not measured.
+      user_share: the share of its op time that a late signature would run once; None if there is a
+        late one, or if not measured.
+      compiled: the cost of compiling it again for each number of candidates; None if it is not
+          compiled.
+      impure: why its answer depends on more than the request and the model's files; None if it does
+          not.
     """
 
     name: str
@@ -71,12 +72,12 @@ class SignatureReport:
 
     @property
     def user_features(self) -> list[str]:
-        """The names of the features that are sent once."""
+        """The names of features that are sent once."""
         return [feature.name for feature in self.features if feature.side == Side.USER]
 
     @property
     def answering(self) -> tuple[str, ...]:
-        """The signatures that answer requests with the user on one row."""
+        """The signatures that answer requests with the user as one row."""
         exact = self.exact.signature if isinstance(self.exact, LateReport) else self.name
         return (exact, self.late.signature) if self.late else (exact,)
 
@@ -141,10 +142,10 @@ class ExportReport:
       saved_model: the folder read.
       output: the folder written.
       signatures: one for each converted signature.
-      seconds: how long it took, the proof included.
-      mended_variables: those that only Python's loader fills in the model that was read; in the
-        one that was written every loader does.
-      unused_requests: how many of the recorded requests were left out, by the reason.
+      seconds: duration of the export, proof included.
+      mended_variables: variables that only Python's loader fills in the model that was read; in the
+        written one every loader does.
+      unused_requests: number of recorded requests that were left out, by reason.
     """
 
     saved_model: str
@@ -155,7 +156,7 @@ class ExportReport:
     unused_requests: Mapping[str, int] = dataclasses.field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
-        """What colcast.json holds: no paths of the machine it was made on."""
+        """The contents of colcast.json, which name no paths of the exporting machine."""
         return {
             "format": FORMAT,
             "signatures": {report.name: report.to_json() for report in self.signatures},
@@ -165,7 +166,7 @@ class ExportReport:
         }
 
     def print(self, console: Console, *, verbose: bool = False) -> None:
-        """Prints the verdict of each signature in five lines, or all that was found."""
+        """Prints each signature's verdict in five lines, or everything that was found."""
         if verbose:
             self.print_findings(console, _SHOWN_FEATURES)
         else:
@@ -176,7 +177,7 @@ class ExportReport:
         _say(console, [f"{took}; {PAGE} in it has all that was found"])
 
     def notes(self) -> list[str]:
-        """Warnings: what the reader would not expect."""
+        """Warnings about what a reader would not expect."""
         told = [line for report in self.signatures for line in _rows_lines(report)]
         if self.unused_requests:
             told.append(f"recorded requests left out: {unused_text(self.unused_requests)}")
@@ -190,7 +191,7 @@ class ExportReport:
         return told
 
     def print_findings(self, console: Console, most_features: int | None = None) -> None:
-        """Prints features and parity; of each signature `most_features` features, or all."""
+        """Prints features and parity; `most_features` limits the features shown per signature."""
         for report in self.signatures:
             console.print(features_table(report, most_features))
             parity = _parity_line(report.parity, parses=report.source_input is not None)
@@ -239,7 +240,7 @@ def _not_transcoded(conversion: Conversion, parity: Parity) -> str | None:
 
 
 def features_table(report: SignatureReport, most: int | None = None) -> Table:
-    """The features of a signature, a line each; `most` of them, or all."""
+    """A table of the signature's features, one per row; at most `most`, or all."""
     table = Table(
         title=f"{report.source} -> {report.name}: {len(report.features)} features,"
         f" {report.nodes_before} -> {report.nodes_after} nodes",

@@ -1,4 +1,4 @@
-"""What an export is worth, in five lines without the names of ops."""
+"""Sums up an export in five lines, without names of ops."""
 
 import re
 from collections.abc import Iterable
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 _HOW_TO_RECORD = "docs/operations.md, Logging requests, has the recipe"
 _PAGE = "assets.extra/colcast.html"
 _PLAIN_OPS = "docs/models.md has the ways"
-_NO_GAIN = 0.05  # of the graph's time
-_NOT_WORTH = 0.95  # of the source's CPU
+_NO_GAIN = 0.05  # share of the graph's time
+_NOT_WORTH = 0.95  # share of the source's CPU
 _SPREADS = ((0.1, "steady"), (0.3, "give or take a fifth"), (0.6, "give or take a half"))
 
 
 def verdict(report: "SignatureReport") -> list[tuple[str, str]]:
-    """Five lines, each with its heading: what is there, what holds, what it costs, what to do."""
+    """Five lines with headings: written, proved, cost, limit and next step."""
     limit, step = limit_and_step(report)
     return [
         ("written", _without_ops(written(report), report)),
@@ -32,7 +32,7 @@ def verdict(report: "SignatureReport") -> list[tuple[str, str]]:
 
 
 def written(report: "SignatureReport") -> str:
-    """The signatures and what each is for."""
+    """The signatures, and what each is for."""
     told = [f"{report.name} for {report.source}"]
     if isinstance(report.exact, LateReport):
         told.append(f"{report.exact.signature} (the same bits, part of the user once)")
@@ -43,7 +43,7 @@ def written(report: "SignatureReport") -> str:
 
 
 def proved(report: "SignatureReport") -> str:
-    """What was compared with what, and how far it was apart."""
+    """What was compared, and the largest difference."""
     told = [_parity(report)]
     if report.late:
         worst = max((d for by in report.late.proof.values() for d in by.values()), default=0.0)
@@ -56,7 +56,7 @@ def proved(report: "SignatureReport") -> str:
 
 
 def expected(report: "SignatureReport") -> str:
-    """Server CPU and bytes of a request against the source's, at each size measured."""
+    """Server CPU and bytes of a request compared with the source's, at each size measured."""
     if not report.costs:
         return "not measured" + (f": {report.parity.note}" if report.parity.note else "")
     pairs = [(of[0], of[-1]) for of in by_size(report.costs)]
@@ -76,7 +76,7 @@ def expected(report: "SignatureReport") -> str:
 
 
 def limit_and_step(report: "SignatureReport") -> tuple[str, str]:
-    """What limits the export, and the one thing to try."""
+    """What limits the export, and the next thing to try."""
     late, stages, parity = report.late, report.stages, report.parity
     recorded = bool(parity.recorded_rows or parity.refused_rows)
     examples = (
@@ -124,7 +124,7 @@ def limit_and_step(report: "SignatureReport") -> tuple[str, str]:
 
 
 def by_size(costs: Iterable[Cost]) -> list[list[Cost]]:
-    """The costs of each number of candidates, the source's first."""
+    """The costs for each number of candidates, the source's first."""
     return [list(of) for _, of in groupby(costs, lambda cost: cost.candidates)]
 
 
@@ -180,7 +180,7 @@ def _rows(report: "SignatureReport") -> str:
 
 
 def _share(before: Cost, after: Cost) -> str:
-    """One figure, and how far the runs' quartiles are from it, in words."""
+    """A ratio in words, with the spread of the runs' quartiles."""
     share = after.cpu_ms / before.cpu_ms
     spread = max(
         after.most_ms / before.least_ms / share - 1, 1 - after.least_ms / before.most_ms / share
@@ -195,5 +195,5 @@ def _ms(value: float) -> str:
 
 
 def _without_ops(text: str, report: "SignatureReport") -> str:
-    """Names of nodes say little without the graph beside them; the page has them."""
+    """Removes names of nodes, which mean little without the graph; the page shows them."""
     return re.sub(rf"\b{re.escape(report.name)}\w*/[^\s,;()\[\]'\"]*[\w/]", "an op", text)

@@ -1,11 +1,11 @@
 """The independence rule: how each op treats rows.
 
-Rows run with other rows beside them, without some of their own, or come from a cache only where
-the rule says so and running shows it. `_facts` has the words, `_op` the table of rules; `_elements`
-(with `_fills`, `_numbers` and `_sizes`), `_shapes`, `_slices`, `_stacks`, `_repeats`, `_sums`,
-`_matrices`, `_searches`, `_lookups`, `_lists` and `_control` are the rules; `_walk` goes
-through a graph, `_nodes` through its nodes and functions (`_free`: what no row reaches),
-`_independence` is the verdict, `_signatures` that of signatures.
+Requests are joined, split or answered from a cache only where the rule allows it and runs confirm
+it. `_facts` has the terms, `_op` the table of rules. The rules are in `_elements` (with `_fills`,
+`_numbers` and `_sizes`), `_shapes`, `_slices`, `_stacks`, `_repeats`, `_sums`, `_matrices`,
+`_searches`, `_lookups`, `_lists` and `_control`. `_walk` follows rows through a graph, `_nodes`
+through its nodes and functions (`_free`: tensors that no row affects). `_independence` is the
+verdict, `_signatures` applies it to signatures.
 """
 
 from colcast.export.rows._facts import Fact, Kind, sizes

@@ -1,4 +1,4 @@
-"""The nodes of a function, which declare less than the nodes of a graph."""
+"""The nodes of a function, which carry less information than the nodes of a graph."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ def in_order(nodes: Sequence[NodeDef]) -> list[NodeDef]:
 
 
 def output_counts(node: NodeDef, graph: FlatGraph) -> dict[str, int]:
-    """How many tensors a node outputs under each name of its definition."""
+    """How many tensors a node outputs under each output name in its definition."""
     counts = {}
     for argument in graph.op_defs.get(node.op).output_arg:
         if argument.number_attr:
@@ -43,7 +43,7 @@ def output_counts(node: NodeDef, graph: FlatGraph) -> dict[str, int]:
 
 
 def declared(node: NodeDef, number: int) -> Sequence[int | None] | None:
-    """The shape of an output as its node in a function declares it."""
+    """The shape of an output as recorded by its node in a function."""
     if node.op == "Const":
         return [dim.size for dim in node.attr["value"].tensor.tensor_shape.dim]
     shapes = node.attr["_output_shapes"].list.shape if "_output_shapes" in node.attr else []

@@ -1,7 +1,7 @@
-"""Bounds of a number in which rows meet: it is no greater than a size, or no less.
+"""Bounds of a number in which rows meet: it is at most, or at least, a known size.
 
-`tf.math.bincount` makes as many counts as its largest value asks for, but no fewer and no more than
-it was told to.
+For example, `tf.math.bincount` outputs as many counts as its largest value requires, but within the
+minimum and maximum length that it was given.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,7 +16,7 @@ _TRUTHS = ("Equal", "Greater", "GreaterEqual", "Less", "LessEqual", "NotEqual")
 
 
 def bounded(op: str, inputs: Sequence[Fact], value_of: Callable[[int], Any], refused: Fact) -> Fact:
-    """The output of an op in which rows meet: `refused` with its bounds, or what they imply."""
+    """The output of an op in which rows meet: `refused` with bounds, or what these imply."""
     first, refused = inputs[0], mixed(refused.why)
     if op in _TRUTHS:
         return replace(refused, most=_ONE)

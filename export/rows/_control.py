@@ -1,4 +1,4 @@
-"""Branches, loops and the lists that loops fill."""
+"""Rules for branches, loops, and the lists that loops fill."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -9,7 +9,7 @@ from colcast.export.rows._op import Mixes, Op, as_value, rule
 
 @rule("Switch", "RefSwitch")
 def switch(op: Op) -> list[Fact]:
-    """The tensor, on one of two ways."""
+    """Switch: the tensor, on either branch."""
     lengths = check_condition(op.inputs[1])
     chosen = replace(op.inputs[0], lengths=op.inputs[0].lengths | lengths)
     return [chosen, chosen]
@@ -17,7 +17,7 @@ def switch(op: Op) -> list[Fact]:
 
 @rule("Merge", "RefMerge")
 def merge(op: Op) -> list[Fact]:
-    """The tensor of the branch that ran."""
+    """Merge: the tensor of the branch that ran."""
     made = op.inputs[0]
     for fact in op.inputs[1:]:
         made = join(made, fact)
@@ -37,7 +37,7 @@ def chosen(name: str, made: Sequence[Fact], conditions: Sequence[Fact]) -> list[
 
 
 def check_condition(fact: Fact) -> frozenset[str]:
-    """The lists whose length a condition depends on; raises Mixes where a row decides for all."""
+    """The lists on whose length a condition depends; raises Mixes if a row decides for all rows."""
     value = as_value(fact)
     if value.kind is not Kind.FIXED:
         raise Mixes("a branch on a value of the request")
@@ -46,13 +46,13 @@ def check_condition(fact: Fact) -> frozenset[str]:
 
 @rule("TensorListReserve", "EmptyTensorList")
 def reserve(op: Op) -> Fact:
-    """A list that nothing is known of but its length."""
+    """A new list, of which only the length is known."""
     return fixed(None)
 
 
 @rule("TensorListFromTensor")
 def list_of(op: Op) -> Fact:
-    """The entries of a tensor's first dimension."""
+    """A list of the entries along a tensor's first dimension."""
     return as_value(op.inputs[0]) if has_rows(op.axes(0)[:1]) else op.inputs[0]
 
 
@@ -75,7 +75,7 @@ def get_item(op: Op) -> Fact:
 
 @rule("TensorListSetItem")
 def set_item(op: Op) -> Fact:
-    """A list with another entry."""
+    """A list with one entry replaced."""
     fact, item = op.inputs[0], as_value(op.inputs[2])
     if op.inputs[1].kind is not Kind.FIXED:
         raise Mixes("an entry is set by a row's position")
@@ -89,11 +89,11 @@ def set_item(op: Op) -> Fact:
 
 @rule("TensorListLength")
 def list_length(op: Op) -> Fact:
-    """How many entries a list has."""
+    """The number of entries in a list."""
     return sizes(op.axes(0)[:1], scalar=True)
 
 
 def with_trips(facts: Sequence[Fact], condition: Fact) -> list[Fact]:
-    """The outputs of a loop whose number of rounds depends on what its condition reads."""
+    """The outputs of a loop whose number of iterations depends on what its condition reads."""
     lengths = check_condition(condition)
     return [replace(fact, lengths=fact.lengths | lengths) for fact in facts]

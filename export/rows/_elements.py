@@ -1,4 +1,4 @@
-"""Ops that treat each entry by itself, or entries of the same place of several tensors together."""
+"""Rules for ops that treat each entry separately, or combine entries at the same place."""
 
 from dataclasses import replace
 from typing import Any
@@ -44,25 +44,25 @@ _FORWARD = {"Identity", "StopGradient", "Snapshot", "PlaceholderWithDefault", "D
 
 @rule(*_FORWARD)
 def forward(op: Op) -> Fact:
-    """The tensor itself."""
+    """Forwards the tensor."""
     return op.inputs[0]
 
 
 @rule("IdentityN")
 def forward_all(op: Op) -> list[Fact]:
-    """The tensors themselves."""
+    """Forwards all tensors."""
     return list(op.inputs)
 
 
 @rule("EnsureShape")
 def ensure_shape(op: Op) -> Fact:
-    """The tensor itself, or an error."""
+    """Forwards the tensor, or fails."""
     return op.inputs[0]
 
 
 @rule("Cast", "Bitcast")
 def cast(op: Op) -> Fact:
-    """The same numbers in another type."""
+    """The same numbers in another dtype."""
     fact = op.inputs[0]
     if op.type == "Bitcast":
         return as_value(fact).changed()
@@ -77,26 +77,26 @@ def cast(op: Op) -> Fact:
 
 @rule(*_UNARY)
 def unary(op: Op) -> Fact:
-    """One entry from one."""
+    """Computes each entry from one entry."""
     fact = as_value(op.inputs[0])
     return fact.changed(fills=fills_of(op, [fact], op.axes(0)))
 
 
 @rule("DecodeRaw")
 def decode_raw(op: Op) -> Fact:
-    """The numbers of each string, which are equally many in a run or an error."""
+    """The numbers in each string; in one run all strings have equally many, or the op fails."""
     return as_value(op.inputs[0]).changed(axes=(*op.axes(0), (f"size:{op.name}",)))
 
 
 @rule(*_NARY)
 def nary(op: Op) -> Fact:
-    """One entry from those of the same place."""
+    """Computes each entry from the entries at the same place."""
     return of_sizes(op) or _of_lists(op) or _times_one(op) or elementwise(op, op.inputs)
 
 
 @rule("BiasAdd", "BiasAddV1")
 def bias_add(op: Op) -> Fact:
-    """A number for each entry of the last dimension."""
+    """Adds one number for each entry of the last dimension."""
     if op.type == "BiasAdd" and op.attribute("data_format").s == b"NCHW":
         raise Mixes("the bias is along the second dimension")
     return elementwise(op, op.inputs)
@@ -104,7 +104,7 @@ def bias_add(op: Op) -> Fact:
 
 @rule("Select")
 def select(op: Op) -> Fact:
-    """Like SelectV2, but a vector of conditions chooses whole rows."""
+    """Like SelectV2, except that a vector of conditions chooses whole rows."""
     condition, *both = op.inputs
     axes = [op.axes(index) for index in range(3)]
     if len(axes[0]) == 1 and len(axes[1]) > 1:
@@ -150,14 +150,14 @@ def one_hot(op: Op) -> Fact:
 
 @rule("ZerosLike", "OnesLike")
 def same_everywhere(op: Op) -> Fact:
-    """One number in another's shape."""
+    """One number in another tensor's shape."""
     value = int(op.type == "OnesLike")
     return Fact(Kind.FIXED, op.inputs[0].axes, uniform=value)
 
 
 @rule("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")
 def batch_norm(op: Op) -> list[Fact]:
-    """A factor and an offset for each channel, if it does not train."""
+    """A factor and an offset for each channel, unless the op is in training mode."""
     if op.attribute("is_training").b:
         raise Mixes("statistics over the rows of a run")
     if any(fact.kind is not Kind.FIXED for fact in op.inputs[1:]):
@@ -183,7 +183,7 @@ def elementwise(op: Op, inputs: Any) -> Fact:
 
 
 def _of_lists(op: Op) -> Fact | None:
-    """Lengths, masks and splits stay what they are to the lists of a feature."""
+    """Results that stay lengths, masks or splits of a feature's lists; None for others."""
     if len(op.inputs) != 2:
         return None
     marks = [fact.mark or ("", "") for fact in op.inputs]
@@ -202,7 +202,7 @@ def _of_lists(op: Op) -> Fact | None:
 
 
 def _times_one(op: Op) -> Fact | None:
-    """Positions that a product with ones repeats; None if it is something else."""
+    """Positions that multiplication by ones repeats; None for other products."""
     if op.type != "Mul" or all(fact.refers is None for fact in op.inputs):
         return None
     ones, positions = sorted(op.inputs, key=lambda fact: fact.refers is not None)

@@ -1,15 +1,7 @@
-"""What is known of a tensor before anything runs: how its values follow the rows of a run.
+"""What is known of a tensor before any run: how its values depend on the rows of a run.
 
-A dimension is a product of factors, the slowest first: `("rows:candidate", 4)` is four entries of
-each candidate, one candidate behind the other. A factor is a number or one of these labels:
-
-    rows:D       the rows of domain D
-    longest:F    the longest list of feature F among the rows of the run
-    longest+1:F  one more
-    elements:S   all elements of lists S, row by row
-    distinct:P   the distinct values P of a run, in any order
-    splits:S     one more than the rows of lists S: where each begins and ends
-    size:X       some size that is the same in every run that rows may share
+A dimension is a product of factors, the slowest first: `("rows:candidate", 4)` is four entries for
+each candidate, candidate by candidate. A factor is a number or one of these labels:
 """
 
 import enum
@@ -21,18 +13,18 @@ import numpy as np
 
 Factor = int | str
 Axis = tuple[Factor, ...]
-"""One dimension; `()` is of size 1."""
+"""One dimension; `()` is a dimension of size 1."""
 Axes = tuple[Axis, ...]
 
 
 class Kind(enum.Enum):
     """What the values of a tensor depend on."""
 
-    FIXED = "fixed"  # on no row: weights, constants, what a run has once
-    SIZES = "sizes"  # on the sizes of the run only: shapes, counts
-    ROWS = "rows"  # each entry on the row that it belongs to, and on no other
-    SPLITS = "splits"  # on where the lists of each row end in all elements
-    MIXED = "mixed"  # on other rows, as far as anybody can tell
+    FIXED = "fixed"  # no row: weights, constants, inputs that a run has once
+    SIZES = "sizes"  # only the sizes of the run: shapes, counts
+    ROWS = "rows"  # each entry depends on its own row and no other
+    SPLITS = "splits"  # where each row's lists end among all elements
+    MIXED = "mixed"  # possibly other rows
 
 
 @dataclass(frozen=True)
@@ -41,23 +33,24 @@ class Fact:
 
     Attributes:
         kind: what its values depend on.
-        axes: its dimensions; None where not even their number is known.
+        axes: its dimensions; None if not even their number is known.
         lengths: features on whose longest list in the run the values depend.
-        fills: by dimension, of a `longest` one: what stands behind the end of each list, a number
-            or bytes; `LOW` for a number so low that nothing is left of it in a softmax beside
-            another one; None: any.
-        uniform: what all entries are; None: they differ.
-        sizes: of SIZES: what each entry of a vector is, or the one of a scalar; None: some number.
-        refers: the entries are positions along this dimension, each within its own row.
-        places: the same by column of the last dimension; None for a column of plain values.
-        mark: what the tensor is to the lists of a feature: ("length" | "mask" | "position" |
-            "ends" | "starts" | "splits", lists).
-        why: of MIXED: the node and what it does.
-        least: no entry is less; None: not known.
-        most: of MIXED: a size that no entry is greater than; None: not known.
-        below: whether all entries are even less than that.
-        may_break: whether entries may be NaN or infinite where no column's value is.
-        value: of FIXED and a few numbers: these.
+        fills: for each `longest` dimension, the padding after the end of each list: a number or
+            bytes; `LOW` for a number so low that a softmax gives it no weight beside another; None
+            if it may be anything.
+        uniform: the value of all entries; None if they differ.
+        sizes: for SIZES: the size that each entry of a vector, or a scalar, holds; None for an
+            unknown number.
+        refers: the dimension along which the entries are positions, each within its own row.
+        places: the same for each column of the last dimension; None for a column of plain values.
+        mark: the tensor's role for the lists of a feature: ("length" | "mask" | "position" | "ends"
+            | "starts" | "splits", lists).
+        why: for MIXED: the node and what it does.
+        least: a lower bound of all entries; None if unknown.
+        most: for MIXED: a size that bounds all entries from above; None if unknown.
+        below: whether all entries are strictly less than that size.
+        may_break: whether entries may be NaN or infinite although no column's value is.
+        value: for FIXED tensors with few numbers: the values.
     """
 
     kind: Kind
@@ -83,17 +76,17 @@ class Fact:
 
     @property
     def plain(self) -> bool:
-        """Whether entries are values, no positions of anything."""
+        """Whether entries are values rather than positions."""
         return self.refers is None and self.places is None
 
     def fill(self, number: int) -> Any:
-        """The padding behind the end of lists along a dimension; None: anything."""
+        """The padding after the end of lists along a dimension; None if it may be anything."""
         if self.uniform is not None:
             return self.uniform
         return self.fills[number] if self.fills else None
 
     def changed(self, **changes: Any) -> "Fact":
-        """Other values of the same dependence; what its entries stood for is not theirs."""
+        """Other values with the same dependence; the roles of the old entries are dropped."""
         own = {"mark": None, "fills": (), "uniform": None, "value": None}
         return replace(self, **{**own, **changes})
 
@@ -114,7 +107,7 @@ def fixed(axes: Axes | None, value: Any = None) -> Fact:
 
 
 def _least(value: Any) -> float | None:
-    """The least of some numbers; None for other values, or if there are none."""
+    """The least of some numbers; None for other values, or without any."""
     numbers = np.asarray(() if value is None else value)
     return float(numbers.min()) if numbers.size and numbers.dtype.kind in "biuf" else None
 
@@ -125,13 +118,13 @@ def mixed(why: str) -> Fact:
 
 
 def sizes(entries: Iterable[Axis | None], scalar: bool = False) -> Fact:
-    """A vector of sizes, or the one of a scalar."""
+    """A vector of sizes, or a scalar size."""
     entries = tuple(entries)
     return Fact(Kind.SIZES, () if scalar else (axis(len(entries)),), sizes=entries)
 
 
 def axis(*factors: Factor) -> Axis:
-    """A dimension: numbers side by side multiplied, ones left out."""
+    """A dimension: adjacent numbers are multiplied, ones are left out."""
     made: list[Factor] = []
     for factor in factors:
         last = made[-1] if made else None
@@ -158,26 +151,26 @@ def is_counted(each: Axis) -> bool:
 
 
 def has_rows(axes: Iterable[Axis | None]) -> bool:
-    """Whether one of some dimensions has entries of different rows."""
+    """Whether any of the dimensions has entries of different rows."""
     return any(map(is_of_rows, labels(axes)))
 
 
 def longest(axes: Iterable[Axis | None]) -> frozenset[str]:
-    """The features whose longest list is the size of one of some dimensions."""
+    """The features whose longest list is the size of any of the dimensions."""
     found = [label.partition(":") for label in labels(axes)]
     return frozenset(lists for kind, _, lists in found if kind.startswith("longest"))
 
 
 def same_size(one: Axis, other: Axis) -> bool:
-    """Whether two dimensions have the same factors, in whatever order."""
+    """Whether two dimensions have the same factors, in any order."""
     return sorted(map(str, one)) == sorted(map(str, other))
 
 
 def broadcast(one: Axes, other: Axes) -> tuple[Axes, frozenset[str]] | None:
-    """The dimensions of an op over two tensors; None where their rows would meet.
+    """The dimensions of an op over two tensors; None if their rows would meet.
 
-    Lists of two features in one dimension are equally long, or one of them is one long: which it
-    is depends on both, the second result.
+    If a dimension has the lists of two features, either they are equally long or one has length 1.
+    Which case holds depends on both features, which are the second result.
     """
     made: list[Axis] = []
     ties: frozenset[str] = frozenset()
@@ -189,7 +182,7 @@ def broadcast(one: Axes, other: Axes) -> tuple[Axes, frozenset[str]] | None:
         elif not a:
             made.append(b)
         elif _is_open(b) and has_rows([a]):
-            made.append(a)  # of size 1: another one would fit one number of rows only
+            made.append(a)  # Of size 1: any other size would fit only one number of rows.
         elif _is_open(a) and has_rows([b]):
             made.append(b)
         elif are_aligned(a, b):
@@ -205,19 +198,20 @@ def broadcast(one: Axes, other: Axes) -> tuple[Axes, frozenset[str]] | None:
 
 
 def _is_open(each: Axis) -> bool:
-    """Whether a dimension is of one size in all runs that is not known."""
+    """Whether a dimension has the same, unknown, size in all runs."""
     return bool(each) and all(str(factor).startswith("size:") for factor in each)
 
 
 def has_open(each: Axis) -> bool:
-    """Whether the size of a dimension, or of a part of it, is not known and no row's."""
+    """Whether a factor of a dimension's size is unknown and independent of rows."""
     return any(str(factor).startswith("size:") for factor in each)
 
 
 def without_open(each: Axis) -> Axis:
-    """The same dimension, where sizes that are the same in all runs are 1: it would not fit else.
+    """The same dimension with unknown fixed sizes taken as 1, since no other size would fit.
 
-    Only of a dimension with entries of different rows: a row count that is off shows in a run.
+    Applies only to a dimension with entries of different rows: a wrong row count would fail in a
+    run.
     """
     if not has_rows([each]):
         return each
@@ -225,10 +219,10 @@ def without_open(each: Axis) -> Axis:
 
 
 def are_aligned(one: Axis, other: Axis) -> bool:
-    """Whether entries of the same position in two dimensions are of the same row.
+    """Whether entries at the same position in two dimensions belong to the same row.
 
-    Two features' lists that a model pairs, as values and their weights, have to be equally long in
-    every row, or the model pairs them across rows whatever runs it.
+    If a model pairs the lists of two features, such as values and weights, they must be equally
+    long in every row; otherwise the model itself pairs them across rows.
     """
     if one == other:
         return True
@@ -239,11 +233,11 @@ def are_aligned(one: Axis, other: Axis) -> bool:
 
 
 def join(one: Fact, other: Fact) -> Fact:
-    """The fact of a tensor that is one or the other."""
+    """The fact of a tensor that is either of two."""
     for fact in (one, other):
         if fact.kind is Kind.MIXED:
             return mixed(fact.why)
-    if one.axes is None or other.axes is None:  # a list nobody has written to yet
+    if one.axes is None or other.axes is None:  # a list to which nothing has been written yet
         return other if one.axes is None else one
     if one.axes != other.axes:
         return mixed("its shape differs from way to way")

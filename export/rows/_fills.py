@@ -1,4 +1,4 @@
-"""The padding behind the ends of lists of different lengths."""
+"""The padding after the ends of lists of different lengths."""
 
 import math
 from typing import Any
@@ -6,11 +6,11 @@ from typing import Any
 from colcast.export.rows._facts import LOW, Axes, Fact, longest
 from colcast.export.rows._op import TABLE, Op
 
-_NO_NUMBER = -1e8  # of a score, nothing is left of it in a softmax
+_NO_NUMBER = -1e8  # a score this low gets no weight in a softmax
 
 
 def fills_of(op: Op, facts: Any, axes: Axes) -> tuple[Any, ...]:
-    """The padding behind the ends of lists, along each dimension of an op's output."""
+    """The padding after the ends of lists along each dimension of an op's output."""
     fills = [
         _fill(op, facts, [_fill_of(fact, len(axes) - number) for fact in facts])
         if longest([each])
@@ -21,22 +21,22 @@ def fills_of(op: Op, facts: Any, axes: Axes) -> tuple[Any, ...]:
 
 
 def _fill_of(fact: Fact, from_behind: int) -> Any:
-    """The padding of one of its inputs, whose dimensions are counted from behind."""
+    """The padding of an input along a dimension, counted from the last."""
     if fact.uniform is not None:
         return fact.uniform
     axes = fact.axes or ()
     if from_behind > len(axes) or not axes[-from_behind]:
-        return None  # repeated along it
+        return None  # the input is repeated along it
     return fact.fill(len(axes) - from_behind)
 
 
 def behind(axes: Axes, fill: Any) -> tuple[Any, ...]:
-    """The same entry behind the ends of all lists."""
+    """The same padding value on every list axis."""
     return tuple(fill if longest([each]) else None for each in axes)
 
 
 def _fill(op: Op, facts: Any, fills: Any) -> Any:
-    """An op's result for some entries, each None if it may be any."""
+    """An op's result for paddings, each None if it may be anything."""
     finite = all(map(is_finite, facts, fills))
     if op.type in ("Mul", "LogicalAnd") and finite and any(is_equal(fill, 0) for fill in fills):
         return 0.0 if op.type == "Mul" else False
@@ -57,15 +57,15 @@ def is_finite(fact: Fact, fill: Any) -> bool:
 
 
 def is_low(fill: Any) -> bool:
-    """Whether nothing is left of a number in a softmax, beside one that is not as low."""
+    """Whether a softmax gives a number no weight beside one that is not as low."""
     return fill is LOW or (is_number(fill) and bool(fill <= _NO_NUMBER))
 
 
 def is_equal(fill: Any, number: float) -> bool:
-    """Whether a fill is known to be that number."""
+    """Whether a padding is known to be that number."""
     return is_number(fill) and bool(fill == number)
 
 
 def is_number(fill: Any) -> bool:
-    """Whether a fill is known to be a number."""
+    """Whether a padding is known to be a number."""
     return fill is not None and fill not in (TABLE, LOW) and not isinstance(fill, bytes | str)

@@ -10,7 +10,7 @@ from colcast.export.rows._facts import Axes, Fact, Kind, fixed, has_rows, labels
 
 
 def is_of_no_run(fact: Fact) -> bool:
-    """Whether a tensor is the same in every run, in values and in size."""
+    """Whether a tensor has the same values and size in every run."""
     if fact.kind is Kind.SIZES and fact.sizes is not None:
         return not has_rows(fact.sizes) and not longest(fact.sizes)
     return (
@@ -24,7 +24,7 @@ def is_of_no_run(fact: Fact) -> bool:
 
 
 def known_sizes(fact: Fact) -> Any:
-    """Sizes that are the same in every run as numbers; None if they are not."""
+    """Sizes that are the same in every run, as numbers; None if they are not."""
     entries = fact.sizes or ()
     if any(each is None or labels([each]) for each in entries):
         return None

@@ -1,4 +1,4 @@
-"""Whether the rows of a signature may run with others, without others, or come from a cache."""
+"""Decides whether a signature's rows may be joined with others, split, or cached."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -28,11 +28,11 @@ class Independence:
     """How the rows of a signature may be batched and cached.
 
     Attributes:
-        rows: whether every output has a row for each row of the signature's domain that depends on
-            that row alone, so that rows of other runs may stand beside it.
-        why_not: the op that lets rows meet, or what is wrong with an output; "" if nothing.
+        rows: whether every output has a row for each row of the signature's domain, which depends
+            on that row alone, so that rows of other requests may be in the same run.
+        why_not: the op that lets rows meet, or what is wrong with an output; "" if `rows`.
         own_length: list features on whose longest list in a run the result depends: rows may share
-            a run only where these are equal. Of a feature without lengths it is the width of its
+            a run only if these are equal. For a feature without lengths, it is the width of its
             column.
     """
 
@@ -41,11 +41,11 @@ class Independence:
     own_length: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """The values in colcast.json."""
+        """The values recorded in colcast.json."""
         return {**asdict(self), "own_length": list(self.own_length)}
 
     def and_run(self, alike: bool | None) -> "Independence":
-        """The same, unless running has shown otherwise or nothing."""
+        """The same, unless runs contradicted it or could not confirm it."""
         if not self.rows or alike:
             return self
         shown = "was not tried: the model refuses rows" if alike is None else "failed in a run"
@@ -55,15 +55,15 @@ class Independence:
 def rows_of(
     domain: str, columns: Mapping[str, str], graph: tf.Graph, *, lists: bool = True
 ) -> dict[str, Fact]:
-    """What is known of columns that have a row for each row of a domain, by tensor.
+    """Facts about columns with a row for each row of a domain, by tensor.
 
     Args:
         domain: the domain.
-        columns: tensors by column name; `f/length` beside `f` says how long each row's list is,
-            otherwise all are as long as they came.
-        graph: has the tensors.
-        lists: whether columns of unknown width are lists; states of that kind come together only
-            where they are equally wide.
+        columns: tensors by column name. `f/length` gives the length of each row's list in `f`;
+            without it, all lists have the width sent.
+        graph: the graph with the tensors.
+        lists: whether columns of unknown width are lists. Otherwise, as for states, rows come
+            together only if they are equally wide.
     """
     found = {}
     for name, tensor in columns.items():
@@ -86,7 +86,7 @@ def rows_of(
 
 
 def once(user: Mapping[str, str], shared: Mapping[str, str], graph: tf.Graph) -> dict[str, Fact]:
-    """The same of a user's columns, one row each, and of columns without rows."""
+    """Facts about a user's columns, one row each, and about columns without rows."""
     found = {}
     for name, tensor in {**user, **shared}.items():
         shape = graph.get_tensor_by_name(tensor).shape
@@ -104,7 +104,7 @@ def once(user: Mapping[str, str], shared: Mapping[str, str], graph: tf.Graph) ->
 def facts_of(
     graph: FlatGraph, session: tf.compat.v1.Session, given: Mapping[str, Fact]
 ) -> Mapping[str, Fact]:
-    """What is known of every tensor of a graph, from what is known of its inputs."""
+    """Facts about every tensor of a graph, derived from those about its inputs."""
     return Walk(graph, given, {}, session.graph, partial(_evaluate, session)).facts
 
 
@@ -119,15 +119,15 @@ def find_independence(
     """Follows the rows through a signature's graph.
 
     Args:
-        graph: every node that the outputs are computed from.
-        session: has them, initialised.
-        given: what is known of the inputs (and, if a caller knows better, of other tensors).
+        graph: all nodes from which the outputs are computed.
+        session: an initialised session with the nodes.
+        given: facts about the inputs, and about other tensors if the caller knows more.
         outputs: tensors by the signature's key.
-        domain: whose rows the outputs have.
-        copies: what is known of tensors that repeat one row of a column for each row.
+        domain: the domain whose rows the outputs have.
+        copies: facts about tensors that repeat one row of a column for each row.
 
     Returns:
-        What is found, and the op types that no rule is known of.
+        The finding, and the op types for which there is no rule.
     """
     walk = Walk(graph, given, copies, session.graph, partial(_evaluate, session))
     lengths: set[str] = set()

@@ -1,4 +1,4 @@
-"""Ops over lists: sparse and ragged tensors, and the segments they are added up by."""
+"""Rules for ops on lists: sparse and ragged tensors, and sums by segments."""
 
 from collections.abc import Sequence
 
@@ -22,7 +22,7 @@ _SPARSE = ("SparseSegmentSum", "SparseSegmentMean", "SparseSegmentSqrtN")
 
 @rule("SparseToDense")
 def to_dense(op: Op) -> Fact:
-    """Lists side by side, padded behind their ends."""
+    """Lists as rows of a tensor, padded after their ends."""
     indices, values, default = op.inputs[0], as_value(op.inputs[2]), as_value(op.inputs[3])
     rows, *inner = _dense_shape(op, 1)
     _check_indices(indices, rows)
@@ -35,7 +35,7 @@ def to_dense(op: Op) -> Fact:
 
 @rule("SparseReshape")
 def reshape(op: Op) -> list[Fact]:
-    """Other dimensions behind the rows."""
+    """Other dimensions after the rows."""
     indices = op.inputs[0]
     rows, *inner = _dense_shape(op, 1)
     _check_indices(indices, rows)
@@ -55,7 +55,7 @@ def reshape(op: Op) -> list[Fact]:
 
 @rule("SparseReorder")
 def reorder(op: Op) -> list[Fact]:
-    """The elements of each row in the order of their positions."""
+    """The elements of each row, ordered by position."""
     rows, *_ = _dense_shape(op, 2)
     _check_indices(op.inputs[0], rows)
     return [op.inputs[0], as_value(op.inputs[1])]
@@ -63,7 +63,7 @@ def reorder(op: Op) -> list[Fact]:
 
 @rule("SparseFillEmptyRows")
 def fill_empty_rows(op: Op) -> list[Fact]:
-    """A value for each row that has none."""
+    """Adds a value to each row that has none."""
     indices, values, default = op.inputs[0], as_value(op.inputs[1]), as_value(op.inputs[3])
     rows, *_ = _dense_shape(op, 2)
     _check_indices(indices, rows)
@@ -82,7 +82,7 @@ def fill_empty_rows(op: Op) -> list[Fact]:
 
 @rule(*_SPARSE, *(f"{op}WithNumSegments" for op in _SPARSE))
 def sparse_segments(op: Op) -> Fact:
-    """Rows of a table added up by segments."""
+    """Sums rows of a table by segments."""
     data, index, segments = as_value(op.inputs[0]), op.inputs[1], op.inputs[2]
     into = op.axes(0)[0]
     if index.refers is None:
@@ -99,7 +99,7 @@ def sparse_segments(op: Op) -> Fact:
 @rule(*(f"Segment{op}" for op in (*_COMBINERS, "Mean")))
 @rule(*(f"UnsortedSegment{op}" for op in _COMBINERS))
 def segments(op: Op) -> Fact:
-    """Elements added up by segments."""
+    """Sums elements by segments."""
     data, ids = as_value(op.inputs[0]), op.inputs[1]
     if len(op.axes(1)) != 1:
         raise Mixes("segments in several dimensions")
@@ -112,7 +112,7 @@ def segments(op: Op) -> Fact:
 
 @rule("RaggedTensorToTensor")
 def ragged_to_dense(op: Op) -> Fact:
-    """Lists side by side, padded behind their ends or cut to a size."""
+    """Lists as rows of a tensor, padded after their ends or cut to a size."""
     values, default = as_value(op.inputs[1]), as_value(op.inputs[2])
     elements, rows = _partition(op)
     if not op.axes(1) or not are_aligned(op.axes(1)[0], elements):
@@ -130,7 +130,7 @@ def ragged_to_dense(op: Op) -> Fact:
 
 
 def _partition(op: Op) -> tuple[Axis, Axis]:
-    """The elements of lists and the rows they belong to, in any representation."""
+    """The elements of lists and the rows to which they belong, in any representation."""
     kinds = [kind.decode() for kind in op.attribute("row_partition_types").list.s]
     last = op.inputs[-1]
     if kinds == ["ROW_SPLITS"] and last.mark and last.mark[0] == "splits":
@@ -192,7 +192,7 @@ def cross(op: Op) -> list[Fact]:
 
 @rule("SparseTensorDenseMatMul")
 def sparse_mat_mul(op: Op) -> Fact:
-    """Each row's weights times a table."""
+    """Multiplies each row's weights by a table."""
     indices, values, table = op.inputs[0], as_value(op.inputs[1]), as_value(op.inputs[3])
     rows, *_ = _dense_shape(op, 2)
     _check_indices(indices, rows)
@@ -203,7 +203,7 @@ def sparse_mat_mul(op: Op) -> Fact:
 
 @rule("SparseReduceSum", "SparseReduceMax")
 def sparse_reduce(op: Op) -> Fact:
-    """The elements of each row added up."""
+    """Sums the elements of each row."""
     indices, values = op.inputs[0], as_value(op.inputs[1])
     shape = _dense_shape(op, 2)
     _check_indices(indices, shape[0])
@@ -232,7 +232,7 @@ def ragged_to_sparse(op: Op) -> list[Fact]:
 
 
 def _dense_shape(op: Op, index: int) -> list[Axis]:
-    """The dimensions of a sparse tensor, whose first has rows."""
+    """The dimensions of a sparse tensor, the first of which has rows."""
     shape = op.entries(index)
     if not shape or shape[0] is None or not has_rows(shape[:1]):
         raise Mixes("a sparse tensor whose first dimension is not the rows")
@@ -245,7 +245,7 @@ def _check_indices(indices: Fact, rows: Axis | None) -> None:
 
 
 def _segments(op: Op, along: Axis, ids: Fact, count: int) -> Axis:
-    """The dimension of the results: the rows that the segments are of."""
+    """The dimension of the results: the rows to which the segments belong."""
     if ids.refers is None or not ids.axes or not has_rows([ids.refers]):
         raise Mixes("segments that need not be the rows")
     if not are_aligned(ids.axes[0], along):
@@ -254,7 +254,7 @@ def _segments(op: Op, along: Axis, ids: Fact, count: int) -> Axis:
         if op.entries(count) != [ids.refers]:
             raise Mixes("as many segments as the run has not rows")
         return ids.refers
-    # Without a number, trailing rows without elements are missing.
+    # Without the number of rows, trailing rows without elements are missing.
     if not str(along[0]).startswith("elements:+"):
         raise Mixes("rows behind the last one with elements are missing")
     return ids.refers

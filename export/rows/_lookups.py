@@ -1,4 +1,4 @@
-"""Ops that pick entries by position."""
+"""Rules for ops that pick entries by position."""
 
 from dataclasses import replace
 
@@ -20,7 +20,7 @@ from colcast.export.rows._op import Mixes, Op, as_value, count, rule, together
 
 @rule("GatherV2", "Gather", "ResourceGather")
 def gather(op: Op) -> Fact:
-    """Entries of one dimension, by their position in it."""
+    """Picks entries along one dimension, by their position in it."""
     params, indices = op.inputs[0], op.inputs[1]
     batched = op.attribute("batch_dims").i if op.type != "Gather" else 0
     if op.type == "ResourceGather":
@@ -53,7 +53,7 @@ def gather(op: Op) -> Fact:
 
 
 def _from_table(op: Op, indices: Fact, batched: int) -> Fact:
-    """Rows of a variable."""
+    """Picks rows of a variable."""
     index = as_value(indices)
     if batched or index.axes is None:
         raise Mixes("the rank of the positions is not known")
@@ -61,7 +61,7 @@ def _from_table(op: Op, indices: Fact, batched: int) -> Fact:
 
 
 def _of_sizes(op: Op, params: Fact, indices: Fact) -> Fact:
-    """Some sizes of a shape."""
+    """Picks sizes from a shape."""
     if indices.kind is not Kind.FIXED or params.sizes is None:
         raise Mixes("sizes are chosen by values")
     picked = [params.sizes[number] for number in op.numbers(1)]
@@ -69,7 +69,7 @@ def _of_sizes(op: Op, params: Fact, indices: Fact) -> Fact:
 
 
 def _of_each(op: Op, params: Fact, indices: Fact, number: int, batched: int) -> Fact:
-    """Each row's own entries."""
+    """Picks from each row's own entries."""
     params, index = as_value(params), as_value(indices)
     axes, at = op.axes(0), op.axes(1)
     if axes[:batched] != at[:batched]:
@@ -83,7 +83,7 @@ def _of_each(op: Op, params: Fact, indices: Fact, number: int, batched: int) -> 
 
 @rule("GatherNd", "ResourceGatherNd")
 def gather_nd(op: Op) -> Fact:
-    """Entries by their position in the first dimensions."""
+    """Picks entries by their position in the first dimensions."""
     params, indices = op.inputs[0], op.inputs[1]
     if op.type == "ResourceGatherNd":
         raise Mixes("the shape of the table is not known")
@@ -102,7 +102,7 @@ def gather_nd(op: Op) -> Fact:
 
 
 def _own_rows(axes: Axes, indices: Fact) -> bool:
-    """Whether positions, along every dimension with rows, are their own row's."""
+    """Whether positions stay within their own row, along every dimension with rows."""
     places = indices.places or (indices.refers,) * len(axes)
     return all(
         not has_rows([each]) or (place is not None and are_aligned(place, each))
@@ -115,7 +115,7 @@ _UPDATES = ("Add", "Max", "Min", "Sub", "Update")
 
 @rule("ScatterNd", *(f"TensorScatter{each}" for each in _UPDATES))
 def scatter_nd(op: Op) -> Fact:
-    """Entries written to positions in the first dimensions of zeros, or of a tensor."""
+    """Writes entries to positions in the first dimensions of zeros, or of a tensor."""
     if op.type == "ScatterNd":
         indices, updates, wanted = op.inputs[0], as_value(op.inputs[1]), op.entries(2)
         into = Fact(Kind.FIXED, tuple(each or () for each in wanted))
@@ -143,7 +143,7 @@ def as_plain(fact: Fact) -> Fact:
 
 @rule("Where")
 def where(op: Op) -> Fact:
-    """The positions of what is not zero, row by row."""
+    """The positions of non-zero entries, row by row."""
     fact = as_value(op.inputs[0])
     axes = op.axes(0)
     firsts = [number for number, each in enumerate(axes) if has_rows([each])]
@@ -151,7 +151,7 @@ def where(op: Op) -> Fact:
         raise Mixes("rows are not the first dimension")
     if fact.mark and fact.mark[0] == "mask":
         lists = fact.mark[1]
-    else:  # those of a user are alike in all rows, as a feature's are
+    else:  # a user's lists are the same on every row, like a feature's
         unknown = "" if fact.kind is Kind.FIXED else "?"
         lists = f"{unknown}{op.sources[0]}@{_domain(axes[0])}"
     lengths = fact.lengths
@@ -168,12 +168,12 @@ def where(op: Op) -> Fact:
 
 
 def _in_merged(fact: Fact, number: int) -> bool:
-    """Whether a mask of lists was laid out in one dimension with its rows."""
+    """Whether a mask of lists was flattened into one dimension with its rows."""
     return bool(fact.mark and fact.mark[0] == "mask" and number == 0)
 
 
 def _domain(each: Axis) -> str:
-    """Whose rows a dimension is of."""
+    """The domain whose rows a dimension has."""
     for factor in each:
         if isinstance(factor, str) and factor.startswith("rows:"):
             return factor.removeprefix("rows:")
@@ -184,7 +184,7 @@ def _domain(each: Axis) -> str:
 
 @rule("Unique", "UniqueV2", "UniqueWithCounts", "UniqueWithCountsV2")
 def unique(op: Op) -> list[Fact]:
-    """The distinct values, and for each entry which it is; how many have a value is no row's."""
+    """The distinct values, and each entry's index among them; their number belongs to no row."""
     fact = as_value(op.inputs[0])
     axes = op.axes(0)
     if len(axes) != 1 or longest(axes):

@@ -1,4 +1,4 @@
-"""Loops that go over the rows one by one, as `tf.map_fn` does."""
+"""Loops over the rows, one by one, like `tf.map_fn`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,13 +13,13 @@ _SAME = ("Identity", "StopGradient")
 
 @dataclass(frozen=True)
 class LoopOverRows:
-    """A loop whose round i reads row i of lists and writes row i of others.
+    """A loop whose iteration i reads row i of some lists and writes row i of others.
 
     Attributes:
         rows: the dimension of the rows.
-        counters: positions of the variables that count rounds.
-        read: those of the lists that are read.
-        written: those of the lists that are written.
+        counters: positions of the variables that count iterations.
+        read: positions of the lists that are read.
+        written: positions of the lists that are written.
     """
 
     rows: Axis
@@ -28,7 +28,7 @@ class LoopOverRows:
     written: frozenset[int]
 
     def of_one_row(self, variables: Sequence[Fact]) -> list[Fact]:
-        """What a round reads: one row, whose number is no value, and no other row."""
+        """What an iteration reads: only its own row, and the row's number as a position."""
         made = [fact.changed() for fact in variables]
         for number in self.counters:
             made[number] = Fact(Kind.FIXED, (), refers=self.rows)
@@ -59,12 +59,12 @@ class LoopOverRows:
 def find_loop_over_rows(
     condition: Any, body: Any, variables: Sequence[Fact]
 ) -> LoopOverRows | None:
-    """The loop, or None if this is another one.
+    """Recognizes the loop; None for any other loop.
 
     Args:
-        condition: the FunctionDef that says whether there is another round.
-        body: that of a round.
-        variables: what is known of them before the first.
+        condition: the FunctionDef that decides whether there is another iteration.
+        body: the FunctionDef of an iteration.
+        variables: facts about the variables before the first iteration.
     """
     here, end = _Function(condition), _Function(body)
     counters = {n for n in range(len(variables)) if end.is_counter(n)}
@@ -91,12 +91,12 @@ def find_loop_over_rows(
 
 def _is_fixed(fact: Fact) -> bool:
     if fact.kind is Kind.SIZES:
-        return True  # as a value it is none, or mixes
+        return True  # using it as a value raises Mixes
     return fact.kind is Kind.FIXED and not has_rows(fact.axes or ())
 
 
 class _Function:
-    """Where a function's results come from."""
+    """Traces where a function's results come from."""
 
     def __init__(self, function: Any) -> None:
         self._arguments: list[str] = [argument.name for argument in function.signature.input_arg]
@@ -115,7 +115,7 @@ class _Function:
         return bool(self._types[number] == tf.variant.as_datatype_enum)
 
     def is_counter(self, number: int) -> bool:
-        """Whether a round adds 1 to it."""
+        """Whether an iteration adds 1 to it."""
         node = self._node(self._returned[number])
         if node is None or node.op not in ("Add", "AddV2"):
             return False
@@ -123,7 +123,7 @@ class _Function:
         return sources[0] == self.argument(number) and self._constant(sources[1]) == 1
 
     def limits(self, counters: set[int]) -> set[int]:
-        """The variables that counters are less than as long as there is another round."""
+        """The variables that counters must be less than for another iteration to run."""
         found, waiting = set[int](), [self._returned[0]]
         while waiting:
             node = self._node(waiting.pop())
@@ -138,7 +138,7 @@ class _Function:
         return found
 
     def is_read_by(self, number: int, counters: set[int]) -> bool:
-        """Whether a round only reads the list's entry of its own number."""
+        """Whether an iteration reads only the list's entry with the iteration's own number."""
         readers = self._readers(number)
         return all(
             node.op == "TensorListGetItem" and self._are([self._origin(node.input[1])], counters)
@@ -146,7 +146,7 @@ class _Function:
         )
 
     def is_written_by(self, number: int, counters: set[int]) -> bool:
-        """Whether a round only sets the list's entry of its own number."""
+        """Whether an iteration sets only the list's entry with its own number."""
         (node, *others) = self._readers(number) or [None]
         return (
             node is not None
@@ -177,7 +177,7 @@ class _Function:
         return self._nodes.get(tensor.partition(":")[0]) if tensor not in self._arguments else None
 
     def _origin(self, tensor: str) -> str:
-        """The tensor that this one passes on unchanged, or itself."""
+        """The tensor that is passed on unchanged as this one, or the tensor itself."""
         node = self._node(tensor)
         while node is not None and node.op in _SAME:
             tensor = node.input[0]

@@ -1,4 +1,4 @@
-"""Ops on matrices, the last two dimensions: their diagonals, systems of equations."""
+"""Rules for ops on matrices (the last two dimensions): diagonals, linear systems."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ from colcast.export.rows._op import Mixes, Op, as_value, count, rule, together
 
 @rule("MatrixBandPart")
 def band(op: Op) -> Fact:
-    """Part of each matrix; the rest becomes 0."""
+    """Keeps a band of each matrix; the rest becomes 0."""
     (fact, *diagonals), axes = map(as_value, op.inputs), op.axes(0)
     if has_rows(axes[-2:]):
         raise Mixes("rows are kept by their position")
@@ -18,7 +18,7 @@ def band(op: Op) -> Fact:
 
 @rule("MatrixDiag", "MatrixDiagV2", "MatrixDiagV3")
 def diagonal_matrix(op: Op) -> Fact:
-    """Matrices of their main diagonals."""
+    """Matrices with given main diagonals."""
     fact, axes = as_value(op.inputs[0]), op.axes(0)
     _main_only(op)
     if has_rows([axes[-1]]):
@@ -43,7 +43,7 @@ def main_diagonal(op: Op) -> Fact:
 
 @rule("Cholesky", "MatrixInverse")
 def of_each_matrix(op: Op) -> Fact:
-    """Another matrix for each."""
+    """Another matrix for each matrix."""
     fact, axes = as_value(op.inputs[0]), op.axes(0)
     if has_rows(axes[-2:]):
         raise Mixes("rows of a matrix meet")
@@ -52,7 +52,7 @@ def of_each_matrix(op: Op) -> Fact:
 
 @rule("MatrixSolve", "MatrixTriangularSolve")
 def solve(op: Op) -> Fact:
-    """A solution for each column of the right-hand side."""
+    """Solves a system for each column of the right-hand side."""
     facts = [as_value(fact) for fact in op.inputs]
     matrix, right = op.axes(0), op.axes(1)
     met = broadcast(matrix[:-2], right[:-2])

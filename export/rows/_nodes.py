@@ -1,4 +1,4 @@
-"""What is known of a node's outputs, by its rule or its functions."""
+"""Facts about a node's outputs, from its rule or its functions."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -33,7 +33,7 @@ _CALLS = ("PartitionedCall", "StatefulPartitionedCall")
 _BRANCHES = ("If", "StatelessIf", "Case", "StatelessCase")
 _LOOPS = ("While", "StatelessWhile")
 _RANDOM = ("Random", "Multinomial", "TruncatedNormal", "Shuffle", "Dropout", "UniformCandidate")
-_ROUNDS = 12  # a loop's variables settle in two or three
+_ROUNDS = 12  # variables of a loop usually settle in two or three iterations
 
 _GIVE_NOTHING = {"Assert", "NoOp"}
 
@@ -46,21 +46,20 @@ WALKED = {
     "ReadVariableOp",
     "VarHandleOp",
 }
-"""Ops that need no rule: functions are gone through, variables are the same in every run, checks
-have no results."""
+"""Ops without a rule: functions are followed, variables are fixed, checks have no results."""
 
 Sizes = Sequence[int | None] | None
 
 
 class Nodes:
-    """Applies the rules to the nodes of a graph and of its functions.
+    """Applies the rules to the nodes of a graph and its functions.
 
     Attributes:
-        unknown: types of ops without a rule that rows reached.
+        unknown: op types without a rule that rows reached.
     """
 
     def __init__(self, graph: FlatGraph, compute: Callable[[NodeDef, Sequence[Any]], Any]) -> None:
-        """Takes the graph, and what runs a node on one entry of each of its inputs."""
+        """Takes the graph, and a function that runs a node on one entry of each input."""
         self.unknown: set[str] = set()
         self._graph = graph
         self._compute = compute
@@ -73,7 +72,7 @@ class Nodes:
         shapes: Sequence[Sizes],
         of_one_row: Callable[[int], Any] = lambda _: None,
     ) -> list[Fact]:
-        """What is known of a node's outputs, from what is known of its inputs."""
+        """Facts about a node's outputs, from facts about its inputs."""
         if node.op in _GIVE_NOTHING:
             return []
         meets = [fact for fact in inputs if fact.kind is Kind.MIXED]
@@ -104,7 +103,7 @@ class Nodes:
         return [checked(node.name, node.op, fact) for fact in made]
 
     def _defaults(self, op: str) -> dict[str, Any]:
-        """The attributes that a node of this type has if it does not say otherwise."""
+        """The default attributes of an op type."""
         return {
             each.name: each.default_value
             for each in self._graph.op_defs.get(op).attr
@@ -125,7 +124,7 @@ class Nodes:
             return self._loop(node, list(inputs))
         if node.op == "VarHandleOp":
             shape = tf.TensorShape(node.attr["shape"].shape)
-            return [free_fact(node, 0, sizes_of(shape))]  # as what is read of it
+            return [free_fact(node, 0, sizes_of(shape))]  # like the tensor read from it
         if node.op == "ReadVariableOp":
             return [inputs[0]]
         if node.op not in _FOLLOWED and all(map(is_of_no_run, inputs)):
@@ -136,7 +135,7 @@ class Nodes:
         return _by_rule(op)
 
     def _free_facts(self, op: Op, node: NodeDef, shapes: Sequence[Any]) -> list[Fact]:
-        """What is known of tensors that are the same in every run."""
+        """Facts about tensors that are the same in every run."""
         made = [free_fact(node, number, shape) for number, shape in enumerate(shapes)]
         unknown = [fact.axes is None or bool(labels(fact.axes)) for fact in made]
         sized = any(fact.kind is Kind.SIZES for fact in op.inputs)
@@ -183,7 +182,7 @@ class Nodes:
         raise Mixes("a loop whose variables do not settle")
 
     def _has_random(self, function: Any) -> bool:
-        """Whether a function, or one that it calls, draws numbers."""
+        """Whether a function draws random numbers, directly or through a call."""
         return any(
             _is_random(node.op)
             or any(
@@ -195,7 +194,7 @@ class Nodes:
         )
 
     def _call(self, name: str, inputs: Sequence[Fact]) -> list[Fact]:
-        """What is known of a function's results."""
+        """Facts about a function's results."""
         function = self._graph.library[name]
         facts: dict[str, Fact] = {
             argument.name: fact
@@ -228,13 +227,13 @@ _FOLLOWED = {
     "EmptyTensorList", "Identity", "Shape", "ShapeN", "Size", "TensorListReserve",
     "TensorListSetItem", "TensorListStack",
 }  # fmt: skip
-"""Ops whose rule knows more than that no row affects them."""
+"""Ops for which the rule knows more than that no row affects them."""
 
 
 def _by_rule(op: Op) -> list[Fact]:
     try:
         found = RULES[op.type](op)
-    except (IndexError, TypeError, ValueError) as error:  # what no run would take, mostly
+    except (IndexError, TypeError, ValueError) as error:  # mostly inputs that no run would accept
         raise Mixes(f"its inputs do not fit each other ({error})") from error
     made = [found] if isinstance(found, Fact) else list(found)
     return [with_numbers(op, fact) for fact in made]
@@ -245,5 +244,5 @@ def _is_random(op: str) -> bool:
 
 
 def sizes_of(shape: tf.TensorShape) -> Sizes:
-    """The dimensions of a shape, None for an unknown one; None if even their number is."""
+    """The dimensions of a shape, None for an unknown one; None if the rank is unknown."""
     return None if shape.rank is None else shape.as_list()

@@ -1,6 +1,6 @@
-"""The range of a tensor's numbers: the least of them, and whether they are finite.
+"""The range of a tensor's numbers: their lower bound, and whether they are finite.
 
-Behind the end of a list, zeros take nothing away from what is not finite.
+It matters because multiplying the padding of a list by zero does not remove a NaN or infinity.
 """
 
 import math
@@ -29,7 +29,7 @@ _ABOVE = {
     "Acosh": 1.0, "Digamma": 0.0, "Inv": 0.0, "Lgamma": 0.0, "Log": 0.0, "Log1p": -1.0,
     "Reciprocal": 0.0, "Rsqrt": 0.0,
 }  # fmt: skip
-"""Ops whose outputs are finite for finite inputs above this."""
+"""Ops whose outputs are finite for finite inputs above this number."""
 _DIVISIONS = {"Div", "FloorDiv", "FloorMod", "Mod", "RealDiv", "TruncateDiv", "TruncateMod"}
 _SOMEWHERE = {
     "Acos", "Asin", "Atanh", "Cosh", "Erfinv", "Exp", "Expm1", "Ndtri", "Sinh", "Xdivy", "Xlog1py",
@@ -39,14 +39,14 @@ _SOMEWHERE = {
 
 
 def with_numbers(op: Op, fact: Fact) -> Fact:
-    """The fact of an op's output with the range of its numbers."""
+    """Adds the range of its numbers to the fact of an op's output."""
     given = [fact, *op.inputs]
     breaks = any(each.may_break for each in given) or _may_break(op)
     return replace(fact, least=_least(op), may_break=breaks and op.type not in _FINITE)
 
 
 def _least(op: Op) -> float | None:
-    """No entry of an op's output is less; None where that is not known."""
+    """A lower bound of an op's output; None if unknown."""
     least = [given.least for given in op.inputs]
     if op.type == "Maximum":
         return max((each for each in least if each is not None), default=None)
@@ -78,7 +78,7 @@ def _of_known(type_: str, least: list[float]) -> float | None:
 
 
 def _may_break(op: Op) -> bool:
-    """Whether an op outputs NaN or infinity for some of the numbers it may read."""
+    """Whether an op may output NaN or infinity for the numbers that it reads."""
     if op.type in _ABOVE:
         least = op.inputs[0].least
         return least is None or least <= _ABOVE[op.type]

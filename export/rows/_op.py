@@ -1,4 +1,4 @@
-"""A node as a rule sees it, and the table of rules."""
+"""A node in the form that rules read, and the table of rules."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -19,10 +19,10 @@ from colcast.export.rows._facts import (
 
 Rule = Callable[["Op"], "Fact | Sequence[Fact]"]
 RULES: dict[str, Rule] = {}
-"""How each op treats rows. An op that is not here mixes them, unless none reaches it."""
+"""How each op treats rows. An op that is not listed mixes them, unless no row reaches it."""
 
 TABLE = object()
-"""Stands for a table among the entries that `Op.compute` takes."""
+"""Stands for a table among the entries passed to `Op.compute`."""
 
 
 class Mixes(Exception):
@@ -36,16 +36,16 @@ class Op:
     Attributes:
         name: its name.
         type: its op type.
-        inputs: what is known of each tensor that it reads.
-        attributes: by name, AttrValues, the op's own where the node has none.
-        outputs: how many tensors it outputs.
-        sources: their names.
-        value_of: input i as numbers, if they are known before a run; None if not.
-        compute: the op's result for one entry of each input; None where it cannot be tried.
-        shape_of: the shape of output i as the graph declares it, a list with None for unknown
+        inputs: facts about the tensors that it reads.
+        attributes: AttrValues by name, with the op's defaults where the node has none.
+        outputs: number of its output tensors.
+        sources: names of its input tensors.
+        value_of: returns input i as numbers if they are known before a run, else None.
+        compute: returns the op's result for one entry of each input; None if it cannot be tried.
+        shape_of: returns the shape of output i declared in the graph, a list with None for unknown
             sizes; None for an unknown rank.
-        of_one_row: the entries of each row of input i, [...], where they are the same in all
-            rows of all runs; None where that is not known.
+        of_one_row: returns a row's entries of input i, [...], if they are the same in all rows of
+            all runs; None if that is unknown.
     """
 
     name: str
@@ -64,7 +64,7 @@ class Op:
         return self.attributes[name]
 
     def number(self, index: int) -> int:
-        """Input `index` as one number known before a run."""
+        """Input `index` as a number known before a run."""
         value = self.value_of(index)
         if value is None or np.size(value) != 1:
             raise Mixes(f"input {index} is not known before a run")
@@ -85,14 +85,14 @@ class Op:
         return found
 
     def axis_of(self, index: int, number: int, more: int = 0) -> int:
-        """A dimension of input `index`, counted from the front; negative ones count from behind."""
+        """A dimension of input `index`, counted from the front, or if negative from the back."""
         rank = len(self.axes(index)) + more
         if not -rank <= number < rank:
             raise Mixes(f"input {index} has no dimension {number}")
         return number % rank
 
     def entries(self, index: int) -> list[Axis | None]:
-        """Input `index`, a shape or a part of one, as dimensions; None for one of any size (-1)."""
+        """Input `index`, a shape or part of one, as dimensions; None for any size (-1)."""
         fact = self.inputs[index]
         if fact.kind is Kind.SIZES and fact.sizes is not None:
             return list(fact.sizes)
@@ -104,10 +104,10 @@ class Op:
 
 
 def count(each: Axis) -> int:
-    """How many entries a dimension has in every run.
+    """The number of entries that a dimension has in every run.
 
     Raises:
-        Mixes: that depends on the run.
+        Mixes: the number depends on the run.
     """
     if not is_counted(each):
         raise Mixes("it is not known before a run how many entries a dimension has")
@@ -115,7 +115,7 @@ def count(each: Axis) -> int:
 
 
 def rule(*types: str) -> Callable[[Rule], Rule]:
-    """Makes a function the rule of some op types."""
+    """Registers a function as the rule of some op types."""
 
     def register(function: Rule) -> Rule:
         for each in types:
@@ -128,10 +128,10 @@ def rule(*types: str) -> Callable[[Rule], Rule]:
 
 
 def as_value(fact: Fact) -> Fact:
-    """A tensor whose entries are computed with: not as positions, not as sizes.
+    """A tensor whose entries are used as values, not as positions or sizes.
 
     Raises:
-        Mixes: the number of a row or of all rows would become a value.
+        Mixes: the number of a row, or of all rows, would become a value.
     """
     if fact.kind is Kind.SIZES:
         found = fact.sizes or ()
@@ -146,13 +146,13 @@ def as_value(fact: Fact) -> Fact:
 
 
 def together(facts: Sequence[Fact]) -> tuple[Kind, frozenset[str]]:
-    """The kind and lists of values computed from all of these."""
+    """The kind of values computed from all of these, and the lists on which they depend."""
     kind = Kind.ROWS if any(fact.kind is Kind.ROWS for fact in facts) else Kind.FIXED
     return kind, frozenset().union(*(fact.lengths for fact in facts))
 
 
 def checked(name: str, type_: str, fact: Fact) -> Fact:
-    """The fact, or MIXED if entries depend on rows but no dimension has rows."""
+    """The fact, or MIXED if entries depend on rows although no dimension has rows."""
     if fact.kind is Kind.ROWS and fact.axes is not None and not has_rows(fact.axes):
         return mixed(f"{type_} ({name}): what is left of the rows has no row")
     return fact

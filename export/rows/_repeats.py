@@ -1,4 +1,4 @@
-"""Ops that make dimensions larger: by repetition, by padding, from nothing."""
+"""Rules for ops that enlarge dimensions: by repetition, by padding, or from nothing."""
 
 from dataclasses import replace
 from typing import Any
@@ -21,7 +21,7 @@ from colcast.export.rows._op import Mixes, Op, as_value, count, rule
 
 @rule("Tile")
 def tile(op: Op) -> Fact:
-    """All entries again and again."""
+    """Repeats all entries."""
     fact = op.inputs[0]
     made = []
     for each, times in zip(op.axes(0), op.entries(1), strict=True):
@@ -33,7 +33,7 @@ def tile(op: Op) -> Fact:
 
 @rule("BroadcastTo")
 def broadcast_to(op: Op) -> Fact:
-    """Dimensions of size 1 repeated."""
+    """Repeats dimensions of size 1."""
     fact, wanted = op.inputs[0], op.entries(1)
     axes = (*[()] * (len(wanted) - len(op.axes(0))), *op.axes(0))
     made = []
@@ -58,7 +58,7 @@ def fill(op: Op) -> Fact:
 
 @rule("Pad", "PadV2", "MirrorPad")
 def pad(op: Op) -> Fact:
-    """Padding in front of and behind some dimensions."""
+    """Pads some dimensions at both ends."""
     fact = as_value(op.inputs[0])
     amounts = np.reshape(op.numbers(1), [-1, 2])
     made: list[Axis] = []
@@ -88,7 +88,7 @@ def pad(op: Op) -> Fact:
 
 @rule("Range")
 def range_(op: Op) -> Fact:
-    """Numbers from 0 on: positions along a dimension."""
+    """Ascending numbers from 0: positions along a dimension."""
     limit = op.inputs[1]
     if limit.kind is not Kind.SIZES:
         raise Mixes("its end depends on values")
@@ -103,7 +103,7 @@ def range_(op: Op) -> Fact:
 
 
 def repeated(fact: Fact, axes: Axes) -> Fact:
-    """A tensor with dimensions of size 1 made larger."""
+    """A tensor with dimensions of size 1 enlarged."""
     if fact.axes == axes:
         return fact
     if fact.kind is Kind.SIZES:

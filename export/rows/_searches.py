@@ -1,4 +1,4 @@
-"""Ops that rank a value among others."""
+"""Rules for ops that rank a value among others."""
 
 from colcast.export.rows._facts import Fact, has_rows, longest
 from colcast.export.rows._op import Mixes, Op, as_value, rule, together
@@ -6,7 +6,7 @@ from colcast.export.rows._op import Mixes, Op, as_value, rule, together
 
 @rule("LowerBound", "UpperBound")
 def bound(op: Op) -> Fact:
-    """Where each value belongs in the sorted values of the same first dimension."""
+    """Where each value belongs among the sorted values of the same first dimension."""
     facts = [as_value(fact) for fact in op.inputs[:2]]
     (batch, among), (own, each) = op.axes(0), op.axes(1)
     if batch != own:
@@ -19,7 +19,7 @@ def bound(op: Op) -> Fact:
 
 @rule("InTopK", "InTopKV2")
 def in_top_k(op: Op) -> Fact:
-    """Whether the entry at a position is among the largest of its row."""
+    """Whether the entry at a position is among the largest in its row."""
     facts = [as_value(fact) for fact in op.inputs]
     (batch, classes), (own,) = op.axes(0), op.axes(1)
     if batch != own:

@@ -1,4 +1,4 @@
-"""Ops that read or change dimensions, and leave the entries in their order."""
+"""Rules for ops that read or change dimensions without reordering entries."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,7 +10,7 @@ from colcast.export.rows._facts import Axes, Axis, Fact, Kind, axis, fixed, has_
 from colcast.export.rows._op import Mixes, Op, as_value, rule
 
 STACKED = ("columns", "one below the other")
-"""The mark of a matrix of positions that has to be transposed before it is one."""
+"""The mark of a matrix of positions that must be transposed before use."""
 LAID_OUT = "sizes of the run are laid out in more than one dimension"
 
 
@@ -22,7 +22,7 @@ def shape(op: Op) -> list[Fact]:
 
 @rule("BroadcastArgs")
 def broadcast_args(op: Op) -> Fact:
-    """The dimensions of what is computed from tensors of two shapes."""
+    """The dimensions of an op's result, from the shapes of two inputs."""
     shapes = [op.entries(index)[::-1] for index in (0, 1)]
     made = []
     for one, other in zip_longest(*shapes, fillvalue=()):
@@ -34,13 +34,13 @@ def broadcast_args(op: Op) -> Fact:
 
 @rule("Size")
 def size(op: Op) -> Fact:
-    """How many entries there are."""
+    """The number of entries."""
     return sizes([axis(*(factor for each in op.axes(0) for factor in each))], scalar=True)
 
 
 @rule("Rank")
 def rank(op: Op) -> Fact:
-    """How many dimensions there are."""
+    """The number of dimensions."""
     return fixed((), np.array(len(op.axes(0))))
 
 
@@ -52,7 +52,7 @@ def reshape(op: Op) -> Fact:
 
 @rule("ExpandDims")
 def expand_dims(op: Op) -> Fact:
-    """A dimension of size 1 more."""
+    """Adds a dimension of size 1."""
     fact, number = op.inputs[0], op.axis_of(0, op.number(1), more=1)
     if fact.kind is Kind.SIZES:
         if op.axes(0):
@@ -63,7 +63,7 @@ def expand_dims(op: Op) -> Fact:
 
 @rule("Squeeze")
 def squeeze(op: Op) -> Fact:
-    """Dimensions of size 1 less."""
+    """Removes dimensions of size 1."""
     fact, axes = op.inputs[0], op.axes(0)
     numbers = [op.axis_of(0, number) for number in op.attribute("squeeze_dims").list.i]
     numbers = numbers or [number for number, each in enumerate(axes) if not each]
@@ -91,7 +91,7 @@ def transpose(op: Op) -> Fact:
 
 
 def reshaped(fact: Fact, axes: Axes, wanted: Sequence[Axis | None]) -> Fact:
-    """A tensor in other dimensions; None stands for one of any size."""
+    """A tensor in other dimensions; None in `wanted` stands for any size."""
     if fact.kind is Kind.SIZES:
         scalar = len(wanted) == 0
         return sizes(fact.sizes or (), scalar=scalar)
@@ -107,7 +107,7 @@ def reshaped(fact: Fact, axes: Axes, wanted: Sequence[Axis | None]) -> Fact:
 
 
 def _fills_of(fact: Fact, axes: Axes, made: Axes) -> tuple[float | None, ...]:
-    """The padding of lists along the dimensions that remain."""
+    """The padding of lists along the remaining dimensions."""
     if not fact.fills:
         return ()
     alone = {each: number for number, each in enumerate(axes) if axes.count(each) == 1}
@@ -119,7 +119,7 @@ def _fills_of(fact: Fact, axes: Axes, made: Axes) -> tuple[float | None, ...]:
 
 
 def _regrouped(factors: list[Any], wanted: list[Axis | None]) -> Axes:
-    """The factors, slowest first, in groups of the sizes wanted.
+    """The factors, slowest first, grouped into the wanted sizes.
 
     Raises:
         Mixes: an entry would belong to several rows.
@@ -148,7 +148,7 @@ def _regrouped(factors: list[Any], wanted: list[Axis | None]) -> Axes:
 
 
 def _needed(factors: list[Any], wanted: Sequence[Axis | None]) -> list[Any]:
-    """The factors without sizes that are the same in all runs and that nobody wants: they are 1.
+    """The factors without those that must be 1: fixed unknown sizes that are not wanted.
 
     With any other size there would be more entries than wanted, and no result.
     """
@@ -157,7 +157,7 @@ def _needed(factors: list[Any], wanted: Sequence[Axis | None]) -> list[Any]:
 
 
 def _taken(factors: list[Any], size_: Axis) -> tuple[Axis, list[Any]]:
-    """The first factors whose product is a size, and the rest."""
+    """The first factors, whose product is `size_`, and the remaining ones."""
     left, rest, group = list(size_), list(factors), []
     while left:
         if not rest:
@@ -184,9 +184,9 @@ def _taken(factors: list[Any], size_: Axis) -> tuple[Axis, list[Any]]:
 
 
 def with_axes(fact: Fact, begin: int, end: int, axes: Sequence[Axis]) -> Fact:
-    """A tensor with other dimensions in place of those from `begin` to `end`, at no other entries.
+    """A tensor with other dimensions in place of those from `begin` to `end`; entries stay.
 
-    The numbers behind lists move along.
+    The padding values of lists move along.
     """
     old = fact.axes or ()
     fills = fact.fills

@@ -1,4 +1,4 @@
-"""The independence of each signature that an export writes."""
+"""Applies the independence rule to each signature that an export writes."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -18,8 +18,8 @@ def candidates(
 ) -> Independence:
     """Applies the rule to the candidates of a signature.
 
-    Its user inputs have one row in every run that candidates may share; a columnar signature has
-    none, since all its columns have a row per candidate.
+    User inputs have one row in every run that candidates may share. A columnar signature has none,
+    since all its columns have one row per candidate.
     """
     tensors = [*signature.outputs.values(), *signature.inputs.values()]
     given = {
@@ -33,7 +33,7 @@ def candidates(
 
 
 def _copies(graph: FlatGraph, columns: Mapping[str, Fact]) -> dict[str, Fact]:
-    """The facts of tensors that repeat unchanged columns, each row having its own."""
+    """Facts about tensors that repeat unchanged columns, as if each row had its own."""
     facts = {producer(tensor): fact for tensor, fact in columns.items()}
     found = {}
     for node in graph.nodes.values():
@@ -48,7 +48,7 @@ def _copies(graph: FlatGraph, columns: Mapping[str, Fact]) -> dict[str, Fact]:
 
 
 def _is_as_it_came(graph: FlatGraph, name: str) -> bool:
-    """Whether an op passes its input on; a length below 0 counts as 0."""
+    """Whether an op passes its input on unchanged, except that a negative length becomes 0."""
     node = graph.nodes[name]
     if node.op != "Maximum":
         return bool(node.op == "EnsureShape")

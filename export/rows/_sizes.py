@@ -1,4 +1,4 @@
-"""Sizes of the run that are multiplied, divided and compared."""
+"""Arithmetic and comparison of the run's sizes."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from colcast.export.rows._op import Op
 
 
 def of_sizes(op: Op) -> Fact | None:
-    """Sizes multiplied, and what changes none of them; None if there are others."""
+    """Products and unchanged sizes; None for other arithmetic."""
     if not any(fact.kind is Kind.SIZES for fact in op.inputs) or len(op.inputs) != 2:
         return None
     if any(fact.kind not in (Kind.SIZES, Kind.FIXED) for fact in op.inputs):
@@ -35,7 +35,7 @@ def of_sizes(op: Op) -> Fact | None:
 
 
 def _size(type_: str, one: Any, other: Any) -> Any:
-    """One size from two, each a dimension or a number; None if nothing is known of it."""
+    """The size that two dimensions or numbers make; None if unknown."""
     if type_ == "Mul":
         both = [axis(each) if isinstance(each, int) else each for each in (one, other)]
         return None if None in both else axis(*both[0], *both[1])
@@ -59,7 +59,7 @@ def _size(type_: str, one: Any, other: Any) -> Any:
 
 
 def _quotient(one: Any, other: Any) -> Any:
-    """A size divided by another, where that is one of its factors."""
+    """A size divided by another, if that is one of its factors."""
     if other is None:
         return None
     rest = list(one)

@@ -1,4 +1,4 @@
-"""Ops that take pieces of tensors."""
+"""Rules for ops that take slices of tensors."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,7 +10,7 @@ from colcast.export.rows._shapes import LAID_OUT, with_axes
 
 @rule("Unpack")
 def unpack(op: Op) -> list[Fact]:
-    """Entries of one dimension apart."""
+    """Separate entries of one dimension."""
     fact, number = op.inputs[0], op.axis_of(0, op.attribute("axis").i)
     if fact.kind is Kind.SIZES:
         return [sizes([entry], scalar=True) for entry in fact.sizes or ()]
@@ -24,7 +24,7 @@ def unpack(op: Op) -> list[Fact]:
 
 @rule("Split", "SplitV")
 def split(op: Op) -> list[Fact]:
-    """Pieces of one dimension."""
+    """Splits one dimension into slices."""
     data, by = (1, 0) if op.type == "Split" else (0, 2)
     fact, number = as_value(op.inputs[data]), op.axis_of(data, op.number(by))
     (whole,) = [op.axes(data)[number]]
@@ -41,7 +41,7 @@ def split(op: Op) -> list[Fact]:
 
 @rule("Slice")
 def slice_(op: Op) -> Fact:
-    """A piece of each dimension."""
+    """A slice along each dimension."""
     fact, begin = op.inputs[0], op.numbers(1)
     if fact.kind is Kind.SIZES:
         end = op.numbers(2)[0]
@@ -70,7 +70,7 @@ def _piece(op: Op, number: int, each: Axis, start: int, wanted: Axis | None) -> 
 
 @rule("Reverse", "ReverseV2")
 def reverse(op: Op) -> Fact:
-    """A dimension backwards."""
+    """Reverses a dimension."""
     fact, lengths = as_value(op.inputs[0]), frozenset[str]()
     numbers = op.numbers(1)
     if op.type == "Reverse":
@@ -85,7 +85,7 @@ def reverse(op: Op) -> Fact:
 
 @rule("Roll")
 def roll(op: Op) -> Fact:
-    """Entries moved along dimensions, around the end."""
+    """Moves entries along dimensions, wrapping around the end."""
     fact, by = as_value(op.inputs[0]), as_value(op.inputs[1])
     moved = [op.axes(0)[op.axis_of(0, number)] for number in op.numbers(2)]
     if has_rows(moved):
@@ -109,7 +109,7 @@ def reverse_sequence(op: Op) -> Fact:
 
 @rule("StridedSlice")
 def strided_slice(op: Op) -> Fact:
-    """Single entries or pieces of dimensions, and new ones of size 1."""
+    """Single entries or slices of dimensions, and new dimensions of size 1."""
     fact = op.inputs[0]
     if fact.kind is Kind.SIZES:
         return _some_sizes(op, fact)
@@ -156,12 +156,12 @@ class _Spec:
     """The slice of one dimension.
 
     Attributes:
-        taken: "one" entry, "some", "all"; as many as there are "rows", of one; "new" for a
-            dimension that there was not.
-        begin: the first; None: there is no beginning.
-        end: behind the last; None: not known, or open.
-        step: from one to the next; None: not known.
-        open_end: whether there is no end.
+        taken: "one" entry, "some" or "all"; "rows" for a slice as long as the number of rows, of a
+            dimension of size one; "new" for a new dimension.
+        begin: the first entry; None from the start.
+        end: the end, exclusive; None if unknown or open.
+        step: the distance between entries; None if unknown.
+        open_end: whether the slice has no end.
     """
 
     taken: str
@@ -172,7 +172,7 @@ class _Spec:
 
 
 def _specs(op: Op) -> list[_Spec]:
-    """The slice of each dimension of a StridedSlice, omitted ones included."""
+    """The slice of each dimension of a StridedSlice, including omitted ones."""
     masks = _masks(op)
     begins, ends, steps = (op.value_of(index) for index in (1, 2, 3))
     (width,) = op.axes(1)
@@ -218,7 +218,7 @@ def _masks(op: Op) -> dict[str, int]:
 
 
 def _single(each: Axis, begin: int | None) -> frozenset[str]:
-    """Checks that one entry may be picked; returns the lists whose length that depends on."""
+    """Checks that one entry may be picked; returns the lists on whose length that depends."""
     if has_rows([each]):
         raise Mixes("a row is taken by its position")
     if begin is None:
@@ -227,7 +227,7 @@ def _single(each: Axis, begin: int | None) -> frozenset[str]:
 
 
 def _stretch(each: Axis, spec: _Spec) -> tuple[Axis, frozenset[str]]:
-    """A slice of a dimension, and the lists whose length it depends on."""
+    """A slice of a dimension, and the lists on whose length it depends."""
     if has_rows([each]):
         raise Mixes("rows are taken by their position")
     begin, end, step = spec.begin, spec.end, spec.step
@@ -254,7 +254,7 @@ def _some_sizes(op: Op, fact: Fact) -> Fact:
 
 
 def _some_splits(op: Op, fact: Fact) -> Fact:
-    """Where lists end, where they begin, how many elements there are in all."""
+    """Slices of splits: where lists end, where they begin, or the total number of elements."""
     masks = _masks(op)
     if fact.mark is None or fact.mark[0] != "splits" or op.number(3) != 1:
         raise Mixes("splits are taken by their position")
@@ -274,7 +274,7 @@ def _some_splits(op: Op, fact: Fact) -> Fact:
 
 
 def _column(fact: Fact, number: int, index: int) -> Fact:
-    """What one entry of a dimension refers to."""
+    """The dimension to which one entry of a dimension refers."""
     if fact.places is not None and fact.axes and number == len(fact.axes) - 1:
         return replace(fact, places=None, refers=fact.places[index])
     return fact

@@ -1,4 +1,4 @@
-"""Ops that put tensors side by side."""
+"""Rules for ops that concatenate or stack tensors."""
 
 from dataclasses import replace
 from typing import Any
@@ -20,20 +20,20 @@ from colcast.export.rows._shapes import STACKED, with_axes
 
 @rule("ConcatV2")
 def concat(op: Op) -> Fact:
-    """Tensors side by side."""
+    """Concatenates tensors."""
     *_, last = range(len(op.inputs))
     return joined_along(op, list(op.inputs[:last]), op.number(last))
 
 
 @rule("Concat")
 def concat_old(op: Op) -> Fact:
-    """The same, with the dimension first."""
+    """Concatenates tensors; the dimension is the first input."""
     return joined_along(op, list(op.inputs[1:]), op.number(0))
 
 
 @rule("Pack")
 def pack(op: Op) -> Fact:
-    """Tensors side by side in a new dimension."""
+    """Stacks tensors along a new dimension."""
     number = op.attribute("axis").i
     if any(fact.kind is Kind.SIZES for fact in op.inputs) and not op.axes(0):
         return sizes(entry for index in range(len(op.inputs)) for entry in op.entries(index))
@@ -99,7 +99,7 @@ def _side_by_side(facts: list[Fact], number: int) -> Fact:
 
 
 def _columns(facts: list[Fact]) -> Fact:
-    """Columns of positions and plain ones side by side."""
+    """Concatenates columns of positions and plain columns."""
     places: list[Axis | None] = []
     for fact in facts:
         width = fact.axes[-1] if fact.axes else ()

@@ -1,4 +1,4 @@
-"""Ops that compute one entry from several: products, sums and the like along dimensions."""
+"""Rules for ops that compute one entry from several: products, sums and the like."""
 
 from collections.abc import Sequence
 
@@ -20,13 +20,13 @@ from colcast.export.rows._fills import is_finite, is_low
 from colcast.export.rows._op import Mixes, Op, as_value, rule, together
 
 _NOTHING = {"Sum": 0.0, "Any": 0.0, "All": 1.0, "Prod": 1.0}
-_NOT_OF_ZEROS = ("Prod", "ReduceJoin")  # not 0 for zeros
+_NOT_OF_ZEROS = ("Prod", "ReduceJoin")  # not 0 when all entries are 0
 _REDUCTIONS = (*_NOTHING, "Max", "Mean", "Min", "EuclideanNorm", "ReduceJoin")
 
 
 @rule(*_REDUCTIONS)
 def reduce(op: Op) -> Fact:
-    """One entry from all along some dimensions."""
+    """Reduces some dimensions to one entry."""
     fact, axes = op.inputs[0], op.axes(0)
     if fact.kind is Kind.SIZES:
         return _product_of_sizes(op, fact)
@@ -52,7 +52,7 @@ def reduce(op: Op) -> Fact:
 
 @rule("ArgMax", "ArgMin")
 def reduce_to_position(op: Op) -> Fact:
-    """Where along a dimension the largest entry is."""
+    """The position of the largest entry along a dimension."""
     fact, number = as_value(op.inputs[0]), op.axis_of(0, op.number(1))
     axes = op.axes(0)
     kind = "Max" if op.type == "ArgMax" else "Min"
@@ -62,10 +62,10 @@ def reduce_to_position(op: Op) -> Fact:
 
 @rule("Softmax", "LogSoftmax")
 def softmax(op: Op) -> Fact:
-    """Entries of the last dimension against each other.
+    """Normalizes the entries of the last dimension against each other.
 
-    Behind the end of a list that is filled up with low numbers there may be any: those of an empty
-    list add up to 1.
+    The result after the end of a list padded with low numbers may be anything, because the padding
+    of an empty list also adds up to 1.
     """
     fact, axes = as_value(op.inputs[0]), op.axes(0)
     last = len(axes) - 1
@@ -78,7 +78,7 @@ def softmax(op: Op) -> Fact:
 
 @rule("Cumsum", "Cumprod")
 def cumulate(op: Op) -> Fact:
-    """Each entry with all before it along a dimension."""
+    """Each entry combined with all entries before it along a dimension."""
     fact, number = op.inputs[0], op.axis_of(0, op.number(1))
     each = op.axes(0)[number]
     backwards, exclusive = op.attribute("reverse").b, op.attribute("exclusive").b
@@ -93,7 +93,7 @@ def cumulate(op: Op) -> Fact:
 
 @rule("TopKV2")
 def top_k(op: Op) -> list[Fact]:
-    """The largest entries of the last dimension, and where they are."""
+    """The largest entries of the last dimension, and their positions."""
     fact, axes = as_value(op.inputs[0]), op.axes(0)
     if has_rows([axes[-1]]):
         raise Mixes("the best of the rows are chosen")
@@ -107,20 +107,20 @@ def top_k(op: Op) -> list[Fact]:
 
 @rule("MatMul", "_FusedMatMul")
 def mat_mul(op: Op) -> Fact:
-    """Every row of one against every column of the other."""
+    """Each row of one matrix times each column of the other."""
     flip = (op.attribute("transpose_a").b, op.attribute("transpose_b").b)
     return _product(op, flip)
 
 
 @rule("BatchMatMul", "BatchMatMulV2", "BatchMatMulV3")
 def batch_mat_mul(op: Op) -> Fact:
-    """The same for each matrix of a batch."""
+    """The same for each pair of matrices in a batch."""
     return _product(op, (op.attribute("adj_x").b, op.attribute("adj_y").b))
 
 
 @rule("Einsum")
 def einsum(op: Op) -> Fact:
-    """Products summed over the letters that the result lacks."""
+    """Products summed over the letters missing from the result."""
     left, _, right = op.attribute("equation").s.decode().partition("->")
     terms = left.split(",")
     facts = [as_value(fact) for fact in op.inputs]
@@ -150,7 +150,7 @@ def einsum(op: Op) -> Fact:
 
 @rule("Conv2D", "DepthwiseConv2dNative", "MaxPool", "AvgPool")
 def convolve(op: Op) -> Fact:
-    """Neighbours in the inner dimensions of images [rows, height, width, channels]."""
+    """Combines neighbours in the inner dimensions of images [rows, height, width, channels]."""
     fact, axes = as_value(op.inputs[0]), op.axes(0)
     if any(other.kind is not Kind.FIXED for other in op.inputs[1:]):
         raise Mixes("a filter depends on rows")
@@ -177,7 +177,7 @@ def of_all(op: Op) -> Fact:
 
 @rule("Bincount", "DenseBincount")
 def count_values(op: Op) -> Fact:
-    """How often each number is in a row, or how many entries each row has."""
+    """How often each number occurs in a row, or how many entries each row has."""
     fact, axes, sizes_ = op.inputs[0], op.axes(0), op.entries(1)
     if fact.refers is not None and len(axes) == 1 and sizes_ == [fact.refers]:
         return _counted_by_row(op, fact.refers)
@@ -192,7 +192,7 @@ def count_values(op: Op) -> Fact:
 
 
 def _counted_by_row(op: Op, rows: Axis) -> Fact:
-    """Counts each row's entries, by their rows: the lengths of lists."""
+    """The number of entries of each row, counted by row number: the lengths of lists."""
     (along,), weights = op.axes(0), as_value(op.inputs[2])
     lengths = op.inputs[0].lengths | weights.lengths
     if weights.axes != ((0,),):
@@ -210,10 +210,10 @@ def _is_binary(op: Op) -> bool:
 
 
 def _spread_over(type_: str, fact: Fact, axes: Axes, gone: set[int]) -> frozenset[str]:
-    """The lists whose length decides what remains of some dimensions.
+    """The lists on whose length a reduction of some dimensions depends.
 
     Raises:
-        Mixes: rows are among them.
+        Mixes: rows are among the dimensions.
     """
     over = [axes[number] for number in gone]
     same = fact.kind is Kind.FIXED and type_ in ("All", "Any", "Max", "Mean", "Min")
@@ -229,7 +229,7 @@ def _spread_over(type_: str, fact: Fact, axes: Axes, gone: set[int]) -> frozense
 
 
 def _never_empty(axes: Sequence[Axis]) -> bool:
-    """Whether dimensions have an entry wherever there is a row; lists may all be empty."""
+    """Whether dimensions always have an entry if there is a row; lists may all be empty."""
     return all(label.startswith("rows:") for label in labels(axes) if is_of_rows(label))
 
 
@@ -241,7 +241,7 @@ def _product_of_sizes(op: Op, fact: Fact) -> Fact:
 
 
 def reduce_values(op: Op, fact: Fact) -> Fact:
-    """Sizes of the run used as values."""
+    """Reduces sizes of the run as values."""
     fact = as_value(fact)
     return fact.changed(axes=((),) if op.attribute("keep_dims").b else ())
 
@@ -290,7 +290,7 @@ def _product(op: Op, flip: Sequence[bool]) -> Fact:
 
 
 def _other(number: int, rank: int) -> int:
-    """The other one of the last two dimensions."""
+    """The other of the last two dimensions."""
     return 2 * rank - 3 - number
 
 

@@ -1,4 +1,4 @@
-"""Runs nodes on a few entries, where that decides what they compute on all."""
+"""Runs nodes on a few entries, where that determines what they compute on all."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -11,13 +11,13 @@ from colcast.export.rows._facts import Fact, Kind, axis, fixed, has_rows, is_cou
 from colcast.export.rows._op import TABLE
 
 Evaluate = Callable[[str, Mapping[str, Any]], Any]
-"""Gives a tensor as numbers, from values of others; None where it cannot be computed."""
+"""Computes a tensor as numbers, from values of others; None if it cannot be computed."""
 
 OF_SHAPES = ("OnesLike", "Rank", "Shape", "ShapeN", "Size", "ZerosLike")
 """Ops that read no values."""
 
 _ROWS = 2  # of each domain
-_MOST = 64  # entries that are remembered
+_MOST = 64  # maximum number of entries to remember
 
 
 class Trials:
@@ -26,7 +26,7 @@ class Trials:
     def __init__(
         self, nodes: FlatGraph, graph: tf.Graph, given: Mapping[str, Fact], evaluate: Evaluate
     ) -> None:
-        """Takes the nodes, a graph with them, what is known of inputs, what computes tensors."""
+        """Takes the nodes, their graph, facts about the inputs, and a function that evaluates."""
         self._nodes = nodes
         self._graph = graph
         self._given = given
@@ -51,13 +51,13 @@ class Trials:
                 (made,) = tf.import_graph_def(
                     GraphDef(node=[trial]), input_map=given, return_elements=["trial:0"]
                 )
-        except (KeyError, TypeError, ValueError):  # inside a function, or entries of other types
+        except (KeyError, TypeError, ValueError):  # in a function, or entries of other dtypes
             return None
         value = self._evaluate(made.name, {})
         return None if value is None or np.size(value) != 1 else np.reshape(value, [-1])[0]
 
     def measured(self, tensor: str, fact: Fact) -> Fact:
-        """What is known of a tensor without inputs, with the sizes that the graph leaves open."""
+        """The fact of a tensor without inputs, with the sizes that the graph leaves open."""
         open_ = fact.axes is None or labels(fact.axes)
         if fact.kind is not Kind.FIXED or not open_:
             return fact
@@ -67,9 +67,9 @@ class Trials:
         return fixed(tuple(map(axis, value.shape)), value if value.size <= _MOST else None)
 
     def of_one_row(self, tensor: str, fact: Fact) -> Any:
-        """A row's entries, where they are the same in all rows of all runs; None if unknown.
+        """A row's entries, if they are the same in all rows of all runs; None if unknown.
 
-        They depend on no row, so any will do.
+        They depend on no row, so any row will do.
         """
         factors = [factor for each in fact.axes or () for factor in each]
         if fact.kind is not Kind.FIXED or fact.lengths or not factors:
@@ -85,7 +85,7 @@ class Trials:
         return first if all(np.array_equal(first, other) for other in others) else None
 
     def _is_of_constants(self, tensor: str) -> bool:
-        """Whether retraining the model cannot change it: it reads no variable."""
+        """Whether retraining cannot change the tensor, because it reads no variable."""
         seen, waiting = set[str](), [producer(tensor)]
         while waiting:
             name = waiting.pop()
@@ -98,7 +98,7 @@ class Trials:
         return True
 
     def _feed(self, tensor: str) -> tuple[str, Any] | None:
-        """Some entries of an input."""
+        """Values to feed to an input."""
         fact, dtype = self._given[tensor], self._graph.get_tensor_by_name(tensor).dtype
         if fact.kind is Kind.SIZES or fact.axes is None or not dtype.is_numpy_compatible:
             return None

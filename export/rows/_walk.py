@@ -14,10 +14,10 @@ from colcast.export.rows._ways import MERGES, Ways
 
 
 class Walk:
-    """What is known of every tensor of a graph.
+    """The facts about every tensor of a graph.
 
     Attributes:
-        facts: by tensor, "node:port".
+        facts: by tensor, in the form "node:port".
     """
 
     def __init__(
@@ -32,17 +32,18 @@ class Walk:
 
         Args:
             graph: the nodes.
-            given: what is known of its inputs, by tensor.
-            copies: what is known of tensors if they have a row for each row, being copies.
-            session_graph: the tf.Graph that has the nodes.
-            evaluate: computes tensors from values of others; None where that fails.
+            given: facts about its inputs, by tensor.
+            copies: facts that hold for tensors if they have a row for each row as copies of
+                another.
+            session_graph: the tf.Graph with the nodes.
+            evaluate: computes tensors from values of others; returns None on failure.
         """
         self.facts: dict[str, Fact] = dict(given)
         self._copies = copies
         self._session_graph = session_graph
         self._evaluate = evaluate
-        # Tensors that depend on no input and no weights: what follows from them holds for a
-        # retrained model, too.
+        # Tensors that depend on neither inputs nor weights; conclusions from them hold for a
+        # retrained model too.
         self._free: set[str] = set()
         from_weights = computed_from_weights(graph)
         self._trials = Trials(graph, session_graph, given, evaluate)
@@ -70,7 +71,7 @@ class Walk:
         inputs = [
             self.facts.get(source, mixed(f"{source}: nothing is known")) for source in sources
         ]
-        if node.op in MERGES:  # a loop's way back comes later
+        if node.op in MERGES:  # a loop's back edge comes later
             inputs = [self.facts[source] for source in sources if source in self.facts]
             if len(inputs) < len(sources):
                 inputs.append(mixed(f"{node.name} ({node.op}): a loop of TensorFlow 1"))
@@ -101,7 +102,7 @@ class Walk:
             self.facts[tensor.name] = copy if of_rows else fact
 
     def _is_one(self, tensor: str, fact: Fact) -> bool:
-        """Whether a tensor is one entry that can be computed before a run."""
+        """Whether a tensor is a single entry that can be computed before a run."""
         if tensor not in self._free or fact.kind is not Kind.FIXED or fact.uniform is not None:
             return False
         dtype = self._session_graph.get_tensor_by_name(tensor).dtype.base_dtype
@@ -109,5 +110,5 @@ class Walk:
 
     @property
     def unknown(self) -> set[str]:
-        """Types of ops without a rule that rows reached."""
+        """Op types without a rule that rows reached."""
         return self._nodes.unknown

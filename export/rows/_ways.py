@@ -1,6 +1,6 @@
-"""Which way decides whether a node runs: Switch and Merge, the control flow of TensorFlow 1.
+"""Tracks which branches decide whether a node runs: Switch and Merge of TensorFlow 1.
 
-A branch may be a constant that no data leads to: it runs, or does not, for its control inputs.
+A branch may be a constant without data inputs, which runs or not because of its control inputs.
 """
 
 from collections.abc import Sequence
@@ -14,17 +14,17 @@ _Ways = frozenset[tuple[str, int]]
 
 
 class Ways:
-    """The conditions that nodes run under, for nodes that come inputs first."""
+    """The conditions under which nodes run, for nodes in topological order."""
 
     def __init__(self) -> None:
-        self._under: dict[str, _Ways] = {}  # by node: (condition, the way to take) of each
+        self._under: dict[str, _Ways] = {}  # by node: each condition with the branch to take
         self._switched: dict[str, str] = {}  # by Switch: its condition
-        self._same: dict[str, str] = {}  # tensors that are another one, passed on
+        self._same: dict[str, str] = {}  # tensors that another one passes on unchanged
 
     def conditions(self, node: NodeDef) -> list[str]:
-        """The tensors that decide which of its inputs a Merge outputs; none for other nodes.
+        """The tensors that decide which input a Merge outputs; none for other nodes.
 
-        To be asked of every node, inputs first.
+        Must be called for every node, inputs first.
         """
         sources = data_inputs(node)
         if node.op in ("Identity", "Snapshot"):

@@ -14,11 +14,11 @@ from colcast.export.graph._not_finite import all_finite
 from colcast.export.graph._sessions import Run
 from colcast.export.trials._rows import Rows
 
-_FIRST_RUN_SECONDS = 60  # TensorFlow prepares the graph in it
-_RUN_SECONDS = 2  # a model may take a generated number for a number of steps
-_READILY_SECONDS = 0.2  # what such a number may cost when rows are chosen: there are many runs
-_READILY_TIMES = 8  # and as a multiple of the time that modest rows take
-_ALONE = 3  # rows that have to end alone; the first ones are extreme
+_FIRST_RUN_SECONDS = 60  # includes TensorFlow's preparation of the graph
+_RUN_SECONDS = 2  # bounds a model that takes a generated number for a number of steps
+_READILY_SECONDS = 0.2  # a tighter bound while rows are chosen, which takes many runs
+_READILY_TIMES = 8  # the same as a multiple of the time for modest rows
+_ALONE = 3  # rows that must also finish alone; the first ones are extreme
 
 Outputs = Mapping[str, Any]
 
@@ -27,26 +27,26 @@ class BothSignatures:
     """Runs a signature and the columnar one made from it in one session.
 
     Attributes:
-      refusal: why the source refused rows last.
-      by_columns: whether rows are tried as columns, in place of the source: once both are proved to
-        score alike, columns show the same sooner.
+      refusal: why the source last refused rows.
+      by_columns: whether to try rows as columns instead of with the source: once both are proved to
+        score alike, columns are faster.
     """
 
     refusal = ""
     by_columns = False
 
     def __init__(self, session: Any, meta_graph: Any, conversion: Conversion) -> None:
-        """Takes a session in which the MetaGraphDef with both signatures is initialised."""
+        """Takes an initialised session with the MetaGraphDef that has both signatures."""
         self._session = session
         self._source = meta_graph.signature_def[conversion.source]
         self._conversion = conversion
         self._source_input = conversion.source_input
         self._columnar = meta_graph.signature_def[conversion.name]
         self._patience_seconds = float(_FIRST_RUN_SECONDS)
-        self._readily_seconds = 0.0  # not known yet
+        self._readily_seconds = 0.0  # set by the first run
 
     def source(self, rows: Rows) -> Outputs:
-        """The source's outputs for rows as tf.Examples or, if it takes those, as tensors."""
+        """The source's outputs for rows, sent as tf.Examples or as the tensors that it takes."""
         outputs = self._run(self._source, self._source_feeds(rows))
         if self._conversion.context is None:
             return outputs
@@ -58,22 +58,23 @@ class BothSignatures:
         return self._run(self._columnar, _feeds(self._columnar, self.of_a_request(rows)))
 
     def accepts(self, rows: Rows) -> bool:
-        """Whether the source scores the rows, and in about the time that it took for others."""
+        """Whether the source scores the rows, without taking much longer than usual."""
         return self._scored(rows, self._patience_seconds) is not None
 
     def scores_finitely(self, rows: Rows) -> bool:
-        """Whether the source scores the rows, none of them NaN or infinite."""
+        """Whether the source scores the rows, and no score is NaN or infinite."""
         return self._finite(self._scored(rows, self._patience_seconds))
 
     def accepts_readily(self, rows: Rows) -> bool:
-        """Whether the source scores the rows, in not much more time than the first, modest ones.
+        """Whether the source scores the rows in not much more time than the first, modest ones.
 
-        The first rows have to be done alone, too: a loop may run as often as the least number says.
+        The first rows must also finish alone, because a loop may run as often as the least number
+        in the request says.
         """
         return self._scored_readily(rows) is not None
 
     def scores_readily_and_finitely(self, rows: Rows) -> bool:
-        """The same, and whether no score is NaN or infinite."""
+        """Like `accepts_readily`, and no score may be NaN or infinite."""
         return self._finite(self._scored_readily(rows))
 
     def _scored_readily(self, rows: Rows) -> Outputs | None:
@@ -87,7 +88,7 @@ class BothSignatures:
         outputs = self._scored(rows, self._readily_seconds)
         if outputs is None:
             return None
-        # A row that is alone may vanish if its list is empty.
+        # A single row may vanish from the output if its list is empty.
         if all(np.shape(output)[:1] == (0,) for output in outputs.values()):
             self.refusal = "every output is empty"
             return None
@@ -107,7 +108,7 @@ class BothSignatures:
             self.refusal = str(error)
             return False
         except tf.errors.OpError:
-            pass  # a model may take rows together only
+            pass  # a model may accept rows only together
         return True
 
     def _scored(self, rows: Rows, seconds: float) -> Outputs | None:
@@ -135,8 +136,8 @@ class BothSignatures:
     def check_rows_of_outputs(self, batches: Iterable[Rows]) -> None:
         """Raises ExportError if no output of the source has a row per candidate.
 
-        It shows what a signature does not tell: that an input has no row per candidate, such as
-        the values of a ragged one.
+        This reveals what a signature does not declare: an input without a row per candidate, such
+        as the values of a ragged tensor.
         """
         shapes = [(len(rows), self.source(rows)) for rows in batches]
         if shapes and not any(
@@ -157,7 +158,7 @@ class BothSignatures:
         return {self._source.inputs[self._source_input].name: serialized}
 
     def of_a_request(self, rows: Rows) -> Rows:
-        """Rows of a list have one context."""
+        """Gives all rows one context, as in a list."""
         context = self._conversion.context
         return rows if context is None else rows.of_one(context)
 
@@ -183,7 +184,7 @@ def _feeds(signature: Any, rows: Rows) -> dict[str, Any]:
 
 
 def _reason(error: Any) -> str:
-    """An op's error without TensorFlow's preamble and location; never empty."""
+    """An op's error message without TensorFlow's preamble and location; never empty."""
     said = error.message.partition("\n\t [[")[0].splitlines()
     lines = [line.strip() for line in (*error.message.splitlines(), *said)]
     return next((line for line in reversed(lines) if line), type(error).__name__)

@@ -1,8 +1,8 @@
-"""The generated values of a feature: bold ones that show differences, then ever more modest ones.
+"""The generated values of a feature, from bold ones that reveal differences to modest ones.
 
 A model may refuse bold values in every format: an id that indexes a table, a string that is parsed
 as a number. It may also score them NaN: the logarithm of a negative price. `_generate` finds the
-boldest domain that it takes.
+boldest domain that it accepts.
 """
 
 import dataclasses
@@ -14,20 +14,20 @@ import numpy as np
 from colcast.export.convert._features import Scalar
 
 Random = np.random.Generator
-Draw = Callable[[Random, int], Any]  # an array of so many values
+Draw = Callable[[Random, int], Any]  # returns an array of that many values
 
-_LARGEST_BITS = 16  # a model may take a number for a size or for a number of steps
+_LARGEST_BITS = 16  # a model may take a number for a size or a number of steps
 _WORDS = ("", "unknown", "Größe 東京", "a b", "17", "-2.5", "x" * 40)
 
 
 @dataclasses.dataclass(frozen=True)
 class Domain:
-    """Values to draw from.
+    """A set of values to draw from.
 
     Attributes:
       draw: draws that many random values.
-      ends: the extreme ones, which the first rows get so that refusals show early.
-      told: the values in words.
+      ends: the extreme values; the first rows get them, so that refusals show early.
+      told: a description of the values.
     """
 
     draw: Draw
@@ -36,15 +36,18 @@ class Domain:
 
 
 Ladder = Sequence[Domain]
-"""Domains of a dtype, boldest first: what takes one takes those after it. The last is one value."""
+"""Domains of a dtype, boldest first; the last has a single value.
+
+A model that accepts one of them accepts those after it.
+"""
 
 
 def ladders(dtype: str, known: Sequence[Scalar]) -> list[Ladder]:
-    """The ladders of a dtype: of all values, of positive numbers, of those that the model knows.
+    """The ladders of a dtype: for all values, for positive numbers, for values the model knows.
 
     Args:
       dtype: one of `_features.DTYPES`.
-      known: values that the model treats in a way of their own, of whatever type it has them in.
+      known: values that the model treats specially, in whatever type it stores them.
     """
     if dtype == "string":
         keys = [value if isinstance(value, bytes) else str(value).encode() for value in known]
@@ -80,7 +83,7 @@ def _ints(keys: Sequence[int], least: int, most: int) -> Iterator[Domain]:
 
 
 def _ints_from(keys: Sequence[int], least: int, most: int) -> Iterator[Domain]:
-    """The domains of integers from `least`, which is 0 or 1, to ever smaller ones; at last 1."""
+    """Integer domains from `least`, which is 0 or 1, with ever smaller upper ends, down to 1."""
     for bits in range(min(_LARGEST_BITS, most.bit_length()), 0, -1):
         below = functools.partial(_between, least, 1 << bits)
         valid = [key for key in keys if least <= key < 1 << bits]
@@ -115,7 +118,7 @@ def _positive_floats(edges: Sequence[float], large: float) -> Iterator[Domain]:
 
 
 def _known(keys: Sequence[Scalar]) -> list[Ladder]:
-    """A ladder of the values that a model looks up, where it does: it may take no others."""
+    """A ladder of the values that a model looks up, if it does: it may accept no others."""
     counts = sorted({len(keys), min(2, len(keys)), min(1, len(keys))}, reverse=True)
     told = "what the model knows"
     some = [keys[:count] for count in counts]
@@ -135,7 +138,7 @@ def _strings(keys: Sequence[bytes]) -> Iterator[Domain]:
 
 
 def _mix(draws: Sequence[Draw], random: Random, count: int) -> Any:
-    """Each value from one of the draws."""
+    """Values each drawn by one of the draws."""
     drawn = [draw(random, count) for draw in draws]
     kinds = random.integers(0, len(drawn), count)
     return np.stack(drawn)[kinds, np.arange(count)]
@@ -146,12 +149,12 @@ def _pick(choices: Sequence[Scalar], random: Random, count: int) -> Any:
 
 
 def _array(values: Sequence[Scalar]) -> Any:
-    """Values as an array; bytes stay objects, since NumPy's own type drops zeros at their end."""
+    """Values as an array; bytes stay objects, since NumPy's own type drops trailing zeros."""
     return np.array(values, object if isinstance(values[0], bytes) else None)
 
 
 def _between(low: int, high: int, random: Random, count: int) -> Any:
-    """From `low` to below `high`."""
+    """Random integers from `low` to below `high`."""
     return random.integers(low, high, count)
 
 
@@ -164,7 +167,7 @@ def _uniform(low: float, high: float, random: Random, count: int) -> Any:
 
 
 def _log_uniform(large: float, random: Random, count: int) -> Any:
-    """From 1 / `large` to `large`, as often below 1 as above."""
+    """From 1 / `large` to `large`, equally often below and above 1."""
     return (large ** random.uniform(-1, 1, count)).astype(np.float32)
 
 

@@ -1,4 +1,4 @@
-"""Which domain a feature belongs to: named by patterns, or found in recorded requests."""
+"""Assigns features to domains: by patterns, or from recorded requests."""
 
 import dataclasses
 import fnmatch
@@ -12,7 +12,7 @@ from colcast.export.trials._tensor_traffic import TensorTraffic
 from colcast.export.trials._traffic import Traffic
 
 AUTO = "auto"
-_TAKEN = ("pair", "late", "exact")  # columnar_late is no stage
+_TAKEN = ("pair", "late", "exact")  # reserved names: columnar_late, for example, is no stage
 _FLAGS: Mapping[str, str] = {
     Side.USER: "--user-features",
     Side.CANDIDATE: "--context-features",
@@ -20,16 +20,16 @@ _FLAGS: Mapping[str, str] = {
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
 Patterns = Mapping[str, Sequence[str]]
-"""Patterns of the features of each domain."""
+"""The patterns of each domain's features."""
 
 
 def read_domains(
     domains: Patterns, user_features: Sequence[str], context_features: Sequence[str]
 ) -> dict[str, Sequence[str]]:
-    """Patterns by domain, with those of the user and of the candidates.
+    """Patterns by domain, including those of the user and the candidates.
 
     Raises:
-      ExportError: a domain cannot have that name, or has no pattern.
+      ExportError: a domain's name is not allowed, or it has no pattern.
     """
     for domain, patterns in domains.items():
         if not _NAME.fullmatch(domain):
@@ -49,17 +49,17 @@ def mark_domains(
     domains: Patterns,
     traffic: Traffic | TensorTraffic | None,
 ) -> list[Conversion]:
-    """Returns the conversions with each feature in its domain; those of a context are the user's.
+    """Returns the conversions with each feature in its domain; context features are the user's.
 
     Args:
       conversions: the signatures.
-      domains: patterns as in `fnmatch`; the user's `auto` stands for the features that are constant
-        in the traffic. What they do not name is an item's.
+      domains: patterns in the form of `fnmatch`. The user's `auto` stands for the features that are
+        constant in the traffic. Features that match no pattern are the item's.
       traffic: recorded requests, if there are any.
 
     Raises:
-      ExportError: a pattern matches no feature, a feature is in two domains, or `auto` has nothing
-        to tell from.
+      ExportError: a pattern matches no feature, a feature is in two domains, or `auto` lacks the
+        requests that it needs.
     """
     names = {feature.name for conversion in conversions for feature in conversion.features}
     context = {name for c in conversions for name in c.context or ()}
@@ -95,7 +95,7 @@ def mark_domains(
 
 
 def _flag(domain: str, pattern: str) -> str:
-    """How a pattern was given, as the command line spells it."""
+    """The pattern as the user wrote it on the command line."""
     if domain in _FLAGS:
         return f"{_FLAGS[domain]} {pattern!r}"
     return f"--domain {domain}={pattern!r}"

@@ -1,7 +1,8 @@
-"""Generates rows that show what can differ between two signatures of a model.
+"""Generates rows that reveal differences between two signatures of a model.
 
-Empty and full lists, missing features, unknown words, values the model knows, zeros, negative
-numbers, large ids; as bold as the model accepts. The same rows for the same seed.
+They include empty and full lists, missing features, unknown words, values that the model knows,
+zeros, negative numbers and large ids, as bold as the model accepts. The same seed gives the same
+rows.
 """
 
 import bisect
@@ -17,15 +18,15 @@ from colcast.export.trials._rows import Cells, Rows, cells
 
 Accepts = Callable[[Rows], bool]
 
-_MISSING = 0.1  # share of rows without a feature that they need not have
+_MISSING = 0.1  # share of rows that lack an optional feature
 _TRIAL_ROWS = 24
-_MANY_TRIAL_ROWS = 100  # where some rows pass by chance
-_END_ROWS = 3  # rows that show the ends of domains
+_MANY_TRIAL_ROWS = 100  # for models in which a few rows may pass by chance
+_END_ROWS = 3  # rows with the extreme values of domains
 
 
 @dataclasses.dataclass(frozen=True)
 class _Lengths:
-    """How long lists are: the shortest, the longest, and whether all of a row are equally long."""
+    """The lengths of lists: shortest, longest, and whether all lists of a row are equally long."""
 
     shortest: int
     longest: int
@@ -50,8 +51,8 @@ class _Style:
 
     Attributes:
       domain: its values.
-      lengths: of its lists, if it has any. Equal ones are shared by all features.
-      may_miss: whether a row may be without it, where it has a default.
+      lengths: the lengths of its lists, if it has any. With equal lengths, all features share them.
+      may_miss: whether a row may lack it, if it has a default.
     """
 
     domain: Domain
@@ -65,7 +66,7 @@ class RowSource:
     def __init__(
         self, features: Sequence[Feature], known: Mapping[str, Sequence[Scalar]], seed: int = 0
     ) -> None:
-        """Takes the features of a signature and the values its model knows of each."""
+        """Takes a signature's features, and the values that its model knows for each."""
         self._features = tuple(features)
         self._random = np.random.default_rng(seed)
         self._ladders = {f.name: ladders(f.dtype, known.get(f.name, ())) for f in features}
@@ -79,13 +80,13 @@ class RowSource:
         return Rows(self._features, made)
 
     def fit(self, accepts: Accepts) -> bool:
-        """Makes values and lists as modest as a model needs; False if it accepts none at all.
+        """Restricts values and lists until the model accepts them; False if it accepts none.
 
         Args:
           accepts: whether the model scores some rows.
         """
         trial = _Trial(self, accepts, _TRIAL_ROWS)
-        # Modest ones first: what a model refuses may take it long.
+        # Modest values first, because a model may take long to refuse others.
         lists = [f.name for f in self._features if f.kind not in (Kind.FIXED_LEN, Kind.WHOLE)]
         for ladder in range(max(map(len, self._ladders.values()))):
             for lengths in _LENGTHS if lists else _LENGTHS[:1]:
@@ -101,9 +102,9 @@ class RowSource:
         return False
 
     def fitted(self, accepts: Accepts) -> "RowSource | None":
-        """Another source of such rows, made even more modest, as far as `accepts` needs.
+        """A copy of this source, restricted further as far as `accepts` needs.
 
-        None if it takes none, or none but the same value of a feature in all rows.
+        None if nothing is accepted, or only the same value of a feature in all rows.
         """
         other = copy.copy(self)
         trial = _Trial(other, accepts, _MANY_TRIAL_ROWS)
@@ -117,20 +118,20 @@ class RowSource:
         return None
 
     def _be_modest(self, ladder: int, lengths: Mapping[str, _Lengths]) -> None:
-        """Draws one value of each feature, the most modest of that ladder or of its last one."""
+        """Draws a single value per feature, the most modest of that ladder or of its last one."""
         self._styles = {
             name: _Style(of[min(ladder, len(of) - 1)][-1], lengths[name], may_miss=False)
             for name, of in self._ladders.items()
         }
 
     def _below(self, name: str) -> list[Ladder]:
-        """The ladders of a feature up to the height of its present domain."""
+        """The ladders of a feature, up to the level of its present domain."""
         present = self._styles[name].domain
         height = max(len(of) - of.index(present) for of in self._ladders[name] if present in of)
         return [of[-height:] for of in self._ladders[name]]
 
     def more_modest(self, than: "RowSource") -> dict[str, str]:
-        """The values of each feature that `than` draws more boldly, in words."""
+        """Descriptions of the features that `than` draws more boldly, with the present values."""
         return {
             name: style.domain.told
             for name, style in self._styles.items()
@@ -147,7 +148,7 @@ class RowSource:
         find: Callable[[str, Callable[[], bool]], None],
         tried: Callable[[], bool],
     ) -> None:
-        """Draws features as boldly as is accepted, all at once or else in ever smaller groups."""
+        """Draws features as boldly as is accepted: all at once, or in ever smaller groups."""
         modest = {name: self._styles[name] for name in names}
         self._styles.update({name: boldest(name) for name in names})
         if tried():
@@ -161,9 +162,9 @@ class RowSource:
         find(names[0], tried)
 
     def _embolden_lengths(self, trial: "_Trial") -> None:
-        """Gives lists separate lengths: an optional scalar may stand beside longer ones.
+        """Gives lists separate lengths, since an optional scalar may accompany longer lists.
 
-        Ragged ones are left alone: where others hold their partitions, TensorFlow may not end.
+        Ragged lists are left alone: if other inputs hold their partitions, TensorFlow may not end.
         """
         own = (Kind.VAR_LEN, Kind.FIXED_LEN_SEQUENCE)
         names = [f.name for f in self._features if f.kind in own]
@@ -178,7 +179,7 @@ class RowSource:
         return dataclasses.replace(self._styles[name], lengths=_ANY)
 
     def _find_domain(self, name: str, tried: Callable[[], bool]) -> None:
-        """Gives a feature the boldest domain that is accepted: the highest on any ladder."""
+        """Gives a feature the boldest accepted domain: the highest level on any ladder."""
         modest = self._styles[name]
 
         def accepted(domain: Domain) -> bool:
@@ -212,7 +213,7 @@ class RowSource:
             lengths = together if equal else self._draw_lengths(style.lengths, count)
             may_miss = style.lengths.shortest == 0 and not style.lengths.equal
         missing = self._random.random(count) < (_MISSING if may_miss else 0.0)
-        ends = style.domain.ends[:count]  # in the first rows
+        ends = style.domain.ends[:count]  # for the first rows
         missing[: len(ends)] = False
         counts = lengths * feature.size
         values = style.domain.draw(self._random, int(counts.sum()))
@@ -232,7 +233,7 @@ class RowSource:
 
 @dataclasses.dataclass(frozen=True)
 class _Trial:
-    """Tries whether a model takes rows as a source draws them at present."""
+    """Tries whether a model accepts the rows that a source draws now."""
 
     source: RowSource
     accepts: Accepts
@@ -242,13 +243,13 @@ class _Trial:
         return self.accepts(self.source.draw(self.rows))
 
     def with_each_alone(self) -> bool:
-        """The same, and whether it takes each row alone."""
+        """Whether it accepts the rows, and each row alone."""
         rows = self.source.draw(self.rows)
         return self.accepts(rows) and all(self.accepts(rows[i : i + 1]) for i in range(self.rows))
 
 
 def accepted_together(rows: Rows, accepts: Accepts) -> Rows:
-    """Those of the rows that a model accepts one by one, if it accepts them together; else none."""
+    """The rows that a model accepts one by one, if it also accepts them together; else none."""
     accepted = accepted_rows(rows, accepts)
     if accepted is rows or (len(accepted) and accepts(accepted)):
         return accepted
@@ -256,7 +257,7 @@ def accepted_together(rows: Rows, accepts: Accepts) -> Rows:
 
 
 def accepted_rows(rows: Rows, accepts: Accepts) -> Rows:
-    """Those of the rows that a model accepts, tried all at once, then in halves."""
+    """The rows that a model accepts, tried all at once, then in halves."""
     if not len(rows) or accepts(rows):
         return rows
     if len(rows) == 1:

@@ -1,4 +1,4 @@
-"""Requests that were recorded as columns, as the tf.Examples that would have asked the same."""
+"""Converts requests recorded as columns into equivalent tf.Examples."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,8 +13,8 @@ def examples_of(columns: Mapping[str, Any]) -> tuple[bytes, ...]:
     """One serialized tf.Example per row.
 
     Args:
-      columns: arrays of N rows or of one, which is every row's; `f/length`, where there is one,
-        counts the values of each row of `f`.
+      columns: arrays of N rows, or of one row for all; `f/length`, if there is one, gives the
+        number of values in each row of `f`.
 
     Raises:
       ValueError: a column has another number of rows.

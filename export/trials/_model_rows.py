@@ -1,4 +1,4 @@
-"""Rows that a model takes: generated ones, made as modest as it needs, and recorded ones."""
+"""Rows that a model accepts: generated ones, restricted as it needs, and recorded ones."""
 
 import itertools
 from collections.abc import Callable, Iterator
@@ -15,20 +15,21 @@ from colcast.export.trials._rows import Columns, Rows
 from colcast.export.trials._tensor_traffic import TensorTraffic
 from colcast.export.trials._traffic import Traffic
 
-_REDRAWS = 20  # of rows that the model refuses
-_FINITE_ROWS = 24  # that show whether a model scores generated rows finitely
-_MOST_REFUSED = 100  # recorded rows that are found one by one; then a batch with one is left out
+_REDRAWS = 20  # attempts to draw rows that the model does not refuse
+_FINITE_ROWS = 24  # rows that decide whether a model scores generated rows finitely
+# Limit of refused recorded rows to isolate; beyond it, whole batches are dropped.
+_MOST_REFUSED = 100
 
 
 class ModelRows:
     """Draws rows that a model takes.
 
     Attributes:
-      recorded: the recorded rows that it takes, in batches.
-      refused: how many recorded rows it refuses.
-      refusal: what it said of the first of them.
-      redrawn: features whose generated values are scored NaN or infinite, and the values, in words,
-        that are drawn in their place.
+      recorded: the recorded rows that it accepts, in batches.
+      refused: number of recorded rows that it refuses.
+      refusal: its error for the first of them.
+      redrawn: features whose generated values get NaN or infinite scores, with a description of the
+        values drawn instead.
     """
 
     def __init__(
@@ -38,12 +39,12 @@ class ModelRows:
         source: RowSource,
         traffic: Traffic | TensorTraffic | None,
     ) -> None:
-        """Finds out which generated and recorded rows the model accepts.
+        """Determines which generated and recorded rows the model accepts.
 
         Args:
           probe: runs the model.
-          conversion: whose features rows have.
-          source: generated rows; made as modest as the model needs.
+          conversion: the conversion whose features rows have.
+          source: generated rows, to be restricted as far as the model needs.
           traffic: recorded rows, if there are any.
         """
         self._probe = probe
@@ -61,14 +62,14 @@ class ModelRows:
         self._all_recorded = Rows.joined(self._features, self.recorded)
 
     def not_finite(self) -> str:
-        """A note about generated rows that score NaN or infinity; "" if none do."""
+        """A note about generated rows with NaN or infinite scores; "" if there are none."""
         if self._source is not self._bold:
             return drawn_again(self.redrawn)
         rows = accepted_together(self._bold.draw(_FINITE_ROWS), self._probe.accepts)
         return "" if not len(rows) or self._probe.scores_finitely(rows) else drawn_again(None)
 
     def batches(self) -> Iterator[Rows]:
-        """Generated rows, the bold ones too that may be scored NaN, then the recorded ones."""
+        """Generated rows, then bold ones whose scores may be NaN, then recorded ones."""
         yield from generated_batches(self._probe.accepts, self._bold)
         if self.redrawn:
             yield from generated_batches(self._accepts, self._source)
@@ -77,10 +78,10 @@ class ModelRows:
     def accepted(self, count: int) -> Rows:
         """That many rows, generated or, if the model refuses those, recorded.
 
-        Generated ones are scored finitely, where any are.
+        Generated rows have finite scores, if any have.
         """
         rows = self._generated(count, self._source, self._accepts)
-        if rows is None and self.redrawn:  # some may be scored NaN alone only
+        if rows is None and self.redrawn:  # some rows may score NaN only when alone
             rows = self._generated(count, self._source, self._probe.accepts)
         if rows is not None:
             return rows
@@ -95,7 +96,7 @@ class ModelRows:
         return self._of_recorded(count)
 
     def bold(self, count: int) -> Rows:
-        """The same of all values that the model takes, those too that it scores NaN or infinite."""
+        """That many rows of all accepted values, including those with NaN or infinite scores."""
         rows = self._generated(count, self._bold, self._probe.accepts) if self.redrawn else None
         return self.accepted(count) if rows is None else rows
 
@@ -113,7 +114,7 @@ class ModelRows:
         return None
 
     def everyday(self, count: int) -> Rows:
-        """Rows of one user: recorded ones, or generated ones as small as a request's are."""
+        """Rows of one user: recorded ones, or generated ones as small as those of real requests."""
         user = [feature.name for feature in self._features if feature.side == Side.USER]
         if self.recorded:
             return self._of_recorded(count).of_one(user)
@@ -122,22 +123,22 @@ class ModelRows:
         return (small if self._accepts(small) else rows).of_one(user)
 
     def turns(self, *, bold: bool = False) -> Callable[[int], Columns]:
-        """Gives rows for the late signature's trials: two generated draws, two recorded ones.
+        """Returns a source of rows for late trials: two generated draws, then two recorded ones.
 
         Args:
-          bold: draw those, too, that the model scores NaN or infinite.
+          bold: include draws that the model scores NaN or infinite.
         """
         generated = self.bold if bold else self.accepted
         turns = itertools.cycle([generated] * 2 + [self._of_recorded] * 2 * bool(self.recorded))
         return lambda count: next(turns)(count).columns()
 
     def _of_recorded(self, count: int) -> Rows:
-        """That many of the recorded rows, drawn at random."""
+        """That many recorded rows, drawn at random."""
         drawn = self._random.integers(len(self._all_recorded), size=count)
         return self._all_recorded.take(drawn)
 
     def _accepted_of(self, recorded: Rows) -> Rows:
-        """The recorded rows that the model accepts; the others are counted."""
+        """The recorded rows that the model accepts; counts the others."""
         if not len(recorded) or self._probe.accepts(recorded):
             return recorded
         self.refusal = self.refusal or self._probe.refusal

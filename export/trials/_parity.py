@@ -1,4 +1,4 @@
-"""The proof that a columnar signature answers as its source does."""
+"""Proves that a columnar signature answers like its source."""
 
 import dataclasses
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -15,9 +15,10 @@ from colcast.export.trials._both_signatures import BothSignatures, Outputs
 from colcast.export.trials._generate import Accepts, RowSource, accepted_together
 from colcast.export.trials._rows import Rows
 
-_BATCHES = (1, 2, 7, 50, 140)  # rows of each comparison
-_REPEATS = range(3)  # where outputs differ: a model may draw a random number now and then
-_LARGEST_DIFFERENCE = 1e-6  # relative; sums in another order differ by as much
+_BATCHES = (1, 2, 7, 50, 140)  # number of rows in each comparison
+# Repetitions if outputs differ, because a model may occasionally draw random numbers.
+_REPEATS = range(3)
+_LARGEST_DIFFERENCE = 1e-6  # relative, since sums in another order differ by as much
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,14 +26,14 @@ class Parity:
     """The comparison of two signatures.
 
     Attributes:
-      rows: how many rows both signatures scored.
-      recorded_rows: how many of them were recorded ones.
-      differences: largest absolute difference by output; 0.0 where all bits are equal.
-      unstable: outputs that differ between two runs of one signature, and prove nothing.
-      note: why scores were not compared, if they were not. Parsed features always are.
-      refused_rows: how many recorded rows the model refused.
-      refusal: what it said of the first of them.
-      not_finite: what was done about generated rows that the model scores NaN or infinite.
+      rows: number of rows that both signatures scored.
+      recorded_rows: number of recorded rows among them.
+      differences: largest absolute difference by output; 0.0 if bit-identical.
+      unstable: outputs that differ between two runs of one signature, so that they prove nothing.
+      note: why scores were not compared, if so. Parsed features always are.
+      refused_rows: number of recorded rows that the model refused.
+      refusal: the model's error for the first of them.
+      not_finite: a note on generated rows that the model scores NaN or infinite.
     """
 
     rows: int = 0
@@ -46,12 +47,12 @@ class Parity:
 
     @property
     def identical(self) -> bool:
-        """Whether every score was the same to the bit."""
+        """Whether every score was bit-identical."""
         return self.rows > 0 and not self.unstable and not any(self.differences.values())
 
 
 def prove_parse(cut: CutGraph, source: RowSource, context: Collection[str] | None = None) -> None:
-    """Compares the parse ops' outputs with what replaces them, bit for bit.
+    """Compares the parse ops' outputs with their replacement, bit for bit.
 
     Raises:
       ExportError: they differ; names the feature.
@@ -90,7 +91,7 @@ def prove_scores(probe: BothSignatures, batches: Iterable[Rows]) -> Parity:
       batches: rows that the source accepts.
 
     Raises:
-      ExportError: an output differs by more than another order of sums explains.
+      ExportError: an output differs by more than a different order of summation explains.
     """
     compared = 0
     differences: dict[str, float] = {}
@@ -125,7 +126,7 @@ def generated_batches(accepts: Accepts, source: RowSource) -> Iterator[Rows]:
 
 
 def difference(expected: Any, given: Any) -> float:
-    """Largest absolute difference; 0.0 where all is equal (NaN to NaN), inf where shapes differ."""
+    """Largest absolute difference; 0.0 if all equal (NaN to NaN), inf if shapes differ."""
     expected, given = map(comparable, (expected, given))
     if expected.shape != given.shape or expected.dtype != given.dtype:
         return float("inf")
@@ -138,7 +139,7 @@ def difference(expected: Any, given: Any) -> float:
 
 
 def _check(found: float, output: str, expected: Any, given: Any) -> None:
-    """Raises ExportError if an output differs by more than another order of sums explains."""
+    """Raises ExportError for a difference that the order of summation does not explain."""
     if found > _allowed(expected):
         raise ExportError(
             f"output {output!r} differs from the source's for the same {len(expected)} rows by"
@@ -147,7 +148,7 @@ def _check(found: float, output: str, expected: Any, given: Any) -> None:
 
 
 def _allowed(expected: Any) -> float:
-    """The difference that another order of sums explains."""
+    """The difference that the order of summation may explain."""
     expected = comparable(expected)
     if expected.dtype.kind not in "fc":
         return 0.0

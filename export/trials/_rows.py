@@ -1,4 +1,4 @@
-"""Rows of features, as serialized tf.Examples and as columns: the same rows for both signatures."""
+"""Rows of features, as serialized tf.Examples and as columns, for both signatures."""
 
 import dataclasses
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -13,10 +13,10 @@ from colcast.export.trials._serving_messages import ExampleListWithContext
 Columns = dict[str, Any]  # numpy arrays by column name, rows first
 
 Values = Sequence[Scalar] | None
-"""A feature's values in one row, row-major; None where the row does not have it."""
+"""A feature's values in one row, row-major; None if the row lacks it."""
 
-_IDS = 100_000  # everyday integers are below
-_LONGEST = 12  # bytes of an everyday string
+_IDS = 100_000  # upper bound of everyday integers
+_LONGEST = 12  # maximum bytes of an everyday string
 _MISSING = -1
 
 FIELDS = {"int64": "int64_list", "float32": "float_list", "string": "bytes_list"}
@@ -24,34 +24,34 @@ FIELDS = {"int64": "int64_list", "float32": "float_list", "string": "bytes_list"
 
 @dataclasses.dataclass(frozen=True)
 class Cells:
-    """A feature's values in some rows.
+    """A feature's values in several rows.
 
     Attributes:
-      padded: [rows, the most values]; behind a row's values stands the feature's padding, and in
-        a row without the feature its default.
-      counts: how many values each row has; -1 where it does not have the feature.
+      padded: [rows, most values in a row]. Rows are filled with the feature's padding; a row
+        without the feature holds its default.
+      counts: number of values in each row; -1 if the row lacks the feature.
     """
 
     padded: Any
     counts: Any
 
     def take(self, rows: Any) -> "Cells":
-        """The rows of a slice or of these numbers."""
+        """The rows of a slice, or with these numbers."""
         return Cells(self.padded[rows], self.counts[rows])
 
     @property
     def present(self) -> Any:
-        """Marks the values, [rows, the most values]."""
+        """Marks real values, [rows, most values in a row]."""
         return np.arange(self.padded.shape[1]) < self.counts[:, np.newaxis]
 
     def of_row(self, row: int) -> Any:
-        """A row's values; None if it does not have the feature."""
+        """A row's values; None if it lacks the feature."""
         count = self.counts[row]
         return None if count == _MISSING else self.padded[row, :count]
 
 
 def cells(feature: Feature, counts: Any, values: Iterable[Scalar]) -> Cells:
-    """Makes cells of the values of all rows, one row behind the other."""
+    """Makes cells from the values of all rows, concatenated."""
     fixed = feature.size if feature.kind in (Kind.FIXED_LEN, Kind.WHOLE) else 0
     shape = len(counts), max(fixed, int(counts.max(initial=0)))
     padded = np.full(shape, feature.padding, feature.numpy_dtype)
@@ -64,10 +64,10 @@ def cells(feature: Feature, counts: Any, values: Iterable[Scalar]) -> Cells:
 
 @dataclasses.dataclass(frozen=True)
 class Rows:
-    """Some rows.
+    """Several rows.
 
     Attributes:
-      features: what every row may have.
+      features: the features that a row may have.
       cells: their values, by name.
     """
 
@@ -76,7 +76,7 @@ class Rows:
 
     @classmethod
     def of(cls, features: Sequence[Feature], values: Mapping[str, Sequence[Values]]) -> "Rows":
-        """Rows of lists: by feature name, one entry per row."""
+        """Makes rows from lists: by feature name, one entry per row."""
         made = {}
         for feature in features:
             rows = values[feature.name]
@@ -93,7 +93,7 @@ class Rows:
         return self.take(part)
 
     def take(self, rows: Any) -> "Rows":
-        """The rows of a slice or of these numbers, in their order."""
+        """The rows of a slice, or with these numbers, in that order."""
         return Rows(self.features, {name: of.take(rows) for name, of in self.cells.items()})
 
     @classmethod
@@ -106,11 +106,11 @@ class Rows:
         )
 
     def __add__(self, more: "Rows") -> "Rows":
-        """These rows, then more of the same features."""
+        """These rows, followed by more with the same features."""
         return Rows.joined(self.features, [self, more]) if len(self) else more
 
     def examples(self, count: int | None = None) -> Any:
-        """Each row, or the first `count`, as a serialized tf.Example: an object array of bytes."""
+        """Each row, or the first `count`, as a serialized tf.Example, in an array of objects."""
         serialized = np.empty(len(self) if count is None else count, object)
         columns = [
             (feature.name, FIELDS[feature.dtype], of.padded.tolist(), of.counts.tolist())
@@ -127,7 +127,7 @@ class Rows:
         return serialized
 
     def serialized(self, context: Collection[str] | None) -> Any:
-        """The rows as their source takes them: tf.Examples, or one list if it has a context."""
+        """The rows as the source takes them: tf.Examples or, with a context, one list."""
         if context is None:
             return self.examples()
         return np.array([self.list_with_context(context)], object)
@@ -142,13 +142,13 @@ class Rows:
         return bytes(message.SerializeToString(deterministic=True))
 
     def of_one(self, names: Collection[str]) -> "Rows":
-        """The rows with the first one's values of some features on all of them."""
+        """The rows, with the first row's values of some features on all of them."""
         first = np.zeros(len(self), int)
         made = {name: of.take(first) if name in names else of for name, of in self.cells.items()}
         return Rows(self.features, made)
 
     def moderate(self) -> "Rows":
-        """The same rows with every float brought between -1 and 1."""
+        """The same rows with every float mapped to between -1 and 1."""
         made = dict(self.cells)
         for feature in self.features:
             if "float" in feature.dtype:
@@ -158,7 +158,7 @@ class Rows:
     def everyday(self) -> "Rows":
         """The rows with ids, short strings and floats between -1 and 1, and no missing values.
 
-        Bold values take more bytes than those of a request do.
+        Bold values take more bytes than those of real requests.
         """
         made = {}
         for name, of in self.cells.items():
@@ -170,10 +170,10 @@ class Rows:
         return Rows(self.features, made)
 
     def columns(self) -> Columns:
-        """The rows as the inputs of a columnar signature.
+        """The rows as inputs of a columnar signature.
 
-        A feature is [rows, *shape] if it is FIXED_LEN, else [rows, L, *shape], padded behind each
-        row's last value. Of a WHOLE feature, the first row's value, [*shape], is that of all rows.
+        A FIXED_LEN feature is [rows, *shape]; others are [rows, L, *shape], padded after each row's
+        last value. A WHOLE feature has the first row's value, [*shape], for all rows.
         """
         columns: Columns = {}
         for feature in self.features:
@@ -201,7 +201,7 @@ def _joined(feature: Feature, parts: Sequence[Cells]) -> Cells:
 
 
 def _changed(of: Cells, change: Any) -> Cells:
-    """The same cells with other values, but for padding and defaults."""
+    """The same cells with other values, apart from padding and defaults."""
     return Cells(np.where(of.present, change(of.padded), of.padded), of.counts)
 
 

@@ -1,4 +1,4 @@
-"""Whether a signature scores candidates the same together and apart."""
+"""Decides whether a signature scores candidates the same together and separately."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -12,24 +12,24 @@ from colcast.export.trials._rows import Rows
 Run = Callable[[Rows], Mapping[str, Any]]
 Scale = Callable[[Any], Any]
 
-_ALONE = 4  # rows of the shortest lists that are scored alone
+_ALONE = 4  # rows with the shortest lists that are scored alone
 
 
 def scored_alike(run: Run, rows: Rows, tolerance: float) -> bool | None:
-    """Whether candidates score the same together, alone, in another order and in slices.
+    """Whether candidates score the same together, alone, reordered and in slices.
 
-    Large floats that nearly cancel out leave their rounding, and hide what smaller ones show: rows
-    have to agree with small floats, too.
+    Large floats that nearly cancel out leave only rounding errors, which hide what smaller ones
+    show, so rows must also agree with small floats.
 
     Args:
         run: runs the signature on rows of one request.
-        rows: such rows, which the model accepts.
-        tolerance: largest difference of floats, relative to an output's largest value or 1: small
-            ones may be what large ones leave of each other. With small floats it is relative to
-            the output's median.
+        rows: rows of one request, which the model accepts.
+        tolerance: largest difference of floats, relative to an output's largest value or 1, because
+            small values may be what remains of large ones. With small floats it is relative to the
+            output's median.
 
     Returns:
-        None where the model refuses some of the candidates.
+        None if the model refuses some of the candidates.
     """
     try:
         if _largest_difference(run, rows, np.max) > max(tolerance, CANCELLED):
@@ -40,7 +40,7 @@ def scored_alike(run: Run, rows: Rows, tolerance: float) -> bool | None:
 
 
 def _largest_difference(run: Run, rows: Rows, scale: Scale) -> float:
-    """How far scores of candidates together and apart differ; infinite if in more than values."""
+    """How far scores together and separately differ; infinite if their shapes do."""
     together = run(rows)
     worst = 0.0
     for own in _pieces(rows):
@@ -55,7 +55,7 @@ def _largest_difference(run: Run, rows: Rows, scale: Scale) -> float:
 
 
 def _pieces(rows: Rows) -> list[Any]:
-    """Rows that are scored apart: in any order; those of short lists, of long ones; some alone."""
+    """Groups of rows to score separately: shuffled, short lists, long lists, single rows."""
     count = len(rows)
     order = np.random.default_rng(count).permutation(count)
     values = sum(np.maximum(of.counts, 0) for of in rows.cells.values())
@@ -69,7 +69,7 @@ def _pieces(rows: Rows) -> list[Any]:
 
 
 def _scale(values: Any, scale: Scale) -> float:
-    """The scale of an output's differences."""
+    """The scale to which an output's differences are relative."""
     if values.dtype.kind not in "fc":
         return 1.0
     finite = np.abs(values[np.isfinite(values)])

@@ -1,6 +1,6 @@
-"""TensorFlow Serving's request messages, without a dependency on its package.
+"""TensorFlow Serving's request messages, without depending on its package.
 
-Their fields that matter here, with its numbers and types but names of our own:
+Only the fields needed here, with TensorFlow Serving's numbers and types but our own names:
 tensorflow_serving/apis/{model,predict,classification,regression,inference,prediction_log,input}.proto.
 """
 
@@ -56,8 +56,8 @@ def _file() -> Any:
         ("context", 2, _Field.LABEL_OPTIONAL),
     ):
         lists.field.add(name=name, number=number, label=label, type=_Field.TYPE_BYTES)
-    # An ExampleList is one without a context. Requests to Classify, Regress and MultiInference
-    # have their input at the same place.
+    # An ExampleList is one without a context. Requests to Classify, Regress and MultiInference have
+    # their input in the same field.
     one_list = f".{_PACKAGE}.ExampleListWithContext"
     either = {"example_list": (1, one_list), "example_list_with_context": (2, one_list)}
     _add_message(file.message_type, "Input", either)

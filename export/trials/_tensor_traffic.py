@@ -1,4 +1,4 @@
-"""Recorded traffic of a signature that takes tensors: a TFRecord file of requests."""
+"""Recorded requests to a signature that takes tensors, from a TFRecord file."""
 
 import dataclasses
 from collections import Counter
@@ -27,9 +27,9 @@ class TensorTraffic:
     """The recorded requests, with the interface of `Traffic`.
 
     Attributes:
-      requests: the inputs of each request; a column of one row counts for all rows.
+      requests: the inputs of each request; a column of one row applies to all rows.
       inputs: the features that are columns.
-      unused: how many requests were left out, by the reason.
+      unused: number of requests left out, by reason.
     """
 
     requests: tuple[Request, ...]
@@ -44,7 +44,7 @@ class TensorTraffic:
             yield Rows.of(features, values)
 
     def features(self) -> Iterator[list[dict[str, bytes]]]:
-        """The features of the rows of each request, each serialized."""
+        """The serialized features of each row, request by request."""
         for request in self.requests:
             rows = self._rows(request)
             columns = {f.name: _repeated(request[f.name], rows) for f in self._by_row}
@@ -57,7 +57,7 @@ class TensorTraffic:
         """Names of the features that are the same on every row of every request, sorted.
 
         Raises:
-          ExportError: no request of two rows or more, so that nothing can be told.
+          ExportError: no request has two rows or more, so nothing can be concluded.
         """
         several = [rows for rows in self.features() if len(rows) > 1]
         if not several:
@@ -85,12 +85,12 @@ def read_tensor_traffic(file: Path, features: Sequence[Feature]) -> TensorTraffi
     """Reads the first requests of a TFRecord file that have all inputs of a signature.
 
     Args:
-      file: of PredictRequest or PredictionLog records; gzipped if its name ends in .gz.
+      file: PredictRequest or PredictionLog records; gzipped if its name ends in .gz.
       features: the signature's inputs.
 
     Raises:
-      ExportError: the file cannot be read, no request has these inputs, or one of them does not
-        fit its input.
+      ExportError: the file cannot be read, no request has these inputs, or a value does not fit its
+        input.
     """
     requests, others, unused = [], set(), Counter[str]()
     names = [feature.name for feature in features]

@@ -1,4 +1,4 @@
-"""Recorded traffic: a TFRecord file of tf.Examples, or of requests with them or with columns."""
+"""Recorded requests from a TFRecord file: tf.Examples, or requests with them or with columns."""
 
 import dataclasses
 from collections import Counter
@@ -20,14 +20,14 @@ from google.protobuf.message import DecodeError
 
 MOST_REQUESTS = 1000
 ROW_TO_USER = "row_to_user"
-"""The input with the user of each row, in a request of several users."""
+"""The input with each row's user, in a request with several users."""
 
 _SEVERAL_USERS = "of several users"
 _OTHER_ROWS = "with rows of other domains"
 _INDEX = "row_to_"
 _NO_CANDIDATES = "without candidates"
 _INPUT_LOGS = ("classify_log", "regress_log", "multi_inference_log")
-_BATCH = 100  # rows that single tf.Examples are taken together as
+_BATCH = 100  # number of single tf.Examples that form a batch
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,10 +35,10 @@ class Traffic:
     """The recorded requests.
 
     Attributes:
-      requests: the serialized tf.Examples of each request, in the order they were recorded.
-      has_requests: whether the file says which tf.Examples came together; if not, `requests` are
-        just batches.
-      unused: how many requests were left out, by the reason.
+      requests: the serialized tf.Examples of each request, in recorded order.
+      has_requests: whether the file shows which tf.Examples belong to one request; otherwise
+        `requests` are arbitrary batches.
+      unused: number of requests left out, by reason.
     """
 
     requests: tuple[tuple[bytes, ...], ...]
@@ -50,12 +50,12 @@ class Traffic:
         return sum(map(len, self.requests))
 
     def batches(self, features: Sequence[Feature]) -> Iterator[Rows]:
-        """The rows of each request, features that are not asked for left out."""
+        """The rows of each request, with only the features asked for."""
         for request in self.requests:
             yield rows_of(request, features)
 
     def features(self) -> Iterator[list[dict[str, bytes]]]:
-        """The features of the rows of each request, each serialized; single rows are requests."""
+        """The serialized features of each row, request by request; single rows are requests."""
         for request in self.requests:
             rows = [_features(serialized) for serialized in request]
             yield from [rows] if self.has_requests else [[row] for row in rows]
@@ -64,7 +64,7 @@ class Traffic:
         """Names of the features that are the same on every row of every request, sorted.
 
         Raises:
-          ExportError: no request of two rows or more, so that nothing can be told.
+          ExportError: no request has two rows or more, so nothing can be concluded.
         """
         requests = [request for request in self.requests if len(request) > 1]
         if not self.has_requests or not requests:
@@ -89,13 +89,13 @@ def read_traffic(
     """Reads the first records of a TFRecord file; gzipped if its name ends in .gz.
 
     Args:
-      file: of tf.Example, PredictRequest or PredictionLog records, all of one kind.
-      source_input: the input that requests carry serialized tf.Examples in.
-      features: the names that requests may carry columns under instead.
-      lists: whether they are ExampleListWithContexts in place of tf.Examples, each a request.
+      file: records of tf.Example, PredictRequest or PredictionLog, all of one kind.
+      source_input: the input in which requests carry serialized tf.Examples.
+      features: the names of columns that requests may carry instead.
+      lists: whether records are ExampleListWithContexts instead of tf.Examples, each a request.
 
     Raises:
-      ExportError: the file cannot be read or has something else.
+      ExportError: the file cannot be read or holds something else.
     """
     requests: list[tuple[bytes, ...]] = []
     singles: list[bytes] = []
@@ -135,12 +135,12 @@ def read_traffic(
 
 
 def unused_text(unused: Mapping[str, int]) -> str:
-    """The requests that were left out, in words: "2 of several users"."""
+    """A phrase on the requests that were left out, such as "2 of several users"."""
     return ", ".join(f"{count} {reason}" for reason, count in unused.items())
 
 
 def rows_of(examples: Sequence[bytes], features: Sequence[Feature]) -> Rows:
-    """Reads serialized tf.Examples as rows of some features."""
+    """Reads some features of serialized tf.Examples as rows."""
     rows = [tf.train.Example.FromString(example).features.feature for example in examples]
     values: dict[str, Any] = {}
     for feature in features:
@@ -197,7 +197,7 @@ def records(file: Path) -> Iterator[bytes]:
 
 
 def recorded_inputs(record: bytes) -> Any:
-    """The inputs of a PredictRequest or of one in a PredictionLog; None if it is neither."""
+    """The inputs of a PredictRequest, or of one in a PredictionLog; None for other records."""
     log, request = _parsed(PredictionLog, record), _parsed(PredictRequest, record)
     return (log and log.predict_log.request.inputs) or (request and request.inputs) or None
 
@@ -208,9 +208,9 @@ def why_unused(
     """Why a request has no rows of one user to score; None if it has.
 
     Args:
-      inputs: as they were sent, TensorProtos.
-      features: the model's.
-      by_row: names of the inputs whose first dimension counts rows, if they have one.
+      inputs: the TensorProtos that were sent.
+      features: names of the model's features.
+      by_row: names of the inputs whose first dimension counts rows.
     """
     indices = [name for name in inputs if name.startswith(_INDEX) and name not in features]
     if indices:
@@ -220,11 +220,12 @@ def why_unused(
 
 
 def _logged_examples(record: bytes) -> tuple[bytes, ...] | None:
-    """The tf.Examples of a PredictionLog of anything but Predict; None if it is something else."""
+    """The tf.Examples of a PredictionLog for an API other than Predict; None for other records."""
     log = _parsed(PredictionLog, record)
     for field in _INPUT_LOGS if log else ():
         request = getattr(log, field).request
-        if request.HasField("input"):  # which no key of a PredictRequest's inputs looks like
+        # A field that no key of a PredictRequest's inputs can be mistaken for.
+        if request.HasField("input"):
             lists = (request.input.example_list, request.input.example_list_with_context)
             return tuple(example for each in lists for example in _with_context(each))
     return None
@@ -238,7 +239,7 @@ def _parsed(message: Any, record: bytes) -> Any:
 
 
 def _features(serialized: bytes) -> dict[str, bytes]:
-    """The features of a tf.Example, each serialized; none if it is something else."""
+    """The serialized features of a tf.Example; empty if it is something else."""
     try:
         features = tf.train.Example.FromString(serialized).features.feature
     except DecodeError:

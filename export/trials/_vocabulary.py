@@ -1,6 +1,6 @@
-"""Values that a model treats specially: keys of the tables a feature is looked up in, bucket edges.
+"""Values that a model treats specially: keys of lookup tables, bucket boundaries.
 
-Generated rows draw from them, so that they reach more than the "unknown" branch of a model.
+Generated rows include them, in order to reach more than a model's "unknown" branch.
 """
 
 from collections.abc import Iterable, Mapping
@@ -29,12 +29,12 @@ _STOP = (*_FIND, *_BUCKETIZE, "MatMul", "BatchMatMulV2")
 def known_values(
     meta_graph: Any, conversion: Conversion, assets: Path
 ) -> dict[str, tuple[Scalar, ...]]:
-    """Returns the values that the graph looks up, by feature.
+    """Finds the values that the graph looks up, by feature.
 
     Args:
       meta_graph: MetaGraphDef with the conversion's columnar signature.
-      conversion: whose features.
-      assets: the model's folder of that name.
+      conversion: the conversion with the features.
+      assets: the model's assets folder.
     """
     keys = _table_keys(meta_graph, assets)
     inputs = meta_graph.signature_def[conversion.name].inputs
@@ -55,7 +55,7 @@ def known_values(
 
 
 def _reached(nodes: Mapping[str, Any], reading: Mapping[str, list[str]], root: str) -> set[str]:
-    """The nodes behind a placeholder, up to where its values are looked up or multiplied."""
+    """The nodes after a placeholder, up to where its values are looked up or multiplied."""
     found: set[str] = set()
     queue = [root]
     while queue:
@@ -75,7 +75,7 @@ def _table(nodes: Mapping[str, Any], reference: str) -> str:
 
 
 def _table_keys(meta_graph: Any, assets: Path) -> dict[str, tuple[Scalar, ...]]:
-    """The keys each table is initialised with, by the node of its handle."""
+    """The keys with which each table is initialised, by its handle's node."""
     nodes = _initial_nodes(meta_graph)
     files = {producer(a.tensor_info.name): a.filename for a in meta_graph.asset_file_def}
     keys: dict[str, tuple[Scalar, ...]] = {}
@@ -86,7 +86,7 @@ def _table_keys(meta_graph: Any, assets: Path) -> dict[str, tuple[Scalar, ...]]:
         elif node.op in _FROM_KEYS:
             try:
                 found = constants(nodes, [node.input[1]], meta_graph.graph_def.versions)[0].tolist()
-            except ExportError:  # keys that are computed: nothing to draw from
+            except ExportError:  # computed keys: nothing to draw from
                 found = []
         else:
             continue
@@ -96,7 +96,7 @@ def _table_keys(meta_graph: Any, assets: Path) -> dict[str, tuple[Scalar, ...]]:
 
 
 def _initial_nodes(meta_graph: Any) -> dict[str, Any]:
-    """The MetaGraph's nodes and, flat, its initialisers."""
+    """The MetaGraph's nodes, including its flattened initialisers."""
     nodes = {node.name: node for node in meta_graph.graph_def.node}
     for key in ("saved_model_main_op", "legacy_init_op"):
         for name in (

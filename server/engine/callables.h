@@ -20,8 +20,8 @@
 namespace colcast::engine {
 
 // All methods may be called from any thread. Making a callable takes as long as hundreds of runs,
-// so only requests for the same outputs wait for it, and requests that keep asking for new sets of
-// outputs make few.
+// so only requests for the same outputs wait for it, and few are made for requests that keep
+// asking for new sets of outputs.
 class Callables {
  public:
   // How many sets of outputs, besides the set of all, have a callable of their own. A request for a
