@@ -110,9 +110,6 @@ class RestConnection:
         self._connection.close()
 
 
-# Implementation details follow.
-
-
 def _spec(predict: Request) -> dict[int, bytes]:
     """Of a PredictRequest: 1 is the model's name, 3 the signature's."""
     (spec,) = (message(n, value) for n, _, value in fields(predict.payload) if n == 1)

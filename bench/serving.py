@@ -104,9 +104,6 @@ def timed_groups(
         yield groups()
 
 
-# Implementation details follow.
-
-
 def _model(row: Variant) -> str:
     return row.model or row.group
 

@@ -101,9 +101,6 @@ def head() -> list[str]:
     return [headings, "─" * len(headings)]
 
 
-# Implementation details follow.
-
-
 def _line(group: str, one: Timed, rounds: Sequence[Recording], first: Sequence[float]) -> Line:
     cpu = [recording.server_cpu_ms for recording in rounds]
     middle, least, greatest = np.quantile(np.divide(cpu, first), (0.5, 0, 1)).tolist()

@@ -1,13 +1,14 @@
-"""The client of a ranking service: rows in, scores out, the user sent once. No TensorFlow.
+"""The client of a ranking service: takes rows, returns scores, sends the user once. No TensorFlow.
 
 columns    any form of data -> checked columns -> bytes; answers -> arrays
 request    columns -> one request, or one for several users; the ranking that comes back
 transport  servers and calls: which server, deadlines, retries
 
-`_asking` is one question with its refusals, `_flow` the steps of each method, as generators that
-yield calls: `_client` and `_client_async` only wait. `_text` sends texts, which need no schema.
-`_settings` has every setting. `data_set` is for what is built before requests come, `tfrecord`
-reads TFRecord files, `wire` protobuf messages. Imports go from columns to request to the clients.
+`_asking` handles one question and its refusals; `_flow` has the steps of each method, as
+generators that yield calls, so that `_client` and `_client_async` only wait. `_text` sends texts,
+which need no schema. `_settings` has every setting. `data_set` converts data in advance of
+requests, `tfrecord` reads TFRecord files, `wire` protobuf messages. Imports go from columns to
+request to the clients.
 """
 
 from typing import Any
@@ -67,7 +68,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """`__version__`, looked up when it is asked for."""
+    """`__version__`, looked up on first use."""
     if name != "__version__":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib.metadata import version

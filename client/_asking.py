@@ -1,4 +1,4 @@
-"""One question to a model: built, sent, and sent in another form if the server refuses it."""
+"""Asks a model one question: builds the request, sends it, tries other forms if refused."""
 
 import logging
 import re
@@ -23,16 +23,17 @@ from colcast.client.transport._transport import GET_MODEL_METADATA, PREDICT, Cal
 Result = TypeVar("Result")
 Steps = Generator[Call, Reply, Result]
 
-# Codes of a request made for another version of the model.
+# Status codes with which a server refuses a request made for another version of the model.
 _STALE_CODES = ("INVALID_ARGUMENT", "FAILED_PRECONDITION")
-# Status codes of a server that does not know this kind of request.
+# Status codes of a server that does not support this kind of request.
 REFUSED_CODES = (*_STALE_CODES, "UNIMPLEMENTED", "OUT_OF_RANGE")
-# Data that does not fit may fit a newer version; ask for its metadata at most this often.
+# Data that does not fit the schema may fit a newer version; its metadata is requested at most this
+# often.
 _RECHECK_SECONDS = 1.0
 _KEPT_VERSIONS = 4
 
-# A server that joins requests (--enable_batching) feeds a late model several users at once, which
-# the model refuses; or the server refuses to join inputs of 1 and of N rows.
+# A server that joins requests (--enable_batching) may feed a late model several users at once,
+# which the model refuses; or the server refuses to join inputs with 1 and with N rows.
 _JOINED = re.compile(
     r"Shape of tensor \S*columnar_late/inputs/\S+ \[(?!1[,\]])\d+[,\]]\S*"
     r" is not compatible with expected shape \[1[,\]]"
@@ -45,20 +46,20 @@ _JOINS = (
 )
 
 _log = logging.getLogger("colcast.client")
-# One odd request may have been the reason, or the server's settings may have changed since.
+# The refusal may be due to one unusual request, or the server's settings may change.
 _ASK_AGAIN_SECONDS = 600.0
-# How long others wait for the call that asks again; it may fail without learning anything.
+# How long other calls wait for the one that tries again, which may fail without learning anything.
 _LEARNING_SECONDS = 10.0
 
 
 class Permission:
-    """Whether to ask a server for something that it may have refused before.
+    """Whether to ask a server for a feature that it may have refused before.
 
     After a refusal no call asks for 10 minutes. Then one call tries, and its result holds; if it
     learns nothing, another call tries 10 seconds later.
 
     Attributes:
-        was_granted: whether the server has done it, and has not refused it since.
+        was_granted: whether the server has supported it, with no refusal since.
     """
 
     was_granted = False
@@ -68,7 +69,7 @@ class Permission:
         self._logged = False
 
     def ask(self) -> bool:
-        """Whether the call that begins now may ask."""
+        """Whether the call that begins now may ask for it."""
         if not self._refused_until:
             return True
         now = time.monotonic()
@@ -103,14 +104,14 @@ class Asking:
         self._current: ModelSchema | None = None
         self._fetched_at = 0.0
         self._answering: int | None = None  # the version that answered last
-        self._expansion = Permission()  # that the server repeats rows
+        self._expansion = Permission()  # for letting the server repeat rows
         self._late = Permission()
-        self._indices = Permission()  # of any domain's rows
-        self._several = Permission()  # users in one request
+        self._indices = Permission()  # for indices to the rows of any domain
+        self._several = Permission()  # for several users in one request
         self._prefetch = Permission()
 
     def schema(self) -> Steps[ModelSchema]:
-        """The schema of the version that answers; asks the server only if it is not known."""
+        """The schema of the version that answers, requested from the server only if unknown."""
         current = self._current
         if current is None:
             return (yield from self._fetch(self._settings.version))
@@ -121,11 +122,11 @@ class Asking:
             return self._current
         try:
             return (yield from self._fetch(self._answering))
-        except ServerError:  # another server answers, or the version went away again
+        except ServerError:  # another server answers, or the version was unloaded again
             return current
 
     def _build(self, inputs: Rows | Examples, options: RequestOptions) -> Steps[Built]:
-        """Builds one request; once more if the model changed since its schema was read."""
+        """Builds one request; repeats that if the model changed since its schema was read."""
         schema = yield from self.schema()
         try:
             return build_request(schema, inputs, options)
@@ -137,7 +138,7 @@ class Asking:
         return build_request((yield from self.schema()), inputs, options)
 
     def _reply(self, inputs: Rows | Examples, options: RequestOptions) -> Steps[Reply]:
-        """Builds and sends one request, and another one if the server refuses the first."""
+        """Builds and sends one request, and a second one if the server refuses the first."""
         schema = yield from self.schema()
         built = yield from self._build(inputs, options)
         try:
@@ -161,7 +162,7 @@ class Asking:
         built: Built,
         error: ServerError,
     ) -> Steps[Reply]:
-        """The reply to the same question asked in another way; otherwise raises the error."""
+        """The reply to the question in another form; raises the error if there is none."""
         if (yield from self._changed_since(schema)):
             return (yield predict((yield from self._build(inputs, options))))
         if built.distinct:
@@ -190,7 +191,7 @@ class Asking:
         try:
             reply = yield from self._repeated(inputs, options, built, error)
         except ServerError as again:
-            if again is not error:  # the refusal stands, whatever this error is
+            if again is not error:  # the refusal holds, whatever this error is
                 self._late.refused()
             raise
         self._late.refused()
@@ -210,14 +211,14 @@ class Asking:
         return (yield from self._in_full(inputs, options, error))
 
     def _may_be_unexpanded(self, built: Built, error: ServerError) -> bool:
-        """Whether this is how a server that does not repeat rows refuses the request."""
+        """Whether a server that does not repeat rows would refuse the request with this error."""
         never_seen = built.needs_expansion and not self._expansion.was_granted
         return never_seen and error.code == "INVALID_ARGUMENT"
 
     def _in_full(
         self, inputs: Rows | Examples, options: RequestOptions, error: ServerError
     ) -> Steps[Reply]:
-        """The reply to rows in full; raises the first error if they are refused, too."""
+        """The reply to rows in full; raises the first error if they are refused as well."""
         built = yield from self._build(inputs, replace(options, server_expands=False))
         try:
             reply = yield predict(built)
@@ -229,7 +230,7 @@ class Asking:
         return reply
 
     def _learn_indices(self, built: Built) -> None:
-        """Learns from a request that was answered."""
+        """Records that the server supports the indices of a request that it answered."""
         if built.distinct.keys() - {USER}:
             self._indices.granted()
 
@@ -254,7 +255,7 @@ class Asking:
 
 
 def predict(built: Built) -> Call:
-    """The call of a request that was built."""
+    """The call for a request that was built."""
     facts = {
         "target": built.target,
         "signature": built.signature,

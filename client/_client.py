@@ -53,18 +53,18 @@ class RankingClient(ClientSettings, Closing):
         """Scores N candidates for one user.
 
         Args:
-            user: feature -> value; sent as one row. None: `items` holds every feature, and
-                those equal on all rows are found and sent once.
+            user: feature -> value; sent as one row. None: `items` holds every feature, and features
+                equal on all rows are found and sent once.
             items: a list of N dicts, a dict of N-row lists or arrays, a pandas or Polars
                 DataFrame, or a pyarrow Table.
-            item_keys: N keys, integers or strings, of candidates in a table of the server; `items`
-                then has only features that override the table's. A list, for the client's
+            item_keys: N keys (integers or strings) of candidates in the server's item table;
+                `items` then has only features that override the table's. A list for the client's
                 `item_key`, or {name of the key: list}.
-            target: in place of the client's.
-            outputs: the outputs wanted; empty is all.
-            affinity_key: names the user (text, bytes or an integer): calls with the same key go to
-                the same server. None: a hash of the user's columns.
-            timeout_seconds: in place of the client's.
+            target: overrides the client's target.
+            outputs: the outputs to return; empty for all.
+            affinity_key: identifies the user (text, bytes or an integer): calls with the same key
+                go to the same server. None: a hash of the user's columns.
+            timeout_seconds: overrides the client's timeout.
             metadata: request metadata, pairs of lower-case key and value.
 
         Raises:
@@ -76,14 +76,14 @@ class RankingClient(ClientSettings, Closing):
         return self._run("rank", steps, timeout_seconds, metadata)
 
     def prepare(self, items: Any, *, target: Target | None = None) -> PreparedItems:
-        """Encodes N candidates once, to be ranked for many users.
+        """Encodes N candidates once, for ranking them for many users.
 
         Args:
             items: as for `rank`.
-            target: in place of the client's; a call with another target encodes them again.
+            target: overrides the client's target; a call with another target encodes them again.
 
         Returns:
-            A value that `rank` and `rank_many` take in place of the items.
+            A value that `rank` and `rank_many` accept instead of the items.
 
         Raises:
             InputError: the items do not fit the model.
@@ -102,23 +102,23 @@ class RankingClient(ClientSettings, Closing):
         timeout_seconds: float | None = None,
         metadata: Metadata = (),
     ) -> list[Ranking]:
-        """Scores the candidates of several users, in one request where the server can.
+        """Scores the candidates of several users, in one request if the server supports that.
 
-        This needs a model that was exported with --late, behind colcast's server; other servers
-        get one request per user. Users share requests of at most 4,096 candidates; a user with
-        more has a request alone. At most 8 requests are in flight at a time.
+        This needs a model that was exported with --late, behind colcast's server; other servers get
+        one request per user. Users share requests of at most 4,096 candidates; a user with more
+        gets a separate request. At most 8 requests are in flight at a time.
 
         Args:
-            pairs: (user, items) or (user, items, item_keys) for each, as for `rank`.
-            target: in place of the client's.
-            outputs: the outputs wanted; empty is all.
+            pairs: (user, items) or (user, items, item_keys) for each user, as for `rank`.
+            target: overrides the client's target.
+            outputs: the outputs to return; empty for all.
             affinity_keys: a key for each pair, as for `rank`. Users share a request only if
                 they belong to the same server.
-            timeout_seconds: deadline of each request, in place of the client's.
+            timeout_seconds: deadline of each request; overrides the client's timeout.
             metadata: request metadata.
 
         Returns:
-            A ranking per user, in the order of the pairs.
+            One ranking per user, in the order of the pairs.
 
         Raises:
             InputError: the data of a pair does not fit the model.
@@ -148,21 +148,21 @@ class RankingClient(ClientSettings, Closing):
         timeout_seconds: float | None = None,
         metadata: Metadata = (),
     ) -> bool:
-        """Asks the server to compute and keep a user's state before the candidates are known.
+        """Asks the server to compute and cache a user's state before the candidates are known.
 
-        Call it while retrieval still runs: `rank` with the same user features then finds the
-        state. It is only a hint: a server that keeps no states gains nothing from it.
+        Call it while retrieval still runs: `rank` with the same user features then finds the state.
+        It is only a hint; a server without a state cache ignores it.
 
         Args:
             user: the user's features, as for `rank`.
-            affinity_key: names the user (text, bytes or an integer): calls with the same key go to
-                the same server. None: a hash of the user's columns.
-            timeout_seconds: in place of the client's.
+            affinity_key: identifies the user (text, bytes or an integer): calls with the same key
+                go to the same server. None: a hash of the user's columns.
+            timeout_seconds: overrides the client's timeout.
             metadata: request metadata.
 
         Returns:
-            False where the model has no `columnar_late` or the server refuses a request without
-            candidates; it is then not asked again for 10 minutes.
+            False if the model has no `columnar_late`, or if the server refuses a request without
+            candidates, in which case it is not asked again for 10 minutes.
 
         Raises:
             InputError: the features do not fit the model.
@@ -184,21 +184,21 @@ class RankingClient(ClientSettings, Closing):
     ) -> Ranking:
         """Scores candidates that are given as tf.Examples, one per row.
 
-        The examples become columns here; features equal on every row are sent once. With
-        target "example" they are sent as they are.
+        The client converts the examples to columns and sends features equal on every row once. With
+        target "example" it sends them unchanged.
 
         Args:
             examples: `tf.train.Example` protos or their serialized bytes; or one
                 ExampleListWithContext proto.
-            target: in place of the client's.
-            outputs: the outputs wanted; empty is all.
-            affinity_key: names the user (text, bytes or an integer): calls with the same key go to
-                the same server. None: a hash of the user's columns.
-            timeout_seconds: in place of the client's.
+            target: overrides the client's target.
+            outputs: the outputs to return; empty for all.
+            affinity_key: identifies the user (text, bytes or an integer): calls with the same key
+                go to the same server. None: a hash of the user's columns.
+            timeout_seconds: overrides the client's timeout.
             metadata: request metadata.
 
         Raises:
-            InputError: an entry that is no tf.Example, or does not fit the model.
+            InputError: an entry is no tf.Example, or does not fit the model.
             SchemaError: the model has no signature for the target.
             ServerError: the server refused, or did not answer in time.
         """
@@ -215,7 +215,7 @@ class RankingClient(ClientSettings, Closing):
         target: Target | None = None,
         outputs: Sequence[str] = (),
     ) -> bytes:
-        """The PredictRequest that `rank` (or `predict_examples`) would send, unsent."""
+        """The PredictRequest that `rank` (or `predict_examples`) would send, without sending it."""
         steps = self._flow.encode(user, items, item_keys, examples, target, outputs)
         return self._run("encode", steps)
 
@@ -243,9 +243,9 @@ class RankingClient(ClientSettings, Closing):
         *,
         each: bool = False,
     ) -> Result:
-        """Makes the calls that the steps ask for, one after the other.
+        """Makes the calls requested by the steps, one after the other.
 
-        `each`: the timeout is that of each call, not of all together.
+        With `each`, the timeout applies to each call instead of all together.
         """
         timeout = self.timeout_seconds if timeout_seconds is None else timeout_seconds
         deadline = Deadline(timeout)

@@ -124,7 +124,7 @@ class AsyncRankingClient(ClientSettings, AsyncClosing):
         target: Target | None = None,
         outputs: Sequence[str] = (),
     ) -> bytes:
-        """The PredictRequest that `rank` (or `predict_examples`) would send, unsent."""
+        """The PredictRequest that `rank` (or `predict_examples`) would send, without sending it."""
         steps = self._flow.encode(user, items, item_keys, examples, target, outputs)
         return await self._run("encode", steps)
 
@@ -155,10 +155,10 @@ class AsyncRankingClient(ClientSettings, AsyncClosing):
         each: bool = False,
         large: bool = False,
     ) -> Result:
-        """Awaits the calls that the steps ask for, one after the other.
+        """Awaits the calls requested by the steps, one after the other.
 
-        `each`: the timeout is that of each call, not of all together. `large`: a step takes long
-        enough to be made in a thread.
+        With `each`, the timeout applies to each call instead of all together. With `large`, a step
+        takes long enough to run in a thread.
         """
         timeout = self.timeout_seconds if timeout_seconds is None else timeout_seconds
         deadline = Deadline(timeout)
@@ -179,13 +179,11 @@ class AsyncRankingClient(ClientSettings, AsyncClosing):
             return result
 
 
-# Implementation details follow.
-
 _LARGE_ROWS = 1000
 
 
 async def _made(in_thread: bool, step: Callable[[Any], Call], argument: Any) -> Any:
-    """The next call that the steps ask for, or the StopIteration that holds their result."""
+    """The next call requested by the steps, or the StopIteration with their result."""
 
     def make() -> Call | StopIteration:
         try:
@@ -197,7 +195,7 @@ async def _made(in_thread: bool, step: Callable[[Any], Call], argument: Any) -> 
 
 
 def _is_large(items: Any) -> bool:
-    """Whether there are enough candidates for encoding to delay other tasks."""
+    """Whether encoding so many candidates would delay other tasks."""
     if isinstance(items, PreparedItems):
         return False
     if isinstance(items, Mapping):

@@ -4,7 +4,7 @@ from typing import Any
 
 
 class ColcastError(Exception):
-    """Base of every error this package raises. All can be copied and pickled."""
+    """Base class of all errors that this package raises. All can be copied and pickled."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _restored, (type(self), self.args, self.__dict__)
@@ -14,7 +14,7 @@ class InputError(ColcastError, ValueError):
     """The caller's data does not fit the model's signature; nothing was sent.
 
     Attributes:
-        feature: the feature at fault, or None where the mistake is not one feature's.
+        feature: the feature at fault, or None if the mistake concerns no single feature.
         row: the 0-based candidate at fault, or None (user features, whole columns).
     """
 
@@ -34,7 +34,7 @@ class InputError(ColcastError, ValueError):
         self.row = row
 
     def below(self, rows: int) -> "InputError":
-        """The same error with its row counted from `rows` rows further up."""
+        """The same error for a row that is `rows` rows further down."""
         if self.row is None:
             return self
         return InputError(
@@ -47,7 +47,7 @@ class SchemaError(ColcastError):
 
 
 class DecodeError(ColcastError):
-    """The server's answer is not the message it should be."""
+    """The server's answer is not a valid message."""
 
 
 class UnknownDtypeError(DecodeError):
@@ -58,8 +58,8 @@ class ServerError(ColcastError):
     """The server refused or did not answer.
 
     Attributes:
-        code: the gRPC status name, such as "INVALID_ARGUMENT" or "DEADLINE_EXCEEDED".
-        details: the server's own words.
+        code: the name of the gRPC status, such as "INVALID_ARGUMENT" or "DEADLINE_EXCEEDED".
+        details: the server's message.
         attempts: how often the request was sent (more than 1 after UNAVAILABLE).
     """
 
@@ -72,7 +72,7 @@ class ServerError(ColcastError):
 
 
 def _restored(kind: type[ColcastError], args: tuple[Any, ...], state: dict[str, Any]) -> Any:
-    """An error as it was, without its constructor, whose arguments the message already holds."""
+    """Restores an error without its constructor, whose arguments are already in the message."""
     error = kind.__new__(kind, *args)
     error.__dict__.update(state)
     return error

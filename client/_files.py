@@ -39,11 +39,12 @@ def read_items(
 
     Args:
         path: the file; or STANDARD_INPUT, with a JSON list or JSON lines.
-        features: the model's, by which the text of a CSV file is read; other columns stay text.
-        list_separator: between the values of a multi-valued feature in a CSV cell.
+        features: the model's features, which determine how a CSV cell is parsed; other columns stay
+            text.
+        list_separator: the separator between values of a multi-valued feature in a CSV cell.
 
     Raises:
-        InputError: an unknown ending, or a file that cannot be read as what its name says.
+        InputError: an unknown ending, or a file whose contents do not match it.
     """
     if path == STANDARD_INPUT:
         return _json_of_either_form("standard input", _standard_input())
@@ -58,11 +59,8 @@ def read_items(
     return readers[path.suffix]()
 
 
-# Implementation details follow.
-
-
 def _text(path: Path) -> str:
-    """The file's text as it is, ends of lines too, without a mark at its start."""
+    """The text of a file without a byte-order mark, with its line ends unchanged."""
     try:
         return _decoded(str(path), path.read_bytes())
     except OSError as error:
@@ -93,7 +91,8 @@ def _json_of_either_form(where: str, text: str) -> list[dict[str, Any]]:
 
 
 def _json_lines(where: str, text: str) -> list[dict[str, Any]]:
-    lines = enumerate(text.split("\n"), 1)  # text in JSON may hold other ends of lines
+    # Only "\n" ends a line: text in JSON may contain other line separators.
+    lines = enumerate(text.split("\n"), 1)
     return [_json(f"{where}:{number}", line) for number, line in lines if line.strip()]
 
 
@@ -140,7 +139,7 @@ def _csv(path: Path, features: Mapping[str, Feature], separator: str) -> list[di
 
 
 def _value(feature: Feature, cell: str, row: int, separator: str) -> Any:
-    """A cell in the feature's type; an empty one is missing, or an empty list."""
+    """A cell converted to the feature's dtype; an empty cell is missing, or an empty list."""
     try:
         if feature.kind is Kind.SINGLE and feature.shape == ():
             return None if cell == "" else _scalar(feature.dtype, cell)

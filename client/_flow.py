@@ -1,8 +1,8 @@
 """The steps of a call to a ranking model, without I/O.
 
-The steps (get the schema if there is none, build the request, send it, notice a new model
-version, ask in another way where the server refuses one) are one generator that yields calls and
-is given their replies. The blocking and the asyncio client differ only in how they wait.
+The steps (get the schema if there is none, build the request, send it, notice a new model version,
+try another form if the server refuses) are one generator, which yields calls and receives their
+replies. The blocking and the asyncio client differ only in how they wait.
 """
 
 from collections.abc import Callable, Sequence
@@ -58,16 +58,16 @@ class Flow(Asking):
         target: Target | None,
         outputs: Sequence[str],
     ) -> Steps[bytes]:
-        """Builds a request and leaves it unsent."""
+        """Builds a request without sending it."""
         rows = Rows(by_key(items, item_keys, self._settings), user)
         inputs = rows if examples is None else examples_of_any(examples)
         options = self._options(target, outputs)
-        # The sender of these bytes cannot ask in another way.
+        # Whoever sends these bytes cannot fall back to another form.
         options = replace(options, indexed=options.indexed and self._indices.was_granted)
         return (yield from self._build(inputs, options)).message
 
     def prepare(self, items: Any, target: Target | None) -> Steps[PreparedItems]:
-        """Encodes items for later calls, as a call would send them now."""
+        """Encodes items for later calls, in the form that a call would send now."""
         options = self._options(target, ())
         prepared = PreparedItems(items)
         prepare_items((yield from self.schema()), prepared, options)
@@ -88,13 +88,14 @@ class Flow(Asking):
         asked = self._options(target, outputs)
         affinities = [self._affinity(key) for key in keys]
         schema = yield from self.schema()
-        together = self._several.ask()  # a server that takes no index of users takes no index
+        # Needs an index of users, as well as support for several users.
+        together = self._several.ask()
         asked = replace(asked, indexed=asked.indexed and together)
         options = [replace(asked, affinity=affinity) for affinity in affinities]
         return grouped(schema, read_pairs(pairs, self._settings), options, together, home)
 
     def rank_group(self, group: Group) -> Steps[list[Ranking]]:
-        """Scores the items of a group's users in one request, or else in one per user."""
+        """Scores the items of a group's users in one request, or in one per user."""
         if group.plan is not None:
             try:
                 reply = yield from self._joined(group, group.plan)
@@ -118,7 +119,7 @@ class Flow(Asking):
         return rankings
 
     def _joined(self, group: Group, plan: Plan) -> Steps[Reply]:
-        """The reply to all users of a group; without distinct rows if the server refuses these."""
+        """The reply for all users of a group; without distinct rows if the server refuses these."""
         built = build_joined(plan, group)
         try:
             reply = yield predict(built)
@@ -133,7 +134,7 @@ class Flow(Asking):
         return reply
 
     def prefetch(self, user: Any, affinity_key: Any) -> Steps[bool]:
-        """Asks the server to compute and keep a user's state; False if it refused."""
+        """Asks the server to compute and cache a user's state; False if it refused."""
         schema = yield from self.schema()
         if COLUMNAR_LATE not in schema.signatures or not self._prefetch.ask():
             return False
@@ -172,7 +173,7 @@ class Flow(Asking):
         )
 
     def _ask(self, inputs: Rows | Examples, options: RequestOptions) -> Steps[Ranking]:
-        """Asks and decodes the reply."""
+        """Sends a question and decodes the reply."""
         ranking = self._answered((yield from self._reply(inputs, options)))
         return _with_keys(ranking, inputs.items) if isinstance(inputs, Rows) else ranking
 

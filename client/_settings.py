@@ -8,7 +8,7 @@ from typing import Literal, get_args
 from colcast.client._errors import InputError
 
 USER_HEADER = "x-colcast-user"
-"""The header by which a user's requests find the server that knows the user."""
+"""The header that routes a user's requests to the server with the user's state."""
 
 NonePolicy = Literal["default", "error"]
 NanPolicy = Literal["send", "default", "error"]
@@ -16,7 +16,7 @@ UnusedPolicy = Literal["suggest", "drop", "error"]
 Dedupe = Literal["auto", "off"]
 Affinity = Literal["auto", "off"]
 Target = Literal["auto", "late", "columnar_late", "columnar", "stock", "repeated", "example"]
-"""How a request is written.
+"""The form in which a request is written.
 
 auto: late if the model has that signature, the user is one and the server has not refused it;
     else columnar, or stock once a server has shown that it does not expand; example if the model
@@ -34,7 +34,7 @@ example: N serialized tf.Examples.
 
 @dataclass(frozen=True, slots=True)
 class Policies:
-    """How inputs with gaps or extras are treated.
+    """How missing values and unused columns are treated.
 
     Attributes:
         none: None (also pandas' NA and NaT, Arrow's and Polars' nulls, masked entries of NumPy's
@@ -66,14 +66,15 @@ class Policies:
 
 @dataclass(frozen=True, slots=True)
 class Tls:
-    """TLS towards the server; with key and certificate, mutual TLS.
+    """TLS to the server; mutual TLS if a key and a certificate are given.
 
     Attributes:
-        root_certificates: PEM file of the authorities to trust; None is the system's.
-        private_key: PEM file of our key.
-        certificate_chain: PEM file of our certificate.
-        server_name: the name in the servers' certificates, if it is not the one called. Where
-            there are several addresses it is the first one's, as gRPC checks one name for all.
+        root_certificates: PEM file of trusted authorities; None for the system's.
+        private_key: PEM file of the client's key.
+        certificate_chain: PEM file of the client's certificate.
+        server_name: the name in the servers' certificates, if it differs from the address. With
+            several addresses it defaults to the first one's name, since gRPC checks one name for
+            all.
     """
 
     root_certificates: str | Path | None = None
@@ -97,14 +98,14 @@ class ChannelOptions:
     """How to reach the servers.
 
     Attributes:
-        tls: None is plain text.
-        max_message_bytes: largest request or answer, -1 is unlimited. gRPC's own default of
-            4 MB for answers is the limit people meet in production: a thousand candidates with
-            a few embeddings are more, and the servers set no limit either.
-        keepalive_seconds: ping after this long without an answer, while calls are open.
-        gzip: compress requests. Columns of embeddings hardly shrink; ids and text do.
-        load_bound: with several servers, a user's calls leave their server while it has more than
-            so many times the mean of this client's calls in flight; infinity: never.
+        tls: TLS settings; None for plain text.
+        max_message_bytes: largest request or answer; -1 for unlimited. gRPC's default limit of 4 MB
+            for answers is often hit in production: a thousand candidates with a few embeddings
+            exceed it, and the servers set no limit either.
+        keepalive_seconds: interval after which an unanswered connection with open calls is pinged.
+        gzip: whether to compress requests. Columns of embeddings hardly shrink; ids and text do.
+        load_bound: with several servers, calls leave the user's server while it has more than this
+            many times the mean of the client's calls in flight; infinity: never.
 
     Raises:
         InputError: a `load_bound` below 1.
@@ -130,23 +131,23 @@ class ClientSettings:
             servers behind it. Calls go to those that are up and say that they serve: a user's to
             the same one, others to the one with the fewest calls in flight.
         model: the served model's name.
-        target: how requests are written, see `Target`.
-        signature: the signature to call in place of the target's usual one.
-        version: the model version; None is the server's choice.
-        version_label: the label of the version, in place of its number.
+        target: how requests are written; see `Target`.
+        signature: overrides the signature that the target would call.
+        version: the model version; None lets the server choose.
+        version_label: the label of the version, instead of its number.
         score_output: the output that ranks, like "scores", or its column, like
             "probabilities[:, 1]"; None finds it (see `Ranking.scores`).
-        score_column: which column of an output [N, k] ranks.
-        item_key: the name of the key where `item_keys` is a plain list.
+        score_column: the column of an output [N, k] that ranks.
+        item_key: the name of the key when `item_keys` is a plain list.
         timeout_seconds: deadline of a call, including retries and requests for signatures.
         dedupe: "auto" sends columns that are equal on every row once, and each distinct row of a
             domain if that is much smaller; "off" does neither.
-        affinity: "auto" sends with each request of one user a hash of the user's columns, as
-            `x-colcast-user`, by which the same server gets all of them; "off" only where a call is
-            given a key.
-        affinity_secret: the key of that hash, at most 64 bytes; the same for all clients
-            of the servers.
-        policies: what to do about missing values and unused columns.
+        affinity: "auto" sends with each single-user request a hash of the user's columns, as
+            `x-colcast-user`, which routes all of the user's requests to one server; "off" does so
+            only for calls that are given a key.
+        affinity_secret: the key of that hash, at most 64 bytes; must be the same in all clients of
+            the servers.
+        policies: how missing values and unused columns are treated.
         channel: TLS, message size, keepalive, compression.
 
     Raises:
@@ -183,7 +184,7 @@ class ClientSettings:
 
 
 def known_target(target: Target) -> Target:
-    """The target under its usual name; InputError if there is no such target."""
+    """The canonical name of a target; InputError if there is no such target."""
     if target not in get_args(Target):
         raise InputError(
             f"target must be one of {', '.join(get_args(Target))}, got {target!r} "
@@ -193,12 +194,9 @@ def known_target(target: Target) -> Target:
 
 
 def check_timeout(timeout_seconds: float) -> None:
-    """Raises InputError unless it is above 0."""
+    """Raises InputError unless the timeout is positive."""
     if not timeout_seconds > 0:
         raise InputError(f"timeout_seconds must be above 0, got {timeout_seconds!r}")
-
-
-# Implementation details follow.
 
 
 def _pem(path: str | Path | None) -> bytes | None:

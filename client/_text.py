@@ -1,4 +1,4 @@
-"""TextClient and AsyncTextClient: vectors of any number of texts, titles ranked for a query."""
+"""TextClient and AsyncTextClient: vectors for any number of texts, titles ranked for a query."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
@@ -30,12 +30,12 @@ class TextSettings:
     Attributes:
         address: "HOST:PORT", several of them, or a DNS name with several servers behind it.
         model: the served model's name.
-        version: the model version; None is the server's choice.
-        version_label: the label of the version, in place of its number.
+        version: the model version; None lets the server choose.
+        version_label: the label of the version, instead of its number.
         timeout_seconds: deadline of each request.
-        batch_tokens: about how many tokens a request has. More make the model a little faster,
-            fewer let other clients in between.
-        in_flight: how many requests of one call are under way at a time.
+        batch_tokens: the approximate number of tokens per request. Larger requests make the model
+            slightly faster; smaller ones let other clients in between.
+        in_flight: the number of requests that one call keeps in flight.
         channel: TLS, message size, keepalive, compression.
 
     Raises:
@@ -103,17 +103,19 @@ class TextClient(TextSettings, Closing):
         max_seq_len: int | None = None,
         progress: Progress | None = None,
     ) -> Array:
-        """The vectors of any number of texts.
+        """Vectors for any number of texts.
 
-        Texts that occur more than once are sent once. Those of similar length go together, in
-        requests of about `batch_tokens`, of which `in_flight` are under way at a time.
+        Repeated texts are sent once. Texts of similar length share a request of about
+        `batch_tokens`; `in_flight` requests are sent at a time.
 
         Args:
-            texts: str, or bytes in UTF-8. An empty text has a vector, too; the model skips
-                bytes that are not UTF-8.
-            pooling: of a text's token vectors: the mean, that of [CLS], or the greatest values.
-            max_seq_len: tokens to which a longer text is cut; None is the model's own.
-            progress: called with the numbers of answered and of all requests.
+            texts: str, or bytes in UTF-8. An empty text has a vector too; the model skips bytes
+                that are not valid UTF-8.
+            pooling: how a text's token vectors are combined: their mean, the vector of [CLS], or
+                the maximum.
+            max_seq_len: number of tokens to which longer texts are cut; None for the model's
+                default.
+            progress: called with the number of answered requests and the total.
 
         Returns:
             float32 [texts, width], in the order of the texts.
@@ -138,7 +140,7 @@ class TextClient(TextSettings, Closing):
             under_way, answered = send(self.in_flight), 0
             while under_way:
                 done, _ = wait(under_way, return_when=FIRST_COMPLETED)
-                for one in done:  # the first error ends the call; nothing more is sent
+                for one in done:  # raises the first error; nothing more is sent
                     answers[under_way.pop(one)] = one.result()
                 answered += len(done)
                 if progress is not None:
@@ -147,7 +149,7 @@ class TextClient(TextSettings, Closing):
         return batches.joined(answers)
 
     def rank(self, query: str | bytes, titles: Iterable[str | bytes]) -> Ranking:
-        """Scores titles for a query, which is sent and read once.
+        """Scores titles for a query, which is sent and encoded once.
 
         Args:
             query: str, or bytes in UTF-8.
@@ -176,14 +178,15 @@ class AsyncTextClient(TextSettings, AsyncClosing):
         max_seq_len: int | None = None,
         progress: Progress | None = None,
     ) -> Array:
-        """The vectors of any number of texts; see `TextClient.encode`."""
+        """Vectors for any number of texts; see `TextClient.encode`."""
         batches, said = await asyncio.to_thread(self._plan, texts, pooling, max_seq_len)
         answers: list[Any] = [None] * len(batches)
         waiting, answered = enumerate(batches), 0
 
         async def ask() -> None:
             nonlocal answered
-            for at, batch in waiting:  # shared iterator: each batch goes to the next free task
+            # All tasks share the iterator, so the next free task takes the next batch.
+            for at, batch in waiting:
                 reply = await self._transport.call(said.of(batch), Deadline(self.timeout_seconds))
                 answers[at] = said.answer(reply.response, len(batch))[0]
                 answered += 1

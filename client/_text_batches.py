@@ -1,4 +1,4 @@
-"""Texts to requests: checked, each text once, together by length, within a budget of tokens."""
+"""Turns texts into requests: checks them, removes repeats, batches by length within a budget."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
@@ -10,8 +10,8 @@ from colcast.client.columns._dtypes import STRING, Array
 from colcast.client.columns._encode import Tensor, encode_predict_request
 from colcast.client.transport._transport import PREDICT, Call
 
-_BYTES_PER_TOKEN = 4  # of English, roughly
-_MARKS = 2  # tokens that every text has besides its own
+_BYTES_PER_TOKEN = 4  # a rough value for English
+_MARKS = 2  # [CLS] and [SEP], which are added to every text
 POOLINGS = {"mean": "embeddings", "cls": "embeddings/cls", "max": "embeddings/max"}
 
 
@@ -26,7 +26,7 @@ class TextCall(NamedTuple):
     max_seq_len: int | None
 
     def of(self, texts: Sequence[bytes]) -> Call:
-        """The request for some texts."""
+        """The request for these texts."""
         columns: dict[str, Any] = {"texts": strings(texts)}
         if self.max_seq_len is not None:
             columns["max_seq_len"] = np.asarray(self.max_seq_len, np.int32)
@@ -51,22 +51,22 @@ class TextCall(NamedTuple):
 
 
 class Batches:
-    """The different texts of a call, in batches of similar length.
+    """The distinct texts of a call, in batches of similar length.
 
     Attributes:
-        count: how many texts were given.
+        count: the number of texts given.
     """
 
     def __init__(self, texts: Iterable[str | bytes], tokens: int, longest: int) -> None:
         """Checks and orders the texts.
 
         Args:
-            texts: what to encode.
-            tokens: the budget of a batch, an estimate; a longer text is a batch of its own.
-            longest: the most tokens a text is counted as.
+            texts: the texts to encode.
+            tokens: the estimated token budget of a batch; a longer text forms its own batch.
+            longest: the maximum number of tokens counted for a text.
 
         Raises:
-            InputError: something that is not a text.
+            InputError: an entry is not a text.
         """
         given = all_bytes(texts, "text")
         numbers = {text: number for number, text in enumerate(dict.fromkeys(given))}
@@ -76,7 +76,7 @@ class Batches:
         self._rows = _divided([len(text) for text in numbers], tokens, longest)
 
     def __iter__(self) -> Any:
-        """The texts of each batch; one empty batch where there is no text."""
+        """The texts of each batch; a single empty batch if there are no texts."""
         for rows in self._rows:
             yield [self._different[row] for row in rows]
 
@@ -84,7 +84,7 @@ class Batches:
         return len(self._rows)
 
     def joined(self, answers: Sequence[Array]) -> Array:
-        """The answers to all batches, one row per text given, in their order."""
+        """The answers to all batches, with one row per given text, in the given order."""
         order = np.concatenate(self._rows)
         values = np.empty((len(order), *answers[0].shape[1:]), answers[0].dtype)
         values[order] = np.concatenate(answers)
@@ -99,7 +99,7 @@ def strings(texts: Sequence[bytes]) -> Tensor:
 
 
 def text_bytes(text: Any, name: str) -> bytes:
-    """A text in UTF-8; InputError, naming it `name`, if it is not text."""
+    """A text in UTF-8; raises an InputError that calls it `name` if it is not text."""
     if isinstance(text, bytes):
         return text
     if not isinstance(text, str):
@@ -111,14 +111,14 @@ def text_bytes(text: Any, name: str) -> bytes:
 
 
 def all_bytes(texts: Any, name: str) -> list[bytes]:
-    """Texts in UTF-8; InputError, with `name` and the row, if one is not text."""
+    """Texts in UTF-8; raises an InputError with `name` and the row if one is not text."""
     if isinstance(texts, (str, bytes)) or not isinstance(texts, Iterable):
         raise InputError(f"{name}s must be a list of texts, got {texts!r}")
     return [text_bytes(text, f"{name} {row}") for row, text in enumerate(texts)]
 
 
 def _divided(sizes: Sequence[int], tokens: int, longest: int) -> list[Array]:
-    """Rows by size, cut where the longest text times the texts would exceed the budget."""
+    """Rows by size, cut into batches in which count * longest text stays within the budget."""
     order = np.argsort(np.array(sizes, np.int64), kind="stable")
     batches, begin = [], 0
     for end, row in enumerate(order):

@@ -21,10 +21,10 @@ _WIDEST_CELL = 40
 
 
 def tls_options(option: Callable[..., Any] = click.option) -> Callable[[_Decorated], _Decorated]:
-    """The TLS options of a command that calls a server, read by `channel_options`.
+    """The TLS options of a command that calls a server; `channel_options` reads them.
 
     Args:
-        option: declares one, with the arguments of `click.option`.
+        option: declares an option, with the arguments of `click.option`.
     """
     declared = (
         option("--tls", is_flag=True, help="Use TLS, with the system's authorities."),
@@ -47,14 +47,14 @@ def tls_options(option: Callable[..., Any] = click.option) -> Callable[[_Decorat
 
 
 def channel_options(given: Mapping[str, Any]) -> ChannelOptions:
-    """The channel options of `tls_options`: TLS if any of them is given."""
+    """The channel options given by `tls_options`, with TLS if any of them is set."""
     names = ("root_certificates", "private_key", "certificate_chain", "server_name")
     settings = {name: given[f"tls_{name}"] for name in names}
     return ChannelOptions(tls=Tls(**settings) if given["tls"] or any(settings.values()) else None)
 
 
 class _ItemsFile(click.Path):
-    """A file of items, known by its ending, or "-"."""
+    """An items file, recognized by its ending, or "-"."""
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
         path = super().convert(value, param, ctx)
@@ -64,7 +64,7 @@ class _ItemsFile(click.Path):
 
 
 class _TargetName(click.Choice[str]):
-    """A target, shown as the library spells it: with underscores, where options have hyphens."""
+    """A target, spelled as in the library: with underscores, although options have hyphens."""
 
     def normalize_choice(self, choice: object, ctx: click.Context | None) -> str:
         return str(choice).replace("-", "_")
@@ -168,11 +168,8 @@ def command(**given: Any) -> None:
         raise click.ClickException(str(error)) from error
 
 
-# Implementation details follow.
-
-
 def _features(schema: ModelSchema, signature: str | None) -> Mapping[str, Feature]:
-    """Every feature any signature of the model has; where they differ, as the usual one has it."""
+    """All features of the model's signatures; if they differ, the default signature's count."""
     usual = schema.signature(signature) if signature else schema.columnar_signature()
     found: dict[str, Feature] = {}
     for each in (*schema.signatures.values(), usual):
@@ -184,7 +181,7 @@ def _features(schema: ModelSchema, signature: str | None) -> Mapping[str, Featur
 def _keys(
     options: SimpleNamespace, items: Sequence[Mapping[str, Any]], features: Mapping[str, Feature]
 ) -> dict[str, list[Any]]:
-    """The items' keys by their name; those of a CSV file are integers if all are written so."""
+    """The items' keys by name; keys from a CSV file are integers if all are written that way."""
     name = options.item_key
     if name is None:
         return {}
@@ -237,7 +234,7 @@ def _shown_columns(options: SimpleNamespace, items: Sequence[Any]) -> list[str]:
 
 
 def _check_items(options: SimpleNamespace, items: Sequence[Any]) -> None:
-    """Raises an error where there are none, or --show names a column that none of them has."""
+    """Raises an error if there are no items, or if --show names a column that no item has."""
     if not items:
         where = "standard input" if options.items == STANDARD_INPUT else options.items
         raise InputError(f"{where}: no items, expected one per row")
@@ -249,7 +246,7 @@ def _check_items(options: SimpleNamespace, items: Sequence[Any]) -> None:
 
 def _cell(value: Any) -> str:
     text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-    # Characters that do not print, such as line ends, are escaped.
+    # Escapes characters that are not printable, such as line ends.
     text = "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
     return text if len(text) <= _WIDEST_CELL else text[: _WIDEST_CELL - 3] + "..."
 

@@ -1,8 +1,8 @@
-"""Rows of a data set, converted by the rules of `rank`, for tables that are built in advance.
+"""Converts rows of a data set by the rules of `rank`, for tables that are built in advance.
 
-`columns_of` converts rows in any form that `rank` takes, `entries_of_examples` makes tf.Examples
-such rows, `check_absent` and `misspelled` say what a data set lacks, and `default_column` what
-stands for that.
+`columns_of` converts rows in any form that `rank` takes; `entries_of_examples` turns tf.Examples
+into such rows; `check_absent` and `misspelled` report what a data set lacks; `default_column`
+supplies it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,14 +34,14 @@ def names_of(features: Mapping[str, Feature]) -> frozenset[str]:
 
 
 def columns_of(features: Mapping[str, Feature], rows: Any) -> dict[str, Column]:
-    """The columns of some features; what the rows lack altogether is left out.
+    """The columns of the given features; leaves out features that no row has.
 
     Args:
-        features: others that the rows hold are left out, too.
+        features: the features to convert; others in the rows are left out as well.
         rows: candidates as for `RankingClient.rank`, at least one.
 
     Raises:
-        InputError: a value that does not fit, with its feature and row.
+        InputError: a value does not fit; names its feature and row.
     """
     table = table_of_items(rows, names_of(features))
     return item_batch(features, table, Policies(nan="send")).columns
@@ -53,7 +53,7 @@ def entries_of_examples(
     """Serialized tf.Examples as rows for `columns_of`: feature -> an entry per example.
 
     Raises:
-        InputError: bytes that are no tf.Example, or values of a number that does not fit.
+        InputError: the bytes are no tf.Example, or the number of values does not fit.
     """
     shared, varying = tables_of_examples(examples, features)
     once = {name: list(values) * len(examples) for name, values in shared.columns.items()}

@@ -1,4 +1,4 @@
-"""`colcast encode` and `colcast rerank`: vectors of a file's lines, the best for a query."""
+"""`colcast encode` and `colcast rerank`: vectors for a file's lines, the best for a query."""
 
 import json
 import sys
@@ -17,7 +17,7 @@ _Decorated = TypeVar("_Decorated", bound=Callable[..., Any])
 
 
 def _text_options(*, model: str) -> Callable[[_Decorated], _Decorated]:
-    """The options that say which server and which model; `model` is the default."""
+    """The options for server and model; `model` is the default model."""
     declared = (
         click.option("--server", required=True, metavar="HOST:PORT[,...]", help="gRPC address."),
         click.option("--model", default=model, metavar="NAME", help="The served model."),
@@ -90,9 +90,6 @@ def rerank(file: Path, query: str, top: int, as_json: bool, **given: Any) -> Non
         click.echo(json.dumps(entry) if as_json else f"{score:8.3f}  {titles[row]}")
 
 
-# Implementation details follow.
-
-
 def _lines(file: Path) -> list[str]:
     """The lines of a UTF-8 file, or of standard input; an empty line is an empty text.
 
@@ -114,7 +111,7 @@ def _client(given: Mapping[str, Any]) -> TextClient:
 
 
 class _Bar:
-    """A bar of the requests answered, on a terminal's standard error."""
+    """A progress bar of answered requests, on a terminal's standard error."""
 
     def __init__(self, texts: int) -> None:
         self._label = f"{texts:,} texts"

@@ -1,7 +1,7 @@
 """Reads TFRecord files without TensorFlow.
 
-https://www.tensorflow.org/tutorials/load_data/tfrecord: a record is its length (8 bytes), a
-checksum of the length (4), the data, and a checksum of the data (4), all little endian.
+https://www.tensorflow.org/tutorials/load_data/tfrecord: a record consists of its length (8 bytes),
+a checksum of the length (4), the data, and a checksum of the data (4), all little-endian.
 """
 
 import struct
@@ -16,12 +16,12 @@ _STDIN = Path("-")
 
 
 def read_records(path: Path) -> Iterator[bytes]:
-    """The records of an uncompressed file, in order; checksums of the data are not looked at.
+    """The records of an uncompressed file, in order, without verifying the checksums of data.
 
     The path "-" is standard input.
 
     Raises:
-      ValueError: it is not such a file, or it ends within a record.
+      ValueError: the file is no TFRecord file, or ends within a record.
     """
     with nullcontext(sys.stdin.buffer) if path == _STDIN else path.open("rb") as file:
         at = 0

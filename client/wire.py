@@ -28,17 +28,17 @@ def varint(value: int) -> bytes:
 
 
 def field(number: int, content: bytes) -> bytes:
-    """A length-delimited field: tag, length, content."""
+    """Encodes a length-delimited field: tag, length, content."""
     return varint(number << 3 | BYTES) + varint(len(content)) + content
 
 
 def integer_field(number: int, value: int) -> bytes:
-    """A varint field: tag, value."""
+    """Encodes a varint field: tag, value."""
     return varint(number << 3 | VARINT) + varint(value)
 
 
 def varints(values: Array) -> bytes:
-    """Integers [n] as n varints in a row (the packed form), without a loop over values."""
+    """Encodes integers [n] as consecutive varints (the packed form), without a loop over values."""
     left = values.astype(np.int64).view(np.uint64) if values.dtype.kind != "u" else values
     left = left.astype(np.uint64)
     digits = np.empty((left.size, 10), np.uint8)
@@ -54,10 +54,10 @@ def varints(values: Array) -> bytes:
 
 
 def read_varints(data: bytes) -> Array:
-    """Varints in a row -> uint64 [n], without a loop over values.
+    """Decodes consecutive varints to uint64 [n], without a loop over values.
 
     Raises:
-        DecodeError: the last one is cut off, or one is longer than 10 bytes.
+        DecodeError: the last one is truncated, or one is longer than 10 bytes.
     """
     raw = np.frombuffer(data, np.uint8)
     if raw.size == 0:
@@ -74,7 +74,7 @@ def read_varints(data: bytes) -> Array:
 
 
 def read_varint(data: bytes, at: int) -> tuple[int, int]:
-    """The varint at a position -> (its value, the position after it)."""
+    """Decodes the varint at a position; returns its value and the position after it."""
     value = shift = 0
     while True:
         if at >= len(data) or shift > 63:
@@ -93,7 +93,7 @@ def signed(value: int) -> int:
 
 
 def fields(data: bytes) -> Iterator[tuple[int, int, int | bytes]]:
-    """Iterates over a message: (field number, wire type, value), bytes for all but varints.
+    """Iterates over a message: (field number, wire type, value), with bytes for all but varints.
 
     Raises:
         DecodeError: the message is truncated or holds an unknown wire type.
@@ -119,7 +119,7 @@ def fields(data: bytes) -> Iterator[tuple[int, int, int | bytes]]:
 
 
 def map_entry(data: bytes) -> tuple[str, bytes]:
-    """A map entry with a text key -> (key, its value's bytes)."""
+    """Decodes a map entry with a text key; returns the key and the value's bytes."""
     key, content = "", b""
     for number, _, value in fields(data):
         if number == 1:
@@ -130,14 +130,14 @@ def map_entry(data: bytes) -> tuple[str, bytes]:
 
 
 def message(number: int, value: int | bytes) -> bytes:
-    """The bytes of a length-delimited field; DecodeError if it came as an integer."""
+    """The bytes of a length-delimited field; DecodeError if the value is an integer."""
     if isinstance(value, int):
         raise DecodeError(f"field {number} is an integer where a message belongs")
     return value
 
 
 def integer(number: int, value: int | bytes) -> int:
-    """The value of a varint field; DecodeError if it came as bytes."""
+    """The value of a varint field; DecodeError if the value is bytes."""
     if isinstance(value, bytes):
         raise DecodeError(f"field {number} is a message where an integer belongs")
     return value

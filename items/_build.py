@@ -69,9 +69,6 @@ def build_table(
     return target
 
 
-# Implementation details follow.
-
-
 def _peeked(batches: Iterator[Columns]) -> tuple[Columns, Iterator[Columns]]:
     """The first batch, and all of them; InputError if there is none."""
     first = next(batches, None)

@@ -139,9 +139,6 @@ class Container:
             raise ItemTableError(f"{self.path}: tensor {name!r}, {told}: {error}") from None
 
 
-# Implementation details follow.
-
-
 def _header(metadata: Mapping[str, str], checksum: str, tensors: Iterable[Tensor]) -> bytes:
     told: dict[str, Any] = {"__metadata__": {**metadata, "checksum": checksum}}
     at = 0

@@ -48,9 +48,6 @@ def check_columns(features: Sequence[ItemFeature], batch: Columns, key: str) -> 
         raise InputError(message, feature=name)
 
 
-# Implementation details follow.
-
-
 def _given(feature: ItemFeature, batch: Columns) -> Values | None:
     wanted = {feature.name: feature.feature}
     own = {name: batch[name] for name in names_of(wanted) & batch.keys()}

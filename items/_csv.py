@@ -43,9 +43,6 @@ def batches_of_csv(
         rows += batch.num_rows
 
 
-# Implementation details follow.
-
-
 def _text(path: Path) -> Iterator[Any]:
     """Batches in which every column is text."""
     try:

@@ -66,9 +66,6 @@ def build_delta(
     return target
 
 
-# Implementation details follow.
-
-
 def _keys(schema: Schema, delete: Sequence[int | str | bytes]) -> Keys:
     batch = {schema.key: list(dict.fromkeys(delete))} if delete else None
     return keys_of(next(values_of([schema.key_feature], batch, 0)))

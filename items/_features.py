@@ -110,9 +110,6 @@ def from_json(text: str) -> tuple[ItemFeature, ...]:
     )
 
 
-# Implementation details follow.
-
-
 def _record(model: Path) -> Path:
     """The record's file."""
     if not (model / "saved_model.pb").exists() and model.is_dir():

@@ -40,9 +40,6 @@ def batches_of_frames(source: Any) -> Iterator[Columns]:
         )
 
 
-# Implementation details follow.
-
-
 def _series(series: Any) -> Any:
     """A pandas column: text as Arrow's; NaN, pandas' mark for missing values, as null."""
     if str(series.dtype) in ("str", "string") or getattr(series.dtype, "kind", "") == "f":

@@ -96,9 +96,6 @@ def first_twice(keys: Keys, hashes: Hashes, index: Index) -> tuple[int, int] | N
     return min(twice, key=lambda pair: pair[::-1], default=None)
 
 
-# Implementation details follow.
-
-
 def _bytes(keys: Keys) -> Iterator[memoryview]:
     """Every key's bytes."""
     data = np.ascontiguousarray(keys.values).view(np.uint8).data

@@ -69,9 +69,6 @@ def print_row(console: Console, found: Mapping[str, Any]) -> None:
         console.print(f"{name:<{width}}  {value}", highlight=False, markup=False)
 
 
-# Implementation details follow.
-
-
 def _file(part: Part) -> dict[str, Any]:
     size = part.container.path.stat().st_size
     return {"rows": part.rows, "bytes": size, "created": part.created}

@@ -77,9 +77,6 @@ class Part:
         return _Column(feature, tensors[f"{name}/bytes"], tensors[f"{name}/offsets"], splits)
 
 
-# Implementation details follow.
-
-
 class _Column:
     """A feature's values in the file."""
 

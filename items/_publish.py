@@ -61,9 +61,6 @@ def publish(finished: Path, target: Path) -> None:
     _sync(target.parent)
 
 
-# Implementation details follow.
-
-
 def _is_version(folder: Path) -> bool:
     return folder.name.isascii() and folder.name.isdecimal() and folder.is_dir()
 

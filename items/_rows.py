@@ -92,9 +92,6 @@ def values_of(
     return map(no_values, features) if batch is None else convert(features, batch, rows)
 
 
-# Implementation details follow.
-
-
 def _append(schema: Schema, batch: Columns | None, spill: Spill) -> Hashes:
     """Adds a batch, or no rows; returns the hashes of its keys."""
     values = next(values_of([schema.key_feature], batch, 0))

@@ -72,9 +72,6 @@ def key_type(key: str, feature: ItemFeature | None, columns: Columns) -> str:
     return "string" if values and isinstance(values[0], str | bytes) else "int64"
 
 
-# Implementation details follow.
-
-
 def _files(path: Path) -> list[Path]:
     if not path.is_dir():
         files = [path]

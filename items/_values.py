@@ -105,9 +105,6 @@ def values_of_arrow(feature: ItemFeature, array: Any) -> Values | None:
     return Values(content if isinstance(content, Strings) else content.reshape(-1, *feature.shape))
 
 
-# Implementation details follow.
-
-
 def _nested(kind: Any) -> bool:
     types = pa.types
     return any(of(kind) for of in (types.is_list, types.is_large_list, types.is_fixed_size_list))

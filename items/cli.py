@@ -126,9 +126,6 @@ def inspect(folder: Path, key: str | None, as_json: bool) -> None:
         print_row(console, found)
 
 
-# Implementation details follow.
-
-
 @contextmanager
 def _errors() -> Iterator[None]:
     """Turns errors that the user can fix into one line."""

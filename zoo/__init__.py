@@ -1,4 +1,4 @@
-"""Reference models, trained on real data or of sizes that papers published.
+"""Reference models: trained on real data, or with the sizes that papers published.
 
 movielens/   a ranking model on MovieLens-100K
 wide         a model with hundreds of scalar features
@@ -12,5 +12,6 @@ columnar     them exported
 
 import os
 
-# Before anything imports TensorFlow. Builds for GPUs call a machine without one an error (cuInit).
+# Must run before anything imports TensorFlow. Its GPU builds log an error (cuInit) on a machine
+# without a GPU.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")

@@ -1,4 +1,4 @@
-"""Models that are made once: again only when the code that makes them changed."""
+"""Makes models once, and again only when the code that makes them has changed."""
 
 import fcntl
 import hashlib
@@ -21,16 +21,17 @@ def cached(
     make: Callable[[Path], dict[str, Any]],
     settings: str = "",
 ) -> dict[str, Any]:
-    """Makes version 1 of the model in `base_path`, unless it is there from the same code.
+    """Makes version 1 of the model in `base_path`, unless the same code made it before.
 
-    Waits for another program that makes it.
+    If another program is making it, waits for that.
 
     Args:
-      base_path: what a server is given as --model_base_path; its note is BASE_PATH.json.
-      made_by: the modules whose text decides what the model is, TensorFlow's version besides.
-      make: writes a SavedModel into the folder it is given, which becomes `base_path`/1 only when
-        it is complete, and returns what to remember about it, in values JSON can hold.
-      settings: what else decides what the model is.
+      base_path: the folder that a server gets as --model_base_path; a note is kept in
+          BASE_PATH.json.
+      made_by: the modules whose source determines the model, in addition to TensorFlow's version.
+      make: writes a SavedModel into the given folder, which becomes `base_path`/1 only when it is
+        complete, and returns JSON values to remember about it.
+      settings: whatever else determines the model.
 
     Returns:
       What `make` returned, now or when the model was made.
@@ -42,7 +43,7 @@ def cached(
 
 @contextmanager
 def one_at_a_time(lock: Path) -> Iterator[None]:
-    """Holds the lock file; the lock ends with its program, the file stays."""
+    """Holds the lock file; the lock ends with the process, the file stays."""
     lock.parent.mkdir(parents=True, exist_ok=True)
     with lock.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)

@@ -1,4 +1,4 @@
-"""The zoo's models with columnar signatures, exported once and kept."""
+"""The zoo's models with columnar signatures, exported once."""
 
 import hashlib
 from pathlib import Path
@@ -14,10 +14,10 @@ USER_FEATURES = "user_*"  # in every model of the zoo
 def columnar(base_path: Path, *, late: bool) -> Path:
     """The base path of the model's exported form: BASE_PATH_columnar.
 
-    It is exported again when the model or the exporter changed.
+    It is exported again if the model or the exporter has changed.
 
     Args:
-      base_path: of the model that parses tf.Examples.
+      base_path: the model that parses tf.Examples.
       late: whether to add the late signature too.
 
     Raises:

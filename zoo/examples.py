@@ -1,4 +1,4 @@
-"""Rows of plain values as serialized tf.Examples, as trainers and today's clients write them."""
+"""Serializes rows of plain values as tf.Examples, as trainers and existing clients do."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -7,10 +7,10 @@ import tensorflow as tf
 
 
 def serialize(row: Mapping[str, Any]) -> bytes:
-    """One tf.Example; a value is an int, a float, a str, bytes, or a list of one of these kinds.
+    """One tf.Example; a value is an int, a float, a str, bytes, or a list of one of these types.
 
     Raises:
-      TypeError: a value is of another kind; the message names its feature.
+      TypeError: a value has another type; the message names its feature.
     """
     return bytes(
         tf.train.Example(

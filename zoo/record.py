@@ -1,4 +1,4 @@
-"""The record of a model's signatures, as an export writes it (docs/stages.md)."""
+"""Writes the record of a model's signatures as an export would (docs/stages.md)."""
 
 import json
 from collections.abc import Mapping
@@ -12,19 +12,19 @@ def independent(*names: str) -> dict[str, Any]:
 
 
 def independent_rows(name: str) -> dict[str, Any]:
-    """The record of a signature of tensors whose rows may be kept, joined and split.
+    """The record of a signature of tensors whose rows may be cached, joined and split.
 
-    The last bits of a row then depend on what it runs with.
+    The last bits of a row may then depend on the other rows of its run.
     """
     return {"source_input": None, "any_rounding": True, "independence": independent(name)}
 
 
 def with_record(folder: Path, signatures: Mapping[str, Any]) -> None:
-    """Writes the record.
+    """Writes the record into a SavedModel.
 
     Args:
-      folder: of the SavedModel.
-      signatures: name -> what is recorded of it.
+      folder: the SavedModel's folder.
+      signatures: name -> the signature's record.
     """
     extra = folder / "assets.extra"
     extra.mkdir(exist_ok=True)

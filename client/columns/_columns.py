@@ -1,4 +1,4 @@
-"""One feature's values, in any of the shapes callers have them, as one column."""
+"""Converts one feature's values, in any shape that callers use, to a column."""
 
 import math
 from array import array
@@ -27,13 +27,13 @@ from colcast.client.columns._values import (
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Whose values are converted, by which rules.
+    """The feature whose values are converted, and the rules for that.
 
     Attributes:
-        feature: what the model declares.
-        policies: what to do about missing values.
-        of_user: the values are the user's one row, so errors name no row.
-        codes: int [rows], where values that rows share come once: which of them each row has.
+        feature: the feature as the model declares it.
+        policies: how missing values are treated.
+        of_user: whether the values are the user's single row, so that errors name no row.
+        codes: int [rows], if shared values are given only once: the index of each row's value.
     """
 
     feature: Feature
@@ -42,14 +42,14 @@ class Source:
     codes: Array | None = None
 
     def error(self, row: int | None, message: str) -> InputError:
-        """The error for a row's value, or for the whole column."""
+        """The error for a row's value, or for the whole column if `row` is None."""
         row = None if self.of_user else row
         if row is not None and self.codes is not None:
             row = int(np.argmax(self.codes == row))
         return InputError(message, feature=self.feature.name, row=row, of_user=self.of_user)
 
     def place(self, row_of: Callable[[int], int]) -> Place:
-        """Makes errors for a flat run of values, given each position's row."""
+        """A Place for a flat run of values, given the row of each position."""
         return Place(lambda position, message: self.error(int(row_of(position)), message))
 
     def no_value(self, row: int, value: Any) -> InputError:
@@ -58,10 +58,10 @@ class Source:
 
 
 def clean_column(feature: Feature, values: Any, policies: Policies) -> Column | None:
-    """A fast path for values whose type alone has to be checked.
+    """A fast path for values whose types alone need checking.
 
-    An array of the very dtype and shape, or a list of one Python type that always fits.
-    None: the values need the slow path.
+    Handles an array with exactly the dtype and shape, and a list of one Python type that always
+    fits. Returns None if the slow path is needed.
     """
     if feature.kind is not Kind.SINGLE:
         return None
@@ -81,7 +81,7 @@ def fixed_column(source: Source, values: Any) -> Column:
             and NaN where a list or an array is.
 
     Raises:
-        InputError: a value that does not fit, with its feature and row.
+        InputError: a value does not fit; names its feature and row.
     """
     feature = source.feature
     values = unmasked_entries(values)
@@ -89,7 +89,7 @@ def fixed_column(source: Source, values: Any) -> Column:
     if not _fits((), sizes):
         values = entries_of(values)
     width = math.prod(sizes)
-    default = default_column(feature) if width == 1 else None  # else rows are filled below
+    default = default_column(feature) if width == 1 else None  # otherwise rows are filled below
     if isinstance(values, np.ndarray) and (values.dtype != object or values.ndim > 1):
         flat: Any = _regular(source, values, sizes)
     elif width == 1 and _NESTED.isdisjoint(map(type, values)):
@@ -107,7 +107,7 @@ def fixed_column(source: Source, values: Any) -> Column:
 
 
 def whole_array(source: Source, value: Any) -> Array:
-    """The value of a feature that does not come by rows, in its declared shape."""
+    """The value of a feature without a row dimension, in its declared shape."""
     feature = source.feature
     value = unmasked(value)
     declared, got = feature.shape, list_shape(value)
@@ -141,14 +141,14 @@ def default_column(feature: Feature) -> Column | None:
 
 
 def no_rows(feature: Feature) -> Column:
-    """A feature's column with no rows; lists are 1 wide."""
+    """A feature's column without rows; lists have width 1."""
     if feature.kind is Kind.MULTI:
         return empty_lists(feature.dtype.storage, 0)
     return Column(np.empty((0, *_sizes(feature)), feature.dtype.storage))
 
 
 def stored(feature: Feature, values: Array) -> Array:
-    """A decoded default in the dtype's storage (bfloat16 is decoded to float32)."""
+    """A decoded default in the dtype's storage type (bfloat16 is decoded to float32)."""
     return bfloat16_bits(values) if feature.dtype is BFLOAT16 else values
 
 
@@ -165,9 +165,6 @@ def list_shape(value: Any) -> tuple[int, ...] | None:
     if len(inner) > 1 or None in inner:
         return None
     return (len(value), *(inner.pop() or ())) if inner else (len(value),)
-
-
-# Implementation details follow.
 
 
 _NESTED = {list, tuple, np.ndarray}
@@ -205,7 +202,7 @@ def _finite(values: Array) -> bool:
 
 
 def _default_row(feature: Feature) -> Array | None:
-    """The default row of a feature of fixed shape, decoded; None if it must be given."""
+    """The decoded default row of a feature with a fixed shape; None if it must be given."""
     if feature.default is None:
         return None
     sizes = _sizes(feature)
@@ -214,12 +211,12 @@ def _default_row(feature: Feature) -> Array | None:
 
 
 def _sizes(feature: Feature) -> tuple[int, ...]:
-    """The declared shape of a row; 0 where the request decides the size."""
+    """The declared shape of a row; 0 for sizes that the request decides."""
     return tuple(int(size or 0) for size in feature.shape or ())
 
 
 def _inner_shape(feature: Feature, values: Any) -> tuple[int, ...]:
-    """The declared shape of one row's values; where any will do, that of the first row."""
+    """The declared shape of one row's values; if it is open, the first row's."""
     if feature.shape is not None:
         return _sizes(feature)
     if isinstance(values, np.ndarray):
@@ -232,7 +229,7 @@ def _fits(got: tuple[int, ...] | None, sizes: tuple[int, ...]) -> bool:
 
 
 def _regular(source: Source, values: Array, sizes: tuple[int, ...]) -> Array:
-    """An array [rows, ...] flattened; its inner shape must be the declared one."""
+    """Flattens an array [rows, ...], whose inner shape must be the declared one."""
     if not _fits(values.shape[1:], sizes):
         expected = ", ".join(["rows", *map(str, sizes)])
         raise source.error(None, f"expected shape [{expected}], got {list(values.shape)}")
@@ -240,7 +237,7 @@ def _regular(source: Source, values: Array, sizes: tuple[int, ...]) -> Array:
 
 
 def _nested(source: Source, values: Any, sizes: tuple[int, ...]) -> Sequence[Any] | Array:
-    """Rows that are lists or arrays themselves -> all their values in one flat run."""
+    """Flattens rows that are lists or arrays into one run of values."""
     rows = list(values)
     default = _default_row(source.feature)
     for row, value in enumerate(rows):

@@ -1,4 +1,4 @@
-"""PredictResponse bytes -> arrays; reads tensor_content and typed fields alike."""
+"""Decodes PredictResponse bytes to arrays, from tensor_content and typed fields alike."""
 
 import math
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ from colcast.client.wire import (
 
 @dataclass(frozen=True, slots=True)
 class ModelSpec:
-    """Which model answered: the response's model_spec."""
+    """The model that answered, from the response's model_spec."""
 
     name: str = ""
     version: int | None = None
@@ -38,7 +38,7 @@ class ModelSpec:
 
 @dataclass(frozen=True, slots=True)
 class PredictResponse:
-    """A decoded answer: output name -> array, and who made it."""
+    """A decoded answer: output name -> array, and the model that computed it."""
 
     outputs: dict[str, Array]
     model: ModelSpec
@@ -52,7 +52,7 @@ def decode_predict_response(data: bytes) -> PredictResponse:
         strings as object arrays of bytes.
 
     Raises:
-        DecodeError: truncated, or a tensor whose values do not fit its shape.
+        DecodeError: the message is truncated, or a tensor's values do not fit its shape.
     """
     outputs: dict[str, Array] = {}
     model = ModelSpec()
@@ -106,9 +106,6 @@ def decode_tensor(data: bytes, name: str) -> Array:
     return bfloat16_values(values) if dtype is BFLOAT16 else values
 
 
-# Implementation details follow.
-
-
 def _decode_shape(data: bytes, name: str) -> tuple[int, ...]:
     shape = []
     for number, _, dim in fields(data):
@@ -135,7 +132,7 @@ def _from_content(content: bytes, dtype: DType, name: str) -> Array:
 
 
 def _from_typed(found: list[tuple[int, int | bytes]], dtype: DType) -> Array:
-    """The values of a typed field, packed or one by one, in any number of pieces."""
+    """The values of a typed field, packed or one by one, over all its occurrences."""
     if dtype is STRING:
         strings = np.empty(len(found), object)
         strings[:] = [message(dtype.typed_field, value) for _, value in found]
@@ -165,7 +162,7 @@ def _piece(wire_type: int, value: int | bytes, dtype: DType) -> Array:
     return raw.astype(np.int64).astype(dtype.storage)
 
 
-_LARGEST_FILL = 1 << 28  # values; larger claims with fewer values are refused
+_LARGEST_FILL = 1 << 28  # number of values; larger claims with fewer values are refused
 
 
 def _fill(

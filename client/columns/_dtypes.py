@@ -28,14 +28,14 @@ class DType:
 
     @property
     def kind(self) -> str:
-        """NumPy's letter for what its values are: b, i, u, f, c, or O for strings."""
+        """NumPy's kind code of its values: b, i, u, f, c, or O for strings."""
         return "f" if self.name == "bfloat16" else self.storage.kind
 
     def __str__(self) -> str:
         return self.name
 
 
-HALF_FIELD = 13  # the typed field of both 16-bit floats, as their bits
+HALF_FIELD = 13  # the typed field that holds the bits of both 16-bit floats
 
 
 def _dtype(number: int, name: str, storage: str, typed_field: int) -> DType:
@@ -90,7 +90,7 @@ def dtype_of_number(number: int) -> DType:
 
 
 def dtype_of_array(values: Array) -> DType:
-    """The dtype under which an array is sent if no signature says otherwise.
+    """The dtype under which an array is sent when no signature determines it.
 
     Raises:
         InputError: no TensorFlow dtype holds these values (dates, structures).

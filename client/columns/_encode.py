@@ -1,4 +1,4 @@
-"""Columns -> the bytes of a PredictRequest, straight from the arrays' memory.
+"""Encodes columns as a PredictRequest, directly from the arrays' memory.
 
 No protobuf object is built: a tensor is a few header bytes in front of its array's own buffer
 (tensor_content), and everything is joined once. docs/wire.md annotates the result byte by byte.
@@ -28,10 +28,10 @@ class Tensor(NamedTuple):
     """One input, ready to be encoded.
 
     Attributes:
-        dtype: how the server reads it; one of `DTYPES`, by TensorFlow's names.
+        dtype: the dtype for the server; one of `DTYPES`, with TensorFlow's names.
         values: [rows, ...] in `dtype.storage`; strings as an object array of bytes.
-        shape: the shape to declare when it is not `values.shape`: then `values` holds exactly
-            one value, which TensorFlow repeats until the shape is full.
+        shape: the shape to declare if it is not `values.shape`: `values` then holds exactly one
+            value, which TensorFlow repeats to fill the shape.
     """
 
     dtype: DType
@@ -53,18 +53,18 @@ def encode_predict_request(
     Args:
         model: the served model's name.
         signature: the signature to run.
-        columns: input name -> array [rows, ...] (anything `np.asarray` takes), sent as it is
-            with the dtype of the array; or a `Tensor`, whose dtype is then said outright.
-        version: the model version to run; None is the server's choice (the newest).
-        version_label: the label of the version to run, in place of its number.
-        output_filter: the outputs to return; empty is all of them.
+        columns: input name -> array [rows, ...] (anything `np.asarray` accepts), sent with the
+            array's dtype; or a `Tensor`, which states the dtype.
+        version: the model version to run; None lets the server choose (the newest).
+        version_label: the label of the version to run, instead of its number.
+        output_filter: the outputs to return; empty for all.
 
     Returns:
         The message's bytes.
 
     Raises:
-        InputError: an array of a dtype TensorFlow does not have, both `version` and
-            `version_label`, or a string column holding something that is not text or bytes.
+        InputError: TensorFlow has no dtype for an array, both `version` and `version_label` are
+            given, or a string column holds something other than text or bytes.
     """
     if version is not None and version_label is not None:
         raise InputError("give version or version_label, not both")
@@ -75,9 +75,9 @@ def encode_predict_request(
 
 
 def encode_inputs(columns: Mapping[str, Any]) -> bytes:
-    """The part of a PredictRequest that holds these columns.
+    """Encodes the part of a PredictRequest that holds these columns.
 
-    Such parts may follow each other, and an encoded request, in any order: a message is the
+    Such parts and an encoded request may be concatenated in any order, because a message is the
     sequence of its fields.
     """
     parts: Parts = []
@@ -85,9 +85,6 @@ def encode_inputs(columns: Mapping[str, Any]) -> bytes:
         tensor = column if isinstance(column, Tensor) else _tensor_of(name, column)
         _append_input(parts, name, tensor)
     return b"".join(parts)
-
-
-# Implementation details follow.
 
 
 @lru_cache(maxsize=256)
@@ -111,7 +108,7 @@ def _append_input(parts: Parts, name: str, tensor: Tensor) -> None:
     elif dtype is STRING:
         try:
             body = string_values(values)
-        except TypeError:  # not bytes throughout
+        except TypeError:  # not all values are bytes
             body = string_values(_as_bytes(name, values))
         lead = _lead(name, dtype.number, values.shape, len(body), content=False)
     else:
@@ -124,14 +121,14 @@ def _append_input(parts: Parts, name: str, tensor: Tensor) -> None:
 
 @lru_cache(maxsize=1 << 15)
 def _content_lead(name: str, dtype: int, shape: tuple[int, ...], size: int) -> bytes:
-    """The lead of a numeric column, cached: a service sends the same few again and again."""
+    """The cached start of a numeric column; a service sends the same few repeatedly."""
     return _lead(name, dtype, shape, size, content=size > 0)
 
 
 def _lead(name: str, dtype: int, shape: tuple[int, ...], size: int, *, content: bool) -> bytes:
     """A map entry up to its values: sizes, key, dtype, shape, and the tag of tensor_content.
 
-    Lengths come first in protobuf, so all of it depends on the number of bytes that follow.
+    Protobuf puts lengths first, so all of it depends on the number of bytes that follow.
     """
     tensor = _header(dtype, shape)
     if content:
@@ -155,7 +152,7 @@ _SHORT_LEADS = [b"\x42" + varint(size) for size in range(256)]
 
 
 def string_values(values: Array) -> bytes:
-    """A bytes array [...] as repeated string_val fields (number 8), in row-major order."""
+    """Encodes a bytes array [...] as string_val fields (number 8), in row-major order."""
     flat = values.ravel().tolist()
     parts: list[bytes] = [b""] * (2 * len(flat))
     parts[1::2] = flat
@@ -179,7 +176,7 @@ def _one_typed_value(tensor: Tensor) -> bytes:
 
 
 def _tensor_of(name: str, column: Any) -> Tensor:
-    """The array as a tensor of its own dtype."""
+    """An array as a tensor of its own dtype."""
     _require_all_given(name, column)
     values = np.asarray(column)
     try:
@@ -192,13 +189,13 @@ def _tensor_of(name: str, column: Any) -> Tensor:
 
 
 def _require_all_given(name: str, values: Any) -> None:
-    """InputError for a masked array: without a signature, gaps have no meaning."""
+    """Raises InputError for a masked array: without a signature, gaps have no meaning."""
     if has_masked(values):
         raise InputError("has masked entries, and no default is known for them", feature=name)
 
 
 def _as_bytes(name: str, values: Array) -> Array:
-    """The same strings with text as UTF-8; anything else is refused."""
+    """The same strings with text encoded as UTF-8; refuses anything else."""
     flat = values.ravel().tolist()
     result = np.empty(len(flat), object)
     for i, value in enumerate(flat):

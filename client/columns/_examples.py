@@ -1,4 +1,4 @@
-"""tf.Examples: their messages, columns written as them, and features inferred from data alone."""
+"""tf.Examples: message classes, columns encoded as tf.Examples, features inferred from data."""
 
 import struct
 from collections.abc import Mapping
@@ -34,9 +34,9 @@ class Messages(NamedTuple):
 def messages() -> Messages:
     """Builds the classes once per process.
 
-    Of our own, in a descriptor pool of our own: a process may hold TensorFlow's example.proto in
-    protobuf's default pool, where a second registration would fail. Here the map of features is
-    declared as a list of undecoded entries, so that equal ones are found without parsing them.
+    They live in a separate descriptor pool, because TensorFlow's example.proto may already be in
+    protobuf's default pool, where a second registration would fail. The map of features is declared
+    as a list of undecoded entries, so that equal entries are found without parsing them.
     """
     from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
@@ -69,14 +69,14 @@ def examples_of(
     """Builds one serialized `tf.train.Example` per row.
 
     Args:
-        columns: feature -> column of N rows, or of 1 row, which every example repeats.
-        features: their dtypes.
+        columns: feature -> column of N rows, or of 1 row that every example repeats.
+        features: determines the dtypes.
         rows: N.
 
     Returns:
         N messages; integers and booleans in int64_list, floats in float_list, strings in
-        bytes_list; of a multi-valued column only the values within its length, and no entry
-        where there is none.
+        bytes_list; of a multi-valued column only the values within its length, and no entry for an
+        empty list.
     """
     shared: list[bytes] = []
     varying: list[list[bytes]] = []
@@ -93,9 +93,9 @@ def examples_of(
 
 
 def as_lists(table: Table, dtypes: Mapping[str, DType]) -> Table:
-    """The table with every entry as the list of values that a tf.Example would hold of it.
+    """The table with every entry as the list of values that a tf.Example would hold.
 
-    Lengths of padded values stay as they are.
+    Lengths of padded values stay unchanged.
     """
     columns = {
         name: values if _counts(name, table) else _lists(values, dtypes.get(name))
@@ -108,11 +108,11 @@ def infer_features(table: Table, dtypes: Mapping[str, DType]) -> dict[str, Featu
     """The features of a table of lists, all of them multi-valued.
 
     Args:
-        table: what `as_lists` made.
-        dtypes: of the features whose dtype is known.
+        table: a result of `as_lists`.
+        dtypes: the dtypes of features for which they are known.
 
     Raises:
-        InputError: a column of values that a tf.Example cannot hold.
+        InputError: a tf.Example cannot hold a column's values.
     """
     return {
         name: Feature(name, dtypes.get(name) or _infer(name, lists), Kind.MULTI, (None,))
@@ -120,8 +120,6 @@ def infer_features(table: Table, dtypes: Mapping[str, DType]) -> dict[str, Featu
         if not _counts(name, table)
     }
 
-
-# Implementation details follow.
 
 _TYPES: tuple[tuple[DType, tuple[type, ...]], ...] = (
     (STRING, (str, bytes)),
@@ -131,13 +129,13 @@ _TYPES: tuple[tuple[DType, tuple[type, ...]], ...] = (
 
 
 def _counts(name: str, table: Table) -> bool:
-    """Whether a column holds the lengths of another one."""
+    """Whether a column holds the lengths of another column."""
     values = name.removesuffix(LENGTH_SUFFIX)
     return values != name and values in table.columns
 
 
 def _lists(values: Any, dtype: DType | None) -> list[list[Any]]:
-    """A column's lists; beside text or lists, a NaN is pandas' mark for a missing value."""
+    """A column's lists. Beside text or lists, NaN is pandas' mark for a missing value."""
     values = unmasked_entries(values)
     gaps = dtype in (INT64, STRING) or any(
         isinstance(value, str | bytes) or is_nested(value) for value in values

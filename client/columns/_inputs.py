@@ -1,11 +1,11 @@
-"""Every accepted form of data -> one table: feature name -> one entry per row.
+"""Converts every accepted form of data to a table: feature name -> one entry per row.
 
-tf.Examples have a file of their own (`_inputs_examples.py`). A table holds the
-caller's values unconverted; the rules for types and gaps are in `_columns.py` alone.
+tf.Examples are handled in `_inputs_examples.py`. A table holds the caller's values unconverted;
+only `_columns.py` has the rules for types and missing values.
 
-pandas, Polars and pyarrow are not imported here: a caller with a frame has its library. A numeric
-column without gaps stays an array; everything else becomes a list, with None or the library's own
-mark for missing values.
+pandas, Polars and pyarrow are not imported here: a caller with a frame has imported its library. A
+numeric column without gaps stays an array; everything else becomes a list, with None or the
+library's own mark for missing values.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
@@ -20,16 +20,16 @@ from colcast.client.columns._masked import unmasked_entries
 from colcast.client.columns._values import NOT_GIVEN, shown
 
 Wanted = Set[str] | None
-"""Names of the signature's inputs; None: whatever comes."""
+"""The names of the signature's inputs; None for any names."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Dictionary(Sequence[Any]):
-    """A column whose entries repeat, as pandas' categories and Arrow's dictionaries have it.
+    """A column with repeated entries, like pandas' categories and Arrow's dictionaries.
 
     Attributes:
-        entries: each once, a list or an array; some row has it.
-        codes: int [rows], which of them a row has.
+        entries: the distinct entries, a list or an array; each occurs in some row.
+        codes: int [rows], the index of each row's entry.
     """
 
     entries: Any
@@ -44,10 +44,10 @@ class Dictionary(Sequence[Any]):
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows as columns.
+    """Rows stored as columns.
 
     Attributes:
-        rows: how many rows there are.
+        rows: the number of rows.
         columns: feature -> [rows] entries, a list, an array or a Dictionary; NOT_GIVEN where a row
             lacks it.
         unused: names that the signature does not use.
@@ -60,7 +60,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Candidates, with the user apart, or in every row where `user` is None."""
+    """Candidates with a separate user; if `user` is None, every row holds the user's features."""
 
     items: Any
     user: Any = None
@@ -70,7 +70,7 @@ def table_of_user(user: Any, wanted: Wanted) -> Table:
     """The user's features, a dict or a pandas Series, as a table of one row.
 
     Raises:
-        InputError: another type, a name that is not text, or a repeated name.
+        InputError: the type is another, or a name is not text or repeated.
     """
     if _kind(user) == "pandas.Series":
         if not user.index.is_unique:
@@ -91,7 +91,7 @@ def table_of_items(items: Any, wanted: Wanted) -> Table:
     """Candidates in any of the accepted forms as a table.
 
     Raises:
-        InputError: none of these forms, or malformed.
+        InputError: the form is none of these, or malformed.
     """
     if isinstance(items, Mapping):
         return table_of_columns(items, wanted)
@@ -109,7 +109,7 @@ def table_of_rows(rows: Sequence[Mapping[str, Any]], wanted: Wanted) -> Table:
     """A list of dicts, one per row, as a table of the wanted features.
 
     Raises:
-        InputError: a row is not a dict; the row is named.
+        InputError: a row is not a dict; names the row.
     """
     bad = next((i for i, row in enumerate(rows) if not isinstance(row, Mapping)), None)
     if bad is not None:
@@ -170,19 +170,16 @@ def check_names(names: Iterable[Any]) -> None:
         raise InputError(f"feature names must be text, got {shown(bad)}")
 
 
-# Implementation details follow.
-
-
 _FRAMES = ("pandas.DataFrame", "polars.DataFrame", "pyarrow.Table", "pyarrow.RecordBatch")
 
 
 def _kind(data: Any) -> str:
-    """A value's library and type, such as "pandas.Series"."""
+    """The library and type of a value, such as "pandas.Series"."""
     return f"{type(data).__module__.partition('.')[0]}.{type(data).__name__}"
 
 
 def _entries(name: str, values: Any) -> Any:
-    """One column, in any library's form, as a list or an array of one entry per row."""
+    """One column, from any library, as a list or an array with one entry per row."""
     if isinstance(values, list | tuple):
         return values
     library = type(values).__module__.partition(".")[0]
@@ -200,7 +197,7 @@ def _entries(name: str, values: Any) -> Any:
 
 
 def _dictionary(codes: Array, entries: Callable[[Array], Any]) -> Dictionary:
-    """The column of these codes, -1 where a row has no value, given the entries of some codes."""
+    """The column for these codes (-1: no value); `entries` returns the entries of codes."""
     used, rows = np.unique(codes, return_inverse=True)
     if used.size and used[0] < 0:
         return Dictionary([None, *entries(used[1:])], rows)
@@ -217,8 +214,8 @@ def _pandas(series: Any) -> Any:
     values = series.to_numpy()
     if values.dtype.kind in "biufcM":
         return values
-    # A list of the array: pandas would make its array of text again. NumPy's time spans would
-    # become integers.
+    # A list from the array, because pandas would build its array of text again. Time spans would
+    # become integers in NumPy.
     return values.tolist() if values.dtype == object else series.tolist()
 
 

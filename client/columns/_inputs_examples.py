@@ -1,4 +1,4 @@
-"""Serialized tf.Examples -> tables: features that are equal on every row, and the others."""
+"""Converts serialized tf.Examples to tables: features equal on every row, and all others."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ def examples_of_any(examples: Any) -> Examples:
     """A list of tf.Examples, or one ExampleListWithContext, as the input of a request.
 
     Raises:
-        InputError: neither of them.
+        InputError: the value is neither.
     """
     descriptor = getattr(examples, "DESCRIPTOR", None)
     if descriptor is not None:
@@ -37,10 +37,10 @@ def examples_of_any(examples: Any) -> Examples:
 
 
 def serialized(examples: Sequence[Any]) -> list[bytes]:
-    """tf.train.Example protos or their bytes -> bytes each.
+    """Serializes tf.train.Example protos; bytes stay as they are.
 
     Raises:
-        InputError: not a sequence, or an entry that is neither; its row is named.
+        InputError: not a sequence, or an entry is neither; names its row.
     """
     if isinstance(examples, str | bytes) or not isinstance(examples, Sequence | np.ndarray):
         raise InputError(
@@ -50,10 +50,10 @@ def serialized(examples: Sequence[Any]) -> list[bytes]:
 
 
 def split_context(elwc: Any) -> tuple[bytes, list[bytes]]:
-    """An ExampleListWithContext, or its bytes -> (context, examples), serialized.
+    """Splits an ExampleListWithContext, or its bytes, into serialized context and examples.
 
     Raises:
-        InputError: not such a message.
+        InputError: it is no such message.
     """
     context, examples = b"", []
     try:
@@ -68,20 +68,20 @@ def split_context(elwc: Any) -> tuple[bytes, list[bytes]]:
 
 
 def merged(context: bytes, examples: Sequence[bytes]) -> list[bytes]:
-    """Each example with the context's features added; an example's own win.
+    """Each example with the context's features added; the example's own features win.
 
-    Two serialized messages in a row are their merge.
+    Concatenated serialized messages are parsed as their merge.
     """
     return [context + example for example in examples]
 
 
 def split_shared(examples: Sequence[bytes]) -> tuple[bytes, list[bytes]]:
-    """Serialized examples -> (context, examples without what is in it): `merged`, undone.
+    """The reverse of `merged`: (context, examples without what is in it).
 
     The context holds the features that are equal, byte for byte, in every example.
 
     Raises:
-        InputError: bytes that are no tf.Example.
+        InputError: the bytes are no tf.Example.
     """
     shared, varying = _split_checked([list(row.features.feature) for row in _parse(examples)])
     context = [_entry(key, value) for key, value in shared.items() if key not in varying]
@@ -96,17 +96,17 @@ def split_shared(examples: Sequence[bytes]) -> tuple[bytes, list[bytes]]:
 def tables_of_examples(
     examples: Sequence[bytes], features: Mapping[str, Feature]
 ) -> tuple[Table, Table]:
-    """Serialized examples -> (what all of them share, as one row; the rest, as N rows).
+    """Tables of the features that all examples share (one row) and of the others (N rows).
 
-    Features are compared as bytes, so what is equal everywhere is parsed once.
+    Features are compared as bytes, so that shared ones are parsed once.
 
     Args:
         examples: N serialized tf.Examples.
         features: the signature's features; others are skipped.
 
     Raises:
-        InputError: bytes that are no tf.Example, or values of a number or type that does not
-            fit the feature.
+        InputError: the bytes are no tf.Example, or the number or type of values does not fit the
+            feature.
     """
     shared, varying = _split_checked([list(row.features.feature) for row in _parse(examples)])
     wanted = {name.encode(): name for name in features}
@@ -125,9 +125,7 @@ def tables_of_examples(
     return Table(1, user), Table(len(examples), items, unused)
 
 
-# Implementation details follow.
-
-Value = bytes | None  # a serialized Feature; None where a row has none
+Value = bytes | None  # a serialized Feature; None if the row has none
 
 
 def _serialized(row: int | None, example: Any) -> bytes:
@@ -140,7 +138,7 @@ def _serialized(row: int | None, example: Any) -> bytes:
 
 
 def _messages() -> Any:
-    from colcast.client.columns._examples import messages  # protobuf: only who needs it pays
+    from colcast.client.columns._examples import messages  # protobuf is imported only when needed
 
     return messages()
 
@@ -152,7 +150,7 @@ def _parse(examples: Sequence[bytes]) -> Iterable[Any]:
             b"".join([field(1, example) for example in examples])
         ).examples
         return parsed
-    except Exception:  # protobuf's DecodeError; which row was it?
+    except Exception:  # protobuf's DecodeError; find the row
         for row, example in enumerate(examples):
             try:
                 decoder.FromString(field(1, example))
@@ -176,10 +174,10 @@ def _split_checked(
 
 
 def _split(rows: list[list[bytes]]) -> tuple[dict[bytes, bytes], dict[bytes, list[Value]]]:
-    """Map entries per row -> (key -> value on every row, key -> [rows] values for the others).
+    """Splits the rows' map entries: key -> shared value, and key -> [rows] values for others.
 
-    Whole entries are compared, by hash, before any of them is looked into. Where a key comes
-    twice, as in a merged context, the later one counts.
+    Whole entries are compared by hash before any is parsed. If a key is repeated, as in a merged
+    context, the later entry counts.
     """
     if not rows:
         return {}, {}
@@ -203,7 +201,7 @@ def _entry(key: bytes, value: bytes) -> bytes:
 
 
 def _key_and_value(entry: bytes) -> tuple[bytes, bytes]:
-    """A map entry's key and value: `0A size key 12 size value`, whose sizes are mostly short."""
+    """A map entry's key and value: `0A size key 12 size value`, with mostly one-byte sizes."""
     if len(entry) > 2 and entry[0] == 0x0A and entry[1] < 128:
         end = entry[1] + 2
         left = len(entry) - end - 2
@@ -219,7 +217,7 @@ def _key_and_value(entry: bytes) -> tuple[bytes, bytes]:
 
 
 def _entries(feature: Feature, values: list[Value]) -> Any:
-    """One feature's serialized values -> [rows] entries as the columns are made of."""
+    """Converts one feature's serialized values to [rows] entries from which columns are made."""
     one_value = feature.kind is Kind.SINGLE and prod(size or 0 for size in feature.shape or ()) == 1
     quick = _one_value_each(values) if one_value and None not in values else None
     if quick is not None:
@@ -234,7 +232,7 @@ _BYTES, _FLOAT, _INT64 = 0x0A, 0x12, 0x1A
 
 
 def _one_value_each(values: Sequence[Any]) -> Array | list[bytes] | None:
-    """The values [rows] if every row has one, written the usual short way; else None.
+    """The values [rows] if every row has one in the usual short encoding; else None.
 
     A Feature with one value is `kind size 0A size payload`, where kind is the tag of its list.
     """
@@ -262,7 +260,7 @@ def _one_value_each(values: Sequence[Any]) -> Array | list[bytes] | None:
 
 
 def _parsed(feature: Feature, row: int, value: Value) -> Any:
-    """A serialized Feature -> its values as a list; NOT_GIVEN if it has none."""
+    """The values of a serialized Feature as a list; NOT_GIVEN if it has none."""
     if not value:
         return NOT_GIVEN
     try:
@@ -277,7 +275,7 @@ def _parsed(feature: Feature, row: int, value: Value) -> Any:
 
 
 def _shaped(feature: Feature, row: int, values: Any) -> Any:
-    """A row's flat list in the row's shape: a scalar, or lists; -1 is a sequence's own length."""
+    """Reshapes a row's flat list: to a scalar, or to lists; -1 stands for a sequence's length."""
     if values is NOT_GIVEN:
         return values
     sizes = [int(size or 0) for size in feature.shape or ()]

@@ -1,4 +1,4 @@
-"""Features that are lists of any length: padded to the longest, with or without their lengths."""
+"""Features that are lists of any length: padded to the longest, with or without lengths."""
 
 from collections.abc import Sequence
 from itertools import chain
@@ -16,8 +16,9 @@ from colcast.client.columns._values import entries_of, flat_array, is_missing, i
 def list_column(source: Source, values: Any) -> Column:
     """Converts a multi-valued feature or a sequence.
 
-    A multi-valued column is at least 1 wide: a server that pads the lists of several requests to
-    one width cannot do so from none. (The model sees the padding of a sequence, so none is added.)
+    A multi-valued column has at least width 1, because a server that pads the lists of several
+    requests needs a value to pad with. (The model sees the padding of a sequence, so none is
+    added.)
 
     Args:
         source: the feature, of kind MULTI or SEQUENCE, and the rules.
@@ -25,13 +26,13 @@ def list_column(source: Source, values: Any) -> Column:
             NOT_GIVEN, None or NaN for an empty list.
 
     Raises:
-        InputError: an entry that is no list, or a value in it that does not fit.
+        InputError: an entry is no list, or a value in it does not fit.
     """
     return _at_least_one_wide(_lists(source, values))
 
 
 def given_lengths(source: Source, values: Any, lengths: Any) -> Column:
-    """A multi-valued column that comes in its wire form: padded values, and lengths [rows]."""
+    """A multi-valued column given in its wire form: padded values and lengths [rows]."""
     column = _lists(source, values)
     spec = Feature(source.feature.name + LENGTH_SUFFIX, INT64, Kind.SINGLE, ())
     of_length = Source(spec, source.policies, source.of_user)
@@ -43,9 +44,6 @@ def given_lengths(source: Source, values: Any, lengths: Any) -> Column:
         message = f"expected a length from 0 to {longest}, the padded width, got {counts[row]}"
         raise of_length.error(row, message)
     return _at_least_one_wide(Column(column.values, counts))
-
-
-# Implementation details follow.
 
 
 def _at_least_one_wide(column: Column) -> Column:
@@ -78,7 +76,7 @@ def _rest(feature: Feature) -> tuple[int, ...]:
 
 
 def _checked(source: Source, row: int, value: Any, rest: tuple[int, ...]) -> Any:
-    """A row's list; every entry of it must have the shape of a step."""
+    """A row's list, after checking that every entry has the shape of a step."""
     if is_missing(value) or is_nan(value):
         if source.policies.none == "error":
             raise source.no_value(row, value)
@@ -95,7 +93,7 @@ def _checked(source: Source, row: int, value: Any, rest: tuple[int, ...]) -> Any
 
 
 def _converted(source: Source, rows: list[Any], lengths: Array) -> Array:
-    """All rows' values in one flat run, converted."""
+    """All rows' values, converted, in one flat run."""
     flat: Sequence[Any] | Array
     if rows and all(isinstance(row, np.ndarray) and row.dtype != object for row in rows):
         flat = np.concatenate([row.reshape(-1) for row in rows])

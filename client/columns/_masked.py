@@ -1,4 +1,4 @@
-"""NumPy's masked arrays as lists with None."""
+"""Converts NumPy's masked arrays to lists with None."""
 
 import sys
 from typing import Any
@@ -7,12 +7,12 @@ import numpy as np
 
 
 def has_masked(value: Any) -> bool:
-    """Whether this is a masked array in which something is masked."""
+    """Whether this is a masked array with a masked entry."""
     return isinstance(value, _masked_arrays()) and bool(value.mask.any())
 
 
 def unmasked(value: Any) -> Any:
-    """One row's entry; a masked array as a list with None where masked, None if all of it is."""
+    """One row's entry; a masked array as a list with None where masked, or None if all is."""
     if not isinstance(value, _masked_arrays()):
         return value
     if not has_masked(value):
@@ -34,6 +34,6 @@ def unmasked_entries(values: Any) -> Any:
 
 
 def _masked_arrays() -> tuple[Any, ...]:
-    """The type of masked arrays; none is imported here that the caller has not imported."""
+    """The type of masked arrays, or nothing if the caller has not imported it."""
     module = sys.modules.get("numpy.ma")
     return () if module is None else (module.MaskedArray,)

@@ -14,12 +14,12 @@ Shape = tuple[int | None, ...]
 LENGTH_SUFFIX = "/length"
 COLUMNAR, COLUMNAR_LATE, COLUMNAR_PAIR = "columnar", "columnar_late", "columnar_pair"
 USER, ITEM = "user", "item"
-ROW_TO = "row_to_"  # and a domain: int64 [N], for each candidate its row of that domain
+ROW_TO = "row_to_"  # prefix; with a domain: int64 [N], the row of that domain for each candidate
 
 
 @dataclass(frozen=True, slots=True)
 class TensorSpec:
-    """A declared input or output; in `shape`, None is a free dimension; shape None: any rank."""
+    """A declared input or output; None in `shape` is a free dimension, a shape of None any rank."""
 
     name: str
     dtype: DType
@@ -50,10 +50,11 @@ class Feature:
         name: the input's name.
         dtype: the dtype of its values.
         kind: how values are laid out.
-        shape: the declared shape behind the row dimension, for WHOLE the whole declared shape;
-            None if any will do.
-        one_row: declared with exactly one row: a user feature of a late model.
-        default: its value when absent, [1, *shape]; None: it must be given.
+        shape: the declared shape after the row dimension, for WHOLE the whole declared shape; None
+            if it is open.
+        one_row: whether it is declared with exactly one row, as the user features of a late model
+            are.
+        default: its value when absent, [1, *shape]; None if it must be given.
     """
 
     name: str
@@ -90,7 +91,7 @@ class Signature:
 
     @cached_property
     def features(self) -> dict[str, Feature]:
-        """Its inputs as features, multi-valued ones joined with their lengths."""
+        """Its inputs as features, with multi-valued ones combined with their lengths."""
         return {
             name: self._feature(spec)
             for name, spec in self.inputs.items()
@@ -107,7 +108,7 @@ class Signature:
 
     @property
     def declares_examples(self) -> bool:
-        """Whether its method or the input's name says that it takes them."""
+        """Whether its method or its input's name says that it takes tf.Examples."""
         named = any("example" in name.lower() for name in self.inputs)
         return self.takes_examples and (named or self.method in _METHODS_OF_EXAMPLES)
 
@@ -134,7 +135,7 @@ class Signature:
         else:
             kind = Kind.SEQUENCE if None in inner else Kind.SINGLE
         if kind is Kind.SEQUENCE and default is None and self.name in (COLUMNAR, COLUMNAR_LATE):
-            # The exporter made it of a FixedLenSequenceFeature, which may be missing.
+            # The exporter made it from a FixedLenSequenceFeature, which may be missing.
             rest = [size or 0 for size in inner[1:]]
             default = np.empty((1, 0, *rest), spec.dtype.storage)
         return Feature(spec.name, spec.dtype, kind, inner, one_row, default)
@@ -144,13 +145,13 @@ class Signature:
 class ModelSchema:
     """The signatures of one version of a served model; equal only to itself.
 
-    Printed, it lists each signature's features and outputs.
+    Printing it lists each signature's features and outputs.
     """
 
     model: str
     version: int | None
     signatures: Mapping[str, Signature]
-    unreadable: tuple[str, ...] = ()  # signatures with tensors that cannot travel (variants)
+    unreadable: tuple[str, ...] = ()  # signatures with tensors that cannot be sent (variants)
 
     def __repr__(self) -> str:
         lines = [f"model {self.model!r}, version {self.version}"]
@@ -169,7 +170,7 @@ class ModelSchema:
 
     @cached_property
     def user_features(self) -> dict[str, bytes]:
-        """The user's features by the late signature, sorted: name -> UTF-8."""
+        """The user's features according to the late signature, sorted: name -> UTF-8."""
         late = self.signatures.get(COLUMNAR_LATE)
         features = sorted(late.features.items()) if late else ()
         return {name: name.encode() for name, feature in features if feature.one_row}
@@ -205,17 +206,18 @@ class ModelSchema:
         return found[0]
 
     def columnar_signature(self) -> Signature | None:
-        """The signature that takes columns: the exporter's, or a model's own; None: neither."""
+        """The signature that takes columns, the exporter's or a model's own; None without one."""
         own = self.signatures.get(COLUMNAR) or self.signatures.get("serving_default")
         if own is None or (own.takes_examples and not self.takes_text(own)):
             return None
         return own
 
     def columns_of(self, called: Signature) -> Signature | None:
-        """The signature that takes as columns what this one parses; None if nothing tells.
+        """The signature that takes as columns what this one parses; None if undetermined.
 
-        The metadata does not say so: the exporter's names do, unless they were chosen by hand. Its
-        first one, `columnar`, is taken for that of the usual signature. Both have the same outputs.
+        The metadata does not tell, but the exporter's names do, unless they were chosen by hand.
+        Its first signature, `columnar`, is assumed to belong to the default signature. Both must
+        have the same outputs.
         """
         found = self.signatures.get(f"{COLUMNAR}_{called.name}")
         if found is None and called is self.example_signature():
@@ -225,10 +227,11 @@ class ModelSchema:
         return found
 
     def domains_of(self, called: Signature) -> dict[str, frozenset[str]]:
-        """The features of each domain of which a request may have any rows, and an index to them.
+        """The features of each domain of which a request may send any number of rows with an index.
 
-        The stages that the exporter wrote tell; a domain without one is left to the candidates.
-        colcast's server takes an index for `columnar` and `columnar_late` of such a model.
+        The stages that the exporter wrote show them; columns of a domain without a stage are the
+        candidates'. For such a model, colcast's server accepts an index in `columnar` and
+        `columnar_late`.
         """
         late, pair = self.signatures.get(COLUMNAR_LATE), self.signatures.get(COLUMNAR_PAIR)
         if late is None or late.features.keys() != called.features.keys():
@@ -244,15 +247,13 @@ class ModelSchema:
     def takes_text(self, called: Signature) -> bool:
         """Whether its only input may be a column of strings as well as tf.Examples.
 
-        That is so where nothing tells them apart: neither what the signature declares, nor another
-        one with the columns that it parses.
+        That is so if nothing distinguishes them: neither what the signature declares, nor another
+        signature with the columns that it parses.
         """
         if not called.takes_examples or called.declares_examples:
             return False
         return self.columns_of(called) is None
 
-
-# Implementation details follow.
 
 _PREDICT = "tensorflow/serving/predict"
 _METHODS_OF_EXAMPLES = ("tensorflow/serving/classify", "tensorflow/serving/regress")

@@ -1,7 +1,7 @@
-"""A flat run of Python or NumPy values -> an array of a feature's dtype, checked.
+"""Converts a flat run of Python or NumPy values to a checked array of a feature's dtype.
 
-The types of a list are read off in one pass (`set(map(type, values))`), so a clean list costs
-one bulk conversion; only a list with a mistake is walked to find its place.
+The types in a list are found in one pass (`set(map(type, values))`), so a valid list takes one bulk
+conversion; only a list with a mistake is searched for its place.
 """
 
 import contextlib
@@ -22,17 +22,17 @@ _MISSING_TYPES = ("NoneType", "NotGiven", "NAType", "NaTType")
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The origin of a flat run of values: makes the error for the value at a position."""
+    """The origin of a flat run of values; makes the error for the value at a position."""
 
     error: Callable[[int, str], InputError]
 
     def of(self, positions: Array) -> "Place":
-        """The place of the values at these positions only."""
+        """The place of only the values at these positions."""
         return Place(lambda position, message: self.error(int(positions[position]), message))
 
 
 def shown(value: Any) -> str:
-    """A value and its type, short enough for a message."""
+    """A value and its type, shortened for a message."""
     value = value.item() if isinstance(value, np.generic) else value
     text = repr(value)
     return f"{text if len(text) <= 60 else text[:57] + '...'} ({type(value).__name__})"
@@ -52,17 +52,17 @@ def object_array(values: Sequence[Any] | Array) -> Array:
 
 
 def is_missing(value: Any) -> bool:
-    """Whether a value stands for a missing one: None, pandas' NA and NaT, an absent key."""
+    """Whether a value stands for a missing one: None, pandas' NA and NaT, or an absent key."""
     return type(value).__name__ in _MISSING_TYPES
 
 
 def is_nan(value: Any) -> bool:
-    """Whether a value is a NaN: where a list belongs, pandas' mark for a missing one."""
+    """Whether a value is NaN, pandas' mark for a missing list."""
     return isinstance(value, _FLOATS) and math.isnan(value)
 
 
 def entries_of(values: Any) -> Any:
-    """A column of lists [rows, ...] unchanged; a column of NaN alone as a list."""
+    """A column of lists [rows, ...] unchanged; a column of only NaN as a list."""
     if not isinstance(values, np.ndarray) or values.ndim != 1 or values.dtype.kind != "f":
         return values
     return values.tolist() if np.isnan(values).all() else values
@@ -76,12 +76,12 @@ def flat_array(
     Args:
         values: a list, or an array of any NumPy dtype.
         dtype: the dtype the model declares.
-        default: for missing values; None: a missing value is an error.
-        place: where the values stand.
+        default: the value for missing ones; None makes a missing value an error.
+        place: the origin of the values.
         policies: what counts as missing.
 
     Raises:
-        InputError: a value of another type, out of the dtype's range, or missing; it names the
+        InputError: a value has another type, is out of the dtype's range, or is missing; names the
             first such value's row.
     """
     array = values
@@ -105,13 +105,10 @@ def flat_array(
     return result
 
 
-# Implementation details follow.
-
-
 def _missing(
     values: Sequence[Any] | Array, dtype: DType, place: Place, policies: Policies
 ) -> list[int]:
-    """Positions of values that count as missing."""
+    """The positions of values that count as missing."""
     floats = dtype.kind in "fc"
     if isinstance(values, np.ndarray):
         if values.dtype.kind == "M":
@@ -191,7 +188,7 @@ def _numbers(values: Sequence[Any], dtype: DType, place: Place) -> Array:
 
 
 def _exact_integers(values: Sequence[Any], dtype: DType, place: Place) -> Array:
-    """Integers among floats or beyond 64 bits, which NumPy would round, one by one."""
+    """Converts integers among floats or beyond 64 bits one by one; NumPy would round them."""
     for i, value in enumerate(values):
         if isinstance(value, _FLOATS) and not float(value).is_integer():
             raise place.error(i, f"expected {dtype}, got {shown(value)}")
@@ -256,7 +253,7 @@ def _floats(array: Array, dtype: DType, place: Place) -> Array:
 
 
 def _strings(values: Sequence[Any] | Array, place: Place) -> Array:
-    """Text as UTF-8 and bytes as they are, in an object array."""
+    """Strings in an object array: text as UTF-8, bytes unchanged."""
     if isinstance(values, np.ndarray):
         _require(values.dtype.kind in "SU", values, STRING, place)
         values = values.tolist()

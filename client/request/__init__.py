@@ -1,6 +1,6 @@
-"""Columns -> one request -> a ranking.
+"""Turns columns into a request, and its reply into a ranking.
 
-`_targets` (which signature, who repeats the user), `_distinct` (rows sent once), `_item_keys`,
-`_affinity` (whose request it is) -> `_request`; `_many_users` is one for several users,
-`_metadata` asks for the schema. `_outputs` is what comes back.
+`_request` builds a request with `_targets` (which signature, who repeats the user), `_distinct`
+(rows sent once), `_item_keys` and `_affinity` (which server). `_many_users` builds one for several
+users, `_metadata` asks for the schema, `_outputs` holds the reply.
 """

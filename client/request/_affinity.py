@@ -1,7 +1,7 @@
-"""The header by which a user's requests find the server that knows the user.
+"""The header that routes a user's requests to the server with the user's state.
 
-It is a keyed hash, never a value: of the user's columns, by whose bytes the server keeps states,
-or of a key that the caller gives.
+Its value is a keyed hash and reveals nothing: of the user's columns, whose bytes are also the key
+of cached states, or of a key that the caller gives.
 """
 
 from hashlib import blake2b
@@ -17,7 +17,7 @@ AffinityKey = str | bytes | int
 
 
 def hash_of_key(key: Any, settings: ClientSettings) -> str:
-    """16 hex digits for a caller's key; an integer and its decimal text are one key.
+    """16 hex digits for a caller's key; an integer and its decimal text are the same key.
 
     Raises:
         InputError: the key is neither text, bytes nor an integer.
@@ -32,10 +32,10 @@ def hash_of_key(key: Any, settings: ClientSettings) -> str:
 
 
 def hash_of_user(schema: ModelSchema, batch: Batch, settings: ClientSettings) -> str:
-    """16 hex digits for the user's columns of a request, however it is written.
+    """16 hex digits for the user's columns of a request, in whatever form it is written.
 
-    Empty where the setting is off, the request has several users, or the model has no
-    `columnar_late`, which tells the user's features: no state of a user is then kept.
+    Empty if the setting is off, if the request has several users, or if the model has no
+    `columnar_late`: then the user's features are unknown, and no user states are cached.
     """
     if settings.affinity == "off" or USER in batch.indices:
         return ""
@@ -49,9 +49,6 @@ def hash_of_user(schema: ModelSchema, batch: Batch, settings: ClientSettings) ->
         text = values.dtype.kind == "O"
         parts += encoded, b"\0".join(values.ravel().tolist()) if text else values.tobytes()
     return _hash(b"columns", b"".join(parts), settings) if parts else ""
-
-
-# Implementation details follow.
 
 
 def _hash(kind: bytes, content: bytes, settings: ClientSettings) -> str:

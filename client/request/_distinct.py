@@ -1,6 +1,6 @@
-"""The distinct rows of a domain's columns: each is sent once, where that makes the request smaller.
+"""Finds the distinct rows of a domain's columns, to send each once if that shrinks the request.
 
-For each candidate the request then says which of them it has: `row_to_<domain>`, int64 [N].
+The input `row_to_<domain>`, int64 [N], then tells which of them each candidate has.
 """
 
 from collections.abc import Hashable, Sequence
@@ -18,9 +18,9 @@ class Distinct(NamedTuple):
     """Rows that all differ in their bits.
 
     Attributes:
-        columns: of R rows, in the order in which they first occurred.
-        rows: int64 [N], for each given row its number among them.
-        saved: the bytes by which they are smaller than the given columns, index included.
+        columns: columns of R rows, in order of first occurrence.
+        rows: int64 [N], the index of each given row among them.
+        saved: the bytes saved compared with the given columns, index included.
     """
 
     columns: list[Column]
@@ -29,10 +29,10 @@ class Distinct(NamedTuple):
 
 
 def send_distinct_rows(plan: Plan, batch: Batch) -> Batch:
-    """The same request with the distinct rows of each of the plan's domains, if that pays.
+    """The same request with the distinct rows of each of the plan's domains, where that pays.
 
-    What all candidates share stays one row, and so does a late signature's user. A server neither
-    joins requests with an index nor splits them, so the first index must save 128 KiB.
+    Columns that all candidates share keep one row, and so does a late signature's user. A server
+    neither joins nor splits requests with an index, so the first index must save 128 KiB.
     """
     if not plan.domains or batch.keys:
         return batch
@@ -61,9 +61,9 @@ def send_distinct_rows(plan: Plan, batch: Batch) -> Batch:
 def distinct_rows(columns: Sequence[Column]) -> Distinct | None:
     """The distinct rows of equally long columns; None if that gains nothing.
 
-    It is one if they take at most three quarters of the columns' bytes, the index included. The
-    search ends with the first column if that tells more than three quarters of the rows apart, as
-    an id does.
+    It gains something if they take at most three quarters of the columns' bytes, index included.
+    The search ends with the first column if that alone has more than three quarters distinct rows,
+    like an id.
     """
     arrays = _arrays(columns)
     if not arrays:
@@ -83,8 +83,6 @@ def distinct_rows(columns: Sequence[Column]) -> Distinct | None:
     return Distinct(distinct, rows, before - after) if after <= _MOST * before else None
 
 
-# Implementation details follow.
-
 _LEAST_SAVED = 128 << 10
 _MOST = 0.75
 
@@ -95,7 +93,7 @@ def _arrays(columns: Sequence[Column]) -> list[Array]:
 
 
 def _keys(arrays: Sequence[Array]) -> list[Hashable]:
-    """A key per row, equal for rows with the same bits only."""
+    """A key per row, equal only for rows with the same bits."""
     by_row = [array.reshape(len(array), -1) for array in arrays]
     strings = [values for cells in by_row if cells.dtype == object for values in cells.T.tolist()]
     bits = [_bits(cells) for cells in by_row if cells.dtype != object]
@@ -107,17 +105,17 @@ def _keys(arrays: Sequence[Array]) -> list[Hashable]:
 
 
 def _bits(cells: Array) -> Array:
-    """Numbers [rows, n] as unsigned integers of the same bits."""
+    """Numbers [rows, n] as unsigned integers with the same bits."""
     return np.ascontiguousarray(cells).view(f"u{min(cells.itemsize, 8)}")
 
 
 def _about(array: Array) -> int:
-    """About how many bytes a column is sent as; a string counts as 24, as in an export."""
+    """The approximate bytes of a column in a request; a string counts 24, as in an export."""
     return array.nbytes if array.dtype != object else 24 * array.size
 
 
 def _row_bytes(arrays: Sequence[Array]) -> Array:
-    """How many bytes each row is sent as."""
+    """The bytes of each row in a request."""
     rows = len(arrays[0])
     sizes = np.full(rows, sum(a.nbytes // rows for a in arrays if a.dtype != object), np.int64)
     for strings in [array for array in arrays if array.dtype == object]:
@@ -126,4 +124,4 @@ def _row_bytes(arrays: Sequence[Array]) -> Array:
     return sizes
 
 
-_STRING_LEAD = 2  # of most: tag and length
+_STRING_LEAD = 2  # tag and length of most strings

@@ -1,4 +1,4 @@
-"""Candidates by key: a server with a table of them knows their features (docs/items.md)."""
+"""Candidates by key: the server's item table has their features (docs/items.md)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,10 +17,10 @@ from colcast.client.request._targets import Plan
 
 @dataclass(frozen=True, slots=True)
 class ItemsByKey:
-    """N candidates in place of their features.
+    """N candidates identified by keys instead of features.
 
     Attributes:
-        keys: the name of a domain's key -> [N] keys.
+        keys: name of a domain's key -> [N] keys.
         items: N rows of features that override the table's; may be empty.
     """
 
@@ -29,7 +29,7 @@ class ItemsByKey:
 
 
 def by_key(items: Any, item_keys: Any, settings: ClientSettings) -> Any:
-    """Items and keys as one value: items by key, or the items unchanged.
+    """Combines items and keys; returns the items unchanged if there are no keys.
 
     Raises:
         InputError: `item_keys` is neither a list nor a dict of one.
@@ -43,10 +43,11 @@ def by_key(items: Any, item_keys: Any, settings: ClientSettings) -> Any:
 
 
 def batch_by_key(plan: Plan, given: ItemsByKey, policies: Policies) -> Batch:
-    """The columns of the items alone, their keys among them.
+    """The columns of the items alone, including their keys.
 
     Raises:
-        InputError: no keys, keys that are neither integers nor strings, or another number of rows.
+        InputError: there are no keys, they are neither integers nor strings, or their number is
+            wrong.
     """
     keys = {name: _tensor(plan, name, keys) for name, keys in given.keys.items()}
     rows = len(next(iter(given.keys.values())))
@@ -61,13 +62,11 @@ def batch_by_key(plan: Plan, given: ItemsByKey, policies: Policies) -> Batch:
     return replace(batch, unused=batch.unused.difference(keys), keys=keys)
 
 
-# Implementation details follow.
-
 _TEXT = (str, bytes)
 
 
 def _tensor(plan: Plan, name: str, keys: Sequence[Any]) -> Tensor:
-    """The input of a key: as the model declares it if it is a feature, too."""
+    """The input of a key, with the dtype that the model declares if it is also a feature."""
     text = len(keys) > 0 and isinstance(keys[0], _TEXT)
     feature = plan.features.get(name)
     if feature is None:

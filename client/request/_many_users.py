@@ -1,4 +1,4 @@
-"""Several users, each with candidates of their own -> as few requests as the server allows."""
+"""Packs several users, each with their own candidates, into as few requests as possible."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -27,20 +27,20 @@ from colcast.client.request._request import (
 from colcast.client.request._targets import Plan, only_row, tensors_of
 
 MANY_IN_FLIGHT = 8
-"""How many requests for several users are under way at a time: enough to keep a server busy."""
+"""The number of multi-user requests in flight at a time: enough to keep a server busy."""
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Users that share a request.
+    """Users who share a request.
 
     Attributes:
         places: their positions among all pairs.
         pairs: (user, items) for each.
-        options: how to ask for each.
-        plan: how one request asks for all of them; None: each has a request alone.
-        batches: the columns of each, where there is a plan.
-        affinity: whose request it is, where there is one: that of the first of them.
+        options: the request options of each.
+        plan: the plan of the joint request; None if each user gets a separate request.
+        batches: the columns of each, if there is a plan.
+        affinity: the first user's affinity, if there is one.
     """
 
     places: Sequence[int]
@@ -52,10 +52,10 @@ class Group:
 
 
 def read_pairs(pairs: Sequence[Sequence[Any]], settings: ClientSettings) -> list[tuple[Any, Any]]:
-    """(user, items) or (user, items, item_keys) for each -> (user, items) for each.
+    """Converts (user, items) or (user, items, item_keys) to (user, items) for each user.
 
     Raises:
-        InputError: one of them is neither.
+        InputError: an entry is neither.
     """
     read = []
     for place, pair in enumerate(pairs):
@@ -76,16 +76,16 @@ def grouped(
 ) -> list[Group]:
     """Pairs of user and items in groups of at most 4,096 candidates: larger requests gain nothing.
 
-    The late signature tells the users' columns from the items', so without one, and with targets
-    that repeat rows, each user has a request alone. A group's lists have the same padded width
-    where the model may see what pads them, so that no other user changes a score.
+    The late signature distinguishes users' columns from items'. Without one, and with targets that
+    repeat rows, each user gets a separate request. If the model may see padding, a group's lists
+    have the same padded width, so that no user changes another one's score.
 
     Args:
-        schema: the served model's.
+        schema: the served model's schema.
         pairs: (user, items) for each.
-        options: how to ask for each; they differ in `affinity` alone.
-        together: whether the server may take several users in one request.
-        home: affinity -> the server that knows the user; a group's users have one.
+        options: the request options of each; they differ only in `affinity`.
+        together: whether the server may accept several users in one request.
+        home: affinity -> the server with the user's state; a group's users share one.
 
     Raises:
         InputError: a pair's data does not fit the signature.
@@ -129,14 +129,14 @@ def in_order(groups: Sequence[Group], found: Sequence[Sequence[Any]]) -> list[An
 
 
 def build_joined(plan: Plan, group: Group) -> Built:
-    """The PredictRequest for several users, each with candidates: `row_to_user` says whose.
+    """The PredictRequest for several users, with `row_to_user` assigning candidates to them.
 
     Args:
-        plan: whose features of one row are the users'.
-        group: the users, with their columns of that plan.
+        plan: a plan whose one-row features are the users'.
+        group: the users, with their columns for that plan.
 
     Raises:
-        InputError: a user feature that differs between the rows of one user.
+        InputError: a user feature differs between the rows of one user.
     """
     batch = send_distinct_rows(plan, _joined(plan, group.batches))
     features = {name: replace(feature, one_row=False) for name, feature in plan.features.items()}
@@ -144,13 +144,11 @@ def build_joined(plan: Plan, group: Group) -> Built:
     return replace(built_of(plan, batch, tensors, group.options[0]), affinity=group.affinity)
 
 
-# Implementation details follow.
-
 _ROWS_TOGETHER = 4096
 
 
 def _batches(plan: Plan, pairs: Sequence[tuple[Any, Any]], options: RequestOptions) -> list[Batch]:
-    """Each pair's columns; candidates that several users share are converted once."""
+    """Each pair's columns; candidates shared by several users are converted once."""
     converted: dict[int, Batch] = {}
     batches = []
     for user, items in pairs:
@@ -165,16 +163,18 @@ def _batches(plan: Plan, pairs: Sequence[tuple[Any, Any]], options: RequestOptio
 def _joinable(
     schema: ModelSchema, joint: Plan, batches: Sequence[Batch], homes: Sequence[str]
 ) -> list[list[int]]:
-    """The batches that may share a request, by their places."""
+    """The positions of the batches that may share a request."""
     seen = [Kind.SEQUENCE]
-    if COLUMNAR_PAIR not in schema.signatures:  # else the export has proved that lists are not
+    # Otherwise the export proved that padding has no effect.
+    if COLUMNAR_PAIR not in schema.signatures:
         seen.append(Kind.MULTI)
     lists = [feature for feature in joint.features.values() if feature.kind in seen]
     groups: dict[Any, list[list[int]]] = {}
     for place, batch in enumerate(batches):
         columns = [batch.columns.get(one.name) or default_column(one) for one in lists]
         widths = tuple(column.longest for column in columns if column is not None)
-        named = frozenset(batch.columns) if batch.keys else None  # an absent feature has no default
+        # An absent feature, which the item table fills in, has no default.
+        named = frozenset(batch.columns) if batch.keys else None
         alike = groups.setdefault((homes[place], widths, frozenset(batch.keys), named), [[]])
         if sum(batches[i].rows for i in alike[-1]) + batch.rows > _ROWS_TOGETHER and alike[-1]:
             alike.append([])
@@ -183,19 +183,20 @@ def _joinable(
 
 
 def _for_several_users(schema: ModelSchema, plan: Plan) -> Plan | None:
-    """The plan with the users' features marked; None if no one request can ask for several."""
+    """The plan with the users' features marked; None if one request cannot hold several users."""
     if plan.target not in ("late", "columnar") or not schema.domains_of(plan.signature):
         return None
     return replace(plan, features=schema.signature(COLUMNAR_LATE).features)
 
 
 def _joined(plan: Plan, batches: Sequence[Batch]) -> Batch:
-    """The columns of a request for several users: U rows of the users', all their candidates.
+    """The columns of a multi-user request: U rows of the users' columns, and all candidates.
 
-    Users stay apart even if they are equal: candidates may be scored beside those of their user.
+    Equal users are not merged, because candidates may be scored only beside those of their own
+    user.
 
     Raises:
-        InputError: a user feature that differs between the rows of one user.
+        InputError: a user feature differs between the rows of one user.
     """
     rows = [batch.rows for batch in batches]
     columns = {}

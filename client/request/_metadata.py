@@ -1,4 +1,4 @@
-"""GetModelMetadata: the request's bytes, and the schema in the answer."""
+"""GetModelMetadata: encodes the request, and decodes the schema from the answer."""
 
 from colcast.client._errors import SchemaError, UnknownDtypeError
 from colcast.client.columns._decode import (
@@ -54,9 +54,6 @@ def decode_metadata_response(data: bytes) -> ModelSchema:
     return ModelSchema(model.name, model.version, signatures, unreadable)
 
 
-# Implementation details follow.
-
-
 def _decode_signatures(packed: bytes) -> tuple[dict[str, Signature], tuple[str, ...]]:
     signatures: dict[str, Signature] = {}
     unreadable: list[str] = []
@@ -67,7 +64,7 @@ def _decode_signatures(packed: bytes) -> tuple[dict[str, Signature], tuple[str, 
             if inner != 1:
                 continue
             name, definition = map_entry(message(inner, entry))
-            if name.startswith("__"):  # TensorFlow's own, such as __saved_model_init_op
+            if name.startswith("__"):  # TensorFlow's own signatures, such as __saved_model_init_op
                 continue
             try:
                 signatures[name] = _decode_signature(name, definition)

@@ -11,13 +11,13 @@ import numpy as np
 from colcast.client._errors import InputError
 from colcast.client.columns._dtypes import Array
 
-_SHOWN = 10  # candidates in a notebook's table
+_SHOWN = 10  # number of candidates in a notebook's table
 _COLUMN = re.compile(r"(.+)\[:, ?(-?\d+)\]")
 _USUAL_NAMES = ("scores", "score", "predictions", "logistic", "probabilities", "output_0")
 
 
 class Ranked(NamedTuple):
-    """A candidate's place: its row in the request and its score."""
+    """A ranked candidate: its row in the request and its score."""
 
     row: int
     score: float
@@ -28,13 +28,13 @@ class Ranking:
     """The model's answer for N candidates.
 
     Attributes:
-        outputs: output name -> array [N, ...], row i for candidate i.
+        outputs: output name -> array [N, ...], with row i for candidate i.
         model_version: the version that answered; None if the server did not say.
         metadata: the server's response metadata (initial and trailing).
-        score_output: the output that ranks, if the caller named one, like "scores" or
+        score_output: the output that ranks, if the caller named one, such as "scores" or
             "probabilities[:, 1]".
-        keys: the keys that were ranked, by their name, [N] each; empty unless items came by key.
-        score_column: which column of an output [N, k] ranks; None: the output has one.
+        keys: the ranked keys by name, [N] each; empty unless items came by key.
+        score_column: the column of an output [N, k] that ranks; None if the output has one column.
     """
 
     outputs: dict[str, Array]
@@ -83,13 +83,13 @@ class Ranking:
     def scores(self) -> Array:
         """One score per candidate, [N].
 
-        The output or the column that the caller named, else the only floating-point output with
-        one value per row, else the one of these with a usual name (scores, score, predictions,
+        The output or column that the caller named; else the only floating-point output with one
+        value per row; else the one among these with a usual name (scores, score, predictions,
         logistic, ...).
 
         Raises:
-            InputError: the named output is not there or has several values per row, or nothing
-                tells which of several outputs is the score.
+            InputError: the named output does not exist or has several values per row, or it is
+                unclear which of several outputs is the score.
         """
         values, column = self.outputs[self._score_name], self._named[1]
         return values.reshape(-1) if column is None else values[:, column]
@@ -105,7 +105,7 @@ class Ranking:
 
     @cached_property
     def order(self) -> Array:
-        """The candidates' rows, best score first, int64 [N]; ties keep the request's order."""
+        """The candidates' rows, best score first, int64 [N]; ties keep the order of the request."""
         return np.argsort(-self.scores.astype(np.float64), kind="stable")
 
     def top(self, k: int) -> list[Ranked]:
@@ -116,7 +116,7 @@ class Ranking:
         """The keys of the k best candidates, best first.
 
         Raises:
-            InputError: the candidates did not come by key, or by several.
+            InputError: the candidates did not come by key, or by several keys.
         """
         if len(self.keys) != 1:
             names = ", ".join(self.keys) or "none"
@@ -128,8 +128,8 @@ class Ranking:
         """A DataFrame of the candidates, best first.
 
         Args:
-            items: the DataFrame that was ranked, to have its columns beside the scores; or the
-                list of dicts, or the dict of lists or arrays.
+            items: the DataFrame that was ranked, whose columns are added; or the list of dicts, or
+                the dict of lists or arrays.
 
         Returns:
             The candidates' rows as the index (with `items`: its index), and the columns `score`
@@ -138,7 +138,7 @@ class Ranking:
             `items` of the same name comes first and keeps its name; ours is then `name_output`.
 
         Raises:
-            InputError: as `scores`, or `items` has another number of rows.
+            InputError: in the cases of `scores`, or if `items` has another number of rows.
             ModuleNotFoundError: pandas is not installed.
         """
         import pandas as pd
@@ -171,7 +171,7 @@ class Ranking:
         )
 
     def split(self, rows: Sequence[int]) -> "list[Ranking]":
-        """One ranking per count in `rows`; outputs without rows go to all of them."""
+        """One ranking per count in `rows`; each gets outputs without rows unchanged."""
         ends = np.cumsum(rows).tolist()
         total = ends[-1]
         return [

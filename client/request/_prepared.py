@@ -1,4 +1,4 @@
-"""Candidates, encoded once for many users."""
+"""Candidates that are encoded once for many users."""
 
 import threading
 from dataclasses import replace
@@ -13,10 +13,10 @@ from colcast.client.request._targets import Plan, column_tensors, index_tensors,
 
 
 class PreparedItems:
-    """The result of `RankingClient.prepare`, for `rank` in place of the items.
+    """The result of `RankingClient.prepare`, passed to `rank` instead of the items.
 
-    The items must not be changed afterwards: they are read again when another version of the
-    model, or another target, needs them in another form. May be shared by threads and clients.
+    The items must not be changed afterwards, because they are read again when another model version
+    or target needs another form. Threads and clients may share it.
     """
 
     def __init__(self, items: Any) -> None:
@@ -28,8 +28,8 @@ class PreparedItems:
         """The items' columns, checked and encoded for a plan.
 
         Raises:
-            InputError: a value that does not fit, or a late model's user feature that differs
-                between rows.
+            InputError: a value does not fit, or a user feature of a late model differs between
+                rows.
         """
         key = (id(plan), settings.policies, settings.dedupe)
         with self._lock:
@@ -56,4 +56,4 @@ class PreparedItems:
         return replace(batch, encoded=encoded)
 
 
-_KEPT_PLANS = 4  # of prepared items
+_KEPT_PLANS = 4  # per PreparedItems

@@ -1,4 +1,4 @@
-"""Inputs + schema -> one request, without any call to a server."""
+"""Builds one request from inputs and schema, without calling a server."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -35,16 +35,16 @@ from colcast.client.request._targets import (
 
 @dataclass(frozen=True, slots=True)
 class RequestOptions:
-    """How one call asks.
+    """The options of one request.
 
     Attributes:
-        settings: the client's.
+        settings: the client's settings.
         target: see `Target`.
-        output_filter: the outputs wanted; empty is all.
+        output_filter: the outputs to return; empty for all.
         late: whether "auto" may use the late signature.
         server_expands: whether "auto" may leave the repetition to the server.
         indexed: whether a domain's distinct rows may be sent with an index.
-        affinity: whose request it is, if the caller says so, as a hash.
+        affinity: a hash that identifies the user, if the caller gave a key.
     """
 
     settings: ClientSettings
@@ -65,10 +65,10 @@ class Built:
         target: how it is written; never "auto".
         signature: the signature it calls.
         rows: N, the number of candidates.
-        unused: how many columns were left out because the signature does not use them.
-        needs_expansion: only a server that repeats rows can answer it.
-        distinct: domain -> how many rows of it are sent, where an index says whose they are.
-        affinity: whose request it is, as a hash; empty if unknown.
+        unused: number of columns left out because the signature does not use them.
+        needs_expansion: whether only a server that repeats rows can answer it.
+        distinct: domain -> number of rows sent, for domains with an index.
+        affinity: a hash that identifies the user; empty if unknown.
     """
 
     message: bytes
@@ -113,7 +113,7 @@ def build_request(schema: ModelSchema, inputs: Rows | Examples, options: Request
 
 
 def prepare_items(schema: ModelSchema, items: PreparedItems, options: RequestOptions) -> None:
-    """Converts and encodes the items as `build_request` will want them.
+    """Converts and encodes the items in the form that `build_request` will need.
 
     Raises:
         InputError: the items do not fit the signature.
@@ -130,7 +130,7 @@ def prepare_items(schema: ModelSchema, items: PreparedItems, options: RequestOpt
 
 
 def build_prefetch(schema: ModelSchema, user: Any, options: RequestOptions) -> Built:
-    """The PredictRequest with one user and no candidate, for `columnar_late`.
+    """The PredictRequest with one user and no candidates, for `columnar_late`.
 
     Raises:
         InputError: the user's features do not fit the signature.
@@ -154,12 +154,12 @@ def build_prefetch(schema: ModelSchema, user: Any, options: RequestOptions) -> B
 
 
 def batch_for(plan: Plan, inputs: Rows | Examples, options: RequestOptions) -> tuple[Plan, Batch]:
-    """The columns, and the plan, with features inferred from the data if it had none."""
+    """The columns and the plan, whose features are inferred from the data if it had none."""
     inferred = plan.target == "example" and not plan.features
     if isinstance(inputs, Examples):
         user, items = tables_of_examples(inputs.examples, plan.features)
         policies = options.settings.policies
-        if policies.unused == "suggest":  # the parse op would ignore them, too
+        if policies.unused == "suggest":  # the parse op would ignore them as well
             policies = replace(policies, unused="drop")
         return plan, batch_of(plan.features, user, items, policies)
     wanted = None if inferred else plan.inputs
@@ -180,7 +180,7 @@ def batch_for(plan: Plan, inputs: Rows | Examples, options: RequestOptions) -> t
 
 
 def items_for(plan: Plan, items: Any, options: RequestOptions) -> Batch:
-    """The columns of the items alone, in a plan that knows its features.
+    """The columns of the items alone, for a plan with features.
 
     Raises:
         InputError: the items do not fit the signature.
@@ -201,7 +201,7 @@ def user_varies(plan: Plan, batch: Batch) -> bool:
 
 
 def plan_of(schema: ModelSchema, options: RequestOptions) -> Plan:
-    """The way chosen for any inputs.
+    """The plan for any inputs.
 
     Raises:
         SchemaError: the model has no signature for the target.
@@ -220,7 +220,7 @@ def plan_of(schema: ModelSchema, options: RequestOptions) -> Plan:
 def built_of(
     plan: Plan, batch: Batch, tensors: Mapping[str, Tensor], options: RequestOptions
 ) -> Built:
-    """The request of a batch, whose inputs these are."""
+    """The request for a batch, with these tensors as inputs."""
     settings = options.settings
     message = encode_predict_request(
         settings.model,
@@ -241,14 +241,11 @@ def built_of(
     )
 
 
-# Implementation details follow.
-
-
 def _plan(schema: ModelSchema, inputs: Rows | Examples, options: RequestOptions) -> Plan:
-    """The way chosen for these inputs.
+    """The plan for these inputs.
 
-    Where the signature's one input may be text or tf.Examples, rows that hold nothing but that
-    input by its name are text, as with any signature of plain tensors.
+    If the signature's only input may be text or tf.Examples, rows that hold only that input, by
+    name, are text, as for any signature of plain tensors.
     """
     plan = plan_of(schema, options)
     if (
@@ -267,7 +264,7 @@ def _plan(schema: ModelSchema, inputs: Rows | Examples, options: RequestOptions)
 
 
 def _names(inputs: Rows) -> frozenset[str]:
-    """Every feature that user or items name."""
+    """All feature names in user or items."""
     items = inputs.items.items if isinstance(inputs.items, PreparedItems) else inputs.items
     names = table_of_items(items, frozenset()).unused
     if inputs.user is None:

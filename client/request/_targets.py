@@ -1,4 +1,4 @@
-"""Who repeats the user's row: the five ways to write one batch as a request."""
+"""Who repeats the user's row: the five forms in which a batch can be written."""
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
@@ -27,14 +27,14 @@ from colcast.client.columns._values import object_array
 
 @dataclass(frozen=True)
 class Plan:
-    """The way chosen for requests to one model.
+    """The form chosen for requests to one model.
 
     Attributes:
-        target: any but auto.
+        target: any target except auto.
         signature: the signature to call.
-        features: what a row may hold; for `example` those of the columnar signature that has the
-            same features, empty if none is known to.
-        dtypes: where that is so, the dtypes of features that the model's columns tell.
+        features: the features that a row may hold; for `example`, those of the columnar signature
+            with the same features, or none if that is unknown.
+        dtypes: in that case, the dtypes of features according to the model's columns.
         domains: the features of each domain whose distinct rows may be sent with an index.
     """
 
@@ -60,18 +60,18 @@ def plan_for(
     late: bool = True,
     indexed: bool = True,
 ) -> Plan:
-    """Chooses the signature, and the target where it is "auto".
+    """Chooses the signature, and the target if that is "auto".
 
     Args:
-        schema: the served model's.
+        schema: the served model's schema.
         target: see `Target`.
-        signature: the signature to call in place of the target's usual one.
+        signature: overrides the signature that the target would call.
         server_expands: whether "auto" may leave the repetition to the server.
-        late: whether "auto" may use the late signature; its user features have one row.
+        late: whether "auto" may use the late signature, whose user features have one row.
         indexed: whether a domain's distinct rows may be sent with an index.
 
     Raises:
-        InputError: `target` is none of them.
+        InputError: `target` is not a target.
         SchemaError: the model has no signature for the target.
     """
     target = known_target(target)
@@ -97,10 +97,10 @@ def plan_for(
 
 
 def tensors_of(plan: Plan, batch: Batch) -> dict[str, Tensor]:
-    """The inputs of the request that asks for this batch in the planned way.
+    """The inputs of the request for this batch, in the plan's form.
 
     Raises:
-        InputError: a late model's user feature differs between rows.
+        InputError: a user feature of a late model differs between rows.
     """
     if plan.target == "example":
         examples = object_array(examples_of(batch.columns, plan.features, batch.rows))
@@ -121,21 +121,21 @@ def tensors_of(plan: Plan, batch: Batch) -> dict[str, Tensor]:
 
 
 def plan_of_columns(plan: Plan, batch: Batch) -> Plan:
-    """The target for a batch's columns: beside an index, that of a server that repeats rows."""
+    """The plan for a batch's columns: with an index, the one for a server that repeats rows."""
     return replace(plan, target="columnar") if batch.indices else plan
 
 
 def index_tensors(batch: Batch) -> dict[str, Tensor]:
-    """The inputs that say which row of a domain each candidate has."""
+    """The inputs that give each candidate's row of a domain."""
     indices = {ROW_TO + domain: Tensor(INT64, index) for domain, index in batch.indices.items()}
     return {name: tensor for name, tensor in indices.items() if name not in batch.encoded}
 
 
 def column_tensors(plan: Plan, feature: Feature, column: Column, rows: int) -> dict[str, Tensor]:
-    """The one or two inputs of a feature in a request for so many rows.
+    """The one or two inputs of a feature in a request with that many rows.
 
     Raises:
-        InputError: a late model's user feature differs between rows.
+        InputError: a user feature of a late model differs between rows.
     """
     if feature.one_row:
         column = only_row(feature, column)
@@ -150,7 +150,7 @@ def column_tensors(plan: Plan, feature: Feature, column: Column, rows: int) -> d
 
 
 def only_row(feature: Feature, column: Column) -> Column:
-    """The one row of a late model's user feature; InputError if its rows differ."""
+    """The only row of a late model's user feature; InputError if its rows differ."""
     if column.same_on_every_row():
         return column.take(slice(0, 1))
     first = column.take(slice(0, 1))
@@ -166,9 +166,6 @@ def only_row(feature: Feature, column: Column) -> Column:
         feature=feature.name,
         row=other,
     )
-
-
-# Implementation details follow.
 
 
 def _agreed_dtypes(schema: ModelSchema) -> dict[str, DType]:
@@ -194,9 +191,9 @@ def _auto(
 
 
 def _stand_in(plan: Plan, feature: Feature) -> Column | None:
-    """The column to send for an absent feature; None if the server fills in the default itself.
+    """The column to send for an absent feature; None if the server fills in the default.
 
-    Only an expanding server does; others would use the default's single row.
+    Only a server that repeats rows does; others would use the default's single row.
     """
     expanded = plan.target == "columnar" or feature.one_row
     if feature.kind is Kind.WHOLE or (expanded and feature.name in plan.signature.defaults):
@@ -205,7 +202,7 @@ def _stand_in(plan: Plan, feature: Feature) -> Column | None:
 
 
 def _tensor(feature: Feature, values: Array, fill: int) -> Tensor:
-    """The tensor of a column; `fill` > 0: N, if one row must come to mean N rows."""
+    """The tensor of a column. With `fill` > 0 (N), its single value is declared as N rows."""
     if fill <= len(values):
         return Tensor(feature.dtype, values)
     flat = values.reshape(1, -1)

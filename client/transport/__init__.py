@@ -1,1 +1,1 @@
-"""Servers and calls: addresses, which server gets a call, deadlines, retries, TLS, spans."""
+"""Calls servers: addresses, the choice of a server, deadlines, retries, TLS, tracing spans."""

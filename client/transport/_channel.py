@@ -1,4 +1,4 @@
-"""Addresses and options -> the servers, and the arguments of their gRPC channels."""
+"""Turns addresses and options into servers and the arguments of their gRPC channels."""
 
 import json
 import socket
@@ -16,13 +16,13 @@ TLS_HINT = (
 
 
 def servers_at(address: str | Sequence[str]) -> Sequence[str] | Lookup:
-    """A client's address argument -> the address of each server, or a name that stands for them.
+    """The address of each server, from a client's address argument; or a name to look up.
 
-    `dns:///NAME:PORT` is looked up by the client, and every address of it is a server. Any other
-    name is left to gRPC, which follows its changes and takes its addresses in turn.
+    `dns:///NAME:PORT` is looked up by the client, and every address of the name is a server. Other
+    names are left to gRPC, which follows changes of the name and uses its addresses in turn.
 
     Raises:
-        InputError: no address, or one without port.
+        InputError: there is no address, or one without a port.
     """
     addresses = [address] if isinstance(address, str) else list(address)
     addresses = [part.strip() for one in addresses for part in one.split(",")]
@@ -53,10 +53,10 @@ def channel_arguments(
         ("grpc.keepalive_time_ms", int(options.keepalive_seconds * 1000)),
         ("grpc.keepalive_timeout_ms", 10_000),
         ("grpc.service_config", json.dumps(_SERVICE_CONFIG)),
-        # Requests are sent again by us, within their deadline, so gRPC need not keep copies.
+        # The client repeats requests itself, within their deadline, so gRPC need not keep copies.
         ("grpc.enable_retries", 0),
-        # Back in the rotation soon after a restart, before the next server is restarted; gRPC's
-        # own pause grows to two minutes.
+        # Reconnects soon after a restart, before the next server is restarted; gRPC's default delay
+        # grows to two minutes.
         ("grpc.min_reconnect_backoff_ms", 5_000),  # how long one attempt may take
         ("grpc.initial_reconnect_backoff_ms", 100),
         ("grpc.max_reconnect_backoff_ms", 500),
@@ -66,10 +66,10 @@ def channel_arguments(
     several = first != address or "," in first
     first = first.partition(",")[0].strip().removeprefix(_DNS)
     if named:
-        # gRPC gets addresses but must send the name, because proxies route by names.
+        # gRPC gets addresses but must send the name, because proxies route by name.
         arguments += [("grpc.default_authority", first), ("grpc.enable_http_proxy", 0)]
     if named or several:
-        # Calls go to channels that are ready; one that nobody calls for long stays so.
+        # Calls go to channels that are ready, so a channel without calls must stay connected.
         arguments.append(("grpc.client_idle_timeout_ms", 2**31 - 1))
     if options.tls is not None and (options.tls.server_name or several or named):
         name = options.tls.server_name or first.rpartition(":")[0].strip("[]")
@@ -78,12 +78,13 @@ def channel_arguments(
 
 
 def speaks_tls(address: str) -> bool:
-    """Offers TLS to HOST:PORT, the first of several; takes half a second at most for each step."""
+    """Whether HOST:PORT, the first of several, speaks TLS; a step takes at most half a second."""
     host, _, port = address.partition(",")[0].strip().rpartition(":")
     if not host or not port.isdigit():
-        return False  # a socket's path or another scheme of gRPC's
+        return False  # a socket's path, or another of gRPC's schemes
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE  # nothing is sent
+    # Safe, since nothing is sent.
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     context.set_alpn_protocols(["h2"])
     try:
         with (
@@ -92,13 +93,11 @@ def speaks_tls(address: str) -> bool:
         ):
             return True
     except OSError as error:
-        return "ALERT" in str(getattr(error, "reason", ""))  # a refusal in the words of TLS
+        return "ALERT" in str(getattr(error, "reason", ""))  # an alert is a refusal by a TLS server
 
 
-# Implementation details follow.
-
-# Each server is watched (grpc.health.v1, the server as a whole), and gets calls only while it says
-# that it serves; one without the health service, while it is connected.
+# Each server is watched (grpc.health.v1, for the server as a whole) and gets calls only while it
+# reports that it serves; a server without the health service, while it is connected.
 # https://github.com/grpc/grpc/blob/master/doc/health-checking.md
 _SERVICE_CONFIG = {
     "loadBalancingConfig": [{"round_robin": {}}],

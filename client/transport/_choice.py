@@ -1,7 +1,7 @@
-"""Which server gets a call: the one that its user's calls go to, unless that is busier than others.
+"""Chooses the server for a call: its user's server, unless that is much busier than others.
 
-Rendezvous hashing: every server has a weight for every key, and the heaviest is the key's home. A
-server that comes or goes moves only the users whose home it becomes or was. Pure functions.
+Rendezvous hashing: every server has a weight for every key, and the heaviest server is the key's
+home. When a server joins or leaves, only users whose home it becomes or was move. Pure functions.
 """
 
 from collections.abc import Collection, Mapping
@@ -9,11 +9,11 @@ from hashlib import blake2b
 
 
 def home(key: str, servers: Collection[str]) -> str:
-    """The server that a key's calls go to; the same in every process.
+    """The server for a key's calls; the same in every process.
 
     Args:
-        key: whose calls.
-        servers: their names, at least one, in any order.
+        key: the user's key.
+        servers: the servers' names, at least one, in any order.
     """
     return max(servers, key=lambda server: _weight(key, server))
 
@@ -21,15 +21,16 @@ def home(key: str, servers: Collection[str]) -> str:
 def choose(key: str, in_flight: Mapping[str, int], load_bound: float, turn: int = 0) -> str:
     """The server that gets the next call.
 
-    With a key: of the servers that have less than `load_bound` times the mean of calls in flight,
-    this one counted, the one that is heaviest for the key. There always is one. Without: one
-    that has the fewest calls in flight.
+    With a key: the heaviest for the key among servers with less than `load_bound` times the mean of
+    calls in flight, counting this call; there always is one. Without a key: a server with the
+    fewest calls in flight.
 
     Args:
-        key: whose call; empty where nobody's.
-        in_flight: server -> its calls in flight, at least one server.
-        load_bound: 1 or more; infinity sends a key to its home always.
-        turn: which of those without a key this call is: servers with equally many take turns.
+        key: the user's key; empty if the call belongs to no user.
+        in_flight: server -> its calls in flight, for at least one server.
+        load_bound: 1 or more; infinity always sends a key to its home.
+        turn: the number of this call among those without a key: servers with equally many calls
+            take turns.
     """
     servers = list(in_flight)
     if not key:
@@ -37,9 +38,6 @@ def choose(key: str, in_flight: Mapping[str, int], load_bound: float, turn: int 
         return min(servers[first:] + servers[:first], key=in_flight.__getitem__)
     most = load_bound * (sum(in_flight.values()) + 1) / len(servers)
     return home(key, [server for server in servers if in_flight[server] < most])
-
-
-# Implementation details follow.
 
 
 def _weight(key: str, server: str) -> bytes:

@@ -1,4 +1,4 @@
-"""A DNS name -> the addresses behind it, looked up again while calls are made."""
+"""Looks up the addresses of a DNS name, again and again while calls are made."""
 
 import socket
 import threading
@@ -9,7 +9,7 @@ LookUp = Callable[[str, int], list[str]]
 
 
 def addresses_of(host: str, port: int) -> list[str]:
-    """Every address of a name, as HOST:PORT: those of IPv4 if there are any, else those of IPv6.
+    """All addresses of a name, as HOST:PORT: IPv4 addresses if there are any, else IPv6.
 
     Raises:
         OSError: the name has none, or could not be looked up.
@@ -21,11 +21,11 @@ def addresses_of(host: str, port: int) -> list[str]:
 
 
 class Lookup:
-    """The addresses of one name. A thread of its own waits for DNS; calls do not.
+    """The addresses of one name. A separate thread waits for DNS; calls do not.
 
     Attributes:
-        addresses: as of the last time the name was found; empty before the first.
-        problem: why it was not found the last time; empty if it was.
+        addresses: the result of the last successful look-up; empty before the first.
+        problem: the reason why the last look-up failed; empty if it succeeded.
     """
 
     def __init__(self, host: str, port: int, look_up: LookUp = addresses_of) -> None:
@@ -37,7 +37,7 @@ class Lookup:
         self._next = 0.0
 
     def refresh(self) -> None:
-        """Begins to look the name up again if that was long ago, or found nothing."""
+        """Starts another look-up if the last one was long ago or failed."""
         now = time.monotonic()
         if now < self._next:
             return
@@ -56,8 +56,6 @@ class Lookup:
         else:
             self.problem = ""
 
-
-# Implementation details follow.
 
 _SECONDS = 5.0
 _SECONDS_AFTER_A_PROBLEM = 0.5

@@ -1,4 +1,4 @@
-"""The servers of one client: a channel to each, which of them are up, who gets a call."""
+"""The servers of one client: a channel to each, which of them are up, and which gets a call."""
 
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -10,17 +10,17 @@ from colcast.client.transport._lookup import Lookup
 
 _State = grpc.ChannelConnectivity
 Watch = Callable[[Any], Callable[[], _State]]
-"""A channel -> what tells its state. gRPC calls it ready only while its server says it serves."""
+"""Returns a function that reads a channel's state: ready only while its server serves."""
 
 
 class Server:
     """One server.
 
     Attributes:
-        address: its name among the servers.
-        channel: the way to it alone.
-        state: tells whether it is up.
-        calls: how many are in flight.
+        address: its address, which identifies it.
+        channel: the channel to this server alone.
+        state: returns whether it is up.
+        calls: number of calls in flight.
     """
 
     def __init__(self, address: str, channel: Any, state: Callable[[], _State]) -> None:
@@ -31,7 +31,7 @@ class Server:
         self._methods: dict[str, Any] = {}
 
     def method(self, path: str) -> Any:
-        """The callable for a method."""
+        """The callable for a method of the server."""
         if path not in self._methods:
             self._methods[path] = self.channel.unary_unary(path)
         return self._methods[path]
@@ -40,8 +40,8 @@ class Server:
 class Servers:
     """The servers among which a client's calls are divided. Thread-safe.
 
-    They are the addresses given, or those that a DNS name has at the time; one that the name no
-    longer has keeps the calls it was given.
+    They have the given addresses, or those that a DNS name has at the time. A server that the name
+    no longer has keeps the calls it was given.
     """
 
     def __init__(
@@ -51,10 +51,10 @@ class Servers:
         open_channel: Callable[[str], Any],
         watch: Watch,
     ) -> None:
-        """Opens no connection yet.
+        """Takes the servers without opening connections.
 
         Args:
-            where: the servers' addresses, or the name that has them.
+            where: the servers' addresses, or the name to look up.
             load_bound: see `choose`.
             open_channel: address -> its channel.
             watch: see `Watch`; a single address is not watched.
@@ -68,14 +68,15 @@ class Servers:
         self._lock = threading.Lock()
 
     def home(self, key: str) -> str:
-        """The address that a key's calls go to while all is well; empty if none is known."""
+        """The address for a key's calls while all servers are well; empty if none is known."""
         return home(key, self._servers) if self._servers else ""
 
     def take(self, key: str, tried: Sequence[str] = ()) -> Server | None:
-        """A server for a call of this key; give it back when the call has ended.
+        """A server for a call with this key, to be given back when the call ends.
 
-        Of those that are up one that was tried least often. Where all are down, any: its channel
-        tells why. None: no server was reached yet, and some may be.
+        Among servers that are up, it chooses one tried least often. If all are down, it returns any
+        of them, whose channel reports why. None: no server has been reached yet, and some may still
+        be.
         """
         with self._lock:
             self._follow()
@@ -92,17 +93,17 @@ class Servers:
             return server
 
     def give_back(self, server: Server) -> None:
-        """Says that a call has ended."""
+        """Notes that a call has ended."""
         with self._lock:
             server.calls -= 1
 
     def has_another(self, tried: Collection[str]) -> bool:
-        """Whether a server is up that was not tried."""
+        """Whether any server is up that was not tried."""
         others = [one for one in self._servers.values() if one.address not in tried]
         return any(one.state() is _State.READY for one in others)
 
     def problem(self) -> tuple[str, str]:
-        """Why no server was reached: the name of a gRPC status, and words."""
+        """Why no server was reached: the name of a gRPC status, and a message."""
         if isinstance(self._where, Lookup) and not self._servers:
             return "UNAVAILABLE", self._where.problem or "the servers' name is being looked up"
         return "DEADLINE_EXCEEDED", "no server could be reached"
@@ -112,7 +113,7 @@ class Servers:
         return [server.channel for server in self._servers.values()]
 
     def _follow(self) -> None:
-        """Opens channels to new servers, and forgets removed ones."""
+        """Opens channels to new servers, and drops removed ones."""
         where = self._where
         if isinstance(where, Lookup):
             where.refresh()
@@ -129,14 +130,11 @@ class Servers:
 
     @staticmethod
     def _able(servers: list[Server]) -> list[Server]:
-        """The servers that are up; all if none can be up; none if that is not known yet."""
+        """The servers that are up; all if none is; none if that is not known yet."""
         states = [server.state() for server in servers]
         if _State.READY in states:
             return [s for s, state in zip(servers, states, strict=True) if state is _State.READY]
         return servers if all(state is _State.TRANSIENT_FAILURE for state in states) else []
-
-
-# Implementation details follow.
 
 
 def _always_up() -> _State:

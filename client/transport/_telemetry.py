@@ -1,6 +1,6 @@
 """An OpenTelemetry span around each call, in processes that use OpenTelemetry.
 
-Nothing is imported here that the process has not imported itself: without OpenTelemetry a call
+Nothing is imported here that the process has not imported itself, so without OpenTelemetry a call
 costs one look into `sys.modules`.
 """
 
@@ -20,7 +20,7 @@ class CallSpan:
         self._span = span
 
     def sends(self, call: Call, metadata: Metadata) -> Metadata:
-        """Records a request; returns its metadata with the trace's context added."""
+        """Records a request; returns its metadata with the trace context added."""
         if self._span is None:
             return metadata
         for name, value in call.facts.items():
@@ -32,7 +32,7 @@ class CallSpan:
         return (*metadata, *carrier.items())
 
     def answered(self, reply: Reply) -> None:
-        """Records how often the request was sent and the answer's size."""
+        """Records how often the request was sent, and the size of the answer."""
         if self._span is not None:
             self._span.set_attribute("colcast.attempts", reply.attempts)
             self._span.set_attribute("colcast.response_bytes", len(reply.response))
@@ -46,7 +46,7 @@ class CallSpan:
 
 @contextmanager
 def call_span(name: str, model: str, address: str) -> Iterator[CallSpan]:
-    """The span of one call of the client; an exception that leaves it is recorded."""
+    """The span of one client call; records an exception raised inside it."""
     trace = sys.modules.get("opentelemetry.trace")
     if trace is None:
         yield CallSpan()

@@ -1,4 +1,4 @@
-"""Bytes to a server and back, blocking and asyncio: deadlines, retries, forks."""
+"""Sends bytes to a server and returns its reply, blocking and asyncio: deadlines, retries."""
 
 import asyncio
 import os
@@ -27,13 +27,13 @@ _SERVER_GONE = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED)
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One method to call with one message.
+    """A call of one method with one message.
 
     Attributes:
         method: the method's path.
         request: the message.
-        facts: what is worth knowing about it, for spans: name -> value.
-        affinity: whose request it is, as `_affinity` hashes it; empty if nobody's.
+        facts: attributes for tracing spans: name -> value.
+        affinity: a hash that identifies the user, made by `_affinity`; empty if there is none.
     """
 
     method: str
@@ -58,12 +58,12 @@ class Reply:
 
 
 class Connection:
-    """Shared by the blocking and the asyncio transport: choosing a server, opening channels.
+    """The part shared by the blocking and the asyncio transport: chooses servers, opens channels.
 
-    Channels are opened at the first call, by the process that makes it: gRPC's threads do not
-    survive a fork, so a child that inherits a client opens channels of its own. Where the
-    parent has made calls before, gRPC's fork support must be on: in older versions of grpcio
-    that takes GRPC_ENABLE_FORK_SUPPORT=1 in the environment.
+    Channels are opened on the first call, by the calling process, because gRPC's threads do not
+    survive a fork: a child that inherits a client opens its own channels. If the parent has made
+    calls before, gRPC's fork support must be on; in older versions of grpcio this takes
+    GRPC_ENABLE_FORK_SUPPORT=1 in the environment.
     """
 
     def __init__(self, address: str | Sequence[str], options: ChannelOptions) -> None:
@@ -73,18 +73,19 @@ class Connection:
         self._certificates = None if options.tls is None else options.tls.read()
         self._compression = grpc.Compression.Gzip if options.gzip else None
         self._lock = threading.Lock()
-        self._owner: object = None  # who may use the channels: a process, or a loop in it
+        # The process, or the event loop in it, that may use the channels.
+        self._owner: object = None
         self._servers: Servers | None = None
         self._closed = False
         servers_at(address)
 
     def home(self, affinity: str) -> str:
-        """The server that requests of this affinity go to; empty if that is not known yet."""
+        """The server for requests with this affinity; empty if not known yet."""
         servers = self._servers
         return servers.home(affinity) if servers and affinity else ""
 
     def servers(self, owner: object) -> Servers:
-        """The servers, by channels that belong to `owner`.
+        """The servers, on channels that belong to `owner`.
 
         Raises:
             ColcastError: the client is closed.
@@ -102,31 +103,32 @@ class Connection:
             return self._servers
 
     def take_channels(self, owner: object) -> list[Any]:
-        """Marks the connection closed and hands out the channels to close, if the owner's."""
+        """Marks the connection closed; returns the channels to close, if they are the owner's."""
         with self._lock:
             ours = self._servers if self._owner == owner else None
             self._closed, self._servers, self._owner = True, None, None
             return ours.channels() if ours else []
 
     def metadata(self, call: Call, metadata: Metadata) -> Metadata:
-        """A call's metadata, with whose it is."""
+        """A call's metadata, with its affinity added."""
         return (*metadata, (USER_HEADER, call.affinity)) if call.affinity else tuple(metadata)
 
     def pause_after(
         self, error: grpc.RpcError, deadline: Deadline, tried: Sequence[str], servers: Servers
     ) -> float | None:
-        """Seconds to wait before the next attempt; None if there must be none.
+        """Seconds to wait before the next attempt; None if there must not be one.
 
-        Retries calls that a server did not answer because it went away: UNAVAILABLE, and CANCELLED,
-        with which a stopping server ends calls. All methods that are called only read, so a request
-        may have run twice. A server that is up and was not tried is asked at once.
+        Retries calls that a server left unanswered because it went away: UNAVAILABLE, and
+        CANCELLED, with which a stopping server ends calls. A request may therefore run twice, which
+        is harmless because all methods only read. A server that is up and was not tried gets the
+        next attempt without a pause.
         """
         if self._closed or error.code() not in _SERVER_GONE:
             return None
         return 0.0 if servers.has_another(tried) else deadline.pause_after(len(tried))
 
     def error(self, error: grpc.RpcError, attempts: int) -> ServerError:
-        """A gRPC error as a ServerError; may ask the server whether it wants TLS."""
+        """A gRPC error as a ServerError; may probe whether the server wants TLS."""
         details = error.details() or ""
         if (
             error.code() is grpc.StatusCode.UNAVAILABLE
@@ -137,7 +139,7 @@ class Connection:
         return ServerError(error.code().name, details, address=self.address, attempts=attempts)
 
     def unreached(self, servers: Servers, attempts: int) -> ServerError:
-        """The error where the deadline ends before there is a server to ask."""
+        """The error for a deadline that ended before any server was reached."""
         return ServerError(*servers.problem(), address=self.address, attempts=attempts)
 
     def _open(self, address: str) -> Any:
@@ -153,8 +155,8 @@ class Connection:
 
     @staticmethod
     def _watch(channel: Any) -> Callable[[], grpc.ChannelConnectivity]:
-        # grpc.aio's get_state, for the blocking API. `subscribe`, the public way, keeps a thread in
-        # gRPC's core for each channel, which a fork does not survive.
+        # The blocking API's counterpart of grpc.aio's get_state. The public way, `subscribe`, keeps
+        # a thread in gRPC's core for each channel, which does not survive a fork.
         check = channel._channel.check_connectivity_state
         return lambda: _STATES[check(True)]
 
@@ -163,10 +165,10 @@ class Transport(Connection):
     """The blocking transport."""
 
     def call(self, call: Call, deadline: Deadline, metadata: Metadata = ()) -> Reply:
-        """Sends one request and waits for its answer; sends it again if the server went away.
+        """Sends one request and waits for its answer; repeats it if the server went away.
 
         Raises:
-            ServerError: any other status, or no server before the deadline.
+            ServerError: any other status, or no server was reached before the deadline.
         """
         with deadline:
             return self._call(call, deadline, self.metadata(call, metadata))
@@ -207,16 +209,16 @@ class Transport(Connection):
 
 
 class AsyncTransport(Connection):
-    """Channels for each event loop that makes calls, opened at its first."""
+    """Channels for each event loop that makes calls, opened on its first call."""
 
     async def call(self, call: Call, deadline: Deadline, metadata: Metadata = ()) -> Reply:
-        """Sends one request and awaits its answer; sends it again if the server went away.
+        """Sends one request and awaits its answer; repeats it if the server went away.
 
         Raises:
-            ServerError: any other status, or no server before the deadline.
+            ServerError: any other status, or no server was reached before the deadline.
         """
-        # Tasks that were started together encode first, each holding up the loop: a deadline that
-        # ran meanwhile would count their work as the server's delay.
+        # Lets tasks that were started together encode first, since each blocks the loop: otherwise
+        # the deadline would count their work as the server's delay.
         await asyncio.sleep(0)
         with deadline:
             return await self._call(call, deadline, self.metadata(call, metadata))
@@ -263,10 +265,8 @@ class AsyncTransport(Connection):
         return lambda: channel.get_state(try_to_connect=True)
 
 
-# Implementation details follow.
-
 _STATES = {state.value[0]: state for state in grpc.ChannelConnectivity}
-_UNTIL_REACHED = 0.005  # seconds between two looks whether a server has been reached
+_UNTIL_REACHED = 0.005  # seconds between two checks whether a server has been reached
 
 
 def _owner() -> object:

@@ -155,7 +155,11 @@ class LateGraph(Copy):
         return self._expanded[tensor]
 
     def addend(self, node: NodeDef, once: str, dtype: tf.DType) -> str:
-        """A row added to all rows, with a static shape that TensorFlow does not take for a bias."""
+        """A row added to all rows, with a static shape that TensorFlow does not take for a bias.
+
+        TensorFlow would fuse a bias with a following Relu. The model's addend has N rows and is not
+        fused.
+        """
         if not self.one_user or node.name not in self._fused.alone:
             return once
         name = self.emit.name("expand", f"{node.name}/addend")

@@ -1,4 +1,8 @@
-"""How ops at N rows read one-row user tensors more cheaply than by repeating each."""
+"""How ops at N rows read one-row user tensors more cheaply than by repeating each.
+
+A rule takes an item-side node, and either writes it and returns True, or leaves it alone. Rules
+rely on facts from trial runs: ranks, one row, N rows.
+"""
 
 import itertools
 from collections.abc import Callable, Sequence

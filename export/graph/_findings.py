@@ -80,7 +80,13 @@ class Probe:
         *,
         inner: bool = False,
     ) -> None:
-        """Takes the inputs to feed and the tensors to fetch, each by name with its tensor."""
+        """Takes the inputs to feed and the tensors to fetch, each by name with its tensor.
+
+        `inner` tensors are outputs of arbitrary ops rather than of signatures. They are fetched
+        through an additional op: with oneDNN, TensorFlow 2.20's remapper fuses x * sigmoid(x) even
+        if the Sigmoid is fetched, and then cannot find it; it does not fuse a node that another
+        node reads.
+        """
         find = session.graph.get_tensor_by_name
         self._loops = partial(loops_told, session.graph, dict(inputs), list(tensors.values()))
         self._seconds: float = _FIRST_RUN_SECONDS

@@ -34,8 +34,7 @@ _FROM_CHECKPOINTS = {
     "VariableV2",
 }  # fmt: skip
 
-# Ops whose results are distrusted if computed from numbers of rows, and harmless uses of these
-# numbers.
+# Ops that turn numbers of rows into distrusted values, and the exceptions.
 
 # Inputs, by position, from which an op takes only the shape of its output.
 SHAPE_INPUTS = {

@@ -2,6 +2,14 @@
 
 A dimension is a product of factors, the slowest first: `("rows:candidate", 4)` is four entries for
 each candidate, candidate by candidate. A factor is a number or one of these labels:
+
+    rows:D       the rows of domain D
+    longest:F    the longest list of feature F among the rows of the run
+    longest+1:F  one more
+    elements:S   all elements of lists S, row by row
+    distinct:P   the distinct values P of a run, in any order
+    splits:S     one more than the rows of lists S: where each begins and ends
+    size:X       some size that is the same in every run that rows may share
 """
 
 import enum

@@ -59,8 +59,6 @@ def scoring_signature(schema: ModelSchema) -> Signature:
     return min(found, key=lambda one: (one is not predicted, one.method not in _METHODS, one.name))
 
 
-# Implementation details follow.
-
 _METHODS = ("tensorflow/serving/regress", "tensorflow/serving/classify")
 _CLASS_OUTPUTS = ("classes", "scores")
 

@@ -58,7 +58,6 @@ class Connection final : public net::Connection, public Exchange {
   // Closes it whatever is in flight and, if `log`, says in the log what was.
   void Cut(bool log) { Do(log ? unsigned{kDescribe} | kClose : kClose); }
 
-  // Implementation details follow.
   Connection(std::unique_ptr<net::Socket> socket, std::string peer, std::shared_ptr<Shared> shared,
              net::OpenConnections::Place place);
 

@@ -89,7 +89,6 @@ class Call {
   // Ends the call, when the message that is on its way has been sent.
   void End(Status status);
 
-  // Implementation details follow.
  private:
   friend class Connection;
 

@@ -38,7 +38,6 @@ class Client {
   // threads.
   void Stop();
 
-  // Implementation details follow.
  private:
   using Clock = scheduling::Clock;
   using CallPointer = ClientConnection::CallPointer;

@@ -49,7 +49,6 @@ class ClientConnection final : public net::Pollable {
 
   void Happened(uint32_t events) override;
 
-  // Implementation details follow.
   ClientConnection(int socket, std::string authority, net::Poller* poller, Events events);
 
  private:

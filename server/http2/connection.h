@@ -74,7 +74,6 @@ class Connection final : public net::Connection {
   void Answer(Call* call, std::optional<Message> message, Status status);
   void AnswerSoon(Call* call, std::optional<Message> message, std::optional<Status> status);
 
-  // Implementation details follow.
   Connection(std::unique_ptr<net::Socket> socket, std::string peer, std::shared_ptr<Shared> shared);
 
  private:

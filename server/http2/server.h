@@ -41,7 +41,6 @@ class Server {
   bool Shutdown(
       std::chrono::system_clock::time_point deadline, const std::function<void()>& on_cut = [] {});
 
-  // Implementation details follow.
  private:
   std::vector<std::shared_ptr<Connection>> Connections() const {
     return shared_->poller->AllOf<Connection>();

@@ -58,7 +58,6 @@ class ItemTable {
     return row < table_rows_ ? Place{&table().columns(), row} : AtOther(number);
   }
 
-  // Implementation details follow.
  private:
   // Rows with numbers from `first` on.
   struct Part {

@@ -93,7 +93,6 @@ class Metrics {
   std::vector<LoadSeries> Loads() const;
   static constexpr size_t kMaxLoads = 100;
 
-  // Implementation details follow.
  private:
   struct Counters;
   using Key = std::tuple<std::string, std::string, std::string, std::string>;

@@ -48,7 +48,6 @@ class Recent {
   // Requests a second between two calls of Add, the oldest first.
   std::vector<double> Rates() const;
 
-  // Implementation details follow.
  private:
   struct Sample {
     Time time;

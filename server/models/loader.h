@@ -80,7 +80,6 @@ class Loader {
   // Loads and warms up, on this thread, a version that serves nobody.
   Status Try(const std::string& directory);
 
-  // Implementation details follow.
  private:
   struct Thread {
     std::thread thread;

@@ -97,7 +97,6 @@ class ModelManager {
   // Every model and what is known of its versions, by name.
   std::vector<ModelSnapshot> Models() const;
 
-  // Implementation details follow.
  private:
   void Run();
   void PollConfigFile();

@@ -92,7 +92,6 @@ class ModelState {
   const Version* FindReady(int64_t version_number) const;
   ModelSnapshot Snapshot() const;
 
-  // Implementation details follow.
  private:
   Version& At(const std::string& path);
   bool AnyOf(bool (*condition)(const Version&)) const;

@@ -26,7 +26,6 @@ class Unloader {
   std::shared_ptr<const Servable> Share(std::shared_ptr<const Servable> servable,
                                         std::function<void()> on_destroyed);
 
-  // Implementation details follow.
  private:
   class Queue;
 

@@ -38,7 +38,6 @@ class Listener final : public Pollable {
   // Accepts clients for whom there was no descriptor; the kernel does not tell of them again.
   void LookAtTheTime() override;
 
-  // Implementation details follow.
   Listener(int socket, Serving serving, Poller* poller);
 
  private:

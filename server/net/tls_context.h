@@ -33,7 +33,6 @@ class TlsContext {
   // what there was goes on.
   void Reload();
 
-  // Implementation details follow.
   TlsContext(TlsConfig config, Protocols protocols)
       : protocols_(protocols), config_(std::move(config)) {}
 

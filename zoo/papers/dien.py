@@ -1,7 +1,7 @@
 """Deep interest evolution network: a recurrent network over behaviours, gated by the candidate.
 
-Zhou et al., AAAI 2019. The behaviours, the user and the context are the user's, and so is the first
-recurrent layer; the second one depends on the candidate.
+Zhou et al., AAAI 2019. The behaviours, the user and the context are user features, so the first
+recurrent layer is user-only; the second one depends on the candidate.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ _BEHAVIOURS = 40
 
 
 def _attention(states: Any, item: Any, present: Any) -> Any:
-    """How much each state has to do with the item: [rows, steps], summing to 1, 0 on padding."""
+    """How much each state concerns the item: [rows, steps], summing to 1, 0 on padding."""
     fit = ops.einsum("rsk,rk->rs", states, layers.Dense(_STATE, use_bias=False)(item))
     return ops.softmax(ops.where(present, fit / _STATE**0.5, -1e9), axis=1)
 

@@ -1,6 +1,6 @@
 """Deep interest network: every past behaviour is weighed against the candidate.
 
-Zhou et al., KDD 2018. The behaviours, the user and the context are the user's.
+Zhou et al., KDD 2018. The behaviours, the user and the context are user features.
 """
 
 from collections.abc import Sequence
@@ -13,14 +13,14 @@ _WIDTH = 32
 
 
 def _attended(behaviours: Any, item: Any, present: Any) -> Any:
-    """The behaviours' sum, each weighed by a unit that sees it, the item and their product.
+    """The sum of the behaviours, each weighted by a unit that sees it, the item and their product.
 
-    The weights do not sum to one: how strong an interest is counts, as the paper wants it.
+    The weights do not sum to one: the strength of an interest counts, as in the paper.
 
     Args:
       behaviours: [rows, L, width].
       item: [rows, width].
-      present: [rows, L, 1], 0 where a behaviour is padding.
+      present: [rows, L, 1], 0 for padding.
     """
     item = ops.zeros_like(behaviours) + ops.expand_dims(item, 1)
     unit = layers.Dense(1, activation="sigmoid")

@@ -1,6 +1,6 @@
 """DLRM in the three sizes of Facebook's production classes RMC1, RMC2 and RMC3.
 
-Naumov et al., 2019; Gupta et al., HPCA 2020. Half of the tables and all numbers are the user's.
+Naumov et al., 2019; Gupta et al., HPCA 2020. Half of the tables and all numbers are user features.
 """
 
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ def _dlrm(
     bottom: Sequence[int],
     top: Sequence[int],
 ) -> PaperModel:
-    """`bottom` starts with the number of plain numbers and ends with the width of a table."""
+    """`bottom` begins with the count of plain numbers and ends with the width of a table."""
     sides = ["user" if n < tables // 2 else "item" for n in range(tables)]
     return PaperModel(
         name=name,

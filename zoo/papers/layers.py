@@ -1,4 +1,4 @@
-"""The few layers the networks share."""
+"""The layers that the networks share."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,7 +11,7 @@ ops = tf.keras.ops
 
 
 def table(feature: Feature, width: int, scale: float) -> Any:
-    """An embedding table for a feature's ids; sums over a row's values stay of order one."""
+    """An embedding table for a feature's ids, scaled so that sums over a row stay of order one."""
     spread = tf.keras.initializers.RandomNormal(stddev=0.7 / feature.values**0.5)
     return layers.Embedding(feature.table_rows(scale), width, embeddings_initializer=spread)
 
@@ -23,16 +23,16 @@ def embed(feature: Feature, columns: Columns, width: int, scale: float) -> Any:
 
 
 def network(widths: Sequence[int], *, last: str | None = "relu") -> Any:
-    """Dense layers of these widths, relu between them and `last` behind the last one."""
+    """Dense layers of these widths, with relu between them and `last` after the last one."""
     inner = [layers.Dense(width, activation="relu") for width in widths[:-1]]
     return tf.keras.Sequential([*inner, layers.Dense(widths[-1], activation=last)])
 
 
 def probability(logits: Any) -> Any:
-    """[rows, 1] -> [rows]."""
+    """Converts logits to probabilities: [rows, 1] -> [rows]."""
     return ops.squeeze(ops.sigmoid(logits), axis=1)
 
 
 def click_probability(logits: Any) -> Any:
-    """The second of two classes: [rows, 2] -> [rows]."""
+    """The probability of the second of two classes: [rows, 2] -> [rows]."""
     return ops.softmax(logits, axis=1)[:, 1]

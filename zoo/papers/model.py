@@ -1,4 +1,4 @@
-"""A paper's model: its features and its network."""
+"""A model from a paper: its features and its network."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,13 +13,13 @@ Columns = dict[str, Any]  # feature name -> Keras tensor [rows, ...]
 
 @dataclass(frozen=True)
 class Feature:
-    """A feature, named `user_...` or `item_...` for its side.
+    """A feature, named `user_...` or `item_...` after its domain.
 
     Attributes:
       name: its name in a tf.Example.
-      ids: how many rows its embedding table has at full scale; 0 for plain numbers.
-      values: how many values a row has; for `history` the most it may have.
-      history: whether rows have any number of values. Its ids start at 1: 0 pads.
+      ids: number of rows in its embedding table at full scale; 0 for plain numbers.
+      values: number of values in a row; for `history` the maximum.
+      history: whether rows have varying numbers of values. Ids then start at 1, since 0 is padding.
     """
 
     name: str
@@ -28,7 +28,7 @@ class Feature:
     history: bool = False
 
     def table_rows(self, scale: float) -> int:
-        """Rows of its table at a scale, at least 10; a history's has one more, for padding."""
+        """Rows of its table at a scale, at least 10; a history has one more, for padding."""
         return max(10, int(self.ids * scale)) + self.history
 
     @property
@@ -38,7 +38,7 @@ class Feature:
 
     @property
     def shape(self) -> tuple[int | None, ...]:
-        """Behind the row dimension."""
+        """The shape after the row dimension."""
         if self.history:
             return (None,)
         return () if self.values == 1 else (self.values,)
@@ -56,8 +56,8 @@ class PaperModel:
     """One of the eight models.
 
     Attributes:
-      name: short, also its folder.
-      features: of user and item.
+      name: a short name, also used for its folder.
+      features: features of user and item.
       network: (features, columns, scale) -> output name -> tensor [rows].
     """
 
@@ -66,7 +66,7 @@ class PaperModel:
     network: Callable[[Sequence[Feature], Columns, float], Columns]
 
     def build(self, scale: float) -> Any:
-        """The Keras model: feature columns in (histories padded with 0), outputs by name."""
+        """The Keras model from feature columns (histories padded with 0) to outputs by name."""
         columns = {
             feature.name: tf.keras.Input(feature.shape, dtype=feature.dtype, name=feature.name)
             for feature in self.features
@@ -74,9 +74,9 @@ class PaperModel:
         return tf.keras.Model(columns, self.network(self.features, columns, scale))
 
     def request(self, rows: int, seed: int, scale: float) -> tuple[Row, list[Row]]:
-        """A generated user row and `rows` item rows, the same for a seed.
+        """A generated user row and `rows` item rows, determined by the seed.
 
-        Ids are drawn so that small ones are popular: half of them are below a tenth of the table.
+        Small ids are popular: half of the drawn ids are below a tenth of the table.
         """
         random = np.random.default_rng(seed)
 

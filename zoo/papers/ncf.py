@@ -1,4 +1,4 @@
-"""Neural collaborative filtering: a product of embeddings and a network over others, joined.
+"""Neural collaborative filtering: a product of embeddings, joined with a network over others.
 
 He et al., WWW 2017 (NeuMF).
 """

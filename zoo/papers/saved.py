@@ -1,4 +1,4 @@
-"""SavedModels of the eight models, with a tf.Example signature, made once and kept."""
+"""SavedModels of the eight models with a tf.Example signature, made once."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -10,12 +10,12 @@ from colcast.zoo.cache import cached
 from colcast.zoo.papers import dien, din, dlrm, layers, model, ncf, wide_deep
 from colcast.zoo.papers.model import Columns, PaperModel
 
-SCALE = 0.01  # of the tables' rows: 10,000 in place of a million
+SCALE = 0.01  # scale of the tables' rows: 10,000 instead of a million
 _SEED = 8
 
 
 def examples_scorer(paper: PaperModel, network: Any) -> Callable[[Any], Columns]:
-    """From serialized tf.Examples, a string tensor [rows], to the outputs, each [rows]."""
+    """A function from serialized tf.Examples, a string tensor [rows], to outputs, each [rows]."""
     spec = {feature.name: feature.example_spec for feature in paper.features}
 
     def serve(examples: Any) -> Columns:
@@ -38,7 +38,7 @@ def built(paper: PaperModel, scale: float) -> Any:
 def ensure(
     paper: PaperModel, scale: float = SCALE, work_dir: Path = Path("build/zoo/papers")
 ) -> Path:
-    """The model's base path; it is written there unless it is there already."""
+    """The model's base path; writes the model if it is missing."""
     base_path = work_dir / paper.name
 
     def make(folder: Path) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Wide & Deep, and its multi-task form.
 
-Cheng et al., DLRS 2016; Zhao et al., RecSys 2019. Two thirds of tables and numbers are the user's.
+Cheng et al., DLRS 2016; Zhao et al., RecSys 2019. Two thirds of tables and numbers are user
+features.
 """
 
 from collections.abc import Sequence

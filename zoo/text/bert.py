@@ -1,4 +1,4 @@
-"""BERT's network on packed tokens: [T] numbers of word pieces -> [T, width] vectors."""
+"""BERT's network on packed tokens: word-piece numbers [T] to vectors [T, width]."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,16 +10,18 @@ from colcast.zoo.text.weights import MiniLM
 
 Values = Mapping[str, Any]  # name -> array, variable or tensor
 
-# oneDNN lays a float32 kernel out in one way for products of so few rows (AVX-512: 6 to 80) and in
-# another for more. TensorFlow keeps the layout that came first, and makes the other one in every
-# run: milliseconds. So graphs to be served hold the layers twice, once for each.
+# oneDNN lays out a float32 kernel in one way for products with few rows (AVX-512: 6 to 80) and in
+# another for more. TensorFlow keeps only the layout that was used first, and computes the other one
+# in every run, which takes milliseconds. So served graphs hold the layers twice, once for each
+# layout.
 _FEW_ROWS = 80
 
 
 def values(model: MiniLM) -> dict[str, Any]:
-    """The published weights in the form that is multiplied: kernels [inputs, outputs].
+    """The published weights in the form used for products: kernels [inputs, outputs].
 
-    Queries, keys and values are one product; queries come divided by the root of a head's width.
+    Queries, keys and values are one product; queries are already divided by the square root of a
+    head's width.
     """
     tables = ("word_embeddings", "position_embeddings", "token_type_embeddings")
     found: dict[str, Any] = {name: model.tensors[f"embeddings.{name}.weight"] for name in tables}
@@ -59,7 +61,7 @@ def in_bfloat16(values: Values) -> dict[str, Any]:
 
 
 def is_product(name: str) -> bool:
-    """Whether this is the kernel of a product in a layer."""
+    """Whether the name is that of a product's kernel in a layer."""
     return name[0].isdigit() and name.endswith("/kernel") and "norm" not in name
 
 
@@ -68,8 +70,8 @@ class Bert:
 
     Attributes:
       model: its sizes.
-      values: its weights, `values(model)` or trained further. A product is computed in its
-        kernel's type.
+      values: its weights: `values(model)`, maybe trained further. A product is computed in its
+        kernel's dtype.
     """
 
     def __init__(self, model: MiniLM, weights: Values | None = None) -> None:
@@ -81,12 +83,12 @@ class Bert:
         )
 
     def __call__(self, tokens: Any, where: Segments, kinds: Any = None) -> Any:
-        """The vectors of tokens.
+        """The vectors of the tokens.
 
         Args:
           tokens: int32 [T].
-          where: the texts they belong to.
-          kinds: int32 [T], 0 for the first and 1 for the second of a pair of texts; None: all 0.
+          where: the texts to which they belong.
+          kinds: int32 [T], 0 for the first and 1 for the second text of a pair; None for all 0.
 
         Returns:
           float32 [T, width].

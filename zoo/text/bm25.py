@@ -1,4 +1,4 @@
-"""BM25, ranking by shared words: the baseline for models."""
+"""BM25, which ranks by shared words: the baseline for the models."""
 
 import math
 import re

@@ -1,4 +1,4 @@
-"""The sentence encoder as a SavedModel: texts in, vectors out.
+"""The sentence encoder as a SavedModel: from texts to vectors.
 
 python -m colcast.zoo.text.encoder
 """
@@ -21,7 +21,7 @@ from colcast.zoo.text.words import Pieces
 WORK_DIR = Path("build/text")
 PRECISIONS = ("float32", "bfloat16")
 _SHORTEST = 2  # [CLS] and [SEP]
-# Up to 80 rows oneDNN lays kernels out in one way, for more in another.
+# oneDNN uses one kernel layout up to 80 rows and another one beyond; both are warmed up.
 _WARM_UP = (["a title"], ["a sentence of some words " * count for count in range(1, 17)])
 
 
@@ -30,9 +30,9 @@ class _Read(NamedTuple):
 
     Attributes:
       tokens: int32 [T].
-      where: the rows of each text, the shortest first.
-      sizes: int32 [N], the tokens of each text as they were given.
-      back: int32 [N], where each text is.
+      where: the rows of each text, shortest text first.
+      sizes: int32 [N], the number of tokens of each text in the given order.
+      back: int32 [N], the position of each given text.
     """
 
     tokens: Any
@@ -42,10 +42,10 @@ class _Read(NamedTuple):
 
 
 class Encoder(tf.Module):  # type: ignore[misc]
-    """Sentence vectors as sentence-transformers makes them with the same weights."""
+    """Sentence vectors as sentence-transformers computes them from the same weights."""
 
     def __init__(self, model: weights.MiniLM, values: bert.Values | None = None) -> None:
-        """`values`: those of `bert.values`, where they are already in a graph."""
+        """Takes the model and, if they are already in a graph, the values of `bert.values`."""
         super().__init__()
         self._words = words.WordPieces(model.vocabulary)
         self._bert = bert.Bert(model, values)
@@ -63,7 +63,8 @@ class Encoder(tf.Module):  # type: ignore[misc]
 
         Args:
           texts: string [N], UTF-8.
-          max_seq_len: int32 [], tokens to which a longer text is cut, [CLS] and [SEP] included.
+          max_seq_len: int32 [], number of tokens to which a longer text is cut, including [CLS] and
+              [SEP].
 
         Returns:
           embeddings, embeddings/cls, embeddings/max: float32 [N, width] of length 1: the mean of
@@ -92,7 +93,7 @@ class Encoder(tf.Module):  # type: ignore[misc]
         return self.encode(tf.constant(texts), self.default_length)["embeddings"].numpy()
 
     def token_vectors(self, texts: Any, most: int) -> tuple[Any, Any]:
-        """The vector of every token, of texts cut to `most` tokens.
+        """The vectors of all tokens, for texts cut to `most` tokens.
 
         Returns:
           float32 [N, most, width] of length 1, zeros after a shorter text's.
@@ -141,11 +142,11 @@ def _rectangle(tokens: Any, starts: Any, sizes: Any) -> Any:
 
 
 def ensure(work_dir: Path = WORK_DIR, precision: str = "float32") -> Path:
-    """The model's base path; it is written there unless it is there already.
+    """The model's base path; writes the model if it is missing.
 
     Args:
-      work_dir: where models and weights are.
-      precision: of the layers' products, one of PRECISIONS.
+      work_dir: the folder of models and weights.
+      precision: precision of the layers' products, one of PRECISIONS.
 
     Raises:
       RuntimeError: the vectors are too far from float32's.
@@ -170,7 +171,7 @@ def ensure(work_dir: Path = WORK_DIR, precision: str = "float32") -> Path:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Writes the SavedModel unless it is there already."""
+    """Writes the SavedModel if it is missing."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--work-dir", type=Path, default=WORK_DIR)
     parser.add_argument(

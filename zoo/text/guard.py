@@ -1,4 +1,4 @@
-"""The guard of a cheaper encoder: its vectors must be nearly those of the exact one."""
+"""Checks a cheaper encoder: its vectors must nearly equal those of the exact one."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -37,14 +37,14 @@ SENTENCES = [
 
 @dataclass(frozen=True)
 class Cosine:
-    """Cosines of the vectors of SENTENCES to the exact ones."""
+    """Cosines between the vectors of SENTENCES and the exact ones."""
 
     least: float
     mean: float
 
 
 def check(exact: Encode, cheaper: Encode, name: str) -> Cosine:
-    """How near the cheaper encoder's vectors are.
+    """How close the cheaper encoder's vectors are.
 
     Raises:
       RuntimeError: the least cosine is below LEAST_COSINE.

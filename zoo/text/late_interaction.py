@@ -1,10 +1,11 @@
-"""Late interaction as a SavedModel in three stages: query and titles read apart, then compared.
+"""Late interaction as a SavedModel: query and titles encoded separately, then compared.
 
 python -m colcast.zoo.text.late_interaction
 
 The score of a title is the sum, over the query's tokens, of the cosine to the nearest of the
-title's tokens (MaxSim, as ColBERT defines it, https://arxiv.org/abs/2004.12832, section 3.3). What
-was read of a query or a title does not depend on the other, so a server can keep both.
+title's tokens (MaxSim, as ColBERT defines it, https://arxiv.org/abs/2004.12832, section 3.3). The
+encodings of query and title do not depend on each other, so a server can cache both. They are three
+stages.
 """
 
 import argparse
@@ -19,7 +20,7 @@ from colcast.zoo.record import independent, with_record
 from colcast.zoo.text import bert, encoder, packed, weights, words
 from colcast.zoo.text.encoder import WORK_DIR
 
-TOKENS = 32  # of a query or a title; what is longer is cut
+TOKENS = 32  # maximum for a query or a title; longer ones are cut
 
 v1 = tf.compat.v1
 
@@ -28,8 +29,8 @@ def save(model: weights.MiniLM, folder: Path) -> None:
     """Writes the SavedModel.
 
     Its signatures: `columnar_late`, query string [1] and title string [N] to scores float32 [N];
-    `columnar`, the same with [N] queries; and the parts of both, `columnar_user`,
-    `columnar_item` and `columnar_pair`.
+    `columnar`, the same with [N] queries; and the stages of both, `columnar_user`, `columnar_item`
+    and `columnar_pair`.
     """
     with tf.Graph().as_default(), v1.Session() as session:
         once = {name: tf.constant(value) for name, value in bert.values(model).items()}
@@ -67,7 +68,7 @@ def save(model: weights.MiniLM, folder: Path) -> None:
 
 
 def ensure(work_dir: Path = WORK_DIR) -> Path:
-    """The model's base path; it is written there unless it is there already."""
+    """The model's base path; writes the model if it is missing."""
     base_path = work_dir / "late_interaction"
 
     def make(folder: Path) -> dict[str, Any]:
@@ -79,7 +80,7 @@ def ensure(work_dir: Path = WORK_DIR) -> Path:
 
 
 def pair_signature(width: int) -> Any:
-    """`columnar_pair`, in the default graph: states of that width to scores."""
+    """`columnar_pair` in the default graph: from states of that width to scores."""
     states = {
         "user_state/0": v1.placeholder(tf.float32, [None, TOKENS, width]),
         "item_state/0": v1.placeholder(tf.float32, [None, TOKENS, width]),
@@ -95,10 +96,10 @@ def pair_signature(width: int) -> Any:
 
 
 def _of_one_request(row_to_user: Any, numbers: Any) -> Any:
-    """`row_to_user`, or an error if the users are those of several requests, joined on the way.
+    """`row_to_user`, with an error if the users come from several requests joined on the way.
 
-    Then their numbers are not 0 to U - 1. The op that refuses them gives zeros that are added, so
-    that no optimizer removes it.
+    Their numbers are then not 0 to U - 1. The op that refuses them outputs zeros, which are added
+    so that no optimizer removes the check.
     """
     zero = tf.constant(0, tf.int64)
     zeros = tf.raw_ops.SparseToDense(
@@ -111,13 +112,13 @@ def _of_one_request(row_to_user: Any, numbers: Any) -> Any:
 
 
 def _query(read: encoder.Encoder, query: Any) -> tuple[Any, ...]:
-    """[N, TOKENS, width], zeros after a shorter query's tokens: they add nothing to a score."""
+    """[N, TOKENS, width], with zeros, which add nothing to a score, after the last token."""
     vectors, _ = read.token_vectors(query, TOKENS)
     return (vectors,)
 
 
 def _title(read: encoder.Encoder, title: Any) -> tuple[Any, ...]:
-    """[N, TOKENS, width], and [N, TOKENS]: 0 for a token and -2, below any cosine, after them."""
+    """[N, TOKENS, width], and [N, TOKENS]: 0 for a token, -2 (below any cosine) after the last."""
     vectors, known = read.token_vectors(title, TOKENS)
     return vectors, 2 * (known - 1)
 
@@ -138,7 +139,7 @@ def _signature(inputs: dict[str, Any], outputs: dict[str, Any]) -> Any:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Writes the SavedModel unless it is there already."""
+    """Writes the SavedModel if it is missing."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--work-dir", type=Path, default=WORK_DIR)
     print(f"{ensure(parser.parse_args(argv).work_dir)}/{VERSION}")

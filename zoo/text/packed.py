@@ -1,11 +1,11 @@
 """The tokens of many texts as the rows of one matrix, and attention within each text.
 
-A product over the rows of a packed matrix touches no padding, however different the lengths are.
-Only attention needs rectangles, for its products are tokens by tokens of one text: it takes a few
-texts of about the same length at a time. A text alone is its own rectangle.
+A product over the rows of a packed matrix touches no padding, however much lengths differ. Only
+attention, whose products are tokens by tokens of one text, needs rectangles: it processes a few
+texts of similar length at a time. A single text forms its own rectangle.
 
-Sizes are rounded up a little, since oneDNN compiles and keeps a product for every shape it meets:
-a batch has at most 3 rows of no text, or 1 in 32 if that is more, and a rectangle at most 7 columns
+Sizes are rounded up slightly, because oneDNN compiles and keeps a product for every new shape: a
+batch has at most 3 filler rows, or 1 in 32 if that is more, and a rectangle at most 7 columns
 beyond its longest text.
 """
 
@@ -14,24 +14,24 @@ from typing import Any, NamedTuple
 import numpy as np
 import tensorflow as tf
 
-_COLUMNS = 8  # a rectangle has a multiple of so many
-_GROUP = 16  # texts in one rectangle
-_NEVER = -1e9  # added to the weight of a key that is of no text
+_COLUMNS = 8  # a rectangle's width is a multiple of this
+_GROUP = 16  # number of texts in one rectangle
+_NEVER = -1e9  # added to the weight of a key that belongs to no text
 
 _FEW_ROWS = range(0, 128, 4)
 _MANY_ROWS = [rows << power for power in range(2, 26) for rows in range(32, 64)]
-_ROWS = np.array([*_FEW_ROWS, *_MANY_ROWS], np.int32)  # a batch has one of these numbers
+_ROWS = np.array([*_FEW_ROWS, *_MANY_ROWS], np.int32)  # the allowed numbers of rows in a batch
 
 
 class Segments(NamedTuple):
-    """Where each of N texts lies among T rows; the shortest text comes first.
+    """The position of N texts among T rows; the shortest text comes first.
 
     Attributes:
-      starts: int32 [N], the first row of each.
-      sizes: int32 [N], its rows, which only grow.
-      positions: int32 [T], the number of each row within its text; 0 in rows of no text.
-      unreal: float32 [T], 0 in the rows of texts and -1e9 in those of no text.
-      rest: int32 [], the rows after the last text, which are of no text.
+      starts: int32 [N], the first row of each text.
+      sizes: int32 [N], the number of rows of each text, ascending.
+      positions: int32 [T], the position of each row within its text; 0 in filler rows.
+      unreal: float32 [T], 0 in rows of texts and -1e9 in filler rows.
+      rest: int32 [], the number of filler rows, which follow the last text.
     """
 
     starts: Any
@@ -42,21 +42,21 @@ class Segments(NamedTuple):
 
     @property
     def ends(self) -> Any:
-        """The row after the last of each text, int32 [N]."""
+        """The row after the last row of each text, int32 [N]."""
         return self.starts + self.sizes
 
     @property
     def text_of(self) -> Any:
-        """The number of each row's text, int32 [T]; N in rows of no text."""
+        """The index of each row's text, int32 [T]; N in filler rows."""
         return tf.searchsorted(self.ends, tf.range(tf.size(self.positions)), side="right")
 
     def padded(self, rows: Any) -> Any:
-        """The texts' rows [T - rest], zeros after them [T]."""
+        """The texts' rows [T - rest], extended by zeros to [T]."""
         return tf.pad(rows, [[0, self.rest]])
 
 
 def segments(sizes: Any) -> Segments:
-    """Lays texts of these sizes, int32 [N] and growing, one after the other."""
+    """Arranges texts of these sizes, int32 [N] and ascending, one after the other."""
     total = tf.reduce_sum(sizes)
     rest = tf.gather(_ROWS, tf.searchsorted(_ROWS, total[None])[0]) - total
     positions = tf.pad(tf.ragged.range(sizes).flat_values, [[0, rest]])
@@ -65,13 +65,13 @@ def segments(sizes: Any) -> Segments:
 
 
 def attention(rows: Any, where: Segments, heads: int) -> Any:
-    """Each row's mean of the values of its own text's rows, weighted by query and key.
+    """For each row the mean of the values in its own text's rows, weighted by query and key.
 
     Args:
       rows: [T, 3 * width], queries (already divided by the root of a head's width), keys and
         values of all heads side by side.
       where: the texts.
-      heads: how many.
+      heads: the number of heads.
 
     Returns:
       [T, width].
@@ -84,14 +84,14 @@ def attention(rows: Any, where: Segments, heads: int) -> Any:
 
 
 def _of_one(rows: Any, where: Segments, heads: int) -> Any:
-    """Attention of one text: the rows are its rectangle as they lie."""
+    """Attention within one text: its rows already are its rectangle."""
     width = rows.shape[1] // 3
     by_head = tf.transpose(tf.reshape(rows, [-1, 3 * heads, width // heads]), [1, 0, 2])
     return tf.reshape(tf.transpose(_mixed(by_head, where.unreal), [1, 0, 2]), [-1, width])
 
 
 def _of_many(rows: Any, where: Segments, heads: int) -> Any:
-    """Attention of any number of texts, `_GROUP` of about the same length at a time."""
+    """Attention within many texts, `_GROUP` of similar length at a time."""
     count, width = tf.size(where.sizes), rows.shape[1] // 3
     groups = (count + _GROUP - 1) // _GROUP
     done = tf.TensorArray(
@@ -108,7 +108,7 @@ def _of_many(rows: Any, where: Segments, heads: int) -> Any:
 
 
 def _rectangle(rows: Any, starts: Any, sizes: Any, heads: int) -> Any:
-    """Attention in a few texts: their rows as [texts, columns], and as rows again."""
+    """Attention within a few texts: arranges their rows as [texts, columns], and back."""
     columns = (sizes[-1] + _COLUMNS - 1) // _COLUMNS * _COLUMNS
     real = tf.range(columns) < sizes[:, None]
     numbers = tf.where(real, starts[:, None] + tf.range(columns), starts[:, None])
@@ -121,7 +121,7 @@ def _rectangle(rows: Any, starts: Any, sizes: Any, heads: int) -> Any:
 
 
 def _mixed(by_head: Any, unreal: Any) -> Any:
-    """The mixed values [heads, ...] of queries, keys and values, [3 * heads, ..., T, width]."""
+    """The weighted values [heads, ...] for queries, keys and values [3 * heads, ..., T, width]."""
     query, key, value = tf.split(by_head, 3)
     likeness = tf.matmul(query, key, transpose_b=True)
     weights = tf.nn.softmax(likeness + tf.cast(unreal, likeness.dtype))

@@ -14,7 +14,7 @@ class Pairs(NamedTuple):
       tokens: int32 [T].
       kinds: int32 [T], 0 up to the query's [SEP], 1 after it.
       where: the rows of each pair.
-      back: int32 [N], where each title's pair is.
+      back: int32 [N], the position of each title's pair.
     """
 
     tokens: Any
@@ -27,17 +27,17 @@ def pairs(query: Pieces, titles: Pieces, words: WordPieces, longest: int) -> Pai
     """Joins one query with every title.
 
     Args:
-      query: of one text. It is cut to half of `longest`.
-      titles: of N texts, each cut so that its pair fits.
-      words: knows the marks.
-      longest: the most tokens of a pair.
+      query: the pieces of one text, cut to half of `longest`.
+      titles: the pieces of N texts, each cut so that its pair fits.
+      words: the vocabulary, for [CLS] and [SEP].
+      longest: the maximum number of tokens in a pair.
     """
     asked = tf.minimum(query.lengths[0], longest // 2)
     sizes = tf.minimum(titles.lengths + asked + 3, longest)
     order = tf.argsort(sizes, stable=True)
     where = segments(tf.gather(sizes, order))
     total = tf.size(where.positions)
-    # What stands before a title in a pair stands before all titles here: the query, read again.
+    # All pairs share the query, so positions before a title are read from the query's pieces.
     pair = tf.minimum(where.text_of, tf.size(sizes) - 1)
     starts = tf.gather(tf.gather(titles.splits[:-1], order), pair)
     second = where.positions >= asked + 2

@@ -1,4 +1,4 @@
-"""The cross-encoder as a SavedModel: a query and N titles in, N scores out.
+"""The cross-encoder as a SavedModel: from a query and N titles to N scores.
 
 python -m colcast.zoo.text.reranker
 
@@ -22,10 +22,10 @@ from colcast.zoo.text.encoder import WORK_DIR
 
 _LONGEST = 128
 _SEED = 7
-_TRAINED_LAYERS = 3  # the upper ones
+_TRAINED_LAYERS = 3  # the top layers
 _TRAINING_QUERIES = 1600
 _NEGATIVES = 7
-_BATCH = 4  # queries of a step
+_BATCH = 4  # queries per step
 _LEARNING_RATE = 1e-4
 _HELD_OUT_QUERIES = 100
 _CANDIDATES = 200
@@ -33,7 +33,7 @@ _CANDIDATES = 200
 
 @dataclass(frozen=True)
 class Report:
-    """NDCG at 10 of held-out queries, by who ranked the same candidates."""
+    """NDCG at 10 of held-out queries, for each ranker of the same candidates."""
 
     queries: int
     candidates: int
@@ -45,7 +45,7 @@ class Reranker(tf.Module):  # type: ignore[misc]
     """Scores titles for a query."""
 
     def __init__(self, model: weights.MiniLM, values: bert.Values) -> None:
-        """`values`: those of `bert.values`, and `head/kernel` [width, 1], `head/bias` [1]."""
+        """Takes the values of `bert.values`, plus `head/kernel` [width, 1] and `head/bias` [1]."""
         super().__init__()
         self._words = words.WordPieces(model.vocabulary)
         self._bert = bert.Bert(model, values)
@@ -57,7 +57,7 @@ class Reranker(tf.Module):  # type: ignore[misc]
         ]
     )
     def rank(self, query: Any, titles: Any) -> dict[str, Any]:
-        """The signature `rank`: the query once, [1]; titles [N]; scores, float32 [N]."""
+        """The signature `rank`: query [1], titles [N]; scores float32 [N]."""
         return {"scores": self.scores(query, titles)}
 
     def scores(self, query: Any, titles: Any) -> Any:
@@ -76,13 +76,13 @@ def save(reranker: Reranker, folder: Path) -> None:
 
 
 def start(model: weights.MiniLM) -> dict[str, Any]:
-    """The published body with a head that was not trained yet."""
+    """The published body with an untrained head."""
     kernel = np.random.default_rng(_SEED).normal(0, 0.02, (model.width, 1)).astype(np.float32)
     return {**bert.values(model), "head/kernel": kernel, "head/bias": np.zeros(1, np.float32)}
 
 
 def train(model: weights.MiniLM, stories: Sequence[reuters.Story], queries: int) -> dict[str, Any]:
-    """Values trained to score a story's headline above others': one pass, softmax over 8 titles."""
+    """Values trained to score a story's headline above others: one pass, softmax over 8 titles."""
     upper = {f"{model.layers - 1 - number}/" for number in range(_TRAINED_LAYERS)}
     values = start(model)
     for name, value in values.items():
@@ -122,7 +122,7 @@ def train(model: weights.MiniLM, stories: Sequence[reuters.Story], queries: int)
 def _choices(
     index: bm25.BM25, stories: Sequence[reuters.Story], row: int, random: np.random.Generator
 ) -> list[int]:
-    """The story itself, and others: half of them among the 50 that share most words."""
+    """The story itself and other stories, half of them among the 50 that share the most words."""
     near = [int(n) for n in np.argsort(-index.scores(stories[row].query))[:51] if n != row]
     hard = random.choice(near, _NEGATIVES // 2 + 1, replace=False)
     easy = random.integers(0, len(stories), _NEGATIVES // 2)
@@ -130,12 +130,12 @@ def _choices(
 
 
 def evaluate(rank: Any, stories: Sequence[reuters.Story], held_out: Sequence[int]) -> Report:
-    """Ranks, for each held-out story, its headline among those that BM25 ranks highest.
+    """Ranks each held-out story's headline among those that BM25 ranks highest.
 
     Args:
-      rank: (query, titles) -> a score for each.
-      stories: all of them: every headline can be a candidate.
-      held_out: rows of stories that were not trained on.
+      rank: (query, titles) -> a score for each title.
+      stories: all stories, because every headline can be a candidate.
+      held_out: indices of stories that were not used for training.
     """
     index = bm25.BM25([story.title for story in stories])
     by_words, by_model = [], []
@@ -150,13 +150,13 @@ def evaluate(rank: Any, stories: Sequence[reuters.Story], held_out: Sequence[int
 
 
 def _ndcg(scores: Any) -> float:
-    """NDCG at 10 where the first title alone is right; others with its score come before it."""
+    """NDCG at 10 if only the first title is right; others with the same score come before it."""
     place = int(np.sum(np.asarray(scores) >= scores[0]))
     return float(1 / np.log2(1 + place)) if place <= 10 else 0.0
 
 
 def ensure(work_dir: Path = WORK_DIR, queries: int = _TRAINING_QUERIES) -> tuple[Path, Report]:
-    """The model's base path and how good it is; trained (minutes) unless it is there already."""
+    """The model's base path and its quality; trains it (minutes) if it is missing."""
     base_path = work_dir / "reranker"
 
     def make(folder: Path) -> dict[str, Any]:
@@ -174,7 +174,7 @@ def ensure(work_dir: Path = WORK_DIR, queries: int = _TRAINING_QUERIES) -> tuple
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Trains the model unless it is there already, and prints how good it is."""
+    """Trains the model if it is missing, and prints its quality."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--work-dir", type=Path, default=WORK_DIR)
     parser.add_argument("--queries", type=int, default=_TRAINING_QUERIES)

