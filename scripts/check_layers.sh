@@ -47,6 +47,7 @@ includes server/http server/api server/base server/http1 server/inference server
 includes server/pages server/base server/http1 server/inference server/metrics server/models shared
 includes server/shadow server/base server/engine server/inference server/metrics server/scheduling server/wire
 includes server/http2 server/base server/net server/scheduling server/wire
+includes server/sender server/base server/http2 server/net server/scheduling
 includes server/rpc server/api server/base server/http2 server/inference server/metrics server/models server/net server/protos server/request_log server/scheduling server/wire shared
 for folder in server/*/; do
   folder=${folder%/}

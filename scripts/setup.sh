@@ -25,5 +25,5 @@ command -v npm >/dev/null || install_debian_packages npm
 require_python 13
 make_environment .venv requirements/dev.lock -e .
 [ "${1:-}" = environment ] && exit
-[ $# -gt 0 ] || set -- colcast_model_server colcast_engine
+[ $# -gt 0 ] || set -- colcast_model_server colcast_engine colcast_sender
 build "$@"

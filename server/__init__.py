@@ -3,7 +3,13 @@
 The server itself is the C++ beside this file; see main.cc for how its parts are wired.
 """
 
-from colcast.server._executable import ServerNotBuiltError, find_executable
+from colcast.server._executable import ServerNotBuiltError, find_executable, find_sender
 from colcast.server._process import ServerFailedError, ServerProcess
 
-__all__ = ["ServerFailedError", "ServerNotBuiltError", "ServerProcess", "find_executable"]
+__all__ = [
+    "ServerFailedError",
+    "ServerNotBuiltError",
+    "ServerProcess",
+    "find_executable",
+    "find_sender",
+]

@@ -1,10 +1,10 @@
-"""Where the server's executable lies."""
+"""Where the server's executable lies, and beside it the load generator's."""
 
 import importlib.util
 import os
 from pathlib import Path
 
-_NAME = "colcast_model_server"
+_SERVER, _SENDER = "colcast_model_server", "colcast_sender"
 _VARIABLE = "COLCAST_MODEL_SERVER"
 
 
@@ -22,23 +22,37 @@ def find_executable() -> Path:
       ServerNotBuiltError: it is in none of them, or the variable names no executable file.
     """
     named = os.environ.get(_VARIABLE)
-    if named:
-        if os.access(named, os.X_OK) and Path(named).is_file():
-            return Path(named)
-        raise ServerNotBuiltError(f"{_VARIABLE}={named} is not an executable file")
-    candidates = [Path(__file__).resolve().parent.parent / "build" / "server" / "bin" / _NAME]
-    candidates[:0] = _installed()
-    for candidate in candidates:
-        if candidate.is_file():
-            return candidate
-    places = ", ".join(str(candidate) for candidate in candidates)
+    if not named:
+        return _find(_SERVER, _folders())
+    if os.access(named, os.X_OK) and Path(named).is_file():
+        return Path(named)
+    raise ServerNotBuiltError(f"{_VARIABLE}={named} is not an executable file")
+
+
+def find_sender() -> Path:
+    """Returns the path of colcast_sender, looked for beside the server.
+
+    Raises:
+      ServerNotBuiltError: it is in none of those folders.
+    """
+    named = os.environ.get(_VARIABLE)
+    beside = [Path(named).parent] if named else []
+    return _find(_SENDER, beside + _folders())
+
+
+def _find(name: str, folders: list[Path]) -> Path:
+    for folder in folders:
+        if (folder / name).is_file():
+            return folder / name
+    places = ", ".join(str(folder) for folder in folders)
     raise ServerNotBuiltError(
-        f"{_NAME} not found in {places}: pip install colcast-server, or `make setup` in a checkout"
+        f"{name} not found in {places}: pip install colcast-server, or `make setup` in a checkout"
     )
 
 
-def _installed() -> list[Path]:
-    """Where the installed distribution has it; nothing if it is not installed."""
+def _folders() -> list[Path]:
+    """The installed distribution's, if it is installed, and the checkout's."""
     spec = importlib.util.find_spec("colcast_server")
-    folders = spec.submodule_search_locations if spec else None
-    return [Path(folder) / "bin" / _NAME for folder in (folders or ())]
+    installed = spec.submodule_search_locations if spec else None
+    checkout = Path(__file__).resolve().parent.parent / "build" / "server"
+    return [Path(folder) / "bin" for folder in (*(installed or ()), checkout)]

@@ -1,23 +1,29 @@
 """Sends on a schedule that does not wait for answers, as independent users do.
 
 Clients that wait for their answer send less the slower a server gets, and so hide its overload.
+The sending is done by colcast_sender (server/sender), which keeps up with any one server.
 """
 
-import asyncio
-import time
+import json
+import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
+from io import BytesIO
 from typing import Any
 
 import grpc
+import numpy as np
 from colcast.client import Tls
-from colcast.loadtest.measure.interrupts import run_until_interrupted
 from colcast.loadtest.measure.meters import Meter
-from colcast.loadtest.measure.recording import Recording, Sample, percentile_ms
-from colcast.loadtest.send.connection import Answer, Request, open_channel
+from colcast.loadtest.measure.recording import Call, Recording, Sample
+from colcast.loadtest.send.connection import Request
 from colcast.loadtest.send.schedule import Schedule
+from colcast.server import find_sender
 
-LATE_MS = 5.0  # the generator keeps up while 99 % of its sends are less late than this
+LATE_MS = 5.0
+_FEWEST_LATE = 10  # fewer late sends say nothing about the generator
+_CODES = {code.value[0]: code.name for code in grpc.StatusCode}
+_RECORD = np.dtype([("sent", "<f8"), ("answered", "<f8"), ("code", "<u4"), ("bytes", "<u4")])
 
 
 @dataclass(frozen=True)
@@ -48,84 +54,110 @@ class OpenLoop:
         """Sends every call of the schedule and waits for the last answer.
 
         Args:
-          requests: what the schedule chooses from.
+          requests: what the schedule chooses from, all of one method.
           schedule: when to send which.
           meter: of the server, if it can be measured.
 
         Raises:
-          KeyboardInterrupt: SIGINT or SIGTERM came meanwhile.
+          RuntimeError: the sender failed; the message is its own.
+          colcast.server.ServerNotBuiltError: it is not installed.
         """
-        return run_until_interrupted(self._run(requests, schedule, meter))
+        pipes: Any = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+        with subprocess.Popen(self._command(requests[0].method), **pipes) as sender:
+            try:
+                return _run(sender, requests, schedule, meter)
+            finally:
+                sender.kill()
 
-    async def _run(
-        self,
-        requests: Sequence[Request],
-        schedule: Schedule,
-        meter: Meter | None,
-    ) -> Recording:
-        channels = [open_channel(grpc.aio, self.target, self.tls) for _ in range(self.connections)]
-        try:
-            await asyncio.gather(*(_connect(channel) for channel in channels))
-            cpu = meter.cpu_seconds() if meter else 0.0
-            recording = await self._send(channels, requests, schedule)
-            if meter:
-                recording.server_cpu_seconds = meter.cpu_seconds() - cpu
-            return recording
-        finally:
-            for channel in channels:
-                await channel.close(None)
-
-    async def _send(
-        self,
-        channels: Sequence[Any],
-        requests: Sequence[Request],
-        schedule: Schedule,
-    ) -> Recording:
-        methods = {
-            name: [channel.unary_unary(name) for channel in channels]
-            for name in {request.method for request in requests}
+    def _command(self, method: str) -> list[str]:
+        command = [f"{find_sender()}", f"--target={self.target}", f"--method={method}"]
+        command += [f"--connections={self.connections}", f"--timeout={self.timeout_seconds:f}"]
+        command += [f"--keep_every={self.keep_every}"] * bool(self.keep_every) + ["--records"]
+        if self.tls is None:
+            return command
+        host = self.target.rpartition(":")[0].strip("[]")
+        files = {
+            "server_name": self.tls.server_name or host,
+            "root_certificates": self.tls.root_certificates,
+            "private_key": self.tls.private_key,
+            "certificate_chain": self.tls.certificate_chain,
         }
-        recording = Recording()
-        began = time.perf_counter()
-
-        async def call(number: int, due: float, which: int) -> None:
-            request = requests[which]
-            method = methods[request.method][number % len(channels)]
-            answer = await _call(method, request, self.timeout_seconds)
-            recording.add(request, answer, began, due)
-            if self.keep_every and number % self.keep_every == 0 and answer.code == "OK":
-                recording.samples.append(Sample(which, answer.response))
-
-        under_way = []
-        for number, (due, which) in enumerate(
-            zip(schedule.due.tolist(), schedule.request.tolist(), strict=True)
-        ):
-            wait = began + due - time.perf_counter()
-            if wait > 0 or number % 16 == 0:  # when behind, still receive answers
-                await asyncio.sleep(max(wait, 0))
-            under_way.append(asyncio.create_task(call(number, due, which)))
-        await asyncio.gather(*under_way)
-        recording.wall_seconds = time.perf_counter() - began
-        return recording
+        return command + [f"--tls_{name}={value}" for name, value in files.items() if value]
 
 
-def kept_up(recording: Recording) -> bool:
-    """Whether the generator sent on time; otherwise the figures measure the generator."""
-    return not percentile_ms(recording.lateness, 99) > LATE_MS
+def kept_up(recording: Recording, percentile: float = 99) -> bool:
+    """Whether the generator sent on time; otherwise a percentile measures the generator.
+
+    It did not if its late sends are more than half of the calls above the percentile, and not just
+    a few.
+    """
+    late = recording.lateness * 1000 > LATE_MS
+    allowed = len(late) * (100 - percentile) / 200
+    return int(late.sum()) <= max(allowed, _FEWEST_LATE - 1)
 
 
-async def _connect(channel: Any) -> None:
+def _run(
+    sender: Any, requests: Sequence[Request], schedule: Schedule, meter: Meter | None
+) -> Recording:
     try:
-        await asyncio.wait_for(channel.channel_ready(), timeout=5)
-    except asyncio.TimeoutError:
-        return  # the calls will report it
+        sender.stdin.write(_job(requests, schedule))
+        sender.stdin.flush()
+    except BrokenPipeError:
+        pass  # it says why
+    if not sender.stdout.readline():  # "ready", when it is connected
+        raise RuntimeError(sender.stderr.read().decode().strip())
+    cpu = meter.cpu_seconds() if meter else 0.0
+    sender.stdin.close()  # the start
+    figures = json.loads(sender.stdout.readline() or "null")
+    if figures is None:
+        raise RuntimeError(f"colcast_sender ended: {sender.stderr.read().decode().strip()}")
+    recording = Recording(wall_seconds=figures["seconds"])
+    if meter:
+        recording.server_cpu_seconds = meter.cpu_seconds() - cpu
+    _read(BytesIO(sender.stdout.read()), requests, schedule, figures["errors"], recording)
+    return recording
 
 
-async def _call(method: Any, request: Request, timeout: float) -> Answer:
-    sent_at = time.perf_counter()
-    try:
-        response = await method(request.payload, timeout=timeout)
-        return Answer("OK", response, "", sent_at, time.perf_counter())
-    except grpc.aio.AioRpcError as error:
-        answered_at = time.perf_counter()
-        return Answer(error.code().name, b"", error.details() or "", sent_at, answered_at)
+def _job(requests: Sequence[Request], schedule: Schedule) -> bytes:
+    """What server/sender/job.h describes."""
+    calls = np.empty(len(schedule.due), [("due", "<f8"), ("request", "<u8")])
+    calls["due"], calls["request"] = schedule.due, schedule.request
+
+    def number(value: int) -> bytes:
+        return value.to_bytes(8, "little")
+
+    bodies = [part for it in requests for part in (number(len(it.payload)), it.payload)]
+    return b"".join([number(len(requests)), *bodies, number(len(calls)), calls.tobytes()])
+
+
+def _read(
+    records: BytesIO,
+    requests: Sequence[Request],
+    schedule: Schedule,
+    errors: dict[str, Any],
+    recording: Recording,
+) -> None:
+    """Adds what server/sender/figures.h describes under Records."""
+    count = len(schedule.due)
+    calls = np.frombuffer(records.read(count * _RECORD.itemsize), _RECORD)
+    asked = [requests[which] for which in schedule.request]
+    recording.calls = [
+        Call(due, sent, answered, _CODES[code], request.rows, len(request.payload), size)
+        for due, request, (sent, answered, code, size) in zip(
+            schedule.due.tolist(), asked, calls.tolist(), strict=True
+        )
+    ]
+    failed = min((it for it in recording.calls if it.code != "OK"), key=_answered, default=None)
+    if failed:
+        recording.first_error = f"{failed.code}: {errors[failed.code]['first']}"
+
+    def number() -> int:
+        return int.from_bytes(records.read(8), "little")
+
+    for _ in range(number()):
+        which = int(schedule.request[number()])
+        recording.samples.append(Sample(which, records.read(number())))
+
+
+def _answered(call: Call) -> float:
+    return call.answered

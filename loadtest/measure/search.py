@@ -13,7 +13,7 @@ from colcast.loadtest.measure.figures import finite
 from colcast.loadtest.measure.open_loop import kept_up
 from colcast.loadtest.measure.recording import Recording
 
-_WINDOWS = 3  # a rate holds if most of these windows hold
+_WINDOWS, _MOST = 3, 2  # a rate holds if most of these windows hold
 _CONFIRMATIONS, _STEP_DOWN = 3, 0.9  # rates measured again, each so much below the one before
 _DOUBLINGS = 4  # expected of a rate that has not missed yet
 
@@ -120,6 +120,8 @@ def find_max(
 ) -> Found:
     """Doubles the rate until it misses, then bisects; an interrupt ends it with the result so far.
 
+    While it doubles, one window that holds is enough.
+
     Args:
       run: (rate, number of the window) -> what was measured at that rate.
       sla: what has to be met.
@@ -138,7 +140,7 @@ def find_max(
             ended = Ended.BUDGET
             break
         try:
-            verdict = search.verdict(rate)
+            verdict = search.verdict(rate, 1 if misses > highest else _MOST)
         except KeyboardInterrupt:
             ended = Ended.INTERRUPT
             break
@@ -156,10 +158,8 @@ def windows_left(
     """About how many windows a search still takes that has measured these."""
     holds, misses = _bracket(windows, sla, 2 * highest)
     if misses > highest:
-        rates = _DOUBLINGS + ceil(log2(0.5 / precision))
-    else:
-        rates = ceil(log2(max(1.0, (misses - holds) / (precision * misses))))
-    return rates * (_WINDOWS // 2 + 1)
+        return _DOUBLINGS + _MOST * ceil(log2(0.5 / precision))
+    return _MOST * ceil(log2(max(1.0, (misses - holds) / (precision * misses))))
 
 
 def _next(holds: float, misses: float, highest: float) -> float:
@@ -212,7 +212,7 @@ def _judged(rate: float, recording: Recording, sla: Sla) -> Window:
     if reached <= sla.milliseconds:
         verdict = Verdict.HOLDS
     else:
-        verdict = Verdict.MISSES if kept_up(recording) else Verdict.GENERATOR_LATE
+        verdict = Verdict.MISSES if kept_up(recording, sla.percentile) else Verdict.GENERATOR_LATE
     return Window(rate, reached, verdict)
 
 
@@ -227,12 +227,13 @@ class _Search:
         self._sla = sla
         self._progress = progress
 
-    def verdict(self, rate: float) -> Verdict:
-        """The verdict of most windows; a miss if they disagree."""
+    def verdict(self, rate: float, enough: int) -> Verdict:
+        """Holds if `enough` windows do, else what most of them say; a miss if they disagree."""
         verdicts: list[Verdict] = []
         for _ in range(_WINDOWS):
             verdicts.append(self._window(rate).verdict)
-            if verdicts.count(verdicts[-1]) > _WINDOWS // 2:
+            needed = enough if verdicts[-1] is Verdict.HOLDS else _MOST
+            if verdicts.count(verdicts[-1]) >= needed:
                 return verdicts[-1]
         return Verdict.MISSES
 

@@ -93,6 +93,6 @@ def _latency(result: Result, sla: Sla) -> Verdict:
     reached = sla.reached(result.recording)
     measured = f"{reached:.1f} ms" if np.isfinite(reached) else "too many calls failed"
     passed = reached <= sla.milliseconds
-    if not passed and not kept_up(result.recording):
+    if not passed and not kept_up(result.recording, sla.percentile):
         measured += "; the load generator was late itself"
     return Verdict(result.series.label, str(sla), measured, passed)

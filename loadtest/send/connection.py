@@ -66,22 +66,13 @@ class Answer:
         return self.answered_at - self.sent_at
 
 
-def open_channel(module: Any, target: str, tls: Tls | None) -> Any:
-    """A channel of `grpc` or `grpc.aio` to `target` (HOST:PORT) over a connection of its own."""
-    if tls is None:
-        return module.insecure_channel(target, CHANNEL_OPTIONS)
-    name = [("grpc.ssl_target_name_override", tls.server_name)] if tls.server_name else []
-    credentials = grpc.ssl_channel_credentials(*tls.read())
-    return module.secure_channel(target, credentials, [*CHANNEL_OPTIONS, *name])
-
-
 class Connection:
     """One TCP connection of its own, used by one client."""
 
     def __init__(self, target: str, timeout_seconds: float = 30.0, tls: Tls | None = None) -> None:
         """Connects to `target` (HOST:PORT) at the first call."""
         self._timeout = timeout_seconds
-        self._channel = open_channel(grpc, target, tls)
+        self._channel = _open_channel(target, tls)
         self._methods: dict[str, Any] = {}
 
     def call(self, request: Request) -> Answer:
@@ -110,3 +101,12 @@ class Connection:
     def __exit__(self, *_: object) -> None:
         """Closes it."""
         self.close()
+
+
+def _open_channel(target: str, tls: Tls | None) -> Any:
+    """A channel to `target` (HOST:PORT) over a connection of its own."""
+    if tls is None:
+        return grpc.insecure_channel(target, CHANNEL_OPTIONS)
+    name = [("grpc.ssl_target_name_override", tls.server_name)] if tls.server_name else []
+    credentials = grpc.ssl_channel_credentials(*tls.read())
+    return grpc.secure_channel(target, credentials, [*CHANNEL_OPTIONS, *name])

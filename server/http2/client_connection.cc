@@ -92,18 +92,19 @@ struct ClientConnection::Callbacks {
 };
 
 std::shared_ptr<ClientConnection> ClientConnection::Start(int socket, std::string authority,
-                                                          net::Poller* poller, Events events) {
-  auto connection =
-      std::make_shared<ClientConnection>(socket, std::move(authority), poller, std::move(events));
+                                                          net::Poller* poller, Events events,
+                                                          SSL_CTX* tls) {
+  auto connection = std::make_shared<ClientConnection>(socket, std::move(authority), poller,
+                                                       std::move(events), tls);
   return connection->Begin(connection) ? connection : nullptr;
 }
 
 ClientConnection::ClientConnection(int socket, std::string authority, net::Poller* poller,
-                                   Events events)
+                                   Events events, SSL_CTX* tls)
     : authority_(std::move(authority)),
       poller_(poller),
       events_(std::move(events)),
-      transport_(std::make_unique<net::Socket>(socket, nullptr)) {}
+      transport_(std::make_unique<net::Socket>(socket, tls)) {}
 
 bool ClientConnection::Begin(const std::shared_ptr<ClientConnection>& self) {
   if (nghttp2_session_client_new(&transport_.session(), Callbacks::All(), this) != 0) return false;
@@ -132,7 +133,7 @@ int32_t ClientConnection::Submit(ClientCall* call) {
   const ClientRequest& request = call->request;
   std::vector<nghttp2_nv> headers = {
       Literal(":method", "POST"),
-      Literal(":scheme", "http"),
+      transport_.socket().is_tls() ? Literal(":scheme", "https") : Literal(":scheme", "http"),
       Named(":path", request.path),
       Named(":authority", authority_),
       Literal("te", "trailers"),

@@ -3,6 +3,7 @@
 #define COLCAST_SERVER_HTTP2_CLIENT_CONNECTION_H_
 
 #include <nghttp2/nghttp2.h>
+#include <openssl/types.h>
 
 #include <cstdint>
 #include <functional>
@@ -31,9 +32,10 @@ class ClientConnection final : public net::Pollable {
   };
 
   // The socket may still be connecting. `poller` outlives the connection, which it holds until the
-  // connection is closed.
+  // connection is closed. `tls`: a client's context; null: in the clear.
   static std::shared_ptr<ClientConnection> Start(int socket, std::string authority,
-                                                 net::Poller* poller, Events events);
+                                                 net::Poller* poller, Events events,
+                                                 SSL_CTX* tls = nullptr);
 
   // Whether there has been one, closed or not.
   bool is_connected() const { return is_connected_; }
@@ -49,7 +51,8 @@ class ClientConnection final : public net::Pollable {
 
   void Happened(uint32_t events) override;
 
-  ClientConnection(int socket, std::string authority, net::Poller* poller, Events events);
+  ClientConnection(int socket, std::string authority, net::Poller* poller, Events events,
+                   SSL_CTX* tls);
 
  private:
   struct Callbacks;

@@ -3,6 +3,7 @@
 #include <openssl/bio.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
+#include <openssl/x509_vfy.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -59,7 +60,13 @@ Socket::Socket(int fd, SSL_CTX* tls) : fd_(fd) {
     throw std::bad_alloc();
   }
   SSL_set_fd(tls_, fd_);
-  SSL_set_accept_state(tls_);
+  if (SSL_is_server(tls_) != 0) {
+    SSL_set_accept_state(tls_);
+  } else {
+    SSL_set_connect_state(tls_);
+    const char* const name = X509_VERIFY_PARAM_get0_host(SSL_get0_param(tls_), 0);
+    if (name != nullptr) SSL_set_tlsext_host_name(tls_, name);
+  }
   SSL_set_mode(tls_, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
   // Else SSL_read returns only when data comes, however many KeyUpdates come before.
   SSL_clear_mode(tls_, SSL_MODE_AUTO_RETRY);

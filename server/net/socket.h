@@ -1,4 +1,4 @@
-// A connected socket that never blocks, in the clear or, on a server's side, with TLS.
+// A connected socket that never blocks, in the clear or with TLS.
 #ifndef COLCAST_SERVER_NET_SOCKET_H_
 #define COLCAST_SERVER_NET_SOCKET_H_
 
@@ -15,8 +15,9 @@ class Socket {
  public:
   enum class Result { kDone, kAgain, kClosed };
 
-  // Owns `fd`. `tls` null: in the clear. The client begins the handshake, which goes on with what
-  // is read and written. Throws std::bad_alloc.
+  // Owns `fd`. `tls`: a server's or a client's context, null: in the clear. The client begins the
+  // handshake, which goes on with what is read and written, and sends the name that its context
+  // expects. Throws std::bad_alloc.
   Socket(int fd, SSL_CTX* tls);
   ~Socket();
   Socket(const Socket&) = delete;

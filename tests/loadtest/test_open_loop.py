@@ -1,14 +1,17 @@
 """Sending on a schedule: nothing waits for an answer, and overload shows."""
 
 import threading
+from pathlib import Path
 from typing import Any
 
 import grpc
 import numpy as np
+import pytest
 from colcast.loadtest.measure.open_loop import OpenLoop, kept_up
 from colcast.loadtest.measure.recording import Recording
 from colcast.loadtest.send.connection import Answer, Request
 from colcast.loadtest.send.schedule import Schedule, poisson
+from colcast.server import ServerNotBuiltError
 
 REQUESTS = [Request(bytes([n]), rows=n) for n in range(5)]
 
@@ -81,15 +84,30 @@ def test_samples_belong_to_their_requests(serve: Any):
     assert all(s.response == REQUESTS[s.request].payload * 3 for s in recording.samples)
 
 
-def test_a_generator_that_is_late_says_so():
-    calls = Recording()
-    for late in (0.0, 0.0, 0.2):
-        calls.add(REQUESTS[0], _answer(sent=1 + late), began=0.0, due=1.0)
-    assert not kept_up(calls)
+def late(*seconds: float) -> Recording:
+    found = Recording()
+    for each in seconds:
+        found.add(REQUESTS[0], Answer("OK", b"", "", 1 + each, 2 + each), began=0.0, due=1.0)
+    return found
 
 
-def _answer(sent: float) -> Any:
-    return Answer("OK", b"", "", sent, sent + 0.001)
+@pytest.mark.parametrize(
+    ("sends", "late_sends", "percentile", "expected"),
+    [
+        (100, 1, 99, True),  # one hiccup of the machine
+        (100, 9, 99, True),
+        (100, 10, 99, False),
+        (10_000, 50, 99, True),
+        (10_000, 51, 99, False),
+        (10_000, 250, 95, True),
+        (10_000, 251, 95, False),
+    ],
+)
+def test_a_generator_is_late_when_enough_of_its_sends_are(
+    sends: int, late_sends: int, percentile: float, expected: bool
+):
+    seconds = [0.008] * late_sends + [0.001] * (sends - late_sends)
+    assert kept_up(late(*seconds), percentile) is expected
 
 
 def test_every_one_of_a_thousand_requests_gets_its_answer(serve: Any):
@@ -97,3 +115,23 @@ def test_every_one_of_a_thousand_requests_gets_its_answer(serve: Any):
     target, schedule = serve(lambda request, _: b"", workers=2), poisson(1000, 1.0, 5, seed=1)
     recording = OpenLoop(target, timeout_seconds=60).run(REQUESTS, schedule)
     assert recording.codes == {"OK": len(schedule.due)}
+
+
+def test_a_server_that_is_not_there_shows_in_the_calls():
+    recording = OpenLoop("127.0.0.1:1").run(REQUESTS, at(0.0, 0.0))
+    assert recording.codes == {"UNAVAILABLE": 2}
+    assert "cannot connect to 127.0.0.1:1: Connection refused" in recording.first_error
+
+
+def test_a_sender_that_fails_says_why():
+    with pytest.raises(RuntimeError, match=r"cannot find no\.such\.invalid:1"):
+        OpenLoop("no.such.invalid:1").run(REQUESTS, at(0.0))
+
+
+def test_a_missing_sender_is_named_with_the_package_that_has_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    monkeypatch.delenv("COLCAST_MODEL_SERVER", raising=False)
+    monkeypatch.setattr("colcast.server._executable._folders", lambda: [tmp_path])
+    with pytest.raises(ServerNotBuiltError, match=r"colcast_sender not found.*colcast-server"):
+        OpenLoop("127.0.0.1:1").run(REQUESTS, at(0.0))

@@ -1,0 +1,119 @@
+// Reads a job from standard input, says "ready" once it is connected, waits for the end of the
+// input, sends, and prints the figures.
+
+#include <sys/prctl.h>
+
+#include <charconv>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "server/base/status.h"
+#include "server/sender/client_tls.h"
+#include "server/sender/figures.h"
+#include "server/sender/job.h"
+#include "server/sender/sender.h"
+
+namespace colcast::sender {
+namespace {
+
+constexpr char kUsage[] =
+    "usage: colcast_sender --target=HOST:PORT --method=/package.Service/Method [--connections=8]\n"
+    "    [--timeout=SECONDS] [--keep_every=N] [--records] [--tls_server_name=NAME\n"
+    "    [--tls_root_certificates=PEM] [--tls_private_key=PEM --tls_certificate_chain=PEM]] < JOB\n"
+    "server/sender/job.h says what a job is; --records prints each call behind the figures.\n";
+
+struct Flags {
+  std::string target;
+  std::string method;
+  int connections = 8;
+  double timeout = 10;
+  size_t keep_every = 0;
+  bool records = false;
+  ClientTls tls;
+};
+
+template <typename T>
+bool Parse(std::string_view text, T* value) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *value);
+  return error == std::errc() && end == text.data() + text.size() && *value > 0;
+}
+bool Parse(std::string_view text, std::string* value) {
+  *value = text;
+  return !text.empty();
+}
+bool Parse(std::string_view text, bool* value) {
+  *value = true;
+  return text.empty();
+}
+
+bool ParseFlag(std::string_view argument, Flags* flags) {
+  const auto is = [argument](std::string_view name, auto* value) {
+    const size_t equals = argument.find('=');
+    if (argument.substr(0, equals) != name) return false;
+    return Parse(equals == argument.npos ? "" : argument.substr(equals + 1), value);
+  };
+  return is("--target", &flags->target) || is("--method", &flags->method) ||
+         is("--connections", &flags->connections) || is("--timeout", &flags->timeout) ||
+         is("--keep_every", &flags->keep_every) || is("--records", &flags->records) ||
+         is("--tls_server_name", &flags->tls.server_name) ||
+         is("--tls_root_certificates", &flags->tls.root_certificates) ||
+         is("--tls_private_key", &flags->tls.private_key) ||
+         is("--tls_certificate_chain", &flags->tls.certificate_chain);
+}
+
+int Fail(const std::string& message) {
+  std::fprintf(stderr, "colcast_sender: %s\n", message.c_str());
+  return 1;
+}
+
+Status OptionsOf(const Flags& flags, SenderOptions* options, std::shared_ptr<SSL_CTX>* tls) {
+  options->method = flags.method;
+  options->connections = flags.connections;
+  options->timeout = std::chrono::duration_cast<std::chrono::nanoseconds>(
+      std::chrono::duration<double>(flags.timeout));
+  options->keep_every = flags.keep_every;
+  Status status = http2::Target::Parse(flags.target, &options->target);
+  if (!status.ok() || flags.tls.server_name.empty()) return status;
+  status = MakeContext(flags.tls, tls);
+  options->tls = tls->get();
+  return status;
+}
+
+int Main(int argc, char** argv) {
+  Flags flags;
+  for (int i = 1; i < argc; ++i) {
+    if (!ParseFlag(argv[i], &flags)) {
+      return Fail(std::string("\"") + argv[i] + "\" is not understood\n" + kUsage);
+    }
+  }
+  if (flags.target.empty() || flags.method.empty()) return Fail(kUsage);
+  SenderOptions options;
+  std::shared_ptr<SSL_CTX> tls;
+  Job job;
+  Status status = OptionsOf(flags, &options, &tls);
+  if (status.ok()) status = ReadJob(stdin, &job);
+  if (!status.ok()) return Fail(status.message);
+  Sender sender(std::move(options), job);
+  status = sender.Connect();
+  if (!status.ok()) return Fail(status.message);
+  prctl(PR_SET_TIMERSLACK, 1UL);  // nanoseconds; 50 microseconds otherwise
+  std::puts("ready");
+  std::fflush(stdout);
+  if (std::fgetc(stdin) != EOF) return Fail("the job has bytes behind its calls");
+  const Outcome outcome = sender.Run();
+  std::puts(Figures(job, outcome).c_str());
+  std::fflush(stdout);
+  if (flags.records) {
+    const std::string records = Records(outcome);
+    std::fwrite(records.data(), 1, records.size(), stdout);
+  }
+  return std::fflush(stdout) == 0 ? 0 : Fail("the figures could not be written");
+}
+
+}  // namespace
+}  // namespace colcast::sender
+
+int main(int argc, char** argv) { return colcast::sender::Main(argc, argv); }
