@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Lays what the server needs at run time under a directory, as the image has it:
+# Copies the files that the server needs at run time into a directory, laid out as in the image:
 #   deploy/assemble_runtime.sh BUILD_DIRECTORY DESTINATION
 # DESTINATION/opt/colcast/bin gets the executable, the engine library, TensorFlow's two shared
-# libraries, the entry point and the health check; beside it are the ops of TF Text and Decision
-# Forests, where they are installed. The rest (libc, libstdc++, libgcc) is in every Debian 12.
+# libraries, the entry point and the health check. The ops of TF Text and Decision Forests go beside
+# it if they are installed. The remaining libraries (libc, libstdc++, libgcc) are part of every
+# Debian 12.
 set -euo pipefail
 [ $# = 2 ] || { echo "usage: assemble_runtime.sh BUILD_DIRECTORY DESTINATION" >&2; exit 2; }
 build=$1/bin
@@ -13,11 +14,11 @@ engine=$(echo "$build"/libcolcast_engine-*.so)
 for file in "$build/colcast_model_server" "$engine"; do
   strip --strip-unneeded -o "$bin/$(basename "$file")" "$file"
 done
-# The engine finds them beside itself: $ORIGIN comes first in its run path.
+# The engine finds TensorFlow's libraries in its own folder: $ORIGIN comes first in its run path.
 ldd "$engine" | awk '/libtensorflow/ {print $3}' | while read -r library; do
   ln -f "$library" "$bin/" 2>/dev/null || cp "$library" "$bin/" # 800 MB: a copy only if it must be
 done
-# server/engine/op_libraries.cc looks for them beside TensorFlow's folder, here bin.
+# server/engine/op_libraries.cc searches beside TensorFlow's folder, which is bin here.
 packages=$(dirname "$(dirname "$(ldd "$engine" | awk '/libtensorflow_cc/ {print $3}')")")
 for folder in tensorflow_text/python/ops ydf_tf; do
   [ -d "$packages/$folder" ] || continue
@@ -25,7 +26,7 @@ for folder in tensorflow_text/python/ops ydf_tf; do
 done
 for script in entrypoint healthcheck; do cp "$(dirname "$0")/$script.sh" "$bin/$script"; done
 chmod 755 "$bin"/*
-# What TensorFlow Serving's image calls them.
+# The paths that TensorFlow Serving's image uses.
 mkdir -p "$2/usr/bin"
 ln -sf ../../opt/colcast/bin/entrypoint "$2/usr/bin/tf_serving_entrypoint.sh"
 ln -sf ../../opt/colcast/bin/colcast_model_server "$2/usr/bin/tensorflow_model_server"

@@ -1,6 +1,7 @@
 #!/bin/bash
-# Starts the server as TensorFlow Serving's image does: ports, model and where it lies come from the
-# environment, and flags given to the container come last and win.
+# Starts the server as TensorFlow Serving's image does: the ports, the model's name and its path
+# come from the environment. The container's arguments are flags; they come last and so override
+# these.
 set -euo pipefail
 name=${MODEL_NAME:-model}
 exec "$(dirname "$(readlink -f "$0")")/colcast_model_server" \

@@ -1,12 +1,12 @@
 #!/bin/bash
-# Whether the server answers HTTP on a port of this machine: healthcheck [PORT], the image's by
-# default. Of a server with TLS, whether it answers a handshake. The image has neither curl nor
-# openssl, but bash speaks TCP.
+# Checks whether the server answers HTTP on a port of this machine: healthcheck [PORT], by default
+# the image's port. If the server uses TLS, checks whether it answers a handshake. Uses bash's TCP
+# sockets, since the image has neither curl nor openssl.
 set -euo pipefail
 port=${1:-${PORT:-8501}}
 
-# A TLS 1.2 ClientHello: record, handshake, version, random, no session; six cipher suites; the
-# groups, point formats and signature algorithms that they need.
+# A TLS 1.2 ClientHello: record, handshake, version, random, no session; six cipher suites; and the
+# groups, point formats and signature algorithms that those suites need.
 hello='\x16\x03\x01\x00\x5d\x01\x00\x00\x59\x03\x03'
 hello+=$(printf '\\x00%.0s' {1..33})
 hello+='\x00\x0c\xc0\x2b\xc0\x2f\xcc\xa9\xcc\xa8\xc0\x2c\xc0\x30\x01\x00\x00\x24'

@@ -16,13 +16,13 @@ BAZEL = "bazel build -c opt //tensorflow_serving/model_servers:tensorflow_model_
 
 
 def patch(tree: Path, release: Release) -> bool:
-    """Lays both patch folders and the hooks into a verified tree, and says what it did.
+    """Adds both patch folders and the hooks to a verified tree, and prints what it did.
 
     Returns:
         Whether anything changed.
 
     Raises:
-        ForkError: Something does not fit; the tree is as it was.
+        ForkError: Something does not fit; the tree is unchanged.
     """
     patches = release.tensorflow_patch
     if not (tree / patches).is_file():
@@ -50,10 +50,10 @@ def patch(tree: Path, release: Release) -> bool:
 
 
 def check_tensorflow_tree(tree: Path, release: Release) -> None:
-    """Checks that the patch for TensorFlow fits `tree`, which stays as it is.
+    """Checks that the patch for TensorFlow applies to `tree`, which is not changed.
 
     Raises:
-        ForkError: It is no TensorFlow, another one, or the patch does not apply.
+        ForkError: The tree is not TensorFlow, is another release, or the patch does not apply.
     """
     if not tree.is_dir():
         raise ForkError(f"{tree}: no such directory")
@@ -75,7 +75,7 @@ def check_tensorflow_patch() -> None:
     """Applies the patch for TensorFlow to an empty tree.
 
     Raises:
-        ForkError: It does not add exactly our files.
+        ForkError: The patch does not add exactly our files.
     """
     with tempfile.TemporaryDirectory() as empty:
         patch_file = Path(empty) / "colcast.patch"
@@ -87,7 +87,7 @@ def check_tensorflow_patch() -> None:
 
 
 def prepare(source: str, tree: Path, tensorflow: str | None, release: Release) -> None:
-    """Makes or takes up `tree`, verifies and patches it."""
+    """Fetches or reuses `tree`, then verifies and patches it."""
     if not tree.exists():
         print(f"{source} -> {tree}")
         upstream.fetch(source, tree, release.serving_commit)
@@ -104,7 +104,7 @@ def prepare(source: str, tree: Path, tensorflow: str | None, release: Release) -
 
 
 def check(source: str, tensorflow: str | None, release: Release) -> None:
-    """Everything but the Bazel build, in a tree that is thrown away."""
+    """Runs everything but the Bazel build, in a temporary tree."""
     with tempfile.TemporaryDirectory() as scratch:
         tree = Path(scratch) / "serving"
         prepare(source, tree, tensorflow, release)

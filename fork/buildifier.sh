@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Lints the Bazel files with the buildifier that package-lock.json pins; `--fix` rewrites them.
-# npm only fetches it: the package holds ready executables, Node.js does not run.
+# Lints the Bazel files with the buildifier that package-lock.json pins; `--fix` rewrites them. npm
+# only downloads it: the package contains executables, so Node.js does not run.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 home=build/buildifier
@@ -27,7 +27,8 @@ case $(uname -m) in
 esac
 mode=(-mode=check)
 [ "${1:-}" = --fix ] && mode=()
-# TensorFlow's and TF Serving's own BUILD files use the native rules, too.
+# These warnings are off because the BUILD files of TensorFlow and TF Serving use the native rules,
+# too.
 "$home/node_modules/@bazel/buildifier/buildifier-linux_$machine" "${mode[@]}" \
   -lint=warn -warnings=-native-cc-library,-native-cc-test \
   WORKSPACE BUILD tf_patches/BUILD serving_patches/BUILD \

@@ -1,5 +1,5 @@
-"""The one error of this tool."""
+"""The exception type of this tool."""
 
 
 class ForkError(Exception):
-    """What is wrong, in one or two lines a person can act on."""
+    """An error whose message says in one or two lines what a person can fix."""

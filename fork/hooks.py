@@ -1,7 +1,7 @@
 """The lines changed in TF Serving's own files.
 
-A hook matches byte for byte, in exactly one place, at the line where its release has it, or it is
-refused: no fuzz, no offset.
+A hook must match byte for byte, in exactly one place, at the line where its release has it;
+otherwise it is refused. It allows neither fuzz nor offset.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ class Hook:
 
     Attributes:
         what: Its name in messages.
-        path: The file, from the root of the tree.
-        line: A line number of the unpatched file that the hook must cover: that of `find`, or,
-            with `within`, that of `within` or of the line that opens its rule, just above.
-        find: The line changed, as it is upstream. Occurs once in the file, or once below `within`.
+        path: The file, relative to the root of the tree.
+        line: A line number of the unpatched file that the hook must cover: that of `find`. With
+            `within`, it is the number of `within` or of the line just above that opens its rule.
+        find: The upstream line to change. Occurs once in the file, or once below `within`.
         within: A line that occurs once; `find` is then the first such line below it.
-        replace: What `find` becomes; the empty string leaves it.
-        insert: Lines put behind it.
+        replace: The replacement of `find`; an empty string leaves it unchanged.
+        insert: Lines added after it.
     """
 
     what: str
@@ -37,20 +37,20 @@ class Hook:
 
     @property
     def changed(self) -> tuple[str, ...]:
-        """What stands in the tree in place of `find` once the hook is in."""
+        """The lines that replace `find` in the tree."""
         return (self.replace or self.find, *self.insert)
 
 
 def patched(tree: Path, hooks: tuple[Hook, ...]) -> dict[str, str]:
-    """The files that hooks change, as they are with all hooks in: path -> text.
+    """The files that hooks change, with all hooks applied: path -> text.
 
-    Files that have them in already come out as they are.
+    Files that have the hooks already are returned unchanged.
 
     Raises:
-        ForkError: A hook does not fit; the message has all that do not.
+        ForkError: A hook does not fit; the message lists all of them.
     """
     files: dict[str, list[str]] = {}
-    shifts: dict[str, int] = {}  # by how many lines earlier hooks move the later ones, by path
+    shifts: dict[str, int] = {}  # path -> number of lines by which earlier hooks shift later ones
     misfits = []
     for hook in hooks:
         try:
@@ -72,7 +72,7 @@ def _read(path: Path, name: str) -> list[str]:
 
 
 def _put_in(hook: Hook, lines: list[str], shift: int) -> None:
-    """Changes `lines` in place, unless they have the hook already."""
+    """Applies a hook to `lines` in place, unless they have it already."""
     start = _scope(hook, lines, shift)
     done = _occurrences(lines, hook.changed, start)
     found = done or _occurrences(lines, (hook.find,), start)
@@ -84,7 +84,7 @@ def _put_in(hook: Hook, lines: list[str], shift: int) -> None:
 
 
 def _scope(hook: Hook, lines: list[str], shift: int) -> int:
-    """The index from which `find` is looked for."""
+    """The index at which the search for `find` begins."""
     if not hook.within:
         return 0
     found = _occurrences(lines, (hook.within,), 0)
@@ -97,7 +97,7 @@ def _scope(hook: Hook, lines: list[str], shift: int) -> int:
 
 
 def _occurrences(lines: list[str], wanted: tuple[str, ...], start: int) -> list[int]:
-    """Where `wanted` stands from `start` on, within the rule there if `start` is inside one."""
+    """The indexes of `wanted` from `start` on; within a rule if `start` is inside one."""
     end = len(lines)
     if start and ")" in lines[start:]:
         end = lines.index(")", start)

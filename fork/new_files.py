@@ -1,9 +1,4 @@
-"""What is added to the upstream trees: packages of their own, so that nothing there is touched.
-
-serving_patches/ becomes a package of TF Serving. tf_patches/ becomes a package of TensorFlow, which
-Bazel downloads by itself: it travels as a patch, in the file that TF Serving applies to TensorFlow
-anyway.
-"""
+"""The packages added to the upstream trees; they change no upstream file."""
 
 from __future__ import annotations
 
@@ -24,14 +19,14 @@ def package(folder: str) -> dict[str, str]:
         if p.suffix in (".h", ".cc") and not p.stem.endswith("_benchmark")
     )
     texts = {f"{folder}/{p.name}": p.read_text() for p in [HERE / folder / "BUILD", *paths]}
-    # In the fork the row repeater is TensorFlow's, not its own repository's.
+    # In the fork the row repeater belongs to TensorFlow's repository, not to this one.
     build = f"{folder}/BUILD"
     texts[build] = texts[build].replace(f'"//{TENSORFLOW}:', f'"@org_tensorflow//{TENSORFLOW}:')
     return texts
 
 
 def tensorflow_patch() -> str:
-    """A patch that adds tf_patches/ to TensorFlow. It holds nothing but our lines."""
+    """A patch that adds tf_patches/ to TensorFlow and changes nothing else."""
     parts = []
     for path, text in package(TENSORFLOW).items():
         lines = text.splitlines()
@@ -47,10 +42,10 @@ def tensorflow_patch() -> str:
 
 
 def registered(patches: str, name: str) -> str:
-    """`patches`, the text of the file `name`, with ours at its end in place of an earlier one.
+    """Appends our patch to `patches`, the text of the file `name`, or replaces an earlier version.
 
     Raises:
-        ForkError: Somebody else's patch follows ours in it.
+        ForkError: Another patch follows ours in the file.
     """
     ours = f"diff --git a/{TENSORFLOW}/"
     upstream, begin, rest = patches.partition(ours)

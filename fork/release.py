@@ -1,4 +1,4 @@
-"""The upstream release the patches are made for. Moving to the next one starts here."""
+"""The upstream release for which the patches are made. To support the next release, start here."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ SERVABLES = "tensorflow_serving/servables/tensorflow"
 
 @dataclass(frozen=True)
 class Release:
-    """A release of TF Serving and the TensorFlow it pins.
+    """A release of TF Serving and the TensorFlow version that it pins.
 
     Attributes:
         version: Its name, for messages.
-        serving_url: Where `git` gets it by default.
-        serving_commit: The only commit of it the patches are for.
+        serving_url: The default URL for `git`.
+        serving_commit: The only commit that the patches support.
         tensorflow_commit: The `git_commit` of `tensorflow_http_archive` in its WORKSPACE.
         tensorflow_patch: The file that archive's `patch` attribute names.
-        hooks: The lines changed in it.
+        hooks: The changes to its lines.
     """
 
     version: str

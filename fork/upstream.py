@@ -1,4 +1,4 @@
-"""Upstream trees: where they come from, and whether they are the release the patches are for."""
+"""Upstream trees: fetches them, and verifies that they are the supported release."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ def git(*arguments: str, where: Path) -> str:
     """Runs git and returns what it printed.
 
     Raises:
-        ForkError: It failed; the message has what git said.
+        ForkError: git failed; the message contains its output.
     """
-    # A tree under build/ lies inside this repository, but does not belong to it.
+    # A tree under build/ lies inside this repository but does not belong to it.
     environment = {**os.environ, "GIT_CEILING_DIRECTORIES": str(where.resolve().parent)}
     environment.pop("GIT_DIR", None)
     done = subprocess.run(
@@ -31,25 +31,26 @@ def git(*arguments: str, where: Path) -> str:
 
 
 def head(tree: Path) -> str:
-    """The commit checked out in `tree`; empty for a directory without a history."""
+    """The commit checked out in `tree`; empty for a directory without a git history."""
     return git("rev-parse", "HEAD", where=tree) if (tree / ".git").exists() else ""
 
 
 def is_bare(folder: Path) -> bool:
-    """Whether it is a git directory itself, without a work tree."""
+    """Whether `folder` is a git directory itself, without a work tree."""
     return (folder / "HEAD").is_file() and (folder / "objects").is_dir()
 
 
 def fetch(source: str, tree: Path, commit: str) -> None:
-    """Makes `tree` from `source`, which stays as it is.
+    """Makes `tree` from `source`, which is not changed.
 
     Args:
         source: A git URL, a local clone, bare or not, or a directory without a history.
-        tree: Where to. Must not exist.
-        commit: What to check out; a directory has to be that already.
+        tree: The folder to make; must not exist.
+        commit: The commit to check out; a directory without a history must already have its
+            content.
 
     Raises:
-        ForkError: There is no such source, or the commit is not in it.
+        ForkError: The source does not exist or lacks the commit.
     """
     local = Path(source)
     if local.is_dir() and not is_bare(local) and not (local / ".git").exists():
@@ -77,10 +78,10 @@ def verify(tree: Path, release: Release) -> str:
     """Checks that `tree` is the release's TF Serving.
 
     Returns:
-        How it was verified.
+        A description of how it was verified.
 
     Raises:
-        ForkError: It is not, with what was wanted and what was found.
+        ForkError: It is not; the message says what was expected and what was found.
     """
     workspace = tree / "WORKSPACE"
     if not workspace.is_file():

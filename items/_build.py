@@ -1,4 +1,4 @@
-"""A source of items -> a new version of a table."""
+"""Builds a new version of a table from a source of items."""
 
 import json
 import time
@@ -31,27 +31,27 @@ def build_table(
 ) -> Path:
     """Builds a table of a model's items and publishes it as a new version.
 
-    The version's folder appears once it is complete on disk; a killed builder leaves nothing that a
-    server reads.
+    The version's folder appears once it is complete on disk, so a killed builder leaves no folder
+    that a server would read.
 
     Args:
         model: a SavedModel that `colcast export` wrote, or its base path.
         source: the items, a row each: the path of a .parquet, .csv or .tfrecord file, or of a
             folder of them; a pandas or Polars DataFrame, a pyarrow Table or RecordBatchReader, or
             an iterable of these. It may be larger than memory.
-        key: the column that tells items apart, integers or strings.
-        output: the table's folder, with a folder for each version.
-        domain: whose features they are.
-        version: None is one more than the newest.
-        list_separator: between the values of lists and vectors in a CSV cell.
-        progress: called with how many rows have been read.
+        key: the column that identifies an item, of integers or strings.
+        output: the table's folder, with a subfolder for each version.
+        domain: the domain whose features the table has.
+        version: None for the newest plus one.
+        list_separator: separates the values of lists and vectors in a CSV cell.
+        progress: called with the number of rows read so far.
 
     Returns:
         The folder of the version.
 
     Raises:
-        InputError: the source lacks a feature that has no default, has a value that does not fit,
-            or a key twice; it names the feature and the row, counted from 0.
+        InputError: the source lacks a feature without a default, has a value that does not fit, or
+            has a key twice; the message names the feature and the row, counted from 0.
         ItemTableError: the model or the output folder is malformed.
     """
     features = features_of_model(Path(model), domain)
@@ -70,7 +70,7 @@ def build_table(
 
 
 def _peeked(batches: Iterator[Columns]) -> tuple[Columns, Iterator[Columns]]:
-    """The first batch, and all of them; InputError if there is none."""
+    """The first batch, and an iterator over all of them; InputError if there is none."""
     first = next(batches, None)
     if first is None:
         raise InputError("the source has no rows: expected one for each item")

@@ -1,4 +1,4 @@
-"""A batch of rows -> its values by feature, as a table's file has them."""
+"""Converts a batch of rows to the values of each feature, in the form of the table's file."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -17,25 +17,25 @@ from colcast.items._features import ItemFeature
 from colcast.items._values import Values, filled, shaped, values_of_arrow, values_of_column
 
 Columns = Mapping[str, Any]
-"""Some rows: name -> a list, an array or a series with one entry per row."""
+"""A batch of rows: name -> a list, an array or a series with one entry per row."""
 
 
 def convert(features: Sequence[ItemFeature], batch: Columns, rows: int) -> Iterator[Values]:
-    """Every feature's values; the model's default if the batch lacks its column.
+    """Yields every feature's values; the model's default if the batch lacks its column.
 
     Raises:
-        InputError: a value that does not fit, with its feature and row.
+        InputError: a value does not fit; the message names its feature and row.
     """
     for feature in features:
         yield _given(feature, batch) or _absent(feature, rows)
 
 
 def check_columns(features: Sequence[ItemFeature], batch: Columns, key: str) -> None:
-    """Checks that features without a column may be absent.
+    """Checks that the batch has every column that it must have.
 
     Raises:
-        InputError: the key is no column, a feature is missing that has no default, or a column
-            looks like a feature that is misspelled.
+        InputError: the key is not a column, a feature without a default is missing, or a column
+            looks like a misspelled feature.
     """
     if key not in batch:
         there = ", ".join(sorted(map(repr, batch)))

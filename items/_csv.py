@@ -1,4 +1,4 @@
-"""CSV files as batches of columns: text read as the features it stands for."""
+"""Reads CSV files as batches of columns, and converts text to the type of each feature."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -21,12 +21,14 @@ def batches_of_csv(
 
     Args:
         path: the file.
-        features: by which text is read; of other columns it stays text.
-        key: text, unless it is a feature; integers if the first one is written as such.
-        separator: between the values of lists and vectors in a cell.
+        features: decide how text is converted; other columns stay text.
+        key: if it is not a feature, it is text, or integers if the first one is written as an
+            integer.
+        separator: separates the values of lists and vectors in a cell.
 
     Raises:
-        InputError: no CSV, or text that is no such value, with its feature and row.
+        InputError: the file is not CSV, or a text does not have the type of its feature; the
+            message names the feature and row.
     """
     rows, types = 0, dict[str, ItemFeature]()
     for batch in _text(path):
@@ -46,7 +48,7 @@ def batches_of_csv(
 def _text(path: Path) -> Iterator[Any]:
     """Batches in which every column is text."""
     try:
-        with csv.open_csv(path) as file:  # only to learn the names
+        with csv.open_csv(path) as file:  # opened only to read the column names
             names = file.schema.names
         convert = csv.ConvertOptions(
             column_types=dict.fromkeys(names, pa.string()),
@@ -60,14 +62,14 @@ def _text(path: Path) -> Iterator[Any]:
 
 
 def _type_of_key(key: str, first: str | None) -> dict[str, ItemFeature]:
-    """The key as a feature."""
+    """The type of the key, if it is converted: name -> feature."""
     number = first is not None and first.removeprefix("-").isdecimal() and str(int(first)) == first
     dtype = "int64" if number else "string"
     return {key: key_feature(key, dtype)}
 
 
 def _read(feature: ItemFeature, text: Any, separator: str) -> Any:
-    """A column of text as the feature's values, in lists where it has several."""
+    """Converts a column of text to the feature's values, as lists if it has several per row."""
     wanted = _arrow_type(feature.feature)
     if not feature.is_list and not feature.shape:
         return _cast(feature.feature, text, wanted)

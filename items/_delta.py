@@ -1,4 +1,4 @@
-"""Items that changed -> a delta of a table's newest version."""
+"""Builds a delta of a table's newest version from the items that changed."""
 
 import time
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ def build_delta(
     list_separator: str = LIST_SEPARATOR,
     progress: Progress = lambda rows: None,
 ) -> Path:
-    """Publishes rows that are new or changed, and keys that are gone, over the newest version.
+    """Publishes a delta over the newest version: new or changed rows, and deleted keys.
 
     A row replaces the key's whole row, so the source needs every column that the table was built
     with.
@@ -32,17 +32,17 @@ def build_delta(
     Args:
         table: the table's folder.
         source: the rows, as for `build_table`.
-        delete: the keys of rows that are gone; one that has no row may be among them.
-        list_separator: between the values of lists and vectors in a CSV cell.
-        progress: called with how many rows have been read.
+        delete: the keys of the rows to delete; keys without a row are allowed.
+        list_separator: separates the values of lists and vectors in a CSV cell.
+        progress: called with the number of rows read so far.
 
     Returns:
         The delta's file.
 
     Raises:
-        InputError: as `build_table`; a key that is in the source and in `delete`, or nothing in
-            either.
-        ItemTableError: the table is malformed, or another delta was published meanwhile.
+        InputError: as in `build_table`; also if a key is both in the source and in `delete`, or
+            both are empty.
+        ItemTableError: the table is malformed, or another delta was published in the meantime.
     """
     now = ItemTable(table)
     schema = now.schema

@@ -1,8 +1,8 @@
-"""The error about a table, a model or a source as a whole."""
+"""The error for a malformed table, model or source."""
 
 
 class ItemTableError(Exception):
     """A table, model or source is malformed; the message names the file.
 
-    A value that does not fit is a `colcast.client.InputError`, with its feature and row.
+    A value that does not fit raises a `colcast.client.InputError`, which names its feature and row.
     """

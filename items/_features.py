@@ -1,4 +1,4 @@
-"""The features that a model reads of one domain, as its export recorded them."""
+"""The features that a model reads in one domain, as recorded by its export."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -23,7 +23,7 @@ class ItemFeature:
 
     Attributes:
         name: its name in the model.
-        declared: its kind, dtype, shape and default, as the model's record has them.
+        declared: its kind, dtype, shape and default, as in the model's record.
     """
 
     name: str
@@ -31,7 +31,7 @@ class ItemFeature:
 
     @property
     def is_list(self) -> bool:
-        """Whether a row has any number of values."""
+        """Whether a row may have any number of values."""
         return self.declared["kind"] in _LISTS
 
     @property
@@ -41,9 +41,9 @@ class ItemFeature:
 
     @cached_property
     def feature(self) -> Feature:
-        """The feature by which the client converts values.
+        """The feature in the client's form, which converts values.
 
-        A sequence is a list like the others; the server pads it.
+        A sequence is treated as a list: the server pads it.
         """
         dtype = DTYPES[self.declared["dtype"]]
         if self.is_list:
@@ -62,20 +62,20 @@ class ItemFeature:
 
 
 def key_feature(name: str, dtype: str) -> ItemFeature:
-    """A key as a feature, which every row must have; the dtype is "int64" or "string"."""
+    """The key as a feature, which every row must have; its dtype is "int64" or "string"."""
     return ItemFeature(name, {"kind": "fixed_len", "dtype": dtype, "shape": [], "default": None})
 
 
 def features_of_model(model: Path, domain: str) -> tuple[ItemFeature, ...]:
-    """The features of a domain that any signature of an exported model reads by rows, by name.
+    """The features of a domain that an exported model reads by rows in any signature, by name.
 
     Args:
-        model: the SavedModel's folder, or its base path, of which the highest version counts.
-        domain: `item`, or another.
+        model: the SavedModel's folder, or its base path; the highest version is used.
+        domain: `item`, or another domain.
 
     Raises:
-        ItemTableError: no export wrote the model, it reads nothing of this domain, or two of its
-            signatures declare a feature differently.
+        ItemTableError: the model was not written by an export, reads no feature of this domain, or
+            two of its signatures declare a feature differently.
     """
     record = _record(model)
     found: dict[str, ItemFeature] = {}
@@ -104,14 +104,14 @@ def to_json(features: Iterable[ItemFeature]) -> str:
 
 
 def from_json(text: str) -> tuple[ItemFeature, ...]:
-    """Features as `to_json` wrote them; KeyError, TypeError or ValueError if it did not."""
+    """Reads features that `to_json` wrote; KeyError, TypeError or ValueError for other text."""
     return tuple(
         ItemFeature(one["name"], {key: one[key] for key in _DECLARED}) for one in json.loads(text)
     )
 
 
 def _record(model: Path) -> Path:
-    """The record's file."""
+    """The path of the record's file."""
     if not (model / "saved_model.pb").exists() and model.is_dir():
         versions = [each for each in model.iterdir() if each.name.isdecimal() and each.is_dir()]
         model = max(versions, key=lambda each: int(each.name), default=model)
@@ -134,7 +134,7 @@ def _signatures(record: Path) -> list[dict[str, Any]]:
 
 
 def _scalar(value: Any) -> Any:
-    """A default's value; text is UTF-8, other bytes are {"hex": ...}."""
+    """The value of a default; text is UTF-8, other bytes are {"hex": ...}."""
     if isinstance(value, Mapping):
         return bytes.fromhex(value["hex"])
     return value.encode() if isinstance(value, str) else value

@@ -1,4 +1,4 @@
-"""Frames, and iterables of them, as batches of columns."""
+"""Reads frames, and iterables of frames, as batches of columns."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -14,7 +14,7 @@ def batches_of_frames(source: Any) -> Iterator[Columns]:
     """The rows of a pandas, Polars or Arrow frame, or of an iterable of frames, in order.
 
     Raises:
-        InputError: none of them, or two columns of one name.
+        InputError: the source is none of these, or has two columns with one name.
     """
     library = type(source).__module__.partition(".")[0]
     if hasattr(source, "to_arrow"):  # Polars
@@ -41,7 +41,7 @@ def batches_of_frames(source: Any) -> Iterator[Columns]:
 
 
 def _series(series: Any) -> Any:
-    """A pandas column: text as Arrow's; NaN, pandas' mark for missing values, as null."""
+    """A pandas column in Arrow's form: NaN, which pandas uses for missing values, becomes null."""
     if str(series.dtype) in ("str", "string") or getattr(series.dtype, "kind", "") == "f":
         return pa.array(series, from_pandas=True)
     return series

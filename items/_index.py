@@ -1,4 +1,4 @@
-"""Rows found by their key: buckets of rows by the hash of it."""
+"""Finds rows by their key: buckets of rows by the key's hash."""
 
 from collections.abc import Iterator
 from itertools import pairwise
@@ -19,8 +19,8 @@ class Keys(NamedTuple):
     """The keys of some rows.
 
     Attributes:
-        values: int64 [rows]; of strings all their bytes.
-        offsets: int64 [rows + 1], of strings: where each begins and ends.
+        values: int64 [rows]; for strings, all their bytes.
+        offsets: int64 [rows + 1], for strings only: where each begins and ends.
     """
 
     values: Array
@@ -28,7 +28,7 @@ class Keys(NamedTuple):
 
     @property
     def rows(self) -> int:
-        """How many there are."""
+        """The number of keys."""
         return len(self.values) if self.offsets is None else len(self.offsets) - 1
 
     def at(self, row: int) -> Key:
@@ -47,14 +47,14 @@ class Index(NamedTuple):
 
     Attributes:
         starts: uint32 [2^b + 1]; bucket k is rows[starts[k] : starts[k + 1]].
-        rows: uint32 [rows], by the top b bits of their key's hash.
+        rows: uint32 [rows], ordered by the top b bits of their key's hash.
     """
 
     starts: Array
     rows: Array
 
     def find(self, keys: Keys, key: Key) -> int | None:
-        """The row that has this key; None if there is none."""
+        """The row with this key; None if there is none."""
         bits = (len(self.starts) - 1).bit_length() - 1
         bucket = hash_of(key) >> (_HASH_BITS - bits)
         for row in self.rows[self.starts[bucket] : self.starts[bucket + 1]].tolist():
@@ -64,7 +64,7 @@ class Index(NamedTuple):
 
 
 def hash_of(key: Key) -> int:
-    """XXH3-64 of the key's bytes; an integer has 8, little endian."""
+    """XXH3-64 of the key's bytes; an integer has 8 bytes, little endian."""
     data = key.to_bytes(8, "little", signed=True) if isinstance(key, int) else key
     return xxhash.xxh3_64_intdigest(data)
 
@@ -75,7 +75,7 @@ def hashes_of(keys: Keys) -> Hashes:
 
 
 def make_index(hashes: Hashes) -> Index:
-    """The index of keys with these hashes: two to four rows for each bucket."""
+    """Makes the index for keys with these hashes, with two to four rows per bucket."""
     rows = len(hashes)
     bits = (max(rows - 1, 0) // 2).bit_length()
     order = np.argsort(hashes, kind="stable")
@@ -85,7 +85,10 @@ def make_index(hashes: Hashes) -> Index:
 
 
 def first_twice(keys: Keys, hashes: Hashes, index: Index) -> tuple[int, int] | None:
-    """Two rows with one key, the first by the second's place; None if all keys differ."""
+    """Two rows with the same key; None if all keys differ.
+
+    If there are several such pairs, returns the one whose second row comes first.
+    """
     ordered = hashes[index.rows]
     twice = [
         (one, other)
@@ -97,7 +100,7 @@ def first_twice(keys: Keys, hashes: Hashes, index: Index) -> tuple[int, int] | N
 
 
 def _bytes(keys: Keys) -> Iterator[memoryview]:
-    """Every key's bytes."""
+    """Yields the bytes of every key."""
     data = np.ascontiguousarray(keys.values).view(np.uint8).data
     if keys.offsets is None:
         return (data[at : at + 8] for at in range(0, len(data), 8))
@@ -105,13 +108,13 @@ def _bytes(keys: Keys) -> Iterator[memoryview]:
 
 
 def _buckets(hashes: Hashes, bits: int) -> Array:
-    if not bits:  # a shift by all 64 bits is not defined
+    if not bits:  # shifting by all 64 bits is undefined
         return np.zeros(len(hashes), np.int64)
     return (hashes >> np.uint64(_HASH_BITS - bits)).astype(np.int64)
 
 
 def _same_hash(ordered: Hashes, rows: Array, place: int) -> Iterator[tuple[int, int]]:
-    """The row at a place and each behind it with the same hash."""
+    """Yields the row at `place` and each later row with the same hash."""
     other = place + 1
     while other < len(ordered) and ordered[other] == ordered[place]:
         yield int(rows[place]), int(rows[other])

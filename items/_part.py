@@ -1,4 +1,4 @@
-"""One file of a table: its rows by key."""
+"""Reads one file of a table: rows by key."""
 
 import math
 from functools import cached_property
@@ -19,16 +19,16 @@ class Part:
 
     Attributes:
         container: the file.
-        schema: what its rows have.
-        keys: of its rows.
-        index: finds them.
+        schema: the columns of its rows.
+        keys: the keys of its rows.
+        index: finds rows by key.
     """
 
     def __init__(self, path: Path) -> None:
-        """Reads the header; rows are read when they are looked at.
+        """Reads the header; rows are read only when they are requested.
 
         Raises:
-            ItemTableError: no such file, or one of another format.
+            ItemTableError: the file does not exist, or has another format.
         """
         self.container = Container(path)
         metadata, tensors = self.container.metadata, self.container.tensors
@@ -47,19 +47,19 @@ class Part:
             raise ItemTableError(f"{path}: {type(error).__name__}: {error}") from error
 
     def find(self, key: Key) -> int | None:
-        """The row of a key; None if it has none."""
+        """The row of a key; None if the key has none."""
         return self.index.find(self.keys, key)
 
     @cached_property
     def deleted(self) -> frozenset[Key]:
-        """The deleted keys of a delta."""
+        """The keys that a delta deletes."""
         return frozenset(self._keys("deleted").all())
 
     def row(self, row: int) -> dict[str, Any]:
         """The values of a row by feature.
 
-        A number, a bool or bytes; nested lists of them where the feature has a shape, and one list
-        more where it is a list.
+        A value is a number, a bool or bytes. If the feature has a shape, it is nested lists of
+        these; if the feature is a list, there is one more level.
         """
         return {column.feature.name: column.at(row) for column in self._columns}
 

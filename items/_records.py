@@ -1,4 +1,4 @@
-"""TFRecord files of tf.Examples as batches of columns."""
+"""Reads TFRecord files of tf.Examples as batches of columns."""
 
 from collections.abc import Iterator, Mapping
 from itertools import islice
@@ -16,10 +16,11 @@ _BATCH_ROWS = 1 << 12
 def batches_of_records(
     path: Path, features: Mapping[str, ItemFeature], key: str
 ) -> Iterator[Columns]:
-    """The rows of a file; of each tf.Example the features and the key.
+    """The rows of a file; of each tf.Example only the features and the key are read.
 
     Raises:
-        InputError: no TFRecord file, or a record that is no tf.Example, with its number.
+        InputError: the file is not a TFRecord file, or a record is not a tf.Example; the message
+            has its number.
     """
     wanted = {name: one.feature for name, one in features.items()}
     wanted.setdefault(key, Feature(key, DTYPES["int64"], Kind.SINGLE, ()))

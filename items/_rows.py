@@ -1,4 +1,4 @@
-"""All rows of a source -> the tensors of a table's file."""
+"""Converts all rows of a source to the tensors of a table's file."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from colcast.items._spill import Spill
 from colcast.items._values import Strings, Values, no_values
 
 Progress = Callable[[int], None]
-"""Is told how many rows there are so far."""
+"""Called with the number of rows read so far."""
 
 _MOST_ROWS = 1 << 32  # row numbers are uint32
 
@@ -25,10 +25,10 @@ class Rows:
     """The rows of a table's file.
 
     Attributes:
-        keys: of every row.
-        index: finds them.
-        absent: the features that the source had no column for: every row has their default.
-        tensors: all of them, the index among them.
+        keys: the key of every row.
+        index: finds rows by key.
+        absent: the features for which the source had no column: every row has their default.
+        tensors: all tensors of the file, including the index.
     """
 
     keys: Keys
@@ -38,20 +38,20 @@ class Rows:
 
 
 def take_rows(schema: Schema, batches: Iterable[Columns], folder: Path, progress: Progress) -> Rows:
-    """Converts all rows and finds their places in the index.
+    """Converts all rows and makes their index.
 
-    Memory holds one batch, and 8 bytes per row for the hash of its key; three times that while the
+    Memory use is one batch and 8 bytes per row for the hash of its key; three times that while the
     index is made.
 
     Args:
-        schema: of the table.
-        batches: the source's, each of at least one row.
-        folder: to make, for the tensors until they are written.
+        schema: the columns of the table.
+        batches: the batches of the source, each with at least one row.
+        folder: a folder to make; has the tensors until they are written.
         progress: called after each batch.
 
     Raises:
-        InputError: a feature is missing that has no default, a value does not fit, or two rows have
-            the same key; it names them.
+        InputError: a feature without a default is missing, a value does not fit, or two rows have
+            the same key; the message names them.
     """
     spill = Spill(folder)
     hashes = [_append(schema, None, spill)]  # a delta may have no rows
@@ -72,7 +72,7 @@ def take_rows(schema: Schema, batches: Iterable[Columns], folder: Path, progress
 
 
 def keys_of(values: Values) -> Keys:
-    """Converted keys."""
+    """The keys from converted values."""
     if not isinstance(values.content, Strings):
         return Keys(values.content)
     ends = np.cumsum(values.content.lengths, dtype=np.int64)
@@ -81,14 +81,14 @@ def keys_of(values: Values) -> Keys:
 
 
 def shown_key(key: Key) -> str:
-    """A key for messages."""
+    """A key as text for messages."""
     return repr(key if isinstance(key, int) else key.decode(errors="backslashreplace"))
 
 
 def values_of(
     features: Sequence[ItemFeature], batch: Columns | None, rows: int
 ) -> Iterator[Values]:
-    """The values of each feature in a batch; None has no rows."""
+    """Yields the values of each feature in a batch; None is a batch without rows."""
     return map(no_values, features) if batch is None else convert(features, batch, rows)
 
 

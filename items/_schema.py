@@ -1,4 +1,4 @@
-"""The columns of a table, and how its file declares them."""
+"""The columns of a table, and their declaration in its file."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,10 +14,10 @@ class Schema:
     """The columns of a table.
 
     Attributes:
-        domain: whose features it has.
+        domain: the domain of its features.
         key: the name of the key.
         key_dtype: "int64" or "string".
-        features: by name; the key is among them only if the model reads it.
+        features: sorted by name; the key is one of them only if the model reads it.
     """
 
     domain: str
@@ -31,7 +31,7 @@ class Schema:
         return key_feature(self.key, self.key_dtype)
 
     def to_metadata(self) -> dict[str, str]:
-        """As a file has it."""
+        """The declaration in the file."""
         return {
             "format": FORMAT,
             "format_version": FORMAT_VERSION,
@@ -43,6 +43,6 @@ class Schema:
 
     @classmethod
     def from_metadata(cls, metadata: Mapping[str, Any]) -> "Schema":
-        """The schema in a file; KeyError, TypeError or ValueError if there is none."""
+        """Reads the declaration from a file; KeyError, TypeError or ValueError if there is none."""
         domain, key, dtype = (metadata[name] for name in ("model_domain", "key", "key_dtype"))
         return cls(domain, key, dtype, from_json(metadata["features"]))

@@ -1,4 +1,4 @@
-"""Any source of rows -> batches of columns: a file, a folder of files, or frames."""
+"""Reads a source of rows as batches of columns: a file, a folder of files, or frames."""
 
 from collections.abc import Iterator, Mapping
 from itertools import chain
@@ -23,15 +23,15 @@ def batches_of(
     key: str,
     separator: str = LIST_SEPARATOR,
 ) -> Iterator[Columns]:
-    """The rows of a source, in order, some thousands at a time.
+    """The rows of a source, in order, in batches of some thousands.
 
     Args:
-        source: the path of a file of one of `KINDS`, or of a folder of such, which are read by
-            name; a pandas or Polars DataFrame, a pyarrow Table or RecordBatchReader, or an
-            iterable of them.
-        features: what is wanted, by name.
+        source: the path of a file of one of `KINDS`, or of a folder of such files, which are read
+            in the order of their names; a pandas or Polars DataFrame, a pyarrow Table or
+            RecordBatchReader, or an iterable of these.
+        features: the features to read, by name.
         key: the name of the key.
-        separator: between the values of a list in a CSV cell.
+        separator: separates the values of a list in a CSV cell.
 
     Raises:
         InputError: the source cannot be read.
@@ -53,11 +53,12 @@ def key_type(key: str, feature: ItemFeature | None, columns: Columns) -> str:
 
     Args:
         key: its name.
-        feature: the same as the model reads it; None: the first row tells.
-        columns: the first rows.
+        feature: the key as a feature of the model; None if the model does not read it, and the
+            first row decides.
+        columns: the first batch.
 
     Raises:
-        InputError: it is a feature that cannot be a key.
+        InputError: the key is a feature whose type cannot be a key.
     """
     if feature is not None:
         dtype = feature.feature.dtype
@@ -66,7 +67,7 @@ def key_type(key: str, feature: ItemFeature | None, columns: Columns) -> str:
             raise InputError(message, feature=key)
         return "string" if dtype.kind == "O" else "int64"
     if key not in columns:
-        return "int64"  # `check_columns` tells
+        return "int64"  # `check_columns` reports the missing column
     first = columns[key][0:1]
     values = first.to_pylist() if isinstance(first, pa.Array) else list(first)
     return "string" if values and isinstance(values[0], str | bytes) else "int64"
@@ -90,7 +91,8 @@ def _parquet(path: Path) -> Iterator[Columns]:
 
     try:
         with parquet.ParquetFile(path) as file:
-            # A reader of several row groups keeps the ones already read.
+            # One reader per row group, since a reader of several row groups keeps those already
+            # read in memory.
             readers = (
                 file.iter_batches(BATCH_ROWS, row_groups=[group])
                 for group in range(file.num_row_groups)

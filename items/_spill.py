@@ -1,4 +1,4 @@
-"""Tensors that grow row by row, on disk: a source may be larger than memory."""
+"""Tensors that grow row by row on disk, since a source may be larger than memory."""
 
 from pathlib import Path
 from typing import Any
@@ -12,10 +12,10 @@ Array = npt.NDArray[Any]
 
 
 class Spill:
-    """Tensors, each in its own file in a folder."""
+    """Tensors, each in its own file in one folder."""
 
     def __init__(self, folder: Path) -> None:
-        """Makes the folder; has no tensors yet."""
+        """Makes the folder, without tensors."""
         folder.mkdir()
         self._folder = folder
         self._tensors: dict[str, Tensor] = {}
@@ -26,8 +26,8 @@ class Spill:
 
         Args:
             name: `column/FEATURE`.
-            dtype: TensorFlow's name of it.
-            values: theirs.
+            dtype: TensorFlow's name of the dtype.
+            values: the values of these rows.
         """
         if values.lengths is not None:
             self._append_ends(f"{name}/splits", values.lengths)
@@ -37,7 +37,7 @@ class Spill:
             self.append(name, dtype, values.content)
 
     def append_strings(self, name: str, strings: Strings) -> None:
-        """Adds strings: `NAME/offsets` and `NAME/bytes`."""
+        """Adds strings to the tensors `NAME/offsets` and `NAME/bytes`."""
         self._append_ends(f"{name}/offsets", strings.lengths)
         data = np.frombuffer(strings.data, np.uint8)
         self.append(f"{name}/bytes", "uint8", data)
@@ -53,7 +53,7 @@ class Spill:
         self._tensors[name] = Tensor(name, DTYPES[dtype], (rows, *values.shape[1:]), path)
 
     def _append_ends(self, name: str, lengths: Lengths) -> None:
-        """Adds where each of some runs ends; the tensor begins with a 0."""
+        """Adds the end positions of runs with these lengths; the tensor begins with a 0."""
         if name not in self._ends:
             self._ends[name] = 0
             self.append(name, "int64", np.zeros(1, np.int64))
@@ -64,11 +64,11 @@ class Spill:
 
     @property
     def tensors(self) -> list[Tensor]:
-        """All of them."""
+        """All tensors."""
         return list(self._tensors.values())
 
     def mapped(self, name: str) -> Array:
-        """A tensor of 64-bit integers or bytes, mapped from its file."""
+        """A tensor of 64-bit integers or bytes, as an array mapped from its file."""
         tensor = self._tensors[name]
         dtype = np.dtype(np.uint8 if tensor.dtype == "U8" else np.int64)
         if not tensor.size:

@@ -1,4 +1,4 @@
-"""A column of some rows -> its values as a table's file has them."""
+"""Converts a column of some rows to values, in the form of the table's file."""
 
 from typing import Any, NamedTuple
 
@@ -17,11 +17,11 @@ _STRING = DTYPES["string"]
 
 
 class Strings(NamedTuple):
-    """Strings, one behind the other.
+    """Strings, one after the other.
 
     Attributes:
-        lengths: int64 [strings], in bytes.
-        data: all their bytes.
+        lengths: int64 [strings], lengths in bytes.
+        data: the bytes of all strings.
     """
 
     lengths: Lengths
@@ -33,7 +33,7 @@ class Values(NamedTuple):
 
     Attributes:
         content: [values, *shape], in the dtype's storage, or the strings.
-        lengths: int64 [rows], how many values each row has; None where each has one.
+        lengths: int64 [rows], the number of values in each row; None if every row has one.
     """
 
     content: Array | Strings
@@ -41,7 +41,7 @@ class Values(NamedTuple):
 
 
 def values_of_column(feature: ItemFeature, column: Column) -> Values:
-    """Values converted by the client, without padding."""
+    """The values of a column, converted by the client, without padding."""
     content, lengths = column.values, column.lengths
     if lengths is not None:
         content = content[np.arange(content.shape[1]) < lengths[:, np.newaxis]]
@@ -60,16 +60,16 @@ def no_values(feature: ItemFeature) -> Values:
 
 
 def filled(feature: ItemFeature, array: Any) -> Any:
-    """An Arrow array with the default where a row has no value, if its type can hold that."""
+    """An Arrow array with the default in rows without a value, if its type can hold the default."""
     default = _default(feature, array.type) if array.null_count else None
     return array if default is None else pc.fill_null(array, default)
 
 
 def shaped(feature: ItemFeature, array: Any) -> Any:
-    """An Arrow array of flat lists as one of the feature's two or more dimensions.
+    """Converts an Arrow array of flat lists to one with the feature's two or more dimensions.
 
     Raises:
-        InputError: a row with another number of values, or none at all.
+        InputError: a row has the wrong number of values, or none.
     """
     several = len(feature.shape) > 1 and not feature.is_list
     if not several or not _nested(array.type) or _nested(array.type.value_type):
@@ -87,7 +87,7 @@ def shaped(feature: ItemFeature, array: Any) -> Any:
 
 
 def values_of_arrow(feature: ItemFeature, array: Any) -> Values | None:
-    """An Arrow array's values where none has to be converted; else None."""
+    """The values of an Arrow array if they need no conversion; otherwise None."""
     kind = array.type
     nested = _nested(kind)
     if nested != (feature.is_list or feature.shape != ()) or (feature.is_list and feature.shape):
@@ -115,7 +115,7 @@ def _strings(values: list[bytes]) -> Strings:
 
 
 def _default(feature: ItemFeature, kind: Any) -> Any:
-    """The default of a missing row as an Arrow scalar; None if no scalar equals it."""
+    """The default for missing rows as an Arrow scalar; None if no scalar equals it."""
     default = feature.feature.default
     if default is None and not feature.is_list:
         return None
@@ -131,7 +131,7 @@ def _default(feature: ItemFeature, kind: Any) -> Any:
 
 
 def _content(dtype: DType, array: Any) -> Array | Strings | None:
-    """Values of exactly the dtype without gaps, or text; else None."""
+    """The values of an array that has exactly this dtype and no gaps, or text; otherwise None."""
     types = pa.types
     if array.null_count:
         return None

@@ -22,7 +22,7 @@ _separator = click.option(
 
 @click.group(subcommand_metavar="COMMAND ...")
 def command() -> None:
-    """Builds tables of items, by which a server knows features by key (docs/items.md)."""
+    """Builds item tables, in which a server looks up features by key (docs/items.md)."""
 
 
 @command.command()

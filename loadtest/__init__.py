@@ -1,4 +1,4 @@
-"""Load tests that answer one question: what would a team gain by sending columns?
+"""Load tests that measure what a team would gain by sending columns.
 
 send      what is sent: requests in every format, from every source of traffic, and when
 measure   loops that send it, meters of servers, recordings, checks of answers, searches
@@ -7,6 +7,6 @@ compare   `colcast compare`: how far the answers of two servers or models differ
 tune      `colcast tune`: the settings with the highest rate within a latency target
 locust    Locust users, in turns by format, with a comparison at the end
 
-`load_test` is `colcast loadtest`; `cli` has its options, `options` those that commands share.
-Imports go from send to measure to report, and from the others to these.
+`load_test` runs `colcast loadtest`; `cli` has its options, `options` those that several commands
+share. measure imports send, report imports measure, and the other packages import these three.
 """

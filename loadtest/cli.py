@@ -134,11 +134,12 @@ _report = section("Report")
 @tls_options(section("TLS"))
 @click.pass_context
 def command(context: click.Context, /, **given: Any) -> int:
-    """Sends the same ranking requests in several formats and compares what they cost.
+    """Sends the same ranking requests in several formats and compares their costs.
 
-    Server CPU, bytes, latency, throughput. A sample of the answers under load is checked against
-    answers given before. The exit code is 1 where answers were wrong, refused or missing, a
-    threshold was missed, or a search confirmed no rate. An interrupted search writes what it has.
+    Measures server CPU, bytes, latency and throughput. Checks a sample of the answers under load
+    against answers recorded before. The exit code is 1 if answers were wrong, refused or missing, a
+    threshold was missed, or a search confirmed no rate. An interrupted search writes its results so
+    far.
     """
     options = SimpleNamespace(**given)
     if sum(given[load] not in (None, False) for load in _LOADS) != 1:

@@ -1,4 +1,4 @@
-"""Options that several subcommands share; heavy modules are imported when a value is read."""
+"""Options that several subcommands share. Values are read with lazy imports of heavy modules."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -9,7 +9,8 @@ import click
 from colcast.cli.options import MILLISECONDS, Number, Parsed
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
-_Option = Callable[..., Any]  # of a section of the help (colcast.cli.options.section)
+# Adds an option to a section of the help (colcast.cli.options.section).
+_Option = Callable[..., Any]
 
 
 def _formats(text: str) -> list[str]:
@@ -44,7 +45,7 @@ TARGET = Parsed(_target)
 
 
 def user_features(option: _Option) -> Callable[[_Command], _Command]:
-    """--user-features, of generated traffic."""
+    """--user-features, for generated traffic."""
     declared: Callable[[_Command], _Command] = option(
         "--user-features",
         several=True,
@@ -55,7 +56,7 @@ def user_features(option: _Option) -> Callable[[_Command], _Command]:
 
 
 def traffic_options(option: _Option) -> Callable[[_Command], _Command]:
-    """--traffic, its sizes and seed; `traffic.requested` reads them."""
+    """--traffic, and the sizes and seed of the traffic; `traffic.requested` reads them."""
     declared = (
         option(
             "--traffic",
@@ -113,7 +114,7 @@ def traffic_options(option: _Option) -> Callable[[_Command], _Command]:
 
 
 def call_timeout(option: _Option) -> Callable[[_Command], _Command]:
-    """--timeout, of every call."""
+    """--timeout, for every call."""
     declared: Callable[[_Command], _Command] = option(
         "--timeout",
         type=Number(min=0, min_open=True),
@@ -125,7 +126,7 @@ def call_timeout(option: _Option) -> Callable[[_Command], _Command]:
 
 
 def max_minutes(option: _Option) -> Callable[[_Command], _Command]:
-    """--max-minutes, of a search."""
+    """--max-minutes, for a search."""
     declared: Callable[[_Command], _Command] = option(
         "--max-minutes",
         type=Number(min=0, min_open=True),
@@ -153,7 +154,7 @@ def latency_targets(option: _Option) -> Callable[[_Command], _Command]:
 def output_options(
     option: _Option, folder: str, files: str, printed: str
 ) -> Callable[[_Command], _Command]:
-    """--output, for the folder of `files`, and --json, to print what `printed` names."""
+    """--output, for the folder with `files`, and --json, which prints `printed`."""
 
     def declared(command: _Command) -> _Command:
         text = f"Print {printed}, and all else on standard error."
@@ -172,7 +173,7 @@ def output_options(
 
 @contextmanager
 def failures_told() -> Iterator[None]:
-    """Runs interruptibly; expected errors become messages of the command."""
+    """Makes the block interruptible; expected errors become the command's messages."""
     from colcast.client import ColcastError
     from colcast.loadtest.measure.interrupts import interruptible
 

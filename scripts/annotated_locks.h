@@ -1,5 +1,6 @@
-// Included before each file by scripts/check_locks.sh alone: the standard library's locks with
-// clang's annotations. libc++ has them for std::mutex and std::lock_guard only.
+// Locks of the standard library with clang's thread safety annotations. scripts/check_locks.sh
+// includes this file before each source file; nothing else uses it. Needed because libc++ annotates
+// only std::mutex and std::lock_guard.
 #include <condition_variable>
 #include <future>
 #include <mutex>

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Bazel builds and tests both patch folders (docs/fork.md). `make bazel` runs setup's environment first.
+# Builds and tests both patch folders with Bazel (docs/fork.md). `make bazel` first runs
+# `scripts/setup.sh environment`.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/environment.sh

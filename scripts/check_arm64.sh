@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Compiles for ARM64, by Debian's cross compiler, what needs no TensorFlow: all of the executable. Nothing is
-# linked, and the headers are this machine's: those of libraries are the same for both.
+# Compiles the executable, which needs no TensorFlow, for ARM64 with Debian's cross compiler.
+# Nothing is linked. Uses this machine's headers, since those of libraries are the same for both
+# architectures.
 #   scripts/check_arm64.sh [FOLDER]   # of server/; by default all of them
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -9,7 +10,8 @@ if ! command -v $compiler >/dev/null; then
   echo "not compiled for ARM64: no $compiler here (apt-get install g++-aarch64-linux-gnu)"
   exit 0
 fi
-# The commands of CMake's that name no folder of the wheel, one a line: include folders, then the source.
+# Prints CMake's compile commands, without those of tests and of files that use TensorFlow's
+# headers, one per line: flags and include folders, then the source.
 commands() {
   .venv/bin/python - "$PWD/${1:-server}/" << 'PYTHON'
 import json, re, shlex, sys

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# That whatever server/ says a mutex guards (ABSL_GUARDED_BY) is used with the mutex held: clang's
-# thread safety analysis of the files that use one; of server/engine, which sees TensorFlow, none.
-# Needs Debian's clang and libc++-dev, and a server that has been built.
+# Checks that data guarded by a mutex (ABSL_GUARDED_BY) is used only with that mutex held: clang's
+# thread safety analysis of the files in server/ that use one, except those of server/engine, which
+# include TensorFlow. Needs Debian's clang and libc++-dev, and a server that has been built.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 git grep -lE --untracked 'ABSL_(GUARDED_BY|EXCLUSIVE_LOCKS_REQUIRED)' -- 'server/*.h' 'server/*.cc' ':!server/engine/' |

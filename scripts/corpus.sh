@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The inputs kept of each fuzzer: one archive per fuzzer, the same bytes for the same inputs.
+# Packs and unpacks the saved inputs of the fuzzers: one archive per fuzzer; the same inputs always
+# make the same bytes.
 #   scripts/corpus.sh unpack NAME FOLDER
 #   scripts/corpus.sh pack   NAME FOLDER   # renews tests/hostile/corpus/NAME.tar.gz
 set -euo pipefail

@@ -1,7 +1,7 @@
-"""MkDocs hook: README.md and the pages beside it as pages beside those of docs/.
+"""A MkDocs hook that adds README.md, and the pages beside it, to the pages of docs/.
 
-Links are written for readers of the repository. Here those to pages follow the pages, and those to
-source files, which the site does not have, become plain text.
+Links are written for readers of the repository. This hook changes links to pages to the site's
+addresses. Links to source files, which the site does not have, become plain text.
 """
 
 import posixpath
@@ -23,14 +23,14 @@ _LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s#:]+)(#[^)\s]*)?\)")
 
 
 def on_files(files: Any, config: Any) -> Any:
-    """Adds the pages that lie outside docs/."""
+    """Adds the pages outside docs/."""
     for source, page in PAGES.items():
         files.append(File.generated(config, page, content=(ROOT / source).read_text()))
     return files
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Makes a page's links those of the site."""
+    """Changes the links of a page to those of the site."""
     source = _SOURCES.get(page.file.src_uri, f"docs/{page.file.src_uri}")
     return linked(markdown, source)
 

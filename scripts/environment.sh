@@ -1,4 +1,4 @@
-# Sourced by the setup scripts: messages, Debian packages, the Python that is wanted, virtual
+# Functions for the setup scripts: messages, Debian packages, the required Python, virtual
 # environments.
 
 PYTHON=${PYTHON:-python3}

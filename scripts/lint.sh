@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The linters of `make test`. Each prints what it dislikes and where.
+# Runs the linters of `make test`. Each prints its findings with file and line.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 .venv/bin/ruff check .

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Renews requirements/NAME.lock from requirements/NAME.in, in a throw-away environment:
-# scripts/lock.sh [NAME], dev, estimator, jax or build. What build.in leaves open takes dev.lock's
-# version.
+# Renews requirements/NAME.lock from requirements/NAME.in in a temporary environment:
+# scripts/lock.sh [NAME], where NAME is dev, estimator, jax or build. Packages that build.in does
+# not pin get the version in dev.lock.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 name=${1:-dev}

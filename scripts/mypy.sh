@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Type checks the Python packages. mypy does not see through the editable install's import hook,
-# so it gets the packages as links.
+# Type checks the Python packages. mypy cannot follow the import hook of the editable install, so it
+# gets the packages as links.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 mkdir -p build/types/colcast

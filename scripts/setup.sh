@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Debian packages, the virtual environment .venv and CMake's targets, the native server by default;
-# each step is skipped when it is already done.
+# Installs the Debian packages, makes the virtual environment .venv, and builds CMake's targets, by
+# default the native server. Skips each step that is already done.
 #   scripts/setup.sh [TARGET...]
 #   scripts/setup.sh environment   builds nothing
 set -euo pipefail
@@ -20,7 +20,8 @@ build() {  # CMake's targets
 mkdir -p build
 # shellcheck disable=SC2046
 install_debian_packages $(cat scripts/debian-packages.txt)
-# npm only fetches the Bazel linter; where Node.js came from elsewhere, Debian's npm conflicts.
+# npm is needed only to download the Bazel linter. If Node.js is not Debian's, Debian's npm
+# conflicts with it.
 command -v npm >/dev/null || install_debian_packages npm
 require_python 13
 make_environment .venv requirements/dev.lock -e .

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The virtual environment .venv-estimator: TensorFlow 2.15, the last one with Estimators; TF-DF and
-# TF-Ranking for it.
+# Makes the virtual environment .venv-estimator: TensorFlow 2.15, the last release with Estimators,
+# and matching releases of TF-DF and TF-Ranking.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/environment.sh

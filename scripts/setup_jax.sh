@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The virtual environment .venv-jax: JAX 0.6, the last one that also writes TensorFlow's own ops, and
-# TensorFlow and Keras in .venv's versions.
+# Makes the virtual environment .venv-jax: JAX 0.6, the last release that can also write
+# TensorFlow's own ops, with .venv's versions of TensorFlow and Keras.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/environment.sh

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# clang-tidy, with .clang-tidy, over the files of server/ outside server/engine, tests left out.
-# Takes some minutes; needs Debian's clang-tidy, and a server that has been built file by file
+# Runs clang-tidy, with .clang-tidy, on the files of server/ outside server/engine, without tests.
+# Takes some minutes. Needs Debian's clang-tidy, and a server that was built file by file
 # (-DCMAKE_UNITY_BUILD=OFF).
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -17,7 +17,7 @@ WIDTH, LEFT, ROW = 940, 250, 30
 
 
 def receive(port: int) -> Any:
-    """The spans of the last request in the first batch."""
+    """The spans of the last request in the first batch that arrives."""
     received: list[Any] = []
 
     class Handler(http.server.BaseHTTPRequestHandler):
@@ -35,7 +35,7 @@ def receive(port: int) -> Any:
 
 
 def draw(spans: Any) -> str:
-    """One bar for each span, by time."""
+    """Draws one bar for each span, positioned by time."""
     spans = sorted(spans, key=lambda span: (span.start_time_unix_nano, -span.end_time_unix_nano))
     ids = {span.span_id: span for span in spans}
     start = spans[0].start_time_unix_nano

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Writes the version into the manifests, which cannot read the file VERSION as all else does:
+# Writes the version into the manifests, which, unlike all other files, cannot read it from the file
+# VERSION:
 #   scripts/version.sh [NEW_VERSION]
 set -euo pipefail
 cd "$(dirname "$0")/.."

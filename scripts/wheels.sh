@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Both distributions as wheels: scripts/wheels.sh [DIRECTORY], by default build/wheels. The server's
-# has an engine for .venv's TensorFlow and for each other release of requirements/tensorflow_releases.py.
+# Builds both distributions as wheels: scripts/wheels.sh [DIRECTORY], by default build/wheels. The
+# server's wheel contains an engine for .venv's TensorFlow and for each other release in
+# requirements/tensorflow_releases.py.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 mkdir -p build
@@ -25,7 +26,7 @@ for release in $("$COLCAST_PYTHON" requirements/tensorflow_releases.py); do
 done
 "${build[@]}" --wheel-dir "$wheels" .
 "${build[@]}" --wheel-dir "$raw" ./server
-# TensorFlow's libraries are not copied into the wheel: those that are installed are used.
+# The wheel does not contain TensorFlow's libraries: the engine uses the installed ones.
 PATH=$PWD/.venv/bin:$PATH LD_LIBRARY_PATH=$("$COLCAST_PYTHON" -c \
   'import importlib.util as u; print(u.find_spec("tensorflow").submodule_search_locations[0])') \
   .venv/bin/auditwheel repair --exclude 'libtensorflow_*' --wheel-dir "$wheels" "$raw"/*.whl

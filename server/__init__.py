@@ -1,6 +1,6 @@
 """The native server's launcher: finds the executable, starts it, waits until it serves.
 
-The server itself is the C++ beside this file; see main.cc for how its parts are wired.
+The server itself is the C++ code beside this file; main.cc wires its parts.
 """
 
 from colcast.server._executable import ServerNotBuiltError, find_executable, find_sender

@@ -9,17 +9,17 @@ _VARIABLE = "COLCAST_MODEL_SERVER"
 
 
 class ServerNotBuiltError(RuntimeError):
-    """The executable is nowhere it is looked for; the message says where that is."""
+    """The executable was not found; the message says where it was searched for."""
 
 
 def find_executable() -> Path:
     """Returns the path of colcast_model_server.
 
-    Looked for in $COLCAST_MODEL_SERVER, in the installed distribution colcast-server, and in the
-    build folder of the checkout this file belongs to, in this order.
+    Searches $COLCAST_MODEL_SERVER, the installed distribution colcast-server, and the build folder
+    of the checkout that contains this file, in this order.
 
     Raises:
-      ServerNotBuiltError: it is in none of them, or the variable names no executable file.
+      ServerNotBuiltError: it is in none of them, or the variable does not name an executable file.
     """
     named = os.environ.get(_VARIABLE)
     if not named:

@@ -13,34 +13,34 @@ from typing import IO
 
 from colcast.server._executable import find_executable
 
-# A thread of the server writes its log, so a line may come after the event.
+# A thread of the server writes its log, so a line may appear after the event.
 _WRITTEN_WITHIN_SECONDS = 0.2
 
 _READY = re.compile(r'ready: gRPC on ([^\s"]+)(?: and HTTP on ([^\s"]+))?')
 
 
 class ServerFailedError(RuntimeError):
-    """The server ended, or did not get ready in time; the message holds the end of its log."""
+    """The server exited, or was not ready in time; the message holds the end of its log."""
 
 
 class ServerProcess:
     """Serves models on a free port of the loopback interface, for tests, demos and benchmarks.
 
-    Use it as a context manager: it waits on entry until the models serve and stops the server on
-    exit, whatever happened in between.
+    Use it as a context manager: on entry it waits until the models serve, and on exit it always
+    stops the server.
 
     Args:
       model_name: the model's name in requests.
-      model_base_path: the directory that holds one directory per version. Both are empty where
-        `flags` has a --model_config_file.
-      flags: further flags of the server, such as "--num_workers=1".
+      model_base_path: the directory with one directory per version. Leave both empty if `flags` has
+        a --model_config_file.
+      flags: further server flags, such as "--num_workers=1".
       ready_timeout_seconds: how long loading may take.
-      executable: another build's; empty is that of `find_executable`.
+      executable: the path of another build; empty for the result of `find_executable`.
 
     Attributes:
-      target: "127.0.0.1:PORT" of gRPC, once entered.
+      target: "127.0.0.1:PORT" of gRPC, after entry.
       rest_target: "127.0.0.1:PORT" of HTTP; empty without --rest_api_port among the flags.
-      pid: the process id, once entered.
+      pid: the process id, after entry.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class ServerProcess:
         """Starts the server and waits until it serves.
 
         Raises:
-          ServerFailedError: it did not.
+          ServerFailedError: the server did not start.
         """
         self._process = subprocess.Popen(self._command, stderr=subprocess.PIPE)
         self.pid = self._process.pid
@@ -91,15 +91,15 @@ class ServerProcess:
             self.kill()
 
     def stop(self, timeout_seconds: float = 30) -> int:
-        """Lets the server answer what is in flight and end; returns its exit code."""
+        """Stops the server after it has answered requests in flight; returns its exit code."""
         return self._end(signal.SIGTERM, timeout_seconds)
 
     def kill(self) -> int:
-        """Ends the server at once, as a crash would; returns its exit code."""
+        """Kills the server as a crash would; returns its exit code."""
         return self._end(signal.SIGKILL, None)
 
     def log(self) -> str:
-        """Returns the last thousand lines the server has logged until now."""
+        """Returns the last thousand lines that the server has logged."""
         until = time.monotonic() + _WRITTEN_WITHIN_SECONDS
         with self._reading:
             while self._readable(max(0, until - time.monotonic())) and self._read_once():
@@ -123,7 +123,7 @@ class ServerProcess:
                 ready.set()
         with self._reading:
             self._pipe().close()
-        ready.set()  # it ended: whoever waits need not wait longer
+        ready.set()  # the server has exited, so stop waiting for it
 
     def _pipe(self) -> IO[bytes]:
         assert self._process is not None, "the server was never started"
@@ -131,7 +131,7 @@ class ServerProcess:
         return self._process.stderr
 
     def _readable(self, within_seconds: float | None = None) -> bool:
-        """Whether something, or the end, can be read in time; None waits for it."""
+        """Whether data, or the end, can be read in time; None waits indefinitely."""
         if self._pipe().closed:
             return False
         poll = select.poll()
@@ -139,7 +139,7 @@ class ServerProcess:
         return bool(poll.poll(None if within_seconds is None else 1000 * within_seconds))
 
     def _read_once(self) -> bool:
-        """Reads what the pipe holds; False at its end."""
+        """Reads the data in the pipe; False at its end."""
         chunk = os.read(self._pipe().fileno(), 1 << 16)
         *lines, self._unfinished_line = (self._unfinished_line + chunk).split(b"\n")
         if not chunk and self._unfinished_line:

@@ -1,20 +1,21 @@
-// How jemalloc, the process's allocator, is set up. What the environment variable MALLOC_CONF says
-// comes after what stands here.
+// The settings of jemalloc, the process's allocator. The environment variable MALLOC_CONF overrides
+// them.
 //
-// Blocks of 32 MiB and more, which are mostly tables of embeddings, lie in an arena of their own
-// (oversize_threshold). Two things are ours there:
+// Blocks of 32 MiB and more, mostly embedding tables, have an arena of their own
+// (oversize_threshold), which differs from the others in two ways:
 //
-// Huge pages, where Linux gives them to who asks (transparent_hugepage = madvise). A request reads
-// rows all over the tables, and with small pages it misses the TLB for each of them: with 3.3 GB of
-// tables requests took 5 to 14 % less CPU. In the other arenas, which are full of holes, huge pages
-// would let every process grow by 80 MB, and go on growing.
+// It uses huge pages where Linux gives them on request (transparent_hugepage = madvise). A request
+// reads rows all over the tables, and with small pages it misses the TLB for each of them: with 3.3
+// GB of tables, huge pages saved 5 to 14 % of the CPU per request. In the other, fragmented arenas
+// huge pages would make every process larger by 80 MB, and let it keep growing.
 //
-// Freed memory is kept ten seconds, as in the other arenas. By default it is given back at once,
-// and a graph with such tensors pays for it with page faults on every request; with jemalloc's
-// threshold of 8 MiB they were two thirds of the time of DIN at 500 candidates.
+// It keeps freed memory for ten seconds, like the other arenas. By default jemalloc returns such
+// blocks at once, and a graph with tensors of that size pays for it with page faults in every
+// request; with jemalloc's default threshold of 8 MiB, they took two thirds of the time of DIN at
+// 500 candidates.
 //
-// background_thread: gives back what has not been used for ten seconds, on a thread of its own;
-// without it a freed model stays in memory as long as no request happens to use its arena.
+// background_thread returns memory that was unused for ten seconds. Without it, a freed model would
+// stay in memory until a request happens to use its arena.
 
 #include <jemalloc/jemalloc.h>
 #include <sys/mman.h>
@@ -54,8 +55,8 @@ void Write(const std::string& name, T value) {
   mallctl(name.c_str(), nullptr, nullptr, &value, sizeof(T));
 }
 
-// The arena of large blocks, which is there as soon as there is one. False if MALLOC_CONF has
-// turned it off.
+// Finds the arena of large blocks, which exists once there is one such block. False if MALLOC_CONF
+// has turned it off.
 bool FindArenaOfLargeBlocks(unsigned* arena) {
   size_t threshold = 0;
   if (!Read("opt.oversize_threshold", &threshold) || threshold == 0) return false;

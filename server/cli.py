@@ -1,4 +1,4 @@
-"""`colcast serve`: becomes the native server."""
+"""`colcast serve`: replaces this process with the native server."""
 
 import os
 import re
@@ -15,7 +15,7 @@ _HELP = ("--help", "-h", "-help")
 
 class _Serve(click.Command):
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """The server's own flags, as its --help lists them."""
+        """Completes the server's own flags, as listed by its --help."""
         try:
             listed = subprocess.run(
                 [find_executable(), "--help"], capture_output=True, text=True, check=False

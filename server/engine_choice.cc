@@ -33,8 +33,8 @@ std::string NeededTensorFlow(const std::vector<std::string>& releases) {
   for (const std::string& release : releases) {
     needed += (&release == &releases.front() ? "" : " or ") + release;
   }
-  // Two distributions that overwrite each other's files may be installed; removing one of them
-  // removes files of both.
+  // Two distributions that overwrite each other's files may be installed, and removing one of them
+  // damages the other.
   return needed + ": pip uninstall -y tensorflow tensorflow-cpu; pip install tensorflow-cpu==" +
          releases.back();
 }

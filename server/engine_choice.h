@@ -1,4 +1,4 @@
-// Which engine library fits the installed TensorFlow; each is built for one release of it.
+// Chooses the engine library for the installed TensorFlow; each library is built for one release.
 #ifndef COLCAST_SERVER_ENGINE_CHOICE_H_
 #define COLCAST_SERVER_ENGINE_CHOICE_H_
 
@@ -10,20 +10,20 @@
 
 namespace colcast {
 
-// The folder of this process's executable, where the engines are; empty if it cannot be read.
+// The folder with this process's executable and the engines; empty if it cannot be determined.
 std::filesystem::path ExecutableFolder();
 
-// The TensorFlow releases that the libraries libcolcast_engine-RELEASE.so in `folder` are for,
-// oldest first.
+// The TensorFlow releases for which `folder` has libraries libcolcast_engine-RELEASE.so, oldest
+// first.
 std::vector<std::string> EngineReleases(const std::filesystem::path& folder);
 
-// Chooses among `releases` the one that is `installed`. Without an installed one, that is where
-// only the engine knows the path of its TensorFlow, a single engine is chosen. NOT_FOUND names what
-// is there, what is needed and the command that installs it.
+// Chooses the release among `releases` that equals `installed`. If `installed` is empty, because
+// only the engine knows the path of its TensorFlow, chooses a single engine. NOT_FOUND names what
+// is installed, what is needed, and the command that installs it.
 Status ChooseEngine(const std::vector<std::string>& releases, const std::string& installed,
                     std::string* chosen);
 
-// "needs TensorFlow 2.20.0 or 2.21.0: pip install ...", for messages.
+// A phrase for messages: "needs TensorFlow 2.20.0 or 2.21.0: pip install ...".
 std::string NeededTensorFlow(const std::vector<std::string>& releases);
 
 }  // namespace colcast

@@ -14,8 +14,9 @@
 namespace colcast {
 namespace {
 
-// Opens a library with its symbols kept from everyone else in the process. TensorFlow 2.21 logs as
-// it is opened, before TF_CPP_MIN_LOG_LEVEL counts; standard error is not written meanwhile.
+// Opens a library with its symbols hidden from the rest of the process. TensorFlow 2.21 logs while
+// it is being opened, before TF_CPP_MIN_LOG_LEVEL takes effect, so standard error is redirected
+// meanwhile.
 void* OpenLibrary(const std::filesystem::path& path) {
   const int standard_error = dup(STDERR_FILENO);
   if (const int nothing = open("/dev/null", O_WRONLY | O_CLOEXEC); nothing >= 0) {
@@ -28,14 +29,14 @@ void* OpenLibrary(const std::filesystem::path& path) {
   return library;
 }
 
-// The release of TensorFlow beside the executable, as an image has it, or in the folder that pip
-// installs it into; empty if there is none.
+// The TensorFlow release beside the executable, as in an image, or in the folder where pip installs
+// it; empty if there is none.
 std::string InstalledTensorFlow(const std::filesystem::path& executable_folder) {
   for (const char* const place : {"", "../../tensorflow"}) {
     const std::filesystem::path path = executable_folder / place / "libtensorflow_cc.so.2";
     std::error_code error;
     if (!std::filesystem::exists(path, error)) continue;
-    void* const library = OpenLibrary(path);  // stays open: the engine uses the same one
+    void* const library = OpenLibrary(path);  // stays open, since the engine uses the same library
     if (library == nullptr) return std::string("that cannot be loaded: ") + dlerror();
     const auto version = reinterpret_cast<const char* (*)()>(dlsym(library, "TF_Version"));
     return version == nullptr ? "without a version" : version();

@@ -1,4 +1,4 @@
-// Opens the engine library, the only part of the process that TensorFlow is linked into.
+// Opens the engine library, the only part of the process that links TensorFlow.
 #ifndef COLCAST_SERVER_ENGINE_LIBRARY_H_
 #define COLCAST_SERVER_ENGINE_LIBRARY_H_
 
@@ -9,8 +9,8 @@
 
 namespace colcast {
 
-// Opens the engine for the installed TensorFlow, from the executable's own directory. The library
-// stays open for the life of the process. NOT_FOUND if it or TensorFlow is missing, with the
+// Opens the engine for the installed TensorFlow, from the executable's directory. The library stays
+// open as long as the process runs. NOT_FOUND, if the library or TensorFlow is missing, with the
 // linker's reason, the releases found and needed, and the command that installs one.
 Status OpenEngine(const engine::Options& options, std::unique_ptr<engine::Engine>* engine);
 

@@ -1,4 +1,4 @@
-// The HTTP endpoint: the REST API and the pages on one port.
+// The HTTP endpoint: the REST API and the pages, on one port.
 #ifndef COLCAST_SERVER_HTTP_ENDPOINT_H_
 #define COLCAST_SERVER_HTTP_ENDPOINT_H_
 
@@ -18,14 +18,14 @@ namespace colcast {
 
 class HttpEndpoint {
  public:
-  // `metrics_path`: of the page for Prometheus; empty: none. `backend` outlives the endpoint.
-  // Errors as HttpServer::Start's.
+  // `metrics_path` is the path of the page for Prometheus; empty for none. `backend` must outlive
+  // the endpoint. Errors are those of HttpServer::Start().
   static Status Start(const http::HttpServer::Options& options,
                       const http::ModelApiOptions& model_api, const std::string& metrics_path,
                       const Backend& backend, net::Poller* poller,
                       std::unique_ptr<HttpEndpoint>* endpoint);
 
-  // As HttpServer's.
+  // See HttpServer.
   const std::string& address() const { return server_->address(); }
   net::Accept accept() const { return server_->accept(); }
   void Drain() { server_->Drain(); }

@@ -1,5 +1,5 @@
-// A column of a request that is not a tensor yet: the seam between the expansion rule and the form
-// in which a request arrives (TensorProtos in the fork, wire bytes in the native server).
+// A column of a request before it becomes a tensor: the interface between the expansion rule and
+// the form in which a request arrives (TensorProtos in the fork, wire bytes in the native server).
 #ifndef COLCAST_SERVING_PATCHES_COLUMN_SOURCE_H_
 #define COLCAST_SERVING_PATCHES_COLUMN_SOURCE_H_
 
@@ -22,24 +22,24 @@ class ColumnSource {
 
   virtual tensorflow::DataType dtype() const = 0;
 
-  // The dimensions as the client sent them, unchecked. The span lives as long as the source.
+  // The dimensions as sent, unchecked. The span lives as long as the source.
   virtual absl::Span<const int64_t> dims() const = 0;
 
-  // The memory that the column's tensor takes, with its row repeated `copies` times, beyond the
-  // bytes in which it was sent: numbers that are shorter on the wire, elements that a short list
-  // repeats to fill its shape, copies of the row. From sizes alone. A double does not overflow.
-  // REQUIRES: dims() have passed the expansion rule.
+  // The memory of the column's tensor, with its row repeated `copies` times, beyond the bytes that
+  // were sent: for numbers that are shorter on the wire, for elements that repeat to fill the shape
+  // of a short list, and for copies of the row. Computed from sizes alone. A double, because it
+  // cannot overflow. REQUIRES that dims() have passed the expansion rule.
   virtual double ExtraBytes(int64_t copies) const = 0;
 
-  // Decodes the column into a tensor of shape `target`: that of dims(), or, for a column of one
-  // row, with another first dimension, to which the row is repeated.
-  // Overwrites `*out`, and maybe the values of the tensor it held, unless others share them.
-  // INVALID_ARGUMENT for content that does not fit dims(). The caller adds the input's alias.
+  // Decodes the column into a tensor of shape `target`: dims(), or, for a column of one row, dims()
+  // with another first dimension, to which the row is repeated. Overwrites `*out`, and may reuse
+  // the buffer that it held unless it is shared. INVALID_ARGUMENT for content that does not fit
+  // dims(); the caller adds the input's alias.
   virtual absl::Status BuildTensor(const tensorflow::TensorShape& target,
                                    tensorflow::Tensor* out) const = 0;
 };
 
-// A named column. Both are the caller's and outlive the call they are passed to.
+// A named column. The caller owns both, and keeps them until the call returns.
 struct ReceivedInput {
   absl::string_view alias;
   const ColumnSource* source = nullptr;

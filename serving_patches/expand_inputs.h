@@ -1,4 +1,5 @@
-// The fork's entry: what TF Serving's Predict calls in place of saved_model::GetInputValues().
+// The fork's entry point, which TF Serving's Predict calls instead of
+// saved_model::GetInputValues().
 #ifndef COLCAST_SERVING_PATCHES_EXPAND_INPUTS_H_
 #define COLCAST_SERVING_PATCHES_EXPAND_INPUTS_H_
 
@@ -15,17 +16,18 @@
 namespace colcast {
 
 // Appends to `inputs` the feed name and the tensor of every input of `signature`: from the request
-// where it was sent, from the signature's defaults where not, one-row inputs expanded.
+// if it was sent, otherwise from the signature's defaults, with one-row inputs expanded.
 //
-// INVALID_ARGUMENT, as GetInputValues() has it, for a missing or unknown input and for a proto that
-// is no tensor; besides for what the expansion rule rejects (expansion_rule.h).
+// INVALID_ARGUMENT, as from GetInputValues(), for a missing or unknown input and for a proto that
+// is no tensor; also for whatever the expansion rule rejects (expansion_rule.h).
 //
-// RESOURCE_EXHAUSTED if the tensors would take more memory beyond the bytes that were sent than
-// TF_SERVING_MAX_EXPANDED_BYTES in the environment, 1 GiB without it: a small request must not fill
-// the memory. The variable is read at the first call; FAILED_PRECONDITION if it holds no number.
+// RESOURCE_EXHAUSTED if the tensors would exceed the bytes that were sent by more than the
+// environment variable TF_SERVING_MAX_EXPANDED_BYTES, by default 1 GiB: a small request must not
+// fill the memory. The variable is read on the first call; FAILED_PRECONDITION if it is not a
+// number.
 //
-// It is GetInputValues() itself, shapes unchecked, for a signature of one input, which has nothing
-// to expand, and for every signature if TF_SERVING_EXPAND_USER_FEATURES=0 is in the environment
+// Behaves exactly like GetInputValues(), without checking shapes, for a signature with one input,
+// which has nothing to expand, and for every signature if TF_SERVING_EXPAND_USER_FEATURES=0 is set
 // when the process first calls it.
 absl::Status ExpandedInputValues(
     const tensorflow::SignatureDef& signature,

@@ -16,7 +16,7 @@
 namespace colcast {
 namespace {
 
-// What an input amounts to: what was sent or, in its absence, the default.
+// An input's effective properties: those of what was sent or, if absent, of the default.
 struct Effective {
   tensorflow::DataType dtype;
   absl::Span<const int64_t> dims;
@@ -31,8 +31,8 @@ bool IsMissing(const DeclaredInput& declared, const ReceivedShape& received) {
   return received.absent && !declared.has_default;
 }
 
-// Whether a tensor can have these dimensions: none negative, and its bytes are countable. They are
-// multiplied in order, as TensorShape does it: [0,2^40,2^40] is a shape, [2^40,2^40,0] is not.
+// Whether a tensor can have these dimensions: none negative, and the byte size does not overflow.
+// Multiplied in order, as in TensorShape: [0,2^40,2^40] is a shape, [2^40,2^40,0] is not.
 bool IsTensorShape(absl::Span<const int64_t> dims) {
   constexpr int64_t kMaxElementBytes = 32;
   constexpr int64_t kMaxElements = std::numeric_limits<int64_t>::max() / kMaxElementBytes;
@@ -57,7 +57,8 @@ bool Fits(const DeclaredInput& declared, const Effective& input, bool alone) {
   return true;
 }
 
-// Whether an input was sent, and fits as nearly all do. What fits all the same others find out.
+// A fast check that nearly all inputs pass: whether an input was sent and fits. Other inputs may
+// still fit by the full rule.
 bool FitsPlainly(const DeclaredInput& declared, const ReceivedShape& received) {
   constexpr size_t kMostDims = 3;
   constexpr int64_t kMostRows = 1 << 18;  // so that no product overflows
@@ -75,7 +76,8 @@ bool FitsPlainly(const DeclaredInput& declared, const ReceivedShape& received) {
   return true;
 }
 
-// A scalar sent to an only input of unknown rank is batched by declaration, but has no rows.
+// A scalar sent to a signature's only input of unknown rank is batched by declaration, but has no
+// rows.
 bool HasRows(const DeclaredInput& declared, const Effective& input) {
   return declared.batched() && !input.dims.empty();
 }
@@ -133,7 +135,7 @@ absl::Status RowsError(absl::Span<const DeclaredInput> declared,
                                                  ", the rows of input \"", example, "\""));
 }
 
-// The domain that an input is the index of: "user" for int64 row_to_user [?]; otherwise "".
+// The domain that an input indexes: "user" for int64 row_to_user [?]; otherwise "".
 absl::string_view IndexedDomain(const DeclaredInput& input) {
   absl::string_view domain = input.alias;
   const bool is_index = absl::ConsumePrefix(&domain, "row_to_") &&

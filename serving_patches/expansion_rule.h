@@ -1,25 +1,26 @@
-// The expansion rule: which inputs of a request came as one row, and how many rows they need.
+// The expansion rule: which inputs of a request were sent as one row, and how many rows they need.
 //
 // One pure function, used by the fork of TF Serving and by the native server:
-//   1. An input is batched if its declared first dimension is unknown, unless its rows are another
-//      domain's. Others are passed as they come, if their shape fits the declared one. One of
-//      unknown rank may be a parameter: it is batched only if it is the signature's only input.
+//   1. An input is batched if its declared first dimension is unknown, unless its rows belong to
+//      another domain. Others are passed unchanged, if their shape fits the declared one. An input
+//      of unknown rank may be a parameter: it is batched only if it is the signature's only input.
 //   2. N is the largest first dimension among the batched inputs.
-//   3. A batched input with N rows passes, with 1 row it is expanded to N, any other is an error.
+//   3. A batched input with N rows passes; one with 1 row is expanded to N; any other is an error.
 //   4. An absent input takes its default from the signature, as if it had been sent.
-//   5. Nothing is guessed: two rows beside three are an error, not a pattern.
+//   5. Nothing is guessed: an input with two rows beside one with three is an error.
 //
-// Rows of another domain are those of DOMAIN_state/... beside an int64 input row_to_DOMAIN [?]: the
-// latter has a row for each candidate and says which row of DOMAIN is its own. So the exporter's
-// columnar_pair takes the states of any number of users beside those of N items.
+// Inputs DOMAIN_state/... have another domain's rows if there is an int64 input row_to_DOMAIN [?],
+// which has one entry per candidate, the number of its row of DOMAIN. So the exporter's
+// columnar_pair takes the states of any number of users together with those of N items.
 //
 // Corner cases that follow:
-//   - Zero rows are legal: all batched inputs with 0 rows give N = 0. Beside an input of 1 row,
-//     however, N is 1 and the input of 0 rows is the error.
-//   - A scalar sent to an only input of unknown rank has no rows: it passes, and N is 1.
-//   - An input alone in its signature has none to agree with. Its trailing dimensions of 1 may be
-//     left out or added, as TF Serving's clients do: half_plus_two declares [?,1] and is sent [3].
-//   - Without any batched input that has rows, N is 1 (a signature of scalars, or all absent).
+//   - Zero rows are legal: if all batched inputs have 0 rows, N is 0. If another input has 1 row,
+//     however, N is 1, and an input with 0 rows is an error.
+//   - A scalar sent to a signature's only input, if that has unknown rank, has no rows: it passes,
+//   and N is 1.
+//   - A signature's only input has no other to agree with. Its trailing dimensions of 1 may be left
+//     out or added, as TF Serving's clients do: half_plus_two declares [?,1] and is sent [3].
+//   - If no batched input has rows, N is 1 (a signature of scalars, or all inputs absent).
 #ifndef COLCAST_SERVING_PATCHES_EXPANSION_RULE_H_
 #define COLCAST_SERVING_PATCHES_EXPANSION_RULE_H_
 
@@ -36,12 +37,12 @@ namespace colcast {
 
 using Dims = absl::InlinedVector<int64_t, 4>;
 
-// One input as the signature declares it.
+// An input as declared by the signature.
 struct DeclaredInput {
-  std::string alias;                                    // the request's name for it
-  tensorflow::DataType dtype = tensorflow::DT_INVALID;  // DT_INVALID: any
+  std::string alias;                                    // its name in requests
+  tensorflow::DataType dtype = tensorflow::DT_INVALID;  // DT_INVALID accepts any
   bool unknown_rank = false;
-  Dims dims;                  // -1: unknown size
+  Dims dims;                  // -1 for unknown sizes
   bool other_domain = false;  // its rows are not the candidates'; set by FindOtherDomains()
   bool has_default = false;
   Dims default_dims;  // of SignatureDef.defaults[alias]
@@ -51,10 +52,10 @@ struct DeclaredInput {
   bool batched() const { return !other_domain && (unknown_rank || (!dims.empty() && dims[0] < 0)); }
 };
 
-// Marks a signature's inputs whose rows, if they have any, are not the candidates'.
+// Marks the inputs of a signature whose rows, if any, are not the candidates'.
 void FindOtherDomains(absl::Span<DeclaredInput> declared);
 
-// What a request sent for one input. `dims` is as it came: nothing has been checked.
+// What a request sent for one input. `dims` are unchecked.
 struct ReceivedShape {
   bool absent = true;
   tensorflow::DataType dtype = tensorflow::DT_INVALID;
@@ -62,22 +63,23 @@ struct ReceivedShape {
 };
 
 enum class InputAction : uint8_t {
-  kPass,     // feed what came
-  kExpand,   // repeat the one row that came to ExpansionPlan::rows
-  kDefault,  // feed the default, its one row repeated to ExpansionPlan::rows if it is batched
+  kPass,    // feed what was sent
+  kExpand,  // repeat the only row that was sent to ExpansionPlan::rows
+  // Feed the default, with its only row repeated to ExpansionPlan::rows if the input is batched.
+  kDefault,
 };
 
 struct ExpansionPlan {
   int64_t rows = 1;                  // N
-  std::vector<InputAction> actions;  // one for each declared input
+  std::vector<InputAction> actions;  // one per declared input
 };
 
-// Applies the rule. `received[i]` is what came for `declared[i]`.
+// Applies the rule. `received[i]` is what was sent for `declared[i]`.
 //
-// `*plan` is overwritten; reuse it, then nothing is allocated. INVALID_ARGUMENT names every
-// offending input: absent without default; another dtype, rank or inner dimension than declared; a
-// shape that no tensor has; a number of rows that is neither 1 nor N (with an input that has N).
-// REQUIRES: both spans have the same size.
+// Overwrites `*plan`; reusing it avoids allocations. INVALID_ARGUMENT names every offending input:
+// absent without a default; a dtype, rank or inner dimension other than declared; a shape that no
+// tensor has; a number of rows that is neither 1 nor N (along with an input that has N). REQUIRES
+// spans of the same size.
 absl::Status PlanExpansion(absl::Span<const DeclaredInput> declared,
                            absl::Span<const ReceivedShape> received, ExpansionPlan* plan);
 

@@ -1,4 +1,4 @@
-// The text of an error that names many inputs.
+// Builds the text of an error that may name many inputs.
 #ifndef COLCAST_SERVING_PATCHES_PHRASES_H_
 #define COLCAST_SERVING_PATCHES_PHRASES_H_
 
@@ -11,8 +11,8 @@
 
 namespace colcast {
 
-// Joins phrases, up to the size a status can carry: gRPC sends it in 8 KB of metadata, and a longer
-// text would replace the error by another. What is left off is counted.
+// Joins phrases up to the size that a status can carry: gRPC sends it in 8 KB of metadata, and a
+// longer text would replace the error by another one. Counts the phrases left out.
 class Phrases {
  public:
   void Add(absl::string_view phrase) {

@@ -23,7 +23,7 @@ DeclaredInput Declare(const std::string& alias, const TensorInfo& info) {
   DeclaredInput input;
   input.alias = alias;
   input.dtype = tensorflow::BaseType(info.dtype());
-  // A signature written by hand may leave the shape out, which is not the same as a scalar's.
+  // A signature written by hand may leave out the shape, which is not the same as a scalar's shape.
   input.unknown_rank = !info.has_tensor_shape() || info.tensor_shape().unknown_rank();
   if (!input.unknown_rank) {
     for (const auto& dim : info.tensor_shape().dim()) input.dims.push_back(dim.size());
@@ -52,7 +52,7 @@ absl::Status UnknownError(absl::Span<const ReceivedInput> received, absl::Span<c
     if (positions[i] >= 0) continue;
     phrases.Add(absl::StrCat("input \"", received[i].alias, "\" is not in the signature"));
   }
-  // A misspelt input is missing, too: say both.
+  // A misspelt input is also a missing one, so the message reports both.
   if (!planned.ok()) phrases.Add(planned.message());
   return absl::InvalidArgumentError(std::move(phrases).Take());
 }

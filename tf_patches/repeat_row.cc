@@ -42,7 +42,7 @@ void CopyObjects(const char* from, int64_t elements, char* to) {
   std::copy_n(reinterpret_cast<const T*>(from), elements, reinterpret_cast<T*>(to));
 }
 
-// Copies elements between buffers whose elements are constructed already.
+// Copies elements to a buffer whose elements are already constructed.
 void CopyElements(DataType dtype, const char* from, int64_t elements, char* to) {
   switch (dtype) {
     case tensorflow::DT_STRING:
@@ -76,7 +76,7 @@ absl::Status CheckRepeats(const TensorShape& row, const TensorShape& target) {
   return absl::OkStatus();
 }
 
-// An allocator asked for more than there is waits ten seconds before it says no: never ask.
+// Checked first, because an allocator that lacks memory waits ten seconds before it fails.
 absl::Status CheckFitsMemory(DataType dtype, const TensorShape& row, const TensorShape& target) {
   static const int64_t memory_bytes = tensorflow::port::GetMemoryInfo().total;
   const int64_t element_bytes = std::max<int64_t>(1, ElementBytes(dtype));
@@ -125,7 +125,7 @@ absl::Status RowShape(const TensorProto& proto, const TensorShape& target, Tenso
   return CheckRepeats(*row, target);
 }
 
-// tensor_content of a type that is its bytes goes straight to its place.
+// Copies tensor_content directly to its place, for types whose memory layout it has.
 absl::Status FromContent(const TensorProto& proto, const TensorShape& row,
                          const TensorShape& target, Tensor* out) {
   const absl::string_view content(proto.tensor_content());

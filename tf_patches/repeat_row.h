@@ -1,8 +1,8 @@
 // Tensors built by repeating one row to a target shape.
 //
-// The part of colcast that belongs to TensorFlow: a ranking request sends a user feature as one
-// row, the model wants it on every row. Rows are the entries of the first dimension. Every dtype a
-// TensorProto can carry works, strings included.
+// The part of colcast that belongs into TensorFlow: a ranking request sends a user feature as one
+// row, but the model needs it on every row. Rows are the entries of the first dimension. Works for
+// every dtype that a TensorProto can carry, including strings.
 #ifndef COLCAST_TF_PATCHES_REPEAT_ROW_H_
 #define COLCAST_TF_PATCHES_REPEAT_ROW_H_
 
@@ -13,7 +13,7 @@
 
 namespace colcast {
 
-// Sets `*out` to a tensor of shape `target` whose every row is the only row of `row`.
+// Sets `*out` to a tensor of shape `target`, each row of which is the only row of `row`.
 //
 //   row [1, 3], target [4, 3]: four copies of the row
 //   row [4, 3], target [4, 3]: `*out` shares the buffer of `row`, nothing is copied
@@ -26,18 +26,17 @@ absl::Status RepeatRow(const tensorflow::Tensor& row, const tensorflow::TensorSh
                        tensorflow::Tensor* out);
 
 // The same for a row that is still a proto, in its typed fields (where, as everywhere in
-// TensorFlow, a short list repeats its last value) or in tensor_content. The proto is decoded once,
-// and straight into the buffer of `*out` where its encoding allows.
+// TensorFlow, a short list repeats its last value) or in tensor_content. Decodes the proto once, if
+// its encoding allows directly into the buffer of `*out`.
 //
-// INVALID_ARGUMENT also for a proto that is no tensor: a negative or overflowing dimension, an
+// Also INVALID_ARGUMENT for a proto that is no tensor: a negative or overflowing dimension, an
 // unknown rank, a dtype that does not exist, content that does not fit its shape.
 absl::Status TensorFromProtoRepeated(const tensorflow::TensorProto& proto,
                                      const tensorflow::TensorShape& target,
                                      tensorflow::Tensor* out);
 
-// Copies row 0 of `tensor`, which the caller has filled, over rows 1 to N-1 in place.
-// Nothing to do for a scalar, for 0 rows and for 1 row.
-// REQUIRES: the buffer of `tensor` is not shared.
+// Copies row 0 of `tensor`, which the caller has filled, over rows 1 to N-1 in place. Does nothing
+// for a scalar, 0 rows or 1 row. REQUIRES that the buffer of `tensor` is not shared.
 void RepeatFirstRow(tensorflow::Tensor* tensor);
 
 }  // namespace colcast

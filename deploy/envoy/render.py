@@ -3,8 +3,8 @@
     python deploy/envoy/render.py --server ranker.default.svc:8500:8501 >envoy.yaml
     python deploy/envoy/render.py --server 10.0.0.1:8500:8501 --server 10.0.0.2:8500:8501
 
-One --server is a DNS name that has all servers; several are a server each, and a user then meets
-the same one over gRPC and REST. docs/scale.md tells what the configuration does.
+A single --server is a DNS name that resolves to all servers. Several name one server each; gRPC and
+REST requests of a user then go to the same server. docs/scale.md describes the configuration.
 """
 
 import argparse
@@ -17,14 +17,14 @@ from typing import Any, NamedTuple
 
 
 class Server(NamedTuple):
-    """One --server."""
+    """The value of one --server."""
 
     host: str
     grpc_port: int
     rest_port: int
 
     def endpoint(self, port: int, *, alone: bool) -> dict[str, Any]:
-        """As Envoy's LbEndpoint."""
+        """Returns the address in the form of Envoy's LbEndpoint."""
         address = {"socket_address": {"address": self.host, "port_value": port}}
         found: dict[str, Any] = {"endpoint": {"address": address}}
         if not alone:  # the same for both protocols
@@ -34,7 +34,7 @@ class Server(NamedTuple):
 
 
 def filters(rate: int, header: str) -> list[dict[str, Any]]:
-    """Envoy's HttpFilters: each caller's requests per second unless 0, and the router."""
+    """Envoy's HttpFilters: the limit of each caller's rate, unless it is 0, and the router."""
     kind = "type.googleapis.com/envoy.extensions.filters.http"
     router = {
         "name": "envoy.filters.http.router",
@@ -52,7 +52,7 @@ def filters(rate: int, header: str) -> list[dict[str, Any]]:
         "filter_enforced": everything,
         "rate_limited_as_resource_exhausted": True,
         "rate_limits": [{"actions": [{"request_headers": caller}]}],
-        # Without a value: a bucket for each name.
+        # The entry has no value, so each name has its own bucket.
         "descriptors": [{"entries": [{"key": "caller"}], "token_bucket": bucket}],
         "max_dynamic_descriptors": 1000,
     }
@@ -60,12 +60,12 @@ def filters(rate: int, header: str) -> list[dict[str, Any]]:
 
 
 def render(servers: Sequence[Server], tls: dict[str, Any] | None = None, **values: Any) -> str:
-    """The template, filled in.
+    """Fills in the template.
 
     Args:
-        servers: at least one.
-        tls: Envoy's DownstreamTlsContext; None is plain text.
-        values: what else the template asks for.
+        servers: at least one server.
+        tls: Envoy's DownstreamTlsContext; None for plain text.
+        values: the template's other variables.
     """
     alone = len(servers) == 1
     texts = {
@@ -109,7 +109,7 @@ def _tls(options: argparse.Namespace) -> dict[str, Any] | None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Prints what the options ask for."""
+    """Prints the configuration for the command line's options."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -1,5 +1,5 @@
-// Whether requests have the bytes that the Python client writes: check_vectors FILE. Ends with 1 at
-// the first request that differs.
+// Checks that requests have the same bytes as those of the Python client: check_vectors FILE. Exits
+// with 1 at the first request that differs.
 
 #include <fstream>
 #include <iostream>
@@ -34,7 +34,7 @@ std::vector<int64_t> Numbers(const std::string& list) {
   return numbers;
 }
 
-// The rest of a line: dtype is read already.
+// Reads the rest of a line, after the dtype.
 void AddColumn(const std::string& dtype, std::istringstream* words,
                columns::ColumnRequest* request) {
   std::string name, dims;

@@ -1,7 +1,8 @@
-// A tensorflow.serving.PredictRequest written straight from arrays, as docs/wire.md shows it.
+// Writes a tensorflow.serving.PredictRequest directly from arrays, as docs/wire.md describes.
 //
-// A feature is a column with a row per candidate, the user's with one row. Rows that candidates
-// share are sent once, with the index row_to_DOMAIN. Values are row-major.
+// Each feature is a column: an item feature has a row per candidate, a user feature one row. Rows
+// that several candidates share are sent once, with the index row_to_DOMAIN. Values are in
+// row-major order.
 #ifndef COLCAST_EXAMPLES_CPP_COLUMN_REQUEST_H_
 #define COLCAST_EXAMPLES_CPP_COLUMN_REQUEST_H_
 
@@ -19,19 +20,20 @@ class ColumnRequest {
   // Begins a request to a model's signature, such as "columnar".
   ColumnRequest(std::string_view model, std::string_view signature);
 
-  // Add a column; std::invalid_argument if the values do not fill the shape.
+  // These functions add a column; std::invalid_argument if the number of values does not match the
+  // shape.
   void Int64(std::string_view name, std::span<const int64_t> values, Shape shape);
   void Float32(std::string_view name, std::span<const float> values, Shape shape);
   void Strings(std::string_view name, std::span<const std::string> values, Shape shape);
 
-  // Adds, for each candidate, its row among those of a domain ("user", "shop").
+  // Adds the row of each candidate within a domain ("user", "shop").
   void RowTo(std::string_view domain, std::span<const int64_t> rows);
 
-  // The message.
+  // The encoded message.
   const std::string& bytes() const { return message_; }
 
  private:
-  // Values of a type whose bytes in memory are those sent.
+  // Adds values of a type whose wire format is the same as its bytes in memory.
   template <typename T>
   void Content(std::string_view name, int dtype, std::span<const T> values, Shape shape);
   void Input(std::string_view name, int dtype, std::string_view body, size_t count, Shape shape);

@@ -1,5 +1,5 @@
-// Ranks two movies for one user, then the same movies for two: rank HOST:PORT MODEL. Prints the
-// scores, a line each.
+// Ranks two movies for one user, then the same movies for two users: rank HOST:PORT MODEL. Prints
+// one score per line.
 
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
@@ -28,7 +28,7 @@ const std::vector<std::string> kCities = {"Łódź", "Oslo"};
 const Integers kHistory = {4, 8, 15, 16};
 const Integers kLengths = {2, 1};
 
-// Two movies for the first users; with two of them, movie i is for user i.
+// Requests two movies for the first `users` users; with two users, movie i is for user i.
 ColumnRequest Request(const std::string& model, size_t users) {
   const int64_t rows = static_cast<int64_t>(users);
   ColumnRequest request(model, "columnar");
@@ -44,7 +44,7 @@ ColumnRequest Request(const std::string& model, size_t users) {
   return request;
 }
 
-// Sends a request that is encoded already; std::runtime_error with the server's words.
+// Sends an encoded request; std::runtime_error with the server's message.
 PredictResponse Predict(grpc::GenericStub* stub, const std::string& bytes) {
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
@@ -66,7 +66,7 @@ PredictResponse Predict(grpc::GenericStub* stub, const std::string& bytes) {
   return response;
 }
 
-// Reads either form in which servers send floats.
+// Reads floats in either of the two forms that servers send.
 std::vector<float> Floats(const tensorflow::TensorProto& tensor) {
   if (tensor.float_val_size() > 0) return {tensor.float_val().begin(), tensor.float_val().end()};
   std::vector<float> values(tensor.tensor_content().size() / sizeof(float));

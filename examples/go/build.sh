@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds and checks the Go client with Debian's packages alone: build.sh PROTOSET OUT VECTORS
+# Builds and checks the Go client with nothing but Debian's packages: build.sh PROTOSET OUT VECTORS
 #   PROTOSET  TensorFlow Serving's descriptors (build/server/serving_protos.binpb)
 #   OUT       the folder to write: OUT/rank is the client
 #   VECTORS   requests with the bytes that the Python client writes

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Builds and checks the Java client with Debian's packages alone: build.sh PROTOSET OUT VECTORS
+# Builds and checks the Java client with nothing but Debian's packages: build.sh PROTOSET OUT
+# VECTORS
 #   PROTOSET  TensorFlow Serving's descriptors (build/server/serving_protos.binpb)
 #   OUT       the folder to write: OUT/rank HOST:PORT MODEL is the client
 #   VECTORS   requests with the bytes that the Python client writes

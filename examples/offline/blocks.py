@@ -1,6 +1,7 @@
-"""What is to be scored, block by block, and which blocks are finished.
+"""The blocks of users to score, and which of them are finished.
 
-A block is written under another name and renamed when it is whole: one that is there is finished.
+A block is written under a temporary name and renamed when it is complete, so a block whose file
+exists is finished.
 """
 
 import argparse
@@ -19,7 +20,7 @@ JOB, DONE = "_job.json", "_SUCCESS"
 
 @dataclass(frozen=True)
 class Job:
-    """What decides the output; a restart with anything else is refused.
+    """Everything that decides the output; a restart with different values is refused.
 
     Paths are as the workers see them. `sources` has the size and time of every file that is read.
     """
@@ -40,7 +41,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Block:
-    """So many rows of a file of users, and where their rankings go."""
+    """Some rows of a file of users, and the path of their rankings."""
 
     file: str
     start: int
@@ -49,7 +50,7 @@ class Block:
 
     @property
     def finished(self) -> bool:
-        """Whether it is there, with all its rows."""
+        """Whether the block's file exists, with all its rows."""
         try:
             return pq.read_metadata(self.output).num_rows == self.rows
         except (FileNotFoundError, pa.ArrowInvalid):
@@ -57,7 +58,7 @@ class Block:
 
 
 def read(block: Block) -> pa.Table:
-    """A block's rows; only the row groups that hold them are read."""
+    """Reads a block's rows, and only the row groups that contain them."""
     file, first, parts = pq.ParquetFile(block.file), 0, []
     for group in range(file.num_row_groups):
         rows = file.metadata.row_group(group).num_rows
@@ -69,7 +70,7 @@ def read(block: Block) -> pa.Table:
 
 
 def write(table: pa.Table, path: Path) -> None:
-    """All of it or nothing; readers skip names that begin with a dot."""
+    """Writes all of the table or nothing; readers skip names that begin with a dot."""
     half = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
     with half.open("wb") as file:
         pq.write_table(table, file)
@@ -79,10 +80,10 @@ def write(table: pa.Table, path: Path) -> None:
 
 
 def job_of(options: argparse.Namespace) -> Job:
-    """What is asked for.
+    """The job that the options describe.
 
     Raises:
-        ValueError: there is nothing to read or to serve.
+        ValueError: there are no files to read or no model to serve.
     """
     version = _version(options)
     model = options.model_base_path / str(version) / "saved_model.pb"
@@ -109,7 +110,7 @@ def job_of(options: argparse.Namespace) -> Job:
 
 
 def _version(options: argparse.Namespace) -> int:
-    """That of the job if it has begun, the newest one otherwise."""
+    """The model version of the existing job; for a new job, the newest version."""
     if (known := options.output / JOB).exists():
         return int(json.loads(known.read_text())["version"])
     versions = [
@@ -130,7 +131,7 @@ def _user_files(users: Path) -> list[Path]:
 
 
 def blocks_of(job: Job, output: Path) -> Iterator[Block]:
-    """All of the job, in the order of the table."""
+    """All blocks of the job, in the order of the table."""
     number = 0
     for file in _user_files(Path(job.users)):
         total = pq.read_metadata(file).num_rows
@@ -142,10 +143,10 @@ def blocks_of(job: Job, output: Path) -> Iterator[Block]:
 
 
 def begin(job: Job, output: Path) -> None:
-    """Makes the output's folder, or sees that it is this job's.
+    """Makes the output folder, or checks that an existing one belongs to this job.
 
     Raises:
-        ValueError: it is another's.
+        ValueError: the folder belongs to another job.
     """
     output.mkdir(parents=True, exist_ok=True)
     known = output / JOB

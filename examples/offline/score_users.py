@@ -4,14 +4,14 @@
     python score_users.py --model-base-path models/movies --users users/ --user-key user_id \
         --items items.parquet --item-key movie_id --output ranked/ --workers 4
 
-Each of Ray's workers starts a server of its own and asks it: a user's columns are sent once per
-request, items in batches, and the server knows what it has computed. The users' table has a column
-per feature of the user; --candidates names a column with a list of items' keys for each, otherwise
-all items are ranked for everybody. The output has a row per user: the key, and the best items and
+Each of Ray's workers starts its own server and sends requests to it. A user's columns are sent once
+per request, items in batches, and the server caches what it has computed. The users' table has a
+column per user feature. --candidates names a column with a list of item keys for each user; without
+it, all items are ranked for every user. The output has a row per user: the key, the best items and
 their scores.
 
-The table is scored block by block. The same command again scores only the blocks that are not
-finished. If a worker dies, Ray starts another, which scores its block again.
+The table is scored block by block. Running the same command again scores only the unfinished
+blocks. If a worker dies, Ray starts another, which scores its block again.
 """
 
 import argparse
@@ -53,10 +53,10 @@ OPTIONS = [
 
 
 class Scorer:
-    """A worker: one server, one client, blocks of users in turn."""
+    """A worker: it has one server and one client, and scores one block of users after the other."""
 
     def __init__(self, job: Job) -> None:
-        """Starts the server and waits until it serves the job's version."""
+        """Starts the server and waits until it serves the job's model version."""
         from colcast.client import RankingClient
         from colcast.server import ServerProcess
 
@@ -106,7 +106,7 @@ class Scorer:
         return {"users": block.rows}
 
     def _rank(self, user: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
-        """The rows of the best items, best first, and their scores."""
+        """The rows and scores of the best items, best first."""
         rows, batches = np.arange(len(self._keys)), self._everybodys
         if self._job.candidates:
             rows = np.array([self._row_of(key) for key in user[self._job.candidates]], np.int64)
@@ -123,7 +123,7 @@ class Scorer:
         return self._rows[key]
 
     def _batches(self, rows: np.ndarray | None = None) -> list[pa.Table]:
-        """Items by row, all if not given, so many at a time."""
+        """The items with these rows, or all items, in batches."""
         items, size = self._sent if rows is None else self._sent.take(rows), self._size
         if len(items) > size and self._why_together:
             raise ValueError(
@@ -134,7 +134,7 @@ class Scorer:
 
 
 def _why_together(job: Job) -> str:
-    """Why a user's candidates may not be scored in several requests; "" if they may."""
+    """The reason why a user's candidates must be scored in one request; "" if they need not be."""
     record = Path(job.model_base_path, str(job.version), "assets.extra", "colcast.json")
     if not record.exists():
         return "the export recorded nothing"
@@ -146,7 +146,7 @@ def _why_together(job: Job) -> str:
 
 
 def _config(job: Job) -> str:
-    """Serves one version, whatever else comes while the job runs."""
+    """A server configuration with one model version; versions published later are ignored."""
     path = json.dumps(job.model_base_path)
     model = f'name: "ranker" base_path: {path} model_platform: "tensorflow"'
     policy = f"model_version_policy {{ specific {{ versions: {job.version} }} }}"
@@ -154,13 +154,13 @@ def _config(job: Job) -> str:
 
 
 def _ends_with_us(pid: int) -> subprocess.Popen[bytes]:
-    """Kills a process once this one has ended, however that came: the pipe is then at its end."""
+    """Kills `pid` once this process has ended for any reason: its pipe then reaches its end."""
     command = ["sh", "-c", 'read _; kill -9 "$0"', str(pid)]
     return subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
 
 
 def score(job: Job, options: argparse.Namespace) -> None:
-    """Scores the blocks that are not finished; a line on standard error for each that is."""
+    """Scores the unfinished blocks; prints a line on standard error for each."""
     every = list(blocks_of(job, options.output))
     left = [block for block in every if not block.finished]
     _say(f"{len(every)} blocks, {len(every) - len(left)} of them finished before")
@@ -174,7 +174,7 @@ def score(job: Job, options: argparse.Namespace) -> None:
 
 
 def _run(job: Job, left: Sequence[Block], options: argparse.Namespace) -> None:
-    """Has Ray's workers score blocks."""
+    """Scores blocks with Ray's workers."""
     import ray
 
     ray.cloudpickle.register_pickle_by_value(blocks)  # workers need not have this file
@@ -199,8 +199,9 @@ def _run(job: Job, left: Sequence[Block], options: argparse.Namespace) -> None:
 
 
 def _alone() -> None:
-    """Ray on this machine: on the loopback interface. It reads its settings when it is imported."""
-    os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")  # then its own address is that
+    """Restricts Ray to the loopback interface. Ray reads these settings when it is imported."""
+    # Makes Ray use the loopback address as its own.
+    os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
     os.environ.setdefault("AUTOSCALER_METRIC_PORT", "0")
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
 

@@ -1,4 +1,4 @@
-"""How far the answers of two servers, A and B, to the same requests differ."""
+"""Measures how far the answers of two servers, A and B, to the same requests differ."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -11,17 +11,17 @@ from colcast.loadtest.measure.correctness import differences
 from colcast.loadtest.send.connection import Answer, Outputs, Request
 
 _BINS = 32
-_NUMBERS = "fiu"  # kinds of dtype that rank
+_NUMBERS = "fiu"  # kinds of dtypes that can be ranked
 
 
 @dataclass(frozen=True)
 class Largest:
-    """The largest difference of an output, and where it is.
+    """The largest difference in an output, and its position.
 
     Attributes:
-      difference: infinite for a number against NaN, or two different strings.
-      request: its number among those sent, from 0.
-      candidate: its row; None for an output that is a single value.
+      difference: infinite for a number against NaN, or for two different strings.
+      request: the number of the request, from 0.
+      candidate: the row; None for an output that is a single value.
       a: the value in A's answer.
       b: the value in B's.
     """
@@ -35,7 +35,7 @@ class Largest:
 
 @dataclass(frozen=True)
 class PerRequest:
-    """A figure that each request has: its mean, its lowest value and the request that has it."""
+    """A figure of each request: its mean, its lowest value and the request with that value."""
 
     mean: float
     lowest: float
@@ -44,7 +44,7 @@ class PerRequest:
 
 @dataclass(frozen=True)
 class Histogram:
-    """How many finite values lie between two neighbouring edges."""
+    """The number of finite values between each two neighbouring edges."""
 
     edges: Sequence[float]
     a: Sequence[int]
@@ -53,21 +53,21 @@ class Histogram:
 
 @dataclass(frozen=True)
 class OutputAgreement:
-    """One output, over all requests that both answered in the same form.
+    """One output, over all requests for which both answers have the same form.
 
     Attributes:
       name: of the output.
-      values: how many were compared.
-      differing: how many of them are not equal.
+      values: the number of compared values.
+      differing: the number of values that are not equal.
       absolute: the largest difference.
-      relative: the largest share of the larger one of two values.
-      top10: the share of the same candidates among the ten highest scores, of requests with more;
-        None where there is none, or not one number per candidate.
-      top100: the same for a hundred.
-      correlation: Spearman's, of the candidates' ranks.
-      nan: how many values are NaN, in A and in B.
-      infinite: how many are infinite.
-      histogram: of the finite values; None for strings.
+      relative: the largest difference as a share of the larger of the two values.
+      top10: the share of candidates that are among the ten highest scores of both, over requests
+        with more than ten; None if there is no such request, or not one number per candidate.
+      top100: the same for the hundred highest scores.
+      correlation: Spearman's rank correlation of the candidates.
+      nan: the number of NaN values in A and in B.
+      infinite: the number of infinite values in A and in B.
+      histogram: the histogram of finite values; None for strings.
     """
 
     name: str
@@ -88,10 +88,10 @@ class Refusal:
     """A request that at least one side refused; a side that answered has code OK and no message.
 
     Attributes:
-      request: its number among those sent, from 0.
+      request: the number of the request, from 0.
       codes: A's and B's.
-      messages: theirs.
-      format: B's, where there are several.
+      messages: A's and B's.
+      format: B's format, if there are several.
     """
 
     request: int
@@ -115,13 +115,13 @@ class Agreement:
     """The result of comparing answers.
 
     Attributes:
-      requests: how many were sent to each.
-      answered: how many both answered.
-      codes: how many answers had which gRPC code, in A and in B.
-      refusals: requests that one answered and the other did not.
-      alike: refusals with the same code by both.
+      requests: the number of requests sent to each side.
+      answered: the number of requests that both answered.
+      codes: gRPC code -> number of answers, for A and for B.
+      refusals: requests that only one side answered.
+      alike: requests that both refused with the same code.
       other_forms: outputs that could not be compared.
-      outputs: those that could.
+      outputs: outputs that were compared.
     """
 
     requests: int
@@ -148,7 +148,7 @@ def agreement(
     """Compares the answers to each request.
 
     Args:
-      requests: as A and as B got it.
+      requests: the requests as sent to A and to B.
       answers: A's and B's.
 
     Raises:
@@ -174,7 +174,7 @@ def agreement(
 
 
 class _Found:
-    """The result of the requests so far."""
+    """The running result over the requests so far."""
 
     def __init__(self) -> None:
         self.answered = 0
@@ -246,7 +246,7 @@ def _relative(pair: _Pair, apart: Any) -> Any:
 
 
 def _ranks(values: Any) -> bool:
-    """Whether it has one number per candidate, of two candidates or more."""
+    """Whether an output can be ranked: one number per candidate, and at least two candidates."""
     return values.dtype.kind in _NUMBERS and values.ndim > 0 and values.size == len(values) > 1
 
 

@@ -112,10 +112,10 @@ def command(context: click.Context, /, **given: Any) -> int:
     """Sends the same requests to A and to B and shows how far their answers differ.
 
     Each is a server, HOST:PORT or HOST:PORT@VERSION, or a folder, for which a server is started: a
-    SavedModel, or a base path whose latest version is served. Largest differences and where they
-    are, overlap of the top candidates, rank correlation, score histograms, latency, server CPU. The
-    exit code is 1 where only one of them answers, where answers differ in form, or where a
-    threshold was missed.
+    SavedModel, or a base path whose latest version is served. Shows the largest differences and
+    their positions, the overlap of the top candidates, rank correlation, score histograms, latency
+    and server CPU. The exit code is 1 if only one of them answers a request, if answers differ in
+    form, or if a threshold was missed.
     """
     options = SimpleNamespace(**given)
     options.sides = (options.a, options.b)

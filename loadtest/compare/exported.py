@@ -1,4 +1,4 @@
-"""The signatures that an export adds to a model, from its record or from a server."""
+"""The signatures that an export added to a model, read from its record or from a server."""
 
 import json
 from collections.abc import Sequence
@@ -9,17 +9,19 @@ from colcast.client import ModelSchema
 from colcast.loadtest.send.formats import source_of
 
 _RECORD = Path("assets.extra", "colcast.json")
-_FORMER = "serving_examples"  # what `colcast export --default` calls the former serving_default
+# The name that `colcast export --default` gives to the model's own serving_default.
+_FORMER = "serving_examples"
 
 
 @dataclass(frozen=True)
 class Exported:
-    """A signature, and the one with columns that the exporter made of it.
+    """A signature of the model, and the signature with columns that the exporter made from it.
 
     Attributes:
-      source: the signature that the model had.
-      kept: its name in the export, where --default gives its own to the new one.
-      columnar: the exporter's.
+      source: the model's own signature.
+      kept: the source's name in the export; it differs if --default gave its name to the
+          exporter's.
+      columnar: the exporter's signature.
       parses: whether the source takes tf.Examples.
       late: whether there is a late signature, too.
     """
@@ -32,28 +34,28 @@ class Exported:
 
     @property
     def source_format(self) -> str:
-        """How the source gets a request."""
+        """The format of requests to the source signature."""
         return "example" if self.parses else "repeated"
 
     @property
     def formats(self) -> Sequence[str]:
-        """How the export can get the same request: as the source does, and as columns."""
+        """The formats in which the export can get the same request: the source's, and columns."""
         return [self.source_format, "columnar", *(["late"] if self.late else [])]
 
     def signature(self, format_name: str) -> str:
-        """The signature that a format is for."""
+        """The signature that a format calls."""
         return self.kept if format_name == self.source_format else self.columnar
 
 
 def exported(
     folder: Path | None, schema: ModelSchema, signature: str | None = None
 ) -> Exported | None:
-    """The exported form of a signature, or of the first one; None without one.
+    """The exported form of a signature, or of the first one; None if there is none.
 
     Args:
-      folder: of the version that is served, if it is on this machine.
-      schema: of the served model.
-      signature: the source, or the one made of it; None: the exporter's first.
+      folder: the folder of the served version, if it is on this machine.
+      schema: the schema of the served model.
+      signature: the source, or the signature made from it; None for the first one of the exporter.
     """
     record = folder / _RECORD if folder else None
     if record and record.is_file():

@@ -1,4 +1,4 @@
-"""The comparisons of several formats of B as one."""
+"""Joins the comparisons with several formats of B into one."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -8,10 +8,10 @@ from colcast.loadtest.compare.agreement import Agreement
 
 
 def joined(found: Mapping[str, Agreement]) -> Agreement:
-    """All requests and outputs; outputs and refusals carry their format.
+    """Joins all requests and outputs; each output and refusal says which format it is for.
 
     Args:
-      found: B's format -> what was found in it.
+      found: B's format -> the result of its comparison.
     """
     (first, *others) = found.values()
     if not others:

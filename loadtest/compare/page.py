@@ -1,4 +1,4 @@
-"""The page of a comparison of two servers."""
+"""The HTML page of a comparison of two servers."""
 
 from collections.abc import Mapping
 from html import escape
@@ -26,7 +26,7 @@ Values = Mapping[str, Any]
 
 
 def render(report: Values) -> str:
-    """The page of a report in the form `CompareReport.as_json` gives it."""
+    """Makes the page from a report in the form of `CompareReport.as_json`."""
     headline = report["headline"]
     parts = [
         paragraphs("problem", report["problems"]),

@@ -1,4 +1,4 @@
-"""In which formats two sides are compared, and which signatures these are for."""
+"""Chooses the formats in which two sides are compared, and the signatures that they call."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,13 +13,13 @@ _LOOKUP_TIMEOUT_SECONDS = 10.0
 
 @dataclass(frozen=True)
 class Plan:
-    """How A and B are asked.
+    """The formats and signatures of the requests to A and B.
 
     Attributes:
       a: A's format.
-      b: B's, one or several.
-      given: the signature that was asked for; None: the export decides.
-      exports: what the exporter added to A and to B.
+      b: one or several formats of B.
+      given: the signature that was asked for; None if the export decides.
+      exports: the signatures that the exporter added to A and to B.
     """
 
     a: str
@@ -29,13 +29,13 @@ class Plan:
 
     @property
     def columns_of(self) -> int:
-        """The side whose columns generated values are for: 0 for A, 1 for B."""
+        """The side for whose columns values are generated: 0 for A, 1 for B."""
         return 0 if self.exports[1] is None else 1
 
     def signature(self, side: int, format_name: str) -> str | None:
-        """The signature that a side's request in this format is for.
+        """The signature that a side's requests call in this format.
 
-        None: the format's own; of recorded requests, the one that they name.
+        None for the format's usual one, or for the one that a recorded request names.
         """
         own = self.exports[side]
         if format_name == "recorded":
@@ -47,10 +47,10 @@ class Plan:
 
 
 def planned(args: SimpleNamespace, served: Sequence[Served]) -> Plan:
-    """The formats that were asked for or, without one, all that B's export has.
+    """The formats that were asked for; if none were, all formats of B's export.
 
     Raises:
-      colcast.client.ColcastError: a server is not there, or has no such model.
+      colcast.client.ColcastError: a server does not answer, or does not have the model.
     """
     schemas = [_schema(it, args.model) for it in served]
     exports = [

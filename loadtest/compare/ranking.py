@@ -1,4 +1,4 @@
-"""How far two orders of the same candidates agree."""
+"""Measures how far two orders of the same candidates agree."""
 
 from typing import Any
 
@@ -6,15 +6,15 @@ import numpy as np
 
 
 def overlap(one: Any, two: Any, k: int) -> float:
-    """The share of the k highest scores that are the same candidates'; NaN is lowest."""
+    """The share of candidates that are among the k highest scores of both; NaN ranks lowest."""
     return len(np.intersect1d(_top(one, k), _top(two, k))) / k
 
 
 def correlation(one: Any, two: Any) -> float:
-    """Spearman's rank correlation; equal scores share the mean of their ranks, NaN is lowest.
+    """Spearman's rank correlation; equal scores share the mean of their ranks, NaN ranks lowest.
 
-    1 where both order alike, if that is not at all; 0 where one of them does not tell candidates
-    apart and the other does.
+    1 if the orders are equal, also if neither ranks any candidate above another; 0 if only one of
+    them does.
     """
     first, second = _centred_ranks(one), _centred_ranks(two)
     if np.array_equal(first, second):

@@ -20,13 +20,13 @@ from colcast.loadtest.report.report import machine
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits for every output; None: not checked.
+    """Limits for every output; None for no limit.
 
     Attributes:
       difference: the largest absolute difference.
-      relative_difference: the largest share of the larger one of two values.
-      top10_overlap: the mean share of the same candidates among the ten highest scores.
-      top100_overlap: the same for a hundred.
+      relative_difference: the largest difference as a share of the larger of the two values.
+      top10_overlap: the mean share of candidates that are among the ten highest scores of both.
+      top100_overlap: the same for the hundred highest scores.
       correlation: the mean rank correlation.
     """
 
@@ -39,14 +39,14 @@ class Limits:
 
 @dataclass
 class CompareReport:
-    """A comparison.
+    """The result of a comparison.
 
     Attributes:
-      settings: what was asked for, by name, to be printed as it is.
+      settings: the options by name, printed as they are.
       sides: descriptions of A and B, with their formats.
-      agreement: of the answers.
-      figures: A's and B's cost; empty where it was not measured.
-      limits: for the outputs.
+      agreement: how far the answers agree.
+      figures: A's and B's cost; empty if it was not measured.
+      limits: the limits for the outputs.
     """
 
     settings: Mapping[str, str]
@@ -58,7 +58,7 @@ class CompareReport:
 
     @property
     def problems(self) -> list[str]:
-        """Failures regardless of thresholds: missing or incomparable answers."""
+        """Failures that do not depend on thresholds: missing or incomparable answers."""
         found, total = self.agreement, self.agreement.requests
         problems = []
         for place, (name, other) in enumerate((("A", "B"), ("B", "A"))):
@@ -78,7 +78,7 @@ class CompareReport:
 
     @property
     def notes(self) -> list[str]:
-        """Caveats about the figures: requests that both refuse, calls that failed."""
+        """Caveats: requests that both sides refused, calls that failed."""
         found = []
         both = list(self._refused_by_both())
         if both:
@@ -99,12 +99,12 @@ class CompareReport:
 
     @property
     def passed(self) -> bool:
-        """Whether there is no problem and every threshold is kept."""
+        """Whether there is no problem and every threshold is met."""
         return not self.problems and all(verdict.passed for verdict in self.verdicts)
 
     @property
     def headline(self) -> str:
-        """The output that differs most, and B's cost, in a sentence; empty without an answer."""
+        """One sentence: the output that differs most, and B's cost; empty without an answer."""
         outputs = self.agreement.outputs
         if not outputs:
             return ""
@@ -129,7 +129,7 @@ class CompareReport:
         return "; ".join(told)
 
     def as_json(self) -> dict[str, Any]:
-        """As plain values; null is infinite or not measured."""
+        """The report as plain values; null for infinite or not measured."""
         found = self.agreement
         return {
             "settings": dict(self.settings),
@@ -156,7 +156,7 @@ class CompareReport:
 
 
 def largest_text(largest: Largest) -> str:
-    """The difference, where it is, and both values."""
+    """The difference, its position and both values, as text."""
     if not largest.difference:
         return "0"
     of = "" if largest.candidate is None else f", candidate {largest.candidate}"
@@ -165,12 +165,12 @@ def largest_text(largest: Largest) -> str:
 
 
 def difference_text(largest: Largest) -> str:
-    """The difference alone."""
+    """The difference alone, as text."""
     return f"{largest.difference:.3g}" if math.isfinite(largest.difference) else "infinite"
 
 
 def per_request_text(figure: PerRequest | None) -> str:
-    """The mean, and the lowest with its request."""
+    """The mean, and the lowest value with its request, as text."""
     if figure is None:
         return "-"
     if figure.lowest == figure.mean:
@@ -226,7 +226,7 @@ def _plain_output(it: OutputAgreement) -> dict[str, Any]:
 
 
 def _plain_largest(largest: Largest) -> dict[str, Any]:
-    """Values that JSON does not have (NaN, bytes) as text."""
+    """The difference as plain values; values that JSON lacks (NaN, bytes) become text."""
     finite = math.isfinite(largest.difference)
     return {
         "difference": largest.difference if finite else None,

@@ -1,4 +1,4 @@
-"""A whole comparison: do two servers, versions or models answer alike, and at what cost?"""
+"""Compares the answers of two servers, versions or models, and their cost."""
 
 import json
 import sys
@@ -25,7 +25,7 @@ from colcast.loadtest.send.traffic import requested
 from rich.table import Table
 
 _LOOKUP_TIMEOUT_SECONDS = 10.0
-_CLIENTS = 1  # so that latencies are the server's own
+_CLIENTS = 1  # one client, so that latencies contain no queueing behind other requests
 
 
 def compare(args: SimpleNamespace, typed: str) -> int:
@@ -33,16 +33,16 @@ def compare(args: SimpleNamespace, typed: str) -> int:
 
     Args:
       args: the options of `colcast compare`.
-      typed: the command line, for the report.
+      typed: the command line, printed in the report.
 
     Returns:
       0; 1 if only one side answers a request, forms differ, or a threshold was missed.
 
     Raises:
       ValueError: options that do not fit each other, the model or the machine.
-      RuntimeError: a side cannot be asked in its format, or a folder's model does not load.
+      RuntimeError: a side does not accept its format, or a folder's model does not load.
       OSError: a file that cannot be read or written.
-      colcast.client.ColcastError: a server is not there, or has no such model.
+      colcast.client.ColcastError: a server does not answer, or does not have the model.
     """
     console = report_console(stderr=args.json)
     make_folder(args.output)
@@ -95,7 +95,7 @@ def _compared(args: SimpleNamespace, typed: str, tell: Callable[[str], None]) ->
 
 
 def _requests(args: SimpleNamespace, plan: Plan, served: Sequence[Served]) -> list[RequestData]:
-    """The requests for both; values are generated for the columns of the side that has them."""
+    """The requests for both sides; values are generated for the side that has columns."""
     target = served[plan.columns_of].target
     signature = args.signature or plan.signature(plan.columns_of, "columnar")
     traffic = requested(SimpleNamespace(**{**vars(args), "signature": signature}))
@@ -105,7 +105,7 @@ def _requests(args: SimpleNamespace, plan: Plan, served: Sequence[Served]) -> li
 def _series(
     args: SimpleNamespace, plan: Plan, served: Sequence[Served], data: Sequence[RequestData]
 ) -> list[Series]:
-    """A's, and B's in each of its formats."""
+    """The series of A, and of B in each of its formats."""
     asked = [(0, plan.a), *((1, name) for name in plan.b)]
     return [
         series_of(served[side].target, args.model, name, data, plan.signature(side, name))
@@ -114,7 +114,7 @@ def _series(
 
 
 def agreement_table(outputs: Sequence[OutputAgreement]) -> Table:
-    """One row per output: differences and where, the ranking, values that are not finite."""
+    """A table with one row per output: differences, the ranking, non-finite values."""
     table = plain_table("")
     table.add_column("output", no_wrap=True)
     headers = ["values", "not equal", "largest difference", "relative", "top 10", "top 100"]
@@ -136,7 +136,7 @@ def agreement_table(outputs: Sequence[OutputAgreement]) -> Table:
 
 
 def limits(args: SimpleNamespace) -> Limits:
-    """The limits for outputs."""
+    """The limits for outputs that the options describe."""
     return Limits(
         args.max_difference,
         args.max_relative_difference,
@@ -149,7 +149,7 @@ def limits(args: SimpleNamespace) -> Limits:
 def _timed(
     args: SimpleNamespace, series: Sequence[Series], served: Sequence[Served]
 ) -> list[Figures]:
-    """Every request `rounds` times, A and B in turn."""
+    """Measures every request `rounds` times, A and B alternating."""
     if not args.rounds:
         return []
     options = Options(

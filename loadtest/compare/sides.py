@@ -15,8 +15,8 @@ from colcast.loadtest.send.connection import Request
 from colcast.loadtest.send.formats import RequestData
 from colcast.server import ServerProcess
 
-_MODEL_SPEC = 1  # of a PredictRequest
-_NAME, _VERSION, _SIGNATURE = 1, 2, 3  # of a ModelSpec
+_MODEL_SPEC = 1  # field of a PredictRequest
+_NAME, _VERSION, _SIGNATURE = 1, 2, 3  # fields of a ModelSpec
 _MODEL_FILE = "saved_model.pb"
 _WANTED = "wanted is HOST:PORT, HOST:PORT@VERSION or a folder with a SavedModel or with versions"
 
@@ -26,9 +26,9 @@ class Side:
     """One side of a comparison.
 
     Attributes:
-      text: as it was given.
+      text: the text on the command line.
       address: HOST:PORT of a server; empty for a folder.
-      version: of the model; None is the server's choice.
+      version: the model's version; None if the server chooses.
       folder: a SavedModel, or a base path with a folder per version; None for a server.
     """
 
@@ -40,12 +40,12 @@ class Side:
 
 @dataclass(frozen=True)
 class Served:
-    """A side that answers.
+    """A side whose server is running.
 
     Attributes:
-      target: where.
-      meter: of its server, if that runs on this machine.
-      folder: of the version that answers; None for a server that was running.
+      target: the server.
+      meter: measures the server, if it runs on this machine.
+      folder: the folder of the served version; None for a server that was already running.
     """
 
     target: Target
@@ -57,7 +57,7 @@ def parse_side(text: str) -> Side:
     """Reads HOST:PORT, HOST:PORT@VERSION or the path of a folder.
 
     Raises:
-      ValueError: it is none of them, or a folder without a model.
+      ValueError: the text is none of these, or names a folder without a model.
     """
     folder = Path(text)
     if folder.is_dir():
@@ -74,7 +74,7 @@ def parse_side(text: str) -> Side:
 def serving(
     name: str, side: Side, model: str, flags: Sequence[str], tls: Tls | None
 ) -> Iterator[Served]:
-    """The side as a target; a folder is served with these flags while the context lasts.
+    """Yields the side as a target; a folder is served with these flags until the context ends.
 
     Raises:
       colcast.server.ServerFailedError: the folder's model does not load.
@@ -95,11 +95,13 @@ def serving(
 def series_of(
     target: Target, model: str, format_name: str, data: Sequence[RequestData], signature: str | None
 ) -> Series:
-    """The data for a target in a format; recorded requests as recorded, but sent to this model.
+    """Encodes the data for a target in a format.
+
+    Recorded requests stay unchanged, except for the model's name, version and signature.
 
     Raises:
-      RuntimeError: the model cannot be asked in this format.
-      colcast.client.ServerError: the server is not there, or has no such model.
+      RuntimeError: the model does not accept this format.
+      colcast.client.ServerError: the server does not answer, or does not have the model.
     """
     written, left_out = encoded(target, model, [format_name], data, signature)
     if left_out:
@@ -112,13 +114,13 @@ def series_of(
 
 
 def signature_of(series: Series) -> str:
-    """The signature that a series' requests name."""
+    """The signature that the requests of a series name."""
     spec = _field_of(series.requests[0].payload, _MODEL_SPEC)
     return _field_of(spec, _SIGNATURE).decode() or "serving_default"
 
 
 def _version(folder: Path) -> Path:
-    """The version that a server started for this folder serves."""
+    """The version that a server started for this folder would serve."""
     versions = [it for it in folder.glob("[0-9]*") if it.name.isdigit() and _is_model(it)]
     return folder if _is_model(folder) else max(versions, key=lambda it: int(it.name))
 
@@ -129,7 +131,7 @@ def _is_model(folder: Path) -> bool:
 
 @contextmanager
 def _base_path(folder: Path) -> Iterator[Path]:
-    """The folder, or a new one that has it as its only version."""
+    """The folder itself, or a new folder with it as the only version."""
     if not _is_model(folder):
         yield folder
         return
@@ -140,7 +142,7 @@ def _base_path(folder: Path) -> Iterator[Path]:
 
 
 def _addressed(request: Request, model: str, version: int | None, signature: str | None) -> Request:
-    """A PredictRequest for another model; the signature is the recorded one if none is given."""
+    """A PredictRequest for another model; keeps the recorded signature if none is given."""
     spec, kept = b"", b""
     for number, _, value in fields(request.payload):
         if number == _MODEL_SPEC:
@@ -150,7 +152,7 @@ def _addressed(request: Request, model: str, version: int | None, signature: str
     called = signature.encode() if signature else _field_of(spec, _SIGNATURE)
     spec = field(_NAME, model.encode()) + field(_SIGNATURE, called)
     if version is not None:
-        # An Int64Value.
+        # The version is an Int64Value.
         spec += field(_VERSION, integer_field(1, version))
     return replace(request, payload=field(_MODEL_SPEC, spec) + kept)
 

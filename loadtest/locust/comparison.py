@@ -1,4 +1,4 @@
-"""The measurements of Locust's users by format, against tf.Example: console, CSV, web page."""
+"""Compares the measurements of Locust's users by format with tf.Example: console, CSV, web page."""
 
 import csv
 from collections.abc import Sequence
@@ -13,22 +13,23 @@ from rich.box import SIMPLE
 from rich.table import Table
 
 _CSV = ("format", "answered", "failed", "p50_ms", "p95_ms", "request_bytes", "server_cpu_ms")
-_SHARES = ("p50_ms", "p95_ms", "request_bytes", "server_cpu_ms")  # beside each its share
+# Figures that are followed by their share of the first format's.
+_SHARES = ("p50_ms", "p95_ms", "request_bytes", "server_cpu_ms")
 _HEADS = ("answered", "failed", "p50 ms", "", "p95 ms", "", "bytes", "", "CPU ms", "")
 _NAN = float("nan")
 
 
 class Comparison:
-    """The comparison of a run so far."""
+    """The comparison of a run, up to now."""
 
     def __init__(self, turns: Turns) -> None:
-        """Compares what these turns sent and used."""
+        """Compares the formats by the requests and CPU time that `turns` has counted."""
         self._turns = turns
 
     def rows(self) -> list[dict[str, Any]]:
-        """A row per format, in the formats' order; tf.Example or, without it, the first one leads.
+        """One row per format, in the formats' order; tf.Example comes first if it is there.
 
-        Latencies and server CPU in milliseconds; CPU is NaN where it is not known by format.
+        Latencies and server CPU are in milliseconds; CPU is NaN if it is not known by format.
         """
         formats, used = self._turns.total().formats, self._turns.used
         rows = []
@@ -60,7 +61,7 @@ class Comparison:
         return [f"server CPU: {milliseconds(mixed.cpu_ms)} ms per answered request{each}"]
 
     def print(self) -> None:
-        """Prints a table; nothing if nothing was sent."""
+        """Prints a table, or nothing if nothing was sent."""
         rows = self.rows()
         if not rows:
             return
@@ -70,7 +71,7 @@ class Comparison:
             console.print(note, highlight=False, markup=False)
 
     def csv(self) -> str:
-        """A line per format, with shares of the first one's figures; unknown figures are empty."""
+        """One line per format, with shares of the first format's figures; empty if unknown."""
         text = StringIO()
         writer = csv.writer(text, lineterminator="\n")
         shares = [f"{name}_share" for name in _SHARES]
@@ -89,7 +90,7 @@ class Comparison:
 
 
 def texts(row: dict[str, Any], first: dict[str, Any]) -> list[str]:
-    """A row's figures as people read them, in the order of the table's columns."""
+    """A row's figures as text, in the order of the table's columns."""
 
     def with_share(name: str, text: str) -> list[str]:
         return [text, share(row[name], first[name])]

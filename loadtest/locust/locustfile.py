@@ -1,11 +1,11 @@
-"""Locust users that rank: one class per format, each waiting for its answers.
+"""Locust users that send ranking requests: one class per format; each user waits for its answers.
 
   locust -f loadtest/locust/locustfile.py --host 127.0.0.1:8500 --model movies --turns 5
   locust -f loadtest/locust/locustfile.py,loadtest/locust/shapes/step.py --mix example=1,late=3 ...
 
-Everything Locust offers works: its web page, --headless, --csv, --master and --worker. A run ends
-with a comparison of the formats. Users that wait hide an overload: `colcast loadtest --rate` does
-not wait.
+All features of Locust work: its web page, --headless, --csv, --master and --worker. A run ends with
+a comparison of the formats. Users that wait for answers hide an overload; `colcast loadtest --rate`
+does not wait.
 """
 
 from collections.abc import Sequence
@@ -38,7 +38,7 @@ from gevent.lock import BoundedSemaphore
 from locust import between, events
 from locust.runners import MasterRunner, WorkerRunner
 
-grpc.experimental.gevent.init_gevent()  # or a call blocks all users of the process
+grpc.experimental.gevent.init_gevent()  # otherwise a call blocks all users of the process
 
 _TIMEOUT_SECONDS = 60.0
 
@@ -98,7 +98,7 @@ def _set_up(environment: Any, **_: Any) -> None:
 
 
 def _chosen(environment: Any, options: Any) -> Sequence[str]:
-    """The formats to send; sets the environment's user classes."""
+    """The formats to send; also sets the environment's user classes."""
     if not options.turns >= 0:
         raise SystemExit(f"--turns {options.turns}: wanted are seconds, or 0 for formats mixed")
     if options.mix and (options.formats or options.turns):
@@ -123,10 +123,10 @@ def _formats(text: str) -> Sequence[str]:
 
 
 def _meter(environment: Any) -> Meter:
-    """The meter of the server under test.
+    """Returns the meter of the server under test.
 
     Raises:
-      LookupError: nothing measures it.
+      LookupError: the server cannot be measured.
     """
     meter = meter_of(environment.host, environment.parsed_options.metrics)
     if meter is None:
@@ -138,7 +138,7 @@ def _meter(environment: Any) -> Meter:
 
 
 def _compare(environment: Any, turns: Turns) -> None:
-    """Prints the comparison at the end of a run."""
+    """Prints the comparison when a run ends."""
     turns.listen()
     comparison = Comparison(turns)
 
@@ -157,10 +157,10 @@ def _compare(environment: Any, turns: Turns) -> None:
 
 @events.test_start.add_listener  # type: ignore[untyped-decorator]
 def _prepare(environment: Any, **_: Any) -> None:
-    """Encodes before the first user starts, so that encoding delays nobody."""
+    """Encodes all requests before the first user starts, so that encoding delays no user."""
     if isinstance(environment.runner, MasterRunner):
         return
-    with environment.preparing:  # a master may start a run while a worker still prepares
+    with environment.preparing:  # a master may start a run while a worker is still preparing
         _prepare_missing(environment)
 
 
@@ -197,6 +197,6 @@ def _prepare_missing(environment: Any) -> None:
         with connect(called) as client:
             requests = [encode(client, name, one) for one in data]
         with Connection(host) as connection:
-            for request in requests:  # warm up, so that the first turn does not pay for it
+            for request in requests:  # warms up, so that the first turn does not include it
                 connection.call(request)
         environment.prepared[host, name] = requests

@@ -1,4 +1,4 @@
-"""The tab "Comparison" of Locust's web page, and its file for download."""
+"""The tab "Comparison" of Locust's web page, and its download."""
 
 import json
 from typing import Any
@@ -20,7 +20,7 @@ _COLUMNS = {
 
 
 def add_tab(web_ui: Any, comparison: Comparison) -> None:
-    """Adds it to the page of a locust.web.WebUI, which asks for `/stats/requests` during a run."""
+    """Adds the tab to a locust.web.WebUI, whose page requests `/stats/requests` during a run."""
     web_ui.template_args.update(
         extended_tabs=[{"title": "Comparison", "key": _KEY}],
         extended_tables=[
@@ -47,7 +47,7 @@ def add_tab(web_ui: Any, comparison: Comparison) -> None:
 
 
 def _rows(comparison: Comparison) -> list[dict[str, str]]:
-    """Rows for the tab, each share in brackets behind its figure."""
+    """The rows of the tab, with each share in brackets after its figure."""
     rows = comparison.rows()
     shown = []
     for row in rows:

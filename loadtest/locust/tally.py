@@ -1,22 +1,22 @@
-"""Counts what Locust does not: requests' bytes and exact latencies by format, over all workers."""
+"""Counts what Locust does not: request bytes and exact latencies by format, over all workers."""
 
 from collections import Counter
 from dataclasses import dataclass, field
 from math import ceil, exp, log
 from typing import Any
 
-_STEP = log(1.01)  # latencies less than a hundredth apart are counted as one
+_STEP = log(1.01)  # latencies that differ by less than 1 % are counted together
 
 
 @dataclass
 class Calls:
-    """Calls of one format.
+    """The calls of one format.
 
     Attributes:
-      answered: how many came back OK.
-      failed: how many did not.
-      request_bytes: in all.
-      latencies: of those answered: the logarithm of milliseconds, in steps -> how many.
+      answered: the number of calls that returned OK.
+      failed: the number of calls that did not.
+      request_bytes: the sum over all calls.
+      latencies: step on a logarithmic scale of milliseconds -> number of answered calls.
     """
 
     answered: int = 0
@@ -35,11 +35,11 @@ class Calls:
 
     @property
     def bytes_per_request(self) -> float:
-        """Mean size of a request as it was sent; NaN where there was none."""
+        """Mean size of a sent request; NaN if there was none."""
         return self.request_bytes / (self.answered + self.failed or float("nan"))
 
     def percentile_ms(self, percentile: float) -> float:
-        """A percentile of the latencies, to half a percent; NaN where nothing was answered."""
+        """A percentile of the latencies, to half a percent; NaN if nothing was answered."""
         left = ceil(self.answered * percentile / 100)
         for step, count in sorted(self.latencies.items()):
             left -= count
@@ -49,10 +49,10 @@ class Calls:
 
 
 class Tally:
-    """Calls by format."""
+    """The calls of each format."""
 
     def __init__(self) -> None:
-        """Counts nothing yet."""
+        """Starts with no calls."""
         self.formats: dict[str, Calls] = {}
 
     def of(self, format_name: str) -> Calls:
@@ -61,11 +61,11 @@ class Tally:
 
     @property
     def answered(self) -> int:
-        """Answered calls of all formats."""
+        """The number of answered calls of all formats."""
         return sum(calls.answered for calls in self.formats.values())
 
     def take(self) -> dict[str, Any]:
-        """Returns everything counted so far as plain values, and starts again from zero."""
+        """Returns all counts so far as plain values, and resets them to zero."""
         taken = {
             name: {**vars(calls), "latencies": dict(calls.latencies)}
             for name, calls in self.formats.items()
@@ -74,7 +74,7 @@ class Tally:
         return taken
 
     def merge(self, taken: dict[str, Any]) -> None:
-        """Adds what another tally's `take` returned."""
+        """Adds the counts that another tally's `take` returned."""
         for name, values in taken.items():
             calls = self.of(name)
             calls.answered += values["answered"]

@@ -1,8 +1,8 @@
-"""Locust users hold back their calls at a gate; formats take turns, and each turn's CPU is known.
+"""Lets formats take turns, so that the server's CPU time is known for each format.
 
-The deciding process (the only one, or the master) opens and closes the gates of all sending
-processes by Locust's messages. A gate counts as closed once its last call is answered, so all CPU
-until then belongs to the format whose turn it was.
+Each sending process has a gate, at which its users' calls wait. The deciding process (the only one,
+or the master) opens and closes all gates by Locust's messages. A gate counts as closed once its
+last call is answered, so all CPU time until then belongs to the format whose turn it was.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -18,17 +18,18 @@ from gevent.event import Event
 from locust.runners import STATE_MISSING, LocalRunner
 
 ALL = ""
-"""In place of a format: all of them, mixed."""
+"""Used instead of a format: all formats, mixed."""
 
-_TURN, _COUNTED = "colcast_turn", "colcast_counted"  # messages to sending processes, and back
+# Messages to the sending processes, and their replies.
+_TURN, _COUNTED = "colcast_turn", "colcast_counted"
 _LAST_ANSWER_SECONDS = 90.0  # longer than any call
 
 
 class Gate:
-    """In a sending process: starts its users' turns, and counts their requests."""
+    """The gate of a sending process: holds its users' calls until their turn, and counts them."""
 
     def __init__(self, environment: Any, *, in_turns: bool) -> None:
-        """For this Locust environment's users; open from the start of a run unless `in_turns`."""
+        """Makes the gate for this environment's users; it is always open unless `in_turns`."""
         self._environment = environment
         self._in_turns = in_turns
         self._format = ALL
@@ -78,26 +79,26 @@ class Gate:
     def _count(
         self, response_time: float, exception: Any, context: dict[str, Any], **_: Any
     ) -> None:
-        if "format" in context:  # else it is another locustfile's
+        if "format" in context:  # otherwise the call belongs to another locustfile
             calls = self.tally.of(context["format"])
             calls.add(response_time, context["request_bytes"], ok=exception is None)
 
 
 @dataclass
 class Used:
-    """CPU seconds of the server, and the answered calls they were used for."""
+    """CPU seconds of the server, and the number of answered calls that used them."""
 
     cpu_seconds: float = 0.0
     answered: int = 0
 
     @property
     def cpu_ms(self) -> float:
-        """Milliseconds per answered call; NaN where they are not known."""
+        """CPU milliseconds per answered call; NaN if they are not known."""
         return 1000 * self.cpu_seconds / (self.answered or float("nan"))
 
 
 class Turns:
-    """In the deciding process: whose turn it is, and what all have sent and used."""
+    """In the deciding process: decides whose turn it is, and adds up all calls and CPU time."""
 
     def __init__(
         self,
@@ -106,12 +107,12 @@ class Turns:
         seconds: float | None,
         meter: Callable[[], Meter],
     ) -> None:
-        """Decides for a Locust environment.
+        """Decides the turns for a Locust environment.
 
         Args:
-          environment: of Locust.
-          formats: that take turns.
-          seconds: how long a turn takes; None: all formats are sent at once.
+          environment: Locust's environment.
+          formats: the formats that take turns.
+          seconds: the length of a turn; None to send all formats at once.
           meter: returns the server's meter at the start of each run; raises LookupError if there is
             none.
         """
@@ -120,7 +121,7 @@ class Turns:
         self._seconds = seconds
         self._find_meter = meter
         self._meter: Meter | None = None
-        self._now: str | None = None  # whose turn it is
+        self._now: str | None = None  # the format whose turn it is
         self._began, self._answered_before = 0.0, 0
         self._waits_for: set[str] = set()
         self._all_counted = Event()
@@ -138,14 +139,14 @@ class Turns:
         self._environment.runner.register_message(_COUNTED, self._counted)
 
     def total(self) -> Tally:
-        """Everything sent in this run so far, as known here."""
+        """All calls of this run so far that this process knows of."""
         gate = self._environment.gate
         if gate:
             self._total.merge(gate.tally.take())
         return self._total
 
     def end(self) -> None:
-        """Ends the last turn: nothing more is sent, and everything is counted."""
+        """Ends the last turn: no more calls are sent, and all are counted."""
         self._course.kill()
         if self._now is not None:
             self._close()
@@ -161,7 +162,7 @@ class Turns:
         self._course = gevent.spawn(self._go_round)
 
     def _go_round(self) -> None:
-        """Who is first changes from round to round."""
+        """Runs rounds of turns; the format that comes first changes from round to round."""
         for number in count(1) if self._seconds else ():
             gevent.sleep(self._seconds)
             self._close()
@@ -175,7 +176,7 @@ class Turns:
         self._environment.runner.send_message(_TURN, format_name)
 
     def _close(self) -> None:
-        """Waits for the last answers."""
+        """Closes the gates and waits for the last answers."""
         assert self._now is not None
         self._waits_for = self._senders()
         self._all_counted.clear()

@@ -1,4 +1,4 @@
-"""The users of locustfile.py: one class per format, each waiting for its answers."""
+"""The users of locustfile.py: one class per format; each user waits for its answers."""
 
 from colcast.loadtest.send.connection import Answer, Connection
 from colcast.loadtest.send.formats import FORMATS
@@ -7,11 +7,11 @@ from locust import User, constant, task
 
 
 class CallFailed(Exception):
-    """A call that did not come back OK; Locust counts failures by this text."""
+    """A call that did not return OK; Locust counts failures by this text."""
 
 
 class RankingUser(User):  # type: ignore[misc]
-    """Sends one prepared request after the other on a connection of its own."""
+    """Sends one prepared request after the other on its own connection."""
 
     abstract = True
     format = ""
@@ -20,7 +20,7 @@ class RankingUser(User):  # type: ignore[misc]
     def on_start(self) -> None:
         """Connects."""
         self.connection = Connection(self.host)
-        self.next = id(self)  # users do not all start with the same request
+        self.next = id(self)  # so that users do not all start with the same request
 
     def on_stop(self) -> None:
         """Disconnects."""
@@ -28,7 +28,7 @@ class RankingUser(User):  # type: ignore[misc]
 
     @task  # type: ignore[untyped-decorator]
     def rank(self) -> None:
-        """One request, reported to Locust."""
+        """Sends one request and reports it to Locust."""
         with self.environment.gate.call() as turn:
             self._send(turn or self.format)
 
@@ -51,7 +51,11 @@ class RankingUser(User):  # type: ignore[misc]
         )
 
     def _failed(self, format_name: str, answer: Answer) -> CallFailed:
-        """Failures of a format and code have the text of the first, so that Locust counts them."""
+        """The failure as an exception.
+
+        All failures with the same format and code have the text of the first one, so that Locust
+        counts them together.
+        """
         advice = self.environment.advice if answer.code in REFUSALS else ""
         told = f"{answer.code}: {answer.message}" + (advice and f"; {advice}")
         first = self.environment.first_failures.setdefault((format_name, answer.code), told)
@@ -59,32 +63,32 @@ class RankingUser(User):  # type: ignore[misc]
 
 
 class ExampleUser(RankingUser):
-    """Today's way: a tf.Example per candidate."""
+    """The format used today: a tf.Example per candidate."""
 
     format = "example"
 
 
 class ElwcUser(RankingUser):
-    """The user as the context of an ExampleListWithContext; for models that Regress or Classify."""
+    """The user as the context of an ExampleListWithContext; for Regress and Classify."""
 
     format = "elwc"
-    weight = 0  # until --mix asks for it
+    weight = 0  # not used unless --mix names it
 
 
 class RepeatedUser(RankingUser):
-    """Columns, the user on every row."""
+    """Columns, with the user's values on every row."""
 
     format = "repeated"
 
 
 class ColumnarUser(RankingUser):
-    """Columns, the user as one row that the server repeats."""
+    """Columns, with the user as one row that the server repeats."""
 
     format = "columnar"
 
 
 class LateUser(RankingUser):
-    """Columns, the user as one row that the model repeats; for models exported with --late."""
+    """Columns, with the user as one row that the model repeats; for models exported with --late."""
 
     format = "late"
     weight = 0
@@ -98,14 +102,14 @@ class StockUser(RankingUser):
 
 
 class RecordedUser(RankingUser):
-    """The requests of --traffic requests:FILE, as they were caught."""
+    """The requests of --traffic requests:FILE, as recorded."""
 
     format = "recorded"
     weight = 0
 
 
 class TurnsUser(RankingUser):
-    """Every format in its turn, with --turns."""
+    """Sends the format whose turn it is, with --turns."""
 
     weight = 0
 
@@ -116,10 +120,10 @@ USERS = {user.format: user for user in _ALL}
 
 
 def mixed(text: str) -> list[type[RankingUser]]:
-    """Reads `example=1,late=3` and gives these classes these weights.
+    """Reads `example=1,late=3` and sets these weights on the classes, which it returns.
 
     Raises:
-      SystemExit: a format that has no users, or a weight that is not a positive whole number.
+      SystemExit: a format has no users, or a weight is not a positive whole number.
     """
     chosen = []
     for part in text.split(","):

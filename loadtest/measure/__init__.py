@@ -1,1 +1,1 @@
-"""Sends and measures: loops, meters of servers, recordings, checks of answers, searches."""
+"""Load generators, meters of servers, recordings, checks of answers, searches."""

@@ -1,4 +1,4 @@
-"""How long a search may take; durations as text."""
+"""A limit to the time of a search; durations as text."""
 
 import time
 from collections.abc import Callable
@@ -11,8 +11,8 @@ class Budget:
     """A time budget that starts now.
 
     Attributes:
-      seconds: how long it lasts.
-      now: a clock.
+      seconds: its length.
+      now: the clock.
     """
 
     seconds: float = inf
@@ -24,16 +24,16 @@ class Budget:
 
     @property
     def left(self) -> float:
-        """Seconds, below 0 once it is spent."""
+        """The seconds left; negative once it is spent."""
         return self.seconds - (self.now() - self.began)
 
     @property
     def spent(self) -> bool:
-        """Whether it is used up."""
+        """Whether no time is left."""
         return self.left <= 0
 
     def share(self, of: int, *, keep: float = 0.0) -> "Budget":
-        """An equal share of the remaining time among `of`, less `keep` seconds."""
+        """An equal share of the remaining time among `of`, after `keep` seconds are reserved."""
         return Budget(self.left / of - keep, self.now)
 
 
@@ -41,7 +41,7 @@ UNLIMITED = Budget()
 
 
 def about(seconds: float) -> str:
-    """Like "20 s", "4 min" or "1.5 h"."""
+    """A duration as text, such as "20 s", "4 min" or "1.5 h"."""
     if seconds < 90:
         return f"{max(seconds, 0):.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

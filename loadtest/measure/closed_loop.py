@@ -1,4 +1,4 @@
-"""K clients that each send the next request when the last one is answered."""
+"""Load from K clients; each sends its next request when the last one is answered."""
 
 import threading
 import time
@@ -14,20 +14,20 @@ from colcast.loadtest.send.connection import Answer, Request
 
 
 class Connects(Protocol):
-    """A connection of one client."""
+    """The connection of one client."""
 
     def call(self, request: Request) -> Answer:
-        """Sends one request and waits; a failure is an answer, too."""
+        """Sends one request and waits; a failed call also returns an answer."""
 
     def close(self) -> None:
-        """Gives the connection up."""
+        """Closes the connection."""
 
 
 class ClosedLoop:
-    """Connected clients, reused from run to run."""
+    """Connected clients, which are reused from run to run."""
 
     def __init__(self, connect: Callable[[], Connects], clients: int) -> None:
-        """Prepares `clients` connections."""
+        """Connects `clients` clients."""
         self._resources = ExitStack()
         self._connections = [
             self._resources.enter_context(closing(connect())) for _ in range(clients)
@@ -44,14 +44,14 @@ class ClosedLoop:
         meter: Meter | None = None,
         keep_every: int = 0,
     ) -> Recording:
-        """Sends requests, going round `requests`, all clients together, until an end is reached.
+        """Sends `requests` in turn, with all clients together, until the end is reached.
 
         Args:
           requests: at least one.
-          calls: how many to send at most.
-          seconds: when to send no more.
-          meter: of the server, if it can be measured.
-          keep_every: every how many calls one answer is kept as a sample; 0 keeps none.
+          calls: the largest number of calls.
+          seconds: the time after which no call is sent.
+          meter: measures the server, if that is possible.
+          keep_every: every how many calls an answer is kept as a sample; 0 for no samples.
         """
         taken = counter()  # next() of a counter is atomic
         cpu = meter.cpu_seconds() if meter else 0.0
@@ -79,7 +79,7 @@ class ClosedLoop:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Stops clients that still run, after their call, and disconnects."""
+        """Stops the clients after their current calls, and disconnects."""
         self._stopped.set()
         self._resources.close()
 

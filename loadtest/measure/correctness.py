@@ -1,4 +1,4 @@
-"""Compares answers under load with answers given before the load began."""
+"""Compares answers under load with answers recorded before the load began."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,12 +14,12 @@ _TIMEOUT_SECONDS = 60.0
 
 @dataclass(frozen=True)
 class Check:
-    """The result of comparing a run's samples.
+    """The result of checking a run's samples.
 
     Attributes:
-      checked: how many answers were compared.
-      wrong: how many of them differ by more than the tolerance.
-      largest: the largest difference of any value; infinite where the answers' form differs.
+      checked: the number of compared answers.
+      wrong: the number of answers that differ by more than the tolerance.
+      largest: the largest difference of any value; infinite if the forms of the answers differ.
     """
 
     checked: int
@@ -34,7 +34,7 @@ class Refused(RuntimeError):
 def answers_in_peace(
     address: str, requests: Sequence[Request], tls: Tls | None = None
 ) -> list[Answer]:
-    """The answers to all requests, sent one after the other; refusals included."""
+    """The answers to all requests, sent one after the other; refusals are included."""
     with Connection(address, timeout_seconds=_TIMEOUT_SECONDS, tls=tls) as connection:
         return [connection.call(request) for request in requests]
 
@@ -42,7 +42,7 @@ def answers_in_peace(
 def reference_answers(
     address: str, requests: Sequence[Request], tls: Tls | None = None
 ) -> list[Outputs]:
-    """Every request's answer, one after the other.
+    """The outputs of every request, sent one after the other.
 
     Raises:
       Refused: the server refuses one.
@@ -57,7 +57,7 @@ def reference_answers(
 
 
 def predicts(requests: Sequence[Request]) -> bool:
-    """Whether they are calls of Predict; all requests of a series call the same method."""
+    """Whether the requests call Predict; all requests of a series call the same method."""
     return requests[0].method == PREDICT
 
 
@@ -66,8 +66,8 @@ def expected_answers(
 ) -> list[Outputs]:
     """The expected answers of a format: those of the first format.
 
-    Regress and Classify run another signature than Predict; if its outputs have other names, the
-    format's own answers before the load are expected.
+    Regress and Classify run a different signature from Predict. If its outputs have other names,
+    the format's own answers before the load are expected instead.
     """
     if not predicts(requests) and own[0].keys() != first[0].keys():
         return own
@@ -80,7 +80,7 @@ def check(
     expected: Sequence[Outputs],
     tolerance: float,
 ) -> Check:
-    """Compares kept answers with the expected ones of their requests."""
+    """Compares sampled answers with the expected answers to their requests."""
     differences = [
         _sample_difference(requests[sample.request], sample.response, expected[sample.request])
         for sample in samples
@@ -92,8 +92,8 @@ def check(
 def outputs_difference(expected: Outputs, got: Outputs) -> float:
     """The largest absolute difference of any value in two answers.
 
-    NaN equals NaN; another shape or dtype, a missing output, another string or a number against
-    NaN is infinite.
+    NaN equals NaN. A different shape, dtype or string, a missing output, or a number against NaN is
+    infinite.
     """
     if expected.keys() != got.keys():
         return float("inf")
@@ -101,13 +101,13 @@ def outputs_difference(expected: Outputs, got: Outputs) -> float:
 
 
 def differences(expected: Any, got: Any) -> Any:
-    """The absolute differences, value by value, of two outputs of the same shape and dtype.
+    """The absolute difference of each value of two outputs with the same shape and dtype.
 
-    NaN equals NaN; another string or a number against NaN is infinite.
+    NaN equals NaN. A different string, or a number against NaN, is infinite.
     """
     if expected.dtype == object:
         return np.where(expected == got, 0.0, np.inf)
-    with np.errstate(invalid="ignore"):  # an infinity minus itself
+    with np.errstate(invalid="ignore"):  # infinity minus infinity
         wide = np.abs(np.asarray(expected, np.complex128) - np.asarray(got, np.complex128))
     same = (np.isnan(expected) & np.isnan(got)) | (expected == got)
     return np.where(same, 0.0, np.nan_to_num(wide, nan=np.inf, posinf=np.inf))

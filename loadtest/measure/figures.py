@@ -1,4 +1,4 @@
-"""The figures of a recording that reports show, in plain values that JSON can hold, and as text."""
+"""The figures of a recording for reports, as plain values for JSON and as text."""
 
 import math
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from colcast.loadtest.measure.recording import Recording, percentile_ms
 
 @dataclass(frozen=True)
 class Figures:
-    """One format's figures on one set of requests; times in milliseconds, sizes in bytes.
+    """The figures of one format for one set of requests; times in milliseconds, sizes in bytes.
 
     A figure that could not be measured is NaN (null in JSON).
     """
@@ -29,13 +29,13 @@ class Figures:
     first_error: str = ""
 
     def as_json(self) -> dict[str, Any]:
-        """With null for NaN, which JSON does not have."""
+        """The figures with null for NaN, which JSON does not have."""
         values: dict[str, Any] = finite(self)
         return values
 
 
 def figures_of(recording: Recording) -> Figures:
-    """The figures of a recording."""
+    """Computes the figures of a recording."""
     latencies = recording.latencies
     return Figures(
         calls=len(recording.calls),
@@ -61,12 +61,12 @@ def milliseconds(value: float) -> str:
 
 
 def share(value: float, of: float) -> str:
-    """A percentage; a dash where one of them was not measured."""
+    """A percentage; a dash if one of the values was not measured."""
     return "-" if value != value or not of > 0 else f"{100 * value / of:.0f} %"
 
 
 def finite(value: Any) -> Any:
-    """Figures with null for NaN and infinities, which JSON does not have; records as objects."""
+    """Replaces NaN and infinities, which JSON lacks, by null; dataclasses become objects."""
     if is_dataclass(value) and not isinstance(value, type):
         return finite(asdict(value))
     if isinstance(value, Mapping):

@@ -1,7 +1,7 @@
-"""Interrupts that are not lost.
+"""Makes sure that interrupts are not lost.
 
-Python drops an exception that is raised in a destructor, a KeyboardInterrupt too: after Ctrl-C at
-such a moment the program would go on.
+Python drops an exception that is raised in a destructor, including KeyboardInterrupt. After Ctrl-C
+at such a moment, the program would continue.
 """
 
 import signal
@@ -15,16 +15,13 @@ if TYPE_CHECKING:
     from sys import UnraisableHookArgs
 
 INTERRUPTED = 130
-"""The exit code of a command that was interrupted."""
+"""The exit code of an interrupted command."""
 _AGAIN_SECONDS = 0.01
 
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """SIGINT and SIGTERM raise KeyboardInterrupt in the block, again where Python dropped it.
-
-    For the main thread; the previous handlers are restored afterwards.
-    """
+    """SIGINT and SIGTERM raise KeyboardInterrupt in the block, again if Python dropped it."""
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGALRM)
     handlers = {number: signal.signal(number, _interrupt) for number in numbers}
     hook, sys.unraisablehook = sys.unraisablehook, _once_more

@@ -1,4 +1,4 @@
-"""CPU time and memory of a server: by its process, or by its metrics page."""
+"""Measures the CPU time and memory of a server, by its process or by its metrics page."""
 
 import time
 from pathlib import Path
@@ -20,22 +20,23 @@ class Meter(Protocol):
 
 
 class ProcessMeter:
-    """Reads the CPU time and the memory of another process of this machine."""
+    """Reads the CPU time and the memory of another process on this machine."""
 
     def __init__(self, pid: int, address: str = "") -> None:
         """Measures the process `pid`.
 
         Args:
-          pid: of the process.
-          address: HOST:PORT of the server it is, for the message when it ends while measured.
+          pid: the process id.
+          address: HOST:PORT of the server, for the message if it ends while it is measured.
 
         Raises:
           ProcessLookupError: there is no such process.
         """
         self._pid = pid
         self._gone = f"no process {pid} to measure"
-        # Linux's clock id of another process's CPU time, as clock_getcpuclockid(3) makes it. It
-        # counts nanoseconds where /proc/PID/stat counts hundredths of a second.
+        # Linux's clock id for the CPU time of another process, computed as in
+        # clock_getcpuclockid(3). It counts nanoseconds, while /proc/PID/stat counts hundredths of a
+        # second.
         self._clock = (~pid << 3) | 2
         self.cpu_seconds()
         if address:
@@ -57,7 +58,7 @@ class ProcessMeter:
         Path(f"/proc/{self._pid}/clear_refs").write_text("5")
 
     def peak_memory_bytes(self) -> int:
-        """The peak of resident memory."""
+        """The peak of resident memory since `forget_peak`."""
         return self._status("VmHWM")
 
     def _status(self, key: str) -> int:
@@ -68,11 +69,12 @@ class ProcessMeter:
         for line in lines:
             if line.startswith(key + ":"):
                 return int(line.split()[1]) * 1024
-        raise ProcessLookupError(self._gone)  # it ended, and its parent has not noticed yet
+        # It has ended, but its parent has not waited for it yet.
+        raise ProcessLookupError(self._gone)
 
 
 def listening_process(address: str) -> int | None:
-    """The process of this machine that listens on the port of HOST:PORT, None if there is none."""
+    """The process on this machine that listens on the port of HOST:PORT; None if there is none."""
     host, _, port = address.rpartition(":")
     if host.strip("[]") not in ("127.0.0.1", "localhost", "::1", "0.0.0.0"):
         return None
@@ -82,7 +84,7 @@ def listening_process(address: str) -> int | None:
     return None
 
 
-# As Prometheus client libraries name them: seconds of user and system time, bytes.
+# The names in Prometheus client libraries: seconds of user and system time, bytes.
 _CPU, _MEMORY = "process_cpu_seconds_total", "process_resident_memory_bytes"
 
 
@@ -90,7 +92,7 @@ class MetricsMeter:
     """Reads the CPU time and the memory of a process from its metrics page."""
 
     def __init__(self, url: str) -> None:
-        """Measures the process that publishes `url`.
+        """Measures the process that publishes its metrics at `url`.
 
         Raises:
           LookupError: the page is missing or lacks these metrics.
@@ -116,14 +118,14 @@ class MetricsMeter:
 
 
 def publishing(folder: Path) -> list[str]:
-    """Flags with which a server publishes its page at `page_of`; writes the file that they name."""
+    """Flags that make a server publish its metrics at `page_of`; writes the file that they name."""
     file = folder / "monitoring.config"
     file.write_text("prometheus_config { enable: true }")
     return ["--rest_api_port=-1", f"--monitoring_config_file={file}"]
 
 
 def page_of(rest_target: str) -> str:
-    """The URL of the page of a server whose HTTP is at HOST:PORT."""
+    """The URL of the metrics page of a server whose REST address is HOST:PORT."""
     return f"http://{rest_target}/monitoring/prometheus/metrics"
 
 
@@ -140,19 +142,20 @@ def _lines(url: str) -> list[str]:
 
 
 def meter_of(address: str, metrics: str | None = None, pid: int | None = None) -> Meter | None:
-    """Measures the server at HOST:PORT.
+    """Returns a meter for the server at HOST:PORT.
 
     Args:
-      address: of its gRPC service.
-      metrics: the URL of its Prometheus page.
-      pid: its process; None: the one that listens on the port, if the host is this machine.
+      address: the address of its gRPC service.
+      metrics: the URL of its metrics page.
+      pid: its process id; None for the process that listens on the port, if the host is this
+          machine.
 
     Returns:
-      None where neither is known.
+      None if neither a page nor a process is known.
 
     Raises:
-      LookupError: the page is not there.
-      ProcessLookupError: the process is not.
+      LookupError: the metrics page does not exist.
+      ProcessLookupError: the process does not exist.
     """
     if metrics:
         return MetricsMeter(metrics)

@@ -28,14 +28,14 @@ _RECORD = np.dtype([("sent", "<f8"), ("answered", "<f8"), ("code", "<u4"), ("byt
 
 @dataclass(frozen=True)
 class OpenLoop:
-    """How to send.
+    """An open-loop load generator.
 
     Attributes:
       target: HOST:PORT.
-      connections: calls take them in turn.
-      timeout_seconds: of a call, from the time it is sent.
-      keep_every: every how many calls one answer is kept as a sample; 0 keeps none.
-      tls: None is plain text.
+      connections: the number of connections; calls use them in turn.
+      timeout_seconds: the timeout of a call, from when it is sent.
+      keep_every: every how many calls an answer is kept as a sample; 0 for no samples.
+      tls: None for plain text.
     """
 
     target: str

@@ -1,4 +1,4 @@
-"""Estimates how long a search will take, from the time it has taken so far."""
+"""Estimates the remaining time of a search from the time it has taken so far."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -8,32 +8,32 @@ from colcast.loadtest.measure.budget import Budget, about
 from colcast.loadtest.measure.run import Options
 from colcast.loadtest.measure.search import Sla, Window, windows_left
 
-_FIRST_WINDOWS = 20  # of the first setting, about; most others are given up after two
+_FIRST_WINDOWS = 20  # of the first setting, roughly; most other settings are given up after two
 _LATER_WINDOWS = 2
-_START_SECONDS = 3.0  # of a server, and its warm-up
+_START_SECONDS = 3.0  # the time to start a server and warm it up
 
 
 class SearchOutlook:
-    """Estimates searches of several series, one after the other."""
+    """Estimates the searches of several series, one after the other."""
 
     def __init__(self, labels: Sequence[str], sla: Sla, options: Options, budget: Budget) -> None:
-        """Before any search has begun.
+        """Makes the estimate before any search has begun.
 
         Args:
-          labels: of the series, in order.
-          sla: what is searched for.
+          labels: the labels of the series, in order.
+          sla: the target of the search.
           options: how windows are measured.
-          budget: of all of them together.
+          budget: the budget of all searches together.
         """
         self._labels, self._sla, self._options, self._budget = labels, sla, options, budget
         self._windows: dict[str, list[Window]] = {}
 
     def note(self, label: str, window: Window) -> None:
-        """A window was measured."""
+        """Adds a measured window."""
         self._windows.setdefault(label, []).append(window)
 
     def __str__(self) -> str:
-        """About how long it will still take, like "4 min"."""
+        """The remaining time as text, such as "4 min"."""
         last = max(len(self._windows) - 1, 0)
         left = [
             windows_left(self._windows.get(label, ()), self._sla) + self._options.windows
@@ -43,22 +43,22 @@ class SearchOutlook:
 
 
 class ClimbOutlook:
-    """Estimates a climb from setting to setting."""
+    """Estimates the remaining time of a climb from setting to setting."""
 
     def __init__(self, window_seconds: float) -> None:
-        """Before the climb has begun, with windows of so many seconds."""
+        """Makes the estimate before the climb has begun, with windows of this length."""
         self._settings = 0
         self._first = _START_SECONDS + _FIRST_WINDOWS * window_seconds
         self._later = _START_SECONDS + _LATER_WINDOWS * window_seconds
-        self._took: list[float] = []  # each setting, the first one too
+        self._took: list[float] = []  # seconds per setting, including the first
 
     def settings(self, count: int) -> None:
-        """Sets how many settings are left, including the one that begins."""
+        """Sets how many settings are left, including the current one."""
         self._settings = count
 
     @property
     def seconds(self) -> float:
-        """The first setting is measured to its end; the others are as long as those so far."""
+        """The estimate: all windows of the first setting, and the mean time so far for others."""
         later = self._took[1:]
         each = sum(later) / len(later) if later else self._later
         first = 0 if self._took else self._first - each
@@ -66,7 +66,7 @@ class ClimbOutlook:
 
     @contextmanager
     def one(self) -> Iterator[None]:
-        """Times the setting that is measured in the block."""
+        """Times the setting that the block measures."""
         began = time.monotonic()
         yield
         self._took.append(time.monotonic() - began)

@@ -12,19 +12,19 @@ Seconds = npt.NDArray[np.float64]
 
 
 class Call(NamedTuple):
-    """One request on its way there and back; times in seconds since its run began."""
+    """One request and its answer; times in seconds since the run began."""
 
-    due: float  # when it should have been sent; a client that waits sends when it is free
+    due: float  # when it should have been sent; for a client that waits, when it became free
     sent: float
     answered: float
-    code: str  # of gRPC, by name
+    code: str  # name of the gRPC code
     rows: int
     request_bytes: int
     response_bytes: int
 
 
 class Sample(NamedTuple):
-    """An answer kept to look at after the run: that to `requests[request]`."""
+    """An answer to `requests[request]` that is checked after the run."""
 
     request: int
     response: bytes
@@ -32,10 +32,10 @@ class Sample(NamedTuple):
 
 @dataclass
 class Recording:
-    """The calls of one run, or of several joined by `extend`.
+    """The calls of one run, or of several runs joined by `extend`.
 
-    A latency runs from the time a call was due, so a generator that is late counts against it.
-    Only answered calls have one, so that errors that come back at once do not make a server look
+    A latency starts when a call was due, so it includes the delay of a late generator. Only
+    answered calls have a latency, so that errors that return at once do not make a server look
     fast; errors are counted by code.
     """
 
@@ -47,13 +47,13 @@ class Recording:
     others: dict[str, Any] = field(default_factory=dict)
 
     def add(self, request: Request, answer: Answer, began: float, due: float | None = None) -> None:
-        """Counts one call.
+        """Adds one call.
 
         Args:
-          request: what was sent.
-          answer: what came back.
+          request: the request.
+          answer: its answer.
           began: when the run began, by time.perf_counter().
-          due: when it was due, in seconds since then; the time it was sent at if not given.
+          due: when the call was due, in seconds since `began`; by default when it was sent.
         """
         sent = answer.sent_at - began
         self.calls.append(
@@ -71,7 +71,7 @@ class Recording:
             self.first_error = f"{answer.code}: {answer.message}"
 
     def extend(self, other: "Recording", *, after: bool = True) -> None:
-        """Adds another run's calls, made after these or at the same time."""
+        """Adds the calls of another run, made after these or at the same time."""
         shift = self.wall_seconds if after else 0.0
         self.calls += [
             call._replace(
@@ -89,17 +89,17 @@ class Recording:
 
     @property
     def codes(self) -> Counter[str]:
-        """How many calls ended with which gRPC code."""
+        """Number of calls by the gRPC code with which they ended."""
         return Counter(call.code for call in self.calls)
 
     @property
     def answered(self) -> list[Call]:
-        """The calls that came back OK."""
+        """The calls that returned OK."""
         return [call for call in self.calls if call.code == "OK"]
 
     @property
     def errors(self) -> int:
-        """Calls that did not come back OK."""
+        """The number of calls that did not return OK."""
         return len(self.calls) - len(self.answered)
 
     @property
@@ -109,31 +109,31 @@ class Recording:
 
     @property
     def bytes_per_request(self) -> float:
-        """Mean size of a request as it was sent; NaN where there was none."""
+        """Mean size of a sent request; NaN if there was none."""
         return _mean([call.request_bytes for call in self.calls])
 
     @property
     def bytes_per_response(self) -> float:
-        """Mean size of an answer; NaN where there was none."""
+        """Mean size of an answer; NaN if there was none."""
         return _mean([call.response_bytes for call in self.answered])
 
     @property
     def server_cpu_ms(self) -> float:
-        """Server CPU milliseconds per answered request; NaN where it is not known."""
+        """Server CPU milliseconds per answered request; NaN if it is not known."""
         return 1000 * self.server_cpu_seconds / (len(self.answered) or float("nan"))
 
     @property
     def latencies(self) -> Seconds:
-        """Latency of every answered call, from due to answered."""
+        """The latency of every answered call, from when it was due to its answer."""
         return np.array([call.answered - call.due for call in self.answered])
 
     @property
     def lateness(self) -> Seconds:
-        """Lateness of every call, from due to sent: the generator's own delay."""
+        """The generator's own delay of every call: from when it was due to when it was sent."""
         return np.array([call.sent - call.due for call in self.calls])
 
     def latency_ms(self, percentile: float) -> float:
-        """A percentile of the latencies; NaN where nothing was answered."""
+        """A percentile of the latencies; NaN if nothing was answered."""
         return percentile_ms(self.latencies, percentile)
 
 

@@ -1,4 +1,4 @@
-"""The measuring engine: series in turn, window by window, at a rate, with clients, or searching."""
+"""Measures series alternately in windows: at a rate, with waiting clients, or by a search."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
@@ -20,22 +20,22 @@ from colcast.loadtest.send.schedule import poisson
 
 Thing = TypeVar("Thing")
 Measured = TypeVar("Measured")
-Meters = Mapping[str, Meter]  # address -> what its server has used
+Meters = Mapping[str, Meter]  # address -> meter of the server
 Progress = Callable[[Series, Recording], None]
 
 
 @dataclass(frozen=True)
 class Options:
-    """How to run.
+    """The options of a measurement.
 
     Attributes:
-      seed: decides schedules; the same seed sends the same requests in the same order.
-      windows: how often every series is measured, in turn with the others.
-      window_seconds: how long one window sends.
-      window_calls: how many calls one window of waiting clients sends, in place of a time.
-      timeout_seconds: of a call.
+      seed: decides the schedules; the same seed sends the same requests in the same order.
+      windows: the number of windows per series; the series alternate.
+      window_seconds: the length of a window.
+      window_calls: the number of calls in a window of waiting clients, instead of a length.
+      timeout_seconds: the timeout of a call.
       keep_every: every how many answers one is checked; 0 for none.
-      tolerance: the largest difference of a right answer.
+      tolerance: the largest difference of a correct answer.
     """
 
     seed: int = 0
@@ -47,7 +47,7 @@ class Options:
     tolerance: float = 1e-5
 
 
-# Codes that blame the request, not the load.
+# gRPC codes of failures due to the request, not to the load.
 _REFUSALS = ("INVALID_ARGUMENT", "FAILED_PRECONDITION", "UNIMPLEMENTED", "NOT_FOUND")
 
 
@@ -56,11 +56,11 @@ class Result:
     """The measurements of one series.
 
     Attributes:
-      series: what was sent where.
-      recording: every call.
-      check: its answers under load against those before.
-      memory_bytes: the server's at the end; None if it is not known.
-      found: what a search for the highest rate found, if there was one.
+      series: the measured series.
+      recording: all calls.
+      check: compares its answers under load with those before.
+      memory_bytes: the server's memory at the end; None if it is not known.
+      found: the result of the search for the highest rate, if there was one.
     """
 
     series: Series
@@ -71,12 +71,12 @@ class Result:
 
     @property
     def refused(self) -> int:
-        """Calls refused under load although each request was answered when it was sent alone."""
+        """The number of calls refused under load; each request was accepted when sent alone."""
         return sum(self.recording.codes[code] for code in _REFUSALS)
 
     @property
     def sound(self) -> bool:
-        """Whether its figures may be compared: answers came, none refused, none wrong."""
+        """Whether its figures may be compared: it has answers, none refused and none wrong."""
         return bool(self.recording.answered) and not self.refused and not self.check.wrong
 
 
@@ -87,14 +87,14 @@ def at_rate(
     options: Options,
     progress: Progress = lambda *_: None,
 ) -> list[Result]:
-    """Sends every series `rate` requests per second on the same schedule of exponential gaps.
+    """Sends every series `rate` requests per second, on the same schedule with exponential gaps.
 
     Args:
       series: encoded requests.
       rate: requests per second.
-      meters: of servers that can be measured.
-      options: how to run.
-      progress: called after every window with what it measured.
+      meters: the meters of the servers that can be measured.
+      options: how to measure.
+      progress: called after every window with its measurements.
     """
 
     def window(one: Series, number: int) -> Recording:
@@ -114,10 +114,10 @@ def with_clients(
 
     Args:
       series: encoded requests.
-      clients: how many.
-      meters: of servers that can be measured.
-      options: how to run.
-      progress: called after every window with what it measured.
+      clients: the number of clients.
+      meters: the meters of the servers that can be measured.
+      options: how to measure.
+      progress: called after every window with its measurements.
     """
     with ExitStack() as connected:
         loops = {
@@ -153,7 +153,7 @@ def searching(
     progress: Callable[[Series, Window], None] = lambda *_: None,
     budget: Budget = UNLIMITED,
 ) -> list[Result]:
-    """Finds every series' highest rate within `sla`, then measures it again at that rate.
+    """Finds the highest rate of every series within `sla`, then measures each again at that rate.
 
     An interrupt ends it with the results so far.
     """
@@ -250,15 +250,15 @@ def _result(
 def in_turn(
     things: Sequence[Thing], measure: Callable[[Thing, int], Measured], rounds: int
 ) -> list[list[Measured]]:
-    """Measures every series once per round, starting with another one each round.
+    """Measures every series once per round; each round starts with a different one.
 
     Args:
-      things: what is compared.
-      measure: (thing, number of the round) -> what was measured.
-      rounds: how often.
+      things: the series to compare.
+      measure: (thing, number of the round) -> its measurement.
+      rounds: the number of rounds.
 
     Returns:
-      A list per thing, in the order of `things`, with an entry per round.
+      One list per thing, in the order of `things`, with one entry per round.
     """
     measured: list[list[Measured]] = [[] for _ in things]
     for number in range(rounds):

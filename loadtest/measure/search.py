@@ -1,4 +1,4 @@
-"""The highest rate a server sustains within a latency target."""
+"""Searches for the highest rate that a server sustains within a latency target."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -13,14 +13,15 @@ from colcast.loadtest.measure.figures import finite
 from colcast.loadtest.measure.open_loop import kept_up
 from colcast.loadtest.measure.recording import Recording
 
-_WINDOWS, _MOST = 3, 2  # a rate holds if most of these windows hold
-_CONFIRMATIONS, _STEP_DOWN = 3, 0.9  # rates measured again, each so much below the one before
-_DOUBLINGS = 4  # expected of a rate that has not missed yet
+_WINDOWS, _MOST = 3, 2  # windows per rate; a rate holds if most of its windows hold
+# Number of rates measured again, and the factor from each to the next lower one.
+_CONFIRMATIONS, _STEP_DOWN = 3, 0.9
+_DOUBLINGS = 4  # expected number of doublings of a rate that has not missed yet
 
 
 @dataclass(frozen=True)
 class Sla:
-    """`percentile` of calls have to be answered within `milliseconds`."""
+    """The latency target: `percentile` of calls must be answered within `milliseconds`."""
 
     percentile: float
     milliseconds: float
@@ -29,9 +30,9 @@ class Sla:
         return f"p{self.percentile:g} <= {self.milliseconds:g} ms"
 
     def reached(self, recording: Recording) -> float:
-        """The percentile in milliseconds; a call that failed never came back.
+        """The percentile in milliseconds; a failed call counts as infinitely slow.
 
-        Infinite where too many failed, or nothing was sent.
+        Infinite if too many calls failed, or nothing was sent.
         """
         times = [
             call.answered - call.due if call.code == "OK" else np.inf for call in recording.calls
@@ -42,7 +43,7 @@ class Sla:
 
 
 class Verdict(Enum):
-    """The verdict of a window about its rate."""
+    """Whether a window's rate met the target."""
 
     HOLDS = "holds"
     MISSES = "misses"
@@ -51,12 +52,12 @@ class Verdict(Enum):
 
 @dataclass(frozen=True)
 class Window:
-    """One window at one rate.
+    """The measurement of one window at one rate.
 
     Attributes:
-      rate: in requests per second.
-      milliseconds: the SLA's percentile.
-      verdict: what that says.
+      rate: requests per second.
+      milliseconds: the target's percentile.
+      verdict: whether that meets the target.
     """
 
     rate: float
@@ -64,7 +65,7 @@ class Window:
     verdict: Verdict
 
     def as_json(self) -> dict[str, Any]:
-        """In plain values; no milliseconds where too many calls failed."""
+        """The window as plain values; no milliseconds if too many calls failed."""
         return {
             "rate": self.rate,
             "ms": finite(self.milliseconds),
@@ -85,13 +86,13 @@ class Found:
     """The result of a search.
 
     Attributes:
-      rate: the highest rate that held, 0 if none did.
-      windows: everything tried, in order.
-      generator_limited: whether the search stopped because the generator could send no faster:
-        then the server may be able to do more.
-      again: the rates measured once more after the search, in order.
-      confirmed: whether the last of those met the target; `rate` is that one then.
-      ended: what ended the search; if it was cut short, the server may be able to do more.
+      rate: the highest rate that held; 0 if none did.
+      windows: all measured windows, in order.
+      generator_limited: whether the search stopped because the generator could not send faster; the
+        server may then sustain more.
+      again: the rates measured again after the search, in order.
+      confirmed: whether the last of those met the target; `rate` is then that one.
+      ended: why the search ended; if it was cut short, the server may sustain more.
     """
 
     rate: float
@@ -103,7 +104,7 @@ class Found:
 
     @property
     def settled(self) -> bool:
-        """Whether `rate` is the server's: confirmed, and neither generator nor time was short."""
+        """Whether `rate` is the server's limit: confirmed, and not due to the generator or time."""
         return self.confirmed and not self.generator_limited and self.ended is Ended.BY_ITSELF
 
 
@@ -155,7 +156,7 @@ def find_max(
 def windows_left(
     windows: Sequence[Window], sla: Sla, *, precision: float = 0.05, highest: float = 100_000.0
 ) -> int:
-    """About how many windows a search still takes that has measured these."""
+    """Estimates how many more windows a search takes after these."""
     holds, misses = _bracket(windows, sla, 2 * highest)
     if misses > highest:
         return _DOUBLINGS + _MOST * ceil(log2(0.5 / precision))
@@ -167,10 +168,10 @@ def _next(holds: float, misses: float, highest: float) -> float:
 
 
 def _bracket(windows: Sequence[Window], sla: Sla, above: float) -> tuple[float, float]:
-    """The highest rate that holds and the next that misses; 0 and `above` if there is none.
+    """The highest rate that holds and the next rate that misses; 0 and `above` if there is none.
 
-    A lower rate that misses may have been unlucky, since its windows have the fewest calls. A rate
-    with as many holding as missing windows is undecided.
+    A miss at a lower rate than the highest that holds may be chance, since slow windows have the
+    fewest calls. A rate with as many holding as missing windows is undecided.
     """
     votes: Counter[float] = Counter()
     for window in windows:
@@ -186,13 +187,13 @@ def confirm(
     """Measures the found rate again, then lower rates, until one meets the target.
 
     Args:
-      found: by `find_max`.
-      run: what was measured at a rate; longer than a window of the search.
-      sla: what has to be met.
-      budget: no lower rate is tried once it is spent.
+      found: the result of `find_max`.
+      run: rate -> its recording; longer than a window of the search.
+      sla: the latency target.
+      budget: once it is spent, no lower rate is measured.
 
     Returns:
-      The search with the confirmed rate, or unconfirmed, and what was measured last.
+      The result with the confirmed rate, or marked as unconfirmed, and the last recording.
     """
     again: list[Window] = []
     rate = found.rate or 1.0
@@ -217,7 +218,7 @@ def _judged(rate: float, recording: Recording, sla: Sla) -> Window:
 
 
 class _Search:
-    """Judges rates by several windows each."""
+    """Judges each rate by several windows."""
 
     def __init__(
         self, run: Callable[[float, int], Recording], sla: Sla, progress: Callable[[Window], None]

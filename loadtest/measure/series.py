@@ -1,4 +1,4 @@
-"""The series to compare: each server in each format, on the same data."""
+"""The series to compare: each server with each format, on the same data."""
 
 import textwrap
 from collections.abc import Sequence
@@ -25,10 +25,10 @@ class Target:
     """A server under test.
 
     Attributes:
-      name: how reports call it; empty where it is the only one.
+      name: its name in reports; empty if it is the only one.
       address: HOST:PORT of its gRPC service.
-      tls: None is plain text.
-      version: of the model; None is the server's choice.
+      tls: None for plain text.
+      version: the model's version; None if the server chooses.
     """
 
     name: str
@@ -39,7 +39,7 @@ class Target:
     def client(
         self, model: str, timeout_seconds: float, signature: str | None = None
     ) -> RankingClient:
-        """A client of a served model, for its usual signatures or for one of them."""
+        """Makes a client for a served model, with its usual signatures or with the given one."""
         return RankingClient(
             self.address,
             model,
@@ -53,14 +53,14 @@ class Target:
 
 @dataclass(frozen=True)
 class Series:
-    """One line in every report: a target in a format.
+    """A target with a format; one line in every report.
 
     Attributes:
-      target: where the requests go.
+      target: the server that receives the requests.
       format: a name in `FORMATS`.
-      requests: encoded; request i ranks the same candidates in every series.
-      expected: each request's expected answer, that of the server's first format.
-      difference: the largest difference of any value from those, before the load.
+      requests: encoded requests; request i ranks the same candidates in every series.
+      expected: the expected answer to each request: the answer in the server's first format.
+      difference: the largest difference of any value from these, before the load.
     """
 
     target: Target
@@ -71,7 +71,7 @@ class Series:
 
     @property
     def label(self) -> str:
-        """How reports call it."""
+        """Its name in reports."""
         return label(self.target, self.format)
 
 
@@ -82,8 +82,8 @@ class LeftOut:
     Attributes:
       target: the server.
       format: a name in `FORMATS`.
-      reason: why, in full.
-      advice: what to do about it; empty if nothing is known.
+      reason: the full reason.
+      advice: how to fix it; empty if no fix is known.
     """
 
     target: Target
@@ -92,14 +92,14 @@ class LeftOut:
     advice: str = ""
 
     def __str__(self) -> str:
-        """In one line of a terminal or two: TensorFlow's reasons may name every node of a graph."""
+        """The reason in one or two lines: TensorFlow's messages may name every node of a graph."""
         short = textwrap.shorten(self.reason, _REASON_CHARACTERS, placeholder=" ...")
         advice = f": {self.advice}" if self.advice else ""
         return f"{label(self.target, self.format)} is left out: {short}{advice}"
 
 
 def label(target: Target, format_name: str) -> str:
-    """Target and format in a few characters."""
+    """A short name for a target and format."""
     return f"{target.name}: {format_name}" if target.name else format_name
 
 
@@ -107,7 +107,7 @@ def parse_target(text: str) -> Target:
     """Reads `HOST:PORT` or `NAME=HOST:PORT`.
 
     Raises:
-      ValueError: there is no port, or nothing in front of it.
+      ValueError: the text has no port, or nothing before it.
     """
     name, equals, address = text.rpartition("=")
     host, colon, port = address.rpartition(":")
@@ -123,15 +123,15 @@ def prepare(
     data: Sequence[RequestData],
     signature: str | None = None,
 ) -> tuple[list[Series], list[LeftOut]]:
-    """Encodes the data for every target in every format and has each request answered once.
+    """Encodes the data for every target in every format, and sends each request once.
 
-    This warms every server up. Formats that it refuses or has no signature for are left out.
-    `signature` takes the place of the formats' usual ones.
+    This warms up every server. Formats that a server refuses or has no signature for are left out.
+    `signature` replaces the formats' usual signatures.
 
     Raises:
-      ValueError: two targets of the same name.
-      RuntimeError: nothing is left; the message has the reasons.
-      colcast.client.ServerError: a server is not there.
+      ValueError: two targets have the same name.
+      RuntimeError: no series is left; the message has the reasons.
+      colcast.client.ServerError: a server does not answer.
     """
     names = [target.name for target in targets]
     if len(set(names)) < len(names):
@@ -154,7 +154,10 @@ def encoded(
     data: Sequence[RequestData],
     signature: str | None,
 ) -> tuple[list[Series], list[LeftOut]]:
-    """The data for one target in every format, and the formats that it or its model cannot have."""
+    """Encodes the data for one target in every format.
+
+    Also returns the formats that do not work with the target or its model.
+    """
     series, left_out = [], []
     with target.client(model, _ENCODE_TIMEOUT_SECONDS) as client:
         schema = client.schema()
@@ -171,13 +174,13 @@ def encoded(
 
 
 def _advice(data: Sequence[RequestData]) -> str:
-    """Advice for requests that a server refuses."""
+    """Advice if a server refuses requests."""
     generated = not any(one.examples or one.recorded for one in data)
     return ADVICE if generated else ""
 
 
 def _answered(written: Sequence[Series], advice: str) -> tuple[list[Series], list[LeftOut]]:
-    """One server's series with their expected answers, and the refused ones with `advice`."""
+    """The answered series with their expected answers, and the refused ones with `advice`."""
     answers, left_out = {}, []
     for one in written:
         target = one.target

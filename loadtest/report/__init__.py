@@ -1,1 +1,1 @@
-"""How results are shown: tables, charts, a page, verdicts; progress while they are measured."""
+"""Shows results as tables, charts, a page and verdicts, and progress during measurements."""

@@ -1,7 +1,7 @@
 """Charts as SVG text, drawn by matplotlib: self-contained and scalable.
 
-Colours are CSS variables of the page around a chart (page.css), so that one drawing serves light
-and dark pages; `standalone` gives a chart for documents its own.
+Colours are CSS variables of the page that contains a chart (page.css), so that one drawing works on
+light and dark pages. `standalone` adds these variables to a chart for use outside the page.
 """
 
 import io
@@ -26,7 +26,7 @@ _VARIABLES = {_INK: "ink", _SOFT: "soft", _RULE: "rule", _BAD: "bad"} | {
 }
 _STYLE: Any = {
     "svg.fonttype": "none",  # text stays text
-    "svg.hashsalt": "colcast",  # the same drawing has the same bytes
+    "svg.hashsalt": "colcast",  # makes the same drawing have the same bytes
     "font.size": 10,
     "font.sans-serif": ["DejaVu Sans"],
     "text.color": _INK,
@@ -45,7 +45,7 @@ _STYLE: Any = {
 
 @dataclass(frozen=True)
 class Line:
-    """Points joined by a line; `series` decides the colour, points that are not finite are gaps."""
+    """Points joined by a line; `series` decides the colour, and non-finite points leave gaps."""
 
     label: str
     series: int
@@ -55,7 +55,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Bar:
-    """A horizontal bar and what to write behind it."""
+    """A horizontal bar and the text after it."""
 
     label: str
     series: int
@@ -65,7 +65,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class Panel:
-    """Groups of bars side by side: bar i of every group is of series i; a text above each."""
+    """Groups of bars: bar i of every group belongs to series i; each panel has a title."""
 
     title: str
     groups: Sequence[str]
@@ -81,14 +81,14 @@ def line_chart(
     x_ticks: Sequence[tuple[float, str]] = (),
     limit: tuple[float, str] | None = None,
 ) -> str:
-    """Lines over a common pair of axes; the vertical one starts at zero.
+    """Draws lines on a common pair of axes; the vertical axis starts at zero.
 
     Args:
-      lines: what to draw.
-      x_title: with the unit.
-      y_title: with the unit.
-      x_ticks: places and their labels; round numbers from zero where there are none.
-      limit: a dashed line at this height, with its label.
+      lines: the lines to draw.
+      x_title: the axis title, with the unit.
+      y_title: the axis title, with the unit.
+      x_ticks: positions and labels; by default round numbers from zero.
+      limit: the height and label of a dashed line.
     """
     with mpl.rc_context(_STYLE):
         figure, axes = _axes(x_title, y_title)
@@ -111,7 +111,7 @@ def line_chart(
 
 
 def bar_chart(bars: Sequence[Bar], title: str) -> str:
-    """Horizontal bars from zero, the first at the top, the value written behind each."""
+    """Draws horizontal bars from zero, the first at the top, with each value after its bar."""
     with mpl.rc_context(_STYLE):
         figure = Figure((_WIDTH, 0.35 + 0.32 * len(bars)), layout="constrained")
         axes = figure.add_subplot()
@@ -130,7 +130,7 @@ def bar_chart(bars: Sequence[Bar], title: str) -> str:
 
 
 def histogram(values: Sequence[float], *, x_title: str, y_title: str, bins: int = 24) -> str:
-    """How often values fall into equally wide bins from zero on."""
+    """Draws how often values fall into bins of equal width that start at zero."""
     with mpl.rc_context(_STYLE):
         figure, axes = _axes(x_title, y_title)
         top = max(values, default=1.0)
@@ -147,11 +147,11 @@ def outlines(
     x_title: str,
     y_title: str,
 ) -> str:
-    """Histograms over the same bins, one (label, counts) each, as outlines over each other."""
+    """Draws outlines of histograms over the same bins; `counts` has (label, counts) pairs."""
     with mpl.rc_context(_STYLE):
         figure, axes = _axes(x_title, y_title)
         for place, (label, heights) in enumerate(counts):
-            dashed = "--" if place else "-"  # visible even on top of the first
+            dashed = "--" if place else "-"  # visible even if drawn on top of the first
             colour = _SERIES[place]
             axes.stairs(heights, edges, color=colour, linewidth=1.8, linestyle=dashed, gid=label)
             axes.stairs(heights, edges, color=colour, alpha=0.15, fill=True)
@@ -160,7 +160,7 @@ def outlines(
 
 
 def grouped_bars(panels: Sequence[Panel], series: Sequence[str], title: str) -> str:
-    """Vertical bars as shares of 1, panels side by side, one legend for all."""
+    """Draws vertical bars as shares of 1, with panels side by side and one legend for all."""
     with mpl.rc_context(_STYLE):
         figure = Figure((max(6.8, 4.6 * len(panels)), 3.4), layout="constrained")
         handles: list[Any] = []
@@ -173,13 +173,13 @@ def grouped_bars(panels: Sequence[Panel], series: Sequence[str], title: str) -> 
 
 
 def standalone(svg: str) -> str:
-    """A chart as a file, with the colours of the report's page, light and dark."""
+    """A chart as a stand-alone file, with the light and dark colours of the report's page."""
     start = svg.index(">", svg.index("<svg")) + 1
     return f"{svg[:start]}<style>{_palette()}</style>{svg[start:]}"
 
 
 def number(value: float) -> str:
-    """A short form: 1,500 and 0.25 rather than 1500.0 and 0.250."""
+    """A short form of a number: 1,500 and 0.25 instead of 1500.0 and 0.250."""
     return f"{value:,.0f}" if value >= 100 or value == int(value) else f"{value:.3g}"
 
 
@@ -222,6 +222,6 @@ def _svg(figure: Any, title: str) -> str:
 
 @cache
 def _palette() -> str:
-    """The variables at the head of page.css."""
+    """The variables at the top of page.css."""
     style = files("colcast.cli").joinpath("page.css").read_text()
     return style[: style.index("* {")]

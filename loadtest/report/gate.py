@@ -1,4 +1,4 @@
-"""A load test as a gate: thresholds for every series, and the result for CI."""
+"""A load test as a gate in CI: thresholds for every series, and the result."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ class Thresholds:
 
     Attributes:
       slas: latency percentiles; a failed call counts as never answered.
-      max_errors: how many calls may fail; None: not checked.
+      max_errors: the largest number of failed calls; None for no limit.
     """
 
     slas: tuple[Sla, ...] = ()
@@ -26,13 +26,13 @@ class Thresholds:
 
 @dataclass(frozen=True)
 class Verdict:
-    """One threshold for one series.
+    """The result of one threshold for one series.
 
     Attributes:
-      label: of the series.
-      threshold: like `p95 <= 25 ms`.
-      measured: like `31.2 ms`.
-      passed: whether it was kept.
+      label: the label of the series.
+      threshold: such as `p95 <= 25 ms`.
+      measured: such as `31.2 ms`.
+      passed: whether the threshold was met.
     """
 
     label: str
@@ -47,7 +47,7 @@ class Verdict:
         )
 
     def as_json(self) -> dict[str, Any]:
-        """In plain values."""
+        """The verdict as plain values."""
         return {
             "series": self.label,
             "threshold": self.threshold,
@@ -57,7 +57,7 @@ class Verdict:
 
 
 def judge(results: Sequence[Result], thresholds: Thresholds) -> list[Verdict]:
-    """Every threshold for every series, in their order."""
+    """The verdict of every threshold for every series, in their order."""
     verdicts = []
     for result in results:
         verdicts += [_latency(result, sla) for sla in thresholds.slas]
@@ -72,8 +72,8 @@ def junit(verdicts: Sequence[Verdict], problems: Sequence[str]) -> str:
     """The verdicts as JUnit XML: a test case per threshold and series, and one for the answers.
 
     Args:
-      verdicts: by `judge`.
-      problems: other failures, see Report.problems.
+      verdicts: the result of `judge`.
+      problems: other failures; see Report.problems.
     """
     cases = [(it.label, it.threshold, "" if it.passed else it.measured) for it in verdicts]
     cases.append(("answers", "right, and none refused", "; ".join(problems)))

@@ -1,4 +1,4 @@
-"""The headline of a report: the best format against the first one."""
+"""The headline of a report: the best format compared with the first."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from colcast.loadtest.measure.run import Result
 
 @dataclass(frozen=True)
 class Gain:
-    """A figure of two formats: "18 %", "of the server CPU", "4.68 against 25.8 ms per request"."""
+    """A comparison: "18 %", "of the server CPU", "4.68 against 25.8 ms per request"."""
 
     share: str
     of: str
@@ -20,7 +20,7 @@ class Gain:
 
 @dataclass(frozen=True)
 class Headline:
-    """The best series against the first, by their labels, in one or several figures."""
+    """The labels of the best and of the first series, and figures that compare them."""
 
     best: str
     first: str
@@ -31,7 +31,7 @@ class Headline:
         return f"{self.best} against {self.first}: {told}"
 
     def as_json(self) -> dict[str, Any]:
-        """In plain values."""
+        """The headline as plain values."""
         return {
             "best": self.best,
             "first": self.first,
@@ -40,13 +40,14 @@ class Headline:
 
 
 def headline(results: Sequence[Result]) -> Headline | None:
-    """The gain of the best of the other series over the first.
+    """Compares the best of the other series with the first.
 
-    Best is the highest rate that a search has confirmed; without a search the least server CPU, and
-    the lowest 95th percentile where CPU is not known.
+    The best series is the one with the highest rate that a search has confirmed. Without a search,
+    it is the one with the least server CPU, or with the lowest 95th percentile if the CPU is not
+    known.
 
     Returns:
-      None if there is nothing to claim: fewer than two series with right answers, or a search that
+      None if there is no valid comparison: fewer than two series have correct answers, or a search
       did not confirm its rate.
     """
     sound = [result for result in results if result.sound]

@@ -1,4 +1,4 @@
-"""The folder of a report: one page to read, and its figures for programs."""
+"""The folder of a report: one page for people, and its figures for programs."""
 
 import json
 import os
@@ -8,10 +8,10 @@ from typing import Any
 
 
 def make_folder(folder: Path) -> None:
-    """Makes the folder before anything is sent, so that no report is lost.
+    """Makes the folder before anything is sent, so that a failure here loses no results.
 
     Raises:
-      ValueError: the folder cannot be made or written to.
+      ValueError: the folder cannot be made or written.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -22,7 +22,7 @@ def make_folder(folder: Path) -> None:
 
 
 def write(folder: Path, values: Mapping[str, Any], page: str) -> list[str]:
-    """Writes report.html and report.json; their paths."""
+    """Writes report.html and report.json; returns their paths."""
     html, figures = folder / "report.html", folder / "report.json"
     html.write_text(page, encoding="utf-8")
     figures.write_text(json.dumps(values, indent=1, allow_nan=False), encoding="utf-8")

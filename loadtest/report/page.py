@@ -1,4 +1,4 @@
-"""The report as one self-contained HTML file, also for print."""
+"""The report as one self-contained HTML file, which can also be printed."""
 
 from collections.abc import Mapping, Sequence
 from html import escape
@@ -27,7 +27,7 @@ Series = Mapping[str, Any]
 
 
 def render(report: Mapping[str, Any]) -> str:
-    """The page of a report in the form `Report.as_json` gives it."""
+    """Makes the page from a report in the form of `Report.as_json`."""
     series = report["series"]
     model = report["settings"].get("model", "a model")
     parts = [
@@ -86,7 +86,7 @@ def _figures(report: Mapping[str, Any]) -> list[str]:
 
 
 def _headline(told: Mapping[str, Any] | None) -> str:
-    """The headline in a sentence; empty if there is none."""
+    """The headline as a sentence; empty if there is none."""
     if told is None:
         return ""
     gains = ", ".join(
@@ -154,7 +154,7 @@ def _bars(series: Sequence[Series], figure: str, unit: str) -> list[Bar]:
 
 
 def _percentiles(series: Sequence[Series]) -> str:
-    """The x axis is -log10 of the share of slower calls: 90, 99 and 99.9 are evenly spaced."""
+    """Draws percentiles over -log10 of the share of slower calls: 90, 99, 99.9 are equidistant."""
 
     def place(percentile: float) -> float:
         return -log10(1 - percentile / 100)
@@ -189,7 +189,7 @@ def _over_time(series: Sequence[Series]) -> str:
 
 
 def _against_rate(series: Sequence[Series], sla: Mapping[str, float]) -> str:
-    """Points are medians of a rate's windows, without those far above the target."""
+    """Draws latency against rate: each rate's median, unless it is far above the target."""
     lines = []
     for n, one in enumerate(series):
         by_rate: dict[float, list[float]] = {}

@@ -1,4 +1,4 @@
-"""Progress bars that go away when the work is done."""
+"""Progress bars that disappear when the work is done."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,7 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 @contextmanager
 def progress_bar(console: Console, what: str, steps: int) -> Iterator[Callable[[], None]]:
-    """Shows a bar on a terminal; yields a function to call after each of the `steps`."""
+    """Shows a bar on a terminal; yields a function to call after each of `steps` steps."""
     if not console.is_terminal:
         yield lambda: None
         return
@@ -25,20 +25,20 @@ def progress_bar(console: Console, what: str, steps: int) -> Iterator[Callable[[
 def windows_shown(
     console: Console, command: str, windows: int, seconds: float
 ) -> Iterator[Callable[[RenderableType], None]]:
-    """Shows which window of a run is measured, without updates during a window.
+    """Shows which window of a run is being measured; does not update during a window.
 
-    A terminal shows a bar above the renderable given after each window. Elsewhere, each window that
-    begins after the first ten seconds is a line on standard error.
+    A terminal shows a bar above the renderable passed after each window. Otherwise, each window
+    that begins after the first ten seconds prints a line on standard error.
 
     Args:
-      console: for a terminal.
-      command: for the lines.
-      windows: how many there are.
-      seconds: how long one takes.
+      console: the terminal.
+      command: the prefix of the lines.
+      windows: the number of windows.
+      seconds: the length of a window.
     """
     bar = _bar(console, "window")
     task = bar.add_task("", total=windows)
-    # Automatic refreshes would delay sends.
+    # No automatic refreshes: they would delay sends.
     with (
         Live(bar, console=console, auto_refresh=False, transient=True) as live,
         showing_progress(command, lines_only=True) as tell,

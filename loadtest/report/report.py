@@ -1,4 +1,4 @@
-"""The result of a load test as plain values: the JSON file, from which the page is made."""
+"""The result of a load test as plain values: the content of the JSON file and of the page."""
 
 import platform
 from collections.abc import Mapping, Sequence
@@ -24,15 +24,15 @@ _INSTRUCTION_SETS = ("avx2", "fma", "avx512f", "avx512_vnni", "avx512_bf16", "am
 
 @dataclass
 class Report:
-    """A load test.
+    """The result of a load test.
 
     Attributes:
-      settings: what was asked for, by name, to be printed as it is.
-      results: one per series; the first is what the others are compared with.
-      sizes: N of every request, in order.
+      settings: the options by name, printed as they are.
+      results: one per series; the others are compared with the first.
+      sizes: the number of candidates of every request, in order.
       sla: the latency target, if there is one.
       left_out: formats that a server cannot answer.
-      thresholds: for every series.
+      thresholds: the thresholds for every series.
       load: `rate` or `clients`, whichever was given.
     """
 
@@ -47,17 +47,17 @@ class Report:
 
     @property
     def verdicts(self) -> list[Verdict]:
-        """Every threshold for every series."""
+        """The verdict of every threshold for every series."""
         return judge(self.results, self.thresholds)
 
     @property
     def passed(self) -> bool:
-        """Whether there is no problem and every threshold is kept."""
+        """Whether there is no problem and every threshold is met."""
         return not self.problems and all(verdict.passed for verdict in self.verdicts)
 
     @property
     def problems(self) -> list[str]:
-        """Reasons for failure: wrong, refused or missing answers, no rate confirmed."""
+        """Reasons for failure: wrong, refused or missing answers, or no confirmed rate."""
         found = []
         for result in self.results:
             label, checked, recording = result.series.label, result.check, result.recording
@@ -80,7 +80,7 @@ class Report:
 
     @property
     def notes(self) -> list[str]:
-        """Caveats about the figures: errors, late sends, searches cut short."""
+        """Caveats: errors, late sends, searches that were cut short."""
         found = [str(one) for one in self.left_out]
         for result in self.results:
             recording, label = result.recording, result.series.label
@@ -103,7 +103,7 @@ class Report:
         return found
 
     def _unconfirmed(self, result: Result) -> list[str]:
-        """A problem if a search found no rate, or one that missed the target afterwards."""
+        """A problem, if a search found no rate or the rate then missed the target."""
         if self.sla is None or not result.found or result.found.confirmed:
             return []
         label, found = result.series.label, result.found
@@ -129,7 +129,7 @@ class Report:
         ]
 
     def as_json(self) -> dict[str, Any]:
-        """As plain values; null is not measured."""
+        """The report as plain values; null for not measured."""
         return {
             "settings": dict(self.settings),
             "machine": self.machine,
@@ -192,7 +192,7 @@ def _interrupted(result: Result) -> bool:
 
 
 def timeline(recording: Recording) -> list[dict[str, Any]]:
-    """Figures of 60 equal windows of the run, by when calls were due."""
+    """The figures of 60 equal windows of the run; a call is in the window when it was due."""
     if not recording.calls:
         return []
     end = max(call.due for call in recording.calls) * (1 + 1e-9) or 1.0
@@ -217,7 +217,7 @@ def timeline(recording: Recording) -> list[dict[str, Any]]:
 
 
 def machine() -> str:
-    """This machine in a few words: processor, cores, instruction sets, memory."""
+    """Describes this machine: processor, cores, instruction sets, memory."""
     info = Path("/proc/cpuinfo").read_text().splitlines()
     flags = next((line.split() for line in info if line.startswith("flags")), [])
     models = [line.partition(":")[2].strip() for line in info if line.startswith("model name")]

@@ -29,7 +29,7 @@ def figures_table(rows: Sequence[tuple[str, Figures]]) -> Table:
 
 
 def plain_table(title: str) -> Table:
-    """A table without rules between its rows."""
+    """A table without lines between its rows."""
     return Table(
         title=title or None,
         title_justify="left",

@@ -1,1 +1,1 @@
-"""Sending: connections, request formats, sources of traffic, sizes and times."""
+"""Sends requests: connections, request formats, sources of traffic, sizes and schedules."""

@@ -17,7 +17,7 @@ CHANNEL_OPTIONS = [
     (
         "grpc.use_local_subchannel_pool",
         1,
-    ),  # or all channels share one connection
+    ),  # otherwise all channels share one connection
 ]
 
 
@@ -28,7 +28,7 @@ def predicted(response: bytes) -> Outputs:
     """The outputs in a PredictResponse.
 
     Raises:
-      colcast.client.DecodeError: it is none.
+      colcast.client.DecodeError: the bytes are not a PredictResponse.
     """
     return decode_predict_response(response).outputs
 
@@ -38,10 +38,10 @@ class Request:
     """An encoded request.
 
     Attributes:
-      payload: its bytes.
-      rows: how many candidates it ranks.
-      method: what it is sent to.
-      decode: the outputs in a response of that method.
+      payload: its encoded bytes.
+      rows: the number of candidates.
+      method: the gRPC method that it calls.
+      decode: decodes the outputs from a response of that method.
     """
 
     payload: bytes
@@ -52,31 +52,31 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The gRPC code's name, and the response or, unless it is OK, the reason."""
+    """The name of the gRPC code, and the response or, if the code is not OK, the error message."""
 
     code: str
     response: bytes
     message: str
-    sent_at: float  # both by time.perf_counter(), in seconds
+    sent_at: float  # both in seconds of time.perf_counter()
     answered_at: float
 
     @property
     def seconds(self) -> float:
-        """From sending to the whole answer."""
+        """The time from sending until the complete answer."""
         return self.answered_at - self.sent_at
 
 
 class Connection:
-    """One TCP connection of its own, used by one client."""
+    """A TCP connection that one client uses."""
 
     def __init__(self, target: str, timeout_seconds: float = 30.0, tls: Tls | None = None) -> None:
-        """Connects to `target` (HOST:PORT) at the first call."""
+        """Prepares a connection to `target` (HOST:PORT), which is made at the first call."""
         self._timeout = timeout_seconds
         self._channel = _open_channel(target, tls)
         self._methods: dict[str, Any] = {}
 
     def call(self, request: Request) -> Answer:
-        """Sends one request and waits; a failed call returns an answer, too."""
+        """Sends one request and waits; a failed call also returns an answer."""
         method = self._methods.get(request.method)
         if method is None:
             method = self._methods[request.method] = self._channel.unary_unary(
@@ -91,15 +91,15 @@ class Connection:
             return Answer(error.code().name, b"", error.details() or "", sent_at, answered_at)
 
     def close(self) -> None:
-        """Closes the connection; calls in flight end as CANCELLED."""
+        """Closes the connection; calls in flight end with CANCELLED."""
         self._channel.close()
 
     def __enter__(self) -> "Connection":
-        """The connection itself."""
+        """Returns the connection itself."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Closes it."""
+        """Closes the connection."""
         self.close()
 
 

@@ -1,7 +1,7 @@
-"""ExampleListWithContext: the user as one tf.Example, each candidate as one of its own features.
+"""ExampleListWithContext: one tf.Example for the user, and one for each candidate's own features.
 
-What TF-Ranking's users send to Regress and Classify. It saves bytes only: the server copies the
-context in front of every candidate, and the model parses it N times.
+TF-Ranking's users send it to Regress and Classify. It saves only bytes: the server copies the
+context before every candidate, and the model parses it N times.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,13 +21,13 @@ from colcast.loadtest.send.connection import CLASSIFY, REGRESS, Outputs, Request
 
 
 def elwc_request(schema: ModelSchema, examples: Sequence[bytes]) -> Request:
-    """The call of Regress or Classify for N serialized tf.Examples.
+    """A call of Regress or Classify for N serialized tf.Examples.
 
-    Features equal in all of them become the context.
+    Features that are equal in all examples become the context.
 
     Raises:
-      colcast.client.SchemaError: the model has no signature that either of the two can run.
-      colcast.client.InputError: bytes that are no tf.Example.
+      colcast.client.SchemaError: the model has no signature that Regress or Classify can run.
+      colcast.client.InputError: the bytes are not a tf.Example.
     """
     signature = scoring_signature(schema)
     context, items = split_shared(examples)
@@ -43,10 +43,10 @@ def elwc_request(schema: ModelSchema, examples: Sequence[bytes]) -> Request:
 
 
 def scoring_signature(schema: ModelSchema) -> Signature:
-    """The signature for Regress or Classify: the one Predict takes tf.Examples with, if it can.
+    """The signature for Regress or Classify, preferably the one Predict uses for tf.Examples.
 
     Raises:
-      colcast.client.SchemaError: there is none.
+      colcast.client.SchemaError: there is no such signature.
     """
     found = [one for one in schema.signatures.values() if _scores(one)]
     if not found:
@@ -73,14 +73,14 @@ def _scores(signature: Signature) -> bool:
 
 
 def _regression(response: bytes, *, column: bool) -> Outputs:
-    """A RegressionResponse as the outputs that Predict would give: [N], or [N, 1]."""
+    """Decodes a RegressionResponse into the outputs that Predict would return: [N], or [N, 1]."""
     values = [_float_in(entry, 1) for entry in _messages(_result(response), 1)]
     outputs = np.array(values, np.float32)
     return {"outputs": outputs[:, None] if column else outputs}
 
 
 def _classification(response: bytes, *, names: Sequence[str]) -> Outputs:
-    """A ClassificationResponse as the outputs that Predict would give, each [N, classes]."""
+    """Decodes a ClassificationResponse into the outputs of a Predict, each [N, classes]."""
     rows = [list(_messages(entry, 1)) for entry in _messages(_result(response), 1)]
     if len({len(row) for row in rows}) != 1:
         raise DecodeError("rows of different numbers of classes, or no rows")
@@ -99,12 +99,12 @@ def _result(response: bytes) -> bytes:
 
 
 def _messages(data: bytes, wanted: int) -> Iterator[bytes]:
-    """The messages, or strings, in field `wanted`."""
+    """Yields the messages, or strings, in field `wanted`."""
     return (message(number, value) for number, _, value in fields(data) if number == wanted)
 
 
 def _float_in(data: bytes, wanted: int) -> float:
-    """A float field; 0, which is not written, where there is none."""
+    """The float in a field; 0 if it is absent, since zeros are not written."""
     found = b"".join(_messages(data, wanted)) or bytes(4)
     if len(found) % 4:
         raise DecodeError(f"field {wanted} is no float")

@@ -9,8 +9,8 @@ from colcast.client.wire import fields, map_entry, message
 from colcast.loadtest.send.connection import Request
 from colcast.loadtest.send.elwc import elwc_request
 
-# Flags of a server on which formats are compared: TensorFlow parses tf.Examples, and nothing is
-# cached between requests.
+# Server flags for comparing formats: TensorFlow parses tf.Examples, and nothing is cached between
+# requests.
 NO_STATES = ("--user_state_bytes=0", "--item_state_bytes=0")
 FORMATS_ALONE = ("--example_transcoding=off", *NO_STATES)
 
@@ -20,8 +20,9 @@ class Format:
     """One way to write a request.
 
     Attributes:
-      title: how tables name it.
-      target: the client's name for it, see `colcast.client.Target`; None: not made by the client.
+      title: its name in tables.
+      target: the client's name of it, see `colcast.client.Target`; None if the client does not make
+          it.
     """
 
     title: str
@@ -41,16 +42,17 @@ FORMATS: Mapping[str, Format] = {
 
 @dataclass(frozen=True)
 class RequestData:
-    """One user and N candidates, in one or several of the forms a request is made from.
+    """One user and N candidates, in one or several forms from which requests are made.
 
     Attributes:
-      rows: N.
+      rows: the number of candidates, N.
       user: feature -> value.
       items: N rows, or feature -> N values.
-      examples: N serialized tf.Examples with all features; where there are none, the client
-        makes them of the rows.
+      examples: N serialized tf.Examples with all features; if empty, the client makes them from the
+        rows.
       recorded: a recorded PredictRequest.
-      only_recorded: why it can be sent in no other form; empty if it can.
+      only_recorded: the reason why it can be sent only as recorded; empty if it can be encoded
+          again.
     """
 
     rows: int
@@ -62,11 +64,7 @@ class RequestData:
 
 
 def signature_for(schema: ModelSchema, format_name: str, signature: str | None) -> str | None:
-    """Which signature a format calls in a load test of `signature`; None: the format's usual one.
-
-    Formats of columns call the signature itself, or the exporter's where it takes tf.Examples and
-    not text; late calls the late signature made of it. Where no signature is given, all formats
-    are for the one that the exporter made `columnar` of.
+    """The signature that a format calls in a load test of `signature`; None: the usual one.
 
     Raises:
       colcast.client.SchemaError: the model has no such signature.
@@ -90,10 +88,10 @@ def signature_for(schema: ModelSchema, format_name: str, signature: str | None) 
 
 
 def source_of(schema: ModelSchema, columnar: str = "columnar") -> str | None:
-    """The source of the exporter's signature, judged by its outputs.
+    """The signature from which the exporter made `columnar`, judged by its outputs.
 
-    One of tf.Examples with the same outputs or, without one, of the same inputs; None if there is
-    none.
+    It is the one that takes tf.Examples and has the same outputs or, if there is none, the one with
+    the same inputs; None if there is none.
     """
     made = schema.signatures.get(columnar)
     if made is None:
@@ -111,10 +109,10 @@ def source_of(schema: ModelSchema, columnar: str = "columnar") -> str | None:
 
 
 def encode(client: RankingClient, format_name: str, data: RequestData) -> Request:
-    """The request for this data in a format.
+    """Encodes the data as a request in a format.
 
     Raises:
-      ValueError: the format needs a form the data does not have.
+      ValueError: the data lacks the form that the format needs.
       colcast.client.SchemaError: the served model has no signature for this format.
       colcast.client.InputError: the data does not fit the model.
     """
@@ -147,7 +145,7 @@ def parse_formats(text: str) -> list[str]:
     """Reads `example,columnar,late`.
 
     Raises:
-      ValueError: one of them is not known.
+      ValueError: one of the names is unknown.
     """
     names = [name.strip() for name in text.split(",")]
     for name in names:

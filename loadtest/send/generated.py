@@ -1,4 +1,4 @@
-"""Traffic generated from the served model's signature."""
+"""Generates traffic from the served model's signature."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,11 +18,11 @@ from colcast.client import (
 )
 from colcast.loadtest.send.formats import RequestData, signature_for
 
-_MEAN_LENGTH = 5  # of multi-valued features
+_MEAN_LENGTH = 5  # for multi-valued features
 _LISTS = (Kind.MULTI, Kind.SEQUENCE)
-_TRIED_SIZES = (2, 3, 5)  # of requests that show whether a model takes lists
+_TRIED_SIZES = (2, 3, 5)  # sizes of the requests that test whether a model accepts lists
 IDS = 100_000
-"""What integers are below, and how many strings there are."""
+"""The upper bound of integers, and the number of different strings."""
 Accepts = Callable[[RequestData], bool]
 Random = np.random.Generator
 
@@ -36,25 +36,25 @@ def generated(
     ids: int = IDS,
     accepts: Accepts = lambda _: True,
 ) -> list[RequestData]:
-    """One request of random values for every size.
+    """Makes one request of random values for every size.
 
-    Integers are ids below `ids`, or as far below it as the model takes them; floats are normal,
-    strings are "v" and an id; multi-valued features have five values on average, or one if the
-    model takes no other number.
+    Integers are ids below `ids`, or below a smaller bound if the model requires it. Floats are
+    normally distributed; strings are "v" and an id. Multi-valued features have five values on
+    average, or one if the model accepts no other number.
 
     Args:
-      schema: the served model's; its columnar signature says what the features are.
-      sizes: N of each request.
+      schema: the served model's schema; its columnar signature describes the features.
+      sizes: the number of candidates of each request.
       seed: decides every value.
-      user_patterns: which features are the user's, like `user_*`; where there are none, those
-        that the late signature takes as one row.
-      signature: whose inputs they are; None: the columnar one's.
-      ids: integers are below this.
-      accepts: whether the model takes a request.
+      user_patterns: patterns of the user's features, such as `user_*`; if empty, the features that
+        the late signature takes as one row.
+      signature: the signature whose inputs are generated; None for the columnar one.
+      ids: the upper bound of integers.
+      accepts: whether the model accepts a request.
 
     Raises:
       colcast.client.SchemaError: the model has no such signature, or no columnar one.
-      ValueError: a pattern that matches no feature.
+      ValueError: a pattern matches no feature.
     """
     late = signature_for(schema, "late", signature) or "columnar_late"
     features = _columns(schema, signature).features
@@ -78,12 +78,12 @@ def generated(
 
 @dataclass(frozen=True)
 class _Values:
-    """How values are drawn.
+    """How values are generated.
 
     Attributes:
-      below: feature -> what its integers are below.
-      ids: the same for other features, and how many strings there are.
-      of_one: lists with one value each.
+      below: feature -> upper bound of its integers.
+      ids: the upper bound for other features, and the number of different strings.
+      of_one: lists that have one value each.
       largest: whether each feature has its largest integer.
     """
 
@@ -119,7 +119,7 @@ def _request(
 ) -> RequestData:
     given_once: dict[str, Any] = {}
     items: dict[str, Any] = {}
-    for name, feature in sorted(features.items()):  # servers list them in any order
+    for name, feature in sorted(features.items()):  # sorted, since servers list them in any order
         if feature.kind is Kind.WHOLE:
             given_once[name] = _draw(
                 feature, [size or 0 for size in feature.shape or ()], how, random
@@ -132,7 +132,7 @@ def _request(
 
 
 def _rows(feature: Feature, rows: int, how: _Values, random: Random) -> list[Any]:
-    """One entry per row: a scalar, or a list where the feature has several values."""
+    """One entry per row: a scalar, or a list if the feature has several values."""
     shape = [size or 1 for size in feature.shape or ()]
     if feature.kind not in _LISTS:
         return list(_draw(feature, [rows, *shape], how, random))
@@ -160,16 +160,18 @@ def _draw(feature: Feature, shape: Sequence[int], how: _Values, random: Random) 
 
 
 REFUSALS = ("INVALID_ARGUMENT", "FAILED_PRECONDITION", "OUT_OF_RANGE", "INTERNAL", "UNIMPLEMENTED")
-"""gRPC codes that blame the request, or its values."""
+"""gRPC codes of failures due to the request or its values."""
 ADVICE = "generated values may not suit it, try --traffic requests:FILE or examples:FILE"
 
 
 def accepted_by(client: RankingClient, signature: str | None) -> Accepts:
-    """Asks a server whether its model takes a request, with the user on every row.
+    """Makes a function that asks a server whether its model accepts a request.
+
+    The requests have the user on every row.
 
     Args:
-      client: of the server.
-      signature: that takes the columns; None: the usual one.
+      client: the client of the server.
+      signature: the signature that takes the columns; None for the usual one.
     """
 
     def accepts(data: RequestData) -> bool:
@@ -186,11 +188,11 @@ def accepted_by(client: RankingClient, signature: str | None) -> Accepts:
 
 
 def fewest(names: Collection[str], helps: Callable[[Collection[str]], bool]) -> set[str]:
-    """The fewest of these names that help; empty if all of them do not.
+    """The smallest set of these names that helps; empty if even all of them do not.
 
     Args:
-      names: of features.
-      helps: whether the model takes requests in which these features have modest values.
+      names: names of features.
+      helps: whether the model accepts requests in which these features have modest values.
     """
     if helps(()) or not helps(names):
         return set()
@@ -210,12 +212,12 @@ def fewest(names: Collection[str], helps: Callable[[Collection[str]], bool]) -> 
 def ids_below(
     names: Collection[str], ids: int, takes: Callable[[Mapping[str, int]], bool]
 ) -> dict[str, int]:
-    """Upper bounds of integer features that do not take every id below `ids`.
+    """Upper bounds of the integer features that do not accept every id below `ids`.
 
     Args:
-      names: of features of integers.
-      ids: what others are below.
-      takes: whether the model takes requests with these bounds.
+      names: names of integer features.
+      ids: the upper bound of other features.
+      takes: whether the model accepts requests with these bounds.
     """
     found: dict[str, int] = {}
     left = set(names)
@@ -234,6 +236,6 @@ def ids_below(
 
 
 def _bounds(ids: int) -> Iterator[int]:
-    """`ids`, and every power of two below it."""
+    """Yields `ids` and every power of two below it."""
     yield ids
     yield from (1 << bits for bits in range((ids - 1).bit_length() - 1, -1, -1))

@@ -1,4 +1,4 @@
-"""Recorded traffic: TFRecord files of tf.Examples, PredictRequests or PredictionLogs."""
+"""Reads recorded traffic: TFRecord files of tf.Examples, PredictRequests or PredictionLogs."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby, islice
@@ -10,20 +10,21 @@ from colcast.client.tfrecord import read_records
 from colcast.client.wire import fields, map_entry, message
 from colcast.loadtest.send.formats import RequestData
 
-_ROW_TO_USER = "row_to_user"  # whose candidate each row is, in a request of several users
-_LENGTH = "/length"  # suffix of the column that has each row's number of values
+_ROW_TO_USER = "row_to_user"  # in a request of several users: the user of each row
+_LENGTH = "/length"  # suffix of the column with each row's number of values
 
 
 def recorded_examples(path: Path, request_id: str, limit: int) -> list[RequestData]:
-    """Requests from single tf.Examples: consecutive ones with the same request id are one request.
+    """Makes a request from consecutive single tf.Examples with the same request id.
 
     Args:
       path: a TFRecord file of tf.Examples.
-      request_id: the feature that tells requests apart; it is sent along, as it was recorded.
-      limit: how many requests to take at most.
+      request_id: the feature that identifies a request; it is sent along, as recorded.
+      limit: the largest number of requests.
 
     Raises:
-      ValueError: no TFRecord file, a record that is no tf.Example or has no such feature.
+      ValueError: the file is not a TFRecord file, or a record is not a tf.Example or lacks this
+          feature.
     """
     records = enumerate(read_records(path))
     grouped = groupby(records, key=lambda record: _request_id(path, record, request_id))
@@ -33,15 +34,17 @@ def recorded_examples(path: Path, request_id: str, limit: int) -> list[RequestDa
 
 
 def recorded_requests(path: Path, limit: int) -> list[RequestData]:
-    """Recorded requests: the format `recorded` sends them unchanged, others encode them again.
+    """Reads recorded requests.
+
+    The format `recorded` sends them unchanged; other formats encode them again.
 
     Args:
       path: a TFRecord file of tensorflow.serving.PredictRequests, or of PredictionLogs, such as a
         server's request log.
-      limit: how many to take at most.
+      limit: the largest number of requests.
 
     Raises:
-      ValueError: no TFRecord file, or a record that holds no PredictRequest.
+      ValueError: the file is not a TFRecord file, or a record contains no PredictRequest.
     """
     found = []
     for number, record in enumerate(islice(read_records(path), limit)):
@@ -71,7 +74,7 @@ def _request_id(path: Path, numbered: tuple[int, bytes], name: str) -> bytes:
 
 
 def _inner(wanted: int, messages: Iterable[bytes]) -> Iterator[bytes]:
-    """The messages in field `wanted` of these messages."""
+    """Yields the messages in field `wanted` of these messages."""
     for outer in messages:
         for number, _, value in fields(outer):
             if number == wanted:
@@ -79,9 +82,9 @@ def _inner(wanted: int, messages: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _logged(record: bytes) -> bytes:
-    """The request of a PredictionLog's predict_log, its field 6; empty if it is something else."""
+    """The request in a PredictionLog's predict_log (field 6); empty for another record."""
     numbers = {number: value for number, _, value in fields(record)}
-    if 6 not in numbers or 2 in numbers:  # which a PredictRequest has, one per input
+    if 6 not in numbers or 2 in numbers:  # field 2 would be the inputs of a PredictRequest
         return b""
     return b"".join(_inner(1, [message(6, numbers[6])]))
 

@@ -1,4 +1,7 @@
-"""When each request is due and which one it is: fixed before the run, the same for a seed."""
+"""Schedules: when each request is due, and which one it is.
+
+A schedule is fixed before the run; a seed always makes the same one.
+"""
 
 from dataclasses import dataclass
 
@@ -8,25 +11,25 @@ import numpy.typing as npt
 
 @dataclass(frozen=True)
 class Schedule:
-    """Call i sends `requests[request[i]]` at `due[i]` seconds; `due` is in order."""
+    """Call i sends `requests[request[i]]` at `due[i]` seconds; `due` is ascending."""
 
     due: npt.NDArray[np.float64]
     request: npt.NDArray[np.int64]
 
     @property
     def seconds(self) -> float:
-        """When the last call is due."""
+        """When the last call is due, in seconds."""
         return float(self.due[-1]) if len(self.due) else 0.0
 
 
 def poisson(rate: float, seconds: float, distinct: int, seed: int) -> Schedule:
-    """A Poisson process: gaps are exponential, so calls come in bunches as users do.
+    """A Poisson process: gaps are exponential, so calls come in bursts, as from independent users.
 
     Args:
-      rate: calls per second on average.
-      seconds: how long to send.
-      distinct: how many requests there are; every one is taken once before any is taken again.
-      seed: decides everything.
+      rate: the mean number of calls per second.
+      seconds: the length of the schedule.
+      distinct: the number of different requests; each is sent once before any is sent again.
+      seed: decides all random choices.
 
     Raises:
       ValueError: `rate`, `seconds` or `distinct` is not positive.

@@ -1,4 +1,4 @@
-"""How many candidates a request ranks: distributions, and sizes drawn from them."""
+"""The number of candidates of a request: distributions, and sizes drawn from them."""
 
 import sys
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ class Sizes(Protocol):
 
 @dataclass(frozen=True)
 class Mix:
-    """Sizes that are equally likely; a size may be in it more than once."""
+    """Equally likely sizes; a size may occur more than once."""
 
     values: tuple[int, ...]
 
@@ -37,7 +37,7 @@ class Mix:
 
 @dataclass(frozen=True)
 class LogNormal:
-    """Sizes whose logarithm is normal: half are below `median`, and a few are far above."""
+    """Sizes with a normally distributed logarithm: half below `median`, a few far above."""
 
     median: float
     sigma: float
@@ -50,7 +50,7 @@ class LogNormal:
 
 @dataclass(frozen=True)
 class Pareto:
-    """Sizes with a heavy tail: a share (smallest / size) ** alpha is larger than a size."""
+    """Sizes with a heavy tail: a share (smallest / size) ** alpha of them is larger than `size`."""
 
     smallest: float
     alpha: float
@@ -63,13 +63,13 @@ class Pareto:
 
 
 def parse_sizes(text: str) -> Sizes:
-    """Reads `500`, `20,100,500`, `lognormal:MEDIAN:SIGMA`, `pareto:SMALLEST:ALPHA:LARGEST`,
-    `mlperf` or `file:PATH`.
+    """Reads a distribution of sizes.
 
-    The file has one size per line; - is standard input.
+    `500`, `20,100,500`, `lognormal:MEDIAN:SIGMA`, `pareto:SMALLEST:ALPHA:LARGEST`, `mlperf` or
+    `file:PATH`. The file has one size per line; - is standard input.
 
     Raises:
-      ValueError: none of these, or a size that is not a positive whole number.
+      ValueError: the text is none of these, or a size is not a positive whole number.
     """
     kind, _, rest = text.partition(":")
     try:
@@ -97,10 +97,10 @@ def parse_sizes(text: str) -> Sizes:
 
 
 def draw(sizes: Sizes, count: int, seed: int) -> npt.NDArray[np.int64]:
-    """`count` sizes in random order, the same for a seed.
+    """`count` sizes in random order; a seed always draws the same.
 
-    They are the middles of `count` equal slices of the distribution, so its quantiles are met as
-    exactly as `count` allows, by the first request to the last.
+    They are the midpoints of `count` equal slices of the distribution, so that they match its
+    quantiles as closely as `count` allows.
     """
     middles = [sizes.quantile((slice_ + 0.5) / count) for slice_ in range(count)]
     return np.random.default_rng(seed).permutation(np.array(middles, np.int64))

@@ -18,13 +18,13 @@ class Traffic:
 
     Attributes:
       source: `generated`, `zoo:NAME`, `examples:FILE` or `requests:FILE`.
-      sizes: candidates per request; recordings have their own.
-      distinct: how many different requests; recordings may have fewer.
+      sizes: the number of candidates per request; recordings have their own.
+      distinct: the number of different requests; recordings may have fewer.
       seed: decides sizes and generated values.
-      request_id: the feature that tells the requests of `examples:FILE` apart.
+      request_id: the feature that identifies the requests in `examples:FILE`.
       user_features: patterns of the user's features, for `generated`.
-      signature: whose inputs `generated` fills; None: the columnar one's.
-      ids: an upper bound of its integers.
+      signature: the signature whose inputs `generated` fills; None for the columnar one.
+      ids: the upper bound of its integers.
     """
 
     source: str
@@ -37,15 +37,15 @@ class Traffic:
     ids: int = IDS
 
     def load(self, connect: Callable[[], RankingClient]) -> list[RequestData]:
-        """The requests, the same for the same settings.
+        """Makes the requests; the same settings always make the same ones.
 
         Args:
-          connect: makes a client of the served model, for sources that need one.
+          connect: makes a client for the served model, for sources that need one.
 
         Raises:
-          ValueError: no such source, or malformed content.
-          OSError: a file that cannot be read.
-          colcast.client.SchemaError: `generated` for a model without columns.
+          ValueError: the source does not exist, or its content is malformed.
+          OSError: a file cannot be read.
+          colcast.client.SchemaError: the source is `generated`, but the model has no columns.
         """
         if self.distinct < 1:
             raise ValueError(f"{self.distinct} distinct requests are none")
@@ -90,12 +90,13 @@ def requested(args: SimpleNamespace) -> Traffic:
 
 
 def zoo_requests(name: str, sizes: Sequence[int], seed: int) -> list[RequestData]:
-    """Requests for a model of the zoo, with the tf.Examples that TensorFlow itself writes.
+    """Makes requests for a model of the zoo, with tf.Examples that TensorFlow itself writes.
 
     Raises:
       ValueError: there is no such model.
     """
-    from colcast.zoo.examples import serialize_request  # TensorFlow, which nothing else here needs
+    # Imported here because it needs TensorFlow, which nothing else here does.
+    from colcast.zoo.examples import serialize_request
     from colcast.zoo.registry import MODELS
 
     if name not in MODELS:

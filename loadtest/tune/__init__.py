@@ -1,1 +1,1 @@
-"""`colcast tune`: climbs to the server settings with the highest rate within a latency target."""
+"""`colcast tune`: finds the server settings with the highest rate within a latency target."""

@@ -110,12 +110,12 @@ _report = section("Report")
     _report, "build/tune", "server.flags, tune.json and tune.svg, or graphs.json", "tune.json"
 )
 def command(**given: Any) -> int:
-    """Finds the server's settings that bear the highest load within a latency target.
+    """Finds the server's settings that sustain the highest load within a latency target.
 
-    Starts the server with one setting after the other, each under open-loop load, and climbs:
-    workers and threads per op, then how requests share the workers, then from how many rows on one
-    goes to --offload-target. Writes the best setting as a file that the server reads; when it is
-    interrupted, too, the best so far.
+    Starts the server with one setting after the other, measures each under open-loop load, and
+    climbs: first workers and threads per op, then how requests share the workers, then from how
+    many rows on a request goes to --offload-target. Writes the best setting as a file that the
+    server reads; an interrupted search writes the best one so far.
     """
     options = SimpleNamespace(**given)
     if options.graphs:

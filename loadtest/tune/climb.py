@@ -1,15 +1,16 @@
 """Hill climbing over a few knobs of a server, pair by pair.
 
-DeepRecSys (Gupta et al., ISCA 2020) climbs over one knob, the rows of a slice: from the smallest
-value up, until throughput falls. Here two knobs are turned together, since the best value of one
-depends on the other: more workers want fewer threads each, larger batches want other slices.
+DeepRecSys (Gupta et al., ISCA 2020) climbs over one knob, the rows of a slice: it starts at the
+smallest value and goes up until the throughput falls. Here two knobs are changed together, since
+the best value of one depends on the other: more workers need fewer threads each, and larger batches
+need other slices.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 
-Places = Sequence[int]  # of knobs
+Places = Sequence[int]  # indexes of knobs
 
 
 @dataclass(frozen=True)
@@ -17,10 +18,10 @@ class Knob:
     """A setting of the server.
 
     Attributes:
-      name: as people read it.
-      flag: of the server, the value in braces: "--num_workers={}".
-      values: those that are tried, in order: the climb goes from one to its neighbours.
-      start: the first one, one of `values`.
+      name: its name in texts.
+      flag: the server's flag, with the value in braces: "--num_workers={}".
+      values: the values to try, in order: the climb moves between neighbours.
+      start: the first value, one of `values`.
     """
 
     name: str
@@ -29,31 +30,31 @@ class Knob:
     start: float
 
     def neighbours(self, value: float) -> list[float]:
-        """The values beside one, itself included."""
+        """The value and those next to it."""
         place = self.values.index(value)
         return list(self.values[max(place - 1, 0) : place + 2])
 
     def two_steps_away(self, value: float) -> list[float]:
-        """The values beside its neighbours."""
+        """The values two steps away."""
         place = self.values.index(value)
         return [self.values[at] for at in (place - 2, place + 2) if 0 <= at < len(self.values)]
 
 
 @dataclass(frozen=True)
 class Setting:
-    """A value for each knob, in the knobs' order."""
+    """One value for each knob, in the knobs' order."""
 
     knobs: tuple[Knob, ...]
     values: tuple[float, ...]
 
     @staticmethod
     def start(knobs: Sequence[Knob]) -> "Setting":
-        """Where a climb begins."""
+        """The start of a climb."""
         return Setting(tuple(knobs), tuple(knob.start for knob in knobs))
 
     @property
     def flags(self) -> list[str]:
-        """The server's command line."""
+        """The settings as flags of the server."""
         return [
             knob.flag.format(value) for knob, value in zip(self.knobs, self.values, strict=True)
         ]
@@ -64,7 +65,7 @@ class Setting:
         )
 
     def around(self, places: Sequence[int]) -> "list[Setting]":
-        """All settings at most one step away in the knobs at `places`; fewer steps come first."""
+        """All settings at most one step away in the knobs at `places`, fewer steps first."""
         choices = [
             self.knobs[place].neighbours(value) if place in places else [value]
             for place, value in enumerate(self.values)
@@ -91,8 +92,8 @@ class Climbed:
 
     Attributes:
       best: the setting with the highest figure.
-      figure: its figure.
-      tried: every setting measured, in order, with its figure; 0 if below the floor.
+      figure: the figure of `best`.
+      tried: every measured setting, in order, with its figure; 0 if below the floor.
     """
 
     best: Setting
@@ -109,17 +110,18 @@ def climb(
     gain: float = 0.05,
     rounds: int = 2,
 ) -> Climbed:
-    """Moves from neighbour to neighbour while one of them, or one step beyond, is better.
+    """Moves from neighbour to neighbour as long as one of them, or one a step beyond, is better.
 
     Args:
-      knobs: all of them; those in no pair stay as they start.
-      pairs: names of knobs that are turned together, one pair after the other.
-      measure: (setting, floor) -> its figure, higher is better; 0 if it is not above `floor`, which
-        is cheaper to find out than a figure. None, if it was not measured to its end, ends the
-        climb.
-      left: called before each setting with how many remain, it included, if none is better.
-      gain: how much better a neighbour must be, relatively; less is noise.
-      rounds: at most; ends when a round changes nothing.
+      knobs: all knobs; those in no pair keep their start value.
+      pairs: the names of the knobs that are changed together, one pair after the other.
+      measure: (setting, floor) -> the setting's figure, where higher is better. It is 0 if the
+        figure is not above `floor`, which is cheaper to find out than the figure itself. None means
+        that the setting was not completely measured, and ends the climb.
+      left: called before each setting with how many settings remain, including it, if none is
+          better.
+      gain: by how much a neighbour must be better, relatively; less is noise.
+      rounds: the largest number of rounds; the climb ends earlier if a round changes nothing.
     """
     now = Setting.start(knobs)
     found = Climbed(now, 0.0)
@@ -144,16 +146,16 @@ def climb(
 
 
 class _EndedError(Exception):
-    """A setting was not measured to its end."""
+    """A setting was not completely measured."""
 
 
 def _rests(pairs: Sequence[Places]) -> list[Sequence[Places]]:
-    """For each pair the pairs after it."""
+    """For each pair, the pairs after it."""
     return [pairs[place + 1 :] for place in range(len(pairs))]
 
 
 def _next(found: Climbed, places: Places) -> list[Setting]:
-    """Settings near the best one that have not been tried."""
+    """The settings near the best one that have not been tried."""
     beside = [*found.best.around(places), *found.best.beyond(places)]
     return [setting for setting in beside if setting.values not in found.tried]
 
@@ -166,10 +168,10 @@ def _step(
     left: Callable[[int], None],
     gain: float,
 ) -> bool:
-    """Moves to the first neighbour that is better than where the climb stands.
+    """Moves to the first neighbour that is better than the current setting.
 
-    If none is, one step beyond a neighbour may be better: a plateau or an unlucky figure is no
-    maximum. A single knob also moves on while nothing has been reached yet.
+    If none is, a setting one step beyond a neighbour may be better, since a plateau or a noisy
+    figure is not a maximum. A single knob also moves on as long as no figure is above 0.
     """
     beside = _next(found, places)
     later = sum(len(_next(found, each)) for each in others)

@@ -1,7 +1,7 @@
 """Finds rewrites of a model's graphs that pay within a tolerance, for the server's --graph_choices.
 
-Every set of rewrites is served beside the exact graphs: the same requests in every format that the
-model has, compared score by score, and timed in turn.
+Every set of rewrites is served next to the exact graphs. Both receive the same requests in every
+format that the model has; their scores are compared one by one, and they are timed alternately.
 """
 
 import json
@@ -29,12 +29,12 @@ from colcast.server import ServerProcess
 
 FILE = "graphs.json"
 
-# Rewrites that save memory come first: one of them is chosen even if another is faster.
+# Rewrites that save memory come first: one of them is chosen even if another rewrite is faster.
 _REWRITES = (("int8 tables", "bfloat16 products"), ("int8 tables",), ("bfloat16 products",))
 _FORMATS = ("example", "repeated", "columnar", "late")
 _REFUSED = re.compile(r'no graph choice applied, graphs are exact: (.*); this is "([^"]+)"')
 _TIMEOUT_SECONDS = 60.0
-_LEAST_OVERLAP = 0.9  # of the 10, and 100, highest scores
+_LEAST_OVERLAP = 0.9  # of the 10 and of the 100 highest scores
 _LEAST_GAIN, _MOST_LOSS = 0.97, 1.03
 _ROUNDS = 7
 
@@ -44,11 +44,12 @@ class Proof:
     """The measurements of a set of rewrites.
 
     Attributes:
-      rewrites: their names.
-      why_not: empty if it may be served.
-      difference: the largest of any score, as a share of its output's largest in the request.
-      overlap: the least share of the same rows among the 10, or 100, highest scores.
-      cpu: server CPU as a share of the exact graphs', by format.
+      rewrites: the names of the rewrites.
+      why_not: the reason why it may not be served; empty if it may.
+      difference: the largest difference of any score, as a share of the largest score of that
+          output in the request.
+      overlap: the lowest share of the same rows among the 10, or 100, highest scores.
+      cpu: format -> server CPU as a share of that of the exact graphs.
     """
 
     rewrites: Sequence[str]
@@ -58,7 +59,7 @@ class Proof:
     cpu: dict[str, float] = field(default_factory=dict)
 
     def compare(self, expected: Sequence[Outputs], got: Sequence[Outputs]) -> None:
-        """Adds what answers differ by."""
+        """Adds the differences between two lists of answers."""
         for one, other in zip(expected, got, strict=True):
             for name, values in one.items():
                 self.difference = max(self.difference, _share(values, other[name]))
@@ -67,7 +68,7 @@ class Proof:
                     self.overlap = min(self.overlap, *tops, 1.0)
 
     def judge(self, tolerance: float) -> None:
-        """Sets why it may not be served."""
+        """Sets the reason why it may not be served."""
         if self.difference > tolerance or self.overlap < _LEAST_OVERLAP:
             self.why_not = "scores are too far apart"
         elif max(self.cpu.values()) > _MOST_LOSS:
@@ -76,7 +77,7 @@ class Proof:
             self.why_not = "it gains nothing"
 
     def __str__(self) -> str:
-        """One line."""
+        """The proof as one line."""
         name = " and ".join(self.rewrites)
         if not self.cpu:
             return f"{name}: {self.why_not}"
@@ -89,15 +90,15 @@ def run(options: SimpleNamespace) -> int:
     """Tunes a model's graphs, prints the measurements and writes the choice.
 
     Args:
-      options: those of `colcast tune --graphs`.
+      options: the options of `colcast tune --graphs`.
 
     Returns:
-      0; 1 if no rewrite may be served or pays, and nothing is written.
+      0; 1 if no rewrite may be served or none pays; then nothing is written.
 
     Raises:
-      RuntimeError: the model cannot be asked in any format, or the server does not start.
+      RuntimeError: the model accepts no format, or the server does not start.
       OSError: a file that cannot be written.
-      colcast.client.ColcastError: the server refuses.
+      colcast.client.ColcastError: the server refuses a request.
     """
     console = report_console(stderr=options.json)
     options.output.mkdir(parents=True, exist_ok=True)
@@ -135,7 +136,7 @@ class _Tuner:
 
     @contextmanager
     def serving(self, flags: Sequence[str] = ()) -> Iterator[ServerProcess]:
-        """The model with the choice in the file; without one with its exact graphs."""
+        """Serves the model with the choice in the file; without a file, with its exact graphs."""
         choice = ["--graph_optimization=fast", f"--graph_choices={self._file}"]
         own = [*self._model.flags, *flags, *choice]
         with ServerProcess(self._model.name, self._model.base_path, own) as server:
@@ -165,7 +166,7 @@ class _Tuner:
                     return Proof(proof.rewrites, "the graphs have none")
                 self._compare(server, proof)
                 proof.cpu = self._time(exact, server)
-            with self.serving() as server:  # stages, whose states the second round finds
+            with self.serving() as server:  # with caches: the second round uses the cached states
                 self._compare(server, proof)
                 self._compare(server, proof)
         except Refused as error:
@@ -201,21 +202,21 @@ def _share(expected: Any, got: Any) -> float:
 
 
 def _says(rewrites: Sequence[str]) -> Iterator[str]:
-    """Their name in the log: "3 products in bfloat16"."""
+    """The names of the rewrites in the server's log, such as "3 products in bfloat16"."""
     for name in rewrites:
         kind, _, what = name.partition(" ")
         yield f"{what} in {kind}"
 
 
 def _signature(request: Request) -> str:
-    """Which one a PredictRequest is for."""
+    """The signature that a PredictRequest names."""
     spec = next(message(n, value) for n, _, value in fields(request.payload) if n == 1)
     names = [message(n, value) for n, _, value in fields(spec) if n == 3]
     return names[0].decode() if names else "serving_default"
 
 
 def _exported(base_path: Path) -> set[str]:
-    """The signatures that the exporter wrote for the default one; they answer its formats."""
+    """The signatures that the exporter made from the default one; these accept its formats."""
     latest = max(base_path.glob("[0-9]*"), key=lambda it: int(it.name))
     try:
         record = json.loads((latest / "assets.extra" / "colcast.json").read_text())

@@ -1,4 +1,4 @@
-"""The output of `colcast tune`: files and text about a search."""
+"""The files and the text that `colcast tune` writes about a search."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,7 @@ from colcast.loadtest.tune.climb import Climbed, Setting
 from rich.console import Console
 
 FILES = ("server.flags", "tune.json", "tune.svg")
-_LINES = 6  # in the plot: the start, the best, and the next best
+_LINES = 6  # number of lines in the plot: the start, the best, and the next best
 
 
 @dataclass(frozen=True)
@@ -19,10 +19,10 @@ class Tuned:
     """A search and its result.
 
     Attributes:
-      climbed: from setting to setting.
-      windows: those of each setting, in order; the last setting may have been cut short.
-      sla: the target.
-      ended: what ended it.
+      climbed: the result of the climb.
+      windows: the windows of each setting, in order; the last setting may have been cut short.
+      sla: the latency target.
+      ended: why the search ended.
     """
 
     climbed: Climbed
@@ -32,7 +32,7 @@ class Tuned:
 
 
 def flagfile(model: str, tuned: Tuned) -> str:
-    """The best setting as the server's --flagfile reads it."""
+    """The best setting in the form of the server's --flagfile."""
     head = [
         f"# {tuned.climbed.figure:,.0f} requests per second with {tuned.sla}: {model}",
         f"# started with {Setting.start(tuned.climbed.best.knobs)}",
@@ -43,7 +43,7 @@ def flagfile(model: str, tuned: Tuned) -> str:
 
 
 def plot(tuned: Tuned) -> str:
-    """Rate against the target's percentile, a line per setting: an SVG document."""
+    """Draws rate against the target's percentile, one line per setting: an SVG document."""
     climbed = tuned.climbed
     start = Setting.start(climbed.best.knobs).values
     others = sorted(climbed.tried, key=lambda values: -climbed.tried[values])
@@ -66,7 +66,7 @@ def plot(tuned: Tuned) -> str:
 
 
 def write(tuned: Tuned, model: str, folder: Path) -> None:
-    """Writes `FILES`; a setting that was cut short is under `unfinished` in tune.json."""
+    """Writes `FILES`; a setting that was cut short is in tune.json under `unfinished`."""
     best = tuned.climbed.best
 
     def setting(values: tuple[float, ...]) -> dict[str, object]:
@@ -90,7 +90,7 @@ def write(tuned: Tuned, model: str, folder: Path) -> None:
 
 
 def tell(tuned: Tuned, console: Console) -> None:
-    """The start, the best, and whether the search was cut short."""
+    """Prints the start, the best setting, and whether the search was cut short."""
     climbed = tuned.climbed
     start = Setting.start(climbed.best.knobs)
     began = climbed.tried.get(start.values, 0.0)

@@ -1,7 +1,7 @@
-"""Finds the server settings with the highest rate within a latency target.
+"""Searches for the server settings with the highest rate within a latency target.
 
-The server is started with one setting after the other, each under an open-loop load of the model's
-own requests.
+The server is started with one setting after the other, and each is measured under an open-loop load
+of the model's own requests.
 """
 
 import os
@@ -30,9 +30,9 @@ from colcast.server import ServerProcess
 
 _TIMEOUT_SECONDS = 10.0
 _WARM_UP_RATE = 100.0  # per second
-_WARM_UP_ROUNDS = 2  # of as many calls as there are different requests
+_WARM_UP_ROUNDS = 2  # each with as many calls as there are different requests
 _OFFLOAD_STEPS = 8
-_SLICE_MILLISECONDS = (0.5, 1, 2, 4, 8, 16, 1000)  # the last: no request is split
+_SLICE_MILLISECONDS = (0.5, 1, 2, 4, 8, 16, 1000)  # with the last value, no request is split
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,8 @@ class Model:
 
     Attributes:
       name: the model's name.
-      base_path: the directory with a directory per version.
-      flags: of the server, beside those that are tuned.
+      base_path: the folder with a subfolder per version.
+      flags: further flags of the server, which are not tuned.
     """
 
     name: str
@@ -52,14 +52,14 @@ class Model:
 
 @dataclass(frozen=True)
 class Load:
-    """The load to tune for.
+    """The load for which the server is tuned.
 
     Attributes:
-      requests: encoded for the model.
-      sla: the target.
-      seconds: how long a window sends.
-      start: the first rate that is tried, in requests per second.
-      seed: decides when which request is sent.
+      requests: the requests, encoded for the model.
+      sla: the latency target.
+      seconds: the length of a window.
+      start: the first rate, in requests per second.
+      seed: decides when each request is sent.
     """
 
     requests: Sequence[Request]
@@ -72,12 +72,13 @@ class Load:
 def knobs(
     cores: int, offloaded_sizes: Sequence[int] = ()
 ) -> tuple[list[Knob], list[tuple[str, ...]]]:
-    """The knobs for a machine with so many cores, and which are turned together.
+    """The knobs for a machine with this number of cores, and the groups that are changed together.
 
     Args:
-      cores: that the server may use.
-      offloaded_sizes: rows of the requests that may go to another server. As in DeepRecSys, all go
-        there first, then fewer while that is better; every step is an equal share of them.
+      cores: the number of cores that the server may use.
+      offloaded_sizes: the numbers of rows of requests that may go to another server. As in
+        DeepRecSys, all requests go there first, then fewer as long as that is better; each step
+        moves an equal share of them.
     """
     upto = sorted({1, 2, *(2**power for power in range(2, 10) if 2**power <= 2 * cores), cores})
     threads = [count for count in upto if count <= cores]
@@ -108,14 +109,14 @@ def tune(
     """Climbs from setting to setting; an interrupt ends it with the result so far.
 
     Args:
-      model: what is served.
-      load: what it is tuned for.
+      model: the model to serve.
+      load: the load to tune for.
       turned: the knobs.
-      pairs: which of them are turned together.
+      pairs: the knobs that are changed together.
       progress: called after every window.
-      begins: called before every setting, with the seconds that the search will take from there on
-        if nothing better is found.
-      budget: no other rate is tried once it is spent.
+      begins: called before every setting, with the seconds that the rest of the search will take if
+        no better setting is found.
+      budget: once it is spent, no other rate is measured.
 
     Raises:
       colcast.server.ServerFailedError: the server does not start with a setting.
@@ -158,7 +159,7 @@ def search(
     progress: Callable[[Window], None] = lambda _: None,
     budget: Budget = UNLIMITED,
 ) -> Found:
-    """The search on a server with these flags; a rate of 0 is not above `floor`."""
+    """The search on a server with these flags; the rate is 0 if not above `floor`."""
     with ServerProcess(model.name, model.base_path, [*model.flags, *flags]) as server:
         loop, meter = OpenLoop(server.target), ProcessMeter(server.pid, server.target)
 
@@ -166,7 +167,7 @@ def search(
             schedule = poisson(rate, load.seconds, len(load.requests), load.seed + number)
             return loop.run(load.requests, schedule, meter=meter)
 
-        # Requests of all sizes, because TensorFlow prepares for each new size.
+        # The warm-up has requests of all sizes, because TensorFlow prepares for each new size.
         count = len(load.requests)
         warm_up = poisson(_WARM_UP_RATE, _WARM_UP_ROUNDS * count / _WARM_UP_RATE, count, load.seed)
         loop.run(load.requests, warm_up)
@@ -184,7 +185,7 @@ def run(options: SimpleNamespace) -> int:
     """Tunes a model, prints the search and writes its result.
 
     Args:
-      options: those of `colcast tune`.
+      options: the options of `colcast tune`.
 
     Returns:
       0; 1 if no setting meets the target; 130 if it was interrupted.
@@ -192,8 +193,8 @@ def run(options: SimpleNamespace) -> int:
     Raises:
       ValueError: options that do not fit the model.
       RuntimeError: the model has no such format, or the server does not start.
-      OSError: a file that cannot be read or written.
-      colcast.client.ColcastError: the server refuses.
+      OSError: a file cannot be read or written.
+      colcast.client.ColcastError: the server refuses a request.
     """
     console = report_console(stderr=options.json)
     options.output.mkdir(parents=True, exist_ok=True)
@@ -236,12 +237,12 @@ def prepared(
     """The requests in a format, after the model has answered each once.
 
     Args:
-      model: to serve.
-      formats: one.
-      data: makes the requests, given a function that makes a client.
+      model: the model to serve.
+      formats: a list with one format.
+      data: makes the requests; its argument is a function that makes a client.
 
     Raises:
-      RuntimeError: the model cannot be asked in that format.
+      RuntimeError: the model does not accept that format.
     """
     with ServerProcess(model.name, model.base_path, model.flags) as server:
         target = Target("", server.target)

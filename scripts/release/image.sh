@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# The server's image as an OCI archive, of what build/server has, without a daemon and without a registry:
+# Builds the server's image from build/server as an OCI archive, without a daemon or a registry:
 #   scripts/release/image.sh ARCHIVE.tar
-# Beside the archive comes ARCHIVE.packages, Debian's packages that are in it. In place of debian:12-slim it has
-# Debian 12's essential packages, fetched by mmdebstrap from where this machine fetches its own.
-# Exit code 3, after a line that says why: nothing here can build one.
+# Also writes ARCHIVE.packages, the list of the Debian packages in the image. Instead of
+# debian:12-slim, the image uses Debian 12's essential packages, which mmdebstrap downloads from
+# this machine's own sources. If this machine cannot build an image, prints the reason and exits
+# with code 3.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 archive=$(realpath -m "$1")

@@ -2,8 +2,8 @@
 
     python scripts/release/notes.py VERSION
 
-Lines under `Unreleased` belong to no version; what is built from such a tree is a trial, and they
-are its notes.
+Lines under `Unreleased` belong to no version yet. They are the notes of a trial release, built from
+a tree that has such lines.
 """
 
 import re
@@ -15,13 +15,13 @@ UNRELEASED = "Unreleased"
 
 
 def sections(changelog: str) -> dict[str, str]:
-    """The text under each `## [NAME]` by NAME."""
+    """NAME -> the text under the heading `## [NAME]`."""
     parts = re.split(r"^## \[(\S+)\].*\n", changelog, flags=re.MULTILINE)[1:]
     return {name: text.strip() for name, text in zip(parts[::2], parts[1::2], strict=True)}
 
 
 def notes(changelog: str, version: str) -> str:
-    """What is to be told about `version`, and whether it is one.
+    """The release notes of `version`, including a remark if it is not a final release.
 
     Raises:
         ValueError: the changelog has no such section.

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# All that a release consists of, in build/release (docs/release.md). The same commit gives the same bytes
-# where the same packages are installed; times of files are the commit's.
+# Builds all files of a release in build/release (docs/release.md). The same commit makes the same
+# bytes if the same packages are installed; the files' times are the commit's.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 version=$(cat VERSION)

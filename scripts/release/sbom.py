@@ -1,11 +1,4 @@
-"""The bill of materials of a release, CycloneDX 1.6 as JSON: what is in the wheels and the image.
-
-    python scripts/release/sbom.py RELEASE_FOLDER > colcast-VERSION.cdx.json
-
-Of the native server: each Debian package that an archive was linked from, or whose headers were
-compiled in, as CMake's build in build/server has them, at its version here. Of both distributions:
-what they require, at the versions that the tests ran with. Of the image: Debian's packages in it.
-"""
+"""The bill of materials of a release, CycloneDX 1.6 as JSON: its wheels and its image."""
 
 import hashlib
 import importlib.metadata
@@ -31,13 +24,13 @@ ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build" / "server"
 SERVER = ("colcast_model_server", "colcast_engine")
 LINKAGE = "colcast:linkage"
-# What deploy/assemble_runtime.sh puts into the image.
+# The packages that deploy/assemble_runtime.sh puts into the image.
 IN_THE_IMAGE = ("tensorflow-cpu", "tensorflow-text", "ydf-tf")
 NAMESPACE = uuid.UUID("9d4be6a6-3f60-5a0e-9b52-3c1f2d3f7a10")
 
 
 def main(folder: Path) -> None:
-    """Prints the bill of materials of what lies in `folder`."""
+    """Prints the bill of materials of the files in `folder`."""
     version = (ROOT / "VERSION").read_text().strip()
     bom = Bom()
     whole = Component(
@@ -103,15 +96,15 @@ def image_component(archive: Path, version: str) -> Component:
 
 
 def required(name: str, known: dict[str, Component]) -> list[Component]:
-    """The distributions that one asks for, and so on, at the versions that are installed."""
+    """The distributions that `name` requires, also indirectly, with their installed versions."""
     found: list[Component] = []
     seen, waiting = set(), [Requirement(name)]
-    if name == "colcast-server":  # not installed where it is built; it requires nothing
+    if name == "colcast-server":  # not installed in the build environment; it requires nothing
         return []
     while waiting:
         wanted = waiting.pop()
         key = canonicalize_name(wanted.name)
-        if key == "wheel":  # the lock leaves it out; nobody imports it
+        if key == "wheel":  # not in the lock file, since nothing imports it
             continue
         if key in seen or (wanted.marker and not wanted.marker.evaluate({"extra": ""})):
             continue
@@ -123,7 +116,7 @@ def required(name: str, known: dict[str, Component]) -> list[Component]:
 
 
 def pypi(name: str, known: dict[str, Component], linkage: str = "installed beside it") -> Component:
-    """A distribution from PyPI at its installed version."""
+    """A distribution from PyPI with its installed version."""
     version = importlib.metadata.version(name)
     purl = PackageURL("pypi", None, name, version)
     return known.setdefault(
@@ -140,7 +133,7 @@ def pypi(name: str, known: dict[str, Component], linkage: str = "installed besid
 
 
 def compiled_in(known: dict[str, Component]) -> list[Component]:
-    """Debian's packages that parts of the server's two libraries come from."""
+    """The Debian packages from which code of the server's two libraries comes."""
     archives, headers = linked_archives(), included_headers()
     of_archives = owners(archives)
     components = []
@@ -169,7 +162,7 @@ def debian(name: str, version: str, architecture: str, known: dict[str, Componen
 
 
 def linked_archives() -> set[str]:
-    """Archives outside the build that the linker was given."""
+    """The archives outside the build that the linker used."""
     links = [line for line in run("ninja", "-C", BUILD, "-t", "commands", *SERVER).splitlines()
              if " -o " in line and " -c " not in line]  # fmt: skip
     named = set(re.findall(r"-l:(\S+\.a)", "\n".join(links)))
@@ -179,7 +172,7 @@ def linked_archives() -> set[str]:
 
 
 def included_headers() -> set[str]:
-    """Debian's headers that the objects of both were compiled from."""
+    """The Debian headers with which the objects of both libraries were compiled."""
     inputs = run("ninja", "-C", BUILD, "-t", "inputs", *SERVER).split()
     objects = [path for path in inputs if path.endswith(".o")]
     headers = set()
@@ -190,7 +183,7 @@ def included_headers() -> set[str]:
 
 
 def owners(paths: set[str]) -> set[str]:
-    """The Debian packages that these files belong to."""
+    """The Debian packages that contain these files."""
     found = run("dpkg-query", "-S", *sorted(paths))
     return {line.partition(": ")[0] for line in found.splitlines() if not line.startswith("divers")}
 

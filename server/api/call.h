@@ -1,4 +1,4 @@
-// The life of a call, however it came and whatever it asks: from its receipt to its answer.
+// The life of a call from receipt to answer, independent of protocol and API.
 #ifndef COLCAST_SERVER_API_CALL_H_
 #define COLCAST_SERVER_API_CALL_H_
 
@@ -17,39 +17,39 @@
 
 namespace colcast::api {
 
-// Owns itself until it is answered: Answer(), and so Run() and Drop(), end with its deletion.
+// Owns itself until it is answered: Answer(), and therefore Run() and Drop(), destroys it.
 class Call : public scheduling::Job {
  public:
   scheduling::Clock::time_point deadline() const final { return exchange_.deadline(); }
   bool cancelled() const final { return exchange_.cancelled(); }
-  // Its caller's, if that has a name; else its connection's or host's.
+  // The caller's number if the caller has a name; else that of its connection or host.
   uint64_t client() const final;
   void Drop(scheduling::DropReason reason) final { Answer(DropStatus(reason)); }
 
-  // Has a worker run it.
+  // Queues the call for a worker.
   void Submit() { backend_.workers->Submit(this); }
 
-  // For the codec, while it reads. Enters the servable that `spec` asks for into the record.
+  // For the codec, while it reads: finds the servable for `spec` and enters it into the record.
   Status FindServable(const ModelSpec& spec);
-  // Where the signature is known later than the model.
+  // For a signature that is known later than the model.
   void SetSignature(const std::string& name);
   bool has_servable() const { return servable_ != nullptr; }
   const inference::Servable& found() const { return *servable_; }
 
-  // Ends the call: with what the codec has written, or with the error.
+  // Ends the call with what the codec has written, or with the error. Destroys the call.
   void Answer(Status status);
 
   const Backend& backend() const { return backend_; }
   metrics::CallRecord& call_record() { return record_; }
 
  protected:
-  // `backend` outlives every call.
+  // `backend` must outlive every call.
   Call(Codec* codec, const Backend& backend);
 
-  tracing::RequestTrace* trace() const { return trace_.get(); }  // null: it is not sampled
+  tracing::RequestTrace* trace() const { return trace_.get(); }  // null if the call is not sampled
 
-  // The messages of an answered call as gRPC has them, for the request log: the codec's or, kept in
-  // `made`, the same in that form.
+  // The messages of an answered call in gRPC's form, for the request log: the codec's own or,
+  // stored in `made`, converted ones.
   virtual void GetMessages(Bytes* request, Bytes* response, std::string made[2]) = 0;
 
  private:
@@ -58,10 +58,10 @@ class Call : public scheduling::Job {
   Codec& codec_;
   Exchange& exchange_;
   const Backend& backend_;
-  std::shared_ptr<const inference::Servable> servable_;  // owns the record's names
+  std::shared_ptr<const inference::Servable> servable_;  // owns the names that the record refers to
   metrics::CallRecord record_;
   std::unique_ptr<tracing::RequestTrace> trace_;
-  std::optional<callers::Caller> caller_;  // nullopt: callers are not told apart
+  std::optional<callers::Caller> caller_;  // nullopt if callers are not distinguished
 };
 
 }  // namespace colcast::api

@@ -1,5 +1,5 @@
-// What a call says, in one of its forms: a request from bytes, and bytes from its result. A codec
-// holds the exchange that its bytes come from and go to.
+// Converts a call's request from bytes, and its result to bytes, in one form. A codec holds the
+// exchange from which the bytes come and to which they go.
 #ifndef COLCAST_SERVER_API_CODEC_H_
 #define COLCAST_SERVER_API_CODEC_H_
 
@@ -21,28 +21,28 @@ class Codec {
  public:
   virtual ~Codec() = default;
 
-  virtual const char* api() const = 0;  // for the metrics: Predict
+  virtual const char* api() const = 0;  // for the metrics, for example "Predict"
   virtual Exchange& exchange() = 0;
 
-  // Reads the request, unless that was done, and has `call` find its servable. On a worker.
+  // Reads the request, unless already done, and lets `call` find its servable. Called on a worker.
   virtual Status Read(Call* call) = 0;
 
-  // The messages of TensorFlow Serving's gRPC, once the call is answered; false if it came in
+  // The messages in the form of TensorFlow Serving's gRPC, after the answer; false if the call has
   // another form. They live as long as the codec.
   virtual bool messages(Bytes* /*request*/, Bytes* /*response*/) { return false; }
 };
 
-// Columns in, columns out: Predict, ModelInfer.
+// For APIs with columns in request and answer: Predict, ModelInfer.
 class PredictCodec : public Codec {
  public:
-  // As Job has it. May read the request.
+  // See Job::Describe(). May read the request.
   virtual void Describe(PredictCall* call, scheduling::JobProfile* profile) = 0;
   virtual DecodedRequest& request() = 0;
-  // Errors if the form has no such output, or the answer is too large.
+  // Fails if the form cannot represent an output, or if the answer is too large.
   virtual Status Write(const PredictResponse& response) = 0;
 };
 
-// tf.Examples in, classes or numbers out: Classify, Regress, MultiInference.
+// For APIs that answer tf.Examples with classes or numbers: Classify, Regress, MultiInference.
 class ExamplesCodec : public Codec {
  public:
   virtual const tensorflow::serving::MultiInferenceRequest& tasks() const = 0;

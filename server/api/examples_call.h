@@ -16,8 +16,8 @@ class ExamplesCall final : public Call {
   ExamplesCall(std::unique_ptr<ExamplesCodec> codec, const Backend& backend)
       : Call(codec.get(), backend), codec_(std::move(codec)) {}
 
-  // The message is read by the worker, and its tf.Examples by the model alone: parsing them takes
-  // longer than many a model to run.
+  // Reads the message on the worker. Only the model parses the tf.Examples, because parsing them
+  // takes longer than many models need to run.
   void Run(scheduling::Clock::duration waited, std::vector<scheduling::Taken>*) override;
 
  private:

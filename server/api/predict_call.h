@@ -31,12 +31,12 @@ class PredictCall final : public Call, public inference::PredictMember {
 
  private:
   PredictResponse ResponseOf(const engine::Outputs& outputs) const;
-  // Has a shadow version run the request, too, if it is drawn.
+  // Also runs the request on a shadow version, if this call is drawn.
   void Shadow(const engine::Outputs& outputs);
   void GetMessages(Bytes* request, Bytes* response, std::string made[2]) override;
 
   const std::unique_ptr<PredictCodec> codec_;
-  const engine::Outputs* outputs_ = nullptr;  // while it finishes
+  const engine::Outputs* outputs_ = nullptr;  // set while it finishes
 };
 
 }  // namespace colcast::api

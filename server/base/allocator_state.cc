@@ -4,7 +4,7 @@
 
 #include <cstddef>
 
-// jemalloc's; null in tests, which have another allocator.
+// Defined by jemalloc; null in tests, which use another allocator.
 extern "C" {
 int mallctl(const char* name, void* old, size_t* old_size, void* now, size_t now_size)
     __attribute__((weak));
@@ -16,7 +16,7 @@ int mallctlbymib(const size_t* mib, size_t length, void* old, size_t* old_size, 
 namespace colcast {
 namespace {
 
-// A name, looked up once.
+// A jemalloc control whose name is looked up once.
 struct Control {
   explicit Control(const char* name) {
     if (mallctlnametomib != nullptr && mallctlnametomib(name, mib, &length) != 0) length = 0;
@@ -51,9 +51,9 @@ int64_t AllocationPeak::bytes() const {
 
 int64_t ReusableAddressSpace() {
   if (mallctl == nullptr) return 0;
-  uint64_t epoch = 1;  // numbers are as of now
+  uint64_t epoch = 1;  // refreshes the statistics
   mallctl("epoch", nullptr, nullptr, &epoch, sizeof(epoch));
-  // 4096 stands for all arenas.
+  // 4096 is MALLCTL_ARENAS_ALL.
   const size_t pages = ReadNumber<size_t>("stats.arenas.4096.pdirty") +
                        ReadNumber<size_t>("stats.arenas.4096.pmuzzy");
   return static_cast<int64_t>(ReadNumber<size_t>("stats.retained") + pages * sysconf(_SC_PAGESIZE));

@@ -1,4 +1,4 @@
-// What the process's allocator says of itself, where that is jemalloc (server/allocator.cc).
+// Statistics of the process's allocator, if it is jemalloc (server/allocator.cc).
 #ifndef COLCAST_SERVER_BASE_ALLOCATOR_STATE_H_
 #define COLCAST_SERVER_BASE_ALLOCATOR_STATE_H_
 
@@ -6,15 +6,15 @@
 
 namespace colcast {
 
-// The most that the calling thread has held at once, roughly (to 64 KiB), of what it has allocated
-// since it began to be measured. A thread measures one thing at a time.
+// Measures the largest amount of memory, with a resolution of about 64 KiB, that the calling thread
+// held at once among its allocations since construction. A thread measures one thing at a time.
 class AllocationPeak {
  public:
   AllocationPeak();
-  int64_t bytes() const;  // 0 where the allocator is another
+  int64_t bytes() const;  // 0 with another allocator
 };
 
-// Bytes of address space that were freed and are kept for what is allocated next.
+// Bytes of address space that were freed and are kept for later allocations.
 int64_t ReusableAddressSpace();
 
 }  // namespace colcast

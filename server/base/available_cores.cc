@@ -16,10 +16,12 @@ namespace {
 int AllowedCores() {
   cpu_set_t allowed;
   if (sched_getaffinity(0, sizeof(allowed), &allowed) == 0) return CPU_COUNT(&allowed);
-  return static_cast<int>(std::thread::hardware_concurrency());  // more than a cpu_set_t holds
+  // More cores than a cpu_set_t holds.
+  return static_cast<int>(std::thread::hardware_concurrency());
 }
 
-// Microseconds of CPU time in each period. No quota is "max" in version 2, -1 in version 1.
+// Converts a quota, microseconds of CPU time per period, to cores. No quota is "max" in version 2,
+// -1 in version 1.
 int QuotaOf(const ControlGroup& group, int cores) {
   double quota = 0;
   double period = 0;

@@ -1,4 +1,4 @@
-// How many threads can run at the same time.
+// The number of threads that can run at the same time.
 #ifndef COLCAST_SERVER_BASE_AVAILABLE_CORES_H_
 #define COLCAST_SERVER_BASE_AVAILABLE_CORES_H_
 
@@ -6,9 +6,9 @@
 
 namespace colcast {
 
-// The cores that the process may run on (taskset, a cpuset), or what its control groups' quotas of
-// CPU time come to, rounded up (docker run --cpus, a pod's limit), if that is less. At least 1.
-// `root` is where /proc and /sys/fs/cgroup are.
+// The number of cores on which the process may run (taskset, a cpuset) or, if lower, its control
+// groups' CPU quota rounded up (docker run --cpus, a pod's limit). At least 1. `root` contains
+// /proc and /sys/fs/cgroup.
 int AvailableCores(const std::string& root = "");
 
 }  // namespace colcast

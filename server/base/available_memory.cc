@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max();
 
-// The number in a file that holds nothing else. "max", in version 2, is none.
+// The number in a file with nothing else. "max", in version 2, counts as none.
 std::optional<int64_t> ReadNumber(const fs::path& path) {
   std::ifstream file(path);
   int64_t number = 0;
@@ -28,7 +28,7 @@ std::optional<int64_t> ReadNumber(const fs::path& path) {
   return std::nullopt;
 }
 
-// The number behind `key` in a file of lines "key number".
+// The number after `key` in a file of lines "key number".
 std::optional<int64_t> ReadField(const fs::path& path, const std::string& key) {
   std::ifstream file(path);
   std::string line;
@@ -41,17 +41,17 @@ std::optional<int64_t> ReadField(const fs::path& path, const std::string& key) {
   return std::nullopt;
 }
 
-// "MemAvailable:" or "MemTotal:".
+// Reads a field such as "MemAvailable:" or "MemTotal:".
 int64_t MachineHas(const std::string& root, const std::string& field) {
   const std::optional<int64_t> kib = ReadField(root + "/proc/meminfo", field);
   return kib ? *kib * 1024 : kUnlimited;
 }
 
-// Names of the two versions' files.
+// File names in the two versions of control groups.
 struct GroupFiles {
   const char* limit;
   const char* usage;
-  const char* cache;  // a field of memory.stat: pages of files that can be dropped
+  const char* cache;  // field of memory.stat: page cache that can be dropped
 };
 constexpr GroupFiles kVersion2 = {"memory.max", "memory.current", "inactive_file"};
 constexpr GroupFiles kVersion1 = {"memory.limit_in_bytes", "memory.usage_in_bytes",
@@ -69,7 +69,7 @@ const GroupFiles& FilesOf(const ControlGroup& group) {
   return group.version == 2 ? kVersion2 : kVersion1;
 }
 
-// Of the process; what the allocator keeps to use again does not count.
+// Address space of the process, without what the allocator keeps for reuse.
 int64_t AddressSpaceInUse() {
   int64_t pages = 0;
   std::ifstream("/proc/self/statm") >> pages;

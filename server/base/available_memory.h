@@ -1,4 +1,4 @@
-// The memory that this process may have.
+// The memory that this process may use.
 #ifndef COLCAST_SERVER_BASE_AVAILABLE_MEMORY_H_
 #define COLCAST_SERVER_BASE_AVAILABLE_MEMORY_H_
 
@@ -7,14 +7,14 @@
 
 namespace colcast {
 
-// Bytes this process can still fill: what the machine has left (MemAvailable) or, if that is less,
-// what the control groups (version 2 or 1) the process runs in allow it, page cache not counted, or
-// its address space (ulimit -v). The largest number if nothing limits it. `root` is where /proc and
-// /sys/fs/cgroup are.
+// The bytes that this process can still allocate: what the machine has left (MemAvailable) or, if
+// lower, what its control groups (version 2 or 1) still allow, not counting page cache, or what its
+// address space (ulimit -v) allows. The largest number if there is no limit. `root` contains /proc
+// and /sys/fs/cgroup.
 int64_t AvailableMemory(const std::string& root = "");
 
-// The same of all that the machine or the control groups have, whoever uses it; of the address
-// space, what is left.
+// The total of machine and control groups, including used memory; for the address space, what is
+// left.
 int64_t TotalMemory(const std::string& root = "");
 
 }  // namespace colcast

@@ -21,7 +21,7 @@ std::string TextOf(const ASN1_STRING* text) {
           static_cast<size_t>(ASN1_STRING_length(text))};
 }
 
-// Empty if there is none of the kind, GEN_URI say.
+// The first name of that kind, such as GEN_URI; empty if there is none.
 std::string FirstOf(const GENERAL_NAMES* names, int kind) {
   for (int i = 0; i < sk_GENERAL_NAME_num(names); ++i) {
     const GENERAL_NAME* const name = sk_GENERAL_NAME_value(names, i);

@@ -1,4 +1,4 @@
-// Whose certificate the other side of a TLS connection has shown.
+// The name in the certificate of the other side of a TLS connection.
 #ifndef COLCAST_SERVER_BASE_CERTIFICATE_NAME_H_
 #define COLCAST_SERVER_BASE_CERTIFICATE_NAME_H_
 
@@ -8,12 +8,12 @@
 
 namespace colcast {
 
-// Of a client's certificate, after the handshake: the first URI among its alternative names, else
-// the first DNS name, else the subject's common name. Empty if there is none of these, or no
+// The name in the client's certificate, after the handshake: the first URI among its alternative
+// names, else the first DNS name, else the subject's common name. Empty if there is none, or no
 // certificate.
 std::string CertificateName(const SSL* tls);
 
-// The same of a certificate.
+// The same for a given certificate.
 std::string CertificateName(const X509* certificate);
 
 }  // namespace colcast

@@ -21,8 +21,8 @@ void AddWithThoseAbove(fs::path directory, const fs::path& group, int version,
 std::vector<ControlGroup> ControlGroups(const std::string& controller, const std::string& root) {
   std::vector<ControlGroup> found;
   const fs::path mount = root + "/sys/fs/cgroup";
-  // Lines "ID:CONTROLLERS:GROUP"; version 2 has the ID 0 and no controllers. In a container the
-  // mount point may be the group itself, so its own files are looked at, too.
+  // Lines have the form "ID:CONTROLLERS:GROUP"; version 2 has ID 0 and no controllers. In a
+  // container the mount point may be the group itself, so its own files are examined too.
   std::ifstream groups(root + "/proc/self/cgroup");
   std::string line;
   while (std::getline(groups, line)) {

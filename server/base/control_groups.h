@@ -1,4 +1,4 @@
-// The control groups that limit this process: a container's, a service's, those above them.
+// The control groups that limit this process: those of a container or service, and their ancestors.
 #ifndef COLCAST_SERVER_BASE_CONTROL_GROUPS_H_
 #define COLCAST_SERVER_BASE_CONTROL_GROUPS_H_
 
@@ -10,11 +10,11 @@ namespace colcast {
 
 struct ControlGroup {
   std::filesystem::path directory;
-  int version;  // of the kernel's interface: 1 or 2
+  int version;  // version of the kernel's interface: 1 or 2
 };
 
-// Those of a controller, "memory" or "cpu": the process's own and all above it, whose limits count
-// as well. Directories may lack. `root` is where /proc and /sys/fs/cgroup are.
+// The groups of a controller, "memory" or "cpu": the process's own and all its ancestors, whose
+// limits also apply. Directories may be missing. `root` contains /proc and /sys/fs/cgroup.
 std::vector<ControlGroup> ControlGroups(const std::string& controller, const std::string& root);
 
 }  // namespace colcast

@@ -6,7 +6,7 @@
 
 namespace colcast {
 
-// True with the probability `share`, from 0 (never) to 1 (always).
+// Returns true with probability `share`, between 0 (never) and 1 (always).
 inline bool Draw(double share) {
   thread_local std::minstd_rand generator{std::random_device{}()};
   return std::uniform_real_distribution<double>()(generator) < share;

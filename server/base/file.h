@@ -1,5 +1,5 @@
-// Opens the files that the server reads. A path may name a FIFO, a device or a directory, and its
-// file may grow or be replaced meanwhile: nothing here waits for a writer or reads without a limit.
+// Opens files that the server reads. A path may name a FIFO, a device or a directory, and its file
+// may grow or be replaced meanwhile, so nothing here waits for a writer or reads without a limit.
 #ifndef COLCAST_SERVER_BASE_FILE_H_
 #define COLCAST_SERVER_BASE_FILE_H_
 
@@ -12,10 +12,10 @@
 
 namespace colcast {
 
-// Differs between two contents of a path.
+// Identifies the contents of a path: it differs whenever the contents do.
 struct FileIdentity {
   uint64_t device = 0;
-  uint64_t file = 0;  // 0: there is none
+  uint64_t file = 0;  // 0 if there is no file
   int64_t bytes = 0;
   int64_t changed = 0;  // in ns
 
@@ -27,11 +27,11 @@ struct FileIdentity {
 };
 FileIdentity IdentityOf(const std::string& path);
 
-// A regular file, open for reading. Messages name the path.
+// A regular file, open for reading. Error messages name the path.
 class File {
  public:
-  // NOT_FOUND if there is none, PERMISSION_DENIED, RESOURCE_EXHAUSTED without descriptors,
-  // FAILED_PRECONDITION if it is no regular file, else DATA_LOSS.
+  // Returns NOT_FOUND, PERMISSION_DENIED, RESOURCE_EXHAUSTED if descriptors run out,
+  // FAILED_PRECONDITION if it is no regular file, otherwise DATA_LOSS.
   static Status Open(const std::string& path, File* file);
 
   File() = default;
@@ -41,14 +41,15 @@ class File {
 
   const std::string& path() const { return path_; }
   int descriptor() const { return descriptor_; }
-  // When it was opened.
+  // As of Open().
   const FileIdentity& identity() const { return identity_; }
   size_t size() const { return static_cast<size_t>(identity_.bytes); }
 
-  // Fills all `size` bytes. DATA_LOSS if there are fewer, or the disk fails.
+  // Reads exactly `size` bytes. DATA_LOSS if there are fewer, or the disk fails.
   Status ReadAt(size_t offset, size_t size, char* data) const;
 
-  // FAILED_PRECONDITION if there are more than `most` bytes, however large it was when opened.
+  // FAILED_PRECONDITION if there are more than `most` bytes, whatever the size was when it was
+  // opened.
   Status ReadAll(size_t most, std::string* content) const;
 
  private:
@@ -59,7 +60,7 @@ class File {
   FileIdentity identity_;
 };
 
-// Of files that people write: configuration, certificates, records.
+// The limit for files written by people: configuration, certificates, records.
 inline constexpr size_t kMostTextBytes = 64 << 20;
 
 Status ReadFile(const std::string& path, std::string* content, size_t most = kMostTextBytes);

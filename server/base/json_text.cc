@@ -36,7 +36,7 @@ void AppendEscape(char c, std::string* json) {
   }
 }
 
-// The bytes of the UTF-8 character that `text` begins with; 0 if it begins with none.
+// The size of the UTF-8 character at the start of `text`; 0 if it is invalid.
 size_t CharacterSize(std::string_view text) {
   for (size_t size = 1; size <= std::min<size_t>(4, text.size()); ++size) {
     if (IsValidUtf8(text.substr(0, size))) return size;
@@ -57,7 +57,7 @@ void AppendFloat(Float value, std::string* json) {
   char text[32];
   char* const end = std::to_chars(text, text + sizeof(text), value).ptr;
   json->append(text, end);
-  // A whole number without a point would read as an integer in many languages.
+  // Many languages would read a whole number without a point as an integer.
   const bool whole = std::none_of(text, end, [](char c) { return c == '.' || c == 'e'; });
   if (whole) json->append(".0");
 }

@@ -1,4 +1,4 @@
-// Values as JSON text, for all who write JSON.
+// Values as JSON text.
 #ifndef COLCAST_SERVER_BASE_JSON_TEXT_H_
 #define COLCAST_SERVER_BASE_JSON_TEXT_H_
 
@@ -10,12 +10,11 @@ namespace colcast {
 // Appends `text` in double quotes, with JSON's escapes. Bytes that are not UTF-8 stay as they are.
 void AppendJsonString(std::string_view text, std::string* json);
 
-// `text` in double quotes so that every reader of JSON takes it: bytes that are no UTF-8 become
-// U+FFFD.
+// `text` in double quotes in a form that every JSON reader accepts: invalid UTF-8 becomes U+FFFD.
 std::string JsonQuoted(std::string_view text);
 
 // Appends the shortest decimal that reads back as the same value, always with a '.' or an exponent;
-// NaN, Infinity and -Infinity as such, as TF Serving writes them.
+// NaN, Infinity and -Infinity are written literally, as in TF Serving.
 void AppendJsonDecimal(float value, std::string* json);
 void AppendJsonDecimal(double value, std::string* json);
 

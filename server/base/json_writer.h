@@ -1,4 +1,4 @@
-// JSON text, written in order.
+// Writes JSON text in order.
 #ifndef COLCAST_SERVER_BASE_JSON_WRITER_H_
 #define COLCAST_SERVER_BASE_JSON_WRITER_H_
 
@@ -14,18 +14,18 @@ namespace colcast {
 
 class JsonWriter {
  public:
-  // A double that is not finite is written as text, for example "Infinity". Bytes of a text that
-  // are not UTF-8 become U+FFFD.
+  // A non-finite double is written as a string, for example "Infinity". Invalid UTF-8 in a text
+  // becomes U+FFFD.
   using Value = std::variant<std::nullptr_t, bool, std::string_view, int64_t, double>;
   using Fields = std::initializer_list<std::pair<std::string_view, Value>>;
 
-  // An element of the open list.
+  // Adds an element to the open list.
   void Add(const Value& value);
-  // Fields of the open object.
+  // Adds fields to the open object.
   void Add(Fields fields);
 
-  // An object with these fields, or with what `write()` adds; with a name, a field of the open
-  // object.
+  // Writes an object with these fields, or with what `write()` adds; given a name, it becomes a
+  // field of the open object.
   void Object(Fields fields) {
     Object([&] { Add(fields); });
   }
@@ -39,7 +39,8 @@ class JsonWriter {
     Object(write);
   }
 
-  // A list of the elements that `write()` adds; with a name, a field of the open object.
+  // Writes a list of the elements that `write()` adds; given a name, it becomes a field of the open
+  // object.
   template <typename Write>
   void List(Write&& write) {
     Nest("[]", write);

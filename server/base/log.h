@@ -1,4 +1,5 @@
-// One line a message on standard error: time, severity, text; as text or as a JSON object.
+// Logs one line per message on standard error: time, severity and text, as plain text or as a JSON
+// object.
 #ifndef COLCAST_SERVER_BASE_LOG_H_
 #define COLCAST_SERVER_BASE_LOG_H_
 
@@ -11,29 +12,29 @@ namespace colcast {
 
 enum class LogFormat { kText, kJson };
 
-// For all lines from now on; text before.
+// Applies to all later lines; the default is plain text.
 void SetLogFormat(LogFormat format);
 
-// From now on a thread of its own writes the lines. Those that do not fit into its queue are
-// dropped and counted: a reader that stops or ends never delays who logs. Before that, lines are
-// written by those who log.
+// Starts a thread that writes the lines from now on. Lines that do not fit into its queue are
+// dropped and counted, so that a stopped reader never delays logging. Before that, each caller
+// writes its own lines.
 void StartLogWriter();
 
-// Waits until all lines so far are written, but not long. For the end of the process.
+// Waits, for a short time, until all lines so far are written. For the end of the process.
 void FlushLog();
 
-// What a message is about. JSON has it in fields of its own; in text the message says it anyway.
+// What a message refers to. JSON has it in separate fields; the text mentions it anyway.
 struct LogFields {
-  std::string model;  // empty: no model
+  std::string model;  // empty for no model
   std::optional<int64_t> version;
 };
 
 using LogSink = void (*)(const char* severity, std::string_view message, const LogFields& fields);
 
-// Writes a line as the functions below do.
+// Writes a line, like the functions below.
 void WriteLog(const char* severity, std::string_view message, const LogFields& fields);
 
-// For a library that has a copy of this code: its lines go to the executable's WriteLog().
+// For a library with its own copy of this code: sends its lines to the executable's WriteLog().
 void SetLogSink(LogSink sink);
 
 void LogInfo(std::string_view message, const LogFields& fields = {});

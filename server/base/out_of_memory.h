@@ -1,4 +1,5 @@
-// Memory that one request does not get is that one's error, not the process's end.
+// Turns the lack of memory for one request into that request's error instead of the end of the
+// process.
 #ifndef COLCAST_SERVER_BASE_OUT_OF_MEMORY_H_
 #define COLCAST_SERVER_BASE_OUT_OF_MEMORY_H_
 
@@ -9,8 +10,8 @@
 
 namespace colcast {
 
-// What `work` returns; RESOURCE_EXHAUSTED, as TensorFlow has it for its tensors, if it throws
-// std::bad_alloc.
+// Returns what `work` returns; if it throws std::bad_alloc, RESOURCE_EXHAUSTED, which TensorFlow
+// returns for its tensors.
 template <typename Work>
 Status WithinMemory(Work&& work) {
   try {

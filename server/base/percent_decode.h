@@ -1,4 +1,4 @@
-// Percent-encoding (RFC 3986, section 2.1), backwards: of URLs and of gRPC's messages.
+// Decodes percent-encoding (RFC 3986, section 2.1) in URLs and in gRPC's messages.
 #ifndef COLCAST_SERVER_BASE_PERCENT_DECODE_H_
 #define COLCAST_SERVER_BASE_PERCENT_DECODE_H_
 
@@ -7,7 +7,7 @@
 
 namespace colcast {
 
-// A '%' without two hexadecimal digits stays what it is.
+// A '%' that is not followed by two hexadecimal digits stays unchanged.
 std::string PercentDecode(std::string_view text);
 
 }  // namespace colcast

@@ -1,5 +1,5 @@
-// The one error type of the native server, on both sides of the engine boundary: a code with
-// gRPC's canonical numbers and a message for the person who sent the request.
+// The only error type of the native server, on both sides of the engine interface: a code with
+// gRPC's canonical numbers, and a message for the person who sent the request.
 #ifndef COLCAST_SERVER_BASE_STATUS_H_
 #define COLCAST_SERVER_BASE_STATUS_H_
 
@@ -44,7 +44,7 @@ struct [[nodiscard]] Status {
 
 inline Status OkStatus() { return {}; }
 
-// An error whose message is all `parts` in a row: Error(code, "input ", name, ": 3 rows").
+// An error whose message is the concatenation of `parts`: Error(code, "input ", name, ": 3 rows").
 template <typename... Parts>
 Status Error(StatusCode code, const Parts&... parts) {
   std::ostringstream message;

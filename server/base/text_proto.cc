@@ -8,13 +8,13 @@
 namespace colcast {
 namespace {
 
-// The messages nest five deep; only an Any could ask for more.
+// The messages nest at most five deep; only an Any could nest deeper.
 constexpr int kMaxNesting = 16;
 
-// Keeps the first error: those after it tend to follow from it.
+// Keeps only the first error, since later ones tend to follow from it.
 class FirstError final : public google::protobuf::io::ErrorCollector {
  public:
-  // Protobuf counts from 0, and -1 is the whole text.
+  // Protobuf counts from 0; -1 means the whole text.
   void AddError(int line, google::protobuf::io::ColumnNumber column,
                 const std::string& message) override {
     if (!text_.empty()) return;
@@ -41,7 +41,7 @@ Status ParseTextProto(const std::string& text, const std::string& source,
   parser.RecordErrorsTo(&error);
   parser.SetRecursionLimit(kMaxNesting);
   if (parser.ParseFromString(text, message)) return OkStatus();
-  // TensorFlow Serving's words, which operators look for in logs.
+  // The wording of TensorFlow Serving, for which operators search logs.
   return InvalidArgument(source, ":", error.place(), " Error parsing text-format ", type, ": ",
                          error.text());
 }

@@ -1,4 +1,4 @@
-// Configuration files: protocol buffers in text form.
+// Reads configuration files: protocol buffers in text form.
 #ifndef COLCAST_SERVER_BASE_TEXT_PROTO_H_
 #define COLCAST_SERVER_BASE_TEXT_PROTO_H_
 
@@ -10,12 +10,12 @@
 
 namespace colcast {
 
-// Parses `text`, a message in text form that was read from `source`. INVALID_ARGUMENT with the
-// source, line, column and expected token if it does not parse.
+// Parses `text`, a message in text form that was read from `source`. On failure INVALID_ARGUMENT
+// with the source, line, column and expected token.
 Status ParseTextProto(const std::string& text, const std::string& source,
                       google::protobuf::Message* message);
 
-// The same of a file; as ReadFile() if it cannot be read.
+// The same for a file; errors of reading are those of ReadFile().
 Status ReadTextProto(const std::string& path, google::protobuf::Message* message);
 
 }  // namespace colcast

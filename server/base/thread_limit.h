@@ -1,4 +1,4 @@
-// Whether the process may make the threads that it will need.
+// Checks whether the process may create the threads that it will need.
 #ifndef COLCAST_SERVER_BASE_THREAD_LIMIT_H_
 #define COLCAST_SERVER_BASE_THREAD_LIMIT_H_
 
@@ -6,12 +6,12 @@
 
 namespace colcast {
 
-// No flag and no file may ask for more threads of a kind.
+// The maximum number of threads of one kind that a flag or file may ask for.
 inline constexpr int kMostThreads = 4096;
 
-// RESOURCE_EXHAUSTED unless `count` threads can be made beside those that there are: a limit of
-// processes or of address space is reached. TensorFlow ends the process where one of its own cannot
-// be made.
+// RESOURCE_EXHAUSTED unless `count` more threads can be created within the limits on processes and
+// address space. Checked beforehand, because TensorFlow aborts the process if it cannot create one
+// of its threads.
 Status CheckThreadLimit(int count);
 
 }  // namespace colcast

@@ -8,12 +8,12 @@
 namespace colcast {
 namespace {
 
-// How long a thread that becomes ready may have to wait for this one. From Linux 6.6 on a thread
-// keeps its processor for about 3 ms, however nice it is, unless it asks for less; from 6.12 on it
-// can. Before 6.6 a nice thread gave way at once.
+// How long a thread that becomes ready may have to wait for this one. From Linux 6.6 on, a thread
+// keeps its core for about 3 ms, whatever its nice value, unless it asks for less, which is
+// possible from 6.12 on. Before 6.6, a nice thread gave way at once.
 constexpr int kSliceNanoseconds = 100'000;
 
-// Of linux/ioprio.h: the class that is the default, and its lowest level.
+// From linux/ioprio.h: the default class and its lowest level.
 constexpr int kIoPrioWhoProcess = 1;
 constexpr int kIoPrioClassBestEffort = 2;
 constexpr int kIoPrioClassShift = 13;
@@ -24,7 +24,7 @@ constexpr int kIoPrioLowest = 7;
 void LowerThisThreadsPriority(int nice) {
   sched_attr attributes{};
   attributes.size = sizeof(attributes);
-  attributes.sched_policy = SCHED_BATCH;  // does not interrupt others when it becomes ready
+  attributes.sched_policy = SCHED_BATCH;  // does not preempt others when it becomes ready
   attributes.sched_nice = nice;
   attributes.sched_runtime = kSliceNanoseconds;
   syscall(SYS_sched_setattr, 0, &attributes, 0);

@@ -1,15 +1,14 @@
-// Work that gives way to requests, or to shorter ones.
+// Lowers the priority of work that gives way to requests, or to shorter requests.
 #ifndef COLCAST_SERVER_BASE_THREAD_PRIORITY_H_
 #define COLCAST_SERVER_BASE_THREAD_PRIORITY_H_
 
 namespace colcast {
 
-// For good, and for the threads that this one starts from now on: it and its reads of files wait
-// for those of other threads where the kernel has both to choose from. Linux keeps such priorities
-// by thread. Where the kernel refuses, nothing happens.
-// `nice`: as nice(7) has it, at most 19. 10 is a tenth of the processor time beside a busy thread
-// of a worker: enough for a load to end on a server that is overloaded, and that may need the new
-// version because it is.
+// Permanently lowers the priority of this thread, and of threads that it starts later, for the CPU
+// and for reading files. (Linux has such priorities per thread.) Does nothing if the kernel
+// refuses. `nice`: a nice(7) value, at most 19. 10 gets a tenth of a core beside a busy worker:
+// enough for loading to finish on an overloaded server, which may need the new version because it
+// is overloaded.
 void LowerThisThreadsPriority(int nice = 10);
 
 }  // namespace colcast

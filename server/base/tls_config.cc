@@ -29,7 +29,8 @@ Memory Open(std::string_view text) {
   return Memory(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
 }
 
-// Takes OpenSSL's errors, so that the next caller does not find them.
+// The reason of the last OpenSSL error. Clears the queue, so that the next caller does not find old
+// errors.
 std::string Reason() {
   const unsigned long error = ERR_peek_last_error();
   const char* const text = ERR_reason_error_string(error);
@@ -37,7 +38,7 @@ std::string Reason() {
   return text == nullptr ? "unknown error" : text;
 }
 
-// A key that is encrypted is an error: there is nobody to ask.
+// Makes an encrypted key an error, because nobody can be asked for the password.
 int NoPassword(char*, int, int, void*) { return -1; }
 
 Status ParseKey(const std::string& pem, Key* key) {

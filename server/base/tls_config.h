@@ -1,4 +1,4 @@
-// The server's side of TLS, from TensorFlow Serving's --ssl_config_file, for every endpoint.
+// The server's TLS settings for all endpoints, from TensorFlow Serving's --ssl_config_file.
 #ifndef COLCAST_SERVER_BASE_TLS_CONFIG_H_
 #define COLCAST_SERVER_BASE_TLS_CONFIG_H_
 
@@ -11,21 +11,21 @@
 
 namespace colcast {
 
-// All PEM, the text itself. Made by ReadTlsConfig(), so key and certificates are known to be good.
+// Made by ReadTlsConfig(), which has checked key and certificates. All texts are PEM.
 struct TlsConfig {
   std::string key;
-  std::string certificates;        // the server's, then those between it and the root
-  std::string client_authorities;  // empty: no client needs a certificate
-  std::string path;                // of the file; empty: it was not read from one
-  FileIdentity identity;           // of the file, before it was read
+  std::string certificates;        // the server's certificate, then the intermediate ones
+  std::string client_authorities;  // if empty, clients need no certificate
+  std::string path;                // of the settings' file; empty if they were not read from one
+  FileIdentity identity;           // of that file, before it was read
 };
 
-// Reads a tensorflow.serving.SSLConfig. INVALID_ARGUMENT names the file and the field that is
-// missing, is no PEM, or, for the certificate, is not the key's.
+// Reads a tensorflow.serving.SSLConfig. INVALID_ARGUMENT, naming the file, for a field that is
+// missing or no PEM, and for a certificate that does not match the key.
 Status ReadTlsConfig(const std::string& path, TlsConfig* config);
 
-// Makes `context` offer the certificate and, with client_authorities, ask clients for theirs.
-// TLS 1.2 at least.
+// Makes `context` present the certificate and, with client_authorities, request clients'
+// certificates. Requires TLS 1.2 or later.
 Status UseTls(const TlsConfig& config, SSL_CTX* context);
 
 }  // namespace colcast

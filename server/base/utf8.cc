@@ -9,14 +9,14 @@ namespace {
 
 bool IsContinuation(uint8_t byte) { return (byte & 0xc0) == 0x80; }
 
-// Of eight bytes.
+// Whether the next eight bytes are ASCII.
 bool AreAllAscii(const uint8_t* at) {
   uint64_t bytes;
   std::memcpy(&bytes, at, sizeof(bytes));
   return (bytes & 0x8080808080808080) == 0;
 }
 
-// The size of the character at `at`, or 0 if it is not valid. Requires at < end.
+// The size of the character at `at`, or 0 if it is invalid. REQUIRES at < end.
 size_t CharacterSize(const uint8_t* at, const uint8_t* end) {
   if (*at < 0x80) return 1;
   const size_t size = *at < 0xe0 ? 2 : *at < 0xf0 ? 3 : 4;

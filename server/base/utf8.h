@@ -1,4 +1,4 @@
-// UTF-8 validity, which proto3 asks of every string field.
+// Checks UTF-8, which proto3 requires of every string field.
 #ifndef COLCAST_SERVER_BASE_UTF8_H_
 #define COLCAST_SERVER_BASE_UTF8_H_
 

@@ -1,11 +1,11 @@
-// Where a version's recorded requests are.
+// The locations of a version's recorded requests.
 #ifndef COLCAST_SERVER_BASE_WARMUP_FILES_H_
 #define COLCAST_SERVER_BASE_WARMUP_FILES_H_
 
 namespace colcast {
 
-// In a version's folder. The second one is the exporter's, for requests that TensorFlow Serving may
-// refuse. Either may be missing.
+// Relative to the version's folder. The exporter writes the second file, for requests that
+// TensorFlow Serving may refuse. Either may be missing.
 inline constexpr const char* kWarmupFiles[] = {"/assets.extra/tf_serving_warmup_requests",
                                                "/assets.extra/colcast_warmup_requests"};
 

@@ -1,4 +1,4 @@
-// What each caller has sent so far. Clients can make up any number of names: callers beyond the
+// Counts what each caller has sent. Clients can make up any number of names, so callers beyond the
 // first kMost are counted together.
 #ifndef COLCAST_SERVER_CALLERS_CALLER_COUNTS_H_
 #define COLCAST_SERVER_CALLERS_CALLER_COUNTS_H_
@@ -19,10 +19,10 @@
 namespace colcast::callers {
 
 struct CallerStats {
-  std::string caller;                   // kWithoutName or kOther: several callers
-  int64_t requests = 0;                 // answered, with any status
-  int64_t rows = 0;                     // of requests answered OK
-  std::chrono::nanoseconds run_time{};  // the caller's share of runs with several requests
+  std::string caller;                   // kWithoutName and kOther stand for several callers
+  int64_t requests = 0;                 // answered requests, with any status
+  int64_t rows = 0;                     // in requests answered OK
+  std::chrono::nanoseconds run_time{};  // the caller's share in runs with several requests
 };
 
 inline constexpr char kWithoutName[] = "unnamed";
@@ -39,11 +39,11 @@ class CallerCounts {
     std::atomic<int64_t> run_nanoseconds{0};
   };
 
-  // The counts of a caller, valid as long as this object. Empty: a request without a name. A caller
-  // named kWithoutName or kOther shares those counts.
+  // The counts of a caller, valid as long as this object. An empty name means a request without a
+  // name. A caller that is really named kWithoutName or kOther shares those counts.
   Counts* Of(std::string_view caller);
 
-  // By name; kWithoutName and kOther last.
+  // Sorted by name; kWithoutName and kOther come last.
   std::vector<CallerStats> All() const;
 
  private:

@@ -8,7 +8,7 @@ namespace {
 
 constexpr size_t kMaxNameBytes = 128;
 
-// Names go into answers, logs, metrics and pages.
+// Only short printable ASCII is accepted, because names appear in answers, logs, metrics and pages.
 std::string_view NameOf(std::string_view sent) {
   const bool is_name =
       sent.size() <= kMaxNameBytes &&

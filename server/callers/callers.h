@@ -1,4 +1,4 @@
-// Who sends requests: each caller has its turn in the queue and its counts.
+// The callers who send requests. Each has its own turn in the queue and its own counts.
 #ifndef COLCAST_SERVER_CALLERS_CALLERS_H_
 #define COLCAST_SERVER_CALLERS_CALLERS_H_
 
@@ -12,10 +12,10 @@
 
 namespace colcast::callers {
 
-// Where requests name their caller.
+// Where requests give their caller's name.
 struct NameSource {
-  std::string header;        // in lower case; empty: no header
-  bool certificate = false;  // the client's
+  std::string header;        // in lower case; empty for none
+  bool certificate = false;  // the client's certificate
 };
 
 class Callers {
@@ -33,14 +33,14 @@ class Callers {
 // The caller of one request.
 class Caller {
  public:
-  // `sent`: the name that the client claims; one that is not short printable ASCII counts as none.
-  // `callers` outlives this.
+  // `sent` is the name that the client claims; one that is not short printable ASCII counts as
+  // none. `callers` must outlive this object.
   Caller(Callers* callers, std::string_view sent);
 
-  // For Job::client(): the same for all requests of a caller. 0: it has no name.
+  // For Job::client(): the same for all requests of a caller; 0 without a name.
   uint64_t client() const { return client_; }
 
-  // Counts an answered request. `rows`: 0 unless it was answered OK.
+  // Counts an answered request. `rows` is 0 unless it was answered OK.
   void Count(int64_t rows, std::chrono::nanoseconds run_time);
 
  private:

@@ -8,7 +8,7 @@
 namespace colcast::flags {
 namespace {
 
-constexpr int kMaxDepth = 10;  // of flag files in flag files
+constexpr int kMaxDepth = 10;  // of nested flag files
 
 class Parser {
  public:

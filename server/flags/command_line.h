@@ -1,4 +1,4 @@
-// A command line in the form of TensorFlow Serving's and abseil's, against a table of flags.
+// Parses a command line in the syntax of TensorFlow Serving and abseil, using a table of flags.
 #ifndef COLCAST_SERVER_FLAGS_COMMAND_LINE_H_
 #define COLCAST_SERVER_FLAGS_COMMAND_LINE_H_
 
@@ -11,16 +11,16 @@
 
 namespace colcast::flags {
 
-// A flag of an earlier version.
+// A flag that an earlier version had.
 struct RemovedFlag {
   std::string_view name;
-  std::string_view instead;  // what to do
+  std::string_view instead;  // what to do instead
 };
 
-// Sets the flags of --NAME=VALUE, --NAME VALUE, --NAME and --noNAME for switches, with one dash or
-// two, and those of --flagfile=FILE: one per line, # begins a comment. "--" ends them.
-// INVALID_ARGUMENT for a value that a flag does not take, for a word that is no flag, and for a
-// flag that the table does not have, with the flag that is closest, or what to do in its place.
+// Sets the flags of --NAME=VALUE, --NAME VALUE and, for switches, --NAME and --noNAME, with one
+// dash or two; also those in --flagfile=FILE: one per line, # begins a comment. "--" ends the
+// flags. INVALID_ARGUMENT for an invalid value, for a word that is no flag, and for an unknown
+// flag, with the closest flag or what to do instead.
 Status ParseCommandLine(const std::vector<std::string>& arguments, const Table& table,
                         const std::vector<RemovedFlag>& removed);
 

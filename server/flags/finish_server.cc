@@ -32,7 +32,7 @@ Status ReadTls(const Given& given, std::optional<TlsConfig>* tls) {
   return status;
 }
 
-// *path: of the page for Prometheus; empty: none.
+// Sets *path to the path of the page for Prometheus; empty for none.
 Status ReadMetricsPath(const Given& given, std::string* path) {
   const std::string& file = given.monitoring_config_file;
   if (file.empty()) return OkStatus();
@@ -100,7 +100,7 @@ std::string Environment(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-// Where a flag is not given, OpenTelemetry's own environment variable counts.
+// Without the flag, OpenTelemetry's environment variable applies.
 Status ReadTracing(const Given& given, std::optional<tracing::Tracer::Options>* options) {
   std::string url = given.trace_endpoint;
   if (url.empty()) {

@@ -34,7 +34,7 @@ const std::vector<flags::RemovedFlag>& RemovedFlags() {
   return *removed;
 }
 
-// Ends the process if one of these asks for it, as tensorflow_model_server has it.
+// Exits if an argument asks for help or the version, as tensorflow_model_server does.
 void AnswerHelp(const std::vector<std::string>& arguments, const flags::Table& table) {
   for (const std::string& argument : arguments) {
     if (argument == "--") return;

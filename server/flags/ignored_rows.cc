@@ -1,6 +1,6 @@
-// Flags of tensorflow_model_server that do nothing here. They are known, so that a command line
-// that starts TensorFlow Serving starts this server: what changes no answer is accepted, with a
-// warning where somebody may have expected an effect; what would change answers is refused.
+// Flags of tensorflow_model_server that have no effect here, accepted so that a command line for
+// TensorFlow Serving also starts this server. Flags that change no answer are accepted, with a
+// warning if a user may expect an effect; flags that would change answers are refused.
 #include <absl/strings/numbers.h>
 
 #include "server/flags/rows.h"
@@ -14,8 +14,8 @@ constexpr char kSavedModelsOnly[] = "this server runs SavedModels only";
 
 struct IgnoredFlag {
   std::string_view name;
-  std::string_view default_value;  // "true" or "false": a switch
-  std::string_view reason;         // empty: nobody expects an effect
+  std::string_view default_value;  // a value of "true" or "false" makes it a switch
+  std::string_view reason;         // empty if nobody would expect an effect
 };
 
 constexpr IgnoredFlag kWithoutEffect[] = {

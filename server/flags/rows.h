@@ -1,5 +1,5 @@
-// The rows of the table, by subject, and the second step of flags whose values are not all that
-// their part of the server wants.
+// The rows of the flag table by subject, and the second step for flags whose values need further
+// processing.
 #ifndef COLCAST_SERVER_FLAGS_ROWS_H_
 #define COLCAST_SERVER_FLAGS_ROWS_H_
 
@@ -11,9 +11,9 @@
 
 namespace colcast::flags {
 
-// Values that are read again in the second step.
+// Values that the second step processes.
 struct Given {
-  // What is off unless a flag turns it on.
+  // Features that are off unless a flag turns them on.
   http::HttpServer::Options http;
   int rest_api_port = 0;
   rpc::Offload::Options offload;
@@ -22,7 +22,7 @@ struct Given {
   std::string trace_endpoint;
   callers::NameSource callers;
 
-  // Files.
+  // Paths of files to read.
   std::string batching_parameters_file;
   std::string item_table_config_file;
   std::string monitoring_config_file;
@@ -43,7 +43,7 @@ struct Given {
   std::vector<std::string> shadow_model_version;
 };
 
-// `given` and `options` outlive the table.
+// `given` and `options` must outlive the table.
 void AddServerRows(Given* given, ServerOptions* options, Table* table);
 void AddModelRows(Given* given, ServerOptions* options, Table* table);
 void AddRunRows(Given* given, ServerOptions* options, Table* table);

@@ -23,7 +23,7 @@ void AddRunRows(Given* given, ServerOptions* options, Table* table) {
   table->Add("enable_signature_method_name_check", &options->calls.check_method_names,
              "run a signature only through the API its method_name names");
 
-  // The names that begin with "enable" or "batching" are TensorFlow Serving's, with its meaning.
+  // Names that begin with "enable" or "batching" are TensorFlow Serving's, with the same meaning.
   inference::BatchingOptions& batching = options->models.loader.batching;
   table->Add(
       "enable_batching", &given->enable_batching,

@@ -36,7 +36,7 @@ std::vector<std::string> Split(const std::string& text) {
   return absl::StrSplit(text, ',');
 }
 
-// Levenshtein distance: characters to insert, remove or replace.
+// Levenshtein distance: the number of characters to insert, remove or replace.
 size_t EditDistance(std::string_view from, std::string_view to) {
   std::vector<size_t> row(to.size() + 1);
   std::iota(row.begin(), row.end(), 0);

@@ -1,5 +1,5 @@
-// The table of flags: each is a row with its name, where its value goes, and a sentence for --help.
-// The default is what is there when the row is made.
+// The table of flags. Each row has a name, the variable that it sets, and a sentence for --help.
+// The default is the variable's value when the row is added.
 #ifndef COLCAST_SERVER_FLAGS_TABLE_H_
 #define COLCAST_SERVER_FLAGS_TABLE_H_
 
@@ -20,12 +20,12 @@ struct Flag {
   std::string_view name;
   std::string_view help;
   std::string default_value;
-  // The error says what is expected, without the flag and its value.
+  // The error says what was expected, without the flag and its value.
   std::function<Status(const std::string& value)> set;
-  bool is_switch = false;  // --NAME is true, --noNAME false
+  bool is_switch = false;  // --NAME sets it to true, --noNAME to false
 };
 
-// The least and the most that a number may be.
+// The bounds of a number.
 struct Range {
   double least = -std::numeric_limits<double>::infinity();
   double most = std::numeric_limits<double>::infinity();
@@ -39,10 +39,10 @@ class Table {
   void Add(std::string_view name, size_t* to, std::string_view help, Range range = {});
   void Add(std::string_view name, double* to, std::string_view help, Range range = {});
   void Add(std::string_view name, std::string* to, std::string_view help);
-  // Separated by commas.
+  // A comma-separated list.
   void Add(std::string_view name, std::vector<std::string>* to, std::string_view help);
 
-  // A number of `Unit`s.
+  // A time, given as a number of `Unit`s.
   template <typename Unit, typename Rep, typename Period>
   void AddTime(std::string_view name, std::chrono::duration<Rep, Period>* to, std::string_view help,
                Range range) {
@@ -52,7 +52,7 @@ class Table {
               [to](double value) { *to = std::chrono::duration_cast<Time>(Number(value)); });
   }
 
-  // One of these words.
+  // A choice among words.
   template <typename Enum>
   void AddChoice(std::string_view name, Enum* to, std::string_view help,
                  std::vector<std::pair<std::string_view, Enum>> choices) {
@@ -77,7 +77,7 @@ class Table {
 
   const std::vector<Flag>& flags() const { return flags_; }
   const Flag* Find(std::string_view name) const;  // null if there is none
-  // The closest name, empty if none is closer than a third of it.
+  // The closest name; empty if all differ by more than a third.
   std::string Closest(std::string_view name) const;
 
  private:
@@ -88,7 +88,7 @@ class Table {
   std::vector<Flag> flags_;
 };
 
-// Every flag, sorted, with its default and its sentence.
+// All flags, sorted, with their defaults and sentences.
 std::string HelpText(const Table& table);
 
 }  // namespace colcast::flags

@@ -16,13 +16,14 @@ void AppendHeader(uint32_t number, size_t size, std::string* out) {
   AppendVarint(size, out);
 }
 
-// The headers of fields that each begin with the next, written from the innermost one outwards.
+// The headers of nested fields, where each field begins with the next one; written from the
+// innermost outwards.
 class Headers {
  public:
   explicit Headers(size_t size) : size_(size) {}
 
   void Wrap(uint32_t number) { PutHeader(number, size_); }
-  // Of a field of that size, of which less may be all that follows.
+  // For a field of that size, of which only the beginning may have been written.
   void PutHeader(uint32_t number, size_t size) {
     uint8_t header[kMost];
     uint8_t* const end = WriteVarint(size, WriteVarint(MakeTag(number, kLengthType), header));
@@ -30,7 +31,7 @@ class Headers {
     std::memcpy(text_ + at_, header, end - header);
     size_ += end - header;
   }
-  // To `body`, in front of what is there from `begin` on.
+  // Inserts the headers into `body`, before the content that starts at `begin`.
   void MoveTo(size_t begin, std::string* body) const {
     body->insert(begin, text_ + at_, sizeof(text_) - at_);
   }
@@ -40,7 +41,7 @@ class Headers {
 
   char text_[4 * kMost];
   size_t at_ = sizeof(text_);
-  size_t size_;  // of the bytes behind them, headers included
+  size_t size_;  // bytes after the headers written so far, headers included
 };
 
 }  // namespace
@@ -82,7 +83,7 @@ void ExampleWriter::EndFeature() {
     if (kind_ != Kind::kBytes) headers.Wrap(1);  // packed
     headers.Wrap(static_cast<uint32_t>(kind_));
   }
-  headers.Wrap(2);  // the entry of the map: its value, and in front of it its key
+  headers.Wrap(2);  // the map entry's value, which follows its key
   headers.MoveTo(begin_, &bytes_);
   bytes_.insert(begin_, feature());
   Headers entry(bytes_.size() - begin_);
@@ -144,9 +145,9 @@ void ExampleWriter::AppendBytes(std::string_view value) {
   bytes_.append(value);
 }
 
-// Memory of an unusually large Example is counted.
+// Counts the memory of an unusually large Example.
 void ExampleWriter::Count() {
-  constexpr size_t kNameBytes = 64;  // with its place in the table
+  constexpr size_t kNameBytes = 64;  // including its place in the table
   const size_t taken = bytes_.capacity() + names_.size() * kNameBytes;
   if (memory_ == nullptr || taken <= counted_) return;
   memory_->Take(taken - counted_);

@@ -1,4 +1,4 @@
-// One tf.Example, serialized as its JSON is read. For example_json.cc only.
+// Serializes one tf.Example while its JSON is read. Used only by example_json.cc.
 #ifndef COLCAST_SERVER_HTTP_EXAMPLE_WRITER_H_
 #define COLCAST_SERVER_HTTP_EXAMPLE_WRITER_H_
 
@@ -24,19 +24,20 @@ class ExampleWriter {
   ExampleWriter(const ExampleWriter&) = delete;
 
   void Begin();
-  // INVALID_ARGUMENT, as the rest of a sentence, for a name that is not UTF-8 or comes twice.
+  // INVALID_ARGUMENT for a name that is not UTF-8 or is repeated. The message is the end of a
+  // sentence.
   Status BeginFeature(std::string_view name);
-  // The same for a value that is of no kind, or of another one than those before. The culprit is
-  // to be named in front.
+  // INVALID_ARGUMENT for a value of an unsupported kind, or of another kind than earlier ones. The
+  // caller prepends the culprit's name.
   Status Add(const JsonValue& value);
   void EndFeature();
-  // The Example, good until the next one.
+  // Returns the Example, valid until the next one begins.
   const std::string& End();
 
   std::string_view feature() const { return names_.back(); }
 
  private:
-  // tensorflow.Feature's fields: each is a list with its values in field 1.
+  // The fields of tensorflow.Feature; each is a list with its values in field 1.
   enum class Kind : uint32_t { kNotSet = 0, kBytes = 1, kFloat = 2, kInt64 = 3 };
 
   static Kind KindOf(const JsonValue& value);
@@ -48,8 +49,8 @@ class ExampleWriter {
 
   RequestMemory* const memory_;
   size_t counted_ = 0;
-  std::string bytes_;  // what there is; headers are put in front of what has ended
-  size_t begin_ = 0;   // of the feature in it
+  std::string bytes_;  // the Example so far; a finished field gets its header inserted in front
+  size_t begin_ = 0;   // start of the current feature in bytes_
   Kind kind_ = Kind::kNotSet;
   NameTable table_;
   std::deque<std::string> names_;

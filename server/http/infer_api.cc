@@ -61,7 +61,7 @@ Status ModelJson(const models::ModelManager& models, const ModelSpec& spec, std:
   return OkStatus();
 }
 
-// {"ready": true}, or nothing at all.
+// Reads {"ready": true}, or an empty body.
 class IndexReader final : public MembersReader {
  public:
   class Flag final : public ValueReader {
@@ -112,7 +112,7 @@ Status IndexJson(const models::ModelManager& models, const Request& request, std
   return OkStatus();
 }
 
-// The protocol asks for a 4xx code.
+// The protocol requires a 4xx code.
 Response NotReady(const Status& status) {
   return ErrorResponse(status.code == StatusCode::kNotFound ? 404 : 400, status.message);
 }

@@ -1,4 +1,5 @@
-// The Open Inference Protocol over REST, under /v2 (docs/inference_protocol.md). For model_api.cc.
+// The Open Inference Protocol over REST, under /v2 (docs/inference_protocol.md). Used only by
+// model_api.cc.
 #ifndef COLCAST_SERVER_HTTP_INFER_API_H_
 #define COLCAST_SERVER_HTTP_INFER_API_H_
 
@@ -10,11 +11,10 @@
 
 namespace colcast::http {
 
-// Whether the body of a request is worth reading: one to run a model that is served, or for the
-// index.
+// Whether to read a request's body: if it runs a model that is served, or asks for the index.
 bool WantsInferBody(const Backend& backend, const Request& head);
 
-// Answers `exchange`; a request to run a model by the workers. `api` outlives it.
+// Answers `exchange`, using the workers for a request that runs a model. `api` must outlive it.
 void ServeInfer(ModelApi* api, std::shared_ptr<Exchange> exchange);
 
 }  // namespace colcast::http

@@ -1,5 +1,5 @@
-// The body of the Open Inference Protocol's infer request -> columns, and outputs -> that of its
-// answer: JSON, with tensors in it or, in the binary data extension, behind it.
+// Converts the body of an Open Inference Protocol infer request to columns, and outputs to the body
+// of its answer. Tensors are in the JSON or, with the binary data extension, behind it.
 #ifndef COLCAST_SERVER_HTTP_INFER_JSON_H_
 #define COLCAST_SERVER_HTTP_INFER_JSON_H_
 
@@ -18,24 +18,25 @@
 
 namespace colcast::http {
 
-// How long the JSON is at the front of a body that has tensors behind it: a header of requests and
-// answers.
+// The header, of requests and answers, with the length of the JSON in a body that has tensors
+// behind it.
 inline constexpr char kInferHeaderLength[] = "Inference-Header-Content-Length";
 
-// A tensor that a request lists, as far as it has been read.
+// A tensor listed in a request, as far as it has been read.
 struct InferTensor {
   std::string name;
   std::string datatype;
   std::vector<int64_t> shape;
   bool has_data = false;
-  int64_t binary_bytes = -1;  // of an input behind the JSON; -1: none
-  int binary_output = -1;     // of an output whether it is to come so; -1: as the request has it
+  int64_t binary_bytes = -1;  // size of an input behind the JSON; -1 if it is in the JSON
+  // Whether to send an output in binary form; -1 if only the request as a whole says so.
+  int binary_output = -1;
 };
 
 class InferJson final : public PredictForm {
  public:
-  // `header_length`: the header's value, empty if there was none. `memory` may be null, and
-  // outlives this.
+  // `header_length`: the header's value, empty if there was none. `memory` may be null, and must
+  // outlive this object.
   InferJson(std::string header_length, size_t max_inputs, RequestMemory* memory)
       : header_length_(std::move(header_length)),
         max_inputs_(max_inputs),
@@ -44,8 +45,9 @@ class InferJson final : public PredictForm {
 
   const char* api() const override { return "ModelInfer"; }
 
-  // Values are read as the datatypes that the request gives, each input's exactly those of its
-  // shape; whether the signature takes them is the engine's to say. `find` is not asked.
+  // Reads values with the datatypes given in the request, and checks that each input has exactly
+  // the values of its shape; the engine decides whether the signature accepts them. Does not call
+  // `find`.
   Status Read(const BodyBytes& body, const FindSignature& find) override;
   bool keeps_body() const override { return !header_length_.empty() && inflated_.size() == 0; }
   const std::string& signature_name() const override { return signature_name_; }
@@ -60,9 +62,9 @@ class InferJson final : public PredictForm {
   const std::string header_length_;
   const size_t max_inputs_;
   RequestMemory* const memory_;
-  SliceBuffer inflated_;              // a compressed body with binary tensors
-  std::deque<SliceBuffer> contents_;  // of columns that came as JSON
-  std::vector<InferTensor> inputs_;   // as the columns
+  SliceBuffer inflated_;              // a decompressed body with binary tensors
+  std::deque<SliceBuffer> contents_;  // values of columns that were in the JSON
+  std::vector<InferTensor> inputs_;   // in the order of the columns
   std::vector<InferTensor> outputs_;
   std::string signature_name_;
   std::string id_;

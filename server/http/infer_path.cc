@@ -24,7 +24,7 @@ Parts Split(std::string_view path) {
   return parts;
 }
 
-// The parts behind /v2/models.
+// Reads the parts after /v2/models.
 bool ReadModel(bool get, Parts parts, InferCall* call) {
   const bool is_verb = parts.size() % 2 == 0;
   if (is_verb != !get && (!is_verb || parts.back() != "ready")) return false;

@@ -1,4 +1,4 @@
-// The Open Inference Protocol's REST URLs.
+// Parses the Open Inference Protocol's REST URLs.
 #ifndef COLCAST_SERVER_HTTP_INFER_PATH_H_
 #define COLCAST_SERVER_HTTP_INFER_PATH_H_
 
@@ -13,7 +13,7 @@ enum class InferMethod { kServer, kLive, kReady, kModel, kModelReady, kInfer, kI
 
 struct InferCall {
   InferMethod method = InferMethod::kServer;
-  ModelSpec model;  // the signature only if the query has one
+  ModelSpec model;  // has a signature only if the query gives one
 };
 
 // GET  /v2, /v2/health/live, /v2/health/ready

@@ -12,7 +12,7 @@
 namespace colcast::http {
 namespace {
 
-constexpr size_t kMaxRank = 254;  // TensorFlow's
+constexpr size_t kMaxRank = 254;  // TensorFlow's limit
 
 using Kind = JsonValue::Kind;
 
@@ -110,7 +110,7 @@ void JsonColumn::MoveTo(int64_t rows, SliceBuffer* content, Column* column) {
   }
 }
 
-// The first value's: the lengths of its first list, of that one's first list and so on.
+// The shape of the first value: the length of its first list, of that list's first list, and so on.
 void JsonColumn::Shape(const JsonValue& value) {
   if (value.kind != Kind::kList) {
     has_shape_ = true;
@@ -166,7 +166,7 @@ bool JsonColumn::Fill(const JsonValue& value) {
 
 template <typename Float>
 bool JsonColumn::FillFloat(const JsonValue& value) {
-  // Integers are rounded once: 2^53 + 1 to a double first would be twice for a float.
+  // Rounds an integer once: converting 2^53 + 1 to double first would round twice for a float.
   if (value.kind == Kind::kInt64) return Store(static_cast<Float>(value.whole));
   if (value.kind == Kind::kUint64) return Store(static_cast<Float>(value.large));
   if (value.kind != Kind::kDouble) return Mismatch(value, "a number");

@@ -1,4 +1,4 @@
-// Models' answers -> JSON, laid out as in TF Serving's documentation.
+// Converts models' answers to JSON, in the layout of TF Serving's documentation.
 #ifndef COLCAST_SERVER_HTTP_JSON_RESPONSE_H_
 #define COLCAST_SERVER_HTTP_JSON_RESPONSE_H_
 
@@ -15,13 +15,13 @@
 
 namespace colcast::http {
 
-// {"predictions": [...]} or {"outputs": ...}; without names if there is one output. Strings of an
-// output whose name ends in "_bytes", and those that are no UTF-8, become {"b64": "..."}.
-// INVALID_ARGUMENT, as in TF Serving, for an output that JSON has no form for, and in rows for
-// outputs that do not all have as many rows.
+// Writes {"predictions": [...]} or {"outputs": ...}, without names for a single output. Strings
+// become {"b64": "..."} if the output's name ends in "_bytes" or if they are not valid UTF-8.
+// INVALID_ARGUMENT, as in TF Serving, for an output that JSON cannot represent, and in row format
+// for outputs with different numbers of rows.
 Status WriteOutputs(const std::vector<OutputColumn>& outputs, JsonFormat format, std::string* json);
 
-// Appends one element, a string as such. False for a dtype that JSON has no form for.
+// Appends one element, a string as plain text. False for a dtype that JSON cannot represent.
 bool AppendJsonElement(const OutputColumn& output, int64_t index, std::string* json);
 
 std::string WriteClassifications(const tensorflow::serving::ClassificationResult& result);

@@ -1,4 +1,4 @@
-// One value of a request's JSON, passed to readers while the text is read.
+// One value of a request's JSON, passed to readers during parsing.
 #ifndef COLCAST_SERVER_HTTP_JSON_VALUE_H_
 #define COLCAST_SERVER_HTTP_JSON_VALUE_H_
 
@@ -13,9 +13,9 @@ struct JsonValue {
   enum class Kind : uint8_t {
     kNull,
     kBool,
-    kInt64,   // every whole number that fits
-    kUint64,  // the larger ones
-    kDouble,  // the others
+    kInt64,   // integers that fit
+    kUint64,  // larger integers
+    kDouble,  // other numbers
     kString,
     kBase64,  // exactly {"b64": "..."}; `text` is the encoded string
     kList,
@@ -31,9 +31,9 @@ struct JsonValue {
     int64_t whole = 0;
     uint64_t large;
     double real;
-    size_t count;  // of a list's or an object's elements; known when it has ended
+    size_t count;  // number of elements in a list or object; valid when it has ended
   };
-  std::string_view text;  // of a string; gone when the reader returns
+  std::string_view text;  // of a string; invalid after the reader returns
 };
 
 inline JsonValue JsonString(std::string_view text) {
@@ -43,10 +43,10 @@ inline JsonValue JsonString(std::string_view text) {
   return value;
 }
 
-// As error messages show it, never longer than a line: the string "x", a list of 3.
+// A description for error messages, at most one line: the string "x", a list of 3.
 std::string Describe(const JsonValue& value);
 
-// Requires kBase64. False if it is not base64; padding may be left out.
+// REQUIRES kBase64. False if it is not base64; padding may be missing.
 bool DecodeBase64(const JsonValue& value, std::string* bytes);
 
 }  // namespace colcast::http

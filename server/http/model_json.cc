@@ -46,7 +46,7 @@ Status WriteMetadata(const inference::Servable& servable, std::string* json) {
   std::string spec_json, map_json;
   if (Status status = ToJson(spec, &spec_json); !status.ok()) return status;
   if (Status status = ToJson(map, &map_json); !status.ok()) return status;
-  // The Any that holds the signatures is left out, as there.
+  // Leaves out the Any that holds the signatures, as TF Serving does.
   *json = "{\n\"model_spec\":" + spec_json + ",\n\"metadata\": {\"signature_def\": " + map_json +
           "}\n}\n";
   return OkStatus();

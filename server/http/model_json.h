@@ -1,4 +1,4 @@
-// Status and metadata of models -> JSON by protobuf's own rules, as TF Serving does.
+// Converts models' status and metadata to JSON by protobuf's rules, as TF Serving does.
 #ifndef COLCAST_SERVER_HTTP_MODEL_JSON_H_
 #define COLCAST_SERVER_HTTP_MODEL_JSON_H_
 
@@ -17,13 +17,13 @@
 
 namespace colcast::http {
 
-// A GetModelStatusResponse.
+// Writes a GetModelStatusResponse.
 Status WriteModelStatus(const std::vector<models::VersionStatus>& versions, std::string* json);
 
-// A GetModelMetadataResponse with the model's signatures.
+// Writes a GetModelMetadataResponse with the model's signatures.
 Status WriteMetadata(const inference::Servable& servable, std::string* json);
 
-// The same as an answer, written once per version. Any thread may use it.
+// The answers with metadata, each written once per version. Thread-safe.
 class MetadataAnswers {
  public:
   Status Find(const std::shared_ptr<const inference::Servable>& servable, Response* answer);

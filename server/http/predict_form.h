@@ -1,5 +1,5 @@
-// The REST form of a request to Predict and its answer: in TF Serving's form (predict_json.h), or
-// in that of the Open Inference Protocol (infer_json.h).
+// The REST form of a Predict request and its answer: TF Serving's (predict_json.h) or the Open
+// Inference Protocol's (infer_json.h).
 #ifndef COLCAST_SERVER_HTTP_PREDICT_FORM_H_
 #define COLCAST_SERVER_HTTP_PREDICT_FORM_H_
 
@@ -17,7 +17,7 @@ namespace colcast::http {
 
 class PredictForm {
  public:
-  // The signature of that name, "" for the default one. It outlives this.
+  // Finds the signature with that name, "" for the default one. The result must outlive the form.
   using FindSignature =
       std::function<Status(const std::string& name, const tensorflow::SignatureDef** signature)>;
 
@@ -25,15 +25,16 @@ class PredictForm {
 
   virtual const char* api() const { return "Predict"; }  // for the metrics
 
-  // Fills request() from a body, in place of an earlier one. INVALID_ARGUMENT says where and why.
+  // Fills request() from a body, replacing an earlier one. INVALID_ARGUMENT says where the error is
+  // and what it is.
   virtual Status Read(const BodyBytes& body, const FindSignature& find) = 0;
-  // Whether the request's values lie in the body, which must live as long.
+  // Whether the request's values point into the body, which must then live as long.
   virtual bool keeps_body() const { return false; }
 
-  virtual const std::string& signature_name() const = 0;  // empty: the body has none
+  virtual const std::string& signature_name() const = 0;  // empty if the body has none
   virtual DecodedRequest& request() = 0;
 
-  // Fills the answer. INVALID_ARGUMENT for an output that the form does not have.
+  // Fills the answer. INVALID_ARGUMENT for an output that the form cannot represent.
   virtual Status Write(const PredictResponse& outputs, Response* response) const = 0;
 };
 

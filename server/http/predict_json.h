@@ -1,4 +1,4 @@
-// The body of a :predict request -> columns.
+// Converts the body of a :predict request to columns.
 #ifndef COLCAST_SERVER_HTTP_PREDICT_JSON_H_
 #define COLCAST_SERVER_HTTP_PREDICT_JSON_H_
 
@@ -14,24 +14,24 @@
 
 namespace colcast::http {
 
-// How the request gives its inputs, and the response its outputs.
+// The format of the request's inputs and of the response's outputs.
 enum class JsonFormat {
   kRows,     // "instances" and "predictions"
   kColumns,  // "inputs" and "outputs"
 };
 
-// A body's request, and the memory of its columns.
+// The request in a body; owns the memory of its columns.
 class PredictJson final : public PredictForm {
  public:
-  // `memory` may be null, and outlives this.
+  // `memory` may be null, and must outlive this object.
   explicit PredictJson(RequestMemory* memory) : memory_(memory) {}
 
-  // Fills columns, with the dtypes of the signature, from "instances" or "inputs"; `body` may go
-  // then. It is read once, or twice if "signature_name" comes behind them. An input that the
-  // signature has a default for may be absent; in rows it is absent from all or from none.
-  // INVALID_ARGUMENT says where and what: which input, which row, which element. UNIMPLEMENTED for
-  // a dtype without a form in JSON, in rows INVALID_ARGUMENT: both as in TF Serving. Of several
-  // errors: the text's own, then the signature's, then the one whose culprit begins first.
+  // Fills columns, with the signature's dtypes, from "instances" or "inputs"; `body` is not needed
+  // afterwards. It is read twice if "signature_name" comes after them. An input with a default may
+  // be absent; in row format, from all rows or from none. INVALID_ARGUMENT names the input, the row
+  // and the element. A dtype that JSON cannot represent is UNIMPLEMENTED, in row format
+  // INVALID_ARGUMENT, both as in TF Serving. Of several errors, the text's own comes first, then
+  // the signature's, then the one whose culprit begins first.
   Status Read(const BodyBytes& body, const FindSignature& find) override;
 
   const std::string& signature_name() const override { return signature_name_; }
@@ -39,11 +39,11 @@ class PredictJson final : public PredictForm {
   DecodedRequest& request() override { return request_; }
   const DecodedRequest& request() const { return request_; }
 
-  // In the format in which the inputs came.
+  // In the format of the inputs.
   Status Write(const PredictResponse& outputs, Response* response) const override;
 
  private:
-  // *again: the inputs came before another signature's name.
+  // Sets *again if the inputs came before the name of another signature.
   Status ReadAs(const std::string& signature_name, const BodyBytes& body, const FindSignature& find,
                 bool* again);
 
@@ -51,7 +51,7 @@ class PredictJson final : public PredictForm {
   std::string signature_name_;
   JsonFormat format_ = JsonFormat::kRows;
   DecodedRequest request_;
-  std::deque<SliceBuffer> contents_;  // of its columns
+  std::deque<SliceBuffer> contents_;  // the values of its columns
 };
 
 }  // namespace colcast::http

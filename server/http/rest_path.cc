@@ -30,7 +30,7 @@ bool SplitPath(std::string_view path, std::vector<std::string_view>* parts) {
   return true;
 }
 
-// The segments from NAME on. *found is false if they name no model.
+// The segments from NAME on. Sets *found to false if they name no model.
 Status ReadModel(const std::vector<std::string_view>& parts, ModelSpec* model, bool* found) {
   *found = parts.size() == 1 || parts.size() == 3;
   for (const std::string_view part : parts) *found &= part.find(':') == std::string_view::npos;

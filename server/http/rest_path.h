@@ -1,4 +1,4 @@
-// TF Serving's REST URLs.
+// Parses TF Serving's REST URLs.
 #ifndef COLCAST_SERVER_HTTP_REST_PATH_H_
 #define COLCAST_SERVER_HTTP_REST_PATH_H_
 
@@ -10,20 +10,20 @@
 
 namespace colcast::http {
 
-// kInfer: the Open Inference Protocol's (infer_path.h).
+// kInfer belongs to the Open Inference Protocol (infer_path.h).
 enum class RestMethod { kStatus, kMetadata, kPredict, kClassify, kRegress, kInfer };
 
 struct RestCall {
   RestMethod method = RestMethod::kStatus;
-  ModelSpec model;  // without a signature: that is in the body
+  ModelSpec model;  // without a signature, which is in the body
 };
 
 // GET  /v1/models/NAME[/versions/V|/labels/L][/metadata]
 // POST /v1/models/NAME[/versions/V|/labels/L]:(predict|classify|regress)
 //
-// Letters of the path may be upper case. NAME and L, percent-encoded, may be anything once decoded:
-// they are only ever compared with the names of models and labels. INVALID_ARGUMENT for anything
-// else, a '?' in it included, as in TF Serving.
+// The path's letters may be upper case. NAME and L are percent-encoded and may decode to anything,
+// because they are only compared with names of models and labels. INVALID_ARGUMENT for any other
+// target, including one with a '?', as in TF Serving.
 Status ParseRestPath(std::string_view http_method, std::string_view target, RestCall* call);
 
 }  // namespace colcast::http

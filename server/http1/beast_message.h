@@ -1,4 +1,4 @@
-// Parts of an HTTP message for Boost.Beast. For connection.h only.
+// Message types for Boost.Beast. Used only by connection.h.
 #ifndef COLCAST_SERVER_HTTP1_BEAST_MESSAGE_H_
 #define COLCAST_SERVER_HTTP1_BEAST_MESSAGE_H_
 
@@ -27,7 +27,7 @@ using Field = beast::http::field;
 
 inline std::string_view ToStd(beast::string_view text) { return {text.data(), text.size()}; }
 
-// Now, as HTTP's Date header has it.
+// The current time in the form of HTTP's Date header.
 inline std::string HttpTime() {
   const time_t now = time(nullptr);
   tm parts;
@@ -36,10 +36,10 @@ inline std::string HttpTime() {
       text, strftime(text, sizeof(text), "%a, %d %b %Y %H:%M:%S GMT", gmtime_r(&now, &parts)));
 }
 
-// A body as it arrives: kept, or skipped if nobody wants it or there is no memory for it.
+// A body as it arrives: kept, or skipped if it is not wanted or there is no memory for it.
 class IncomingBody {
  public:
-  // Without it, the body is passed over.
+  // Keeps the body; without this call it is skipped.
   void KeepIn(std::unique_ptr<RequestMemory> memory) {
     memory_ = std::move(memory);
     bytes_ = SliceBuffer(memory_.get());
@@ -61,8 +61,8 @@ class IncomingBody {
   }
 
   size_t received() const { return received_; }
-  int appends() const { return appends_; }  // of a chunk each, or of what was read at once
-  // Why a body that was to be kept was not; too_large(): and never will be.
+  int appends() const { return appends_; }  // number of chunks, or of reads
+  // Why a wanted body was not kept. too_large(): it never can be.
   const Status& refusal() const { return refusal_; }
   bool too_large() const { return too_large_; }
 
@@ -81,7 +81,7 @@ class IncomingBody {
   bool too_large_ = false;
 };
 
-// As Beast's string_body, but takes memory for bytes received, not for those announced.
+// Like Beast's string_body, but allocates memory for bytes received, not for those announced.
 struct Body {
   using value_type = IncomingBody;
 

@@ -9,7 +9,7 @@ bool EqualIgnoringCase(std::string_view a, std::string_view b) {
   return a.size() == b.size() && strncasecmp(a.data(), b.data(), a.size()) == 0;
 }
 
-// Without the spaces and tabs around it.
+// Removes spaces and tabs around the text.
 std::string_view Strip(std::string_view text) {
   constexpr char kBlanks[] = " \t";
   const size_t begin = text.find_first_not_of(kBlanks);

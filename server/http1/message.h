@@ -1,4 +1,4 @@
-// HTTP as the handlers see it: one request, one response, and the exchange that joins them.
+// HTTP in the form that handlers see: a request, a response, and the exchange that connects them.
 #ifndef COLCAST_SERVER_HTTP1_MESSAGE_H_
 #define COLCAST_SERVER_HTTP1_MESSAGE_H_
 
@@ -17,14 +17,15 @@ namespace colcast::http {
 
 struct Request {
   std::string method;
-  std::string target;  // as sent: the path, still percent-encoded, and what follows a '?'
-  std::unique_ptr<RequestMemory> memory;  // what the body counts in; may be null
-  SliceBuffer body;                       // as sent: compressed if `gzip`
-  bool gzip = false;                      // or zlib's form, which HTTP calls deflate
-  std::string traceparent;                // as sent; empty: none
-  std::string caller;                     // what the client says is its name; empty: nothing
-  std::string inference_header_length;    // as sent, of Inference-Header-Content-Length
-  bool has_body = true;  // false: nobody wanted it (Router::WantsBody), and it was passed over
+  std::string target;  // as sent: the percent-encoded path and, after a '?', the query
+  std::unique_ptr<RequestMemory> memory;  // counts the body; may be null
+  SliceBuffer body;                       // as sent, so compressed if `gzip`
+  // Compressed with gzip, or in zlib's format, HTTP's "deflate".
+  bool gzip = false;
+  std::string traceparent;              // as sent; empty if missing
+  std::string caller;                   // the client's name for itself; empty if it gives none
+  std::string inference_header_length;  // value of Inference-Header-Content-Length, as sent
+  bool has_body = true;  // false if the body was not wanted (Router::WantsBody) and was skipped
 
   std::string_view path() const { return std::string_view(target).substr(0, target.find('?')); }
 };
@@ -33,14 +34,15 @@ struct Response {
   int code = 200;
   std::string content_type = "application/json";
   std::string body;
-  std::string gzipped;  // the body, where it was compressed before; empty: not
-  std::vector<std::pair<std::string, std::string>> headers;  // besides those of the body
+  std::string gzipped;  // the compressed body, if there is one already
+  // In addition to those that describe the body.
+  std::vector<std::pair<std::string, std::string>> headers;
 };
 
-// As TF Serving's http_server.cc maps them.
+// The mapping of TF Serving's http_server.cc.
 int HttpCode(StatusCode code);
 
-// {"error": message}: every error's body, as in TF Serving.
+// A response with the body {"error": message}, the form of all errors in TF Serving.
 Response ErrorResponse(int code, std::string_view message);
 Response ErrorResponse(const Status& status);
 
@@ -48,10 +50,10 @@ Response ErrorResponse(const Status& status);
 class Exchange {
  public:
   virtual ~Exchange() = default;
-  // The handler's alone until it answers: it may move parts out of it.
+  // Belongs to the handler until it answers; the handler may move parts out of it.
   virtual Request& request() = 0;
-  // Whose it is: the same for all of one host. Over HTTP/1 a client has a connection for each of
-  // the requests that it has in flight. 0: not known.
+  // The same number for all requests of one host, because an HTTP/1 client has a connection for
+  // each request in flight. 0 if unknown.
   virtual uint64_t client() const { return 0; }
   // Whether the client has hung up.
   virtual bool cancelled() const = 0;

@@ -57,9 +57,9 @@ class Router::Page {
   const std::function<Response()> make_;
   std::mutex mutex_;
   Response last_ ABSL_GUARDED_BY(mutex_);
-  Clock::time_point second_ ABSL_GUARDED_BY(mutex_);  // its beginning
+  Clock::time_point second_ ABSL_GUARDED_BY(mutex_);  // the start of the current second
   Clock::time_point made_last_ ABSL_GUARDED_BY(mutex_);
-  std::chrono::nanoseconds spent_ ABSL_GUARDED_BY(mutex_){};  // in this second
+  std::chrono::nanoseconds spent_ ABSL_GUARDED_BY(mutex_){};  // within that second
 };
 
 void Router::AddPage(std::string path, std::function<Response()> page) {

@@ -1,4 +1,4 @@
-// Which handler answers which path.
+// Maps paths to handlers.
 #ifndef COLCAST_SERVER_HTTP1_ROUTER_H_
 #define COLCAST_SERVER_HTTP1_ROUTER_H_
 
@@ -12,28 +12,29 @@
 
 namespace colcast::http {
 
-// Called where the request was read; what takes long goes to a worker and answers from there.
+// Called on the thread that read the request; slow work must go to a worker, which answers.
 using Handler = std::function<void(std::shared_ptr<Exchange>)>;
 
-// Whether a request's body is worth reading, from all but the body. Called where the request is
-// read.
+// Whether to read a request's body, judged by everything else. Called on the thread that reads the
+// request.
 using BodyFilter = std::function<bool(const Request&)>;
 
-// Made before the server starts, immutable from then on.
+// Built before the server starts, and immutable afterwards.
 class Router {
  public:
-  // GET and HEAD of exactly `path` answer with what `page` returns, any other method with 405. A
-  // page whose making took 100 ms of this second is shared, and made again every 100 ms.
+  // Answers GET and HEAD of exactly `path` with the result of `page`, other methods with 405. Once
+  // rendering a page has taken 100 ms of the current second, requests share a copy that is renewed
+  // every 100 ms.
   void AddPage(std::string path, std::function<Response()> page);
 
-  // Every method of every path that begins with `prefix`, in upper or lower case, unless it is a
-  // page's. Without `wants_body` every body is wanted.
+  // Handles every method for paths that begin with `prefix`, in upper or lower case, except pages.
+  // Without `wants_body`, every body is read.
   void AddTree(std::string prefix, Handler handler, BodyFilter wants_body = nullptr);
 
-  // Pages want none.
+  // False for pages.
   bool WantsBody(const Request& head) const;
 
-  // Hands the exchange to its handler, or answers 404.
+  // Passes the exchange to its handler, or answers 404.
   void Route(std::shared_ptr<Exchange> exchange) const;
 
  private:

@@ -66,7 +66,7 @@ void HttpServer::Shutdown(WallClock::time_point deadline) {
   if (shared_->connections.WaitForNone(deadline)) return;
   int lines = kMaxLogLines;
   for (const auto& connection : ConnectionsOf(*shared_)) connection->Cut(lines-- > 0);
-  // A request that a handler still works on is gone when it has been answered.
+  // Requests still being handled are destroyed when they are answered.
   shared_->connections.WaitForNone(WallClock::time_point::max());
 }
 

@@ -1,5 +1,5 @@
-// Bytes that come a few at a time and are read when all have come. They lie in slices, as gRPC's
-// do, so that none is copied to make room and at most half of a small one is spare.
+// Bytes that arrive a few at a time and are read after all have arrived. They are stored in slices
+// like gRPC's, so growing copies nothing, and at most half of a small buffer is unused.
 #ifndef COLCAST_SERVER_HTTP1_SLICE_BUFFER_H_
 #define COLCAST_SERVER_HTTP1_SLICE_BUFFER_H_
 
@@ -20,8 +20,8 @@ namespace colcast::http {
 
 class SliceBuffer {
  public:
-  // `memory`, which may be null, is what the slices count in; it outlives the buffer. Appending
-  // throws what it throws, and std::bad_alloc; the buffer is then as it was or longer.
+  // `memory`, which may be null and must outlive the buffer, counts the slices. Appending throws
+  // what it throws, or std::bad_alloc; the buffer is then unchanged or longer.
   explicit SliceBuffer(RequestMemory* memory = nullptr) : memory_(memory) {}
   ~SliceBuffer() { Clear(); }
   SliceBuffer(SliceBuffer&& other) noexcept { *this = std::move(other); }
@@ -56,7 +56,7 @@ class SliceBuffer {
   }
 
   size_t size() const { return size_; }
-  // Both are good until more is appended; the buffer may be moved.
+  // Valid until more is appended; the buffer may be moved.
   Span<Slice> slices() const { return slices_; }
   Bytes bytes() const { return {slices_.data(), slices_.size()}; }
 
@@ -69,7 +69,7 @@ class SliceBuffer {
   }
 
  private:
-  // Multiples of eight: numbers do not cross from one to the next.
+  // Multiples of eight, so that no number spans two slices.
   static constexpr size_t kLeast = 64;
   static constexpr size_t kMost = 1 << 20;
 
@@ -96,7 +96,7 @@ class SliceBuffer {
   }
 
   RequestMemory* memory_ = nullptr;
-  std::vector<Slice> slices_;  // each one's bytes are owned
+  std::vector<Slice> slices_;  // each slice's bytes are owned
   size_t size_ = 0;
   size_t free_ = 0;
   size_t counted_ = 0;

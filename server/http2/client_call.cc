@@ -10,7 +10,7 @@
 namespace colcast::http2 {
 namespace {
 
-// -1 if it is not a number.
+// -1 if the text is not a number.
 int NumberIn(std::string_view text) {
   int number = -1;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -38,7 +38,7 @@ StatusCode OfHttp(int status) {
   }
 }
 
-// As gRPC's PROTOCOL-HTTP2.md has it, under "Errors".
+// The mapping of gRPC's PROTOCOL-HTTP2.md, under "Errors".
 StatusCode OfHttp2(uint32_t error) {
   switch (error) {
     case NGHTTP2_REFUSED_STREAM:
@@ -73,7 +73,7 @@ void ClientCall::AddHeader(std::string_view name, std::string_view value) {
 bool ClientCall::is_grpc() const { return http_status_ == 200 && IsGrpc(content_type_); }
 
 bool ClientCall::Read(const std::shared_ptr<const void>& owner, const uint8_t* data, size_t size) {
-  if (!is_grpc()) return true;  // a page that says what is wrong, perhaps
+  if (!is_grpc()) return true;  // perhaps a page that describes the error
   Status status;
   if (!reader_.has_message()) {
     size_t read = size;

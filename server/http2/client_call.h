@@ -1,4 +1,4 @@
-// A unary call to another server, and the received part of its answer.
+// A unary call to another server, and the part of its answer received so far.
 #ifndef COLCAST_SERVER_HTTP2_CLIENT_CALL_H_
 #define COLCAST_SERVER_HTTP2_CLIENT_CALL_H_
 
@@ -22,12 +22,12 @@ namespace colcast::http2 {
 
 struct ClientRequest {
   std::string path;  // "/package.Service/Method"
-  Message message;   // goes out as it is, compressed or not
+  Message message;   // sent unchanged, compressed or not
   std::vector<std::pair<std::string, std::string>> metadata = {};  // names in lower case
   scheduling::Clock::time_point deadline = scheduling::Clock::time_point::max();
 };
 
-// The call's end: the answer, or an error and no answer.
+// Receives the answer, or an error and no answer.
 using ClientAnswered = std::function<void(Status status, Message answer)>;
 
 class ClientCall {
@@ -37,16 +37,15 @@ class ClientCall {
 
   const uint64_t number;
   const ClientRequest request;
-  MessageWriter writer;      // of the request
-  bool is_sent = false;      // its headers
-  bool was_refused = false;  // by a server that had not begun with it
+  MessageWriter writer;      // writes the request
+  bool is_sent = false;      // whether its headers are sent
+  bool was_refused = false;  // by a server before it started on the call
 
-  // What comes. False: the answer can be no good, and nothing more of it is read.
+  // Process received data. False if the answer cannot be valid; the rest is then not read.
   void AddHeader(std::string_view name, std::string_view value);
   bool Read(const std::shared_ptr<const void>& owner, const uint8_t* data, size_t size);
 
-  // To be called once: with what has come when the stream has ended, with nghttp2's code for how;
-  // or with an error.
+  // To be called once: with nghttp2's error code when the stream has ended, or with an error.
   void End(uint32_t http2_error);
   void End(Status error) { answered_(std::move(error), Message()); }
 
@@ -59,7 +58,7 @@ class ClientCall {
   std::string content_type_;
   std::optional<std::string> grpc_status_;
   std::string grpc_message_;
-  MessageReader reader_{INT32_MAX};  // protobuf's own limit
+  MessageReader reader_{INT32_MAX};  // protobuf's limit
   std::optional<Status> unreadable_;
 };
 

@@ -37,7 +37,7 @@ std::string_view NameOf(Compression compression) {
 
 }  // namespace
 
-// Gives what nghttp2 finds and wants to the connection.
+// Connects nghttp2's callbacks to the connection.
 struct ClientConnection::Callbacks {
   static ClientConnection& Of(void* user_data) {
     return *static_cast<ClientConnection*>(user_data);
@@ -75,7 +75,7 @@ struct ClientConnection::Callbacks {
     return static_cast<ssize_t>(copied);
   }
 
-  // Made once, for all connections.
+  // Created once for all connections.
   static const nghttp2_session_callbacks* All() {
     static const nghttp2_session_callbacks* const all = [] {
       nghttp2_session_callbacks* callbacks = nullptr;
@@ -121,14 +121,14 @@ bool ClientConnection::Begin(const std::shared_ptr<ClientConnection>& self) {
 
 void ClientConnection::Send(CallPointer call) {
   const int32_t stream = Submit(call.get());
-  if (stream < 0) {  // no number is left
+  if (stream < 0) {  // stream numbers are used up
     going_away_ = true;
     return events_.unsent(std::move(call));
   }
   calls_.emplace(stream, std::move(call));
 }
 
-// nghttp2 waits where the server takes no more of them at once.
+// nghttp2 queues the request if the server's limit of concurrent streams is reached.
 int32_t ClientConnection::Submit(ClientCall* call) {
   const ClientRequest& request = call->request;
   std::vector<nghttp2_nv> headers = {
@@ -213,7 +213,7 @@ void ClientConnection::Read() {
       case Transport::Result::kSome:
       case Transport::Result::kAll:
         is_connected_ = true;
-        break;  // the end, where that came, too, has no event of its own
+        break;  // if the peer has also closed, no event of its own announces that
       case Transport::Result::kClosed:
         return Close(Unavailable("the connection was closed"));
       case Transport::Result::kBroken:

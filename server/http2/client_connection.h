@@ -1,4 +1,5 @@
-// A connection to another server: HTTP/2 by nghttp2, on a socket. Of one thread, that which polls.
+// A connection to another server: HTTP/2 by nghttp2 on a socket. Used by one thread, the one that
+// polls.
 #ifndef COLCAST_SERVER_HTTP2_CLIENT_CONNECTION_H_
 #define COLCAST_SERVER_HTTP2_CLIENT_CONNECTION_H_
 
@@ -24,10 +25,10 @@ class ClientConnection final : public net::Pollable {
     // Called when a call has ended; the receiver must call ClientCall::End().
     std::function<void(CallPointer, Status)> failed;
     std::function<void(CallPointer, uint32_t)> ended;
-    // The server had not begun with it; or it never got there.
+    // The server refused the call before it started on it; or the call was never sent.
     std::function<void(CallPointer)> refused;
     std::function<void(CallPointer)> unsent;
-    // Nobody was there, and why.
+    // The connection could not be made, and why.
     std::function<void(Status)> not_connected;
   };
 
@@ -37,16 +38,16 @@ class ClientConnection final : public net::Pollable {
                                                  net::Poller* poller, Events events,
                                                  SSL_CTX* tls = nullptr);
 
-  // Whether there has been one, closed or not.
+  // Whether the connection was ever established.
   bool is_connected() const { return is_connected_; }
   // Whether new calls may be sent.
   bool takes_calls() const { return !closed_ && !going_away_; }
   void Send(CallPointer call);
-  // Ends one that has been sent and not ended; false if there is no such call.
+  // Ends a call that was sent and is unfinished; false if there is no such call.
   bool Cancel(uint64_t number, Status status);
-  // Sends what waits, if the socket takes it.
+  // Sends pending output, as far as the socket accepts it.
   void Write();
-  // Its calls fail.
+  // Fails its calls.
   void Close(const Status& status);
 
   void Happened(uint32_t events) override;
@@ -72,7 +73,7 @@ class ClientConnection final : public net::Pollable {
   Transport transport_;
   uint64_t number_ = 0;
   bool is_connected_ = false;
-  bool going_away_ = false;  // says the server
+  bool going_away_ = false;  // announced by the server
   bool closed_ = false;
   std::unordered_map<int32_t, CallPointer> calls_;  // by stream
 };

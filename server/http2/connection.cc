@@ -9,7 +9,8 @@
 namespace colcast::http2 {
 namespace {
 
-constexpr size_t kShortRead = 2 << 10;  // a frame costs the same however small it is
+// Assumed bytes per frame, since small frames cost as much as larger ones.
+constexpr size_t kShortRead = 2 << 10;
 
 struct OptionDeleter {
   void operator()(nghttp2_option* option) const { nghttp2_option_del(option); }
@@ -35,7 +36,8 @@ void Connection::Start(std::unique_ptr<net::Socket> socket, std::string peer,
   if (socket->got_plain_http()) return;
   const auto connection =
       std::make_shared<Connection>(std::move(socket), std::move(peer), std::move(shared));
-  // Counted by now: the server's end either waits for it or is seen here.
+  // The connection counts from here on, so a stopping server either waits for it or is noticed
+  // here.
   if (connection->shared_->ended || !connection->BeginSession()) return;
   connection->Begin();
   if (connection->shared_->ended) connection->Drain();
@@ -67,7 +69,7 @@ bool Connection::BeginSession() {
 }
 
 void Connection::Answer(Call* call, std::optional<Message> message, Status status) {
-  const std::shared_ptr<Connection> self = Self();  // the call may be the last to hold it
+  const std::shared_ptr<Connection> self = Self();  // the call may hold the last reference
   {
     const std::lock_guard<std::mutex> lock(answers_mutex_);
     call->next_ = std::move(message);
@@ -107,7 +109,7 @@ net::Use Connection::DoNow(unsigned work) {
     }
     if ((work & kClose) != 0) Close();
   }
-  work |= Take(kAnswers);  // of calls that came
+  work |= Take(kAnswers);  // includes answers to calls that just arrived
   if ((work & kAnswers) != 0) SendAnswers();
   if (phase_ != Phase::kClosed) Write();
   NotifySent();

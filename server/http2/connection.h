@@ -1,4 +1,4 @@
-// A client's connection: HTTP/2 by nghttp2, on a socket.
+// A client's HTTP/2 connection, by nghttp2 on a socket.
 #ifndef COLCAST_SERVER_HTTP2_CONNECTION_H_
 #define COLCAST_SERVER_HTTP2_CONNECTION_H_
 
@@ -27,30 +27,32 @@ namespace colcast::http2 {
 
 struct ConnectionOptions {
   size_t max_request_bytes = 256 << 20;   // as received
-  uint32_t max_concurrent_streams = 100;  // more wait in the client
-  uint32_t max_header_bytes = 8 << 10;    // of a call
-  double max_resets_per_second = 2000;    // and as many at once
-  // A client may ping so often, but for two pings; more often while it is answered.
+  uint32_t max_concurrent_streams = 100;  // further ones wait in the client
+  uint32_t max_header_bytes = 8 << 10;    // per call
+  double max_resets_per_second = 2000;    // also the size of a burst
+  // The shortest interval at which a client may ping, except twice; pings are free while it is
+  // being answered.
   std::chrono::milliseconds min_ping_interval = std::chrono::seconds(5);
-  // Clients that are silent for this long are pinged, and closed if they do not answer.
+  // A client silent for this long is pinged, and closed if it does not answer in time.
   std::chrono::milliseconds keepalive_time = std::chrono::hours(2);
   std::chrono::milliseconds keepalive_timeout = std::chrono::seconds(20);
-  // Of a connection, from when on it takes no more calls, and is closed whatever is left.
+  // Time after which an idle connection, or any connection, takes no more calls, and how long after
+  // that it is closed.
   std::chrono::milliseconds max_idle = std::chrono::milliseconds::max();
   std::chrono::milliseconds max_age = std::chrono::milliseconds::max();
   std::chrono::milliseconds max_age_grace = std::chrono::milliseconds::max();
 };
 
-// Shared by all connections of a server.
+// State shared by all connections of a server.
 struct Shared {
   Shared(const ConnectionOptions& options, Methods methods, net::Poller* poller)
       : options(options), methods(std::move(methods)), poller(poller) {}
 
   const ConnectionOptions options;
   const Methods methods;
-  net::Poller* const poller;  // outlives every connection
+  net::Poller* const poller;  // must outlive every connection
   net::OpenConnections connections;
-  std::atomic<int> calls{0};  // on them
+  std::atomic<int> calls{0};  // on all connections
   std::atomic<bool> ended{false};
 };
 
@@ -59,18 +61,18 @@ class Connection final : public net::Connection {
   // Serves the socket from now on, unless the server has ended.
   static void Start(std::unique_ptr<net::Socket> socket, std::string peer,
                     std::shared_ptr<Shared> shared);
-  // Empty: the client has shown no certificate with a name.
+  // Empty if the client has not presented a certificate with a name.
   const std::string& certificate_name() const { return certificate_name_; }
   Shared& shared() const { return *shared_; }
 
-  // All that follow may be called on any thread.
-  // Takes no more calls, and is closed when those that there are have ended. Streams end.
+  // This method and those below may be called on any thread. Takes no more calls, and closes after
+  // the present ones have ended. Ends streams.
   void Drain() { Do(kDrain); }
-  // Of a connection that drains: does not wait for the client's part in it.
+  // For a draining connection: does not wait for the client to confirm.
   void DrainAtOnce() { Do(kDrainAtOnce); }
 
-  // For calls: sends the answer of one that has been handled; and of a stream, whose connection may
-  // be busy with the caller.
+  // For calls: Answer() sends the answer of a call that was handled. AnswerSoon() does so for a
+  // stream whose connection may be busy with the calling handler.
   void Answer(Call* call, std::optional<Message> message, Status status);
   void AnswerSoon(Call* call, std::optional<Message> message, std::optional<Status> status);
 
@@ -80,9 +82,9 @@ class Connection final : public net::Connection {
   using Clock = scheduling::Clock;
   struct Callbacks;
   enum OwnWork : unsigned { kAnswers = kOwn, kDrain = 2 * kOwn, kDrainAtOnce = 4 * kOwn };
-  // kNew: until the client's settings come. kDraining: told to open no more calls. kDrained: takes
-  // none. kFailed: is closed at the next tick, not at once, or the client would reconnect in a
-  // loop.
+  // kNew: until the client's settings arrive. kDraining: the client was told to open no more calls.
+  // kDrained: takes no calls. kFailed: closed at the next tick; closing at once would let the
+  // client reconnect in a loop.
   enum class Phase { kNew, kOpen, kDraining, kDrained, kFailed, kClosed };
 
   nghttp2_session* session() { return transport_.session(); }
@@ -108,7 +110,7 @@ class Connection final : public net::Connection {
   ssize_t CopyAnswer(Call* call, uint8_t* out, size_t size, uint32_t* flags);
   void NotifySent();
 
-  // Time, in connection_time.cc.
+  // Timers, in connection_time.cc.
   void OnTimer();
   bool HoldsUnread() const;
   void EndLateCalls(Clock::time_point now);
@@ -133,11 +135,11 @@ class Connection final : public net::Connection {
   void Refuse(Call* call, Status status);
   void PingReceived(const nghttp2_frame& frame);
   void FrameBegun(const nghttp2_frame_hd& header);
-  // Ends the connection, with the reason that clients know.
+  // Ends the connection with a reason that clients recognize.
   void EndAbuse(std::string_view reason);
 
   const std::shared_ptr<Shared> shared_;
-  const net::OpenConnections::Place place_ = shared_->connections.Add();  // its calls hold it, too
+  const net::OpenConnections::Place place_ = shared_->connections.Add();  // its calls hold it too
 
   std::mutex answers_mutex_;
   std::vector<Call*> answers_ ABSL_GUARDED_BY(answers_mutex_);
@@ -151,12 +153,12 @@ class Connection final : public net::Connection {
   std::vector<Call*> sent_;  // streams with nothing left to send
   bool to_end_ = false;      // the peer has closed; no further event will announce it
   net::Use use_;             // of this turn
-  size_t next_read_;         // at most so many bytes: shorter after many small frames
-  int idle_frames_ = 0;      // in a row without an answer; permitted pings do not count
-  int resets_ = 0;           // of streams, by this side for the client's errors, since the tick
-  int ticks_without_answer_ = 0;  // since bytes of one were sent
+  size_t next_read_;         // limit of the next read; lower after many small frames
+  int idle_frames_ = 0;      // consecutive frames without an answer; permitted pings do not count
+  int resets_ = 0;           // streams reset by this side since the tick, for errors of the client
+  int ticks_without_answer_ = 0;  // since bytes of an answer were last sent
   int ping_strikes_ = 0;
-  bool heard_ = true;  // since the tick
+  bool heard_ = true;  // data was received since the tick
   bool had_calls_ = true;
   const Clock::time_point began_ = Clock::now();
   Clock::time_point last_ping_;

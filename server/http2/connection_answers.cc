@@ -1,4 +1,4 @@
-// Of a connection: what calls are answered with.
+// The part of Connection that sends answers.
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -13,8 +13,8 @@
 namespace colcast::http2 {
 namespace {
 
-// gRPC's clients refuse headers of more than 8 KiB, and then see neither code nor message. Bytes
-// that are no ASCII take three each there.
+// Shortens the message, because gRPC clients refuse headers of more than 8 KiB, and then see
+// neither code nor message. Bytes that are not ASCII take three bytes there.
 std::string MessageHeader(const std::string& message) {
   constexpr size_t kMaxBytes = 2000;
   const bool is_long = message.size() > kMaxBytes;
@@ -28,7 +28,7 @@ void Connection::SendAnswers() {
     const std::lock_guard<std::mutex> lock(answers_mutex_);
     answering_.swap(answers_);
   }
-  // Released whatever happens: a call holds the connection.
+  // Releases the calls in any case, because a call holds the connection.
   struct Released {
     std::vector<Call*>& calls;
     ~Released() {
@@ -59,7 +59,7 @@ void Connection::SendAnswer(Call* call) {
   }
 }
 
-// The stream is open, so it outlives the submitted data.
+// While the stream is open, the call outlives the submitted data.
 void Connection::SendHeaders(Call* call) {
   call->has_headers_sent_ = true;
   const std::array<nghttp2_nv, 2> headers = {Literal(":status", "200"),
@@ -80,7 +80,7 @@ void Connection::SendOnlyTrailers(Call* call, const Status& status) {
   nghttp2_submit_response(session(), call->id_, headers.data(), headers.size(), nullptr);
 }
 
-// It is no call of gRPC.
+// Answers a request that is not a gRPC call.
 void Connection::SendHttpError(Call* call, const std::string& code) {
   const nghttp2_nv status = Named(":status", code);
   nghttp2_submit_response(session(), call->id_, &status, 1, nullptr);
@@ -92,7 +92,7 @@ ssize_t Connection::ReadAnswer(nghttp2_session*, int32_t, uint8_t* out, size_t s
                                                          flags);
 }
 
-// The messages in DATA frames; trailers follow the last one.
+// Copies messages into DATA frames; trailers follow the last one.
 ssize_t Connection::CopyAnswer(Call* call, uint8_t* out, size_t size, uint32_t* flags) {
   size_t copied = 0;
   for (;;) {

@@ -38,7 +38,7 @@ std::optional<std::chrono::nanoseconds> ParseTimeout(std::string_view text) {
     if (digit < '0' || digit > '9') return std::nullopt;
     number = 10 * number + (digit - '0');
   }
-  // 99,999,999 hours do not fit.
+  // 99,999,999 hours would overflow.
   constexpr std::chrono::nanoseconds kLongest = std::chrono::hours(24 * 365);
   if (number > kLongest.count() / unit) return kLongest;
   return std::chrono::nanoseconds(number * unit);

@@ -9,17 +9,18 @@
 
 namespace colcast::http2 {
 
-// A grpc-timeout: at most eight digits and a unit, "100m" for 100 ms. None if it is no such text.
+// Parses a grpc-timeout: at most eight digits and a unit, such as "100m" for 100 ms. Nothing for
+// any other text.
 std::optional<std::chrono::nanoseconds> ParseTimeout(std::string_view text);
 
-// The same of a time, which is rounded up; "0m" for none.
+// Formats a timeout, rounded up; "0m" for none.
 std::string FormatTimeout(std::chrono::nanoseconds timeout);
 
-// Whether a content-type is one of gRPC's: "application/grpc", perhaps with "+proto" or ";...". Not
+// Whether a content-type is gRPC's: "application/grpc", perhaps with "+proto" or ";...", but not
 // "application/grpc-web".
 bool IsGrpc(std::string_view content_type);
 
-// A grpc-message: all bytes but printable ASCII, and '%', as "%E2".
+// Encodes a grpc-message: bytes other than printable ASCII, and '%', become "%E2".
 std::string PercentEncode(std::string_view text);
 
 }  // namespace colcast::http2

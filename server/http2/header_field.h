@@ -1,4 +1,4 @@
-// Headers as nghttp2 takes them.
+// Headers in nghttp2's form.
 #ifndef COLCAST_SERVER_HTTP2_HEADER_FIELD_H_
 #define COLCAST_SERVER_HTTP2_HEADER_FIELD_H_
 
@@ -8,14 +8,14 @@
 
 namespace colcast::http2 {
 
-// Both are copied when they are submitted.
+// Both strings are copied when the headers are submitted.
 inline nghttp2_nv Field(std::string_view name, std::string_view value) {
   return {reinterpret_cast<uint8_t*>(const_cast<char*>(name.data())),
           reinterpret_cast<uint8_t*>(const_cast<char*>(value.data())), name.size(), value.size(),
           NGHTTP2_NV_FLAG_NONE};
 }
 
-// Of a name that lives as long as the program.
+// For a name that is a string literal.
 template <size_t kName>
 nghttp2_nv Named(const char (&name)[kName], std::string_view value) {
   nghttp2_nv field = Field({name, kName - 1}, value);
@@ -23,7 +23,7 @@ nghttp2_nv Named(const char (&name)[kName], std::string_view value) {
   return field;
 }
 
-// Of a value that does, too.
+// For a name and a value that are string literals.
 template <size_t kName, size_t kValue>
 nghttp2_nv Literal(const char (&name)[kName], const char (&value)[kValue]) {
   nghttp2_nv field = Field({name, kName - 1}, {value, kValue - 1});

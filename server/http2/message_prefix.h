@@ -1,4 +1,4 @@
-// The prefix of each gRPC message: a flag, whether it is compressed, and four bytes of size.
+// The prefix of each gRPC message: a compression flag and four bytes of size.
 #ifndef COLCAST_SERVER_HTTP2_MESSAGE_PREFIX_H_
 #define COLCAST_SERVER_HTTP2_MESSAGE_PREFIX_H_
 

@@ -7,10 +7,10 @@
 namespace colcast::http2 {
 namespace {
 
-// Shorter runs are copied: they would keep a block of 64 KiB.
+// Shorter runs are copied, because sharing them would keep a block of 64 KiB alive.
 constexpr size_t kMinSharedBytes = 8 << 10;
 
-// Memory for copies grows with the bytes received, whatever size the prefix claims.
+// The buffer grows with the bytes received, whatever size the prefix claims.
 constexpr size_t kMinRoom = 1 << 10;
 constexpr size_t kMaxRoom = 64 << 10;
 

@@ -10,7 +10,7 @@ namespace {
 
 using WallClock = std::chrono::system_clock;
 
-// How long a client that does not read may keep the server from ending a stream.
+// How long a client that does not read may delay the end of a stream.
 constexpr std::chrono::seconds kPatience(1);
 
 Status CannotListen(const std::string& address, const Status& reason) {

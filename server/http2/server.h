@@ -1,4 +1,4 @@
-// Listens, and serves what connects: gRPC over HTTP/2.
+// Listens for clients and serves gRPC over HTTP/2.
 #ifndef COLCAST_SERVER_HTTP2_SERVER_H_
 #define COLCAST_SERVER_HTTP2_SERVER_H_
 
@@ -19,25 +19,25 @@ namespace colcast::http2 {
 
 class Server {
  public:
-  // `poller` outlives the server; threads that poll it serve. `http1`, which may be null, serves
-  // the clients that speak HTTP/1.
+  // `poller` must outlive the server; threads that poll it serve requests. `http1`, which may be
+  // null, serves clients that speak HTTP/1.
   Server(const ConnectionOptions& options, Methods methods, net::Poller* poller,
          net::Accept http1 = nullptr);
-  // Cuts off all calls, and waits for handlers as Shutdown() does.
+  // Cuts off all calls, and waits for handlers like Shutdown().
   ~Server();
 
-  // On every listener from now on; in the clear without. As UseTls().
+  // Applies to all listeners from now on; without it connections are unencrypted. Errors are those
+  // of UseTls().
   Status SetTls(const TlsConfig& tls);
-  // Listens, on any free port where `port` is 0; *bound is the one. UNAVAILABLE, naming the
-  // address.
+  // Listens; 0 is any free port. Sets *bound to the port. UNAVAILABLE, naming the address.
   Status Listen(const std::string& host, int port, int* bound);
   // On a unix socket.
   Status Listen(const std::string& path);
 
-  // Takes no more calls and returns when those in flight have been answered. Calls not answered by
-  // `deadline` are cut off and waited for, and the result is false: handlers hold none of them when
-  // this returns. `on_cut` is called in between, so that handlers can stop their own waits. Streams
-  // end.
+  // Takes no more calls and returns when those in flight have been answered. Calls unanswered at
+  // `deadline` are cut off, and the result is false; it still waits for their handlers to release
+  // them. `on_cut` is called before that wait, so that handlers can stop their own waits. Ends
+  // streams.
   bool Shutdown(
       std::chrono::system_clock::time_point deadline, const std::function<void()>& on_cut = [] {});
 
@@ -46,7 +46,7 @@ class Server {
     return shared_->poller->AllOf<Connection>();
   }
   void EndListening();
-  // Returns when the abandoned calls that handlers still hold have ended.
+  // Returns when handlers have released all calls that were cut off.
   void CloseAll(const std::function<void()>& on_cut = [] {});
 
   const std::shared_ptr<Shared> shared_;

@@ -41,7 +41,7 @@ Address AddressOf(const addrinfo& found) {
   return address;
 }
 
-// A peer that vanished silently is noticed after this time.
+// Detects a peer that vanished silently after this time.
 void LimitSilence(int socket) {
   constexpr int kMaxSilentMilliseconds = 10'000;
   const int on = 1;

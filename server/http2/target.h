@@ -1,4 +1,4 @@
-// Where a client connects to.
+// The server to which a client connects.
 #ifndef COLCAST_SERVER_HTTP2_TARGET_H_
 #define COLCAST_SERVER_HTTP2_TARGET_H_
 
@@ -18,13 +18,13 @@ struct Address {
 
 class Target {
  public:
-  // "HOST:PORT", "[IPV6]:PORT" or "unix:PATH". INVALID_ARGUMENT for another.
+  // Parses "HOST:PORT", "[IPV6]:PORT" or "unix:PATH". INVALID_ARGUMENT for anything else.
   static Status Parse(const std::string& text, Target* target);
 
   const std::string& text() const { return text_; }
-  // The :authority of its requests.
+  // The :authority of requests.
   std::string authority() const { return is_unix_ ? "localhost" : text_; }
-  // False if Resolve() asks a name server.
+  // False if Resolve() needs a name server.
   bool is_literal() const;
   // All addresses of the name; UNAVAILABLE if there is none.
   Status Resolve(std::vector<Address>* addresses) const;
@@ -34,11 +34,11 @@ class Target {
 
   std::string text_;
   bool is_unix_ = false;
-  std::string host_;  // or the path
+  std::string host_;  // or the socket's path
   std::string port_;
 };
 
-// A socket that is being connected and does not block. UNAVAILABLE if that has failed already.
+// Creates a non-blocking socket and starts connecting it. UNAVAILABLE if that fails immediately.
 Status Connect(const Address& address, int* socket);
 
 }  // namespace colcast::http2

@@ -1,4 +1,4 @@
-// An HTTP/2 session on a socket: passes received bytes to nghttp2, and sends nghttp2's output.
+// An HTTP/2 session on a socket: passes received bytes to nghttp2 and sends nghttp2's output.
 #ifndef COLCAST_SERVER_HTTP2_TRANSPORT_H_
 #define COLCAST_SERVER_HTTP2_TRANSPORT_H_
 
@@ -27,23 +27,22 @@ class Transport {
   Transport& operator=(const Transport&) = delete;
 
   net::Socket& socket() { return *socket_; }
-  // Owned once it has been created.
+  // Set by the caller, and owned from then on.
   nghttp2_session*& session() { return session_; }
 
   enum class Result {
-    kNothing,  // had come, or could be written
-    kAll,      // that had come has been read, or that was to be sent written
-    kSome,     // has been read, and more may be there
-    kClosed,   // is the socket
-    kBroken,   // the bytes received are not HTTP/2
+    kNothing,  // no data had arrived, or none could be written
+    kAll,      // all data that had arrived was read, or all pending data written
+    kSome,     // some data was read, and more may be available
+    kClosed,   // the socket is closed
+    kBroken,   // the received bytes are not HTTP/2
   };
-  // Reads once, at most so many bytes. Of the callbacks, those that are given data find it in
-  // block().
+  // Reads once, at most `most` bytes. Callbacks that receive data find it in block().
   Result Read(size_t most = kBlockBytes);
   const std::shared_ptr<uint8_t[]>& block() const { return block_; }
-  // Writes all that the session sends. kNothing where the socket takes no more of it now.
+  // Writes all pending output. kNothing if the socket accepts no more now.
   Result Write();
-  // Neither side has anything left to send.
+  // Whether neither side has anything left to send.
   bool is_over() const {
     return nghttp2_session_want_read(session_) == 0 && nghttp2_session_want_write(session_) == 0;
   }

@@ -14,7 +14,7 @@ Status FileBytes::Read(const std::string& path, std::shared_ptr<const FileBytes>
   void* const data =
       mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (data == MAP_FAILED) return ResourceExhausted(path, ": no memory for its ", size, " bytes");
-  madvise(data, size, MADV_HUGEPAGE);  // a wish
+  madvise(data, size, MADV_HUGEPAGE);  // only a hint
   std::shared_ptr<const FileBytes> made(new FileBytes(data, size));
   Status status = file.ReadAt(0, size, static_cast<char*>(data));
   if (status.ok()) *read = std::move(made);

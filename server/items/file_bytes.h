@@ -1,5 +1,5 @@
-// A file's bytes in memory, in large pages where the system has them: what is looked up lies far
-// apart, and with small pages most of the time goes into finding those.
+// A file's bytes in memory, in huge pages where available: lookups are spread over the file, and
+// with small pages most of their time would go into TLB misses.
 #ifndef COLCAST_SERVER_ITEMS_FILE_BYTES_H_
 #define COLCAST_SERVER_ITEMS_FILE_BYTES_H_
 
@@ -14,7 +14,7 @@ namespace colcast::items {
 
 class FileBytes {
  public:
-  // As File::Open() and ReadAt(); RESOURCE_EXHAUSTED without memory.
+  // Errors are those of File::Open() and ReadAt(), and RESOURCE_EXHAUSTED without memory.
   static Status Read(const std::string& path, std::shared_ptr<const FileBytes>* read);
 
   ~FileBytes();

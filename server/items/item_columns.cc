@@ -11,14 +11,14 @@
 namespace colcast::items {
 namespace {
 
-// What the columns of one request share.
+// State shared by the columns of one request.
 struct Rows {
   std::shared_ptr<const ItemTable> table;
   std::vector<uint32_t> numbers;
   StoredRows stored;
 };
 
-// Calls visit(place, column, row) for the rows at `places`, numbered from 0 on.
+// Calls visit(place, column, row) for the rows at `places`, numbered from 0.
 template <typename Visit>
 void ForEachRow(const Rows& rows, size_t feature, Span<int64_t> places, Visit&& visit) {
   for (size_t i = 0; i < places.size(); ++i) {
@@ -35,8 +35,8 @@ void ForEachRow(const Rows& rows, size_t feature, Visit&& visit) {
   }
 }
 
-// Asks for the memory that the rows' values lie in, so that what it answers is waited for together.
-// `row_values`: of each row; of lists nothing is known before their splits are read.
+// Prefetches the rows' values, so that their cache misses overlap. `row_values` is the number of
+// values per row; for lists it is unknown until their splits are read.
 template <typename... Places>
 void PrefetchRows(const Rows& rows, size_t feature, int64_t row_values, Places... places) {
   const DataType dtype = rows.table->features()[feature].feature.dtype;
@@ -70,7 +70,7 @@ void CopyFixed(const Rows& rows, size_t feature, void* out, Places... places) {
   });
 }
 
-// What fills a list behind its last step, of strings.
+// The padding of a list of strings.
 std::string_view PaddingText(const ExampleFeature& feature) {
   if (feature.kind != FeatureKind::kFixedLenSequence) return {};
   Reader records{Bytes(feature.default_values)};
@@ -81,7 +81,7 @@ std::string_view PaddingText(const ExampleFeature& feature) {
 
 class FeatureValues final : public StoredValues {
  public:
-  // `longest`: of a list, in steps.
+  // `longest`: length of the longest list, in steps.
   FeatureValues(const Rows* of, size_t feature, int64_t longest)
       : StoredValues(&of->stored),
         of_(*of),
@@ -99,7 +99,7 @@ class FeatureValues final : public StoredValues {
   }
 
  private:
-  // The values [first, last) of a row in its column.
+  // The values [first, last) of a row within its column.
   std::pair<int64_t, int64_t> ValuesOf(const TableColumn& column, uint32_t row) const {
     if (!is_list_) return {row * entry_.size, (row + 1) * entry_.size};
     return {column.splits[row] * entry_.size, column.splits[row + 1] * entry_.size};
@@ -157,7 +157,7 @@ class FeatureValues final : public StoredValues {
   const int64_t row_values_;
 };
 
-// How many steps each row's list has.
+// The number of steps in each row's list.
 class LengthValues final : public StoredValues {
  public:
   LengthValues(const Rows* of, size_t feature)
@@ -181,9 +181,9 @@ class LengthValues final : public StoredValues {
   const size_t feature_;
 };
 
-// All that the request keeps.
+// Everything that the request keeps.
 struct ItemRows : Rows {
-  std::vector<FeatureValues> values;  // room for all: none is moved
+  std::vector<FeatureValues> values;  // reserved for all, so that none is moved
   std::vector<LengthValues> lengths;
 };
 

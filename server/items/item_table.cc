@@ -131,8 +131,8 @@ void ItemTable::Find(const Keys& keys, std::vector<uint32_t>* numbers) const {
   }
 }
 
-// In passes, each of which asks for the memory that the next one reads: what it answers for all
-// keys is waited for together.
+// Works in passes, each of which prefetches what the next one reads, so that the cache misses of
+// all keys overlap.
 void ItemTable::FindInTable(const Keys& keys, std::vector<uint32_t>* numbers) const {
   const TableFile& of = table();
   const size_t count = keys.size();

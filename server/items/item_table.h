@@ -1,5 +1,5 @@
-// A version of an item table, with the deltas that came since. Immutable: a delta makes another one
-// that shares what both have.
+// A version of an item table with the deltas applied since. Immutable: applying a delta makes a new
+// object that shares the unchanged data.
 #ifndef COLCAST_SERVER_ITEMS_ITEM_TABLE_H_
 #define COLCAST_SERVER_ITEMS_ITEM_TABLE_H_
 
@@ -16,19 +16,19 @@ namespace colcast::items {
 
 class ItemTable {
  public:
-  // The number of what is no row of the table: there the features have their defaults.
+  // The number for keys without a row; its features are the defaults.
   static constexpr uint32_t kUnknown = 0;
 
-  // FAILED_PRECONDITION for a delta.
+  // FAILED_PRECONDITION if the file is a delta.
   static Status Create(std::shared_ptr<const TableFile> table,
                        std::shared_ptr<const ItemTable>* made);
 
-  // The table with this delta. FAILED_PRECONDITION if it belongs to another table, or is not the
-  // next one.
+  // This table with a delta applied. FAILED_PRECONDITION if the delta belongs to another table, or
+  // is not the next one.
   Status WithDelta(std::shared_ptr<const TableFile> delta,
                    std::shared_ptr<const ItemTable>* made) const;
 
-  // As StoredRows::table: the same with deltas as without.
+  // See StoredRows::table. Deltas do not change it.
   uint64_t number() const { return number_; }
 
   const TableHeader& header() const { return table().header(); }
@@ -36,19 +36,19 @@ class ItemTable {
   int64_t rows() const { return rows_; }
   int64_t deltas() const { return static_cast<int64_t>(parts_.size()) - kFirstDelta; }
   int64_t bytes() const;
-  // When the oldest delta was made, in seconds since the epoch; 0 if there is none.
+  // When the oldest delta was made, in seconds since the epoch; 0 without deltas.
   int64_t oldest_delta() const;
 
-  // The number of each key's row; kUnknown if there is none.
+  // Finds the number of each key's row, or kUnknown.
   void Find(const Keys& keys, std::vector<uint32_t>* numbers) const;
 
-  // Empty if every feature has a default; otherwise the name of one that has none.
+  // Empty if every feature has a default; otherwise the name of one without.
   std::string_view without_default() const { return without_default_; }
 
-  // One more than the number of the last row; rows of deltas come behind those before.
+  // One more than the last row's number; rows of a delta come after all earlier rows.
   uint32_t end() const;
 
-  // Where a row's values are. REQUIRES a number that Find() gives.
+  // The location of a row's values. REQUIRES a number from Find().
   struct Place {
     const std::vector<TableColumn>* columns = nullptr;
     uint32_t row = 0;
@@ -59,13 +59,13 @@ class ItemTable {
   }
 
  private:
-  // Rows with numbers from `first` on.
+  // Consecutive rows, numbered from `first`.
   struct Part {
     uint32_t first = 0;
-    std::shared_ptr<const TableFile> file;  // null: the defaults
+    std::shared_ptr<const TableFile> file;  // null for the defaults
     const std::vector<TableColumn>* columns = nullptr;
   };
-  // The defaults, one row of each feature.
+  // The defaults: one row of each feature.
   struct Defaults;
   struct Hash {
     size_t operator()(std::string_view key) const { return HashOf(key); }
@@ -80,10 +80,11 @@ class ItemTable {
   uint64_t number_ = 0;
   std::shared_ptr<const Defaults> defaults_;
   std::string_view without_default_;
-  std::vector<Part> parts_;  // the defaults, the table, the deltas
+  std::vector<Part> parts_;  // the defaults, the table, then the deltas
   uint32_t table_rows_ = 0;
   int64_t rows_ = 0;
-  // What deltas changed; the keys' bytes lie in their files. kUnknown: it is gone.
+  // Rows changed by deltas, by key; the keys point into the deltas' files. kUnknown: the row was
+  // deleted.
   std::unordered_map<std::string_view, uint32_t, Hash> changed_;
 };
 

@@ -1,4 +1,5 @@
-// What a model reads of each domain, as its export recorded it, and whether a table has that.
+// The features that a model reads in each domain, as recorded by its export, and whether a table
+// provides them.
 #ifndef COLCAST_SERVER_ITEMS_MODEL_FEATURES_H_
 #define COLCAST_SERVER_ITEMS_MODEL_FEATURES_H_
 
@@ -12,16 +13,16 @@
 
 namespace colcast::items {
 
-// By domain and name, of all its signatures.
+// By domain and name, over all its signatures.
 using ModelFeatures = std::map<std::string, std::map<std::string, ExampleFeature>, std::less<>>;
 
-// From the text of assets.extra/colcast.json. What is malformed is left out.
+// Reads the text of assets.extra/colcast.json. Leaves out malformed entries.
 ModelFeatures ReadModelFeatures(std::string_view json);
 
-// The same for the model in `directory`; none if it has no such file.
+// The same for the model in `directory`; empty if it has no such file.
 ModelFeatures ReadModelFeaturesOf(const std::string& directory);
 
-// FAILED_PRECONDITION, with the first difference, unless the table's domain has the same features,
+// FAILED_PRECONDITION, with the first difference, unless the table's domain has the same features
 // with the same kinds, dtypes, shapes and defaults.
 Status CheckFeatures(const ModelFeatures& model, const std::string& domain,
                      const ExampleFeatures& table);

@@ -14,13 +14,13 @@ namespace {
 
 using rapidjson::Value;
 
-// A header takes some 50 times its size while it is read: the largest is that of 10,000 features,
-// and a small file has a small one.
+// Parsing a header takes some 50 times its size in memory. The limit fits 10,000 features; a small
+// file must have a small header.
 constexpr uint64_t kMostHeaderBytes = 8 << 20;
 constexpr uint64_t kHeaderBytesOfAnyFile = 1 << 20;
 constexpr size_t kLengthBytes = sizeof(uint64_t);
 
-// 0 for a dtype that nothing here has.
+// 0 for a dtype that is not used here.
 size_t SizeOf(std::string_view dtype) {
   if (dtype == "I64" || dtype == "U64" || dtype == "F64") return 8;
   if (dtype == "I32" || dtype == "U32" || dtype == "F32") return 4;
@@ -60,7 +60,7 @@ Status ReadMetadata(const Value& metadata, Safetensors* read) {
   return OkStatus();
 }
 
-// False for what is no list of whole numbers from 0 on.
+// False unless it is a list of non-negative integers.
 bool ReadNumbers(const Value* list, std::vector<int64_t>* numbers) {
   if (list == nullptr || !list->IsArray()) return false;
   for (const Value& number : list->GetArray()) {

@@ -1,5 +1,5 @@
-// The safetensors container: a length, a header in JSON, and tensors one after the other. Nothing
-// is believed: what comes back lies within the bytes, is aligned, and overlaps nothing.
+// Reads the safetensors container: a length, a JSON header, and consecutive tensors. Trusts
+// nothing: returned tensors lie within the bytes, are aligned, and do not overlap.
 #ifndef COLCAST_SERVER_ITEMS_SAFETENSORS_H_
 #define COLCAST_SERVER_ITEMS_SAFETENSORS_H_
 
@@ -23,12 +23,12 @@ Status Wrong(const Parts&... parts) {
 
 struct StoredTensor {
   std::string dtype;           // "I64", "F32", "BOOL" and so on
-  std::vector<int64_t> shape;  // none is negative
+  std::vector<int64_t> shape;  // non-negative sizes
   const uint8_t* data = nullptr;
-  size_t bytes = 0;   // of the shape
+  size_t bytes = 0;   // determined by the shape
   size_t offset = 0;  // in the file
 
-  // REQUIRES the dtype that T is.
+  // REQUIRES that dtype corresponds to T.
   template <typename T>
   Span<T> values() const {
     return {reinterpret_cast<const T*>(data), bytes / sizeof(T)};
@@ -42,8 +42,8 @@ struct Safetensors {
   size_t data_offset = 0;  // in the file
 };
 
-// Reads what lies in `bytes`, which starts at an address aligned to 8 and must outlive the result.
-// DATA_LOSS, with the offset in the file and the tensor, for what is malformed.
+// Reads the container in `bytes`, which must be aligned to 8 and outlive the result. DATA_LOSS,
+// with the offset in the file and the tensor, if it is malformed.
 Status ReadSafetensors(std::string_view bytes, Safetensors* read);
 
 }  // namespace colcast::items

@@ -1,5 +1,5 @@
-// What happened to a call: filled where it happens, read by the metrics, the request log, tracing
-// and the counts of callers. The metrics of calls are the rows of kCallMetrics.
+// What happened to a call: filled in where it happens; read by metrics, request log, tracing and
+// the counts of callers. The rows of kCallMetrics are the metrics of calls.
 #ifndef COLCAST_SERVER_METRICS_CALL_RECORD_H_
 #define COLCAST_SERVER_METRICS_CALL_RECORD_H_
 
@@ -21,41 +21,43 @@ struct CallRecord {
   using Time = std::chrono::steady_clock::time_point;
 
   std::string_view api;         // Predict, Classify, Regress, MultiInference, ModelInfer
-  std::string_view entrypoint;  // GRPC or REST
-  // Of the servable that was found; empty if none was, so that clients cannot invent labels.
+  std::string_view entrypoint;  // "GRPC" or "REST"
+  // From the servable that was found; empty if none was, so that clients cannot invent labels.
   std::string_view model_name;
-  std::string_view signature_name;  // as Servable::SignatureLabel has it
+  std::string_view signature_name;  // see Servable::SignatureLabel()
   int64_t model_version = 0;
   StatusCode code = StatusCode::kOk;
 
   Time received;
   Duration latency{};     // from receipt to answer
   Duration queue_wait{};  // until a thread took it; part of latency
-  Duration runtime{};     // in the model, of all requests of the run; part of latency
-  Time run_start{};       // of the first run; the epoch: it never ran
+  // Of the run in the model, which other requests may share; part of latency.
+  Duration runtime{};
+  Time run_start{};  // of the first run; the epoch if it never ran
   size_t request_bytes = 0;
   size_t response_bytes = 0;
   engine::ExpansionStats expansion;
-  int64_t unknown_keys = 0;  // of item tables: the model's defaults stand in
+  int64_t unknown_keys = 0;  // keys missing in item tables, answered with the model's defaults
 
-  bool long_lane = false;  // estimated to take longer than a slice may
-  bool joined = false;     // ran with others
+  bool long_lane = false;  // its cost estimate is longer than a slice may be
+  bool joined = false;     // ran together with other requests
   int requests_in_run = 1;
-  int64_t run_requests = 0;           // of the run that it led; 0: another request led, or none ran
-  int64_t run_rows = 0;               // the same
-  std::vector<Duration> slice_waits;  // of each slice it was split into
+  // Requests in the run that it led; 0 if another request led, or none ran.
+  int64_t run_requests = 0;
+  int64_t run_rows = 0;               // rows, likewise
+  std::vector<Duration> slice_waits;  // of each of its slices
 };
 
-// A metric of each call, by model, signature, API and entry point. A new one is a row of
-// kCallMetrics and, unless the record tells it already, a field above.
+// A metric of each call, by model, signature, API and entry point. To add one, add a row to
+// kCallMetrics and, unless the record has the value already, a field above.
 struct CallMetric {
   enum class Of { kAnsweredOk, kAll };
 
   const char* name;
   const char* help;
-  const Buckets& (*buckets)();  // null: a counter
+  const Buckets& (*buckets)();  // null for a counter
   Of of;
-  int64_t (*value)(const CallRecord& record);  // below 0: nothing is observed
+  int64_t (*value)(const CallRecord& record);  // negative if there is nothing to observe
 };
 
 inline int64_t Nanoseconds(CallRecord::Duration time) {
@@ -120,7 +122,7 @@ inline constexpr CallMetric kCallMetrics[] = {
 
 inline constexpr size_t kNumCallMetrics = std::size(kCallMetrics);
 
-// The row of that name; does not compile if there is none.
+// The index of the row with that name; does not compile if there is none.
 constexpr size_t CallMetricIndex(std::string_view name) {
   size_t index = 0;
   while (std::string_view(kCallMetrics[index].name) != name) ++index;

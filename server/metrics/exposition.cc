@@ -22,10 +22,10 @@ constexpr size_t kLatency = CallMetricIndex(":colcast:request_latency_microsecon
 constexpr size_t kRunLatency = CallMetricIndex(":colcast:runtime_microseconds");
 constexpr size_t kRows = CallMetricIndex(":colcast:rows");
 
-// TensorFlow Serving's name for sessions, as opposed to TFRT and TFLite.
+// TensorFlow Serving's label for sessions, as opposed to TFRT and TFLite.
 constexpr char kRuntime[] = "TF1";
 
-// TensorFlow Serving spells the API as the URL does where the request came over REST.
+// Like TensorFlow Serving, spells the API of a REST request as in its URL.
 std::string ApiAsServed(const RequestLabels& labels) {
   std::string api = labels.api;
   if (labels.entrypoint != "REST") return api;
@@ -87,7 +87,7 @@ void WriteRuntimeLatency(const Series& requests, TextWriter* writer) {
   }
 }
 
-// Of the APIs whose rows are tf.Examples.
+// For APIs whose rows are tf.Examples.
 void WriteExampleCounts(const Series& requests, TextWriter* writer) {
   std::map<std::string_view, HistogramSnapshot> sums;
   for (const RequestSeries& series : requests) {

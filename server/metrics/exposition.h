@@ -1,5 +1,5 @@
-// The metrics by name, as Prometheus reads them. TensorFlow Serving's names and labels where it has
-// the thing; the others begin with :colcast:. docs/metrics.md tells what each one means.
+// Writes the metrics for Prometheus, with TensorFlow Serving's names and labels where it has the
+// metric; other names begin with :colcast:. docs/metrics.md describes each one.
 #ifndef COLCAST_SERVER_METRICS_EXPOSITION_H_
 #define COLCAST_SERVER_METRICS_EXPOSITION_H_
 

@@ -1,4 +1,4 @@
-// Counts of observations by size, cheap enough for every request: two relaxed additions.
+// Histograms that are cheap enough for every request: an observation takes two relaxed additions.
 #ifndef COLCAST_SERVER_METRICS_HISTOGRAM_H_
 #define COLCAST_SERVER_METRICS_HISTOGRAM_H_
 
@@ -10,39 +10,40 @@
 
 namespace colcast::metrics {
 
-// The upper bounds of a histogram's buckets, inclusive and rising; one bucket more is unbounded.
-// Observations are whole numbers; `unit` of them make one of the published unit.
+// The inclusive upper bounds of a histogram's buckets, ascending; one more bucket is unbounded.
+// Observations are integers; `unit` of them make one published unit.
 struct Buckets {
-  // Bucket i holds values over published[i - 1] and at most published[i].
+  // Bucket i holds values above published[i - 1], up to published[i].
   std::vector<double> published;
   int64_t unit = 1;
-  // Each published bucket is kept as so many, so that quantiles are finer.
+  // The number of internal buckets per published one, for finer quantiles.
   int parts = 1;
-  // The published.size() * parts bounds that observations are compared with.
+  // The published.size() * parts bounds with which observations are compared.
   std::vector<int64_t> bounds;
 };
 
-// Published in microseconds, observed in nanoseconds. The bounds are those of TensorFlow Serving's
-// latency metrics: 33 from 10 microseconds to 25 minutes, each 1.8 times the one before.
+// Published in microseconds, observed in nanoseconds. The bounds of TensorFlow Serving's latency
+// metrics: 33, from 10 microseconds to 25 minutes, each 1.8 times the previous one.
 const Buckets& LatencyBuckets();
-// 256 bytes to 64 MiB, each 4 times the one before.
+// 256 bytes to 64 MiB, by factors of 4.
 const Buckets& ByteBuckets();
-// Differences of scores, observed in billionths: 0, and 1e-8 to 10, each 10 times the one before.
+// For differences of scores, observed in billionths: 0, and 1e-8 to 10 by factors of 10.
 const Buckets& DifferenceBuckets();
-// 1 to 16384, each twice the one before: those of TensorFlow Serving's example counts.
+// 1 to 16384, by factors of 2: the bounds of TensorFlow Serving's example counts.
 const Buckets& RowBuckets();
 
-// A histogram as it was at one moment. An empty one has no buckets and can be added to.
+// A histogram at one moment. An empty one has no buckets; others can be added to it.
 struct HistogramSnapshot {
   const Buckets* buckets = nullptr;
-  std::vector<int64_t> counts;  // buckets->bounds.size() + 1 of them, not cumulative
-  int64_t sum = 0;              // of what was observed
+  std::vector<int64_t> counts;  // buckets->bounds.size() + 1 counts, not cumulative
+  int64_t sum = 0;              // of the observations
 
   int64_t Count() const;
   // The value below which `share` (0 to 1) of the observations lie, in the published unit, by
-  // linear interpolation within a bucket; the highest bound for what is over it; 0 without any.
+  // linear interpolation within a bucket; the highest bound if it lies above; 0 without
+  // observations.
   double Quantile(double share) const;
-  // Both need snapshots of the same buckets, or empty ones.
+  // REQUIRE snapshots with the same buckets, or empty ones.
   void Add(const HistogramSnapshot& other);
   void Subtract(const HistogramSnapshot& earlier);
 };
@@ -55,7 +56,7 @@ class Histogram {
 
   void Observe(int64_t value);
   void Observe(std::chrono::nanoseconds time) { Observe(time.count()); }
-  // A concurrent observation may be in the counts, in the sum, in both or in neither.
+  // May include a concurrent observation in the counts, the sum, both or neither.
   HistogramSnapshot Snapshot() const;
 
  private:

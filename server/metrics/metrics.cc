@@ -20,7 +20,7 @@ struct Metrics::Counters {
     }
   }
 
-  // Every row, each with its function inlined.
+  // Observes every row, each with its function inlined.
   template <size_t... kRows>
   void Observe(const CallRecord& record, bool is_ok, std::index_sequence<kRows...>) {
     (ObserveRow<kRows>(record, is_ok), ...);
@@ -38,7 +38,7 @@ struct Metrics::Counters {
   }
 
   std::array<std::atomic<int64_t>, kNumStatusCodes> answered{};
-  std::array<std::optional<Histogram>, kNumCallMetrics> histograms;  // nullopt: a count
+  std::array<std::optional<Histogram>, kNumCallMetrics> histograms;  // nullopt for a counter
   std::array<std::atomic<int64_t>, kNumCallMetrics> counts{};
 };
 

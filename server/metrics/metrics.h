@@ -1,5 +1,5 @@
-// The server's metrics: fed by the endpoints and the models, read by the metrics page and the
-// status page.
+// The server's metrics, recorded by endpoints and models, read by the metrics page and the status
+// page.
 #ifndef COLCAST_SERVER_METRICS_METRICS_H_
 #define COLCAST_SERVER_METRICS_METRICS_H_
 
@@ -27,7 +27,7 @@ namespace colcast::metrics {
 
 // The labels of a series of requests.
 struct RequestLabels {
-  std::string model_name;  // empty for requests that no model was found for
+  std::string model_name;  // empty for requests for which no model was found
   std::string signature_name;
   std::string api;
   std::string entrypoint;
@@ -38,16 +38,16 @@ struct RequestLabels {
   }
 };
 
-// Everything counted of the calls of one series since the server started.
+// Everything counted for the calls of one series since the server started.
 struct RequestSeries {
   RequestLabels labels;
   std::array<int64_t, kNumStatusCodes> answered{};  // by status code
-  // By rows of kCallMetrics: of each row that has buckets its histogram, of the others the count.
+  // By row of kCallMetrics: a histogram for each row with buckets, a count for the others.
   std::array<HistogramSnapshot, kNumCallMetrics> histograms;
   std::array<int64_t, kNumCallMetrics> counts{};
 
-  int64_t Answered() const;  // with whatever status
-  int64_t Failed() const;    // with another one than OK
+  int64_t Answered() const;  // with any status
+  int64_t Failed() const;    // with a status other than OK
 };
 
 // Loads and warm-ups of the version in one directory.
@@ -55,7 +55,7 @@ struct LoadSeries {
   std::string model_path;
   int64_t succeeded = 0;
   int64_t failed = 0;
-  std::chrono::nanoseconds latency{};               // of those that succeeded
+  std::chrono::nanoseconds latency{};               // of successful ones
   std::map<std::string, HistogramSnapshot> warmup;  // latency by status
 };
 
@@ -65,20 +65,20 @@ class Metrics {
   Metrics();
   ~Metrics();
 
-  // Costs well under a microsecond: the first request of a series allocates, the others add to
-  // atomic counters. There are as many series as models and signatures allow.
+  // Takes well under a microsecond: only the first request of a series allocates; others add to
+  // atomic counters. The number of series is bounded by models and signatures.
   void Record(const CallRecord& record);
 
-  // How long requests, and slices of split ones, waited for a worker. Of those answered OK.
+  // How long requests, and slices of split ones, waited for a worker, among those answered OK.
   HistogramSnapshot LaneWait(bool long_lane) const { return lane_waits_[long_lane].Snapshot(); }
 
   // `model_path` is the version's directory.
   void RecordLoad(const std::string& model_path, bool succeeded, std::chrono::nanoseconds latency);
-  // `status` is a status code's name.
+  // `status` is the name of a status code.
   void RecordWarmup(const std::string& model_path, const std::string& status,
                     std::chrono::nanoseconds latency);
 
-  // A request that was sent on to another server, and whether that one answered it.
+  // Records a request that was forwarded to another server, and whether that server answered.
   void RecordOffload(bool answered) {
     offloads_[answered ? 1 : 0].fetch_add(1, std::memory_order_relaxed);
   }
@@ -86,10 +86,10 @@ class Metrics {
     return offloads_[answered ? 1 : 0].load(std::memory_order_relaxed);
   }
 
-  // Sorted by the labels in the order of RequestLabels.
+  // Sorted by labels, in the order of RequestLabels.
   std::vector<RequestSeries> Requests() const;
-  // Of the last kMaxLoads directories, in the order in which they were first loaded: a server may
-  // load new versions for years.
+  // For the last kMaxLoads directories, in the order of their first load. Bounded, because a server
+  // may load new versions for years.
   std::vector<LoadSeries> Loads() const;
   static constexpr size_t kMaxLoads = 100;
 
@@ -101,7 +101,7 @@ class Metrics {
   LoadSeries& FindOrMakeLoad(const std::string& model_path)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(loads_mutex_);
 
-  mutable std::shared_mutex requests_mutex_;  // of the map; its entries stay where they are
+  mutable std::shared_mutex requests_mutex_;  // guards the map; entries do not move
   std::map<Key, std::unique_ptr<Counters>, std::less<>> requests_ ABSL_GUARDED_BY(requests_mutex_);
   std::array<std::atomic<int64_t>, 2> offloads_{};  // failed, answered
   Histogram lane_waits_[2] = {Histogram(LatencyBuckets()), Histogram(LatencyBuckets())};

@@ -29,7 +29,8 @@ int64_t OpenFds() {
   std::error_code error;
   const std::filesystem::directory_iterator fds("/proc/self/fd", error);
   if (error) return 0;
-  return std::distance(begin(fds), end(fds)) - 1;  // less the one that reads the directory
+  // Without the descriptor that reads the directory.
+  return std::distance(begin(fds), end(fds)) - 1;
 }
 
 int64_t MaxFds() {
@@ -43,7 +44,7 @@ double StartTimeSeconds() {
   std::string stat;
   std::ifstream file("/proc/self/stat");
   std::getline(file, stat);
-  // The second field, the program's name in brackets, may hold spaces.
+  // The second field, the program's name in brackets, may contain spaces.
   std::istringstream fields(stat.substr(stat.rfind(')') + 1));
   std::string skipped;
   for (int field = 3; field < 22; ++field) fields >> skipped;
@@ -56,7 +57,7 @@ double StartTimeSeconds() {
 }  // namespace
 
 ProcessUsage ReadProcessUsage() {
-  // Once: the clock may be set later, the process does not start again.
+  // Computed once, because the system clock may be set later.
   static const double start_time_seconds = StartTimeSeconds();
   ProcessUsage usage;
   usage.cpu_seconds = Seconds(CLOCK_PROCESS_CPUTIME_ID);

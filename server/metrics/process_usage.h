@@ -1,4 +1,4 @@
-// The resources of this process, as Linux counts them.
+// The resources of this process, as counted by Linux.
 #ifndef COLCAST_SERVER_METRICS_PROCESS_USAGE_H_
 #define COLCAST_SERVER_METRICS_PROCESS_USAGE_H_
 
@@ -6,12 +6,12 @@
 
 namespace colcast::metrics {
 
-// 0 for what /proc does not have.
+// Values missing in /proc are 0.
 struct ProcessUsage {
   double cpu_seconds = 0;         // user and system time of all threads
-  int64_t resident_bytes = 0;     // memory now
-  int64_t open_fds = 0;           // file descriptors
-  int64_t max_fds = 0;            // as many as it may open
+  int64_t resident_bytes = 0;     // current memory
+  int64_t open_fds = 0;           // open file descriptors
+  int64_t max_fds = 0;            // limit of open file descriptors
   double start_time_seconds = 0;  // since 1970
 };
 

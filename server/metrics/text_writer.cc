@@ -20,13 +20,14 @@ const char* TypeName(MetricType type) {
   return "untyped";
 }
 
-// Shortest text that reads back as the same number.
+// The shortest text that reads back as the same number.
 std::string Number(double value) {
   char text[32];
   return std::string(text, std::to_chars(text, text + sizeof(text), value).ptr);
 }
 
-// Six digits, as TensorFlow Serving prints its bounds: queries that name one match both servers.
+// Six digits, as TensorFlow Serving prints bounds, so that queries that name a bound match both
+// servers.
 std::string Bound(double value) {
   char text[32];
   std::snprintf(text, sizeof(text), "%.6g", value);
@@ -34,7 +35,7 @@ std::string Bound(double value) {
 }
 
 void AppendEscaped(std::string_view value, std::string* text) {
-  // One byte that is no UTF-8 would make Prometheus refuse the whole page.
+  // A single byte of invalid UTF-8 would make Prometheus refuse the whole page.
   const bool valid = IsValidUtf8(value);
   for (const char c : value) {
     if (c == '\n') {

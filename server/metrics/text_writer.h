@@ -1,7 +1,6 @@
 // Prometheus' text exposition format, version 0.0.4
-// (prometheus.io/docs/instrumenting/exposition_formats). By hand, since prometheus-cpp's serializer
-// wants all that is counted copied into its own types first, which takes more lines than the
-// format.
+// (prometheus.io/docs/instrumenting/exposition_formats). Implemented here, because prometheus-cpp's
+// serializer needs all counts copied into its own types, which takes more code than the format.
 #ifndef COLCAST_SERVER_METRICS_TEXT_WRITER_H_
 #define COLCAST_SERVER_METRICS_TEXT_WRITER_H_
 
@@ -17,19 +16,19 @@ namespace colcast::metrics {
 
 inline constexpr char kTextContentType[] = "text/plain; version=0.0.4; charset=utf-8";
 
-// Names and values; a value may be any text, a name has to be one that Prometheus allows.
+// Names and values. A value may be any text; a name must be one that Prometheus allows.
 using Labels = std::vector<std::pair<std::string_view, std::string_view>>;
 
 enum class MetricType { kCounter, kGauge, kHistogram };
 
 class TextWriter {
  public:
-  // Begins a metric; the samples that follow are its own. `help` is one line.
+  // Begins a metric, to which the following samples belong. `help` is one line.
   void Metric(std::string_view name, MetricType type, std::string_view help);
 
   void Sample(const Labels& labels, int64_t value);
   void Sample(const Labels& labels, double value);
-  // The cumulative buckets, the sum and the count, in the published unit.
+  // Writes the cumulative buckets, the sum and the count, in the published unit.
   void Sample(const Labels& labels, const HistogramSnapshot& histogram);
 
   const std::string& text() const { return text_; }

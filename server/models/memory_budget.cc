@@ -17,7 +17,7 @@ ModelSize SizeOnDisk(const std::string& directory) {
   std::error_code error;
   fs::recursive_directory_iterator entry(directory, error);
   while (!error && entry != fs::recursive_directory_iterator()) {
-    std::error_code gone;  // a file may go while we look
+    std::error_code gone;  // a file may vanish meanwhile
     if (entry->is_regular_file(gone)) {
       const auto bytes = entry->file_size(gone);
       if (!gone) {

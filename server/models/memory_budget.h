@@ -1,4 +1,4 @@
-// Refuses a model that would not fit, before the kernel ends the whole server for it.
+// Refuses a model that does not fit into memory, before the kernel kills the server for it.
 #ifndef COLCAST_SERVER_MODELS_MEMORY_BUDGET_H_
 #define COLCAST_SERVER_MODELS_MEMORY_BUDGET_H_
 
@@ -14,8 +14,8 @@
 
 namespace colcast::models {
 
-// The sizes of all files under `directory`, links followed, and of those the graph's; 0 if there is
-// none.
+// The total size of all files under `directory`, links followed, and the graph's part of it; 0 if
+// there are none.
 struct ModelSize {
   int64_t bytes = 0;
   int64_t graph_bytes = 0;
@@ -24,14 +24,14 @@ ModelSize SizeOnDisk(const std::string& directory);
 
 class MemoryBudget {
  public:
-  // A model needs its size on disk, its graph kGraphCopies times more, for TensorFlow holds the
-  // constants in it so often while it loads, and `margin_fraction` of that; with a negative one
-  // everything fits.
+  // A model is assumed to need its size on disk, plus kGraphCopies times its graph, because
+  // TensorFlow copies the graph's constants that often while loading, plus `margin_fraction` of
+  // that. With a negative margin everything fits.
   explicit MemoryBudget(
       double margin_fraction,
       std::function<int64_t()> available = [] { return AvailableMemory(); });
 
-  // What a load in progress will fill, given back when it is done.
+  // The memory of a load in progress, given back by the destructor.
   class Reservation {
    public:
     Reservation() = default;

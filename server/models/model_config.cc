@@ -13,7 +13,7 @@ namespace colcast::models {
 namespace {
 
 constexpr char kTensorFlow[] = "tensorflow";
-// model_type is deprecated, not gone.
+// model_type is deprecated, but still supported.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 Status CheckPlatform(const tensorflow::serving::ModelConfig& proto) {
@@ -60,7 +60,7 @@ VersionPolicy MakePolicy(
                                      proto.specific().versions().end());
     policy.versions.assign(versions.begin(), versions.end());
   }
-  // As in TensorFlow Serving, where 0 is what an unset field reads as.
+  // As in TensorFlow Serving, where an unset field reads as 0.
   policy.num_versions = std::max(1u, proto.latest().num_versions());
   return policy;
 }

@@ -1,4 +1,4 @@
-// What to serve: tensorflow.serving.ModelServerConfig, checked.
+// What to serve: a checked tensorflow.serving.ModelServerConfig.
 #ifndef COLCAST_SERVER_MODELS_MODEL_CONFIG_H_
 #define COLCAST_SERVER_MODELS_MODEL_CONFIG_H_
 
@@ -25,13 +25,13 @@ struct ModelConfig {
   bool operator==(const ModelConfig& other) const;
 };
 
-// INVALID_ARGUMENT, naming the model, for: no model_config_list, a model without name, a name
-// twice, a base path that is not absolute, a platform other than "tensorflow",
-// and what CheckLoggingConfig refuses.
+// INVALID_ARGUMENT, naming the model, for: no model_config_list, a model without a name, a repeated
+// name, a base path that is not absolute, a platform other than "tensorflow", and whatever
+// CheckLoggingConfig() refuses.
 Status CheckModelConfig(const tensorflow::serving::ModelServerConfig& proto,
                         const request_log::LogPlaces& logs, std::vector<ModelConfig>* models);
 
-// The same from protobuf's text format. INVALID_ARGUMENT for text that does not parse, as
+// The same from protobuf's text format. INVALID_ARGUMENT for a syntax error, as
 // "SOURCE:LINE:COLUMN: what is wrong".
 Status ParseModelConfig(const std::string& text, const std::string& source,
                         const request_log::LogPlaces& logs, std::vector<ModelConfig>* models);

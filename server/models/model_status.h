@@ -1,4 +1,4 @@
-// What the server knows of its models at one moment, for the APIs, the metrics and the status page.
+// The state of all models at one moment, for the APIs, the metrics and the status page.
 #ifndef COLCAST_SERVER_MODELS_MODEL_STATUS_H_
 #define COLCAST_SERVER_MODELS_MODEL_STATUS_H_
 
@@ -20,20 +20,20 @@ enum class VersionState { kStart = 10, kLoading = 20, kAvailable = 30, kUnloadin
 struct VersionStatus {
   int64_t version = 0;
   VersionState state = VersionState::kStart;
-  Status error;  // why it ended, or why the last attempt to load it failed; or ok
+  Status error;  // why it ended, or why the last attempt to load it failed; otherwise OK
 };
 
 struct VersionSnapshot {
   VersionStatus status;
   std::string path;
   std::vector<std::string> labels;           // sorted
-  std::shared_ptr<const Servable> servable;  // null unless kAvailable; drop it soon
+  std::shared_ptr<const Servable> servable;  // null unless kAvailable; release it soon
 };
 
 struct ModelSnapshot {
   std::string name;
   std::string base_path;
-  std::vector<VersionSnapshot> versions;  // in rising order
+  std::vector<VersionSnapshot> versions;  // ascending
 };
 
 }  // namespace colcast::models

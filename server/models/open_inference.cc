@@ -31,7 +31,7 @@ void Describe(const TensorInfos& infos, Tensors* tensors) {
   }
 }
 
-// In Triton's words.
+// The names that Triton uses.
 const char* StateName(VersionState state) {
   switch (state) {
     case VersionState::kAvailable:

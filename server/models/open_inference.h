@@ -1,4 +1,4 @@
-// What the Open Inference Protocol tells of the server and its models, over gRPC and over REST.
+// The Open Inference Protocol's metadata of the server and its models, for gRPC and REST.
 #ifndef COLCAST_SERVER_MODELS_OPEN_INFERENCE_H_
 #define COLCAST_SERVER_MODELS_OPEN_INFERENCE_H_
 
@@ -11,15 +11,14 @@ namespace colcast::models {
 
 ::inference::ServerMetadataResponse DescribeServer();
 
-// Of the signature that `spec` names, or the default one: its inputs and outputs by name, the keys
-// of item tables among them, and -1 for each dimension that is not fixed. Errors as
-// ModelManager::Find's; INVALID_ARGUMENT, with the signatures there are, if there is none of that
-// name.
+// Describes the signature that `spec` names, or the default one: its inputs and outputs by name,
+// including the keys of item tables, with -1 for each dimension that is not fixed. Errors are those
+// of ModelManager::Find(); INVALID_ARGUMENT, listing the signatures, if none has that name.
 Status DescribeModel(const ModelManager& models, const ModelSpec& spec,
                      ::inference::ModelMetadataResponse* response);
 
-// Each version of each model, in the order of their names and numbers. A model without one is
-// there, too. `ready_only`: those that serve.
+// All versions of all models, ordered by name and number. Includes models without a version.
+// `ready_only`: only versions that serve.
 ::inference::RepositoryIndexResponse IndexModels(const ModelManager& models, bool ready_only);
 
 }  // namespace colcast::models

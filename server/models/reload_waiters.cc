@@ -12,8 +12,8 @@ std::string WhyNot(const ModelState& model) {
   return "model \"" + model.config().name + "\": no version under " + model.config().base_path;
 }
 
-// Nothing while one of them has not settled where it is configured to be. Models that are gone are
-// another reload's doing.
+// The result of a reload; nothing while one of its models has not settled at its configured path.
+// Models that are gone were removed by another reload.
 std::optional<Status> Outcome(const std::set<std::string>& names,
                               const std::map<std::string, ModelState>& models) {
   int failures = 0;

@@ -1,4 +1,4 @@
-// Who asked for a new configuration and waits for the models that are new in it.
+// Callers that asked for a new configuration and wait for its new models.
 #ifndef COLCAST_SERVER_MODELS_RELOAD_WAITERS_H_
 #define COLCAST_SERVER_MODELS_RELOAD_WAITERS_H_
 
@@ -21,11 +21,11 @@ class ReloadWaiters {
     waiters_.push_back({std::move(models), std::move(done)});
   }
 
-  // The answers for those whose models have all settled, to be called without any lock: OK, or
-  // UNKNOWN with the reasons for the models that do not serve.
+  // The answers for callers whose models have all settled, to be called without holding a lock: OK,
+  // or UNKNOWN with the reasons for models that do not serve.
   std::vector<std::function<void()>> TakeSettled(const std::map<std::string, ModelState>& models);
 
-  // The same answer for all who still wait.
+  // The same answer for all remaining callers.
   std::vector<std::function<void()>> TakeAll(const Status& status);
 
  private:

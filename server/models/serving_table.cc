@@ -81,7 +81,7 @@ void ServingTable::Replace(ServingModels models, bool ready) {
     models_.swap(models);
     ready_ = ready;
   }
-  // What was there is freed here, without the lock.
+  // The previous table is freed here, without the lock.
 }
 
 Status ServingTable::Find(const ModelSpec& spec, std::shared_ptr<const Servable>* servable) const {

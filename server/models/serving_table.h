@@ -1,4 +1,5 @@
-// Who answers a request: the one structure of the models that every request reads.
+// Maps requests to the versions that answer them: the only structure about models that every
+// request reads.
 #ifndef COLCAST_SERVER_MODELS_SERVING_TABLE_H_
 #define COLCAST_SERVER_MODELS_SERVING_TABLE_H_
 
@@ -17,27 +18,27 @@
 
 namespace colcast::models {
 
-// What one model can answer with.
+// The versions of one model that can answer.
 struct ServingModel {
   std::map<int64_t, std::shared_ptr<const Servable>> versions;
   std::map<std::string, int64_t> labels;
-  bool loading = false;  // it has no version yet, and whether it will is not known
+  bool loading = false;  // it has no version yet, and may or may not get one
 };
 
 using ServingModels = std::unordered_map<std::string, ServingModel>;
 
-// UNAVAILABLE, for what would be NOT_FOUND: the server's first models load, and what it will have
-// is not known. TensorFlow Serving opens its port afterwards, so those who wait for it take
-// NOT_FOUND for a model that is not there as the sign that all others are.
+// UNAVAILABLE instead of NOT_FOUND while the server's first models load, because it is not yet
+// known which models it will have. TensorFlow Serving opens its port only after that, so clients
+// take NOT_FOUND as final.
 Status FirstModelsLoad();
 
 class ServingTable {
  public:
-  // Puts `models` in place of what was there. Readers wait for no more than a pointer's exchange.
-  // `ready`: the first load of all has ended.
+  // Replaces the table. Readers wait only for the exchange of a pointer. `ready`: the first load of
+  // all models has ended.
   void Replace(ServingModels models, bool ready);
 
-  // ModelManager::Find.
+  // See ModelManager::Find().
   Status Find(const ModelSpec& spec, std::shared_ptr<const Servable>* servable) const;
 
  private:

@@ -21,7 +21,7 @@ enum class NameKind { kVersion, kTooLarge, kOther };
 
 NameKind ParseVersion(std::string_view name, int64_t* version) {
   const bool digits_only = std::all_of(name.begin(), name.end(), [](char c) {
-    return c >= '0' && c <= '9';  // "-1" is no version
+    return c >= '0' && c <= '9';  // so "-1" is no version
   });
   if (name.empty() || !digits_only) return NameKind::kOther;
   const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), *version);
@@ -53,7 +53,7 @@ void AddEntry(const fs::path& path, BasePathListing* listing) {
   }
 }
 
-// Leaves one directory per version: the last of those that are neighbours in the sorted list.
+// Keeps one directory per version: the last of equal versions in the sorted list.
 void DropDoubles(BasePathListing* listing) {
   std::vector<VersionDirectory> listed;
   for (VersionDirectory& directory : listing->versions) {
@@ -68,7 +68,7 @@ void DropDoubles(BasePathListing* listing) {
   listing->versions = std::move(listed);
 }
 
-// Whether a load reads the version's file, or all files of the folder, of that name.
+// Whether loading reads the version's file, or all files in the folder, of that name.
 bool IsRead(const std::string& name, bool is_folder) {
   static const std::set<std::string> kFiles = {"saved_model.pb",        "saved_model.pbtxt",
                                                "fingerprint.pb",        "colcast.json",
@@ -102,11 +102,11 @@ uint64_t FilesOf(const std::string& directory) {
   std::error_code error;
   fs::recursive_directory_iterator entry(directory, error);
   while (!error && entry != fs::recursive_directory_iterator()) {
-    std::error_code gone;  // a file may go while we look
+    std::error_code gone;  // a file may vanish meanwhile
     const uintmax_t bytes = entry->is_regular_file(gone) ? entry->file_size(gone) : 0;
     const auto changed = entry->last_write_time(gone).time_since_epoch().count();
     const std::string sizes = ' ' + std::to_string(bytes) + ' ' + std::to_string(changed);
-    files += std::hash<std::string>{}(entry->path().native() + sizes);  // in any order
+    files += std::hash<std::string>{}(entry->path().native() + sizes);  // independent of the order
     entry.increment(error);
   }
   return files;

@@ -13,28 +13,29 @@ namespace colcast::models {
 struct VersionDirectory {
   int64_t version = 0;
   std::string path;
-  // Of the names, sizes and times of its files; 0: not looked at.
+  // A hash over the names, sizes and times of its files; 0 if not computed.
   uint64_t files = 0;
 };
 
-// What `files` is for a directory: another value once a file comes, grows or is replaced.
+// Computes `files` for a directory: the value changes when a file is added, grows or is replaced.
 uint64_t FilesOf(const std::string& directory);
 
-// An error that names the file if one that a load reads is there and cannot be read: a FIFO, a
-// directory in place of a file, no permission.
+// An error that names the file if a file needed for loading exists but cannot be read: a FIFO, a
+// directory in place of a file, missing permission.
 Status CheckFiles(const std::string& directory);
 
 struct BasePathListing {
-  bool readable = false;                   // false: missing, or for now not there
-  bool is_version = false;                 // it holds a graph itself
-  std::vector<VersionDirectory> versions;  // in rising order
-  std::vector<std::string> unnumbered;     // directories with a graph, such as "v0.1"
-  std::vector<std::string> warnings;       // a sentence for each thing that was left out
+  bool readable = false;                   // false if it is missing or temporarily unavailable
+  bool is_version = false;                 // the base path itself contains a graph
+  std::vector<VersionDirectory> versions;  // ascending
+  // Directories with a graph but without a number, such as "v0.1".
+  std::vector<std::string> unnumbered;
+  std::vector<std::string> warnings;  // a sentence for each entry that was left out
 };
 
-// The versions under `base_path`: directories whose name is a decimal number that fits an int64 and
-// that hold a saved_model.pb or .pbtxt. One that holds neither is still being copied and left out.
-// Of two names for one number ("7", "007") the last in byte order counts. Links are followed.
+// The versions under `base_path`: directories named by a decimal number that fits an int64, with a
+// saved_model.pb or .pbtxt. A directory with neither is still being copied, and left out. Of two
+// names for the same number ("7", "007") the last in byte order counts. Links are followed.
 BasePathListing ListVersions(const std::string& base_path);
 
 }  // namespace colcast::models

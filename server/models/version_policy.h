@@ -1,4 +1,4 @@
-// Which of the versions on disk a model should serve.
+// Selects the versions on disk that a model should serve.
 #ifndef COLCAST_SERVER_MODELS_VERSION_POLICY_H_
 #define COLCAST_SERVER_MODELS_VERSION_POLICY_H_
 
@@ -14,17 +14,17 @@ namespace colcast::models {
 struct VersionPolicy {
   enum class Kind { kLatest, kAll, kSpecific };
   Kind kind = Kind::kLatest;
-  uint32_t num_versions = 1;      // kLatest: how many of the highest
-  std::vector<int64_t> versions;  // kSpecific: sorted, each once
+  uint32_t num_versions = 1;      // kLatest: how many of the highest versions
+  std::vector<int64_t> versions;  // kSpecific: sorted, without repetitions
 
   bool operator==(const VersionPolicy& other) const;
 };
 
-// Those of `on_disk` that the policy wants. Both in rising order.
+// The versions of `on_disk` that the policy wants. Both are ascending.
 std::vector<VersionDirectory> SelectVersions(const VersionPolicy& policy,
                                              const std::vector<VersionDirectory>& on_disk);
 
-// The versions a kSpecific policy wants that are not on disk.
+// The versions that a kSpecific policy wants but that are not on disk.
 std::vector<int64_t> MissingVersions(const VersionPolicy& policy,
                                      const std::vector<VersionDirectory>& on_disk);
 

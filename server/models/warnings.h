@@ -1,4 +1,4 @@
-// What an operator is warned of, not logged at every poll.
+// Warnings for the operator that are not repeated at every poll.
 #ifndef COLCAST_SERVER_MODELS_WARNINGS_H_
 #define COLCAST_SERVER_MODELS_WARNINGS_H_
 
@@ -20,8 +20,8 @@ class WarningLog {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // Logs those of `warnings` that were not among the last ones about `subject`, and one that stays
-  // again after one minute, two, four and so on.
+  // Logs those of `warnings` that are new compared with the last ones about `subject`; persistent
+  // ones are logged again after one minute, two, four and so on.
   void Log(const std::string& subject, const std::vector<std::string>& warnings,
            Clock::time_point now = Clock::now());
 

@@ -28,7 +28,7 @@ Connection::Connection(Poller* poller, const Socket& socket, std::string peer)
       host_(poller->hosts().Of(peer_)) {}
 
 void Connection::Begin() {
-  taken_ = true;  // other threads leave what the poller finds until number_ is set
+  taken_ = true;  // until number_ is set, other threads only leave their work
   number_ = poller_->Add(fd_, shared_from_this(), /*is_new=*/true);
   taken_ = false;
   Do(kWrite);
@@ -47,7 +47,7 @@ void Connection::Do(unsigned work) {
   constexpr unsigned kSocketTells = kRead | kWrite | kReadToEnd;
   work_.fetch_or(work);
   for (int turns = 0; work_.load() != 0; ++turns) {
-    // A client that sends fast must not keep this thread.
+    // A client that sends fast must not occupy this thread.
     if (turns >= kMaxTurns && (work_.load() & ~kSocketTells) == 0) return Again();
     if (taken_.exchange(true)) return;
     TakeTurn();
@@ -56,10 +56,11 @@ void Connection::Do(unsigned work) {
 }
 
 bool Connection::IsWasteful() const {
-  // Clients also send what belongs to no call: acknowledgements, windows, headers before a message.
+  // Some waste is normal: clients also send frames that belong to no call, such as
+  // acknowledgements, window updates, and headers before a message.
   constexpr std::chrono::milliseconds kMaxWasted(5);
-  // A host may be a proxy with clients of all kinds: where it has wasted too much, its connections
-  // that pay for their turns go on.
+  // A host may be a proxy with clients of all kinds. If it has wasted too much, its connections
+  // that pay for their turns still go on.
   constexpr std::chrono::milliseconds kMaxWastedByHost(25);
   constexpr std::chrono::microseconds kAlwaysForgiven(100);
   return wasted_ > kMaxWasted ||
@@ -81,7 +82,7 @@ void Connection::TakeTurn() {
     work &= ~kReads;
     if (work == 0) return;
   }
-  // Asking for the time takes time, too: clients that pay are not measured.
+  // Reading the clock costs time, so connections that pay for their turns are not measured.
   const bool is_measured = host_->is_suspect.load(std::memory_order_relaxed);
   const auto begin = is_measured ? TimeOfThisThread() : std::chrono::nanoseconds(0);
   const Use use = Try(work);

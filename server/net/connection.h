@@ -1,7 +1,7 @@
-// A client's connection, whatever it speaks.
+// A client's connection, independent of the protocol.
 //
-// One thread at a time owns it: the one that found something to do. A thread that brings more work
-// meanwhile, an answer for example, leaves it to the owner and does not wait.
+// One thread at a time owns it: the one that found work to do. A thread that brings more work
+// meanwhile, such as an answer, leaves it to the owner without waiting.
 #ifndef COLCAST_SERVER_NET_CONNECTION_H_
 #define COLCAST_SERVER_NET_CONNECTION_H_
 
@@ -19,15 +19,16 @@
 
 namespace colcast::net {
 
-// Then other connections get their turn.
+// After this many reads, other connections get their turn.
 inline constexpr int kReadsPerTurn = 4;
 
-// What a turn came to, the measure of abuse. Calls and bytes pay for a thread's time, items cost
-// it; a turn that costs more than it pays is waste, and a host may waste only so much per second.
+// The result of a turn, by which abuse is measured. Calls and bytes pay for a thread's time, items
+// cost it. A turn that costs more than it pays is waste, and a host may waste only so much per
+// second.
 struct Use {
-  int calls = 0;     // that came whole
-  size_t bytes = 0;  // of their messages and answers
-  int items = 0;     // read: frames, headers, chunks, records
+  int calls = 0;     // complete calls received
+  size_t bytes = 0;  // of received messages and sent answers
+  int items = 0;     // read: frames, headers, chunks, TLS records
 };
 
 class Connection : public Pollable, public std::enable_shared_from_this<Connection> {
@@ -43,33 +44,34 @@ class Connection : public Pollable, public std::enable_shared_from_this<Connecti
   void CloseAtOnce() final { Do(kClose); }
 
  protected:
-  // What there is to do; a class adds its own from kOwn on.
+  // Bits for the work to do; derived classes add their own from kOwn on.
   enum Work : unsigned { kRead = 1, kWrite = 2, kReadToEnd = 4, kTime = 8, kClose = 16, kOwn = 32 };
 
-  // `poller` outlives the connection, and holds it from Begin() to End().
+  // `poller` must outlive the connection, which it owns from Begin() to End().
   Connection(Poller* poller, const Socket& socket, std::string peer);
 
-  // The connection is a newcomer, the first to go where room runs short, until Settle().
+  // Until Settle(), the connection counts as a newcomer, which is closed first when descriptors run
+  // short.
   void Begin();
   void Settle() {
     if (!std::exchange(is_settled_, true)) poller_->Settle(number_);
   }
-  // The descriptor may be reused afterwards.
+  // The descriptor may be reused after this call.
   void End() {
     ended_ = true;
     poller_->Remove(fd_, number_);
   }
-  // Reads again after other connections had their turn.
+  // Reads again after other connections have had their turn.
   void Again() {
     if (!ended_) poller_->Again(fd_, number_);
   }
 
   // Does all `work`. If it throws, the connection is closed.
   virtual Use DoNow(unsigned work) = 0;
-  // Whatever is in flight.
+  // Closes the connection, whatever is in flight.
   virtual void Close() = 0;
   void Do(unsigned work);
-  // On another thread or later: this one may own the connection already.
+  // Does the work on another thread or later, because this thread may own the connection already.
   void DoSoon(unsigned work);
   // Claims newly set bits of `work`; the caller handles them.
   unsigned Take(unsigned work) { return work_.fetch_and(~work) & work; }
@@ -91,8 +93,8 @@ class Connection : public Pollable, public std::enable_shared_from_this<Connecti
 
   // Used only by the owning thread.
   bool is_settled_ = false;
-  std::chrono::nanoseconds wasted_{};  // in this second
-  unsigned held_ = 0;                  // reads put off until the next second
+  std::chrono::nanoseconds wasted_{};  // within this second
+  unsigned held_ = 0;                  // reads postponed to the next second
 };
 
 }  // namespace colcast::net

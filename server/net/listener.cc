@@ -106,8 +106,8 @@ void Listener::LookAtTheTime() {
   Happened(0);
 }
 
-// The server opens files, too, so that clients leave it some descriptors: the next one's number
-// tells how many are in use. False if there is nobody to make room.
+// Reserves some descriptors for files that the server opens. The number of the next free descriptor
+// tells how many are in use. False if there is no connection to close.
 bool Listener::MakeRoom() {
   constexpr rlim_t kReserve = 64;
   rlimit limit{};
@@ -120,7 +120,7 @@ bool Listener::MakeRoom() {
 }
 
 void Listener::Happened(uint32_t) {
-  constexpr int kPerTurn = 16;  // then others have theirs
+  constexpr int kPerTurn = 16;  // then other work gets its turn
   for (int i = 0; i < kPerTurn || number_ == 0; ++i) {
     if (!MakeRoom()) return;
     sockaddr_storage address{};

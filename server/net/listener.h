@@ -1,4 +1,4 @@
-// A port or a unix socket that clients connect to.
+// A port or unix socket to which clients connect.
 #ifndef COLCAST_SERVER_NET_LISTENER_H_
 #define COLCAST_SERVER_NET_LISTENER_H_
 
@@ -18,12 +18,12 @@ namespace colcast::net {
 class Listener final : public Pollable {
  public:
   struct Serving {
-    std::shared_ptr<TlsContext> tls;  // null: in the clear
+    std::shared_ptr<TlsContext> tls;  // null for unencrypted connections
     Accept accept;
   };
 
-  // Listens, on any free port where `port` is 0. UNAVAILABLE, saying why it cannot. `poller`
-  // outlives the listener, which it holds until End().
+  // Listens; 0 is any free port. UNAVAILABLE, with the reason, on failure. `poller` must outlive
+  // the listener, which it owns until End().
   static Status Listen(const std::string& host, int port, Serving serving, Poller* poller,
                        std::shared_ptr<Listener>* listener);
   // On a unix socket.
@@ -35,7 +35,8 @@ class Listener final : public Pollable {
   void End();
 
   void Happened(uint32_t events) override;
-  // Accepts clients for whom there was no descriptor; the kernel does not tell of them again.
+  // Accepts clients for whom there was no descriptor before, since the kernel does not announce
+  // them again.
   void LookAtTheTime() override;
 
   Listener(int socket, Serving serving, Poller* poller);
@@ -50,8 +51,8 @@ class Listener final : public Pollable {
   const int socket_;
   const Serving serving_;
   Poller* const poller_;
-  const std::unique_ptr<Handshakes> handshakes_;  // null: in the clear
-  std::atomic<uint64_t> number_{0};               // 0: not yet known
+  const std::unique_ptr<Handshakes> handshakes_;  // null for unencrypted connections
+  std::atomic<uint64_t> number_{0};               // 0 until known
 };
 
 }  // namespace colcast::net

@@ -16,7 +16,7 @@ namespace {
 using scheduling::Clock;
 
 constexpr std::chrono::seconds kPatience(20);
-// HTTP/2's preface; no request of HTTP/1 begins so.
+// HTTP/2's preface; no HTTP/1 request begins like this.
 constexpr std::string_view kHttp2Begins = "PRI ";
 
 struct Protocol {
@@ -55,7 +55,7 @@ class Newcomer final : public Connection {
     const std::string_view begin(reinterpret_cast<const char*>(bytes.data()), size);
     const bool is_http1 = begin != kHttp2Begins.substr(0, size);
     if (!is_http1 && size < kHttp2Begins.size()) {
-      if (at_end) Close();  // its bytes stay to be peeked at, and hide that
+      if (at_end) Close();  // the unread bytes would otherwise hide that the client has hung up
       return;
     }
     End();
@@ -69,7 +69,7 @@ class Newcomer final : public Connection {
     socket_.reset();
   }
 
-  std::unique_ptr<Socket> socket_;  // null: handed on, or closed
+  std::unique_ptr<Socket> socket_;  // null after it was handed on or closed
   const std::shared_ptr<const Protocol> serve_;
   const Clock::time_point began_ = Clock::now();
 };
@@ -80,7 +80,8 @@ Accept ByProtocol(Poller* poller, Accept http1, Accept http2) {
   const auto serve = std::make_shared<const Protocol>(Protocol{std::move(http1), std::move(http2)});
   return [poller, serve](std::unique_ptr<Socket> socket, std::string peer) {
     if (socket->protocol() == "h2") return serve->http2(std::move(socket), std::move(peer));
-    if (socket->is_tls() || socket->got_plain_http()) {  // HTTP/1 answers that with a hint
+    // HTTP/1 answers plain HTTP with a hint to use TLS.
+    if (socket->is_tls() || socket->got_plain_http()) {
       return serve->http1(std::move(socket), std::move(peer));
     }
     std::make_shared<Newcomer>(poller, std::move(socket), std::move(peer), serve)->Start();

@@ -1,4 +1,4 @@
-// Clients of HTTP/1 and of HTTP/2 on one port: each begins in its own way.
+// Serves HTTP/1 and HTTP/2 clients on one port.
 #ifndef COLCAST_SERVER_NET_NEWCOMER_H_
 #define COLCAST_SERVER_NET_NEWCOMER_H_
 
@@ -7,9 +7,9 @@
 
 namespace colcast::net {
 
-// Hands each client to one of the two: in the clear by its first bytes, with TLS by what the
-// handshake agreed upon (Protocols::kBoth); without an agreement it speaks HTTP/1. A client that
-// says too little within 20 s, or hangs up, is closed. `poller` outlives them.
+// Hands each client to one of the two: without TLS by its first bytes, with TLS by the protocol
+// agreed in the handshake (Protocols::kBoth), HTTP/1 if there is none. A client that sends too
+// little within 20 s, or hangs up, is disconnected. `poller` must outlive the result.
 Accept ByProtocol(Poller* poller, Accept http1, Accept http2);
 
 }  // namespace colcast::net

@@ -1,4 +1,4 @@
-// How many connections of a server are open: there may be so many, and its end waits for the last.
+// Counts a server's open connections, in order to limit them and to wait for the last one to close.
 #ifndef COLCAST_SERVER_NET_OPEN_CONNECTIONS_H_
 #define COLCAST_SERVER_NET_OPEN_CONNECTIONS_H_
 
@@ -20,10 +20,10 @@ class OpenConnections {
   struct Leave {
     void operator()(OpenConnections* open) const { open->Remove(); }
   };
-  // A connection's, which counts as long as this lives.
+  // Held by a connection, which counts as open as long as this exists.
   using Place = std::unique_ptr<OpenConnections, Leave>;
 
-  // Null if there is no room for another one.
+  // Null if there is no room for another connection.
   Place Add() {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (count_ >= max_) return nullptr;
@@ -35,7 +35,7 @@ class OpenConnections {
     const std::lock_guard<std::mutex> lock(mutex_);
     return count_;
   }
-  // False if some are open at `deadline`.
+  // False if connections are still open at `deadline`.
   bool WaitForNone(std::chrono::system_clock::time_point deadline) {
     std::unique_lock<std::mutex> lock(mutex_);
     return none_.wait_until(lock, deadline,

@@ -1,4 +1,4 @@
-// Where a client is, as gRPC has it: "ipv4:10.0.0.7:51234", "ipv6:%5B::1%5D:51234", "unix:".
+// A client's address in gRPC's form: "ipv4:10.0.0.7:51234", "ipv6:%5B::1%5D:51234", "unix:".
 #ifndef COLCAST_SERVER_NET_PEER_H_
 #define COLCAST_SERVER_NET_PEER_H_
 
@@ -10,11 +10,11 @@ namespace colcast::net {
 
 std::string PeerOf(const sockaddr_storage& address);
 
-// Its host: "ipv4:10.0.0.7", "ipv6:[2001:db8::]/64". Whoever has an IPv6 address has all of its
-// /64.
+// The host in it: "ipv4:10.0.0.7", "ipv6:[2001:db8::]/64". An IPv6 host is its /64 network, since
+// whoever has one of its addresses has all.
 std::string HostOf(const std::string& peer);
 
-// Whether it is on this machine: at the loopback interface or a unix socket.
+// Whether the client is on this machine: on the loopback interface or a unix socket.
 bool IsLocal(const std::string& peer);
 
 }  // namespace colcast::net

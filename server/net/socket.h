@@ -25,23 +25,24 @@ class Socket {
 
   int fd() const { return fd_; }
   bool is_tls() const { return tls_ != nullptr; }
-  // Of the client's certificate, after the handshake; empty: it has none.
+  // From the client's certificate, after the handshake; empty if it has none.
   std::string CertificateName() const;
-  // The protocol that was agreed upon in the handshake: "h2". Empty: none, or it has not ended.
+  // The protocol agreed in the handshake, such as "h2". Empty if there is none, or before the
+  // handshake has ended.
   std::string_view protocol() const;
-  // Whether a request in plain HTTP came in place of a handshake. From then on nothing is secured.
+  // Whether a plain HTTP request came instead of a handshake. Nothing is encrypted from then on.
   bool got_plain_http() const { return got_plain_http_; }
 
-  // kAgain: when the socket is ready next. *size is what there is room for, and then what was read;
-  // with TLS, none where its own messages came, more of which may follow.
+  // kAgain: try when the socket is ready next. *size is the room in `data`, and is set to the bytes
+  // read; with TLS this may be 0 after messages of TLS itself, and more may follow.
   Result Read(uint8_t* data, size_t* size);
-  // *size is what there is to be written, and then what was.
+  // *size is the number of bytes to write, and is set to the number written.
   Result Write(const uint8_t* data, size_t* size);
-  // As Read(), but leaves the bytes where they are. In the clear only.
+  // Like Read(), but leaves the bytes in place. Only without TLS.
   Result Peek(uint8_t* data, size_t* size) const;
   // Continues the handshake. kDone: it has ended.
   Result Handshake();
-  // Tells the client that nothing more comes.
+  // Tells the client that no more data will come.
   void EndWriting();
   // Ends both directions.
   void Close();

@@ -25,7 +25,7 @@ int ChooseProtocol(SSL*, const unsigned char** chosen, unsigned char* size,
   return found ? SSL_TLSEXT_ERR_OK : kOtherwise;
 }
 
-// A resumed session brings no certificate to be checked: one that has expired since must be.
+// A resumed session involves no certificate check, so an expired certificate must be detected here.
 SSL_TICKET_RETURN CheckResumed(SSL*, SSL_SESSION* session, const unsigned char*, size_t,
                                SSL_TICKET_STATUS status, void*) {
   if (status != SSL_TICKET_SUCCESS && status != SSL_TICKET_SUCCESS_RENEW) {
@@ -33,16 +33,18 @@ SSL_TICKET_RETURN CheckResumed(SSL*, SSL_SESSION* session, const unsigned char*,
   }
   const X509* const certificate = SSL_SESSION_get0_peer(session);
   if (certificate != nullptr && X509_cmp_current_time(X509_get0_notAfter(certificate)) <= 0) {
-    return SSL_TICKET_RETURN_IGNORE_RENEW;  // a whole handshake, which refuses it
+    return SSL_TICKET_RETURN_IGNORE_RENEW;  // forces a full handshake, which refuses it
   }
   return status == SSL_TICKET_SUCCESS ? SSL_TICKET_RETURN_USE : SSL_TICKET_RETURN_USE_RENEW;
 }
 
-// Each context has keys of its own for tickets: nothing is resumed that other authorities allowed.
+// Each context has its own ticket keys, so that no session accepted under other authorities is
+// resumed.
 void AllowResumption(SSL_CTX* context) {
   constexpr unsigned char kId[] = "colcast";
   SSL_CTX_set_session_id_context(context, kId, sizeof(kId));
-  SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);  // clients keep their own sessions
+  // Clients store their sessions themselves.
+  SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
   SSL_CTX_set_session_ticket_cb(context, nullptr, CheckResumed, nullptr);
 }
 
@@ -89,7 +91,7 @@ void TlsContext::Reload() {
   if (!status.ok()) {
     LogError("the certificates in use stay, since the new ones are wrong: " + status.message);
     config = before;
-    config.identity = identity;  // said once
+    config.identity = identity;  // so that the error is logged only once
   } else {
     LogInfo("new connections use the certificates that " + before.path + " has now");
   }

@@ -1,4 +1,4 @@
-// What the TLS sockets of a server have in common.
+// The TLS context shared by a server's sockets.
 #ifndef COLCAST_SERVER_NET_TLS_CONTEXT_H_
 #define COLCAST_SERVER_NET_TLS_CONTEXT_H_
 
@@ -13,24 +13,24 @@
 
 namespace colcast::net {
 
-// What clients are told that is spoken. A client that asks for other protocols only is refused
-// where there is HTTP/2 only.
+// The protocols offered to clients. With HTTP/2 only, a client that asks only for other protocols
+// is refused.
 enum class Protocols { kHttp1, kHttp2, kBoth };
 
-// The key and certificates of a server, renewed without a restart. Any thread may use it.
+// A server's key and certificates, renewed without a restart. Thread-safe.
 class TlsContext {
  public:
   // Errors of UseTls().
   static Status Create(const TlsConfig& config, Protocols protocols,
                        std::shared_ptr<TlsContext>* context);
 
-  // For new connections. The others keep what they began with.
+  // For new connections. Existing ones keep the context with which they began.
   std::shared_ptr<SSL_CTX> current() const {
     const std::lock_guard<std::mutex> lock(mutex_);
     return current_;
   }
-  // Reads the file of the configuration again if it has changed. One that is wrong is logged, and
-  // what there was goes on.
+  // Reads the configuration file again if it has changed. An invalid one is logged, and the current
+  // context stays.
   void Reload();
 
   TlsContext(TlsConfig config, Protocols protocols)
@@ -41,7 +41,7 @@ class TlsContext {
 
   const Protocols protocols_;
   mutable std::mutex mutex_;
-  TlsConfig config_ ABSL_GUARDED_BY(mutex_);  // the last that was tried
+  TlsConfig config_ ABSL_GUARDED_BY(mutex_);  // the last one tried
   std::shared_ptr<SSL_CTX> current_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -10,7 +10,7 @@ namespace {
 using items::ItemTableSource;
 using metrics::MetricType;
 
-// Seconds since a moment that a file tells; 0 if there is none.
+// Seconds since a file's creation time; 0 if it has none.
 int64_t AgeOf(int64_t created) {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   const int64_t seconds = std::chrono::duration_cast<std::chrono::seconds>(now).count();

@@ -38,7 +38,7 @@ void WriteVersions(const std::vector<models::ModelSnapshot>& models, TextWriter*
   }
 }
 
-// TensorFlow Serving's counter; its codes tell written records from dropped ones.
+// TensorFlow Serving's counter; its codes distinguish written records from dropped ones.
 void WriteRequestLogs(const request_log::RequestLogs& logs, TextWriter* writer) {
   writer->Metric(":tensorflow:serving:request_log_count", MetricType::kCounter,
                  "Requests that were drawn to be logged.");

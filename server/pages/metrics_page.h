@@ -1,4 +1,4 @@
-// The page that Prometheus reads.
+// The page for Prometheus.
 #ifndef COLCAST_SERVER_PAGES_METRICS_PAGE_H_
 #define COLCAST_SERVER_PAGES_METRICS_PAGE_H_
 
@@ -9,7 +9,7 @@
 
 namespace colcast::pages {
 
-// Everything the server counts, as docs/metrics.md lists it.
+// Everything that the server counts, as listed in docs/metrics.md.
 http::Response MetricsPage(const Backend& backend, const std::string& server_version);
 
 }  // namespace colcast::pages

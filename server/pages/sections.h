@@ -1,4 +1,4 @@
-// The subjects that the server reports on: as JSON, for the status page, and to Prometheus.
+// The subjects that the server reports, as JSON for the status page and in Prometheus' format.
 #ifndef COLCAST_SERVER_PAGES_SECTIONS_H_
 #define COLCAST_SERVER_PAGES_SECTIONS_H_
 
@@ -13,10 +13,10 @@
 
 namespace colcast::pages {
 
-// Each adds its fields to the open object. Versions are text, as in the REST API: they may be above
-// 2^53, which readers of JSON round.
+// Each function adds its fields to the open object. Versions are text, as in the REST API, because
+// JSON readers round numbers above 2^53.
 
-// Every version with its state, why it is not served, and the columns of each signature
+// Every version with its state, the reason if it does not serve, and the columns of each signature
 // (model_sections.cc).
 void WriteModels(const std::vector<models::ModelSnapshot>& models, JsonWriter* json);
 
@@ -25,7 +25,7 @@ void WriteModels(const std::vector<models::ModelSnapshot>& models, JsonWriter* j
 void WriteTraffic(const Backend& backend, std::string_view server_version,
                   const metrics::Recent& recent, JsonWriter* json);
 
-// Requests by caller (caller_sections.cc); nothing unless callers are told apart.
+// Requests by caller (caller_sections.cc); nothing if callers are not distinguished.
 void WriteCallers(callers::Callers* callers, JsonWriter* json);
 void WriteCallers(callers::Callers* callers, metrics::TextWriter* writer);
 
@@ -39,8 +39,8 @@ void WritePrograms(const std::vector<models::ModelSnapshot>& models, metrics::Te
 void WriteItemTables(const items::ItemTables& tables, JsonWriter* json);
 void WriteItemTables(const items::ItemTables& tables, metrics::TextWriter* writer);
 
-// How far shadow versions' answers are from those of the live ones (shadow_sections.cc); nothing in
-// JSON if no model has a shadow.
+// How far shadow versions' answers differ from the live ones (shadow_sections.cc); nothing in JSON
+// if no model has a shadow.
 void WriteShadows(const shadow::Shadows& shadows, JsonWriter* json);
 void WriteShadows(const shadow::Shadows& shadows, metrics::TextWriter* writer);
 

@@ -43,7 +43,7 @@ void WriteNotRun(const Shadows& shadows, JsonWriter* json) {
   }
 }
 
-// The versions' numbers as text, which labels point into.
+// The versions' numbers as text, to which labels point.
 struct Numbers {
   explicit Numbers(const VersionCounts& counts)
       : live(std::to_string(counts.versions.live)),

@@ -23,7 +23,7 @@ Response Uncached(std::string content_type, std::string body) {
   return response;
 }
 
-// 'sha256-...' of the one element of that name, as a content security policy has it.
+// The 'sha256-...' of the only element of that name, for a content security policy.
 std::string HashOf(std::string_view html, const std::string& element) {
   const std::string begin = "<" + element + ">", end = "</" + element + ">";
   const size_t at = html.find(begin) + begin.size();
@@ -33,8 +33,8 @@ std::string HashOf(std::string_view html, const std::string& element) {
   return "'sha256-" + absl::Base64Escape({reinterpret_cast<char*>(digest), sizeof(digest)}) + "'";
 }
 
-// Names come from models and clients: even if one became markup, only the page's own script would
-// run.
+// Names come from models and clients. The policy ensures that only the page's own script runs, even
+// if a name were parsed as markup.
 Response Page() {
   Response page = Uncached("text/html; charset=utf-8", kStatusHtml);
   page.headers.emplace_back("Content-Security-Policy",

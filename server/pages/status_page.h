@@ -1,5 +1,5 @@
-// What is served, how fast, and what it saves: as JSON at /status.json, and at "/" one static page
-// that draws the JSON.
+// What is served, how fast, and what that saves: as JSON at /status.json, and at "/" as a static
+// page that draws the JSON.
 #ifndef COLCAST_SERVER_PAGES_STATUS_PAGE_H_
 #define COLCAST_SERVER_PAGES_STATUS_PAGE_H_
 
@@ -15,7 +15,7 @@ class StatusPage {
  public:
   StatusPage(const Backend& backend, std::string server_version);
 
-  // The page must outlive the router's server.
+  // This object must outlive the router's server.
   void AddTo(http::Router* router) const;
 
  private:

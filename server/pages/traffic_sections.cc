@@ -23,7 +23,7 @@ constexpr size_t kBytesSaved = metrics::CallMetricIndex(":colcast:bytes_saved_to
 constexpr std::chrono::seconds kShort{10};
 constexpr std::chrono::seconds kLong{60};
 
-// All series of an interval as one.
+// Sums all series of an interval.
 RecentSeries Total(const Recent::Interval& interval) {
   RecentSeries total;
   for (const RecentSeries& series : interval.requests) {
@@ -36,7 +36,7 @@ RecentSeries Total(const Recent::Interval& interval) {
   return total;
 }
 
-// The entry of `series` in an interval; nothing counted if the interval ended before it began.
+// The entry of `series` in an interval; empty if it has none.
 RecentSeries Find(const Recent::Interval& interval, const RequestSeries& series) {
   for (const RecentSeries& recent : interval.requests) {
     if (recent.labels == series.labels) return recent;
@@ -48,7 +48,7 @@ double PerSecond(double count, const Recent::Interval& interval) {
   return interval.seconds > 0 ? count / interval.seconds : 0;
 }
 
-// Null if nothing was measured.
+// Null without measurements.
 JsonWriter::Value Quantile(const HistogramSnapshot& micros, double share) {
   if (micros.Count() == 0) return nullptr;
   return micros.Quantile(share);
@@ -106,7 +106,7 @@ void WriteQueue(const Backend& backend, JsonWriter* json) {
   });
 }
 
-// How many requests runs answered, and how many ran together and in slices.
+// How many requests the runs answered, and how many requests ran together or in slices.
 void WriteRuns(const std::vector<RequestSeries>& all, JsonWriter* json) {
   int64_t runs = 0, joined = 0, split = 0, saved = 0;
   double requests = 0;

@@ -1,7 +1,7 @@
-"""Writes the protos of all services, and all they import, as one FileDescriptorSet.
+"""Writes the protos of all services, with everything they import, as one FileDescriptorSet.
 
-The wheels of TF Serving's API and of gRPC's health check and reflection ship generated Python
-instead of .proto files, but the descriptors inside are complete, and protoc reads them with
+The wheels of TF Serving's API and of gRPC's health check and reflection contain generated Python
+code instead of .proto files, but its descriptors are complete, and protoc reads them with
 --descriptor_set_in.
 
 Usage: collect_descriptors.py OUTPUT    (prints the set's file names, dependencies first)
@@ -32,7 +32,7 @@ _ROOTS = (
 
 
 def collect(roots: tuple[descriptor.FileDescriptor, ...]) -> descriptor_pb2.FileDescriptorSet:
-    """Returns the roots and their transitive imports, every file after those it imports."""
+    """Returns the roots and their transitive imports, each file after its imports."""
     found: dict[str, descriptor.FileDescriptor] = {}
 
     def visit(file: descriptor.FileDescriptor) -> None:
@@ -54,7 +54,7 @@ def main() -> None:
     """Writes the set to the path in argv[1]."""
     files = collect(tuple(root.DESCRIPTOR for root in _ROOTS))
     output, content = Path(sys.argv[1]), files.SerializeToString(deterministic=True)
-    if not output.exists() or output.read_bytes() != content:  # else nothing needs a rebuild
+    if not output.exists() or output.read_bytes() != content:  # otherwise nothing needs a rebuild
         output.write_bytes(content)
     print(";".join(file.name for file in files.file), end="")
 

@@ -14,7 +14,7 @@
 namespace colcast::request_log {
 namespace {
 
-constexpr int kMaxNumber = 10'000;  // of files that one second may begin
+constexpr int kMaxNumber = 10'000;  // of files begun within one second
 
 std::string TimeText() {
   const std::time_t now = std::time(nullptr);
@@ -43,7 +43,7 @@ Status LogFile::Write(std::string_view record) {
   if (status.ok()) {
     size_ += bytes;
   } else {
-    // What was written of it, if anything, would end the file for every reader.
+    // Removes an incomplete record, which every reader would take for the end of the file.
     [[maybe_unused]] int ignored = ftruncate(file_, size_);
     if (size_ == 0) ignored = unlink(path_.c_str());
     Close();

@@ -1,4 +1,4 @@
-// A log of records: TFRecord files, one after the other.
+// A log of records in consecutive TFRecord files.
 #ifndef COLCAST_SERVER_REQUEST_LOG_LOG_FILE_H_
 #define COLCAST_SERVER_REQUEST_LOG_LOG_FILE_H_
 
@@ -10,20 +10,21 @@
 
 namespace colcast::request_log {
 
-// For one thread at a time. A file is opened by the first record that goes into it, as
-// PREFIX-20261122T040512Z-0000.tfrecord with the time (UTC) and the first number that is free, so
-// that servers may share a prefix; mode 0640. It has whole records only, each written at once.
+// Used by one thread at a time. The first record of a file opens it, named
+// PREFIX-20261122T040512Z-0000.tfrecord after the time (UTC) and the first free number, so that
+// servers may share a prefix; its mode is 0640. It contains only complete records, each written at
+// once.
 class LogFile {
  public:
-  // A record that would take a file over `max_file_bytes` begins the next one; it may be larger
-  // than that itself.
+  // A record that would make a file larger than `max_file_bytes` starts the next one; a single
+  // record may be larger than that.
   LogFile(std::string prefix, int64_t max_file_bytes);
   ~LogFile();
   LogFile(const LogFile&) = delete;
   LogFile& operator=(const LogFile&) = delete;
 
-  // UNAVAILABLE, naming the file and the system's reason. Nothing of the record is kept then, and
-  // the next one is tried with a new file.
+  // UNAVAILABLE, naming the file and the system's reason. Nothing of the record is then kept, and
+  // the next record goes into a new file.
   Status Write(std::string_view record);
 
  private:

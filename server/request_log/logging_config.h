@@ -1,4 +1,4 @@
-// A model's logging_config: tensorflow.serving.LoggingConfig, checked.
+// A model's logging_config: a checked tensorflow.serving.LoggingConfig.
 #ifndef COLCAST_SERVER_REQUEST_LOG_LOGGING_CONFIG_H_
 #define COLCAST_SERVER_REQUEST_LOG_LOGGING_CONFIG_H_
 
@@ -11,8 +11,8 @@
 namespace colcast::request_log {
 
 struct LoggingConfig {
-  double sampling_rate = 0;     // of the requests, drawn one by one; 0 logs none
-  std::string filename_prefix;  // of the files; not empty unless the rate is 0
+  double sampling_rate = 0;     // share of requests, drawn one by one; 0 logs none
+  std::string filename_prefix;  // prefix of the files; not empty unless the rate is 0
 
   bool operator==(const LoggingConfig& other) const {
     return std::tie(sampling_rate, filename_prefix) ==
@@ -20,16 +20,16 @@ struct LoggingConfig {
   }
 };
 
-// Where the files of a configuration may be.
+// Where the log files of a configuration may be.
 struct LogPlaces {
-  std::string directory;  // absolute; they go below it. Empty: there is none
-  bool anywhere = false;  // without a directory: at any absolute path, otherwise nowhere
+  std::string directory;  // absolute; files must be below it. Empty: there is none
+  bool anywhere = false;  // only without a directory: allows any absolute path, instead of none
 };
 
-// INVALID_ARGUMENT for a rate that is not within [0, 1], and, where the rate is not 0, for a
-// collector's type other than "" and "file", for a prefix with a control character or "..", and for
-// one that is not in its place; a relative one is taken from the directory. FAILED_PRECONDITION
-// where the rate is not 0 and there is no place.
+// INVALID_ARGUMENT for a rate outside [0, 1] and, unless the rate is 0, for a collector type other
+// than "" and "file", a prefix with a control character or "..", and a prefix outside the allowed
+// place; a relative prefix is relative to the directory. FAILED_PRECONDITION if the rate is not 0
+// and no place is allowed.
 Status CheckLoggingConfig(const tensorflow::serving::LoggingConfig& proto, const LogPlaces& places,
                           LoggingConfig* config);
 

@@ -10,7 +10,7 @@ namespace {
 using tensorflow::serving::PredictionLog;
 using tensorflow::serving::PredictLog;
 
-// Of the log of `api`. Each of these holds its request and its response in PredictLog's fields.
+// The field for the log of `api`. Each such log holds request and response in PredictLog's fields.
 uint32_t LogField(std::string_view api) {
   if (api == "Classify") return PredictionLog::kClassifyLogFieldNumber;
   if (api == "Regress") return PredictionLog::kRegressLogFieldNumber;
@@ -32,7 +32,7 @@ std::string Metadata(const LoggedCall& call, double sampling_rate, int64_t times
 
 size_t FieldSize(size_t body) { return 1 + VarintSize(body) + body; }
 
-// The tag and the length of a field of bytes; its number is below 16.
+// Appends the tag and the length of a bytes field with a number below 16.
 void AppendHead(uint32_t field, size_t body, std::string* text) {
   AppendVarint(MakeTag(field, kLengthType), text);
   AppendVarint(body, text);

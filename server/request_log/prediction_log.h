@@ -1,4 +1,4 @@
-// A request and its response as one tensorflow.serving.PredictionLog, serialized.
+// Serializes a request and its response as a tensorflow.serving.PredictionLog.
 #ifndef COLCAST_SERVER_REQUEST_LOG_PREDICTION_LOG_H_
 #define COLCAST_SERVER_REQUEST_LOG_PREDICTION_LOG_H_
 
@@ -14,13 +14,13 @@ namespace colcast::request_log {
 struct LoggedCall {
   std::string_view api;  // Predict, Classify, Regress or MultiInference
   std::string_view model_name;
-  int64_t version = 0;  // the one that answered
+  int64_t version = 0;  // the version that answered
   std::string_view signature_name;
-  Bytes request;   // the API's messages, as they came and went
-  Bytes response;  // are not looked into
+  Bytes request;   // the API's messages as received and sent;
+  Bytes response;  // their contents are not examined
 };
 
-// `timestamp_seconds`: since 1970.
+// `timestamp_seconds` counts from 1970.
 std::string MakePredictionLog(const LoggedCall& call, double sampling_rate,
                               int64_t timestamp_seconds);
 

@@ -12,9 +12,10 @@
 namespace colcast::rpc {
 namespace {
 
-// Of one connection: more wait in the client, where they cost nothing if their deadline passes.
+// Per connection. Further calls wait in the client, where they cost nothing if their deadline
+// passes.
 uint32_t MaxConcurrentStreams() {
-  constexpr int kLeast = 100;  // what RFC 9113 asks for
+  constexpr int kLeast = 100;  // the minimum that RFC 9113 recommends
   constexpr int kPerCore = 16;
   return static_cast<uint32_t>(std::max(kLeast, kPerCore * AvailableCores()));
 }
@@ -50,7 +51,7 @@ bool Read(const std::string& name, int64_t value, http2::ConnectionOptions* opti
 }  // namespace
 
 http2::ConnectionOptions ReadChannelArguments(const ChannelArguments& arguments) {
-  constexpr int64_t kMost = INT32_MAX;  // as gRPC has them
+  constexpr int64_t kMost = INT32_MAX;  // the range of gRPC's arguments
   http2::ConnectionOptions options;
   options.max_concurrent_streams = MaxConcurrentStreams();
   for (const auto& [name, text] : arguments) {

@@ -1,4 +1,4 @@
-// The supported settings of gRPC, by gRPC's names.
+// The supported gRPC channel arguments, under gRPC's names.
 #ifndef COLCAST_SERVER_RPC_CHANNEL_ARGUMENTS_H_
 #define COLCAST_SERVER_RPC_CHANNEL_ARGUMENTS_H_
 
@@ -12,7 +12,7 @@ namespace colcast::rpc {
 
 using ChannelArguments = std::vector<std::pair<std::string, std::string>>;
 
-// The last value of each counts. The log names arguments that are unknown here or not numbers.
+// Of repeated arguments the last value counts. Logs arguments that are unknown here or not numbers.
 http2::ConnectionOptions ReadChannelArguments(const ChannelArguments& arguments);
 
 }  // namespace colcast::rpc

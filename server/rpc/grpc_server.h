@@ -1,4 +1,4 @@
-// The gRPC endpoint: the services, the health check and reflection, on a port and on a unix socket.
+// The gRPC endpoint: services, health check and reflection, on a port and on a unix socket.
 #ifndef COLCAST_SERVER_RPC_GRPC_SERVER_H_
 #define COLCAST_SERVER_RPC_GRPC_SERVER_H_
 
@@ -27,37 +27,37 @@ class GrpcServer {
  public:
   struct Options {
     std::string host = "0.0.0.0";
-    int port = 8500;                              // 0: any free one
-    std::string socket_path;                      // of a unix socket; empty: none
-    std::optional<TlsConfig> tls;                 // on the port and on the socket
-    int max_request_bytes = 256 << 20;            // as received, and as decompressed
-    size_t max_unread_response_bytes = 32 << 20;  // by the clients of one host, over REST, too
+    int port = 8500;                              // 0 for any free port
+    std::string socket_path;                      // of a unix socket; empty for none
+    std::optional<TlsConfig> tls;                 // applies to the port and the socket
+    int max_request_bytes = 256 << 20;            // as received, and also after decompression
+    size_t max_unread_response_bytes = 32 << 20;  // per client host, including REST
     bool health_service = true;
-    std::optional<Offload::Options> offload;  // of large Predict requests
+    std::optional<Offload::Options> offload;  // for large Predict requests
     Reloads reloads;
-    // By gRPC's names: "grpc.max_connection_age_ms", "2000".
+    // With gRPC's names, for example "grpc.max_connection_age_ms", "2000".
     std::vector<std::pair<std::string, std::string>> channel_arguments;
   };
 
-  // UNAVAILABLE, naming the address, if it cannot be listened on; as UnixSocket has it for the
-  // socket. One that another server listens on is taken over when this one serves.
-  // `poller`, which idle threads poll, outlives the server and the workers. `http1`, which may
-  // be null, serves the clients that speak HTTP/1.
+  // UNAVAILABLE, naming the address, if listening fails; for the socket the errors of UnixSocket. A
+  // socket on which another server listens is taken over when this one serves. `poller`, which idle
+  // threads poll, must outlive the server and the workers. `http1`, which may be null, serves
+  // clients that speak HTTP/1.
   static Status Start(const Options& options, const Backend& backend, net::Poller* poller,
                       net::Accept http1, std::unique_ptr<GrpcServer>* server);
 
   ~GrpcServer() { Shutdown(std::chrono::system_clock::time_point::max()); }
 
-  // HOST:PORT with the port that was bound.
+  // HOST:PORT with the bound port.
   const std::string& address() const { return address_; }
 
-  // The answer of grpc.health.v1.Health, for the server and for each service by name; NOT_SERVING
-  // until told otherwise.
+  // Sets the answer of grpc.health.v1.Health for the server and each service; NOT_SERVING until
+  // this is called.
   void SetServing(bool serving);
 
-  // Takes no more requests and returns when those in flight have been answered. Streams end. Calls
-  // that have not ended by `deadline`, such as one whose message does not arrive, are cancelled and
-  // logged; a request that a worker runs is waited for.
+  // Takes no more requests and returns when those in flight have been answered. Ends streams. Calls
+  // unfinished at `deadline`, such as one whose message does not arrive, are cancelled and logged;
+  // a request that a worker runs is still waited for.
   void Shutdown(std::chrono::system_clock::time_point deadline);
 
  private:
@@ -66,8 +66,8 @@ class GrpcServer {
   Status Listen(const Options& options);
 
   const Backend backend_;
-  const std::unique_ptr<Offload> offload_;               // null: all requests run here
-  const std::unique_ptr<HealthService> health_service_;  // null: there is none
+  const std::unique_ptr<Offload> offload_;               // null if all requests run here
+  const std::unique_ptr<HealthService> health_service_;  // null if there is none
   std::string address_;
   std::unique_ptr<http2::Server> server_;
   bool running_ = false;

@@ -1,4 +1,4 @@
-// grpc.health.v1.Health: whether the server serves, asked once or watched.
+// grpc.health.v1.Health: whether the server serves, for single checks and watches.
 #ifndef COLCAST_SERVER_RPC_HEALTH_SERVICE_H_
 #define COLCAST_SERVER_RPC_HEALTH_SERVICE_H_
 
@@ -21,10 +21,10 @@ class HealthService {
   // Answers for `services`, where "" is the whole server: NOT_SERVING until SetServing().
   explicit HealthService(std::vector<std::string> services) : services_(std::move(services)) {}
 
-  // Of all services alike. On any thread.
+  // Applies to all services. May be called on any thread.
   void SetServing(bool serving);
 
-  // This must outlive the calls of all of them.
+  // This object must outlive all calls of the methods.
   http2::Methods Methods();
 
  private:

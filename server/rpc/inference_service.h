@@ -1,5 +1,5 @@
-// inference.GRPCInferenceService: the Open Inference Protocol, version 2, which KServe's and
-// Triton's clients speak (docs/inference_protocol.md).
+// inference.GRPCInferenceService: the Open Inference Protocol, version 2, used by clients of KServe
+// and Triton (docs/inference_protocol.md).
 #ifndef COLCAST_SERVER_RPC_INFERENCE_SERVICE_H_
 #define COLCAST_SERVER_RPC_INFERENCE_SERVICE_H_
 
@@ -10,10 +10,10 @@ namespace colcast::rpc {
 
 inline constexpr char kInferenceService[] = "inference.GRPCInferenceService";
 
-// The header by which ModelMetadata is asked for another signature than the default one.
+// The request header of ModelMetadata that names a signature other than the default.
 inline constexpr char kSignatureHeader[] = "x-colcast-signature-name";
 
-// `backend` must outlive them.
+// `backend` must outlive the methods.
 http2::Methods InferenceMethods(const Backend& backend);
 
 }  // namespace colcast::rpc

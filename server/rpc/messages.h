@@ -1,5 +1,5 @@
-// Protobuf's messages, from gRPC's bytes and back, and the methods that are answered with them.
-// None of it is on the hot path.
+// Converts gRPC's bytes to protobuf messages and back, and defines methods that use them. Not used
+// on the hot path.
 #ifndef COLCAST_SERVER_RPC_MESSAGES_H_
 #define COLCAST_SERVER_RPC_MESSAGES_H_
 
@@ -23,11 +23,11 @@ using http2::Message;
 using http2::Method;
 using http2::Methods;
 
-// Requests that become protobuf objects are parsed on the thread that received them, while others
-// wait: so their limit is gRPC's default.
+// Protobuf requests are parsed on the receiving thread while others wait, so their limit is gRPC's
+// default.
 inline constexpr size_t kMaxMessageBytes = 4 << 20;
 
-// INVALID_ARGUMENT if `bytes` are no such message, RESOURCE_EXHAUSTED if they are too many.
+// INVALID_ARGUMENT if `bytes` are no such message, RESOURCE_EXHAUSTED if there are too many.
 template <typename Proto>
 Status ReadMessage(const Message& bytes, Proto* proto) {
   if (bytes.size() > kMaxMessageBytes) {
@@ -45,7 +45,7 @@ Status ReadMessage(const Message& bytes, Proto* proto) {
                          bytes.size(), " bytes");
 }
 
-// INTERNAL for one that protobuf cannot write: it is longer than 2 GiB.
+// INTERNAL for a message that protobuf cannot write: longer than 2 GiB.
 template <typename Proto>
 Status WriteMessage(const Proto& proto, Message* bytes) {
   const auto text = std::make_shared<std::string>();
@@ -57,18 +57,18 @@ Status WriteMessage(const Proto& proto, Message* bytes) {
   return OkStatus();
 }
 
-// A unary call whose request and response are read and written as protobuf objects.
+// A unary call with protobuf objects as request and response.
 template <typename Request, typename Response>
 class MessageCall {
  public:
   explicit MessageCall(Call* call) : call_(call) {}
 
-  // As ReadMessage().
+  // See ReadMessage().
   Status Read() { return ReadMessage(call_->request(), &request_); }
   const Request& request() const { return request_; }
   Response* response() { return &response_; }
 
-  // Once, as Call::Finish.
+  // To be called once; see Call::Finish().
   void Finish(const Status& status) {
     call_->Finish(status.ok() ? WriteMessage(response_, call_->response()) : status);
   }
@@ -79,7 +79,7 @@ class MessageCall {
   Response response_;
 };
 
-// A method that is answered at once.
+// A method that is answered immediately.
 template <typename Request, typename Response>
 Method MessageMethod(std::function<Status(const Request&, Response*)> answer) {
   Method method;
@@ -97,7 +97,7 @@ inline std::string PathOf(const char* service, const char* method) {
   return std::string("/") + service + '/' + method;
 }
 
-// From protobuf's form to that of server/wire.
+// Converts protobuf's form to server/wire's.
 inline ModelSpec FromProto(const tensorflow::serving::ModelSpec& proto) {
   ModelSpec spec;
   spec.name = proto.name();

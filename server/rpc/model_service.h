@@ -1,5 +1,4 @@
-// tensorflow.serving.ModelService: which versions there are and in which state, and the change of
-// what is served.
+// tensorflow.serving.ModelService: reports versions and their states, and changes what is served.
 #ifndef COLCAST_SERVER_RPC_MODEL_SERVICE_H_
 #define COLCAST_SERVER_RPC_MODEL_SERVICE_H_
 
@@ -11,15 +10,15 @@ namespace colcast::rpc {
 
 inline constexpr char kModelService[] = "tensorflow.serving.ModelService";
 
-// Who may change the configuration, and which request logs that may turn on.
+// Who may change the configuration, and which request logs a change may turn on.
 struct Reloads {
   enum class From { kAnywhere, kThisMachine, kNowhere };
   From from = From::kAnywhere;
   request_log::LogPlaces logs;
 };
 
-// HandleReloadConfigRequest answers when the models that are new have settled:
-// ModelManager::Reload. PERMISSION_DENIED or UNIMPLEMENTED for those who may not ask for it.
+// HandleReloadConfigRequest answers when new models have finished loading or failed:
+// ModelManager::Reload(). PERMISSION_DENIED or UNIMPLEMENTED for clients that may not use it.
 // `models` must outlive the methods.
 http2::Methods ModelMethods(models::ModelManager* models, Reloads reloads);
 

@@ -21,10 +21,11 @@ using http2::Message;
 namespace {
 
 constexpr char kPredictPath[] = "/tensorflow.serving.PredictionService/Predict";
-// Metadata of a forwarded call: the server that forwarded it.
+// Metadata of a forwarded call: the id of the forwarding server.
 constexpr char kSentOnBy[] = "colcast-sent-on-by";
 constexpr std::chrono::seconds kPause{1};
-constexpr size_t kMaxInflatedBytes = 4 << 20;  // of a compressed request, to see its rows
+// Limit when decompressing a request to learn its rows.
+constexpr size_t kMaxInflatedBytes = 4 << 20;
 
 std::string RandomId() {
   std::random_device random;
@@ -40,7 +41,7 @@ int64_t RowsOf(const DecodedRequest& request) {
   return rows;
 }
 
-// Names and shapes of a request. A thread keeps one and uses it again.
+// Names and shapes of a request. Each thread reuses one.
 struct Peek {
   Message message;
   DecodedRequest request;
@@ -54,7 +55,7 @@ struct Peek {
 
 }  // namespace
 
-// A call at the other server. Owns itself until that has ended.
+// A call at the other server. Owns itself until the call has ended.
 class OffloadedCall {
  public:
   OffloadedCall(Offload* offload, Call* call, const DecodedRequest& request,
@@ -93,7 +94,7 @@ class OffloadedCall {
     delete this;
   }
 
-  // An answer that no client could read counts as missing.
+  // An answer that no client could parse counts as no answer.
   static Status CheckAnswer(const Message& answer) {
     Malformed malformed;
     if (CheckMessage(Reader(answer.bytes()), kPredictResponse, kMaxDepth, &malformed)) {
@@ -114,7 +115,8 @@ class OffloadedCall {
 
   Offload* const offload_;
   Call* const call_;
-  const std::shared_ptr<const inference::Servable> servable_;  // the record's names are its
+  // Owns the names that the record refers to.
+  const std::shared_ptr<const inference::Servable> servable_;
   const scheduling::Clock::time_point started_ = scheduling::Clock::now();
   metrics::CallRecord record_;
 };

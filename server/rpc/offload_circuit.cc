@@ -23,7 +23,8 @@ bool OffloadCircuit::Failed(Time now) {
 
 bool OffloadCircuit::TimedOut(Time started, Time now) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  waited_ += now - std::max(started, last_timeout_);  // calls side by side wait once
+  // Concurrent calls count their common wait once.
+  waited_ += now - std::max(started, last_timeout_);
   last_timeout_ = now;
   return waited_ >= patience_ && LeaveAlone(now);
 }

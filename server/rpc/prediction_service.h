@@ -1,5 +1,5 @@
-// tensorflow.serving.PredictionService. Workers read the requests that run a model; Predict's
-// messages never become a protobuf object.
+// tensorflow.serving.PredictionService. Workers read the requests that run a model; Predict
+// messages never become protobuf objects.
 #ifndef COLCAST_SERVER_RPC_PREDICTION_SERVICE_H_
 #define COLCAST_SERVER_RPC_PREDICTION_SERVICE_H_
 
@@ -11,7 +11,7 @@ namespace colcast::rpc {
 
 inline constexpr char kPredictionService[] = "tensorflow.serving.PredictionService";
 
-// Both must outlive them. `offload` is asked first for a call of Predict; null: all run here.
+// Both must outlive the methods. `offload` may take Predict calls first; null if all run here.
 http2::Methods PredictionMethods(const Backend& backend, Offload* offload);
 
 }  // namespace colcast::rpc

@@ -35,7 +35,7 @@ void AddFile(const FileDescriptor& file, std::unordered_set<const FileDescriptor
   for (int i = 0; i < file.dependency_count(); ++i) AddFile(*file.dependency(i), added, response);
 }
 
-// The file and all it depends on; `missing` if there is none.
+// Adds the file and its dependencies; the error `missing` if there is no file.
 Status Describe(const FileDescriptor* file, const char* missing,
                 ServerReflectionResponse* response) {
   if (file == nullptr) return NotFound(missing);
@@ -86,7 +86,7 @@ Status Answer(const std::vector<std::string>& services, const ServerReflectionRe
   }
 }
 
-// Answers one question after the other. Errors are messages, too.
+// Answers questions one after the other. Errors are answers, too.
 class Reflection final : public http2::StreamHandler {
  public:
   Reflection(const std::vector<std::string>& services, Call* call)

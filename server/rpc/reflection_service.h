@@ -1,6 +1,6 @@
-// grpc.reflection.v1alpha.ServerReflection: which services there are and the descriptors of their
-// messages, for clients without .proto files. By hand, since gRPC's own (libgrpc++_reflection) is a
-// synchronous service: a server with one keeps a pool of threads that poll.
+// grpc.reflection.v1alpha.ServerReflection: lists services and the descriptors of their messages,
+// for clients without .proto files. Implemented here because gRPC's own (libgrpc++_reflection) is a
+// synchronous service, for which the server would keep a pool of polling threads.
 #ifndef COLCAST_SERVER_RPC_REFLECTION_SERVICE_H_
 #define COLCAST_SERVER_RPC_REFLECTION_SERVICE_H_
 

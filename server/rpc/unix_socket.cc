@@ -34,7 +34,7 @@ bool DirectoryIsWritable(const std::string& path) {
 
 Status UnixSocket::Prepare(const std::string& path, UnixSocket* socket) {
   constexpr size_t kMost =
-      sizeof(sockaddr_un::sun_path) - 2;  // listening_path() is longer, and ends
+      sizeof(sockaddr_un::sun_path) - 2;  // listening_path() is longer, and a NUL follows
   if (path.size() > kMost) {
     return InvalidArgument("the socket path ", path, " has ", path.size(), " bytes; at most ",
                            kMost, " are possible");
@@ -53,7 +53,7 @@ Status UnixSocket::Prepare(const std::string& path, UnixSocket* socket) {
     return Error(StatusCode::kAlreadyExists, "cannot listen on ", path,
                  ": another server is starting that will take it over");
   }
-  unlink(socket->listening_path().c_str());  // of a server that was killed
+  unlink(socket->listening_path().c_str());  // left by a server that was killed
   socket->in_use_ = exists && SomeoneListens(path);
   return OkStatus();
 }

@@ -1,4 +1,4 @@
-// The file of a unix socket that a server listens on.
+// The file of the unix socket on which a server listens.
 #ifndef COLCAST_SERVER_RPC_UNIX_SOCKET_H_
 #define COLCAST_SERVER_RPC_UNIX_SOCKET_H_
 
@@ -11,31 +11,31 @@
 
 namespace colcast::rpc {
 
-// The server listens beside the path until the socket takes its place there, in one step: clients
-// find the server that listened there before, or this one, at any time. Whoever is connected to the
-// one before stays so until it ends.
+// The server listens beside the path until the socket is moved there in one step. So clients always
+// find either the server that listened there before or this one. Connections to the previous server
+// last until it ends.
 class UnixSocket {
  public:
-  // INVALID_ARGUMENT for a path that is too long, ALREADY_EXISTS for one that is another kind of
-  // file, or that another server which still starts will take over, UNAVAILABLE for one in a
-  // directory that is not there or cannot be written to.
+  // INVALID_ARGUMENT for a path that is too long; ALREADY_EXISTS if it is another kind of file, or
+  // if another starting server will take it over; UNAVAILABLE if its directory is missing or not
+  // writable.
   static Status Prepare(const std::string& path, UnixSocket* socket);
 
-  // Where to listen.
+  // The path on which to listen.
   std::string listening_path() const { return path_ + '~'; }
-  // Whether a server listened at the path when this was prepared.
+  // Whether another server listened at the path during Prepare().
   bool in_use() const { return in_use_; }
 
-  // Once the server listens: moves the socket to its path. UNAVAILABLE if that fails.
+  // To be called when the server listens: moves the socket to its path. UNAVAILABLE if that fails.
   Status Publish();
 
-  // Removes the socket, unless another server has taken its place since.
+  // Removes the socket, unless another server has replaced it since.
   void Remove();
 
  private:
   std::string path_;
   bool in_use_ = false;
-  std::optional<ino_t> published_;  // which file it is
+  std::optional<ino_t> published_;  // identifies the published file
 };
 
 }  // namespace colcast::rpc

@@ -1,4 +1,4 @@
-// Classify, Regress and MultiInference from the bytes gRPC received to the bytes it sends.
+// Classify, Regress and MultiInference, from received gRPC bytes to sent ones.
 #ifndef COLCAST_SERVER_RPC_WIRE_EXAMPLES_H_
 #define COLCAST_SERVER_RPC_WIRE_EXAMPLES_H_
 
@@ -12,12 +12,12 @@
 
 namespace colcast::rpc {
 
-// A method's messages.
+// The messages of a method.
 struct ExamplesMessages {
   const char* api;      // for the metrics: Classify
   const char* request;  // the message's name, for errors
   const MessageSchema& schema;
-  // From the request without its examples; false if protobuf cannot parse it.
+  // Parses the request without its examples; false if protobuf cannot.
   bool (*parse)(const std::string& rest, tensorflow::serving::MultiInferenceRequest* tasks);
   Status (*write)(const tensorflow::serving::MultiInferenceResponse& response,
                   http2::Message* message);
@@ -25,7 +25,7 @@ struct ExamplesMessages {
 
 extern const ExamplesMessages kExamplesMessages[3];
 
-// Has a worker answer the call. `backend` outlives it.
+// Queues the call for a worker. `backend` must outlive it.
 void SubmitExamples(const ExamplesMessages& messages, http2::Call* call, const Backend& backend);
 
 }  // namespace colcast::rpc

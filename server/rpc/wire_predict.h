@@ -1,5 +1,4 @@
-// Predict, and what another protocol has for it, from the bytes gRPC received to the bytes it
-// sends.
+// Predict and its equivalents in other protocols, from received gRPC bytes to sent ones.
 #ifndef COLCAST_SERVER_RPC_WIRE_PREDICT_H_
 #define COLCAST_SERVER_RPC_WIRE_PREDICT_H_
 
@@ -15,7 +14,7 @@
 
 namespace colcast::rpc {
 
-// How a protocol has the request and the answer.
+// How a protocol represents request and answer.
 struct PredictMessages {
   const char* api;  // for the metrics
   Status (*decode)(const Bytes& message, DecodedRequest* request, size_t max_columns);
@@ -27,7 +26,7 @@ struct PredictMessages {
 extern const PredictMessages kPredict;     // TensorFlow Serving's
 extern const PredictMessages kModelInfer;  // the Open Inference Protocol's
 
-// Has a worker answer the call. `backend` outlives it.
+// Queues the call for a worker. `backend` must outlive it.
 void SubmitPredict(const PredictMessages& messages, http2::Call* call, const Backend& backend);
 
 }  // namespace colcast::rpc

@@ -42,7 +42,7 @@ std::vector<double> Read(const OutputColumn& output, double (*from)(uint16_t)) {
   return numbers;
 }
 
-// Nothing of a dtype that is no number.
+// Nothing for a dtype that is not numeric.
 std::optional<std::vector<double>> Numbers(const OutputColumn& output) {
   switch (output.dtype) {
     case DT_FLOAT:
@@ -91,7 +91,7 @@ bool SameBytes(const OutputColumn& a, const OutputColumn& b) {
   return true;
 }
 
-// Which candidates have the highest scores, rising.
+// The candidates with the highest scores, in ascending order.
 std::vector<int64_t> Top(const std::vector<double>& scores) {
   std::vector<int64_t> order(scores.size());
   std::iota(order.begin(), order.end(), int64_t{0});

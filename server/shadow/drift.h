@@ -1,5 +1,4 @@
-// How far two answers to one request are apart, in the words of `colcast compare`
-// (docs/compare.md).
+// Compares two answers to one request, with the measures of `colcast compare` (docs/compare.md).
 #ifndef COLCAST_SERVER_SHADOW_DRIFT_H_
 #define COLCAST_SERVER_SHADOW_DRIFT_H_
 
@@ -11,14 +10,14 @@
 
 namespace colcast::shadow {
 
-// One output that both answers have, with the same dtype and shape.
+// An output that both answers have with the same dtype and shape.
 struct OutputDrift {
   std::string_view name;
-  // The largest absolute difference of any value. NaN equals NaN; a number against NaN, and another
-  // string, is infinite. So is another value of a dtype that is no number.
+  // The largest absolute difference between values. NaN equals NaN. A number and NaN, or different
+  // values of a dtype that is not numeric, differ infinitely.
   double difference = 0;
-  // Whether the ten highest scores are the same candidates', in any order; NaN is lowest, of equal
-  // scores the first is the higher one. Of more than ten candidates with one number each.
+  // Whether the ten highest scores belong to the same candidates, in any order; NaN is lowest, and
+  // of equal scores the first is higher. Only for more than ten candidates with one number each.
   std::optional<bool> same_top10;
 };
 

@@ -6,7 +6,7 @@
 namespace colcast::shadow {
 namespace {
 
-// Larger differences, infinite ones above all, count as this in a sum.
+// Limit for larger differences, above all infinite ones, in sums.
 constexpr double kLargestObserved = 1000;
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Outcomes of all shadowed requests.
+// Counts the outcomes of shadowed requests.
 #ifndef COLCAST_SERVER_SHADOW_DRIFT_COUNTS_H_
 #define COLCAST_SERVER_SHADOW_DRIFT_COUNTS_H_
 
@@ -19,17 +19,17 @@
 
 namespace colcast::shadow {
 
-// Why a request that was drawn was not run.
+// Why a drawn request was not run.
 enum class NotRun {
   kQueueFull,
-  kBusy,       // no worker was idle for a second
-  kNoMemory,   // for its copy, or for its run
+  kBusy,       // no worker was idle within a second
+  kNoMemory,   // for its copy or its run
   kNotServed,  // the shadow version is not loaded
 };
 inline constexpr int kNumNotRun = 4;
 const char* NotRunName(NotRun reason);  // "queue_full"
 
-// Which versions of a model were compared.
+// Two versions of a model that were compared.
 struct Versions {
   std::string model;
   int64_t live = 0;
@@ -42,15 +42,16 @@ struct Versions {
 
 struct OutputCounts {
   std::string name;
-  double largest = 0;                     // difference
-  metrics::HistogramSnapshot difference;  // the largest of each request, as DifferenceBuckets()
-  int64_t same_top10 = 0;                 // requests
+  double largest = 0;  // largest difference so far
+  // The largest difference in each request, in DifferenceBuckets().
+  metrics::HistogramSnapshot difference;
+  int64_t same_top10 = 0;  // number of requests
   int64_t other_top10 = 0;
 };
 
 struct VersionCounts {
   Versions versions;
-  // Requests.
+  // Numbers of requests.
   int64_t compared = 0;
   int64_t other_form = 0;
   int64_t failed = 0;
@@ -67,7 +68,7 @@ class DriftCounts {
 
   // By model.
   std::map<std::string, std::array<int64_t, kNumNotRun>> not_run() const;
-  // Of the last kMaxVersions pairs of versions, in the order in which they were first compared.
+  // For the last kMaxVersions pairs of versions, in the order of their first comparison.
   std::vector<VersionCounts> versions() const;
   static constexpr size_t kMaxVersions = 32;
 
@@ -79,7 +80,7 @@ class DriftCounts {
     int64_t other_top10 = 0;
   };
   struct Pair {
-    VersionCounts counts;  // but for the outputs
+    VersionCounts counts;  // except the outputs
     std::map<std::string, Output, std::less<>> outputs;
   };
 

@@ -1,4 +1,4 @@
-// A version's answer, kept until it is compared.
+// A copy of a version's answer, kept until it is compared.
 #ifndef COLCAST_SERVER_SHADOW_KEPT_OUTPUTS_H_
 #define COLCAST_SERVER_SHADOW_KEPT_OUTPUTS_H_
 
@@ -11,7 +11,7 @@
 
 namespace colcast::shadow {
 
-// Copies of the columns it is made from.
+// Copies the given columns.
 class KeptOutputs {
  public:
   KeptOutputs() = default;
@@ -30,10 +30,10 @@ class KeptOutputs {
   };
 
   std::vector<std::unique_ptr<Kept>> kept_;
-  std::vector<OutputColumn> columns_;  // point into it
+  std::vector<OutputColumn> columns_;  // point into the copied values
 };
 
-// The product of its dimensions.
+// The number of elements: the product of the dimensions.
 int64_t CountOf(const OutputColumn& output);
 
 }  // namespace colcast::shadow

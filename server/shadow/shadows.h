@@ -1,4 +1,5 @@
-// Which requests a shadow version runs, too, and the short queue that they wait in.
+// Draws the requests that a shadow version runs as well, and holds the short queue in which they
+// wait.
 #ifndef COLCAST_SERVER_SHADOW_SHADOWS_H_
 #define COLCAST_SERVER_SHADOW_SHADOWS_H_
 
@@ -27,15 +28,15 @@
 namespace colcast::shadow {
 
 struct ShadowVersion {
-  ModelSpec spec;    // with a version or a label, and no signature
-  double share = 0;  // of the requests answered, over 0 and at most 1
+  ModelSpec spec;    // with a version or a label, without a signature
+  double share = 0;  // share of answered requests to run; above 0, at most 1
 };
 
 // A request that was answered.
 struct Answered {
-  std::shared_ptr<const inference::Servable> shadow;  // that is to run it
+  std::shared_ptr<const inference::Servable> shadow;  // the version that runs it
   int64_t live_version = 0;
-  std::string request;  // a PredictRequest
+  std::string request;  // a serialized PredictRequest
   KeptOutputs outputs;
   scheduling::Clock::time_point since;
 };
@@ -48,24 +49,24 @@ class Shadows {
     size_t max_queued_requests = 16;
     size_t max_queued_bytes = 64 << 20;
   };
-  // ModelManager::Find.
+  // See ModelManager::Find().
   using FindServable =
       std::function<Status(const ModelSpec&, std::shared_ptr<const inference::Servable>*)>;
 
   Shadows(Options options, FindServable find);
 
-  // The version that is to run a request that `live` has answered; null for most, and where that is
-  // `live` itself. Where no model has a shadow it costs the look at an empty map.
+  // The version to run a request that `live` has answered; null for most requests, and if it is
+  // `live` itself. Costs the check of an empty map if no model has a shadow.
   std::shared_ptr<const inference::Servable> Draw(const inference::Servable& live);
 
-  // Has `shadow` run it, unless too much waits. What is passed is copied. An answer without a value
-  // is not compared.
+  // Queues the request for `shadow`, unless too many wait. Copies its arguments. Without values,
+  // the answer is not compared.
   void Add(std::shared_ptr<const inference::Servable> shadow, const inference::Servable& live,
            const Bytes& request, const std::vector<OutputColumn>& outputs);
 
-  // Waits for a request; false once Stop() was called.
+  // Waits for a request; false after Stop().
   bool Take(Answered* answered);
-  // False once Stop() was called, which is waited for.
+  // Waits; false after Stop(), which ends the wait.
   bool Wait(std::chrono::milliseconds time);
   void Stop();
 
@@ -79,7 +80,7 @@ class Shadows {
   std::map<std::string, ShadowVersion, std::less<>> versions_;  // by model
   DriftCounts counts_;
 
-  std::mutex mutex_;  // of what follows
+  std::mutex mutex_;  // guards the members below
   std::condition_variable changed_;
   std::deque<Answered> queue_ ABSL_GUARDED_BY(mutex_);
   size_t queued_bytes_ ABSL_GUARDED_BY(mutex_) = 0;

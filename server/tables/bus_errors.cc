@@ -11,15 +11,15 @@
 namespace colcast::tables {
 namespace {
 
-// Read by the signal handler, which may take no lock. `size` is written last, and cleared first.
+// Read by the signal handler, which must not take a lock. `size` is written last and cleared first.
 struct Range {
   std::atomic<uintptr_t> begin{0};
-  std::atomic<size_t> size{0};  // 0: free
+  std::atomic<size_t> size{0};  // 0 if unused
   std::atomic<std::atomic<bool>*> failed{nullptr};
 };
 
 Range ranges[BusErrorGuard::kMost];
-std::mutex ranges_mutex;  // of those who write
+std::mutex ranges_mutex;  // guards writes
 struct sigaction previous;
 
 bool Replace(uintptr_t address) {
@@ -45,7 +45,7 @@ void OnBusError(int signal, siginfo_t* info, void* context) {
     previous.sa_handler(signal);
   } else {
     sigaction(SIGBUS, &previous, nullptr);
-    raise(signal);  // ends the process once this handler has returned
+    raise(signal);  // ends the process after this handler returns
   }
 }
 

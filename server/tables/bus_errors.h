@@ -1,6 +1,6 @@
-// Reads of a mapped file that has been cut short, or that the disk no longer gives, raise SIGBUS,
-// which ends a process. Here the page becomes zeros and a mark is set: the reader goes on, and its
-// caller throws away what it read.
+// Reading a mapped file that was truncated, or that the disk can no longer read, raises SIGBUS,
+// which would end the process. Here the page is replaced by zeros and a flag is set: the reader
+// continues, and its caller discards the data.
 #ifndef COLCAST_SERVER_TABLES_BUS_ERRORS_H_
 #define COLCAST_SERVER_TABLES_BUS_ERRORS_H_
 
@@ -9,10 +9,11 @@
 
 namespace colcast::tables {
 
-// While it lives, SIGBUS within a range sets `*failed`. Any other SIGBUS is handled as before.
+// While it exists, SIGBUS within a range sets `*failed`. Other SIGBUS are handled as before.
 class BusErrorGuard {
  public:
-  // `failed` must outlive the guard. Of more than kMost ranges at a time, the last are unguarded.
+  // `failed` must outlive the guard. If more than kMost ranges exist at a time, the last ones are
+  // not guarded.
   static constexpr size_t kMost = 4096;
   BusErrorGuard(const void* begin, size_t size, std::atomic<bool>* failed);
   ~BusErrorGuard();

@@ -16,7 +16,7 @@ int64_t Nanoseconds(const struct timespec& time) {
   return static_cast<int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
 }
 
-// A range in whole pages that lie within it, or that cover it.
+// The pages of a range: those entirely within it, or all that overlap it.
 struct Pages {
   char* begin;
   size_t size;

@@ -1,5 +1,5 @@
-// A file in the address space, to be read only. Pages are the page cache's: shared by all that map
-// the file, other processes included, and no anonymous memory.
+// A file mapped read-only. Its pages are the page cache's: shared by all mappings of the file, in
+// other processes too, and no anonymous memory.
 #ifndef COLCAST_SERVER_TABLES_MAPPED_FILE_H_
 #define COLCAST_SERVER_TABLES_MAPPED_FILE_H_
 
@@ -19,37 +19,39 @@ namespace colcast::tables {
 // All methods may be called from any thread.
 class MappedFile {
  public:
-  // Errors are File::Open's; DATA_LOSS for a file without bytes.
+  // Errors are those of File::Open(); DATA_LOSS for an empty file.
   static Status Open(const std::string& path, std::shared_ptr<const MappedFile>* opened);
 
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;
 
-  // Reading it never ends the process. What was read may be used if Check() is OK afterwards.
+  // Reading the bytes never ends the process. Data may be used only if Check() is OK afterwards.
   std::string_view bytes() const { return {static_cast<const char*>(data_), size_}; }
   const std::string& path() const { return file_.path(); }
 
-  // DATA_LOSS, for good, once the file has been written to or cut short, or the disk has not given
-  // a page; FailedBytes() was called. A file that is replaced by another one under its name, or
-  // deleted, stays as it was for who has it open.
+  // DATA_LOSS, permanently, once the file was written to or truncated, the disk could not read a
+  // page, or SetFailed() was called. If the file is replaced under its name or deleted, the mapping
+  // is unaffected.
   Status Check() const;
 
-  // Its bytes turned out not to be what they should.
+  // To be called if the bytes turned out to be wrong.
   void SetFailed() const { failed_ = true; }
 
-  // How often its owner, links or times were changed: by itself that says nothing about its bytes,
-  // but who writes a file in place may set its time of modification back.
+  // How often the file's owner, links or times have changed. That alone does not mean that its
+  // bytes did, but a writer may have reset the modification time.
   int64_t touched() const { return touched_; }
 
-  // Reads it all into memory, for good. RESOURCE_EXHAUSTED where the system does not allow it.
+  // Reads the whole file into memory and keeps it there. RESOURCE_EXHAUSTED if the system does not
+  // allow it.
   Status Lock() const;
   bool locked() const { return locked_; }
 
   // How many bytes of a range are in memory.
   int64_t Resident(size_t offset, size_t size) const;
 
-  // Bytes of a range are not needed soon: they stay in the page cache and leave this process.
+  // For bytes that are not needed soon: removes them from this process; they stay in the page
+  // cache.
   void Leave(size_t offset, size_t size) const;
 
  private:

@@ -11,7 +11,7 @@ namespace beast = boost::beast;
 namespace net = boost::asio;
 using Error = boost::system::error_code;
 
-// Runs one asynchronous operation to its end: only those keep to a stream's deadline.
+// Runs one asynchronous operation to its end; only asynchronous ones respect a stream's deadline.
 template <typename Start>
 Error Await(net::io_context* io, Start start) {
   Error result;

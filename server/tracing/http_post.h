@@ -1,4 +1,4 @@
-// One POST over HTTP/1.1, for the thread that exports spans.
+// Sends a POST over HTTP/1.1, for the thread that exports spans.
 #ifndef COLCAST_SERVER_TRACING_HTTP_POST_H_
 #define COLCAST_SERVER_TRACING_HTTP_POST_H_
 
@@ -15,11 +15,12 @@ struct Endpoint {
   std::string target = "/";
 };
 
-// Reads "http://HOST[:PORT][/PATH]"; HOST may be an IPv6 address in brackets. INVALID_ARGUMENT,
-// naming the URL, for all else: there is no TLS.
+// Parses "http://HOST[:PORT][/PATH]"; HOST may be an IPv6 address in brackets. INVALID_ARGUMENT,
+// naming the URL, for anything else; TLS is not supported.
 Status ParseEndpoint(const std::string& url, Endpoint* endpoint);
 
-// UNAVAILABLE, naming the endpoint, unless it answers 2xx within `timeout`, its name resolved.
+// UNAVAILABLE, naming the endpoint, unless it answers 2xx within `timeout` after its name is
+// resolved.
 Status PostProtobuf(const Endpoint& endpoint, const std::string& body,
                     std::chrono::milliseconds timeout);
 

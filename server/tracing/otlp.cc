@@ -22,7 +22,7 @@ void AppendBytes(int field, std::string_view bytes, std::string* out) {
 void AppendFixed64(int field, int64_t value, std::string* out) {
   AppendVarint(static_cast<uint64_t>(field) << 3 | 1, out);
   char bytes[sizeof(value)];
-  std::memcpy(bytes, &value, sizeof(value));  // x86-64 is little-endian, as the format is
+  std::memcpy(bytes, &value, sizeof(value));  // x86-64 is little-endian, like the format
   out->append(bytes, sizeof(value));
 }
 

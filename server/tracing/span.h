@@ -1,4 +1,4 @@
-// A span as it waits for its export.
+// A span that waits for export.
 #ifndef COLCAST_SERVER_TRACING_SPAN_H_
 #define COLCAST_SERVER_TRACING_SPAN_H_
 
@@ -17,7 +17,7 @@ using Attribute = std::pair<const char*, std::variant<int64_t, bool, std::string
 struct Span {
   std::string trace_id;   // 16 bytes
   std::string id;         // 8 bytes
-  std::string parent_id;  // 8 bytes; empty: it is a trace's first
+  std::string parent_id;  // 8 bytes; empty for the first span of a trace
   std::string name;
   SpanKind kind = SpanKind::kInternal;
   int64_t start = 0;  // nanoseconds since 1970

@@ -5,7 +5,7 @@
 namespace colcast::tracing {
 namespace {
 
-// "VV-TRACE_ID-PARENT_ID-FLAGS"
+// The size of "VV-TRACE_ID-PARENT_ID-FLAGS".
 constexpr size_t kSize = 2 + 1 + 32 + 1 + 16 + 1 + 2;
 
 // -1 unless it is a lower-case hexadecimal digit.

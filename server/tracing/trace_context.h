@@ -1,4 +1,4 @@
-// The trace that a client says a request belongs to: https://www.w3.org/TR/trace-context/
+// The trace to which a client says a request belongs: https://www.w3.org/TR/trace-context/
 #ifndef COLCAST_SERVER_TRACING_TRACE_CONTEXT_H_
 #define COLCAST_SERVER_TRACING_TRACE_CONTEXT_H_
 
@@ -10,12 +10,12 @@ namespace colcast::tracing {
 
 struct TraceContext {
   std::string trace_id;   // 16 bytes
-  std::string parent_id;  // 8 bytes: the span of the client
+  std::string parent_id;  // 8 bytes: the client's span
   bool sampled = false;
 };
 
-// None for a `traceparent` that is not exactly what the specification allows. Of versions to come
-// the fields of version 00 are read.
+// Nothing unless `text` is exactly what the specification allows. Of later versions, the fields of
+// version 00 are read.
 std::optional<TraceContext> ParseTraceparent(std::string_view text);
 
 }  // namespace colcast::tracing

@@ -28,13 +28,13 @@ uint64_t Draw() {
 std::string NewId(size_t bytes) {
   std::string id(bytes, '\0');
   for (size_t at = 0; at < bytes; at += sizeof(uint64_t)) {
-    const uint64_t drawn = std::max<uint64_t>(Draw(), 1);  // all zero would be no id
+    const uint64_t drawn = std::max<uint64_t>(Draw(), 1);  // an id must not be all zeros
     std::memcpy(id.data() + at, &drawn, sizeof(drawn));
   }
   return id;
 }
 
-// Adds the spans of one request, whose times are the steady clock's.
+// Collects the spans of one request, whose times are the steady clock's.
 class Spans {
  public:
   explicit Spans(std::string trace_id)
@@ -42,7 +42,7 @@ class Spans {
         since_1970_(std::chrono::system_clock::now().time_since_epoch() -
                     std::chrono::steady_clock::now().time_since_epoch()) {}
 
-  // The place of the new one. `parent`: its id.
+  // Adds a span. `parent` is the id of its parent.
   Span* Add(std::string name, const std::string& parent, Time start, Time end) {
     Span& span = spans_.emplace_back();
     span.trace_id = trace_id_;
@@ -111,7 +111,7 @@ std::unique_ptr<RequestTrace> Tracer::Start(std::string_view traceparent) const 
     }
   }
   if (sampling_ratio_ == 0) return nullptr;
-  const double drawn = static_cast<double>(Draw() >> 11) * 0x1p-53;  // at least 0, below 1
+  const double drawn = static_cast<double>(Draw() >> 11) * 0x1p-53;  // in [0, 1)
   if (drawn >= sampling_ratio_) return nullptr;
   return std::unique_ptr<RequestTrace>(new RequestTrace(NewId(16), ""));
 }

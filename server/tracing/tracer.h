@@ -1,5 +1,5 @@
-// Which requests are traced, and their spans: made once a request is answered, from what the
-// metrics record of it anyway.
+// Decides which requests are traced, and makes their spans after the answer from what the metrics
+// record anyway.
 #ifndef COLCAST_SERVER_TRACING_TRACER_H_
 #define COLCAST_SERVER_TRACING_TRACER_H_
 
@@ -17,7 +17,7 @@
 
 namespace colcast::tracing {
 
-// One request that is sampled: collects its stages.
+// A sampled request; collects its stages.
 class RequestTrace final : public engine::RunObserver {
  public:
   void OnStage(const engine::StageRun& run) override { stages_.push_back(run); }
@@ -28,7 +28,7 @@ class RequestTrace final : public engine::RunObserver {
       : trace_id_(std::move(trace_id)), parent_id_(std::move(parent_id)) {}
 
   const std::string trace_id_;
-  const std::string parent_id_;  // empty: the trace begins here
+  const std::string parent_id_;  // empty if the trace begins here
   std::vector<engine::StageRun> stages_;
 };
 
@@ -37,20 +37,20 @@ class Tracer {
  public:
   using Time = std::chrono::steady_clock::time_point;
   struct Options {
-    Endpoint endpoint;  // of a collector that takes OTLP over HTTP
+    Endpoint endpoint;  // of a collector that accepts OTLP over HTTP
     std::string service_name = "colcast_model_server";
-    double sampling_ratio = 0;  // of the requests that come without a trace of the client's
+    double sampling_ratio = 0;  // share of requests without a client's trace to sample
   };
 
   explicit Tracer(const Options& options);
-  // The same, with spans going elsewhere.
+  // The same, but passes spans to `send`.
   Tracer(const Options& options, SpanExporter::Options queue, SpanExporter::Send send);
 
-  // Null if the request is not sampled: the client's sampled flag decides, without a valid
-  // traceparent the ratio does. Empty: the client has sent none.
+  // Null if the request is not sampled. The client's sampled flag decides; without a valid
+  // traceparent the ratio does. An empty text means that the client sent none.
   std::unique_ptr<RequestTrace> Start(std::string_view traceparent) const;
 
-  // Takes over the spans of an answered request.
+  // Exports the spans of an answered request.
   void Finish(const RequestTrace& trace, const metrics::CallRecord& record);
 
   const SpanExporter& exporter() const { return exporter_; }

@@ -1,1 +1,1 @@
-"""Load shapes for Locust, one per file, given to it beside the locustfile."""
+"""Load shapes for Locust, one per file, passed to Locust together with the locustfile."""

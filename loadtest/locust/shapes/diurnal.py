@@ -1,4 +1,4 @@
-"""A day in ten minutes: few users at night, most in the evening.
+"""The load of a day in ten minutes: few users at night, most in the evening.
 
 locust -f loadtest/locust/locustfile.py,loadtest/locust/shapes/diurnal.py ...
 """
@@ -9,7 +9,7 @@ from locust import LoadTestShape
 
 
 class DiurnalShape(LoadTestShape):  # type: ignore[misc]
-    """A cosine between `night_users` and `evening_users`, lowest at the start."""
+    """A cosine between `night_users` and `evening_users` that starts at its lowest value."""
 
     night_users = 5
     evening_users = 60
@@ -17,7 +17,7 @@ class DiurnalShape(LoadTestShape):  # type: ignore[misc]
     days = 1
 
     def tick(self) -> tuple[int, float] | None:
-        """Users now, and how many to start per second; None ends the test."""
+        """The number of users now, and how many to start per second; None ends the test."""
         seconds = self.get_run_time()
         if seconds >= self.day_seconds * self.days:
             return None

@@ -1,4 +1,4 @@
-"""Users up a straight line to a hundred, a stay there, and down again.
+"""The number of users rises linearly to a hundred, stays there, and falls again.
 
 locust -f loadtest/locust/locustfile.py,loadtest/locust/shapes/ramp.py ...
 """
@@ -7,14 +7,14 @@ from locust import LoadTestShape
 
 
 class RampShape(LoadTestShape):  # type: ignore[misc]
-    """`up_seconds` to `most_users`, `stay_seconds` there, `up_seconds` back to none."""
+    """Rises to `most_users` in `up_seconds`, stays for `stay_seconds`, falls in `up_seconds`."""
 
     most_users = 100
     up_seconds = 60
     stay_seconds = 120
 
     def tick(self) -> tuple[int, float] | None:
-        """Users now, and how many to start per second; None ends the test."""
+        """The number of users now, and how many to start per second; None ends the test."""
         seconds = self.get_run_time()
         end = 2 * self.up_seconds + self.stay_seconds
         if seconds >= end:

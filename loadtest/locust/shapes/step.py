@@ -1,4 +1,4 @@
-"""Users in steps: ten more every half a minute, for five minutes.
+"""The number of users rises by ten every half minute, for five minutes.
 
 locust -f loadtest/locust/locustfile.py,loadtest/locust/shapes/step.py ...
 """
@@ -7,14 +7,14 @@ from locust import LoadTestShape
 
 
 class StepShape(LoadTestShape):  # type: ignore[misc]
-    """Every `step_seconds`, `step_users` more, until `total_seconds` are over."""
+    """Adds `step_users` every `step_seconds`, until `total_seconds` have passed."""
 
     step_users = 10
     step_seconds = 30
     total_seconds = 300
 
     def tick(self) -> tuple[int, float] | None:
-        """Users now, and how many to start per second; None ends the test."""
+        """The number of users now, and how many to start per second; None ends the test."""
         seconds = self.get_run_time()
         if seconds >= self.total_seconds:
             return None

@@ -1,8 +1,8 @@
-// The ops ColcastGather and ColcastResourceGather: rows of a table at any address, as Gather,
-// GatherV2 along the first axis and ResourceGather give them, with their errors. They exist in the
-// server only; a SavedModel never holds them.
+// The ops ColcastGather and ColcastResourceGather: gather rows of a table at any address, with the
+// results and errors of Gather, GatherV2 along the first axis, and ResourceGather. They exist only
+// in the server; a SavedModel never contains them.
 //
-// Inputs: `table`, of rank 1 or more, or the handle of a variable that holds one; `indices`.
+// Inputs: `table`, of rank 1 or more, or the handle of a variable with such a table; `indices`.
 #ifndef COLCAST_SERVER_ENGINE_MAPPING_GATHER_OP_H_
 #define COLCAST_SERVER_ENGINE_MAPPING_GATHER_OP_H_
 
@@ -10,10 +10,11 @@
 
 namespace colcast::engine {
 
-// Whether a node is one of them.
+// Whether a node is one of these ops.
 bool IsMappedGather(const tensorflow::NodeDef& node);
 
-// Makes one of a ResourceGather, Gather or GatherV2 of rows; name and output stay.
+// Turns a ResourceGather, Gather or GatherV2 of rows into one of these ops; its name and output
+// stay.
 void MakeMappedGather(tensorflow::NodeDef* node);
 
 }  // namespace colcast::engine

@@ -21,11 +21,11 @@ using tensorflow::FunctionDef;
 using tensorflow::NodeDef;
 using Nodes = google::protobuf::RepeatedPtrField<NodeDef>;
 
-// A graph or the body of a function.
+// A graph, or the body of a function.
 struct Scope {
   std::map<std::string, const NodeDef*> nodes;
   std::map<std::string, std::vector<std::pair<NodeDef*, int>>> readers;  // of a node or an argument
-  std::set<std::string> results;  // nodes or arguments that the scope gives to the outside
+  std::set<std::string> results;  // nodes or arguments whose values leave the scope
 };
 
 Scope ScopeOf(Nodes* nodes) {
@@ -40,10 +40,10 @@ Scope ScopeOf(Nodes* nodes) {
   return scope;
 }
 
-// What a node or an argument holds of a variable.
+// The variable that a node or argument holds.
 struct Held {
   std::string variable;
-  bool is_value = false;  // otherwise its handle
+  bool is_value = false;  // its value; otherwise its handle
 };
 
 bool HasZero(const NodeDef& node, const char* attribute) {
@@ -70,8 +70,7 @@ bool GathersRows(const Scope& scope, const NodeDef& node, bool is_value) {
   return node.op() == "Gather" || (node.op() == "GatherV2" && IsZero(scope, node.input(2)));
 }
 
-// TensorFlow makes one op of a gather and a sum of its rows by segment, which reads the whole
-// table.
+// TensorFlow fuses a gather with a following segment sum into one op, which reads the whole table.
 bool IsSummedBySegment(const Scope& scope, const std::string& rows) {
   const auto found = scope.readers.find(rows);
   return found != scope.readers.end() && absl::c_any_of(found->second, [&](const auto& reader) {
@@ -136,7 +135,7 @@ class Walk {
     }
   }
 
-  // Of an op that gives a function its own inputs, in their order.
+  // The function called by an op that passes its inputs on unchanged, in order.
   const FunctionDef* CalledBy(const NodeDef& node) const {
     std::string name = node.op();
     if (name == "PartitionedCall" || name == "StatefulPartitionedCall") {
@@ -152,7 +151,7 @@ class Walk {
     if (!entered_.insert({name, argument, held.variable, held.is_value}).second) return;
     FunctionDef* const function = functions_.at(name);
     if (argument >= function->signature().input_arg_size()) return Note(held, name);
-    // Lists of tensors as one argument are not a traced function's.
+    // Functions with lists of tensors as arguments are not traced.
     for (const auto& arg : function->signature().input_arg()) {
       if (!arg.number_attr().empty() || !arg.type_list_attr().empty()) return Note(held, name);
     }

@@ -1,4 +1,4 @@
-// How the graphs of a model read the variables whose values are mapped.
+// Finds how a model's graphs read variables whose values are mapped.
 #ifndef COLCAST_SERVER_ENGINE_MAPPING_MAPPED_READERS_H_
 #define COLCAST_SERVER_ENGINE_MAPPING_MAPPED_READERS_H_
 
@@ -12,13 +12,13 @@
 namespace colcast::engine {
 
 struct MappedReaders {
-  std::set<std::string> gathered;  // variables, of which rows are gathered
+  std::set<std::string> gathered;  // variables from which rows are gathered
   std::map<std::string, std::string>
-      others;  // variables that a node does anything else with, and it
+      others;  // variables used in any other way, with the node that does so
 };
 
-// Puts ColcastGather where a graph, its functions included, gathers rows of one of `variables`:
-// names, which are their VarHandleOps' `shared_name`. The values of `others` must be in memory.
+// Uses ColcastGather wherever a graph or its functions gather rows of one of `variables`, given by
+// the `shared_name` of their VarHandleOps. The values of `others` must be in memory.
 MappedReaders GatherMapped(const std::set<std::string>& variables,
                            const tensorflow::SignatureDef& declared, tensorflow::GraphDef* graph);
 

@@ -1,5 +1,5 @@
-// The op ColcastRestore: RestoreV2, but large tensors that only become the values of variables are
-// mapped. It exists in the server only; a SavedModel never holds it.
+// The op ColcastRestore: RestoreV2, except that large tensors used only as values of variables are
+// mapped. It exists only in the server; a SavedModel never contains it.
 #ifndef COLCAST_SERVER_ENGINE_MAPPING_RESTORE_OP_H_
 #define COLCAST_SERVER_ENGINE_MAPPING_RESTORE_OP_H_
 
@@ -7,8 +7,8 @@
 
 namespace colcast::engine {
 
-// Puts it in place of each RestoreV2 of a graph and its functions. Tensors of under `least_bytes`
-// are restored.
+// Replaces each RestoreV2 in a graph and its functions. Tensors smaller than `least_bytes` are
+// restored as usual.
 void MapRestored(int64_t least_bytes, tensorflow::GraphDef* graph);
 
 }  // namespace colcast::engine
