@@ -11,7 +11,7 @@ from colcast.export.graph._loops import loops_told
 from colcast.export.graph._requests import Columns
 from colcast.export.graph._signature import Signature, read_signature
 
-_RUNS = 15
+_RUNS = 9
 _RUN_SECONDS = 60
 
 

@@ -42,8 +42,12 @@ void Call::AddHeader(std::string_view name, std::string_view value) {
     content_type_ = value;
   } else if (name == "grpc-timeout") {
     const auto timeout = ParseTimeout(value);
-    has_good_timeout_ = timeout.has_value();
-    if (timeout) deadline_ = scheduling::Clock::now() + *timeout;
+    if (timeout) {
+      deadline_ = scheduling::Clock::now() + *timeout;
+      bad_timeout_.reset();
+    } else {
+      bad_timeout_ = value;
+    }
   } else if (name == "grpc-encoding") {
     reader_.set_encoding(std::string(value));
   } else if (!IsReserved(name)) {

@@ -92,8 +92,15 @@ class Call {
  private:
   friend class Connection;
 
+  enum class Phase {
+    kReceiving,
+    kAllReceived,  // the client of a stream has ended its side
+    kEnded,        // nothing more is read: refused, or a unary call has its request
+  };
+
   Call(std::shared_ptr<Connection> connection, int32_t id);
   ~Call();
+  bool has_ended() const { return phase_ == Phase::kEnded; }
   void AddHeader(std::string_view name, std::string_view value);
   void CountNoResponse();
   void Release();
@@ -107,15 +114,14 @@ class Call {
   // What came.
   std::string path_;
   std::string http_method_;
-  bool has_good_timeout_ = true;
+  std::optional<std::string> bad_timeout_;
   std::string content_type_;
   size_t header_bytes_ = 0;
   std::vector<std::pair<std::string, std::string>> metadata_;
   scheduling::Clock::time_point deadline_ = scheduling::Clock::time_point::max();
   const Method* method_ = nullptr;
   MessageReader reader_;
-  bool refused_ = false;  // nothing more is read
-  bool handled_ = false;
+  Phase phase_ = Phase::kReceiving;
   Message request_;
 
   // Received messages of a stream that its handler has not asked for.
@@ -123,7 +129,6 @@ class Call {
   std::deque<Message> received_;
   size_t held_bytes_ = 0;  // for which the client gets no room yet
   bool wants_message_ = true;
-  bool all_received_ = false;
 
   std::vector<std::pair<std::string, std::string>> trailers_;
 

@@ -128,7 +128,7 @@ int Connection::FrameReceived(const nghttp2_frame& frame) {
   if (call == nullptr) return 0;
   const bool begins = frame.hd.type == NGHTTP2_HEADERS && frame.headers.cat == NGHTTP2_HCAT_REQUEST;
   if (begins) HeadersReceived(call);
-  if (!call->refused_ && (frame.hd.flags & NGHTTP2_FLAG_END_STREAM) != 0) Ended(call);
+  if (!call->has_ended() && (frame.hd.flags & NGHTTP2_FLAG_END_STREAM) != 0) Ended(call);
   return 0;
 }
 
@@ -139,11 +139,12 @@ void Connection::HeadersReceived(Call* call) {
                                           " bytes of headers; at most ", most, " are possible"));
   }
   if (call->http_method_ != "POST" || !IsGrpc(call->content_type_)) {
-    call->refused_ = true;
+    call->phase_ = Call::Phase::kEnded;
     return SendHttpError(call, call->http_method_ != "POST" ? "405" : "415");
   }
-  if (!call->has_good_timeout_) {
-    return Refuse(call, Internal("grpc-timeout is not 1 to 8 digits and a unit: H, M, S, m, u, n"));
+  if (call->bad_timeout_) {
+    return Refuse(call, Internal("grpc-timeout is '", *call->bad_timeout_,
+                                 "': expected 1 to 8 digits and a unit: H, M, S, m, u, n"));
   }
   const auto method = shared_->methods.find(call->path_);
   if (method == shared_->methods.end()) {
@@ -155,7 +156,7 @@ void Connection::HeadersReceived(Call* call) {
 
 int Connection::Data(Call* call, const uint8_t* data, size_t size) {
   nghttp2_session_consume_connection(session(), size);
-  if (call == nullptr || call->refused_) return 0;
+  if (call == nullptr || call->has_ended()) return 0;
   use_.bytes += size;
   const bool is_held = call->handler_ && !(call->wants_message_ && call->received_.empty());
   if (is_held) {
@@ -163,7 +164,7 @@ int Connection::Data(Call* call, const uint8_t* data, size_t size) {
   } else {
     nghttp2_session_consume_stream(session(), call->id_, size);
   }
-  while (size > 0 && !call->refused_) {
+  while (size > 0 && !call->has_ended()) {
     size_t read = size;
     Status status = call->reader_.Read(transport_.block(), data, &read);
     if (status.ok() && call->reader_.has_message() && !call->handler_ && read < size) {
@@ -184,7 +185,7 @@ int Connection::Data(Call* call, const uint8_t* data, size_t size) {
 // The client has sent all that it sends.
 void Connection::Ended(Call* call) {
   if (call->handler_) {
-    call->all_received_ = true;
+    call->phase_ = Call::Phase::kAllReceived;
     return Deliver(call);
   }
   if (!call->reader_.has_message()) {
@@ -192,14 +193,13 @@ void Connection::Ended(Call* call) {
   }
   ++use_.calls;
   call->request_ = call->reader_.Take();
-  call->refused_ = true;
-  call->handled_ = true;
+  call->phase_ = Call::Phase::kEnded;
   call->holders_.fetch_add(1, std::memory_order_relaxed);
   call->method_->handle(call);
 }
 
 void Connection::Deliver(Call* call) {
-  while (call->wants_message_ && !call->cancelled() && !call->refused_) {
+  while (call->wants_message_ && !call->cancelled() && !call->has_ended()) {
     if (!call->received_.empty()) {
       const Message message = std::move(call->received_.front());
       call->received_.pop_front();
@@ -207,7 +207,7 @@ void Connection::Deliver(Call* call) {
       call->wants_message_ = false;
       ++use_.calls;
       call->handler_->Received(message);
-    } else if (call->all_received_) {
+    } else if (call->phase_ == Call::Phase::kAllReceived) {
       call->wants_message_ = false;
       call->handler_->Closed();
     } else {
@@ -218,9 +218,8 @@ void Connection::Deliver(Call* call) {
 
 // Nothing more of it is read.
 void Connection::Refuse(Call* call, Status status) {
-  call->refused_ = true;
+  call->phase_ = Call::Phase::kEnded;
   if (call->handler_) return call->End(std::move(status));
-  call->handled_ = true;
   call->holders_.fetch_add(1, std::memory_order_relaxed);
   call->Finish(std::move(status));
 }

@@ -49,10 +49,10 @@ bool Connection::HoldsUnread() const {
 // Calls that a worker has are left to it.
 void Connection::EndLateCalls(Clock::time_point now) {
   for (Call* call : calls_) {
-    if (call->deadline_ > now || call->handled_) continue;
+    if (call->deadline_ > now) continue;
     if (call->handler_) {
       call->End(DeadlineExceeded("the call's deadline has passed"));
-    } else {
+    } else if (!call->has_ended()) {
       nghttp2_submit_rst_stream(session(), NGHTTP2_FLAG_NONE, call->id_, NGHTTP2_CANCEL);
     }
   }

@@ -19,9 +19,22 @@ namespace colcast::rpc {
 // All methods may be called from any thread.
 class SpareRequests {
  public:
+  // The most memory that a spare, or a request that waits decoded, holds besides its message. So
+  // many bytes and columns need no more.
+  static constexpr size_t kMaxMemoryBytes = 1 << 20;
+  static constexpr size_t kSmallBytes = 64 << 10, kSmallColumns = 1024;
+
   struct Spare {
     DecodedRequest request;
-    size_t most_bytes = 0;  // of a message so far: its memory grew with that
+    size_t most_bytes = 0;  // the largest message so far
+
+    bool is_small() const { return most_bytes <= kSmallBytes; }
+
+    // Whether it holds at most about kMaxMemoryBytes.
+    bool IsLight() const {
+      if (is_small()) return request.column_count() <= kSmallColumns;
+      return request.MemoryBytes() <= kMaxMemoryBytes;
+    }
   };
 
   std::unique_ptr<Spare> Take(size_t message_bytes) {
@@ -32,6 +45,7 @@ class SpareRequests {
 
   void GiveBack(std::unique_ptr<Spare> spare) {
     spare->request.Clear();
+    if (!spare->IsLight()) return;
     const std::lock_guard<std::mutex> lock(mutex_);
     if (spare_.size() == kMaxSpare || spare->most_bytes > kMaxSpareBytes - bytes_) return;
     bytes_ += spare->most_bytes;
@@ -39,7 +53,6 @@ class SpareRequests {
   }
 
  private:
-  // A decoded message may take many times its bytes, and stays with the request.
   static constexpr size_t kMaxSpare = 256;
   static constexpr size_t kMaxSpareBytes = 16 << 20;
 

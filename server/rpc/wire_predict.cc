@@ -21,16 +21,9 @@ namespace {
 constexpr size_t kMaxDescribedBytes = 4 << 20;
 constexpr size_t kMaxInflatedBytes = 256 << 10;
 
-// A message of at most so many bytes and columns stays decoded while it waits: at most about a
-// megabyte. Others are decoded again by the worker that takes them.
-constexpr size_t kMaxKeptBytes = 64 << 10;
-constexpr size_t kMaxKeptColumns = 1024;
-
-// Separate pools, so that small requests that wait never pin large buffers.
-SpareRequests& PoolFor(size_t message_bytes) {
-  static SpareRequests* const small = new SpareRequests;
-  static SpareRequests* const large = new SpareRequests;
-  return message_bytes <= kMaxKeptBytes ? *small : *large;
+SpareRequests& Spares() {
+  static SpareRequests* const spares = new SpareRequests;
+  return *spares;
 }
 
 class WirePredict final : public api::PredictCodec {
@@ -45,14 +38,14 @@ class WirePredict final : public api::PredictCodec {
 
   // Decodes the request before it waits, to know its rows, signature and outputs: a few
   // microseconds. One that cannot be decoded, or is so large that decoding may take milliseconds,
-  // stays unknown: the worker that takes it says what is wrong.
+  // stays unknown: the worker that takes it says what is wrong. One whose decoded form takes too
+  // much memory to wait in is decoded and planned again by that worker.
   void Describe(api::PredictCall* call, scheduling::JobProfile* profile) override {
     if (exchange_.request().compression() != http2::Compression::kNone) {
       return DescribeInflated(call, profile);
     }
     const size_t bytes = exchange_.request().size();
     if (bytes > kMaxDescribedBytes) return;
-    const bool may_keep = bytes <= kMaxKeptBytes;
     const Status status = WithinMemory([&] {
       Status read = Decode(*call);
       if (read.ok()) read = call->FindServable(request().model_spec());
@@ -60,8 +53,7 @@ class WirePredict final : public api::PredictCodec {
       return read;
     });
     if (!status.ok()) *profile = {};
-    const bool is_kept = status.ok() && may_keep && request().column_count() <= kMaxKeptColumns;
-    if (is_kept) return;
+    if (status.ok() && MayWaitDecoded(*call)) return;
     call->planned = {};
     GiveBack();
   }
@@ -107,15 +99,20 @@ class WirePredict final : public api::PredictCodec {
     if (decoded_ == nullptr) exchange_.set_request(as_it_came);  // waits so
   }
 
+  // What item tables add to many keys is not counted.
+  bool MayWaitDecoded(const api::Call& call) const {
+    return decoded_->IsLight() && (decoded_->is_small() || call.found().items() == nullptr);
+  }
+
   Status Decode(const api::Call& call) {
     const size_t bytes = exchange_.request().size();
-    decoded_ = PoolFor(bytes).Take(bytes);
+    decoded_ = Spares().Take(bytes);
     return messages_.decode(exchange_.request().bytes(), &decoded_->request,
                             call.backend().max_request_columns);
   }
 
   void GiveBack() {
-    if (decoded_ != nullptr) PoolFor(decoded_->most_bytes).GiveBack(std::move(decoded_));
+    if (decoded_ != nullptr) Spares().GiveBack(std::move(decoded_));
   }
 
   const PredictMessages& messages_;

@@ -186,6 +186,16 @@ void Column::Clear() {
   values.Clear();
 }
 
+size_t DecodedRequest::MemoryBytes() const {
+  size_t bytes = columns_.capacity() * sizeof(Column);
+  for (const Column& column : columns_) {
+    bytes += column.dims.capacity() * sizeof(int64_t);
+    bytes += column.values.messages.capacity() * sizeof(Bytes);
+    bytes += column.values.strings.capacity() * sizeof(Bytes);
+  }
+  return bytes;
+}
+
 void DecodedRequest::Clear() {
   ClearForReuse(&model_spec_.name);
   model_spec_.version.reset();

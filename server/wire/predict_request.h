@@ -77,6 +77,9 @@ class DecodedRequest {
 
   void Clear();
 
+  // The memory of its columns, including what Clear() keeps; the message itself is not counted.
+  size_t MemoryBytes() const;
+
   // For requests in other forms than PredictRequest.
   ModelSpec* mutable_model_spec() { return &model_spec_; }
   void set_id(std::string_view id) { id_ = id; }
