@@ -15,7 +15,7 @@ import click
 from colcast.cli.console import report_console, showing_progress
 from colcast.cli.options import Command, Number, section
 
-_MEASURE_SECONDS = 2.5  # of CPU time
+_MEASURE_SECONDS = 2.5  # seconds of CPU time
 _FILE = click.Path(path_type=Path)
 _model = section("Model")
 _features = section("Features")
@@ -242,9 +242,9 @@ def silence_tensorflow() -> None:
 
 
 def _import_without_keras() -> None:
-    """Imports TensorFlow, which otherwise loads all of Keras just to register optimizers.
+    """Imports TensorFlow without Keras, which it loads just to register optimizers.
 
-    TensorFlow does without where that import fails. Keras can still be imported afterwards.
+    TensorFlow works if its import of Keras fails. Keras can still be imported afterwards.
     """
     optimizers = "keras.src.optimizers"
     if {"tensorflow", optimizers} & sys.modules.keys():

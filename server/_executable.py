@@ -1,4 +1,4 @@
-"""Where the server's executable lies, and beside it the load generator's."""
+"""The locations of the executables: the server's and the load generator's."""
 
 import importlib.util
 import os
@@ -30,7 +30,7 @@ def find_executable() -> Path:
 
 
 def find_sender() -> Path:
-    """Returns the path of colcast_sender, looked for beside the server.
+    """Returns the path of colcast_sender, which is searched for in the server's folders.
 
     Raises:
       ServerNotBuiltError: it is in none of those folders.
@@ -51,7 +51,7 @@ def _find(name: str, folders: list[Path]) -> Path:
 
 
 def _folders() -> list[Path]:
-    """The installed distribution's, if it is installed, and the checkout's."""
+    """The folders of the installed distribution, if there is one, and of the checkout."""
     spec = importlib.util.find_spec("colcast_server")
     installed = spec.submodule_search_locations if spec else None
     checkout = Path(__file__).resolve().parent.parent / "build" / "server"

@@ -1,7 +1,7 @@
 """Sends on a schedule that does not wait for answers, as independent users do.
 
-Clients that wait for their answer send less the slower a server gets, and so hide its overload.
-The sending is done by colcast_sender (server/sender), which keeps up with any one server.
+Clients that wait for answers send fewer requests the slower a server gets, and so hide its
+overload. colcast_sender (server/sender) does the sending, which is faster than any one server.
 """
 
 import json
@@ -21,7 +21,7 @@ from colcast.loadtest.send.schedule import Schedule
 from colcast.server import find_sender
 
 LATE_MS = 5.0
-_FEWEST_LATE = 10  # fewer late sends say nothing about the generator
+_FEWEST_LATE = 10  # with fewer late sends, the generator is not blamed
 _CODES = {code.value[0]: code.name for code in grpc.StatusCode}
 _RECORD = np.dtype([("sent", "<f8"), ("answered", "<f8"), ("code", "<u4"), ("bytes", "<u4")])
 
@@ -54,13 +54,13 @@ class OpenLoop:
         """Sends every call of the schedule and waits for the last answer.
 
         Args:
-          requests: what the schedule chooses from, all of one method.
-          schedule: when to send which.
-          meter: of the server, if it can be measured.
+          requests: the requests that the schedule chooses from, all for one method.
+          schedule: when to send which request.
+          meter: measures the server, if that is possible.
 
         Raises:
-          RuntimeError: the sender failed; the message is its own.
-          colcast.server.ServerNotBuiltError: it is not installed.
+          RuntimeError: colcast_sender failed; the message is its own.
+          colcast.server.ServerNotBuiltError: colcast_sender is not installed.
         """
         pipes: Any = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
         with subprocess.Popen(self._command(requests[0].method), **pipes) as sender:
@@ -86,9 +86,9 @@ class OpenLoop:
 
 
 def kept_up(recording: Recording, percentile: float = 99) -> bool:
-    """Whether the generator sent on time; otherwise a percentile measures the generator.
+    """Whether the generator sent on time; if not, the percentile measures the generator.
 
-    It did not if its late sends are more than half of the calls above the percentile, and not just
+    It is late if its late sends are more than half of the calls above the percentile, and not just
     a few.
     """
     late = recording.lateness * 1000 > LATE_MS
@@ -103,11 +103,11 @@ def _run(
         sender.stdin.write(_job(requests, schedule))
         sender.stdin.flush()
     except BrokenPipeError:
-        pass  # it says why
-    if not sender.stdout.readline():  # "ready", when it is connected
+        pass  # the sender's exit message says why
+    if not sender.stdout.readline():  # the line "ready", after it has connected
         raise RuntimeError(sender.stderr.read().decode().strip())
     cpu = meter.cpu_seconds() if meter else 0.0
-    sender.stdin.close()  # the start
+    sender.stdin.close()  # closing the input starts the run
     figures = json.loads(sender.stdout.readline() or "null")
     if figures is None:
         raise RuntimeError(f"colcast_sender ended: {sender.stderr.read().decode().strip()}")
@@ -119,7 +119,7 @@ def _run(
 
 
 def _job(requests: Sequence[Request], schedule: Schedule) -> bytes:
-    """What server/sender/job.h describes."""
+    """Encodes the job in the form that server/sender/job.h describes."""
     calls = np.empty(len(schedule.due), [("due", "<f8"), ("request", "<u8")])
     calls["due"], calls["request"] = schedule.due, schedule.request
 
@@ -137,7 +137,7 @@ def _read(
     errors: dict[str, Any],
     recording: Recording,
 ) -> None:
-    """Adds what server/sender/figures.h describes under Records."""
+    """Adds the records in the form that server/sender/figures.h describes under Records."""
     count = len(schedule.due)
     calls = np.frombuffer(records.read(count * _RECORD.itemsize), _RECORD)
     asked = [requests[which] for which in schedule.request]

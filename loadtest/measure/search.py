@@ -119,19 +119,21 @@ def find_max(
     progress: Callable[[Window], None] = lambda _: None,
     budget: Budget = UNLIMITED,
 ) -> Found:
-    """Doubles the rate until it misses, then bisects; an interrupt ends it with the result so far.
+    """Doubles the rate until it misses the target, then bisects; an interrupt ends it.
 
-    While it doubles, one window that holds is enough.
+    While the rate doubles, one window that holds is enough. After an interrupt, returns the result
+    so far.
 
     Args:
-      run: (rate, number of the window) -> what was measured at that rate.
-      sla: what has to be met.
+      run: (rate, number of the window) -> its recording.
+      sla: the latency target.
       start: the first rate, in requests per second.
-      precision: stops when the rates known to hold and to miss are this close, relatively.
-      lowest: no lower rate is tried.
-      highest: no higher rate is tried.
+      precision: the search stops when the highest rate that holds and the lowest that misses are
+          this close, relatively.
+      lowest: no lower rate is measured.
+      highest: no higher rate is measured.
       progress: called after every window.
-      budget: after it is spent no further rate is tried; one always is.
+      budget: once it is spent, no further rate is measured; at least one always is.
     """
     search = _Search(run, sla, progress)
     holds, misses, late, rate = 0.0, 2 * highest, False, start
@@ -229,7 +231,7 @@ class _Search:
         self._progress = progress
 
     def verdict(self, rate: float, enough: int) -> Verdict:
-        """Holds if `enough` windows do, else what most of them say; a miss if they disagree."""
+        """Holds if `enough` windows hold; otherwise the verdict of most windows, or a miss."""
         verdicts: list[Verdict] = []
         for _ in range(_WINDOWS):
             verdicts.append(self._window(rate).verdict)

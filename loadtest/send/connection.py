@@ -104,7 +104,7 @@ class Connection:
 
 
 def _open_channel(target: str, tls: Tls | None) -> Any:
-    """A channel to `target` (HOST:PORT) over a connection of its own."""
+    """A channel to `target` (HOST:PORT) with its own connection."""
     if tls is None:
         return grpc.insecure_channel(target, CHANNEL_OPTIONS)
     name = [("grpc.ssl_target_name_override", tls.server_name)] if tls.server_name else []

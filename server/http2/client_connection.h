@@ -32,8 +32,8 @@ class ClientConnection final : public net::Pollable {
     std::function<void(Status)> not_connected;
   };
 
-  // The socket may still be connecting. `poller` outlives the connection, which it holds until the
-  // connection is closed. `tls`: a client's context; null: in the clear.
+  // The socket may still be connecting. `poller` must outlive the connection, which it owns until
+  // the connection is closed. `tls` is a client's context; null means no encryption.
   static std::shared_ptr<ClientConnection> Start(int socket, std::string authority,
                                                  net::Poller* poller, Events events,
                                                  SSL_CTX* tls = nullptr);

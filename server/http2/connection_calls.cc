@@ -1,4 +1,4 @@
-// Of a connection: what its client sends.
+// The part of Connection that handles what the client sends.
 #include <algorithm>
 #include <utility>
 
@@ -10,17 +10,18 @@ namespace colcast::http2 {
 
 namespace {
 
-// A client that exceeds the limit this far is closed instead of getting an error for one call.
+// A client that exceeds the stream limit by this many is disconnected instead of getting an error
+// per call.
 constexpr size_t kMaxOverLimit = 16;
-// Windows that grow while an answer is read are a frame for 16 KB of it or more.
+// A client that reads an answer sends at most one window update per 16 KB.
 constexpr int kMaxIdleFrames = 10'000;
 constexpr size_t kMaxIdleBytes = 16;  // of a DATA frame
-// A client that reads has as many frames at most as it has calls, and some more.
+// A client that reads has at most as many frames pending as it has calls, plus a few.
 constexpr size_t kMaxUnreadFrames = 10'000;
 
 }  // namespace
 
-// Gives what nghttp2 finds and wants to the connection.
+// Connects nghttp2's callbacks to the connection.
 struct Connection::Callbacks {
   static Connection& Of(void* user_data) { return *static_cast<Connection*>(user_data); }
   static Call* CallOf(nghttp2_session* session, int32_t id) {
@@ -31,7 +32,7 @@ struct Connection::Callbacks {
     Of(user_data).FrameBegun(*header);
     return 0;
   }
-  // Frames of unknown kinds are ignored (RFC 9113, 5.5).
+  // Frames of unknown types are ignored (RFC 9113, 5.5).
   static int OnExtension(nghttp2_session*, void**, const nghttp2_frame_hd*, void*) {
     return NGHTTP2_ERR_CANCEL;
   }
@@ -43,8 +44,8 @@ struct Connection::Callbacks {
     ++Of(user_data).use_.items;
     Call* const call = CallOf(session, frame->hd.stream_id);
     if (call == nullptr) return 0;
-    // gRPC's clients send no trailers: they must not become headers behind the back of who reads
-    // the call.
+    // Drops trailers' values, which gRPC clients never send: they must not become headers while the
+    // call is being handled.
     const bool is_trailer = frame->headers.cat != NGHTTP2_HCAT_REQUEST;
     call->AddHeader(is_trailer ? std::string_view() : View(name), View(value));
     if (call->header_bytes_ > kMaxOverLimit * Of(user_data).shared_->options.max_header_bytes) {
@@ -86,7 +87,7 @@ struct Connection::Callbacks {
   }
 };
 
-// Made once, for all connections.
+// Created once for all connections.
 const nghttp2_session_callbacks* Connection::AllCallbacks() { return Callbacks::All(); }
 
 void Connection::FrameBegun(const nghttp2_frame_hd& header) {
@@ -102,7 +103,8 @@ void Connection::FrameBegun(const nghttp2_frame_hd& header) {
 
 int Connection::BeginHeaders(const nghttp2_frame& frame) {
   if (frame.hd.type != NGHTTP2_HEADERS || frame.headers.cat != NGHTTP2_HCAT_REQUEST) return 0;
-  calls_.push_back(nullptr);  // or a call that is nowhere would hold the connection
+  // Reserves the slot first: if this threw later, the call would never be released.
+  calls_.push_back(nullptr);
   Call* call = nullptr;
   try {
     call = new Call(Self(), frame.hd.stream_id);
@@ -182,7 +184,7 @@ int Connection::Data(Call* call, const uint8_t* data, size_t size) {
   return 0;
 }
 
-// The client has sent all that it sends.
+// The client has sent everything.
 void Connection::Ended(Call* call) {
   if (call->handler_) {
     call->phase_ = Call::Phase::kAllReceived;
@@ -216,7 +218,7 @@ void Connection::Deliver(Call* call) {
   }
 }
 
-// Nothing more of it is read.
+// Reads no more of the call.
 void Connection::Refuse(Call* call, Status status) {
   call->phase_ = Call::Phase::kEnded;
   if (call->handler_) return call->End(std::move(status));
@@ -245,7 +247,8 @@ int Connection::FrameSent(const nghttp2_frame& frame) {
   return 0;
 }
 
-// A client can have nghttp2 reset streams as well as reset them itself (CVE-2025-8671).
+// Resets by nghttp2 for a client's errors also count, since a client can provoke them
+// (CVE-2025-8671).
 void Connection::CountReset(uint32_t error) {
   if (error == NGHTTP2_NO_ERROR || error == NGHTTP2_CANCEL) return;
   if (++resets_ > shared_->options.max_resets_per_second) EndAbuse("too_many_resets");

@@ -1,4 +1,4 @@
-// A connection's timers, and its end.
+// The timers and the end of a Connection.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -46,7 +46,7 @@ bool Connection::HoldsUnread() const {
   });
 }
 
-// Calls that a worker has are left to it.
+// Leaves calls that a worker runs to the worker.
 void Connection::EndLateCalls(Clock::time_point now) {
   for (Call* call : calls_) {
     if (call->deadline_ > now) continue;
@@ -67,7 +67,7 @@ void Connection::KeepAlive(Clock::time_point now) {
   }
 }
 
-// When the client answers the ping, all calls that it opened before it was told have come.
+// When the client has answered the ping, every call that it opened before the notice has arrived.
 void Connection::BeginDrain() {
   if (phase_ >= Phase::kDraining) return;
   phase_ = Phase::kDraining;
@@ -81,7 +81,7 @@ void Connection::EndStreams() {
   }
 }
 
-// Also those whose clients do not read.
+// Also ends streams whose clients do not read.
 void Connection::CutStreams() {
   for (Call* call : calls_) {
     if (!call->handler_) continue;
@@ -113,7 +113,7 @@ void Connection::PingReceived(const nghttp2_frame& frame) {
   ping_strikes_ = is_early ? ping_strikes_ + 1 : 0;
   if (!is_early && idle_frames_ > 0) --idle_frames_;  // a client may wait for an answer for days
   if (ping_strikes_ <= kMaxStrikes) return;
-  EndAbuse("too_many_pings");  // gRPC's clients know the word
+  EndAbuse("too_many_pings");  // gRPC clients recognize this reason
 }
 
 void Connection::EndAbuse(std::string_view reason) {

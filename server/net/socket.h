@@ -1,4 +1,4 @@
-// A connected socket that never blocks, in the clear or with TLS.
+// A connected socket that never blocks, unencrypted or with TLS.
 #ifndef COLCAST_SERVER_NET_SOCKET_H_
 #define COLCAST_SERVER_NET_SOCKET_H_
 
@@ -15,8 +15,8 @@ class Socket {
  public:
   enum class Result { kDone, kAgain, kClosed };
 
-  // Owns `fd`. `tls`: a server's or a client's context, null: in the clear. The client begins the
-  // handshake, which goes on with what is read and written, and sends the name that its context
+  // Owns `fd`. `tls` is a server's or a client's context; null means no encryption. A client begins
+  // the handshake, which proceeds with reads and writes, and sends the server name that its context
   // expects. Throws std::bad_alloc.
   Socket(int fd, SSL_CTX* tls);
   ~Socket();

@@ -1,5 +1,5 @@
-// Decoded requests that are used again, so that decoding does not allocate. They change threads:
-// the thread that reads calls fills what workers give back.
+// Decoded requests kept for reuse, so that decoding does not allocate. They move between threads:
+// the thread that reads calls fills what workers return.
 #ifndef COLCAST_SERVER_RPC_SPARE_REQUESTS_H_
 #define COLCAST_SERVER_RPC_SPARE_REQUESTS_H_
 
@@ -19,18 +19,18 @@ namespace colcast::rpc {
 // All methods may be called from any thread.
 class SpareRequests {
  public:
-  // The most memory that a spare, or a request that waits decoded, holds besides its message. So
-  // many bytes and columns need no more.
+  // The largest memory, without the message, of a spare or of a request that waits decoded.
+  // Requests within the two limits below always have less.
   static constexpr size_t kMaxMemoryBytes = 1 << 20;
   static constexpr size_t kSmallBytes = 64 << 10, kSmallColumns = 1024;
 
   struct Spare {
     DecodedRequest request;
-    size_t most_bytes = 0;  // the largest message so far
+    size_t most_bytes = 0;  // the size of the largest message so far
 
     bool is_small() const { return most_bytes <= kSmallBytes; }
 
-    // Whether it holds at most about kMaxMemoryBytes.
+    // Whether it has at most about kMaxMemoryBytes.
     bool IsLight() const {
       if (is_small()) return request.column_count() <= kSmallColumns;
       return request.MemoryBytes() <= kMaxMemoryBytes;
@@ -68,10 +68,10 @@ class SpareRequests {
   std::mutex mutex_;
   std::vector<std::unique_ptr<Spare>> spare_ ABSL_GUARDED_BY(mutex_) = [] {
     std::vector<std::unique_ptr<Spare>> room;
-    room.reserve(kMaxSpare);  // giving back needs no memory
+    room.reserve(kMaxSpare);  // so that returning a request never allocates
     return room;
   }();
-  size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // their most_bytes, at most kMaxSpareBytes
+  size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // sum of their most_bytes, at most kMaxSpareBytes
 };
 
 }  // namespace colcast::rpc

@@ -1,4 +1,4 @@
-// The client's side of TLS.
+// TLS contexts for a client.
 #ifndef COLCAST_SERVER_SENDER_CLIENT_TLS_H_
 #define COLCAST_SERVER_SENDER_CLIENT_TLS_H_
 
@@ -12,13 +12,14 @@
 namespace colcast::sender {
 
 struct ClientTls {
-  std::string server_name;        // in the server's certificate: a host or an address
-  std::string root_certificates;  // PEM files; empty: the system's
-  std::string private_key;        // empty, with the next: none
+  std::string server_name;        // the name in the server's certificate: a host or an address
+  std::string root_certificates;  // path of a PEM file; empty for the system's certificates
+  // Path of a PEM file; if this and the next are empty, no certificate is sent.
+  std::string private_key;
   std::string certificate_chain;
 };
 
-// INVALID_ARGUMENT names the file that cannot be read.
+// Returns INVALID_ARGUMENT with the name of a file that cannot be read.
 Status MakeContext(const ClientTls& tls, std::shared_ptr<SSL_CTX>* context);
 
 }  // namespace colcast::sender

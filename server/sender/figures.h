@@ -1,4 +1,4 @@
-// The outcome of a run, as text and as bytes.
+// The result of a run, as text and as bytes.
 #ifndef COLCAST_SERVER_SENDER_FIGURES_H_
 #define COLCAST_SERVER_SENDER_FIGURES_H_
 
@@ -9,11 +9,12 @@
 
 namespace colcast::sender {
 
-// One line of JSON. A latency runs from when its call was due, a lateness until it was sent.
+// The figures as one line of JSON. A latency starts when a call was due; so does a lateness, which
+// ends when the call was sent.
 std::string Figures(const Job& job, const Outcome& outcome);
 
-// Each CallRecord, the number of kept answers, and for each the number of its call, its size and
-// its bytes; integers of eight bytes, little endian.
+// Writes each CallRecord, the number of kept answers, and for each of these the number of its call,
+// its size and its bytes. Integers have eight bytes, little endian.
 std::string Records(const Outcome& outcome);
 
 }  // namespace colcast::sender

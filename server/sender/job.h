@@ -1,4 +1,4 @@
-// What to send, and when.
+// The requests to send, and when.
 #ifndef COLCAST_SERVER_SENDER_JOB_H_
 #define COLCAST_SERVER_SENDER_JOB_H_
 
@@ -13,17 +13,17 @@ namespace colcast::sender {
 
 struct Job {
   struct Call {
-    double due;        // seconds after the first send may begin; in order
-    uint64_t request;  // its place in `requests`
+    double due;        // seconds after the first send may begin; ascending
+    uint64_t request;  // index in `requests`
   };
 
   std::vector<std::string> requests;  // serialized
   std::vector<Call> calls;
 };
 
-// Reads the number of requests, each one's size and bytes, the number of calls, and these as Call
-// has them: integers of eight bytes, little endian. Leaves what follows. INVALID_ARGUMENT says
-// where it ends too soon, and which call is wrong.
+// Reads the number of requests, the size and bytes of each, the number of calls, and each call in
+// the form of Call; integers have eight bytes, little endian. Does not read beyond.
+// INVALID_ARGUMENT says where the input ends too early, or which call is wrong.
 Status ReadJob(std::FILE* file, Job* job);
 
 }  // namespace colcast::sender

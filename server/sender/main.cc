@@ -1,5 +1,5 @@
-// Reads a job from standard input, says "ready" once it is connected, waits for the end of the
-// input, sends, and prints the figures.
+// Reads a job from standard input, prints "ready" after connecting, waits for the end of the input,
+// sends all calls, and prints the figures.
 
 #include <sys/prctl.h>
 
@@ -99,7 +99,7 @@ int Main(int argc, char** argv) {
   Sender sender(std::move(options), job);
   status = sender.Connect();
   if (!status.ok()) return Fail(status.message);
-  prctl(PR_SET_TIMERSLACK, 1UL);  // nanoseconds; 50 microseconds otherwise
+  prctl(PR_SET_TIMERSLACK, 1UL);  // nanoseconds, instead of the default 50 microseconds
   std::puts("ready");
   std::fflush(stdout);
   if (std::fgetc(stdin) != EOF) return Fail("the job has bytes behind its calls");

@@ -53,7 +53,7 @@ ClientConnection::Events Sender::ConnectionEvents() {
   return events;
 }
 
-// The next address of the name where one does not answer.
+// Tries the next address of the name if one does not answer.
 void Sender::Open(Slot* slot) {
   slot->opened = Clock::now();
   slot->connection = nullptr;
@@ -121,7 +121,7 @@ void Sender::EndLate() {
     if (!IsOpen(oldest_)) continue;
     if (outcome_.calls[oldest_].sent > expired) return;
     ClientConnection* const connection = connection_of_[oldest_];
-    if (connection == nullptr) return;  // not sent yet
+    if (connection == nullptr) return;  // the call has not been sent
     const Status late = DeadlineExceeded(options_.target.text(), " did not answer in time");
     if (!connection->Cancel(oldest_, late)) return;
     connection->Write();

@@ -1,4 +1,4 @@
-// An open loop: sends each call when it is due, whatever has been answered by then.
+// Open-loop load: sends each call when it is due, no matter which calls have been answered.
 #ifndef COLCAST_SERVER_SENDER_SENDER_H_
 #define COLCAST_SERVER_SENDER_SENDER_H_
 
@@ -26,12 +26,13 @@ struct SenderOptions {
   http2::Target target;
   std::string method;  // "/package.Service/Method"
   int connections = 8;
-  std::chrono::nanoseconds timeout{std::chrono::seconds(10)};  // of a call, from when it is sent
-  size_t keep_every = 0;   // calls whose number is a multiple keep their answers; 0: none
-  SSL_CTX* tls = nullptr;  // null: in the clear
+  // The timeout of a call, from when it is sent.
+  std::chrono::nanoseconds timeout{std::chrono::seconds(10)};
+  size_t keep_every = 0;   // answers are kept of calls whose number is a multiple; 0 for none
+  SSL_CTX* tls = nullptr;  // null for no encryption
 };
 
-// Times in seconds since the run began.
+// The times of a call, in seconds since the run began.
 struct CallRecord {
   double sent = 0;
   double answered = 0;
@@ -41,26 +42,26 @@ struct CallRecord {
 
 struct CodeErrors {
   int64_t count = 0;
-  std::string first;  // message
+  std::string first;  // the message of the first failed call
 };
 
 struct Outcome {
-  std::vector<CallRecord> calls;  // as in the job
+  std::vector<CallRecord> calls;  // in the order of the job
   std::map<StatusCode, CodeErrors> errors;
-  std::vector<std::pair<uint64_t, std::string>> answers;  // kept, by number of the call
+  std::vector<std::pair<uint64_t, std::string>> answers;  // kept answers, by number of the call
   double seconds = 0;                                     // until the last answer
 };
 
 class Sender {
  public:
-  // `job` outlives the sender.
+  // `job` must outlive the sender.
   Sender(SenderOptions options, const Job& job);
   ~Sender();
 
-  // Opens the connections. UNAVAILABLE if the target's name is unknown. A server that is not there
-  // shows in the calls.
+  // Opens the connections. Returns UNAVAILABLE if the target's name is unknown. If a server does
+  // not answer, the calls fail.
   Status Connect();
-  // Sends all calls and waits for their ends. Once.
+  // Sends all calls and waits until they end. Call only once.
   Outcome Run();
 
  private:
@@ -88,17 +89,18 @@ class Sender {
   const Job& job_;
   std::vector<http2::Address> addresses_;
   net::Poller poller_;
-  std::vector<Slot> slots_;                                            // calls take them in turn
-  std::vector<std::shared_ptr<http2::ClientConnection>> connections_;  // all there were
+  std::vector<Slot> slots_;  // calls use them in turn
+  // All connections, including closed ones.
+  std::vector<std::shared_ptr<http2::ClientConnection>> connections_;
   Status connect_error_;
 
   Clock::time_point began_;
-  uint64_t next_ = 0;                 // call that is due next
-  uint64_t oldest_ = 0;               // call before which all have ended
-  uint64_t open_ = 0;                 // calls that have been sent and have not ended
-  std::vector<CallPointer> refused_;  // sent again, once
-  std::vector<CallPointer> unsent_;   // there was no connection
-  std::vector<http2::ClientConnection*> connection_of_;  // each call's
+  uint64_t next_ = 0;                 // the next call to send
+  uint64_t oldest_ = 0;               // all calls before this one have ended
+  uint64_t open_ = 0;                 // number of calls that were sent and have not ended
+  std::vector<CallPointer> refused_;  // to be sent again, once
+  std::vector<CallPointer> unsent_;   // not sent, because there was no connection
+  std::vector<http2::ClientConnection*> connection_of_;  // the connection of each call
   Outcome outcome_;
 };
 

@@ -77,7 +77,7 @@ class DecodedRequest {
 
   void Clear();
 
-  // The memory of its columns, including what Clear() keeps; the message itself is not counted.
+  // The memory of its columns, including memory kept by Clear(), but not the message.
   size_t MemoryBytes() const;
 
   // For requests in other forms than PredictRequest.
