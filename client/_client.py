@@ -198,7 +198,7 @@ class RankingClient(ClientSettings, Closing):
             metadata: request metadata.
 
         Raises:
-            InputError: an entry is no tf.Example, or does not fit the model.
+            InputError: an entry is not a tf.Example, or does not fit the model.
             SchemaError: the model has no signature for the target.
             ServerError: the server refused, or did not answer in time.
         """

@@ -62,7 +62,7 @@ class Flow(Asking):
         rows = Rows(by_key(items, item_keys, self._settings), user)
         inputs = rows if examples is None else examples_of_any(examples)
         options = self._options(target, outputs)
-        # Whoever sends these bytes cannot fall back to another form.
+        # The caller sends these bytes itself and cannot fall back to another form.
         options = replace(options, indexed=options.indexed and self._indices.was_granted)
         return (yield from self._build(inputs, options)).message
 

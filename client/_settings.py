@@ -18,17 +18,18 @@ Affinity = Literal["auto", "off"]
 Target = Literal["auto", "late", "columnar_late", "columnar", "stock", "repeated", "example"]
 """The form in which a request is written.
 
-auto: late if the model has that signature, the user is one and the server has not refused it;
-    else columnar, or stock once a server has shown that it does not expand; example if the model
-    takes nothing else. Where its only input may be text as well, rows that hold nothing but that
-    input are columnar.
-late, columnar_late: user features as one row, items as N, to the signature `columnar_late`: the
-    model repeats.
-columnar: the same to the signature `columnar`: the server (colcast's or the fork) repeats.
-stock: for an unpatched TensorFlow Serving: N rows everywhere, but a feature that is one single
-    value for all rows is written once and TensorFlow fills the tensor with it.
-repeated: N rows everywhere, in full.
-example: N serialized tf.Examples.
+- auto: late if the model has that signature, the request has one user and the server has not
+  refused it; otherwise columnar, or stock once a server has shown that it does not expand; example
+  if the model takes nothing else. If the model's only input may also be text, rows with only that
+  input are sent as columnar.
+- late, columnar_late: user features as one row, items as N rows, to the signature `columnar_late`;
+  the model repeats the user's row.
+- columnar: the same to the signature `columnar`; the server (colcast's or the fork) repeats the
+  user's row.
+- stock: for an unpatched TensorFlow Serving: N rows for every feature, but a feature with one value
+  for all rows is written once, and TensorFlow fills the tensor with it.
+- repeated: N rows for every feature, all written.
+- example: N serialized tf.Examples.
 """
 
 

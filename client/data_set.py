@@ -53,7 +53,7 @@ def entries_of_examples(
     """Serialized tf.Examples as rows for `columns_of`: feature -> an entry per example.
 
     Raises:
-        InputError: the bytes are no tf.Example, or the number of values does not fit.
+        InputError: the bytes are not a tf.Example, or the number of values does not fit.
     """
     shared, varying = tables_of_examples(examples, features)
     once = {name: list(values) * len(examples) for name, values in shared.columns.items()}

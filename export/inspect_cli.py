@@ -34,9 +34,9 @@ def command(
 ) -> int:
     """Shows what `colcast export` recorded in the SavedModel that it wrote.
 
-    Of a model not exported yet it shows what an export would do. DIR has saved_model.pb, or
-    versions, of which the highest is shown. Nothing is written. The exit code is 1 where there is
-    no SavedModel, or an export would refuse it.
+    For a model that has not been exported, it shows what an export would do. DIR has
+    saved_model.pb, or versions, of which the highest is shown. Nothing is written. The exit code is
+    1 if there is no SavedModel, or if an export would refuse it.
     """
     silence_tensorflow()
     from colcast.export import ExportError, load_op_libraries

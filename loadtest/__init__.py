@@ -1,8 +1,8 @@
 """Load tests that measure what a team would gain by sending columns.
 
-send      what is sent: requests in every format, from every source of traffic, and when
-measure   loops that send it, meters of servers, recordings, checks of answers, searches
-report    what came of it: figures as tables, charts, a page, verdicts
+send      requests in every format, from every source of traffic, and their schedules
+measure   load generators, meters of servers, recordings, checks of answers, searches
+report    results as tables, charts, a page, verdicts
 compare   `colcast compare`: how far the answers of two servers or models differ
 tune      `colcast tune`: the settings with the highest rate within a latency target
 locust    Locust users, in turns by format, with a comparison at the end

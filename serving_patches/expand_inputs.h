@@ -19,7 +19,7 @@ namespace colcast {
 // if it was sent, otherwise from the signature's defaults, with one-row inputs expanded.
 //
 // INVALID_ARGUMENT, as from GetInputValues(), for a missing or unknown input and for a proto that
-// is no tensor; also for whatever the expansion rule rejects (expansion_rule.h).
+// is not a tensor; also for whatever the expansion rule rejects (expansion_rule.h).
 //
 // RESOURCE_EXHAUSTED if the tensors would exceed the bytes that were sent by more than the
 // environment variable TF_SERVING_MAX_EXPANDED_BYTES, by default 1 GiB: a small request must not

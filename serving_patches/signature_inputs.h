@@ -41,8 +41,8 @@ class SignatureInputs {
   };
 
   // Orders inputs by alias. An input to which no tensor can be fed (coo_sparse or composite
-  // TensorInfo) is no error here, but makes every Build() fail. INVALID_ARGUMENT for a default that
-  // cannot be decoded.
+  // TensorInfo) is not an error here, but makes every Build() fail. INVALID_ARGUMENT for a default
+  // that cannot be decoded.
   static absl::StatusOr<SignatureInputs> Create(const tensorflow::SignatureDef& signature,
                                                 const Limits& limits);
   static absl::StatusOr<SignatureInputs> Create(const tensorflow::SignatureDef& signature) {

@@ -29,7 +29,7 @@ absl::Status RepeatRow(const tensorflow::Tensor& row, const tensorflow::TensorSh
 // TensorFlow, a short list repeats its last value) or in tensor_content. Decodes the proto once, if
 // its encoding allows directly into the buffer of `*out`.
 //
-// Also INVALID_ARGUMENT for a proto that is no tensor: a negative or overflowing dimension, an
+// Also INVALID_ARGUMENT for a proto that is not a tensor: a negative or overflowing dimension, an
 // unknown rank, a dtype that does not exist, content that does not fit its shape.
 absl::Status TensorFromProtoRepeated(const tensorflow::TensorProto& proto,
                                      const tensorflow::TensorShape& target,

@@ -53,7 +53,7 @@ def split_context(elwc: Any) -> tuple[bytes, list[bytes]]:
     """Splits an ExampleListWithContext, or its bytes, into serialized context and examples.
 
     Raises:
-        InputError: it is no such message.
+        InputError: it is not such a message.
     """
     context, examples = b"", []
     try:
@@ -81,7 +81,7 @@ def split_shared(examples: Sequence[bytes]) -> tuple[bytes, list[bytes]]:
     The context holds the features that are equal, byte for byte, in every example.
 
     Raises:
-        InputError: the bytes are no tf.Example.
+        InputError: the bytes are not a tf.Example.
     """
     shared, varying = _split_checked([list(row.features.feature) for row in _parse(examples)])
     context = [_entry(key, value) for key, value in shared.items() if key not in varying]
@@ -105,7 +105,7 @@ def tables_of_examples(
         features: the signature's features; others are skipped.
 
     Raises:
-        InputError: the bytes are no tf.Example, or the number or type of values does not fit the
+        InputError: the bytes are not a tf.Example, or the number or type of values does not fit the
             feature.
     """
     shared, varying = _split_checked([list(row.features.feature) for row in _parse(examples)])

@@ -26,7 +26,7 @@ def list_column(source: Source, values: Any) -> Column:
             NOT_GIVEN, None or NaN for an empty list.
 
     Raises:
-        InputError: an entry is no list, or a value in it does not fit.
+        InputError: an entry is not a list, or a value in it does not fit.
     """
     return _at_least_one_wide(_lists(source, values))
 

@@ -1,6 +1,6 @@
 """Finds the distinct rows of a domain's columns, to send each once if that shrinks the request.
 
-The input `row_to_<domain>`, int64 [N], then tells which of them each candidate has.
+The input `row_to_<domain>`, int64 [N], then has the distinct row of each candidate.
 """
 
 from collections.abc import Hashable, Sequence
@@ -88,7 +88,7 @@ _MOST = 0.75
 
 
 def _arrays(columns: Sequence[Column]) -> list[Array]:
-    """Values and lengths."""
+    """The values and lengths of columns, without empty arrays."""
     return [array for column in columns for array in column if array is not None and array.size]
 
 

@@ -91,7 +91,7 @@ class _Inliner:
         )
 
     def _called(self, name: str) -> str | None:
-        """The function that a node calls; None if it is no call, or must not be inlined."""
+        """The function that a node calls; None if it is not a call, or must not be inlined."""
         node = self._nodes[name]
         function: str = node.op
         if node.op in _CALL_OPS:

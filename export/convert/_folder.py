@@ -36,7 +36,7 @@ def read_saved_model(folder: Path) -> Any:
 
 
 def check_graph_file(folder: Path) -> None:
-    """Raises ExportError, saying what was found instead, if the folder is no SavedModel."""
+    """Raises ExportError, saying what was found instead, if the folder is not a SavedModel."""
     if not folder.is_dir():
         raise ExportError(f"{folder}: no such folder")
     if not (folder / GRAPH_FILE).exists():

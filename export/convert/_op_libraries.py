@@ -43,7 +43,7 @@ def provide_ops(meta_graph: Any) -> None:
 
 
 def _missing_ops(meta_graph: Any) -> list[str]:
-    """Ops of the graph and its functions that are no functions and not registered."""
+    """Ops of the graph and its functions that are neither functions nor registered."""
     graph = meta_graph.graph_def
     ops = {node.op for node in graph.node}
     ops.update(node.op for function in graph.library.function for node in function.node_def)

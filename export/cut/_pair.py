@@ -144,7 +144,7 @@ class PairGraph(Copy):
         return rows
 
     def _first_if(self, is_one: str, index: str, name: str) -> str:
-        """The first entry of an index for a single user, whose state keeps one row; else all."""
+        """The first entry of an index for a single user, whose state has one row; else all."""
         one, most = (
             self.emit.constant(np.full(1, size, np.int32)) for size in (1, np.iinfo(np.int32).max)
         )

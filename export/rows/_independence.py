@@ -45,7 +45,7 @@ class Independence:
         return {**asdict(self), "own_length": list(self.own_length)}
 
     def and_run(self, alike: bool | None) -> "Independence":
-        """The same, unless runs contradicted it or could not confirm it."""
+        """This finding, or a negative one if runs contradicted it or could not confirm it."""
         if not self.rows or alike:
             return self
         shown = "was not tried: the model refuses rows" if alike is None else "failed in a run"

@@ -12,7 +12,7 @@ from colcast.export.trials._tensor_traffic import TensorTraffic
 from colcast.export.trials._traffic import Traffic
 
 AUTO = "auto"
-_TAKEN = ("pair", "late", "exact")  # reserved names: columnar_late, for example, is no stage
+_TAKEN = ("pair", "late", "exact")  # reserved names: columnar_late, for example, is not a stage
 _FLAGS: Mapping[str, str] = {
     Side.USER: "--user-features",
     Side.CANDIDATE: "--context-features",

@@ -51,7 +51,7 @@ class ClosedLoop:
           calls: the largest number of calls.
           seconds: the time after which no call is sent.
           meter: measures the server, if that is possible.
-          keep_every: every how many calls an answer is kept as a sample; 0 for no samples.
+          keep_every: the number of calls from one sampled answer to the next; 0 for no samples.
         """
         taken = counter()  # next() of a counter is atomic
         cpu = meter.cpu_seconds() if meter else 0.0

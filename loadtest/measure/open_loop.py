@@ -34,7 +34,7 @@ class OpenLoop:
       target: HOST:PORT.
       connections: the number of connections; calls use them in turn.
       timeout_seconds: the timeout of a call, from when it is sent.
-      keep_every: every how many calls an answer is kept as a sample; 0 for no samples.
+      keep_every: the number of calls from one sampled answer to the next; 0 for no samples.
       tls: None for plain text.
     """
 

@@ -34,7 +34,7 @@ class Options:
       window_seconds: the length of a window.
       window_calls: the number of calls in a window of waiting clients, instead of a length.
       timeout_seconds: the timeout of a call.
-      keep_every: every how many answers one is checked; 0 for none.
+      keep_every: the number of calls from one checked answer to the next; 0 for no checks.
       tolerance: the largest difference of a correct answer.
     """
 

@@ -3,7 +3,7 @@
 namespace colcast {
 namespace {
 
-// -1 if the character is no hexadecimal digit.
+// -1 if the character is not a hexadecimal digit.
 int HexDigit(char c) {
   if (c >= '0' && c <= '9') return c - '0';
   if (c >= 'A' && c <= 'F') return c - 'A' + 10;

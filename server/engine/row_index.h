@@ -1,4 +1,4 @@
-// The input row_to_<domain>, which tells for each candidate the row of the domain that it reads.
+// The input row_to_<domain>, which has, for each candidate, the row of the domain that it reads.
 #ifndef COLCAST_SERVER_ENGINE_ROW_INDEX_H_
 #define COLCAST_SERVER_ENGINE_ROW_INDEX_H_
 

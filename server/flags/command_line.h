@@ -19,7 +19,7 @@ struct RemovedFlag {
 
 // Sets the flags of --NAME=VALUE, --NAME VALUE and, for switches, --NAME and --noNAME, with one
 // dash or two; also those in --flagfile=FILE: one per line, # begins a comment. "--" ends the
-// flags. INVALID_ARGUMENT for an invalid value, for a word that is no flag, and for an unknown
+// flags. INVALID_ARGUMENT for an invalid value, for a word that is not a flag, and for an unknown
 // flag, with the closest flag or what to do instead.
 Status ParseCommandLine(const std::vector<std::string>& arguments, const Table& table,
                         const std::vector<RemovedFlag>& removed);

@@ -31,7 +31,7 @@ class PredictMember {
   // The call's record, to which the run adds.
   virtual metrics::CallRecord* record() = 0;
 
-  // Who observes the run's stages; null for nobody.
+  // The observer of the run's stages; null for none.
   virtual engine::RunObserver* observer() const { return nullptr; }
 
   // Reads the request and finds its servable, unless already done. Called once, on a worker.

@@ -21,7 +21,7 @@ enum class NameKind { kVersion, kTooLarge, kOther };
 
 NameKind ParseVersion(std::string_view name, int64_t* version) {
   const bool digits_only = std::all_of(name.begin(), name.end(), [](char c) {
-    return c >= '0' && c <= '9';  // so "-1" is no version
+    return c >= '0' && c <= '9';  // so "-1" is not a version
   });
   if (name.empty() || !digits_only) return NameKind::kOther;
   const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), *version);

@@ -10,8 +10,8 @@ namespace colcast::net {
 
 std::string PeerOf(const sockaddr_storage& address);
 
-// The host in it: "ipv4:10.0.0.7", "ipv6:[2001:db8::]/64". An IPv6 host is its /64 network, since
-// whoever has one of its addresses has all.
+// The host in it: "ipv4:10.0.0.7", "ipv6:[2001:db8::]/64". For IPv6 it is the /64 network, because
+// a single host can use all addresses of one.
 std::string HostOf(const std::string& peer);
 
 // Whether the client is on this machine: on the loopback interface or a unix socket.

@@ -23,8 +23,8 @@ HealthCheckResponse Response(bool serving) {
 
 }  // namespace
 
-// A client that watches a service. By the protocol an unknown service is no error: the client gets
-// SERVICE_UNKNOWN and keeps watching.
+// A client that watches a service. By the protocol an unknown service is not an error: the client
+// gets SERVICE_UNKNOWN and keeps watching.
 class HealthService::Watch final : public http2::StreamHandler {
  public:
   Watch(HealthService* health, Call* call) : health_(health), call_(call) {}

@@ -27,7 +27,7 @@ using http2::Methods;
 // default.
 inline constexpr size_t kMaxMessageBytes = 4 << 20;
 
-// INVALID_ARGUMENT if `bytes` are no such message, RESOURCE_EXHAUSTED if there are too many.
+// INVALID_ARGUMENT if `bytes` are not such a message, RESOURCE_EXHAUSTED if there are too many.
 template <typename Proto>
 Status ReadMessage(const Message& bytes, Proto* proto) {
   if (bytes.size() > kMaxMessageBytes) {

@@ -1,5 +1,5 @@
-// A file mapped read-only. Its pages are the page cache's: shared by all mappings of the file, in
-// other processes too, and no anonymous memory.
+// A file mapped read-only. Its pages belong to the page cache: all mappings of the file share them,
+// in other processes too, and they take no anonymous memory.
 #ifndef COLCAST_SERVER_TABLES_MAPPED_FILE_H_
 #define COLCAST_SERVER_TABLES_MAPPED_FILE_H_
 

@@ -4,8 +4,8 @@ python -m colcast.zoo.text.late_interaction
 
 The score of a title is the sum, over the query's tokens, of the cosine to the nearest of the
 title's tokens (MaxSim, as ColBERT defines it, https://arxiv.org/abs/2004.12832, section 3.3). The
-encodings of query and title do not depend on each other, so a server can cache both. They are three
-stages.
+encodings of query and title do not depend on each other, so a server can cache both. Encoding a
+query, encoding a title and comparing the two are three stages.
 """
 
 import argparse

@@ -45,8 +45,8 @@ class ExampleTranscoder {
   const std::string& late() const { return late_; }
 
   // Reads a request for the source signature into `scratch->columns`, including its output_filter.
-  // Returns false if the graph's parse op must read it: if the input is no vector of strings, or if
-  // ExampleDecoder refuses it.
+  // Returns false if the graph's parse op must read it: if the input is not a vector of strings, or
+  // if ExampleDecoder refuses it.
   bool Transcode(const DecodedRequest& request, Scratch* scratch) const;
 
   // Reduces a transcoded request's user columns of the late signature to one row per user, and adds

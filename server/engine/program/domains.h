@@ -54,7 +54,7 @@ class Domains {
 
   // Reads a request with an index; the batch refers to the request's columns. INVALID_ARGUMENT by
   // the expansion rule, applied to each domain and to the candidates separately, and for an index
-  // value that is no row, naming both. RESOURCE_EXHAUSTED beyond the limits.
+  // value that is not a row, naming both. RESOURCE_EXHAUSTED beyond the limits.
   absl::Status Plan(const ReceivedRequest& received, Batch* batch) const;
 
   // Sets the domains of a batch without an index from its columns and candidates: one user row, an

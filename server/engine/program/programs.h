@@ -28,7 +28,8 @@ class Programs {
  public:
   // The programs besides `whole`, which always exists. Null if missing, except `domains`.
   struct Others {
-    std::unique_ptr<Domains> domains = std::make_unique<Domains>();  // of the signature's columns
+    // The domains of the signature's columns.
+    std::unique_ptr<Domains> domains = std::make_unique<Domains>();
     std::unique_ptr<StagedProgram> stages;
     std::unique_ptr<RowsProgram> rows;    // never together with stages
     std::unique_ptr<ExactProgram> exact;  // never together with stages or rows
@@ -50,7 +51,7 @@ class Programs {
   // INVALID_ARGUMENT from Signature and Domains. The plan refers to the request.
   absl::Status Plan(const DecodedRequest& request, RequestPlan* plan) const;
 
-  // What a scheduler may know of a planned request.
+  // The properties of a planned request that a scheduler needs.
   RequestProfile ProfileOf(const RequestPlan& plan, const BatchRules& rules) const;
 
   // Runs the first program that accepts the batch and gains by it. If it fails, the next one runs;

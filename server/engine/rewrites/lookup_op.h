@@ -10,7 +10,7 @@
 // did the lookup, for error messages. `in_int8`: positions in `tables` of variables to be read as
 // int8 (int8_tables.h). Output: [rows, the sum of the features' widths].
 //
-// Errors are those of the replaced ops: Gather's for an id that is no row of the table,
+// Errors are those of the replaced ops: Gather's for an id that is not a row of the table,
 // EnsureShape's for a column's shape, ConcatV2's for different numbers of rows.
 #ifndef COLCAST_SERVER_ENGINE_REWRITES_LOOKUP_OP_H_
 #define COLCAST_SERVER_ENGINE_REWRITES_LOOKUP_OP_H_
