@@ -214,8 +214,8 @@ def _pandas(series: Any) -> Any:
     values = series.to_numpy()
     if values.dtype.kind in "biufcM":
         return values
-    # A list from the array, because pandas would build its array of text again. Time spans would
-    # become integers in NumPy.
+    # For arrays of objects, calls the array's tolist(), because pandas' would build the array of
+    # text again. For time spans calls pandas' tolist(), because NumPy's returns integers.
     return values.tolist() if values.dtype == object else series.tolist()
 
 

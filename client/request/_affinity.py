@@ -1,7 +1,7 @@
 """The header that routes a user's requests to the server with the user's state.
 
-Its value is a keyed hash and reveals nothing: of the user's columns, whose bytes are also the key
-of cached states, or of a key that the caller gives.
+Its value is a keyed hash of the user's columns, whose bytes are also the key of cached states, or
+of a key that the caller passes. The hash reveals nothing about either.
 """
 
 from hashlib import blake2b

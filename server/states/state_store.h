@@ -81,12 +81,12 @@ class StateStore {
   // To be read before the FindAll() that precedes Begin().
   int64_t num_ended() const { return num_ended_.load(std::memory_order_acquire); }
 
-  // Shares out `*rows`, the indices in `keys` that FindAll() missed. The caller must compute the
-  // rows that stay in `*rows`, and insert their states before work->End(). Rows moved to `*awaited`
-  // are being computed now: by another request, or by the caller under an equal key. Rows that
-  // belong to a much larger request (kMostTimesOwn) stay with the caller, since waiting would take
-  // longer than computing. States cached since `num_ended` was read go to `*found` and leave
-  // `*rows`. `*work` must be new.
+  // Decides who computes `*rows`, the indices in `keys` that FindAll() missed. The caller must
+  // compute the rows that stay in `*rows`, and insert their states before work->End(). Rows moved
+  // to `*awaited` are being computed now: by another request, or by the caller under an equal key.
+  // Rows that belong to a much larger request (kMostTimesOwn) stay with the caller, since waiting
+  // would take longer than computing. States cached since `num_ended` was read go to `*found` and
+  // leave `*rows`. `*work` must be new.
   void Begin(const std::vector<Key>& keys, int64_t num_ended, std::vector<int64_t>* rows,
              std::vector<int64_t>* awaited, std::vector<StateRef>* found, Work* work);
 

@@ -15,9 +15,9 @@
 
 namespace colcast {
 
-// Returned instead of a count for a refused Feature: one with another list than `dtype`'s, with
-// anything besides one list, with a list that is neither one packed run nor all unpacked values, or
-// one that is malformed.
+// Returned instead of a count for a refused Feature: its list does not have `dtype`, it contains
+// more than one list, its list is neither one packed run nor all unpacked values, or it is
+// malformed.
 constexpr int64_t kUnreadable = -1;
 
 // Writes the numbers of `feature`, which must not be empty, to `out`. Returns their count, or
