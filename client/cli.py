@@ -169,7 +169,8 @@ def command(**given: Any) -> None:
 
 
 def _features(schema: ModelSchema, signature: str | None) -> Mapping[str, Feature]:
-    """All features of the model's signatures; if they differ, the default signature's count."""
+    """All features of the model's signatures. Where declarations of a feature differ, that of
+    `signature` holds, or that of the columnar signature if none is requested."""
     usual = schema.signature(signature) if signature else schema.columnar_signature()
     found: dict[str, Feature] = {}
     for each in (*schema.signatures.values(), usual):

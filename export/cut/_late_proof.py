@@ -1,4 +1,7 @@
-"""Proves that a late signature answers like the columnar one."""
+"""Proves that a late signature answers like the columnar one.
+
+export/trials/_parity.py proves that the columnar signature answers like the original.
+"""
 
 from collections.abc import Mapping
 from functools import cached_property

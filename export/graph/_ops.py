@@ -1,5 +1,7 @@
 """Classifies ops by type: the only op lists of late expansion, and their meaning.
 
+How ops treat rows is a matter of its own: see export/rows.
+
 Runs decide what may move. These lists only prevent moves (control flow, effects, values computed
 from a number of rows, ops that may round differently) or choose a cheaper form (broadcasting, split
 columns). An op on none of them moves if runs show that it can.

@@ -1,4 +1,7 @@
-"""A node in the form that rules read, and the table of rules."""
+"""A node in the form that rules read, and the table of rules, which decorators fill.
+
+An op without a rule mixes rows.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,5 +1,4 @@
-// Turns the lack of memory for one request into that request's error instead of the end of the
-// process.
+// If memory runs out for one request, fails that request instead of ending the process.
 #ifndef COLCAST_SERVER_BASE_OUT_OF_MEMORY_H_
 #define COLCAST_SERVER_BASE_OUT_OF_MEMORY_H_
 

@@ -120,7 +120,8 @@ class Signature {
   absl::Status RunRows(const std::vector<tensorflow::Tensor>& feeds,
                        const std::vector<int>& outputs, int64_t rows, RunResult* result) const;
 
-  // Sets the outputs to those of no candidates: no rows, unknown dimensions 0.
+  // Sets the outputs to those of a request without candidates: zero rows, and size 0 for each
+  // unknown dimension.
   void NoRows(const std::vector<int>& outputs, RunResult* result) const;
 
  private:

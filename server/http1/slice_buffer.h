@@ -21,7 +21,7 @@ namespace colcast::http {
 class SliceBuffer {
  public:
   // `memory`, which may be null and must outlive the buffer, counts the slices. Appending throws
-  // what it throws, or std::bad_alloc; the buffer is then unchanged or longer.
+  // whatever `memory` throws, or std::bad_alloc; part of the new bytes may then be in the buffer.
   explicit SliceBuffer(RequestMemory* memory = nullptr) : memory_(memory) {}
   ~SliceBuffer() { Clear(); }
   SliceBuffer(SliceBuffer&& other) noexcept { *this = std::move(other); }

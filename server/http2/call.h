@@ -135,12 +135,15 @@ class Call {
   // The output; guarded by the lock of the connection's answers.
   std::optional<Message> next_;
   std::optional<Status> last_;
-  bool is_answered_ = false;  // last_ has been seen to
-  // Of the thread that has the connection.
+  bool is_answered_ = false;  // last_ was sent, or cannot be
+
+  // Used only by the thread that owns the connection.
   bool has_headers_sent_ = false;
   Message response_;
   MessageWriter writer_;
-  std::atomic<size_t> counted_bytes_{0};  // of the answer: its client may hang up meanwhile
+
+  // The bytes of the answer that count as unread. Any thread: the client may hang up meanwhile.
+  std::atomic<size_t> counted_bytes_{0};
 };
 
 }  // namespace colcast::http2

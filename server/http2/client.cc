@@ -175,7 +175,7 @@ void Client::Fail(CallPointer call, Status status) {
   call->End(std::move(status));
 }
 
-// Another connection may have more luck, once.
+// Queues a refused call once more, for another connection; a second refusal fails it.
 void Client::Refused(CallPointer call) {
   if (std::exchange(call->was_refused, true)) {
     return Fail(std::move(call), Unavailable(target_.text(), " refused the call twice"));

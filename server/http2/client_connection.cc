@@ -217,7 +217,7 @@ void ClientConnection::Read() {
       case Transport::Result::kClosed:
         return Close(Unavailable("the connection was closed"));
       case Transport::Result::kBroken:
-        return Close(Unavailable("what came is no HTTP/2"));
+        return Close(Unavailable("the server did not answer with HTTP/2"));
     }
   }
   poller_->Again(transport_.socket().fd(), number_);

@@ -41,8 +41,9 @@ struct BatchingParameters {
 // line and column of a syntax error.
 Status ReadBatchingParameters(const std::string& path, BatchingParameters* parameters);
 
-// The rules for the version in `directory`. With per_model, batching_params.pbtxt there has them,
-// and a version without that file is not batched. Errors are those of ReadBatchingParameters().
+// The rules for the version in `directory`. With per_model they come from batching_params.pbtxt in
+// that directory; a version without this file is not batched. Errors are those of
+// ReadBatchingParameters().
 Status BatchingOf(const BatchingOptions& options, const std::string& directory, Batching* batching);
 
 }  // namespace colcast::inference

@@ -11,7 +11,7 @@
 
 namespace colcast::models {
 
-// What is to be destroyed.
+// The servables waiting to be destroyed.
 class Unloader::Queue {
  public:
   struct Item {

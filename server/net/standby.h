@@ -1,5 +1,5 @@
-// A thread that waits for the sockets where nobody else does for a while, because all are busy, and
-// has what waits for too long looked at.
+// A thread that waits for the sockets while all workers are busy, and once a second checks for
+// connections that have waited too long.
 #ifndef COLCAST_SERVER_NET_STANDBY_H_
 #define COLCAST_SERVER_NET_STANDBY_H_
 

@@ -1,5 +1,6 @@
-// What a model's export recorded about how rows depend on each other. It alone decides what may be
-// joined, split and cached.
+// What a model's export recorded about how rows depend on each other. The engine joins, splits
+// and caches only what the record allows; the rules that decided it are the exporter's
+// (export/rows).
 #ifndef COLCAST_SERVER_ENGINE_RECORD_ROW_RECORD_H_
 #define COLCAST_SERVER_ENGINE_RECORD_ROW_RECORD_H_
 
