@@ -230,5 +230,5 @@ def _publish(meta_graph: Any, reports: Sequence[SignatureReport], default: str |
         publish_signature(meta_graph, name, source)
     if default is not None:
         if default not in new:
-            raise ExportError(f"{default!r} is no new signature; there are {', '.join(new)}")
+            raise ExportError(f"{default!r} is not a new signature; there are {', '.join(new)}")
         make_default(meta_graph, default)

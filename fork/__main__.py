@@ -58,7 +58,7 @@ def check_tensorflow_tree(tree: Path, release: Release) -> None:
     if not tree.is_dir():
         raise ForkError(f"{tree}: no such directory")
     if not (tree / "tensorflow" / "core").is_dir():
-        raise ForkError(f"{tree}: no tree of TensorFlow, it has no tensorflow/core/")
+        raise ForkError(f"{tree}: no tree of TensorFlow: it has no tensorflow/core/")
     found = upstream.head(tree)
     if found and found != release.tensorflow_commit:
         raise ForkError(f"{tree}: wanted TensorFlow {release.tensorflow_commit}, found {found}")

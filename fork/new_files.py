@@ -51,7 +51,7 @@ def registered(patches: str, name: str) -> str:
     upstream, begin, rest = patches.partition(ours)
     for line in (begin + rest).splitlines():
         if line.startswith("diff --git ") and not line.startswith(ours):
-            raise ForkError(f"{name}: behind our patch there is another one: {line}")
+            raise ForkError(f"{name}: another patch follows ours: {line}")
     if upstream and not upstream.endswith("\n"):
         upstream += "\n"
     return upstream + tensorflow_patch()

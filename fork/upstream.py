@@ -71,7 +71,7 @@ def fetch(source: str, tree: Path, commit: str) -> None:
         git("checkout", "--quiet", "--detach", commit, where=tree)
     except ForkError as error:
         shutil.rmtree(tree)
-        raise ForkError(f"{source}: no commit {commit} to be had: {error}") from None
+        raise ForkError(f"{source}: commit {commit} is not available: {error}") from None
 
 
 def verify(tree: Path, release: Release) -> str:
@@ -85,7 +85,7 @@ def verify(tree: Path, release: Release) -> str:
     """
     workspace = tree / "WORKSPACE"
     if not workspace.is_file():
-        raise ForkError(f"{tree}: no tree of TF Serving, it has no WORKSPACE")
+        raise ForkError(f"{tree}: no tree of TF Serving: it has no WORKSPACE")
     commit = head(tree)
     if commit and commit != release.serving_commit:
         raise ForkError(

@@ -39,7 +39,7 @@ def check_columns(features: Sequence[ItemFeature], batch: Columns, key: str) -> 
     """
     if key not in batch:
         there = ", ".join(sorted(map(repr, batch)))
-        raise InputError(f"the key is no column; there are {there}", feature=key)
+        raise InputError(f"the key is not a column; there are {there}", feature=key)
     wanted = {one.name: one.feature for one in features}
     unused = frozenset(batch) - names_of(wanted) - {key}
     check_absent(wanted, batch.keys(), unused)

@@ -149,7 +149,7 @@ def _piece(wire_type: int, value: int | bytes, dtype: DType) -> Array:
         content = message(dtype.typed_field, value)
         part = np.dtype("<f8" if dtype.name in ("float64", "complex128") else "<f4")
         if len(content) % part.itemsize:
-            raise DecodeError(f"{len(content)} bytes are no whole number of {dtype}")
+            raise DecodeError(f"{len(content)} bytes are not a whole number of {dtype}")
         return np.frombuffer(content, part).copy()
     if wire_type == VARINT:
         raw = np.array([value], np.uint64)

@@ -72,6 +72,6 @@ def _tensor(plan: Plan, name: str, keys: Sequence[Any]) -> Tensor:
     if feature is None:
         feature = Feature(name, STRING if text else INT64, Kind.SINGLE, ())
     elif feature.kind is not Kind.SINGLE or feature.one_row:
-        raise InputError(f"it is no key of items: the model reads {feature}", feature=name)
+        raise InputError(f"it is not a key of items: the model reads {feature}", feature=name)
     column = fixed_column(Source(replace(feature, default=None), Policies()), keys)
     return Tensor(feature.dtype, column.values)

@@ -64,7 +64,7 @@ def written_beside(source: Path, output: Path) -> Iterator[Path]:
     if output.exists() and not (output.is_dir() and not any(output.iterdir())):
         raise ExportError(f"{output} is there already; name an output that is not, or remove it")
     if output.resolve().is_relative_to(source.resolve()):
-        raise ExportError(f"{output} lies in the model that is read; choose an output beside it")
+        raise ExportError(f"{output} is inside the model that is read; choose an output beside it")
     output.parent.mkdir(parents=True, exist_ok=True)
     beside = Path(tempfile.mkdtemp(prefix=f".{output.name}.", dir=output.parent))
     unfinished = beside / output.name

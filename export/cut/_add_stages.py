@@ -175,5 +175,5 @@ def _with_lengths(domain: str, features: Collection[str], late: Signature) -> li
     for feature in features:
         if feature not in late.items:
             of = "context feature" if domain == PAIR else f"{domain}'s feature"
-            raise ExportError(f"{of} {feature!r} is no item column")
+            raise ExportError(f"{of} {feature!r} is not an item column")
     return [c for f in features for c in (f, f"{f}/length") if c in late.items]

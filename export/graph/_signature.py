@@ -97,7 +97,9 @@ def _user_inputs(name: str, inputs: Any, features: Collection[str]) -> set[str]:
     if unknown:
         near = difflib.get_close_matches(unknown[0], list(inputs), n=3, cutoff=0.4)
         hint = f"; did you mean {', '.join(near)}?" if near else ""
-        raise ExportError(f"user feature {unknown[0]!r} is no input of signature {name!r}{hint}")
+        raise ExportError(
+            f"user feature {unknown[0]!r} is not an input of signature {name!r}{hint}"
+        )
     lengths = [feature + _LENGTH for feature in features if feature + _LENGTH in inputs]
     return {*features, *lengths}
 

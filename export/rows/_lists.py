@@ -252,7 +252,7 @@ def _segments(op: Op, along: Axis, ids: Fact, count: int) -> Axis:
         raise Mixes("segments that need not be the rows")
     if "NumSegments" in op.type or op.type.startswith("Unsorted"):
         if op.entries(count) != [ids.refers]:
-            raise Mixes("as many segments as the run has not rows")
+            raise Mixes("the number of segments is not the number of rows")
         return ids.refers
     # Without the number of rows, trailing rows without elements are missing.
     if not str(along[0]).startswith("elements:+"):

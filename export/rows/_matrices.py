@@ -67,7 +67,7 @@ def solve(op: Op) -> Fact:
 
 def _main_only(op: Op) -> None:
     if any(op.number(index) != 0 for index in _given(op, (1,))):
-        raise Mixes("another diagonal than the main one")
+        raise Mixes("a diagonal other than the main one")
 
 
 def _given(op: Op, indices: Sequence[int]) -> list[int]:

@@ -60,7 +60,7 @@ def slice_(op: Op) -> Fact:
 
 def _piece(op: Op, number: int, each: Axis, start: int, wanted: Axis | None) -> Axis:
     if has_rows([each]) or longest([each]):
-        raise Mixes("a piece of the rows is taken" if has_rows([each]) else "lists are cut")
+        raise Mixes("a slice of the rows is taken" if has_rows([each]) else "lists are cut")
     if wanted is None:
         if len(each) != 1 or not isinstance(each[0], int):
             raise Mixes(f"a piece of dimension {number} is of unknown size")

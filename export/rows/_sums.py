@@ -155,7 +155,7 @@ def convolve(op: Op) -> Fact:
     if any(other.kind is not Kind.FIXED for other in op.inputs[1:]):
         raise Mixes("a filter depends on rows")
     if op.attribute("data_format").s == b"NCHW" or has_rows(axes[1:]):
-        raise Mixes("neighbouring rows are put together")
+        raise Mixes("neighbouring rows are combined")
     declared = op.shape_of(0)
     if declared is None:
         raise Mixes("the rank of the result is not known")

@@ -110,7 +110,7 @@ def read_traffic(
             found = [_examples_of_list(record, name)]
         elif inputs is None:
             if not _features(record):
-                raise ExportError(f"{name} is no tf.Example, PredictRequest or PredictionLog")
+                raise ExportError(f"{name} is not a tf.Example, PredictRequest or PredictionLog")
             singles.append(record)
             found = []
         elif reason := why_unused(inputs, features, inputs):
@@ -188,7 +188,7 @@ def _has(row: Any, name: str) -> bool:
 def records(file: Path) -> Iterator[bytes]:
     """The records of a TFRecord file."""
     if not file.is_file():
-        raise ExportError(f"{file} is no file; expected a TFRecord file")
+        raise ExportError(f"{file} is not a file; expected a TFRecord file")
     compression = "GZIP" if file.suffix == ".gz" else None
     try:
         yield from tf.data.TFRecordDataset(str(file), compression).as_numpy_iterator()

@@ -107,5 +107,5 @@ def _float_in(data: bytes, wanted: int) -> float:
     """The float in a field; 0 if it is absent, since zeros are not written."""
     found = b"".join(_messages(data, wanted)) or bytes(4)
     if len(found) % 4:
-        raise DecodeError(f"field {wanted} is no float")
+        raise DecodeError(f"field {wanted} is not a float")
     return float(np.frombuffer(found, "<f4")[-1])

@@ -59,7 +59,7 @@ Status File::Open(const std::string& path, File* file) {
   struct stat info {};
   if (opened.descriptor_ < 0 || fstat(opened.descriptor_, &info) != 0) return opened.Failed(errno);
   if (!S_ISREG(info.st_mode)) {
-    return FailedPrecondition("cannot read ", path, ": it is no regular file");
+    return FailedPrecondition("cannot read ", path, ": it is not a regular file");
   }
   opened.identity_ = IdentityFrom(info);
   *file = std::move(opened);

@@ -44,7 +44,7 @@ int NoPassword(char*, int, int, void*) { return -1; }
 Status ParseKey(const std::string& pem, Key* key) {
   key->reset(PEM_read_bio_PrivateKey(Open(pem).get(), nullptr, NoPassword, nullptr));
   if (*key != nullptr) return OkStatus();
-  return InvalidArgument("server_key is no unencrypted PEM private key: ", Reason());
+  return InvalidArgument("server_key is not an unencrypted PEM private key: ", Reason());
 }
 
 Status ParseCertificates(const char* field, const std::string& pem,

@@ -22,7 +22,7 @@ TEST(TlsConfigTest, ErrorsNameTheFileAndTheField) {
       {"", "server_key is missing"},
       {"server_key: 'k'", "server_cert is missing"},
       {"server_key: 'k' server_cert: 'c' client_verify: true", "client_verify needs custom_ca"},
-      {"server_key: 'k' server_cert: 'c'", "server_key is no unencrypted PEM private key"},
+      {"server_key: 'k' server_cert: 'c'", "server_key is not an unencrypted PEM private key"},
       {"server_keys: 'k'", "server_keys"},
   };
   const std::string path = testing::TempDir() + "tls_config_test.pbtxt";

@@ -52,7 +52,7 @@ Status RunTasks(const Servable& servable, const google::protobuf::Message& recor
 
 Status Replay(const Servable& servable, const std::string& record, int iterations) {
   PredictionLog log;
-  if (!log.ParseFromString(record)) return InvalidArgument("it is no PredictionLog");
+  if (!log.ParseFromString(record)) return InvalidArgument("it is not a PredictionLog");
   switch (log.log_type_case()) {
     case PredictionLog::kPredictLog:
       return Predict(servable, log.predict_log().request(), iterations);

@@ -89,7 +89,7 @@ void TlsContext::Reload() {
   Status status = ReadTlsConfig(before.path, &config);
   if (status.ok()) status = Use(config);
   if (!status.ok()) {
-    LogError("the certificates in use stay, since the new ones are wrong: " + status.message);
+    LogError("keeping the certificates in use, because the new ones are wrong: " + status.message);
     config = before;
     config.identity = identity;  // so that the error is logged only once
   } else {

@@ -70,7 +70,7 @@ def test_new_signature_can_be_the_default(two_signatures, tmp_path):
 
 
 def test_default_that_is_not_new(two_signatures, tmp_path):
-    with pytest.raises(ExportError, match="'shift' is no new signature; there are columnar"):
+    with pytest.raises(ExportError, match="'shift' is not a new signature; there are columnar"):
         export_saved_model(two_signatures, tmp_path / "out", default="shift")
     assert not (tmp_path / "out").exists()
 

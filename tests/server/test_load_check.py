@@ -92,7 +92,7 @@ def test_what_is_no_version_is_refused_by_name_and_by_the_load_itself(
             wait_until(lambda v=version: stubs.states().get(v, ("",))[0] == "END")
         message = stubs.states()[9][2]
         assert 'model "ranker" version 9' in message
-        assert "tf_serving_warmup_requests: it is no regular file" in message
+        assert "tf_serving_warmup_requests: it is not a regular file" in message
         message = stubs.states()[10][2]
         assert "cannot be loaded from" in message
         assert "signal" not in message

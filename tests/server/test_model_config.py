@@ -266,7 +266,7 @@ def test_a_hangup_reads_the_file_again(
         (tmp_path / "models.config").unlink()
         (tmp_path / "models.config").mkdir()
         os.kill(server.pid, signal.SIGHUP)
-        wait_until(lambda: "models.config: it is no regular file" in server.log())
+        wait_until(lambda: "models.config: it is not a regular file" in server.log())
         (tmp_path / "models.config").rmdir()
         text = text_format.MessageToString(config(ranker=(rankers, [2], {})))
         (tmp_path / "models.config").write_text(text)

@@ -209,7 +209,7 @@ def test_renewed_certificates_are_used_and_wrong_ones_are_not(
         _, session, code = resumed(server, old, None)
         assert code == 200
         path.write_text("server_key: 'none'")
-        wait_until(lambda: "the certificates in use stay" in server.log())
+        wait_until(lambda: "keeping the certificates in use" in server.log())
         assert rest_code(server, authority.root, authority.issue("web")) == 200
         config_flag(path, theirs, custom_ca=stranger.root.read_text(), client_verify=True)
         wait_until(lambda: "new connections use the certificates" in server.log())
