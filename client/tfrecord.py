@@ -1,4 +1,4 @@
-"""Reads TFRecord files without TensorFlow.
+"""Reads TFRecord files without TensorFlow, whatever lengths their records claim.
 
 https://www.tensorflow.org/tutorials/load_data/tfrecord: a record consists of its length (8 bytes),
 a checksum of the length (4), the data, and a checksum of the data (4), all little-endian.
@@ -9,9 +9,11 @@ import sys
 from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
+from typing import BinaryIO
 
 _HEADER = struct.Struct("<QI")
 _CHECKSUM_BYTES = 4
+_PIECE = 1 << 20
 _STDIN = Path("-")
 
 
@@ -27,11 +29,23 @@ def read_records(path: Path) -> Iterator[bytes]:
         at = 0
         while header := file.read(_HEADER.size):
             length = _length(path, at, header)
-            data = file.read(length + _CHECKSUM_BYTES)
+            data = _read(file, length + _CHECKSUM_BYTES)
             if len(data) != length + _CHECKSUM_BYTES:
                 raise ValueError(f"{path} ends within the record of {length} bytes at byte {at}")
             at += _HEADER.size + len(data)
             yield data[:length]
+
+
+def _read(file: BinaryIO, size: int) -> bytes:
+    """So many bytes, or those up to the end: memory grows with them."""
+    data = file.read(min(size, _PIECE))
+    if len(data) < _PIECE or size == _PIECE:
+        return data
+    pieces = [data]
+    while data and (size := size - len(data)):
+        data = file.read(min(size, _PIECE))
+        pieces.append(data)
+    return b"".join(pieces)
 
 
 def _length(path: Path, at: int, header: bytes) -> int:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import tensorflow as tf
+from colcast.export.trials._records import records
 from colcast.export.trials._serving_messages import PredictionLog
 
 EVERY_SERVER = Path("assets.extra", "tf_serving_warmup_requests")
@@ -43,7 +44,7 @@ def write_warmup(folder: Path, file: Path, logs: Sequence[Any]) -> None:
         return
     path = folder / file
     path.parent.mkdir(exist_ok=True)
-    present = list(tf.data.TFRecordDataset(str(path)).as_numpy_iterator()) if path.exists() else []
+    present = list(records(path)) if path.exists() else []
     with tf.io.TFRecordWriter(str(path)) as writer:
         for record in [*present, *(log.SerializeToString(deterministic=True) for log in logs)]:
             writer.write(record)

@@ -10,6 +10,7 @@ import tensorflow as tf
 from colcast.export.convert._features import Feature
 from colcast.export.graph._errors import ExportError
 from colcast.export.trials._logged_columns import examples_of
+from colcast.export.trials._records import records
 from colcast.export.trials._rows import FIELDS, Rows
 from colcast.export.trials._serving_messages import (
     ExampleListWithContext,
@@ -183,17 +184,6 @@ def _rows_of_columns(
 
 def _has(row: Any, name: str) -> bool:
     return name in row and row[name].WhichOneof("kind") is not None
-
-
-def records(file: Path) -> Iterator[bytes]:
-    """The records of a TFRecord file."""
-    if not file.is_file():
-        raise ExportError(f"{file} is not a file; expected a TFRecord file")
-    compression = "GZIP" if file.suffix == ".gz" else None
-    try:
-        yield from tf.data.TFRecordDataset(str(file), compression).as_numpy_iterator()
-    except tf.errors.OpError as error:
-        raise ExportError(f"{file} is not a TFRecord file that can be read: {error}") from error
 
 
 def recorded_inputs(record: bytes) -> Any:

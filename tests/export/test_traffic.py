@@ -1,13 +1,17 @@
 """Recorded requests: what they prove, what they tell about users, and warm-up requests."""
 
+import gzip
+import struct
 from pathlib import Path
 
 import numpy as np
 import pytest
 import tensorflow as tf
+from colcast.client.tfrecord import _masked_crc32c
 from colcast.export import ExportError, export_saved_model
 from colcast.export.report._recorded import read_report
 from colcast.export.trials._logged_columns import examples_of
+from colcast.export.trials._records import records
 from colcast.export.trials._traffic import read_traffic
 from rich.console import Console
 from tensorflow_serving.apis import predict_pb2, prediction_log_pb2
@@ -239,6 +243,19 @@ def test_warmup_requests_are_ones_that_servers_can_run(embedded, tmp_path):
             inputs = log.predict_log.request.inputs
             columns = {name: tf.make_ndarray(value) for name, value in inputs.items()}
             assert np.shape(model.run("columnar", columns)["scores"]) == (rows,)
+
+
+@pytest.mark.parametrize("name", ["traffic", "traffic.gz"])
+def test_a_record_that_claims_any_length_is_refused_by_name(embedded, tmp_path, name):
+    """With a right checksum: TensorFlow's reader would take the memory."""
+    header = struct.pack("<Q", 1 << 62)
+    record(tmp_path / "one", REQUESTS[0])
+    data = (tmp_path / "one").read_bytes() + header + struct.pack("<I", _masked_crc32c(header))
+    (tmp_path / name).write_bytes(gzip.compress(data) if name.endswith("gz") else data)
+    with pytest.raises(ExportError, match=rf"{name} .* record 1 claims {1 << 62} bytes"):
+        list(records(tmp_path / name))
+    with pytest.raises(ExportError, match=name):
+        export_saved_model(embedded, tmp_path / "out", examples=tmp_path / name)
 
 
 def test_late_warmup_sends_the_user_once_in_a_file_of_its_own(embedded, tmp_path):

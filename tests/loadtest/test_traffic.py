@@ -1,5 +1,6 @@
 """Where requests come from: recordings and signatures."""
 
+import struct
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import pytest
 import tensorflow as tf
 from colcast.client import ModelSchema, RankingClient, SchemaError, Signature, TensorSpec
 from colcast.client.columns._dtypes import BY_NAME
-from colcast.client.tfrecord import read_records
+from colcast.client.tfrecord import _masked_crc32c, read_records
 from colcast.loadtest.send.formats import FORMATS, encode, signature_for
 from colcast.loadtest.send.generated import generated
 from colcast.loadtest.send.recorded import recorded_examples, recorded_requests
@@ -48,6 +49,23 @@ def test_a_damaged_file_is_named_with_the_place(tmp_path: Path, damage: str):
             writer.write(b"x" * 1000)
     with pytest.raises(ValueError, match=rf"{path} .*at byte \d+"):
         list(read_records(path))
+
+
+@pytest.mark.parametrize("length", [1 << 40, 1 << 62, (1 << 64) - 1])
+def test_a_record_that_claims_any_length_is_named(tmp_path: Path, length: int):
+    path = claiming(write(tmp_path / "r", [b"first"]), length)
+    found = read_records(path)
+    assert next(found) == b"first"
+    with pytest.raises(ValueError, match=f"within the record of {length} bytes at byte 21"):
+        next(found)
+
+
+def claiming(path: Path, length: int) -> Path:
+    """Adds a record of few bytes that claims to be longer, with the right checksum."""
+    header = struct.pack("<Q", length)
+    checksum = struct.pack("<I", _masked_crc32c(header))
+    path.write_bytes(path.read_bytes() + header + checksum + b"few")
+    return path
 
 
 def test_neighbouring_examples_of_one_request_are_one_request(tmp_path: Path):
