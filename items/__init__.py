@@ -24,7 +24,7 @@ _NEED_PYARROW = {"build_table": "_build", "build_delta": "_delta", "ItemTable": 
 
 
 def __getattr__(name: str) -> Any:
-    """Imports pyarrow and NumPy on first use."""
+    """Imports pyarrow and NumPy only on first use."""
     if name not in _NEED_PYARROW:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module(f"{__name__}.{_NEED_PYARROW[name]}"), name)

@@ -1,7 +1,7 @@
-"""The safetensors format: named tensors in one file, behind a header that says where each is.
+"""The safetensors format: named tensors in one file, after a header with their positions.
 
 https://github.com/huggingface/safetensors: the header's length (8 bytes, little endian), the header
-(JSON), the tensors one behind the other.
+(JSON), then the tensors one after the other.
 """
 
 import json
@@ -34,7 +34,7 @@ DTYPES = {
     "uint64": "U64",
     "float64": "F64",
 }
-"""TensorFlow's name of a dtype -> safetensors' name."""
+"""TensorFlow's dtype name -> safetensors' dtype name."""
 
 _STORAGE = {
     short: np.dtype("<u2" if name == "bfloat16" else name) for name, short in DTYPES.items()
@@ -45,13 +45,13 @@ _CHUNK_BYTES = 1 << 22
 
 @dataclass(frozen=True)
 class Tensor:
-    """A tensor to be written.
+    """A tensor to write.
 
     Attributes:
-        name: within the file.
-        dtype: safetensors' name of it.
+        name: the tensor's name in the file.
+        dtype: safetensors' name of the dtype.
         shape: of the whole tensor.
-        data: its bytes, or a file of them.
+        data: its bytes, or a file that contains them.
     """
 
     name: str
@@ -61,7 +61,7 @@ class Tensor:
 
     @property
     def size(self) -> int:
-        """In bytes."""
+        """The size in bytes."""
         return math.prod(self.shape) * _STORAGE[self.dtype].itemsize
 
 
@@ -69,7 +69,7 @@ def write_container(path: Path, metadata: Mapping[str, str], tensors: Iterable[T
     """Writes a new file to the disk, with its checksum in the metadata.
 
     Returns:
-        The checksum: 16 hex digits, XXH3-64 of all that follows the header.
+        The checksum: XXH3-64 of all bytes after the header, as 16 hex digits.
     """
     ordered = sorted(tensors, key=lambda one: (-_STORAGE[one.dtype].itemsize, one.name))
     checksum = xxhash.xxh3_64()
@@ -91,19 +91,19 @@ class Container:
 
     Attributes:
         path: the file.
-        metadata: text by name.
-        tensors: arrays mapped from the file; bfloat16 as its 16 bits.
+        metadata: name -> text.
+        tensors: arrays mapped from the file; bfloat16 values are uint16.
     """
 
     def __init__(self, path: Path) -> None:
         """Reads the header.
 
         Raises:
-            ItemTableError: not such a file; the message says where it is wrong.
+            ItemTableError: the file has another format; the message says where it is wrong.
         """
         self.path = path
         try:
-            # As a plain array: slices of a memmap are slow to make.
+            # A plain array, since slicing a memmap is slow.
             self._bytes: Array = np.asarray(np.memmap(path, np.uint8, "r"))
         except (OSError, ValueError) as error:  # ValueError: an empty file
             raise ItemTableError(f"cannot read {path}: {error}") from None

@@ -1,4 +1,4 @@
-"""The contents of a table, as data and as text."""
+"""Shows the contents of a table, as data and as text."""
 
 import time
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ _UNITS = ((86400, "d"), (3600, "h"), (60, "min"))
 
 
 def facts(table: ItemTable) -> dict[str, Any]:
-    """The table as plain values."""
+    """The properties of a table, as plain values."""
     schema = table.schema
     return {
         "folder": str(table.folder),
@@ -32,7 +32,7 @@ def facts(table: ItemTable) -> dict[str, Any]:
 
 
 def row_of(table: ItemTable, key: int | str) -> dict[str, Any]:
-    """A key's values by feature; ItemTableError if it has no row."""
+    """The values of a key's row by feature; ItemTableError if the key has no row."""
     row = table.get(key)
     if row is None:
         raise ItemTableError(f"{table.folder} has no key {key!r}")
@@ -40,7 +40,7 @@ def row_of(table: ItemTable, key: int | str) -> dict[str, Any]:
 
 
 def print_facts(console: Console, found: Mapping[str, Any]) -> None:
-    """Prints `facts`."""
+    """Prints the result of `facts`."""
     table, deltas = found["table"], found["deltas"]
     lines = [
         f"{found['folder']}: {found['rows']:,} items by {found['key']} ({found['key_dtype']}), "
@@ -63,7 +63,7 @@ def print_facts(console: Console, found: Mapping[str, Any]) -> None:
 
 
 def print_row(console: Console, found: Mapping[str, Any]) -> None:
-    """Prints `row_of`, a line for each feature."""
+    """Prints the result of `row_of`, one line per feature."""
     width = max(map(len, found), default=0)
     for name, value in found.items():
         console.print(f"{name:<{width}}  {value}", highlight=False, markup=False)

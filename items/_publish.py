@@ -1,4 +1,4 @@
-"""Files and folders that appear whole or not at all, whenever their builder is killed."""
+"""Publishes files and folders completely or not at all, even if the builder is killed."""
 
 import fcntl
 import os
@@ -14,7 +14,7 @@ _WORK = ".tmp-"  # readers ignore names that begin with a dot
 
 
 def versions(folder: Path) -> list[int]:
-    """The numbers of the versions in a table's folder, in order."""
+    """The numbers of the versions in a table's folder, in ascending order."""
     if not folder.is_dir():
         return []
     return sorted(int(one.name) for one in folder.iterdir() if _is_version(one))
@@ -32,7 +32,7 @@ def newest(folder: Path) -> Path:
 def work_folder(parent: Path) -> Iterator[Path]:
     """A temporary folder in `parent` that readers ignore.
 
-    A living builder holds its lock; folders of killed builders are removed by the next one.
+    A running builder holds the folder's lock; the next builder removes the folders of killed ones.
     """
     parent.mkdir(parents=True, exist_ok=True)
     with _locked(parent):
@@ -47,10 +47,10 @@ def work_folder(parent: Path) -> Iterator[Path]:
 
 
 def publish(finished: Path, target: Path) -> None:
-    """Renames a finished file or folder, whose files are synced, to its final name.
+    """Renames a finished file or folder, whose files have been synced, to its final name.
 
     Raises:
-        ItemTableError: there is one of this name.
+        ItemTableError: the name exists already.
     """
     if finished.is_dir():
         _sync(finished)
@@ -75,7 +75,10 @@ def _locked(folder: Path) -> Iterator[None]:
 
 
 def _lock(folder: Path) -> int:
-    """A handle that holds the lock until it is closed; some network file systems have no locks."""
+    """A file descriptor that holds the lock until it is closed.
+
+    Some network file systems have no locks.
+    """
     handle = os.open(folder, os.O_RDONLY)
     with suppress(OSError):
         fcntl.flock(handle, fcntl.LOCK_EX)

@@ -1,4 +1,4 @@
-"""A table as it is now: the file of its newest version, and the deltas over it."""
+"""Reads the current state of a table: the file of its newest version, and the deltas over it."""
 
 import json
 from pathlib import Path
@@ -18,16 +18,16 @@ class ItemTable:
     """The rows of a table by key.
 
     Attributes:
-        folder: of the version.
-        table: the file that was built.
-        deltas: of this version; a later one wins.
+        folder: the folder of the version.
+        table: the file of the version.
+        deltas: the deltas of this version; a later one overrides earlier ones.
     """
 
     def __init__(self, folder: str | Path, version: int | None = None) -> None:
-        """Opens a version of the table in a folder; None is the newest.
+        """Opens a version of the table in a folder; None for the newest.
 
         Raises:
-            ItemTableError: there is none, or one of its files is malformed.
+            ItemTableError: there is no such version, or one of its files is malformed.
         """
         self.folder = newest(Path(folder)) if version is None else Path(folder, str(version))
         self.table = Part(self.folder / TABLE_FILE)
@@ -36,7 +36,7 @@ class ItemTable:
 
     @property
     def schema(self) -> Schema:
-        """The features of its rows."""
+        """The columns of its rows."""
         return self.table.schema
 
     @property
@@ -46,11 +46,11 @@ class ItemTable:
 
     @property
     def absent(self) -> tuple[str, ...]:
-        """The features that it was built without: every row had their default."""
+        """The features without a column when the table was built: every row has their default."""
         return tuple(json.loads(self.table.container.metadata["absent"]))
 
     def get(self, key: int | str | bytes) -> dict[str, Any] | None:
-        """A key's values by feature, as `Part.row` has them; None if it has no row."""
+        """A key's values by feature, in the form of `Part.row`; None if the key has no row."""
         wanted: Key = key.encode() if isinstance(key, str) else key
         for part in (*reversed(self.deltas), self.table):
             row = part.find(wanted)
@@ -61,7 +61,7 @@ class ItemTable:
         return None
 
     def __len__(self) -> int:
-        """How many keys have a row."""
+        """The number of keys that have a row."""
         changed: set[Key] = set()
         for delta in self.deltas:
             changed |= delta.keys.all() | delta.deleted
@@ -69,7 +69,7 @@ class ItemTable:
         return self.table.rows - known + sum(self.get(key) is not None for key in changed)
 
     def verify(self) -> None:
-        """Reads all files; ItemTableError if one does not match its checksum."""
+        """Reads all files; ItemTableError if a checksum does not match."""
         for part in (self.table, *self.deltas):
             told, found = part.container.metadata.get("checksum"), part.container.checksum()
             if told != found:

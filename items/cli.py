@@ -128,7 +128,7 @@ def inspect(folder: Path, key: str | None, as_json: bool) -> None:
 
 @contextmanager
 def _errors() -> Iterator[None]:
-    """Turns errors that the user can fix into one line."""
+    """Turns errors that the user can fix into one-line messages."""
     from colcast.client import InputError
     from colcast.items import ItemTableError
 
@@ -146,7 +146,7 @@ def _telling(name: str) -> Iterator[Callable[[int], None]]:
 
 
 def _keys(file: Path, dtype: str) -> list[int | str]:
-    """The keys of a file, one per line."""
+    """The keys in a file, one per line."""
     lines = file.read_text().splitlines()
     return [_key(line.strip(), dtype) for line in lines if line.strip()]
 

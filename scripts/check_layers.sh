@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Who may include or import whom: the arrows of CONTRIBUTING.md, "Layers", each of them.
+# Checks that includes and imports follow the arrows of CONTRIBUTING.md, "Layers".
 set -euo pipefail
 cd "$(dirname "$0")/.."
 failed=0
@@ -14,7 +14,8 @@ forbid() {  # what, pattern, exception, then git pathspecs
 }
 none='$^'
 
-# C++: a folder, then what it may include besides itself; `shared` is server/*.h.
+# C++: a folder, then the folders that it may include besides itself; `shared` stands for
+# server/*.h.
 declared=
 includes() {
   local folder=$1 allowed
@@ -66,7 +67,7 @@ forbid 'server/base, server/wire, server/states, server/tables and server/items 
   '#include [<"]tensorflow/' "$none" 'server/base/*' 'server/wire/*' 'server/states/*' 'server/tables/*' 'server/items/*'
 forbid 'the server includes no gRPC library' '#include [<"](grpc|grpcpp)/' "$none" '*.h' '*.cc' ':!examples/'
 
-# Python: a package, then those it may import besides itself.
+# Python: a package, then the packages that it may import besides itself.
 imports() {
   local package=$1 allowed
   allowed=$(printf '|%s' "$@")
@@ -85,7 +86,7 @@ imports loadtest cli client export items server zoo
 imports bench cli client export items loadtest server zoo
 imports fork
 
-# Within a package: a folder, then those beside it that it may import.
+# Within a package: a folder, then the folders next to it that it may import.
 within() {
   local package=${1%/*} allowed
   allowed=$(printf '|%s' "${1#*/}" "${@:2}")

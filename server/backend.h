@@ -1,4 +1,4 @@
-// What the endpoints, gRPC and HTTP, answer from.
+// The services that the gRPC and HTTP endpoints use to answer.
 #ifndef COLCAST_SERVER_BACKEND_H_
 #define COLCAST_SERVER_BACKEND_H_
 
@@ -19,7 +19,7 @@
 
 namespace colcast {
 
-// Everything pointed to outlives the endpoints.
+// All pointers must outlive the endpoints.
 struct Backend {
   models::ModelManager* models = nullptr;
   scheduling::WorkerPool* workers = nullptr;
@@ -27,13 +27,13 @@ struct Backend {
   request_log::RequestLogs* request_logs = nullptr;
   const items::ItemTables* item_tables = nullptr;
   shadow::Shadows* shadows = nullptr;
-  tracing::Tracer* tracer = nullptr;    // null: nothing is traced
-  callers::Callers* callers = nullptr;  // null: callers are not told apart
+  tracing::Tracer* tracer = nullptr;    // null if nothing is traced
+  callers::Callers* callers = nullptr;  // null if callers are not distinguished
   TensorEncoding encoding = TensorEncoding::kTypedFields;
   inference::CallOptions calls;
-  size_t max_request_bytes = std::numeric_limits<size_t>::max();  // over gRPC, inflated
+  size_t max_request_bytes = std::numeric_limits<size_t>::max();  // over gRPC, after decompression
   size_t max_request_columns = std::numeric_limits<size_t>::max();
-  const std::atomic<bool>* ready = nullptr;  // whether the first models serve, and it does not stop
+  const std::atomic<bool>* ready = nullptr;  // true while the models serve, until shutdown begins
 };
 
 }  // namespace colcast

@@ -23,7 +23,7 @@ namespace {
 
 constexpr char kSelf[] = "/proc/self/exe";
 
-// The executable's name and the flags that this process was started with.
+// The executable's name and flags with which this process was started.
 std::vector<std::string> CommandLine() {
   std::ifstream file("/proc/self/cmdline", std::ios::binary);
   std::vector<std::string> arguments;
@@ -31,8 +31,9 @@ std::vector<std::string> CommandLine() {
   return arguments;
 }
 
-// The process's id, or 0, with errno. It inherits nothing but the priority of this thread, the
-// environment and the limits: no connection would end while it held one, and no signal is blocked.
+// Starts a process and returns its id, or 0 and errno. It inherits only this thread's priority, the
+// environment and the limits: no descriptors, because a connection would not end while the process
+// held it, and no blocked signals.
 pid_t Spawn(std::vector<std::string> arguments) {
   std::vector<char*> argv;
   for (std::string& argument : arguments) argv.push_back(argument.data());
@@ -57,8 +58,8 @@ pid_t Spawn(std::vector<std::string> arguments) {
   return error == 0 ? process : 0;
 }
 
-// False if it had not ended after `timeout`, or when the server was asked to stop, and was ended.
-// `how` is waitpid's.
+// False if the process was killed, because it ran beyond `timeout` or the server was asked to stop.
+// `how` is waitpid's status.
 bool WaitFor(pid_t process, std::chrono::seconds timeout, int* how) {
   constexpr std::chrono::milliseconds kLongestSleep(50);
   const auto give_up = std::chrono::steady_clock::now() + timeout;

@@ -1,5 +1,5 @@
-// A version of a model, or a library of ops, is tried in a process of its own before the server
-// loads it: TensorFlow does not survive every file, and would take what serves with it.
+// Tries to load a version of a model, or an op library, in a separate process before the server
+// loads it: some files crash TensorFlow, and would take the whole server down.
 #ifndef COLCAST_SERVER_LOAD_CHECK_H_
 #define COLCAST_SERVER_LOAD_CHECK_H_
 
@@ -18,13 +18,13 @@ namespace colcast {
 // reported by whoever loads the version next.
 Status CheckLoadInOwnProcess(const std::string& directory, std::chrono::seconds timeout);
 
-// The same for a library of ops, which gets a minute at most. INVALID_ARGUMENT, naming it.
+// The same for an op library, with a limit of one minute. INVALID_ARGUMENT, naming it.
 Status CheckOpLibraryInOwnProcess(const std::string& path, std::chrono::seconds timeout);
 
-// For such a process, first of all: it ends with its parent.
+// To be called first in such a process: makes it end with its parent.
 void EndWithParent();
 
-// What such a process does for a version.
+// The work of such a process for a version.
 Status RunLoadCheck(const std::string& directory, const models::Loader::Options& options,
                     const engine::Engine& engine);
 

@@ -1,4 +1,4 @@
-// The native server: flags and wiring only.
+// The native server: only flags and wiring.
 
 #include <signal.h>
 #include <unistd.h>
@@ -39,15 +39,15 @@
 namespace colcast {
 namespace {
 
-// TensorFlow writes pages to the terminal otherwise, and a wrong request whole into the log; its
-// own variable still wins.
+// Otherwise TensorFlow writes pages to the terminal, and whole wrong requests into the log. An
+// explicit TF_CPP_MIN_LOG_LEVEL still applies.
 void LimitLibraryLogs() { setenv("TF_CPP_MIN_LOG_LEVEL", "2", /*overwrite=*/0); }
 
-// Where TensorFlow runs oneDNN (AVX-512), it would keep a pool of memory of its own: what a run
-// takes could not be seen, nor given back.
+// Otherwise oneDNN (used by TensorFlow with AVX-512) would keep its own memory pool, so that a
+// run's memory could neither be measured nor returned.
 void UseOneAllocator() { setenv("TF_ONEDNN_USE_SYSTEM_ALLOCATOR", "1", /*overwrite=*/0); }
 
-// The metrics of every attempt to load a version.
+// Records the metrics of every attempt to load a version.
 models::LoadListener RecordLoads(metrics::Metrics* metrics) {
   return [metrics](const models::LoadReport& report) {
     metrics->RecordLoad(report.path, report.loaded, report.load_time);
@@ -58,7 +58,7 @@ models::LoadListener RecordLoads(metrics::Metrics* metrics) {
   };
 }
 
-// As the logging_config of each model has it.
+// Applies the logging_config of each model.
 std::function<void(const std::vector<models::ModelConfig>&)> LogRequests(
     request_log::RequestLogs* logs) {
   return [logs](const std::vector<models::ModelConfig>& models) {
@@ -80,7 +80,7 @@ Status StartHttp(const ServerOptions& options, const Backend& backend, net::Poll
   return OkStatus();
 }
 
-// And all libraries of ops.
+// Opens the engine and all op libraries.
 Status OpenEngineWithOps(const ServerOptions& options, std::unique_ptr<engine::Engine>* engine) {
   if (Status status = OpenEngine(options.engine, engine); !status.ok()) return status;
   for (const std::string& path : options.op_libraries) {
@@ -89,7 +89,7 @@ Status OpenEngineWithOps(const ServerOptions& options, std::unique_ptr<engine::E
   return OkStatus();
 }
 
-// In the process that tries what another is to load.
+// Runs in the process that tries what another process will load.
 Status Check(const ServerOptions& options) {
   EndWithParent();
   std::unique_ptr<engine::Engine> engine;
@@ -101,7 +101,7 @@ Status Check(const ServerOptions& options) {
   return RunLoadCheck(options.load_check.directory, options.models.loader, *engine);
 }
 
-// Has all that is loaded tried first.
+// Makes everything be tried in a separate process before it is loaded.
 Status AddLoadChecks(ServerOptions* options) {
   const std::chrono::seconds timeout = options->load_check.timeout;
   for (const std::string& path : options->op_libraries) {
@@ -113,7 +113,7 @@ Status AddLoadChecks(ServerOptions* options) {
   return OkStatus();
 }
 
-// By workers, by TensorFlow, and by what else has a thread.
+// The number of threads for workers, TensorFlow and everything else.
 int ThreadsNeeded(const ServerOptions& options) {
   constexpr int kOthers = 16;
   const int per_worker = options.workers.long_request_nice > 0 ? 2 : 1;

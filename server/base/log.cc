@@ -22,7 +22,7 @@ namespace {
 
 std::atomic<LogFormat> log_format{LogFormat::kText};
 
-// UTC, with milliseconds; `date_format` is strftime's.
+// The time in UTC, with milliseconds; `date_format` is strftime's.
 std::string Now(const char* date_format) {
   timeval now;
   gettimeofday(&now, nullptr);
@@ -35,7 +35,7 @@ std::string Now(const char* date_format) {
   return std::string(date, length) + milliseconds;
 }
 
-// A line stays one line, and a terminal's.
+// Escapes characters that would break the line or control a terminal.
 void AppendPrintable(char c, std::string* out) {
   const auto byte = static_cast<unsigned char>(c);
   if (byte >= 0x20 && byte != 0x7f) {
@@ -61,7 +61,7 @@ std::string JsonLine(const char* severity, std::string_view message, const LogFi
   return line + "}\n";
 }
 
-// Where it fails there is nobody to tell: the rest of the lines is dropped.
+// On failure the rest is dropped, because there is nowhere to report it.
 void WriteAll(std::string_view lines) {
   while (!lines.empty()) {
     const ssize_t written = write(STDERR_FILENO, lines.data(), lines.size());
@@ -76,10 +76,10 @@ std::string Line(const char* severity, std::string_view message, const LogFields
                                         : TextLine(severity, message);
 }
 
-// Lines that wait for the one thread that writes them.
+// The queue of lines for the thread that writes them.
 class Writer {
  public:
-  // False if lines are not written by a thread.
+  // False if there is no such thread.
   bool Add(std::string_view line) {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (!running_) return false;
@@ -141,7 +141,7 @@ class Writer {
   int64_t dropped_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
-// Never destroyed: its thread runs until the process ends.
+// Never destroyed, because its thread runs until the process ends.
 Writer& LogWriter() {
   static Writer* const writer = new Writer;
   return *writer;

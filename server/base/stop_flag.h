@@ -1,4 +1,4 @@
-// Tells a thread that looks at something now and then that it is to end.
+// Tells a thread that works periodically to end.
 #ifndef COLCAST_SERVER_BASE_STOP_FLAG_H_
 #define COLCAST_SERVER_BASE_STOP_FLAG_H_
 
@@ -15,7 +15,7 @@ class StopFlag {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // For good.
+  // Cannot be undone.
   void Set();
   bool IsSet() const;
 

@@ -11,7 +11,8 @@
 namespace colcast {
 namespace {
 
-constexpr std::chrono::milliseconds kMoment{200};  // no loop of exceptions takes a processor
+// Keeps repeated exceptions from occupying a core.
+constexpr std::chrono::milliseconds kMoment{200};
 
 }  // namespace
 

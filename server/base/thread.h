@@ -10,8 +10,8 @@
 
 namespace colcast {
 
-// An exception that leaves `body` becomes an error that names `what`: RESOURCE_EXHAUSTED without
-// memory or threads, else INTERNAL.
+// Turns an exception that leaves `body` into an error that names `what`: RESOURCE_EXHAUSTED if
+// memory or threads are exhausted, otherwise INTERNAL.
 Status RunCaught(const std::string& what, const std::function<Status()>& body);
 
 // Runs `body` in a new thread. RESOURCE_EXHAUSTED if the system allows no other. After an

@@ -20,7 +20,7 @@ void ReadWorkers(const Given& given, ServerOptions* options) {
   options->calls.max_expanded_bytes = options->engine.max_expanded_bytes;
 }
 
-// After ReadWorkers(): --num_workers wins over the file's num_batch_threads.
+// To be called after ReadWorkers(), because --num_workers overrides the file's num_batch_threads.
 Status ReadBatching(const Given& given, ServerOptions* options) {
   scheduling::WorkerPool::Options& workers = options->workers;
   inference::BatchingOptions& batching = options->models.loader.batching;

@@ -1,5 +1,6 @@
-// The command line, with tensorflow_model_server's names where both have the thing. One file per
-// part of the server (*_flags.cc) defines that part's flags, validates them and makes its Options.
+// The command line, with tensorflow_model_server's names for flags that both servers have. One file
+// per part of the server (*_flags.cc) defines that part's flags, validates them and makes its
+// Options.
 #ifndef COLCAST_SERVER_FLAGS_FLAGS_H_
 #define COLCAST_SERVER_FLAGS_FLAGS_H_
 
@@ -24,18 +25,18 @@
 
 namespace colcast {
 
-// What may end a process, or never return, is loaded in a process of its own first.
+// Loading in a separate process first, for files that may crash or hang the process.
 struct LoadCheckOptions {
   bool enabled = true;
   std::chrono::seconds timeout{1800};
-  // This is such a process, for a version or for a library of ops; empty: it is not.
+  // Set in such a process: the version or the op library that it tries; empty otherwise.
   std::string directory;
   std::string op_library;
 };
 
 struct ServerOptions {
   engine::Options engine;
-  std::vector<std::string> op_libraries;  // paths, loaded before any model
+  std::vector<std::string> op_libraries;  // paths of libraries to load before any model
   models::ModelManager::Options models;
   std::vector<items::ItemTableConfig> item_tables;
   request_log::RequestLogs::Options request_logs;
@@ -48,16 +49,18 @@ struct ServerOptions {
   std::optional<http::HttpServer::Options> http;
   http::ModelApiOptions model_api;
   std::optional<tracing::Tracer::Options> tracing;  // nullopt: nothing is traced
-  std::optional<callers::NameSource> callers;       // nullopt: callers are not told apart
+  std::optional<callers::NameSource> callers;       // nullopt if callers are not distinguished
   LogFormat log_format = LogFormat::kText;
-  std::chrono::milliseconds drain{0};               // answered for after health turned NOT_SERVING
-  std::chrono::milliseconds drain_timeout{30'000};  // then, for what is in flight
-  std::string metrics_path;                         // of the page for Prometheus; empty: none
-  std::vector<std::string> warnings;                // of flags that were accepted without effect
+  // How long requests are still accepted after health turned NOT_SERVING.
+  std::chrono::milliseconds drain{0};
+  // How long, after that, requests in flight may take.
+  std::chrono::milliseconds drain_timeout{30'000};
+  std::string metrics_path;           // of the page for Prometheus; empty for none
+  std::vector<std::string> warnings;  // about flags that were accepted without effect
 };
 
-// Reads the flags. INVALID_ARGUMENT names the flag, its value and what is wanted. Ends the process
-// for --help, --version, and a flag that does not parse.
+// Reads the flags. INVALID_ARGUMENT names the flag, its value and what was expected. Exits for
+// --help, --version, and flags that cannot be parsed.
 Status ParseFlags(int argc, char** argv, ServerOptions* options);
 
 }  // namespace colcast

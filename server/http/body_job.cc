@@ -13,10 +13,11 @@ namespace {
 
 using scheduling::Clock;
 
-// More of a body, once inflated, would keep a worker for longer than most models do.
+// Reading a larger body, counted after decompression, would occupy a worker for longer than most
+// models do.
 constexpr size_t kMostForWorkers = 512 << 10;
 
-// Roughly how fast bodies are read, to have the shorter ones read first.
+// A rough speed of reading bodies, used to read shorter ones first.
 constexpr size_t kBytesPerMicrosecond = 50;
 
 void LowerPriorityOnce() {
@@ -27,9 +28,9 @@ void LowerPriorityOnce() {
   static_cast<void>(lowered);
 }
 
-// Reads the body of a call, which holds the request: a short one on a worker, a long one on a
-// parser. The call then runs, or waits once more: behind the parser, or where it may run with
-// others that wait, in the place that it had. Owns itself until then.
+// Reads the body of a REST call: a short one on a worker, a long one on a low-priority parser. The
+// call then runs or is queued: after a parser as a new job, after a worker in its original place if
+// it may run with others. Owns itself until then.
 class BodyJob final : public scheduling::Job {
  public:
   // `body` is the call's codec.
@@ -77,7 +78,7 @@ class BodyJob final : public scheduling::Job {
     to_parsers ? api_.parsers.Submit(this) : api_.backend.workers->Submit(this);
   }
 
-  // The model was not served when the request came.
+  // For a request whose model was not served when it arrived, so that its body was skipped.
   Status NoBody() {
     const Status status = call_->FindServable(body_.model());
     if (!status.ok()) return status;
@@ -90,7 +91,7 @@ class BodyJob final : public scheduling::Job {
   }
 
   ModelApi& api_;
-  JsonBody& body_;  // the call's
+  JsonBody& body_;  // owned by the call
   api::Call* const call_;
   bool by_parser_ = false;
 };

@@ -9,7 +9,7 @@ namespace {
 constexpr size_t kPieceBytes = 64 << 10;
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
-// The characters of numbers, NaN and Infinity included.
+// The characters that occur in numbers, including NaN and Infinity.
 constexpr std::string_view kOfNumbers = "0123456789+-.eENaInfity";
 
 }  // namespace
@@ -27,7 +27,7 @@ std::string_view BodyText::Next() {
     number_ = piece.substr(begin);
     if (begin > 0 || piece.empty()) return piece.substr(0, begin);
   }
-  // The end of one piece may go on in the next.
+  // A number at the end of one run of bytes may continue in the next.
   while (rest_.empty()) {
     const std::string_view piece = NextVisible();
     const size_t end = std::min(piece.find_first_not_of(kOfNumbers), piece.size());
@@ -79,7 +79,7 @@ bool BodyText::ReadPiece(std::string_view* piece) {
   return !ended_;
 }
 
-// Cuts the piece, which has been counted as read, before the text's first NUL.
+// Shortens the run, which is already counted as read, to what comes before the text's first NUL.
 void BodyText::FindNul(std::string_view* piece) {
   std::string_view behind = *piece;
   if (!nul_) {

@@ -1,4 +1,5 @@
-// A request's body as text, piece by piece: inflated as it is read, and never there as a whole.
+// A request's body as text, read run by run: decompressed on the fly, and never in memory as a
+// whole.
 #ifndef COLCAST_SERVER_HTTP_BODY_TEXT_H_
 #define COLCAST_SERVER_HTTP_BODY_TEXT_H_
 
@@ -28,16 +29,16 @@ class BodyText {
  public:
   explicit BodyText(const BodyBytes& body);
 
-  // The next piece of the text, empty at its end; good until the next one. A number lies in one
-  // piece.
+  // The next run of text, empty at the end; valid until the next call. A number never spans two
+  // runs.
   std::string_view Next();
 
   // Reads the rest. INVALID_ARGUMENT for data that is not gzip, and for a NUL inside the text;
-  // RESOURCE_EXHAUSTED for too much of it.
+  // RESOURCE_EXHAUSTED if the text is too long.
   Status Finish();
 
-  size_t skipped() const { return skipped_; }  // of a byte order mark
-  bool empty() const { return read_ == 0; }    // known after Finish()
+  size_t skipped() const { return skipped_; }  // size of the byte order mark, if there was one
+  bool empty() const { return read_ == 0; }    // valid after Finish()
 
  private:
   std::string_view NextVisible();
@@ -45,9 +46,9 @@ class BodyText {
   void FindNul(std::string_view* piece);
 
   BodyBytes body_;
-  std::string_view rest_;  // of the piece before, behind what may be a number
-  std::string number_;     // what may be one, at the end of the piece before
-  std::string seam_;       // the same with its end, from the piece behind
+  std::string_view rest_;  // of the previous run, after what may be a number
+  std::string number_;     // characters at the end of the previous run that may be a number
+  std::string seam_;       // the same, completed from the next run
   size_t next_slice_ = 0;
   std::optional<Gunzipper> inflated_;
   std::unique_ptr<char[]> piece_;  // of what is inflated

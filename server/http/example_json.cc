@@ -14,10 +14,10 @@
 namespace colcast::http {
 namespace {
 
-// One tf.Example, or a list of them.
+// Reads one tf.Example, or a list of them.
 class ExampleReader : public ValueReader {
  public:
-  // `example_depth`: lists that an Example is in.
+  // `example_depth`: number of lists that contain an Example.
   ExampleReader(RequestMemory* memory, size_t example_depth)
       : writer_(memory), example_depth_(example_depth) {}
 
@@ -64,7 +64,7 @@ class ExampleReader : public ValueReader {
     if (value.kind != JsonValue::Kind::kBase64) {
       return FailAt(Here() + " is ", value, ", expected an object of features");
     }
-    // Here it is an object like any other.
+    // Here {"b64": ...} is an object like any other.
     if (Status status = writer_.BeginFeature("b64"); !status.ok()) return Fail(std::move(status));
     if (Status status = writer_.Add(JsonString(value.text)); !status.ok()) {
       return Fail(std::move(status));
@@ -96,7 +96,7 @@ class ExamplesReader final : public ExampleReader {
   ExamplesReader(RequestMemory* memory, int64_t max_examples, SliceBuffer* bytes)
       : ExampleReader(memory, 1), max_examples_(max_examples), bytes_(bytes) {}
 
-  // An error of the list itself; status() is that of the first wrong Example.
+  // An error of the list itself; status() is the first wrong Example's.
   Status CheckList() const {
     if (!is_list_) return status();
     if (count() == 0) return InvalidArgument("\"examples\" is an empty list");
@@ -105,7 +105,7 @@ class ExamplesReader final : public ExampleReader {
                              max_examples_);
   }
 
-  // Once all has been read.
+  // To be called after reading.
   std::vector<Bytes> Examples() const {
     std::vector<Bytes> examples;
     examples.reserve(ends_.size());
@@ -139,7 +139,7 @@ class ExamplesReader final : public ExampleReader {
   std::vector<size_t> ends_;
 };
 
-// The body's members. The first of repeated members counts.
+// Reads the members of the body. Of repeated members the first counts.
 class BodyReader final : public MembersReader {
  public:
   BodyReader(RequestMemory* memory, int64_t max_examples, SliceBuffer* bytes, std::string* context)

@@ -1,4 +1,4 @@
-// The body of a :classify or :regress request -> serialized tf.Examples.
+// Converts the body of a :classify or :regress request to serialized tf.Examples.
 #ifndef COLCAST_SERVER_HTTP_EXAMPLE_JSON_H_
 #define COLCAST_SERVER_HTTP_EXAMPLE_JSON_H_
 
@@ -13,10 +13,10 @@
 
 namespace colcast::http {
 
-// A body's request, and the memory of its examples.
+// The request in a body; owns the memory of its examples.
 class ExamplesJson {
  public:
-  // `memory` may be null, and outlives this.
+  // `memory` may be null, and must outlive this object.
   explicit ExamplesJson(RequestMemory* memory) : memory_(memory), bytes_(memory) {}
 
   // Reads "signature_name", "examples" and, if there is one, "context"; `body` may go then. A
@@ -27,7 +27,8 @@ class ExamplesJson {
   Status Read(const BodyBytes& body, int64_t max_examples);
   const Status& examples_status() const { return examples_status_; }
 
-  const std::string& signature_name() const { return signature_name_; }  // empty: the body has none
+  // Empty if the body has none.
+  const std::string& signature_name() const { return signature_name_; }
   const ExampleInput& input() const { return input_; }
 
  private:

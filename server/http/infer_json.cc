@@ -17,7 +17,7 @@
 namespace colcast::http {
 namespace {
 
-// The body's members. The first of repeated members counts.
+// Reads the members of the body. Of repeated members the first counts.
 class InferReader final : public MembersReader {
  public:
   InferReader(RequestMemory* memory, const std::vector<InferTensor>& before, size_t max_inputs,
@@ -25,7 +25,7 @@ class InferReader final : public MembersReader {
       : inputs_("inputs", memory, before, max_inputs, request, contents),
         outputs_("outputs", memory, before, max_inputs, nullptr, nullptr) {}
 
-  // The first error, the text's aside.
+  // The first error, apart from errors of the text.
   Status Finish() {
     for (const ValueReader* const part :
          {static_cast<const ValueReader*>(this), static_cast<const ValueReader*>(&id_),

@@ -22,7 +22,7 @@ std::string TensorsReader::Here() const {
   return here;
 }
 
-// INVALID_ARGUMENT unless the member's value is of the right kind.
+// INVALID_ARGUMENT unless `is_right`: the member's value has the expected kind.
 void TensorsReader::Want(const JsonValue& value, bool is_right, const char* expected) {
   static constexpr const char* kNames[] = {"", "name", "datatype", "shape", "parameters", "data"};
   if (is_right) return;
@@ -153,7 +153,7 @@ void TensorsReader::EndTensor() {
   column_.reset();
 }
 
-// The data's own shape is that of the tensor, or flat.
+// The nesting of the data must match the tensor's shape, or be flat.
 Status TensorsReader::FillColumn() {
   const InferTensor& tensor = tensors_.back();
   Column* const column = request_->AddColumn(request_->Keep(std::string(tensor.name)));

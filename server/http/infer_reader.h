@@ -1,4 +1,4 @@
-// The members of an infer request's JSON. For infer_json.cc only.
+// Reads the members of an infer request's JSON. Used only by infer_json.cc.
 #ifndef COLCAST_SERVER_HTTP_INFER_READER_H_
 #define COLCAST_SERVER_HTTP_INFER_READER_H_
 
@@ -19,7 +19,7 @@
 
 namespace colcast::http {
 
-// "inputs" or "outputs": a list of tensors, the former with their values.
+// Reads "inputs" or "outputs": a list of tensors, inputs with their values.
 class TensorsReader final : public ValueReader {
  public:
   // `member` is a literal. Where `request` is not null, each tensor becomes a column of it, whose
@@ -35,7 +35,7 @@ class TensorsReader final : public ValueReader {
         contents_(contents) {}
 
   std::vector<InferTensor>& tensors() { return tensors_; }
-  // Data came before its datatype and was skipped: the text must be read again.
+  // Whether data came before its datatype and was skipped, so that the text must be read again.
   bool again() const { return again_; }
 
  private:
@@ -68,7 +68,7 @@ class TensorsReader final : public ValueReader {
   std::optional<JsonColumn> column_;
 };
 
-// "parameters" of the request.
+// Reads "parameters" of the request.
 class ParametersReader final : public ValueReader {
  public:
   const std::string& signature_name() const { return signature_name_; }

@@ -11,8 +11,8 @@ namespace {
 
 using tensorflow::TensorInfo;
 
-// The extra inputs that say which user's, shop's and so on a candidate is begin with it. Whether
-// the signature takes them is the engine's to say.
+// Prefix of the extra inputs that index rows of a domain. The engine decides whether the signature
+// accepts them.
 constexpr std::string_view kRowTo = "row_to_";
 
 const TensorInfo& RowIndexInfo() {
@@ -133,7 +133,7 @@ void RowsReader::FillColumns() {
   for (size_t i = 0; i < columns_.size(); ++i) MoveColumn(&columns_[i].column, rows_, i);
 }
 
-// Rows mostly list their inputs in one order: `position` is where to look first.
+// `position` is tried first, because rows usually list their inputs in the same order.
 Status RowsReader::FindColumn(std::string_view name, size_t position, size_t* index) {
   *index = position;
   if (position >= columns_.size() || columns_[position].column.name() != name) {
@@ -163,7 +163,7 @@ Status RowsReader::AddColumn(std::string_view name, size_t* index) {
   return OkStatus();
 }
 
-// INVALID_ARGUMENT if an input that has no default has no column.
+// INVALID_ARGUMENT if an input without a default has no column.
 Status RowsReader::CheckComplete() const {
   for (const auto& [name, input] : signature().inputs()) {
     const bool known =

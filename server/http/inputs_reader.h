@@ -1,4 +1,4 @@
-// "instances" and "inputs" -> columns. For predict_json.cc only.
+// Converts "instances" and "inputs" to columns. Used only by predict_json.cc.
 #ifndef COLCAST_SERVER_HTTP_INPUTS_READER_H_
 #define COLCAST_SERVER_HTTP_INPUTS_READER_H_
 
@@ -17,7 +17,7 @@
 
 namespace colcast::http {
 
-// Shared by both: the column whose value is being read.
+// Common to both forms: the column whose value is being read.
 class InputsReader : public ValueReader {
  public:
   // Columns are added to `request` and lie in `contents`; both, `signature` and `memory` outlive
@@ -32,12 +32,12 @@ class InputsReader : public ValueReader {
   JsonColumn MakeColumn(std::string_view name, const tensorflow::TensorInfo& input) const;
   void MoveColumn(JsonColumn* column, int64_t rows, size_t index);
 
-  // The next value, at this depth, is the column's.
+  // The next value, at this depth, belongs to the column.
   void BeginColumn(JsonColumn* column) {
     column_ = column;
     column->Begin();
   }
-  // Hands it on to the column; true if the column's value has ended.
+  // Passes the value to the column; true if the column's value has ended.
   bool ToColumn(const JsonValue& value, size_t column_depth);
   bool EndInColumn(size_t count, size_t column_depth);
   Status FinishColumn() { return column_->Finish(); }
@@ -53,12 +53,12 @@ class InputsReader : public ValueReader {
   JsonColumn* column_ = nullptr;
 };
 
-// "instances": one object per row with the same inputs in each, or values of the one input.
+// Reads "instances": one object per row with the same inputs in each, or values of the only input.
 class RowsReader final : public InputsReader {
  public:
   using InputsReader::InputsReader;
 
-  // Once all has been read without an error.
+  // To be called after reading, if there was no error.
   void FillColumns();
 
  private:
@@ -81,12 +81,12 @@ class RowsReader final : public InputsReader {
   std::string_view MissingInput() const;
 
   bool objects_ = false;
-  std::deque<Named> columns_;  // in the order of the request's
-  size_t position_ = 0;        // of the next input in its row
-  int64_t rows_ = 0;           // that have ended
+  std::deque<Named> columns_;  // in the order of the request's columns
+  size_t position_ = 0;        // of the next input within its row
+  int64_t rows_ = 0;           // number of complete rows
 };
 
-// "inputs": an object of columns, or the one input's value.
+// Reads "inputs": an object of columns, or the only input's value.
 class ColumnsReader final : public InputsReader {
  public:
   using InputsReader::InputsReader;

@@ -43,20 +43,21 @@ class JsonBody {
                        const Backend& backend) = 0;
   // What the body names, as far as it was read; empty: nothing.
   virtual const std::string& signature_name() const = 0;
-  // Once it was parsed.
+  // To be called after Parse().
   virtual Status Finish(const inference::Servable& servable) = 0;
-  // Whether the request's values lie in the body.
+  // Whether the request's values point into the body.
   virtual bool keeps_body() const { return false; }
 
   RestExchange exchange_;
   const ModelSpec model_;
-  const std::unique_ptr<RequestMemory> memory_;  // what follows counts in it, and what is derived
+  // Counts the memory of the members below, and of those in derived classes.
+  const std::unique_ptr<RequestMemory> memory_;
   SliceBuffer body_;
 };
 
 class JsonPredict final : public JsonBody, public api::PredictCodec {
  public:
-  // `call.method`: kPredict or kInfer.
+  // `call.method` is kPredict or kInfer.
   JsonPredict(std::shared_ptr<Exchange> exchange, std::chrono::milliseconds timeout,
               const RestCall& call, size_t max_columns);
 
@@ -82,7 +83,7 @@ class JsonPredict final : public JsonBody, public api::PredictCodec {
 
 class JsonExamples final : public JsonBody, public api::ExamplesCodec {
  public:
-  // `call.method`: kClassify or kRegress.
+  // `call.method` is kClassify or kRegress.
   JsonExamples(std::shared_ptr<Exchange> exchange, std::chrono::milliseconds timeout,
                const RestCall& call);
 

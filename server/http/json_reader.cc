@@ -32,18 +32,18 @@ struct StreamTraits<colcast::http::TextStream> {
 namespace colcast::http {
 namespace {
 
-// "In situ" as the parser understands it: numbers are not copied, and strings go where the stream
-// puts them.
+// "In situ" in the parser's sense: numbers are not copied, and strings go where the stream puts
+// them.
 constexpr unsigned kParseFlags = rapidjson::kParseIterativeFlag | rapidjson::kParseInsituFlag |
                                  rapidjson::kParseNumbersAsStringsFlag |
                                  rapidjson::kParseNanAndInfFlag;
 constexpr std::string_view kBase64 = "b64";
-// Each level takes eight bytes of the parser's, for a byte of the text.
+// Each level takes eight bytes in the parser for one byte of text.
 constexpr size_t kMaxDepth = 100'000;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// The string that is being read.
+// The string being read.
 class Scratch {
  public:
   explicit Scratch(RequestMemory* memory) : memory_(memory) { Grow(kLeast); }
@@ -74,7 +74,7 @@ class Scratch {
 };
 
 // RapidJSON's view of a text. The parser copies it; copies stay in registers as long as none is
-// passed to a function that is not inline.
+// passed to a function that is not inlined.
 class TextStream {
  public:
   using Ch = char;
@@ -85,8 +85,8 @@ class TextStream {
   Ch Take() { return at_ != end_ || Refill() ? *at_++ : '\0'; }
   size_t Tell() const { return end_offset_ - (end_ - at_); }
 
-  // The parser asks for this before a string and behind a number: the position where it begins in
-  // the contiguous text.
+  // The parser calls this before a string and after a number, for the position where it begins in
+  // contiguous text.
   Ch* PutBegin() {
     out_ = scratch_->data();
     out_end_ = out_ + scratch_->capacity();
@@ -130,8 +130,8 @@ bool IsWhole(const char* text, const char* end, Number* number) {
   return read.ec == std::errc() && read.ptr == end;
 }
 
-// Each number is converted to the double next to it: RapidJSON 1.1.0 is off by a few bits, and
-// undefined for 0e300 in its exact mode. False if it is too large for one.
+// Converts a number to the nearest double, because RapidJSON 1.1.0 is off by a few bits, and
+// undefined for 0e300 in its exact mode. False if it is too large for a double.
 bool ReadNumber(const char* text, size_t size, JsonValue* value) {
   const bool negative = *text == '-';
   const char first = text[negative ? 1 : 0];
@@ -153,7 +153,7 @@ bool ReadNumber(const char* text, size_t size, JsonValue* value) {
     number = negative ? -kInfinity : kInfinity;
   } else {
     if (std::from_chars(text, end, number).ec == std::errc::result_out_of_range) {
-      // Too small as well as too large; strtod tells them apart.
+      // The number is too small or too large; strtod tells which.
       number = std::strtod(std::string(text, size).c_str(), nullptr);
     }
     return !std::isinf(number);
@@ -165,7 +165,7 @@ bool ReadNumber(const char* text, size_t size, JsonValue* value) {
 // the parsing, for a number too large and for too deep a list.
 class Events {
  public:
-  // Strings lie in `scratch`.
+  // `scratch` holds the current string.
   Events(const Scratch* scratch, RequestMemory* memory, ValueReader* reader)
       : scratch_(*scratch), memory_(memory), reader_(*reader) {}
   ~Events() {
@@ -220,7 +220,7 @@ class Events {
     return true;
   }
 
-  // Numbers come as they are written.
+  // Unused, because numbers are delivered as text.
   bool Int(int) { return false; }
   bool Uint(unsigned) { return false; }
   bool Int64(int64_t) { return false; }
@@ -228,7 +228,7 @@ class Events {
   bool Double(double) { return false; }
 
  private:
-  // The withheld beginning of an object that may be a {"b64": "..."}.
+  // The withheld beginning of an object that may turn out to be {"b64": "..."}.
   enum class Held { kNothing, kObject, kKey, kString };
 
   bool Scalar(const JsonValue& value) {
@@ -271,14 +271,14 @@ class Events {
   const Scratch& scratch_;
   RequestMemory* const memory_;
   size_t counted_ = 0;
-  std::string base64_;  // the text held
+  std::string base64_;  // the withheld string
   ValueReader& reader_;
   size_t depth_ = 0;
 };
 
 std::string Reason(rapidjson::ParseErrorCode code, const Events& events) {
   if (events.too_deep()) return "Nested deeper than " + std::to_string(kMaxDepth) + ".";
-  // The events stop at nothing else.
+  // The only other reason for the events to stop parsing.
   if (code == rapidjson::kParseErrorTermination) code = rapidjson::kParseErrorNumberTooBig;
   return rapidjson::GetParseError_En(code);
 }

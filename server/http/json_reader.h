@@ -1,5 +1,5 @@
-// A request's JSON, parsed as TF Serving parses it: with the same library, and with the tokens NaN,
-// Infinity and -Infinity that JSON itself does not have. Only the readers keep parts of it.
+// Parses a request's JSON like TF Serving: with the same library, and with the tokens NaN, Infinity
+// and -Infinity, which are not JSON. Nothing is kept except by readers.
 #ifndef COLCAST_SERVER_HTTP_JSON_READER_H_
 #define COLCAST_SERVER_HTTP_JSON_READER_H_
 
@@ -22,8 +22,8 @@ Status ReadJson(const BodyBytes& body, RequestMemory* memory, ValueReader* reade
 // Reads an object, each member with the reader for its name.
 class MembersReader : public ValueReader {
  protected:
-  // The reader of a member's value, which outlives it; null to pass over it. Members may come
-  // several times.
+  // Returns the reader for a member's value, which must stay valid while it is read; null to skip
+  // the value. Members may be repeated.
   virtual ValueReader* ReaderOf(std::string_view name) = 0;
 
  private:
@@ -37,7 +37,7 @@ class MembersReader : public ValueReader {
 // Reads a string.
 class StringReader final : public ValueReader {
  public:
-  // INVALID_ARGUMENT, with its name, for other values than strings.
+  // INVALID_ARGUMENT, with `name`, for values other than strings.
   explicit StringReader(std::string name) : name_(std::move(name)) {}
 
   const std::string& text() const { return text_; }

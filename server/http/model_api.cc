@@ -19,14 +19,14 @@ void AddCors(Response* response) {
   response->headers.emplace_back("Access-Control-Allow-Headers", "Content-Type");
 }
 
-// The answer to OPTIONS, which browsers send before a page's request to another origin.
+// The answer to OPTIONS, which browsers send before a cross-origin request.
 Response AllowedMethods() {
   Response response;
   response.headers.emplace_back("Allow", "GET, POST, OPTIONS");
   return response;
 }
 
-// Adds the CORS headers to whatever the exchange is answered with.
+// Adds CORS headers to the answer.
 class CorsExchange final : public Exchange {
  public:
   explicit CorsExchange(std::shared_ptr<Exchange> exchange) : exchange_(std::move(exchange)) {}
@@ -58,7 +58,7 @@ bool RunsModel(const RestCall& call) {
   return call.method != RestMethod::kStatus && call.method != RestMethod::kMetadata;
 }
 
-// Only a request for a model that is served has a body to be read.
+// The body is read only if the request is for a model that is served.
 bool WantsBody(const Backend& backend, const Request& head) {
   RestCall call;
   std::shared_ptr<const inference::Servable> servable;

@@ -1,5 +1,5 @@
-// TF Serving's REST API and that of the Open Inference Protocol: from a URL and a body to a call of
-// a model, and back.
+// TF Serving's REST API and the Open Inference Protocol's: from a URL and a body to a call of a
+// model, and back.
 #ifndef COLCAST_SERVER_HTTP_MODEL_API_H_
 #define COLCAST_SERVER_HTTP_MODEL_API_H_
 
@@ -17,14 +17,14 @@
 namespace colcast::http {
 
 struct ModelApiOptions {
-  std::chrono::milliseconds timeout{30'000};  // of a request, from receipt; 0: none
-  size_t max_body_bytes = 256 << 20;          // once inflated
-  bool cors = false;  // let pages of any origin call: --rest_api_enable_cors_support
+  std::chrono::milliseconds timeout{30'000};  // from receipt of the request; 0 for none
+  size_t max_body_bytes = 256 << 20;          // after decompression
+  bool cors = false;  // allows pages of any origin: --rest_api_enable_cors_support
 };
 
-// Answers everything under /v1/ and /v2. Status and metadata are answered at once, requests to run
-// a model by the workers. The body of a request for a model that is not served is skipped.
-// `backend` outlives the router.
+// Answers everything under /v1/ and /v2: status and metadata at once, requests that run a model on
+// the workers. The body of a request for a model that is not served is skipped. `backend` must
+// outlive the router.
 void AddModelApi(const Backend& backend, const ModelApiOptions& options, Router* router);
 
 // Implementation details follow (body_job.cc).

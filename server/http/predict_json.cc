@@ -10,10 +10,10 @@
 namespace colcast::http {
 namespace {
 
-// The body's members. The first of repeated members counts.
+// Reads the members of the body. Of repeated members the first counts.
 class PredictReader final : public MembersReader {
  public:
-  // `signature_name`: assumed for the body if the inputs come before its own.
+  // `signature_name` is assumed if the inputs come before the body's own name.
   PredictReader(std::string signature_name, const PredictJson::FindSignature& find,
                 RequestMemory* memory, DecodedRequest* request, std::deque<SliceBuffer>* contents)
       : name_(std::move(signature_name)),
@@ -22,14 +22,14 @@ class PredictReader final : public MembersReader {
         request_(request),
         contents_(contents) {}
 
-  // The body's, once read.
+  // The name in the body, once read.
   const StringReader& signature_name() const { return signature_name_; }
-  // Whether the inputs, if there are any, were read as that signature's.
+  // Whether inputs, if any, were read with the right signature.
   bool name_was_right() const { return !found_ || name_ == signature_name_.text(); }
 
   JsonFormat format() const { return rows_given_ ? JsonFormat::kRows : JsonFormat::kColumns; }
 
-  // Fills the columns, or returns the error of the inputs.
+  // Fills the columns, or returns an error in the inputs.
   Status Finish() {
     if (!found_) {
       name_ = signature_name_.text();
@@ -61,7 +61,7 @@ class PredictReader final : public MembersReader {
     bool& given = rows ? rows_given_ : columns_given_;
     if ((!rows && name != "inputs") || given) return nullptr;
     given = true;
-    // With both given neither counts.
+    // If both are given, neither counts.
     if (rows_given_ && columns_given_) return nullptr;
     if (name_given_) name_ = signature_name_.text();
     Find();

@@ -1,4 +1,4 @@
-// An HTTP exchange as the life of a call (server/api) sees it.
+// An HTTP exchange in the form that calls need (server/api).
 #ifndef COLCAST_SERVER_HTTP_REST_EXCHANGE_H_
 #define COLCAST_SERVER_HTTP_REST_EXCHANGE_H_
 
@@ -16,7 +16,7 @@ class RestExchange final : public api::Exchange {
  public:
   using Clock = scheduling::Clock;
 
-  // `timeout`: from now; 0: none.
+  // `timeout` counts from now; 0 for none.
   RestExchange(std::shared_ptr<http::Exchange> exchange, std::chrono::milliseconds timeout)
       : exchange_(std::move(exchange)),
         deadline_(timeout.count() > 0 ? Clock::now() + timeout : Clock::time_point::max()),
@@ -41,7 +41,7 @@ class RestExchange final : public api::Exchange {
   void Extend(Clock::duration time) {
     if (deadline_ != Clock::time_point::max()) deadline_ += time;
   }
-  // Answers 413 rather than 429: retrying does not make a body smaller.
+  // Answers 413 instead of 429, because retrying does not make a body smaller.
   void set_too_large(bool too_large) { too_large_ = too_large; }
 
   Request& request() { return exchange_->request(); }

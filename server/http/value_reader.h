@@ -1,4 +1,4 @@
-// Readers of values of a request's JSON, while the text is parsed: there is no tree in between.
+// Readers of values in a request's JSON, called during parsing without building a tree.
 #ifndef COLCAST_SERVER_HTTP_VALUE_READER_H_
 #define COLCAST_SERVER_HTTP_VALUE_READER_H_
 
@@ -12,8 +12,8 @@
 
 namespace colcast::http {
 
-// Receives one value: a scalar, or the beginning, elements and end of a list or object. Receives
-// nothing after the first error.
+// Receives one value: a scalar, or the beginning, elements and end of a list or object. After the
+// first error it receives nothing more.
 class ValueReader {
  public:
   virtual ~ValueReader() = default;
@@ -32,14 +32,15 @@ class ValueReader {
     if (culprit_open_ && depth_ == culprit_depth_) Complete(count);
   }
 
-  // Whether a scalar or the end of a list or object was the value's own.
+  // Whether the value is complete.
   bool done() const { return depth_ == 0; }
-  // How many elements it has, if it is a list or an object, and has ended.
+  // The number of elements in a list or object that has ended.
   size_t count() const { return count_; }
   const Status& status() const { return status_; }
 
  protected:
-  // depth() is how many lists and objects the value is in, or the key, or that which ends was in.
+  // depth() is the number of lists and objects that enclose the value, the key, or the list or
+  // object that ends.
   virtual void OnValue(const JsonValue& value) = 0;
   virtual void OnKey(std::string_view /*name*/) {}
   virtual void OnEnd(size_t /*count*/) {}

@@ -13,11 +13,11 @@
 namespace colcast::http {
 namespace {
 
-// Below this the headers weigh more than what is saved.
+// Below this size, the headers cost more than compression saves.
 constexpr size_t kLeastToCompress = 8 << 10;
-// Smaller answers take no more than their requests do.
+// Smaller answers take no more memory than their requests.
 constexpr size_t kLeastToCount = 4 << 10;
-// What follows the headers in the same write.
+// How much of the body is sent in the same write as the headers.
 constexpr size_t kMostBehindHeaders = 64 << 10;
 constexpr std::chrono::seconds kLinger{2};
 
@@ -46,9 +46,11 @@ void Connection::Start(std::unique_ptr<net::Socket> socket, std::string peer,
   net::OpenConnections::Place place = shared->connections.Add();
   if (place == nullptr && shared->poller->CloseOldestNewcomer()) place = shared->connections.Add();
   if (place == nullptr) return TurnAway(socket.get());
-  // Counted by now: the server's end either waits for it or is seen here.
+  // The connection counts from here on, so a stopping server either waits for it or is noticed
+  // here.
   if (shared->stopped) return;
-  const bool is_told = socket->got_plain_http();  // that it should use TLS; no more bytes may come
+  // Tell the client to use TLS; no more bytes may come.
+  const bool is_told = socket->got_plain_http();
   const auto connection = std::make_shared<Connection>(std::move(socket), std::move(peer),
                                                        std::move(shared), std::move(place));
   connection->Begin();
@@ -117,7 +119,7 @@ void Connection::DoAll(unsigned work) {
   if (Flush()) Read();
 }
 
-// A client that sends, or reads, too slowly gives back the memory that others need.
+// A client that sends or reads too slowly must release memory that others need.
 void Connection::OnTimer() {
   constexpr std::chrono::seconds kGrace(10);
   constexpr std::chrono::seconds kMostWhereShort(30);
@@ -156,7 +158,7 @@ void Connection::ReadOnce() {
   const size_t room = size;
   const net::Socket::Result result = socket_->Read(bytes.data(), &size);
   if (socket_->got_plain_http() && phase_ == Phase::kIdle) {
-    // Answered in clear, and not looked at any further.
+    // Answered in plain text, and not examined further.
     ++use_.items;
     return Refuse(400, "a plain HTTP request came to a port that speaks TLS: use https");
   }
@@ -179,7 +181,7 @@ std::string_view Connection::Unsent() const {
   return std::string_view(body_).substr(sent_ - output_.size() + body_in_output_);
 }
 
-// Sends what is to be sent. False if the connection has to wait, or is closed.
+// Sends pending output. False if the connection must wait, or is closed.
 bool Connection::Flush() {
   while (phase_ != Phase::kClosed) {
     const std::string_view unsent = Unsent();
@@ -217,7 +219,7 @@ void Connection::Written() {
   if (shared_->stopped) return Close();
   BeginRequest();
   if (buffer_.size() == 0) return buffer_.shrink_to_fit();
-  phase_ = Phase::kPipelined;  // other connections have their turn first
+  phase_ = Phase::kPipelined;  // other connections get their turn first
   Again();
 }
 
@@ -225,26 +227,26 @@ void Connection::ReturnUnread() {
   poller().hosts().unread.Return(&host()->unread, std::exchange(unread_, 0));
 }
 
-// Reads for a moment what the client is still sending: closing at once would reset the connection,
-// and the client could lose the last answer.
+// Keeps reading for a moment: closing at once would reset the connection if the client is still
+// sending, and the client could lose the last answer.
 void Connection::LingerAndClose() {
   phase_ = Phase::kClosing;
-  buffer_.clear();  // there is room to read
+  buffer_.clear();  // makes room to read
   SetDeadline(kLinger);
   socket_->EndWriting();
   readable_ = true;
 }
 
-// The socket stays open: a handler may ask it whether the client has hung up.
+// Leaves the socket open, because a handler may ask it whether the client has hung up.
 void Connection::Close() {
   if (phase_ == Phase::kClosed) return;
-  if (phase_ != Phase::kAnswering) ReturnUnread();  // else when the handler has answered
+  if (phase_ != Phase::kAnswering) ReturnUnread();  // otherwise done after the handler has answered
   phase_ = Phase::kClosed;
   End();
   socket_->Close();
 }
 
-// Who the client is and how far its request has come.
+// The client, and how far its request has come.
 std::string Connection::Describe() const {
   const std::string who = peer().substr(peer().find(':') + 1);
   switch (phase_) {

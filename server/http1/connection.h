@@ -1,7 +1,7 @@
-// A client's connection: HTTP/1 on a socket. Reads a request, waits for its answer, writes it, and
-// so on. While a request is answered, nothing is read.
+// A client's HTTP/1 connection. Reads a request, waits for its answer, writes it, and so on.
+// Nothing is read while a request is being answered.
 //
-// For server.cc only: everything else stays free of Boost.
+// Used only by server.cc, so that everything else stays free of Boost.
 #ifndef COLCAST_SERVER_HTTP1_CONNECTION_H_
 #define COLCAST_SERVER_HTTP1_CONNECTION_H_
 
@@ -23,7 +23,7 @@
 
 namespace colcast::http {
 
-// What the connections of a server have in common.
+// State shared by all connections of a server.
 struct Shared {
   Shared(const HttpServer::Options& options, const Router* router, net::Poller* poller)
       : options(options),
@@ -33,17 +33,17 @@ struct Shared {
         connections(options.max_connections) {}
 
   const HttpServer::Options options;
-  const Router& router;       // outlives every connection
+  const Router& router;       // must outlive every connection
   net::Poller* const poller;  // outlives every connection
   MemoryLimit memory;
   net::OpenConnections connections;
   std::atomic<bool> draining{false};  // connections close after their next answer
-  std::atomic<bool> stopped{false};   // and take no more requests
+  std::atomic<bool> stopped{false};   // in addition, they take no more requests
 };
 
 class Connection final : public net::Connection, public Exchange {
  public:
-  // Serves the socket from now on, if there is room for another one.
+  // Serves the socket from now on, if there is room for another connection.
   static void Start(std::unique_ptr<net::Socket> socket, std::string peer,
                     std::shared_ptr<Shared> shared);
 
@@ -53,9 +53,9 @@ class Connection final : public net::Connection, public Exchange {
   bool cancelled() const override;
   void Answer(Response response) override;
 
-  // Closes it now, or after the answer if a request is in flight.
+  // Closes the connection now, or after the answer if a request is in flight.
   void Stop() { Do(kStop); }
-  // Closes it whatever is in flight and, if `log`, says in the log what was.
+  // Closes the connection whatever is in flight, and with `log` logs what was.
   void Cut(bool log) { Do(log ? unsigned{kDescribe} | kClose : kClose); }
 
   Connection(std::unique_ptr<net::Socket> socket, std::string peer, std::shared_ptr<Shared> shared,
@@ -63,14 +63,14 @@ class Connection final : public net::Connection, public Exchange {
 
  private:
   using Clock = scheduling::Clock;
-  // Read at once; also the most that a chunk's header or the trailers, which are read whole, can
-  // be.
+  // The size of a read; also the limit of a chunk's header and of the trailers, which are read
+  // whole.
   static constexpr size_t kReadBytes = 64 << 10;
   enum OwnWork : unsigned { kAnswer = kOwn, kStop = 2 * kOwn, kDescribe = 4 * kOwn };
-  // kIdle: no request has come, or not all of its header. kPipelined: as kIdle, and more of the
-  // next request is in the buffer. kClosing: the last answer was written.
+  // kIdle: waiting for a request's header. kPipelined: the same, but part of the next request is in
+  // the buffer. kClosing: the last answer has been written.
   enum class Phase { kIdle, kPipelined, kReadingBody, kAnswering, kWriting, kClosing, kClosed };
-  // What the request's header says of the answer.
+  // What the request's header determines about the answer.
   struct AnswerForm {
     bool keep_alive = false;
     bool without_body = false;
@@ -94,7 +94,7 @@ class Connection final : public net::Connection, public Exchange {
   void Close() override;
   std::string Describe() const;
 
-  // Requests, in connection_requests.cc.
+  // Handling of requests, in connection_requests.cc.
   void BeginRequest();
   void Parse();
   void HeaderRead();
@@ -105,34 +105,35 @@ class Connection final : public net::Connection, public Exchange {
   std::string CallerOf(const beast::http::request_header<>& head) const;
 
   const std::shared_ptr<Shared> shared_;
-  const net::OpenConnections::Place place_;  // a handler holds it, too
+  const net::OpenConnections::Place place_;  // a handler holds it too
   const std::unique_ptr<net::Socket> socket_;
   const uint64_t client_;
 
-  // Used only by the owning thread, except the request and its answer, which a handler has while it
-  // answers.
-  beast::flat_buffer buffer_;  // read, and not parsed yet
+  // Used only by the owning thread, except the request and its answer, which belong to a handler
+  // while it answers.
+  beast::flat_buffer buffer_;  // received and not yet parsed
   std::optional<beast::http::request_parser<Body>> parser_;
-  size_t header_bytes_ = 0;  // of the request, so far
+  size_t header_bytes_ = 0;  // of the request so far
   Request request_;
-  int refused_with_ = 0;  // the code, once the body has come; 0: the request is served
+  int refused_with_ = 0;  // status code to send once the body has arrived; 0: the request is served
   std::string refusal_;
   AnswerForm form_;
   Response answer_;
-  size_t unread_ = 0;          // bytes of the answer that are counted as such
-  std::string output_;         // begins with what is left of what was sent before
-  std::string body_;           // follows it
-  size_t sent_ = 0;            // of both together
-  size_t body_in_output_ = 0;  // so many bytes at its end are the body's first
+  size_t unread_ = 0;   // bytes of the answer counted as unread
+  std::string output_;  // begins with unsent bytes of earlier answers
+  std::string body_;    // follows output_
+  size_t sent_ = 0;     // bytes of output_ and body_ together
+  // Number of bytes at the end of output_ that are the beginning of the body.
+  size_t body_in_output_ = 0;
   Phase phase_ = Phase::kIdle;
-  Clock::time_point began_;        // the request's body
-  Clock::time_point deadline_;     // of the phase
-  int ticks_without_reading_ = 0;  // by the client, of an answer
-  std::string request_line_;       // for the log
-  size_t next_read_ = kReadBytes;  // at most so many bytes: fewer after many small chunks
+  Clock::time_point began_;        // start of the request's body
+  Clock::time_point deadline_;     // of the current phase
+  int ticks_without_reading_ = 0;  // ticks in which the client read nothing of an answer
+  std::string request_line_;       // for log messages
+  size_t next_read_ = kReadBytes;  // limit of the next read; lower after many small chunks
   net::Use use_;                   // of this turn
-  bool readable_ = false;          // something may be there
-  bool to_end_ = false;            // the end has come; no event announces it again
+  bool readable_ = false;          // the socket may have data
+  bool to_end_ = false;            // the peer has closed; no further event will announce it
 };
 
 }  // namespace colcast::http

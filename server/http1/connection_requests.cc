@@ -1,4 +1,4 @@
-// Of a connection: what its client sends.
+// The part of Connection that handles what the client sends.
 #include <iterator>
 #include <utility>
 
@@ -31,7 +31,7 @@ BadFraming FramingOf(const Header& head) {
   return CheckTransferEncoding(codings);
 }
 
-// Of several headers of a name the last, which is the nearest proxy's.
+// The last of repeated headers, which comes from the nearest proxy.
 std::string LastOf(const Header& head, const std::string& name) {
   const auto [begin, end] = head.equal_range(name);
   return begin == end ? std::string() : std::string(ToStd(std::prev(end)->value()));
@@ -49,7 +49,7 @@ void Connection::BeginRequest() {
   parser_->body_limit(shared_->options.max_body_bytes);
 }
 
-// As far as it goes.
+// Parses as far as possible.
 void Connection::Parse() {
   while (buffer_.size() > 0 && phase_ != Phase::kClosed) {
     const auto bytes = buffer_.data();
@@ -65,7 +65,7 @@ void Connection::Parse() {
     use_.bytes += body.received() - received;
     use_.items += body.appends() - appends;
     buffer_.consume(understood);
-    // The parser's own limit does not count lines that it has parsed already.
+    // The parser's own limit does not count lines that it has already parsed.
     if (phase_ == Phase::kIdle) header_bytes_ += understood;
     if (header_bytes_ > shared_->options.max_header_bytes) {
       return Refuse(beast::http::error::header_limit);
@@ -97,7 +97,7 @@ void Connection::HeaderRead() {
   if (beast::iequals(head[Field::expect], "100-continue")) Send("HTTP/1.1 100 Continue\r\n\r\n");
 }
 
-// All that is read of the header is read here: the parser adds trailers to it later.
+// Reads everything needed from the header at once, because the parser later adds trailers to it.
 void Connection::ReadHead(const Header& head) {
   form_.keep_alive = parser_->get().keep_alive();
   form_.without_body = head.method() == beast::http::verb::head;
@@ -158,7 +158,7 @@ void Connection::Refuse(const Error& error) {
   }
 }
 
-// Answers what is no request and closes: where the next request would begin is unknown.
+// Answers something that is no valid request, and closes: the start of the next request is unknown.
 void Connection::Refuse(int code, const std::string& why) {
   form_ = {};
   Write(ErrorResponse(code, why));

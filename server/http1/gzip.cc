@@ -16,7 +16,7 @@ std::string_view Trim(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
 }
 
-// Of one "coding;q=0.5" of the header. Without a weight it is 1.
+// Whether the weight in "coding;q=0.5" is above 0. A missing weight is 1.
 bool HasWeight(std::string_view parameters) {
   const size_t at = parameters.find("q=");
   return at == std::string_view::npos ||

@@ -1,4 +1,4 @@
-// gzip for bodies: requests may come compressed, large answers go compressed to those who ask.
+// gzip for bodies: of compressed requests, and of large answers to clients that accept it.
 #ifndef COLCAST_SERVER_HTTP1_GZIP_H_
 #define COLCAST_SERVER_HTTP1_GZIP_H_
 
@@ -14,7 +14,7 @@
 
 namespace colcast::http {
 
-// Whether an Accept-Encoding header wants gzip: names it, or "*", with a weight above 0.
+// Whether an Accept-Encoding header accepts gzip: names it, or "*", with a weight above 0.
 bool AcceptsGzip(std::string_view accept_encoding);
 
 // Inflates what is whole gzip members, or zlib streams, one after the other, a piece at a time.

@@ -1,4 +1,5 @@
-// Memory that a request's body, and what it is made into, takes; there is a limit for all of them.
+// The memory of request bodies and of what is parsed from them, with a limit for all requests
+// together.
 #ifndef COLCAST_SERVER_HTTP1_REQUEST_MEMORY_H_
 #define COLCAST_SERVER_HTTP1_REQUEST_MEMORY_H_
 
@@ -17,35 +18,36 @@ class MemoryLimit : public net::Budget {
   explicit MemoryLimit(size_t bytes) : Budget({bytes, bytes - bytes / 4, false}) {}
 };
 
-// Thrown where memory is taken, so that whoever is ready for having none left is ready for it.
+// A std::bad_alloc, so that code that handles a lack of memory also handles this.
 class OverMemoryLimit : public std::bad_alloc {
  public:
   const char* what() const noexcept override { return "over the limit of all REST requests"; }
 };
 
-// What one request has taken. Used by one thread at a time.
+// The memory of one request. Used by one thread at a time.
 class RequestMemory {
  public:
-  // Without a limit nothing is counted. `limit` outlives the request. `host`: its client's; null:
-  // one of its own.
+  // Without a limit nothing is counted. `limit` must outlive the request. `host` is the client's
+  // account; null for a separate account.
   explicit RequestMemory(MemoryLimit* limit = nullptr,
                          std::shared_ptr<net::Budget::Account> host = nullptr);
   ~RequestMemory() { Return(taken_); }
   RequestMemory(const RequestMemory&) = delete;
   RequestMemory& operator=(const RequestMemory&) = delete;
 
-  // Throws OverMemoryLimit, and takes nothing, if there is no room.
+  // Throws OverMemoryLimit, taking nothing, if there is no room.
   void Take(size_t bytes);
   void Return(size_t bytes);
 
-  // Why Take threw. *final: the request alone is over the limit, so that trying again is in vain.
+  // The reason why Take() threw. Sets *final if the request alone exceeds the limit, so that
+  // retrying is useless.
   Status Refusal(bool* final) const;
 
  private:
   MemoryLimit* const limit_;
   const std::shared_ptr<net::Budget::Account> host_;
   size_t taken_ = 0;
-  size_t refused_ = 0;  // what it would have taken
+  size_t refused_ = 0;  // the bytes that the refused Take() asked for
 };
 
 }  // namespace colcast::http

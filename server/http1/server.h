@@ -1,4 +1,4 @@
-// The HTTP endpoint: connections, limits and timeouts. What is answered is the router's business.
+// The HTTP endpoint: connections, limits and timeouts. The router decides on answers.
 #ifndef COLCAST_SERVER_HTTP1_SERVER_H_
 #define COLCAST_SERVER_HTTP1_SERVER_H_
 
@@ -24,9 +24,9 @@ class HttpServer {
  public:
   struct Options {
     std::string host = "0.0.0.0";
-    int port = 0;                 // 0: any free one
-    bool listens = true;          // false: others bring it its clients (accept())
-    int max_connections = 10000;  // one more is answered 503 and closed
+    int port = 0;                 // 0 for any free port
+    bool listens = true;          // false: clients are passed in through accept()
+    int max_connections = 10000;  // further ones are answered 503 and closed
     size_t max_header_bytes = 16 << 10;
     size_t max_body_bytes = 256 << 20;  // as sent
     // Most bytes that the bodies of all requests, and what they are made into, take together. One
@@ -34,41 +34,42 @@ class HttpServer {
     size_t max_memory_bytes = size_t{2} << 30;
     // How long a connection may lie idle between requests, and a request's header may take.
     std::chrono::milliseconds idle_timeout{60'000};
-    // How long a request's body may take to arrive, and an answer to be taken. Chunk extensions
-    // and trailers share the 64 KiB that are read at once.
+    // The limit for receiving a request's body, and for sending an answer. Chunk extensions and
+    // trailers must fit into the 64 KiB that are read at once.
     std::chrono::milliseconds transfer_timeout{300'000};
     std::optional<TlsConfig> tls;
-    callers::NameSource names;  // of callers
+    callers::NameSource names;  // sources of callers' names
   };
 
-  // `poller` outlives the server, and whoever polls it serves. UNAVAILABLE, naming the address, if
-  // it cannot be listened on; errors of UseTls.
+  // `poller` must outlive the server; threads that poll it serve requests. UNAVAILABLE, naming the
+  // address, if listening fails; also the errors of UseTls().
   static Status Start(const Options& options, Router router, net::Poller* poller,
                       std::unique_ptr<HttpServer>* server);
 
-  // As Shutdown, however long it takes.
+  // Shuts down without a deadline.
   ~HttpServer();
 
-  // HOST:PORT with the port that was bound.
+  // HOST:PORT with the bound port.
   const std::string& address() const { return address_; }
 
-  // What serves a client that has connected elsewhere.
+  // Serves a client that connected elsewhere.
   net::Accept accept() const;
 
-  // From now on each answer closes its connection, so that clients go elsewhere for the next one.
+  // From now on each answer closes its connection, so that the client's next request goes
+  // elsewhere.
   void Drain();
 
-  // Takes no more requests and returns when those in flight have been answered. What has not ended
-  // by `deadline`, such as a body that does not come, is cut and named in the log.
+  // Takes no more requests and returns when those in flight have been answered. Requests unfinished
+  // at `deadline`, such as one whose body does not arrive, are cut off and logged.
   void Shutdown(std::chrono::system_clock::time_point deadline);
 
  private:
   HttpServer(const Options& options, Router router, net::Poller* poller);
   Status Listen();
 
-  const Router router_;  // its handlers may have threads of their own, which answer
+  const Router router_;  // its handlers may own threads that answer
   const std::shared_ptr<Shared> shared_;
-  std::shared_ptr<net::Listener> listener_;  // null: there is none
+  std::shared_ptr<net::Listener> listener_;  // null if it does not listen
   std::string address_;
 };
 

@@ -9,7 +9,7 @@
 namespace colcast::http2 {
 namespace {
 
-constexpr size_t kHeaderOverhead = 32;    // of each, in HTTP/2's own count
+constexpr size_t kHeaderOverhead = 32;    // per header, as HTTP/2 counts
 constexpr size_t kSmallAnswer = 4 << 10;  // not counted: it takes no more memory than its call
 
 bool StartsWith(std::string_view text, std::string_view start) {
@@ -88,7 +88,8 @@ void Call::CountNoResponse() {
 
 void Call::Finish(Status status) {
   if (status.ok()) status = CountResponse(response_.size());
-  // A counted answer that found no memory: the client's next request may come before the call ends.
+  // Releases a counted answer for which there was no memory, since the client's next request may
+  // come before the call is destroyed.
   if (!status.ok()) CountNoResponse();
   std::optional<Message> message;
   if (status.ok()) message = std::move(response_);

@@ -1,4 +1,4 @@
-// A call that a client makes, of a unary or of a streaming method; messages stay bytes.
+// A client's call of a unary or streaming method. Messages stay bytes.
 #ifndef COLCAST_SERVER_HTTP2_CALL_H_
 #define COLCAST_SERVER_HTTP2_CALL_H_
 
@@ -26,67 +26,69 @@ namespace colcast::http2 {
 class Call;
 class Connection;
 
-// The handler of one call of a streaming method. Nothing runs at the same time as another for one
-// call; a connection's other calls wait meanwhile.
+// Handles one call of a streaming method. Its methods are never called concurrently; other calls of
+// the connection wait meanwhile.
 class StreamHandler {
  public:
   virtual ~StreamHandler() = default;
-  // For each Call::Read() one of the two: a message has arrived, or none will.
+  // After each Call::Read() one of these is called: when a message has arrived, or when none will.
   virtual void Received(const Message& message) = 0;
   virtual void Closed() = 0;
-  // Nothing waits to be sent.
+  // All messages have been sent.
   virtual void Sent() {}
 };
 
-// One of the two.
+// A method has either `handle` (unary) or `open` (streaming).
 struct Method {
-  // Finishes the call, now or later. Returns soon.
+  // Must finish the call, now or later, and must return soon.
   std::function<void(Call*)> handle = {};
   std::function<std::unique_ptr<StreamHandler>(Call*)> open = {};
 };
 using Methods = std::unordered_map<std::string, Method>;  // by path: "/package.Service/Method"
 
-// Owns itself: a unary one until it has been finished, a streaming one until it has ended.
+// Owns itself: a unary call until it is finished, a streaming call until it has ended.
 class Call {
  public:
-  scheduling::Clock::time_point deadline() const { return deadline_; }  // max(): none
-  // A header of the client's, except those of HTTP and gRPC; if repeated, the last one, which is
-  // the nearest proxy's. Trailers do not count.
+  scheduling::Clock::time_point deadline() const { return deadline_; }  // max() for none
+  // The value of a client's header, except those of HTTP and gRPC. Of repeated headers the last
+  // one, from the nearest proxy. Trailers do not count.
   std::optional<std::string> Metadata(std::string_view name) const;
   const std::string& peer() const;  // server/net/peer.h
-  // Empty: the client has shown no certificate with a name.
+  // Empty if the client has not presented a certificate with a name.
   const std::string& certificate_name() const;
   // The same for all calls of one connection.
   uint64_t connection() const;
-  // Whether the client has gone.
+  // Whether the client is gone.
   bool cancelled() const { return cancelled_.load(std::memory_order_relaxed); }
 
-  // Of a unary method. The request as received, perhaps compressed.
+  // For a unary method: the request as received, possibly compressed.
   const Message& request() const { return request_; }
   void set_request(Message request) { request_ = std::move(request); }
   Message* response() { return &response_; }
 
-  // RESOURCE_EXHAUSTED if its host has left too many answers unread.
+  // RESOURCE_EXHAUSTED if the client's host has too many unread answers.
   Status CheckClientReads() const;
-  // Counts a response of `bytes` as unread, before memory is taken for it. Errors as
+  // Counts a response of `bytes` as unread, before memory is allocated for it. Errors are those of
   // CheckClientReads().
   Status CountResponse(size_t bytes);
 
-  // Sends a header with the status. Before Finish().
+  // Sends a header along with the status. To be called before Finish().
   void AddTrailer(std::string name, std::string value) {
     trailers_.emplace_back(std::move(name), std::move(value));
   }
 
-  // Sends response(), or the status if that is an error. Once, on any thread; the call may be gone
-  // when this returns. A response that was not counted is, and is not sent if that is an error.
+  // Sends response(), or the status if that is an error. To be called once, on any thread; the call
+  // may be destroyed when this returns. Counts a response that was not counted before; if that
+  // fails, sends the error instead.
   void Finish(Status status);
 
-  // Of a streaming method, for its handler: asks for the next message. The first one comes unasked.
+  // For handlers of a streaming method: asks for the next message. The first one is delivered
+  // without asking.
   void Read() { wants_message_ = true; }
-  // The same, on any thread as long as the handler lives. Where the message before is still on its
-  // way, this one waits, in place of one that waits already.
+  // For handlers of a streaming method, on any thread: sends a message. While an earlier message is
+  // being sent, this one waits, replacing any that already waits.
   void Send(Message message);
-  // Ends the call, when the message that is on its way has been sent.
+  // Ends the call after the message that is being sent.
   void End(Status status);
 
  private:
@@ -94,8 +96,8 @@ class Call {
 
   enum class Phase {
     kReceiving,
-    kAllReceived,  // the client of a stream has ended its side
-    kEnded,        // nothing more is read: refused, or a unary call has its request
+    kAllReceived,  // the client has ended its side of the stream
+    kEnded,        // nothing more is read: the call was refused, or is unary and has its request
   };
 
   Call(std::shared_ptr<Connection> connection, int32_t id);
@@ -107,11 +109,11 @@ class Call {
 
   const std::shared_ptr<Connection> connection_;
   const int32_t id_;
-  size_t place_ = 0;  // among the connection's
+  size_t place_ = 0;  // index in the connection's calls
   std::atomic<bool> cancelled_{false};
-  std::atomic<int> holders_{1};  // the stream, and the handler of the call
+  std::atomic<int> holders_{1};  // the stream, and the call's handler
 
-  // What came.
+  // The received request.
   std::string path_;
   std::string http_method_;
   std::optional<std::string> bad_timeout_;
@@ -124,10 +126,10 @@ class Call {
   Phase phase_ = Phase::kReceiving;
   Message request_;
 
-  // Received messages of a stream that its handler has not asked for.
+  // Received messages that the stream's handler has not asked for yet.
   std::unique_ptr<StreamHandler> handler_;
   std::deque<Message> received_;
-  size_t held_bytes_ = 0;  // for which the client gets no room yet
+  size_t held_bytes_ = 0;  // the client gets no flow-control window for these yet
   bool wants_message_ = true;
 
   std::vector<std::pair<std::string, std::string>> trailers_;

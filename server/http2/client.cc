@@ -198,7 +198,7 @@ void Client::Dispatch() {
   }
 }
 
-// One step to a connection; false if it has to be waited for.
+// Takes one step towards a connection; false if it must wait.
 bool Client::Connect() {
   Leave();
   if (!addresses_.empty()) {
@@ -212,7 +212,7 @@ bool Client::Connect() {
   return true;
 }
 
-// What there was before.
+// Drops the current connection.
 void Client::Leave() {
   if (connection_ == nullptr) return;
   if (connection_->is_connected()) {

@@ -1,5 +1,5 @@
-// A gRPC client of one server, for unary calls: one connection, made when the first call needs it
-// and again once it has been lost.
+// A gRPC client of one server, for unary calls. It uses one connection, made for the first call and
+// remade after it is lost.
 #ifndef COLCAST_SERVER_HTTP2_CLIENT_H_
 #define COLCAST_SERVER_HTTP2_CLIENT_H_
 
@@ -25,17 +25,16 @@ namespace colcast::http2 {
 class Client {
  public:
   explicit Client(Target target);
-  // Calls that have not ended are CANCELLED.
+  // Ends unfinished calls with CANCELLED.
   ~Client();
 
-  // `answered` is called once, on the client's own thread, which it must not keep for long.
-  // DEADLINE_EXCEEDED at the deadline, UNAVAILABLE where there is no server; what the server says
-  // otherwise. Returns the call's number.
+  // Starts a call and returns its number. `answered` is called once, on the client's own thread,
+  // and must return soon. The status is DEADLINE_EXCEEDED at the deadline, UNAVAILABLE if no server
+  // is reachable, otherwise the server's.
   uint64_t Start(ClientRequest request, ClientAnswered answered);
-  // Ends a call that has not ended, which is answered CANCELLED.
+  // Ends an unfinished call with CANCELLED.
   void Cancel(uint64_t number);
-  // Ends all calls soon in the same way; calls started afterwards end immediately, on their own
-  // threads.
+  // Soon ends all calls with CANCELLED; calls started later end immediately, on their own threads.
   void Stop();
 
  private:
@@ -62,20 +61,20 @@ class Client {
 
   const Target target_;
   const std::shared_ptr<net::Poller> poller_ = std::make_shared<net::Poller>();
-  std::mutex mutex_;  // of what follows
+  std::mutex mutex_;  // guards the members below
   uint64_t last_number_ ABSL_GUARDED_BY(mutex_) = 0;
   std::vector<CallPointer> started_ ABSL_GUARDED_BY(mutex_);
   std::vector<uint64_t> cancelled_ ABSL_GUARDED_BY(mutex_);
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;
 
-  // Of the client's thread.
+  // Used only by the client's thread.
   std::vector<CallPointer> waiting_;  // for a connection
   std::set<std::pair<Clock::time_point, uint64_t>> deadlines_;
   std::shared_ptr<Lookup> lookup_;  // of the target's name
-  std::vector<Address> addresses_;  // that have not been tried
+  std::vector<Address> addresses_;  // addresses not tried yet
   Status connect_error_;
   std::shared_ptr<ClientConnection> connection_;
-  std::vector<std::weak_ptr<ClientConnection>> leaving_;  // that take no more calls
+  std::vector<std::weak_ptr<ClientConnection>> leaving_;  // connections that take no more calls
 
   std::thread thread_;
 };

@@ -1,4 +1,4 @@
-// Compressed messages wait compressed; their reader inflates them, up to a limit.
+// Decompresses messages, up to a limit. Messages stay compressed while they wait.
 #ifndef COLCAST_SERVER_HTTP2_INFLATE_H_
 #define COLCAST_SERVER_HTTP2_INFLATE_H_
 

@@ -1,5 +1,5 @@
-// Tensors of a file by name, and whether they hold what they should. What is wrong is DATA_LOSS and
-// names the tensor, and where it can the offset in the file.
+// Finds tensors in a file by name and checks their contents. Errors are DATA_LOSS and name the
+// tensor and, where possible, the offset in the file.
 #ifndef COLCAST_SERVER_ITEMS_CHECKED_TENSORS_H_
 #define COLCAST_SERVER_ITEMS_CHECKED_TENSORS_H_
 
@@ -13,22 +13,22 @@
 
 namespace colcast::items {
 
-// Finds a tensor of this dtype and shape.
+// Finds a tensor with this dtype and shape.
 Status FindTensor(const Safetensors& read, const std::string& name, const char* dtype,
                   const std::vector<int64_t>& shape, const StoredTensor** tensor);
 
-// Of one dimension, however long.
+// Finds a one-dimensional tensor of any length.
 Status FindList(const Safetensors& read, const std::string& name, const char* dtype,
                 const StoredTensor** tensor);
 
-// Whether its numbers, int64 or uint32, begin with 0, never fall and end with `last`.
+// Checks that the numbers, int64 or uint32, begin with 0, never decrease and end with `last`.
 template <typename T>
 Status CheckRising(const std::string& name, const StoredTensor& tensor, int64_t last);
 
-// Whether each byte is 0 or 1.
+// Checks that each byte is 0 or 1.
 Status CheckBools(const std::string& name, const StoredTensor& bools);
 
-// What a file calls the dtype of a feature's numbers.
+// The name of a numeric feature's dtype in files.
 const char* StoredDtypeOf(DataType dtype);
 
 }  // namespace colcast::items

@@ -32,7 +32,7 @@ int64_t VersionOf(const std::string& name) {
   return error == std::errc() && stopped == end && version >= 0 ? version : -1;
 }
 
-// From the highest on; those that hold a table.
+// The versions that hold a table, highest first.
 std::vector<int64_t> VersionsIn(const std::string& base_path, Status* status) {
   std::vector<int64_t> versions;
   std::error_code error;
@@ -89,7 +89,7 @@ void ItemTableSource::Poll() {
   status_ = std::move(status);
 }
 
-// The highest version that can be had, with all its deltas.
+// Loads the highest loadable version, with all its deltas.
 Status ItemTableSource::PollVersions() {
   Status status;
   const std::vector<int64_t> versions = VersionsIn(config_.base_path, &status);
@@ -105,13 +105,13 @@ Status ItemTableSource::PollVersions() {
       if (found.ok()) found = with_deltas;
       if (table != this->table()) Publish(std::move(table), version);
     }
-    if (status.ok()) status = std::move(found);  // of the highest
+    if (status.ok()) status = std::move(found);  // the error of the highest version
     if (folder == folder_) break;
   }
   return status;
 }
 
-// Sets `*table` if the folder's is another.
+// Sets `*table` if the folder's table has changed.
 Status ItemTableSource::PollTable(const std::string& folder,
                                   std::shared_ptr<const ItemTable>* table) {
   const std::string path = folder + "/" + kTable;
@@ -128,7 +128,7 @@ Status ItemTableSource::PollTable(const std::string& folder,
   return status;
 }
 
-// Leaves `*table` with all deltas up to the first that is not there or cannot be applied.
+// Applies deltas to `*table`, up to the first that is missing or cannot be applied.
 Status ItemTableSource::PollDeltas(std::shared_ptr<const ItemTable>* table) {
   for (;;) {
     const std::string path = folder_ + "/" + DeltaName((*table)->deltas() + 1);
@@ -172,7 +172,7 @@ void ItemTableSource::Publish(std::shared_ptr<const ItemTable> table, int64_t ve
   LogInfo("item table " + folder_ + " serves: " + std::to_string(table->rows()) + " rows, " +
               std::to_string(table->deltas()) + " deltas",
           {config_.model, std::nullopt});
-  std::shared_ptr<const ItemTable> before;  // which may take long to free
+  std::shared_ptr<const ItemTable> before;  // freed without the lock, because that may take long
   const std::lock_guard<std::mutex> lock(mutex_);
   before = std::exchange(table_, std::move(table));
   version_ = version;

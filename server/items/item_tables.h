@@ -1,5 +1,5 @@
-// The item tables that are configured: their versions and deltas are looked for on disk, and each
-// new one takes the place of the one before when it is ready.
+// The configured item tables. Looks for their versions and deltas on disk, and replaces a table
+// when a newer one has been loaded.
 #ifndef COLCAST_SERVER_ITEMS_ITEM_TABLES_H_
 #define COLCAST_SERVER_ITEMS_ITEM_TABLES_H_
 
@@ -26,41 +26,41 @@ namespace colcast::items {
 
 struct ItemTableConfig {
   std::string model;
-  std::string domain;     // empty: whatever the table says
-  std::string key;        // the name of the key's column
-  std::string base_path;  // holds a folder for each version
+  std::string domain;     // empty to accept the table's own
+  std::string key;        // the name of the key column
+  std::string base_path;  // contains a folder per version
   std::chrono::milliseconds poll_wait{1000};
   bool defaults_for_unknown = false;  // otherwise a request with an unknown key is refused
 };
 
-// One of them.
+// One configured table.
 class ItemTableSource {
  public:
   struct Stats {
-    std::shared_ptr<const ItemTable> table;  // null: none has been loaded
-    int64_t version = 0;                     // its folder's number
-    Status status;                           // why what was found last is not served
-    int64_t lookups = 0;                     // keys
-    int64_t unknown_keys = 0;                // of them
+    std::shared_ptr<const ItemTable> table;  // null if none has been loaded
+    int64_t version = 0;                     // the number of its folder
+    Status status;                           // why the newest version found is not served
+    int64_t lookups = 0;                     // number of keys
+    int64_t unknown_keys = 0;                // number of unknown ones among them
   };
 
   explicit ItemTableSource(ItemTableConfig config) : config_(std::move(config)) {}
 
   const ItemTableConfig& config() const { return config_; }
 
-  // What serves; null if there is none yet.
+  // The table being served; null if there is none yet.
   std::shared_ptr<const ItemTable> table() const;
 
   Stats stats() const;
 
-  // To be told of each request.
+  // To be called for each request.
   void Count(int64_t keys, int64_t unknown) {
     lookups_.fetch_add(keys, std::memory_order_relaxed);
     unknown_keys_.fetch_add(unknown, std::memory_order_relaxed);
   }
 
-  // Looks for a version and for deltas, and loads what is new. What cannot be loaded is logged
-  // once, and read again when the file is another. Not from several threads at once.
+  // Looks for a new version and for deltas, and loads them. What cannot be loaded is logged once,
+  // and read again after its file has changed. Not thread-safe.
   void Poll();
 
  private:
@@ -90,7 +90,7 @@ class ItemTableSource {
 
 class ItemTables {
  public:
-  // Looks for all tables once, and then from a thread of its own.
+  // Polls all tables once, then periodically on a separate thread.
   explicit ItemTables(const std::vector<ItemTableConfig>& configs);
   ~ItemTables();
 

@@ -20,10 +20,11 @@ namespace {
 constexpr char kFormat[] = "colcast-items";
 constexpr char kFormatVersion[] = "1";
 
-// Rows have 32-bit numbers, of which the first one and those of deltas are others'.
+// Rows have 32-bit numbers; the first number, and those of deltas, are reserved.
 constexpr int64_t kMostRows = 0xf0000000;
 
-// Of keys whose hashes begin alike; chance makes no such number of an index as it should be.
+// The most keys in one bucket of the index. With a correctly sized index, chance does not exceed
+// it.
 constexpr uint32_t kMostInBucket = 1024;
 
 constexpr size_t kMostShownBytes = 60;
@@ -200,8 +201,8 @@ Status TableFile::ReadIndex(const Safetensors& read) {
   return status;
 }
 
-// Its rows belong there, and no key of them comes twice: as there are as many as the table has, the
-// index has each row once.
+// Checks that the rows belong into the bucket, and that no key is repeated. Since the index has as
+// many entries as the table has rows, each row then occurs once.
 Status TableFile::CheckBucket(size_t bucket) const {
   const uint32_t begin = starts_[bucket], end = starts_[bucket + 1];
   if (end - begin > kMostInBucket) {

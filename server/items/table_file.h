@@ -1,5 +1,5 @@
-// One file of an item table: keys with their index and a column for each feature, or, of a delta,
-// what is new and what is gone. The format: docs/items.md.
+// One file of an item table: keys with an index, and a column per feature; a delta has the new and
+// the deleted rows. Format: docs/items.md.
 #ifndef COLCAST_SERVER_ITEMS_TABLE_FILE_H_
 #define COLCAST_SERVER_ITEMS_TABLE_FILE_H_
 
@@ -27,7 +27,7 @@ struct Texts {
   }
 };
 
-// Keys of either kind.
+// Integer or text keys.
 struct Keys {
   bool are_texts = false;
   Span<int64_t> numbers;
@@ -37,7 +37,7 @@ struct Keys {
     if (!are_texts) return numbers.size();
     return texts.offsets.empty() ? 0 : texts.offsets.size() - 1;
   }
-  // What is hashed and compared: an int64 as its 8 bytes, little-endian.
+  // The bytes that are hashed and compared; for an int64 its 8 bytes, little-endian.
   std::string_view operator[](size_t i) const {
     if (are_texts) return texts[i];
     return {reinterpret_cast<const char*>(&numbers[i]), sizeof(int64_t)};
@@ -52,7 +52,8 @@ std::string KeyText(std::string_view key, bool is_text);
 
 // The values of one feature for all rows.
 struct TableColumn {
-  Span<int64_t> splits;  // lists: one more than rows, in steps of the feature's shape; else empty
+  // For lists: one more than rows, in steps of the feature's shape; otherwise empty.
+  Span<int64_t> splits;
   const uint8_t* numbers = nullptr;
   Texts texts;
 };
@@ -60,13 +61,13 @@ struct TableColumn {
 struct TableHeader {
   bool is_delta = false;
   std::string domain;
-  std::string key;  // its name
+  std::string key;  // the name of the key
   bool has_text_keys = false;
   int64_t rows = 0;
   int64_t created = 0;   // seconds since the epoch
   std::string checksum;  // 16 hex digits
-  std::string features;  // as JSON, canonical
-  // Of a delta: the table it belongs to, and its number among the deltas.
+  std::string features;  // canonical JSON
+  // For a delta: the table to which it belongs, and its number among that table's deltas.
   std::string table_checksum;
   int64_t sequence = 0;
 };
@@ -90,9 +91,9 @@ class TableFile {
   const std::vector<TableColumn>& columns() const { return columns_; }
 
   const Keys& keys() const { return keys_; }
-  const Keys& deleted() const { return deleted_; }  // of a delta
+  const Keys& deleted() const { return deleted_; }  // in a delta
 
-  // The index: rows of keys whose hash begins with a bucket's number.
+  // The index: for each bucket, the rows of keys whose hash begins with its number.
   size_t BucketOf(uint64_t hash) const { return bits_ == 0 ? 0 : hash >> (64 - bits_); }
   Span<uint32_t> starts() const { return starts_; }
   Span<uint32_t> bucket_rows() const { return bucket_rows_; }

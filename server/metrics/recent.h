@@ -1,4 +1,4 @@
-// The requests of the last minute: differences of the counts since the start.
+// The requests of the last minute, as differences of the counts since the start.
 #ifndef COLCAST_SERVER_METRICS_RECENT_H_
 #define COLCAST_SERVER_METRICS_RECENT_H_
 
@@ -16,14 +16,14 @@
 
 namespace colcast::metrics {
 
-// The part of a RequestSeries that is kept.
+// The fields of a RequestSeries that are kept.
 struct RecentSeries {
   RequestLabels labels;
-  int64_t answered = 0;  // with whatever status
-  int64_t failed = 0;    // with another one than OK
+  int64_t answered = 0;  // with any status
+  int64_t failed = 0;    // with a status other than OK
   int64_t rows = 0;
   int64_t bytes_saved = 0;
-  HistogramSnapshot latency;  // of those answered OK
+  HistogramSnapshot latency;  // of requests answered OK
 };
 
 // All methods may be called from any thread.
@@ -35,17 +35,17 @@ class Recent {
   struct Interval {
     double seconds = 0;
     double cpu_seconds = 0;              // used by the process
-    std::vector<RecentSeries> requests;  // sorted as Metrics::Requests()
+    std::vector<RecentSeries> requests;  // sorted like Metrics::Requests()
   };
 
-  // Takes the counts until `now`, about once a second; `now` rises from call to call.
+  // Stores the counts up to `now`. To be called about once a second, with ascending `now`.
   void Add(Time now, const std::vector<RequestSeries>& requests, double cpu_seconds);
 
-  // The counts of the last `span`, at most kWindow; of less time if there is less, and none before
-  // the second call of Add.
+  // The counts of the last `span`, at most kWindow; of a shorter time if less has passed, and none
+  // before the second call of Add().
   Interval Last(std::chrono::seconds span) const;
 
-  // Requests a second between two calls of Add, the oldest first.
+  // Requests per second between consecutive calls of Add(), oldest first.
   std::vector<double> Rates() const;
 
  private:
@@ -59,10 +59,10 @@ class Recent {
   std::deque<Sample> samples_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Adds the counts once a second, on a thread of its own.
+// Adds the counts once a second, on a separate thread.
 class Sampler {
  public:
-  // Starts a thread. `metrics` must outlive the sampler.
+  // Starts the thread. `metrics` must outlive the sampler.
   explicit Sampler(const Metrics* metrics);
   ~Sampler();
 

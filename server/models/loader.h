@@ -1,5 +1,5 @@
-// Loads versions, each on a thread of its own, so that neither requests nor the search for new
-// versions wait for it.
+// Loads versions, each on its own thread, so that neither requests nor the search for new versions
+// wait.
 #ifndef COLCAST_SERVER_MODELS_LOADER_H_
 #define COLCAST_SERVER_MODELS_LOADER_H_
 
@@ -24,34 +24,36 @@
 
 namespace colcast::models {
 
-// One attempt to load a version, successful or not.
+// The report of an attempt to load a version.
 struct LoadReport {
   std::string model_name;
   int64_t version = 0;
-  int attempt = 1;  // 2 is the first retry
+  int attempt = 1;  // 2 for the first retry
   Status status;
-  bool loaded = false;                                // even if warming up then failed
-  std::chrono::steady_clock::duration load_time{};    // until the graph and its variables are there
-  std::chrono::steady_clock::duration warmup_time{};  // then, until it may serve
+  bool loaded = false;                                // true even if warm-up then failed
+  std::chrono::steady_clock::duration load_time{};    // until graph and variables are loaded
+  std::chrono::steady_clock::duration warmup_time{};  // after that, until it may serve
   int warmup_requests = 0;
   std::string path;                // the version's directory
-  std::vector<std::string> notes;  // engine::Model::notes()
+  std::vector<std::string> notes;  // see engine::Model::notes()
 };
 
-// Called from whatever thread loaded, possibly several at a time, before the version serves.
+// Called on the loading thread, maybe on several at a time, before the version serves.
 using LoadListener = std::function<void(const LoadReport&)>;
 
 class Loader {
  public:
   struct Options {
     std::vector<std::string> tags = {"serve"};
-    // Of a version's size on disk; what must be left of memory beside it. Negative: not looked at.
+    // The memory that must remain free beside a version, relative to its size on disk. Negative:
+    // not checked.
     double memory_margin_fraction = 0.2;
     inference::WarmupOptions warmup;
     inference::BatchingOptions batching;
-    const items::ItemTables* item_tables = nullptr;  // outlive all servables; null: there are none
-    LoadListener on_load;                            // may be empty
-    // Whether the version in a directory can be loaded without harm; may be empty: they all can.
+    // Must outlive all servables; null if there are none.
+    const items::ItemTables* item_tables = nullptr;
+    LoadListener on_load;  // may be empty
+    // Whether the version in a directory can be loaded without harm; an empty function accepts all.
     std::function<Status(const std::string& directory)> check;
   };
 
@@ -59,13 +61,13 @@ class Loader {
     std::string model_name;
     VersionDirectory directory;
     int attempt = 1;
-    // Off until the server is ready, for there is no request to protect: threads that TensorFlow
-    // starts with the first model, and keeps for requests, would inherit it.
+    // Off until the server is ready: there are no requests to protect, and threads that TensorFlow
+    // starts with the first model, and keeps for requests, would inherit the priority.
     bool low_priority = true;
-    bool check = false;  // first, as Options has it
+    bool check = false;  // whether to call Options::check first
   };
 
-  // How it went, and the servable if that is well. Called on the loading thread.
+  // Receives the report and, if the load succeeded, the servable. Called on the loading thread.
   using Done = std::function<void(const LoadReport&, std::shared_ptr<const Servable>)>;
 
   // `engine` must outlive the loader.
@@ -73,11 +75,11 @@ class Loader {
   // Waits for what is being loaded.
   ~Loader();
 
-  // Starts to load. Jobs run side by side; how many is the caller's business. After an error `done`
+  // Starts a load. Jobs run concurrently; the caller limits their number. If Start() fails, `done`
   // is not called.
   Status Start(Job job, Done done);
 
-  // Loads and warms up, on this thread, a version that serves nobody.
+  // Loads and warms up, on this thread, a version that will not serve.
   Status Try(const std::string& directory);
 
  private:

@@ -13,7 +13,7 @@
 namespace colcast::models {
 namespace {
 
-// The longest sleep: a wait until the end of time overflows.
+// The longest sleep, because waiting until the end of time overflows.
 constexpr std::chrono::hours kLongest(1);
 
 constexpr char kConfiguration[] = "configuration";
@@ -160,7 +160,7 @@ std::vector<ModelSnapshot> ModelManager::Models() const {
   return models;
 }
 
-// Looks at the files, does what follows from them, sleeps until there is more to do.
+// Looks at the files, acts on changes, and sleeps until there is more to do.
 void ModelManager::Run() {
   std::vector<std::function<void()>> answers;
   while (true) {
@@ -237,7 +237,7 @@ void ModelManager::PollBasePaths() {
     const bool outdated =
         model == models_.end() || model->second.leaving() || !(model->second.config() == config);
     if (outdated) continue;
-    // A base path that is gone may be a file system that is not mounted just now.
+    // If the base path is missing, its file system may only be unmounted for now.
     if (listing.readable) {
       model->second.SetAspiredVersions(selected);
     } else {
@@ -285,7 +285,7 @@ void ModelManager::UnloadAndLoad() {
   }
 }
 
-// Before anything serves there is nobody to disturb.
+// Before anything serves, loading disturbs nobody.
 int ModelManager::MaxLoads() const {
   const int configured = std::max(1, options_.num_load_threads);
   return started_ ? configured : std::max(configured, AvailableCores());
@@ -298,7 +298,7 @@ void ModelManager::StartLoad(ModelState* model, const Version& version) {
   ++loads_in_progress_;
   LogInfo(Name(name, directory.version) + ": loading " + directory.path, {name, directory.version});
   const bool ready = started_.has_value();
-  // Others that serve, or will, are not to go down with this one.
+  // Other models that serve, or will, must not be lost because of this one.
   const bool has_others =
       models_.size() > 1 || std::any_of(models_.begin(), models_.end(),
                                         [](const auto& entry) { return entry.second.available(); });

@@ -1,8 +1,8 @@
-// The models being served: finds their versions on disk, loads those that the configuration wants,
-// and takes those out that it does not want any more.
+// Manages the models being served: finds versions on disk, loads those that the configuration
+// wants, and removes those that it no longer wants.
 //
-// One thread looks and decides (ModelState says what), loading and destroying have threads of their
-// own, and requests see a table that is exchanged as a whole.
+// One thread watches and decides (as ModelState says), loading and destruction have their own
+// threads, and requests see a table that is replaced as a whole.
 #ifndef COLCAST_SERVER_MODELS_MODEL_MANAGER_H_
 #define COLCAST_SERVER_MODELS_MODEL_MANAGER_H_
 
@@ -37,64 +37,65 @@ namespace colcast::models {
 class ModelManager {
  public:
   struct Options {
-    std::vector<ModelConfig> models;  // what to serve first
-    // Read again every `config_file_poll_wait`, if that is not 0.
+    std::vector<ModelConfig> models;  // what to serve at first
+    // Read again every `config_file_poll_wait`, unless that is 0.
     std::string config_file;
-    request_log::LogPlaces logs;  // that it may name
+    request_log::LogPlaces logs;  // allowed places of request logs
     std::chrono::milliseconds config_file_poll_wait{0};
-    // Between looks for versions. 0: once, and again whenever the configuration changes.
+    // The interval between searches for versions. 0: search once, and again after each change of
+    // the configuration.
     std::chrono::milliseconds poll_wait{1000};
     bool allow_labels_for_unavailable_versions = false;
     std::vector<ReadyLabel>
-        ready_labels;  // Start() also waits until each names a version that serves
-    // Start() fails once every version of every model was given up and none serves.
+        ready_labels;  // Start() also waits until each of these names a version that serves
+    // Whether Start() fails if all versions of all models were given up and none serves.
     bool fail_if_nothing_loads = false;
-    int num_load_threads = 1;  // models loaded side by side, once the first ones serve
+    int num_load_threads = 1;  // number of concurrent loads, once the first models serve
     int num_unload_threads = 1;
     RetryPolicy retries;
-    // Called with each configuration, from when on it counts; may be empty.
+    // Called with each configuration when it takes effect; may be empty.
     std::function<void(const std::vector<ModelConfig>&)> on_configured;
     Loader::Options loader;
   };
 
   // `engine` must outlive the manager.
   ModelManager(Options options, const engine::Engine* engine);
-  // Waits for what is being loaded. Versions still in use by a caller live as long as it holds
+  // Waits for loads in progress. Versions that callers still use live as long as the callers hold
   // them.
   ~ModelManager();
 
-  // Starts to look for versions on a thread of its own and waits until the models are ready: for
-  // each of them a version serves, or those that should have failed (for now; they are retried),
-  // or there is none; and at least one model serves, unless none is configured; and `ready_labels`
-  // do. CANCELLED if Stop() was called, the first error if `fail_if_nothing_loads`, and what
-  // Reload() refuses.
+  // Starts the search for versions on a separate thread, and waits until the server is ready: each
+  // model has a version that serves, or its versions have failed (for now; they are retried), or it
+  // has none; at least one model serves, unless none is configured; and so do `ready_labels`.
+  // CANCELLED if Stop() was called, the first error if `fail_if_nothing_loads`, and the errors of
+  // Reload().
   Status Start();
   void Stop();
 
-  // Looks at the configuration file, if there is one, and the versions on disk without waiting for
-  // the next poll. What is wrong changes nothing and is logged.
+  // Checks the configuration file, if there is one, and the versions on disk without waiting for
+  // the next poll. Errors are logged and change nothing.
   void PollNow();
 
-  // Serves `models` from now on and nothing else. What stays is not loaded again. At once:
-  // FAILED_PRECONDITION for a label on a version that does not serve (see
-  // allow_labels_for_unavailable_versions), and then nothing changes. `done` is called,
-  // once and from another thread, when every model that is new, or has a new base path, has settled
-  // as Start() has it, with UNKNOWN and the reasons if one has no version that serves from there.
+  // Serves `models` from now on and nothing else. Models that stay are not loaded again. Returns
+  // FAILED_PRECONDITION immediately, and changes nothing, for a label of a version that does not
+  // serve (see allow_labels_for_unavailable_versions). `done` is called once, on another thread,
+  // when every new model, or model with a new base path, has settled as in Start(): with UNKNOWN
+  // and the reasons if one of them has no version that serves from there.
   Status Reload(std::vector<ModelConfig> models, ReloadDone done);
 
-  // The version to answer a request with: the one asked for, by number or by label, or the highest
-  // that serves. UNAVAILABLE while the model loads its first version, NOT_FOUND for an unknown
-  // model or version (UNAVAILABLE until Start() is through), INVALID_ARGUMENT without a model name
-  // or for an unknown label. Never waits for a load; finding one writes no memory but a counter.
+  // Finds the version that answers a request: the requested one, by number or label, or the highest
+  // that serves. UNAVAILABLE while the model loads its first version; NOT_FOUND for an unknown
+  // model or version (UNAVAILABLE until Start() has finished); INVALID_ARGUMENT without a model
+  // name or for an unknown label. Never waits for a load, and writes no memory except a reference
+  // count.
   Status Find(const ModelSpec& spec, std::shared_ptr<const Servable>* servable) const {
     return table_.Find(spec, servable);
   }
 
-  // The versions the server knows of, in rising order, or the one asked for. Errors as
-  // Find's.
+  // The known versions in ascending order, or the requested one. Errors are those of Find().
   Status GetStatus(const ModelSpec& spec, std::vector<VersionStatus>* statuses) const;
 
-  // Every model and what is known of its versions, by name.
+  // All models and their versions, by name.
   std::vector<ModelSnapshot> Models() const;
 
  private:
@@ -127,16 +128,17 @@ class ModelManager {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  bool woken_ ABSL_GUARDED_BY(mutex_) = false;  // something happened that Run() should look at
-  std::map<std::string, ModelState> models_ ABSL_GUARDED_BY(mutex_);  // and those that are leaving
+  bool woken_ ABSL_GUARDED_BY(mutex_) = false;  // there is something for Run() to do
+  // Includes models that are leaving.
+  std::map<std::string, ModelState> models_ ABSL_GUARDED_BY(mutex_);
   int loads_in_progress_ ABSL_GUARDED_BY(mutex_) = 0;
   ReloadWaiters waiters_ ABSL_GUARDED_BY(mutex_);
-  std::optional<Status> started_ ABSL_GUARDED_BY(mutex_);  // what Start() returns
+  std::optional<Status> started_ ABSL_GUARDED_BY(mutex_);  // the result of Start()
   Clock::time_point next_poll_ ABSL_GUARDED_BY(mutex_);
   Clock::time_point next_config_poll_ ABSL_GUARDED_BY(mutex_);
 
-  // Only Run()'s thread touches these.
-  std::vector<ModelConfig> file_models_;  // what the configuration file said last
+  // Used only by Run()'s thread.
+  std::vector<ModelConfig> file_models_;  // the last contents of the configuration file
   bool file_applied_ = true;
   WarningLog warnings_;
 

@@ -9,7 +9,7 @@
 namespace colcast::models {
 namespace {
 
-// Versions that ended and are not aspired any more stay in the status for a while, not for ever.
+// How many ended versions, no longer aspired, stay in the status.
 constexpr size_t kMaxEnded = 20;
 
 bool IsPending(const Version& version) {
@@ -29,7 +29,7 @@ bool LiesUnder(const std::filesystem::path& base_path, const std::filesystem::pa
   return (base_path / "").parent_path() == path.parent_path();
 }
 
-// It will be tried, or is being tried, for the first time since it was aspired.
+// Whether it will be tried, or is being tried, for the first time since it became aspired.
 bool AwaitsFirstAttempt(const Version& version) {
   if (version.phase == Phase::kUnloading) return version.aspired;
   return version.aspired && version.attempts <= 1 && version.error.ok() && IsPending(version);

@@ -1,5 +1,5 @@
-// One configured model: what should serve, what is loaded, and what to do next about it. Pure
-// bookkeeping, without threads or files; the manager does what it says.
+// The state of one configured model: what should serve, what is loaded, and what to do next. Pure
+// bookkeeping without threads or files; the manager acts on it.
 #ifndef COLCAST_SERVER_MODELS_MODEL_STATE_H_
 #define COLCAST_SERVER_MODELS_MODEL_STATE_H_
 
@@ -19,24 +19,24 @@ namespace colcast::models {
 using Clock = std::chrono::steady_clock;
 
 struct RetryPolicy {
-  int max_retries = 5;  // attempts after the first one that failed
+  int max_retries = 5;  // attempts after the first failed one
   std::chrono::microseconds interval = std::chrono::minutes(1);
 };
 
 // A version goes kNew -> kLoading -> kReady -> kUnloading -> kGone. A failed attempt leads to
-// kRetrying and from there to kLoading again, the last one to kFailed.
+// kRetrying and then to kLoading again; the last one leads to kFailed.
 enum class Phase { kNew, kLoading, kRetrying, kReady, kUnloading, kGone, kFailed };
 
 struct Version {
   VersionDirectory directory;
   bool aspired = true;  // the policy asks for it
-  bool still = true;    // its files were the same when they were last looked at
+  bool still = true;    // its files have not changed between the last two checks
   Phase phase = Phase::kNew;
   Status error;
   int attempts = 0;
   uint64_t tried_files = 0;  // what its files were at the last attempt
   Clock::time_point retry_at;
-  std::shared_ptr<const Servable> servable;  // while kReady
+  std::shared_ptr<const Servable> servable;  // set while kReady
 };
 
 class ModelState {
@@ -45,7 +45,7 @@ class ModelState {
 
   const ModelConfig& config() const { return config_; }
   void SetConfig(ModelConfig config);
-  // It is not configured any more: nothing of it is aspired until SetConfig.
+  // The model is no longer configured: nothing is aspired until SetConfig().
   void Leave();
   bool leaving() const { return leaving_; }
 
@@ -54,38 +54,39 @@ class ModelState {
   // their files stand still from one call to the next: they may still be copied. One that was given
   // up on is tried again once it has other files.
   void SetAspiredVersions(const std::vector<VersionDirectory>& directories);
-  // The base path cannot be read, for now: what is aspired stays as it is.
+  // For a base path that cannot be read at the moment: the aspired versions stay.
   void KeepAspiredVersions() { listed_ = true; }
-  // Whether one of the two was called since the configuration last changed.
+  // Whether either method was called since the configuration last changed.
   bool listed() const { return listed_; }
 
-  // Keeps the model available, as TensorFlow Serving's AvailabilityPreservingPolicy: a version that
-  // is not aspired goes only once an aspired one is ready, or if there is none to come.
+  // Versions to unload. Keeps the model available, like TensorFlow Serving's
+  // AvailabilityPreservingPolicy: a version that is no longer aspired is unloaded only when an
+  // aspired one is ready, or if none is to come.
   std::vector<const Version*> ToUnload() const;
-  // New versions and those whose time to retry has come, the highest first.
+  // New versions, and those due for a retry, highest first.
   std::vector<const Version*> ToLoad(Clock::time_point now) const;
-  // When ToLoad may have more; nothing if no retry waits.
+  // When ToLoad() may have more; nothing if no retry is pending.
   std::optional<Clock::time_point> NextRetry() const;
 
-  // What happened to the version at `path`, which the state knows.
+  // Report what happened to the version at `path`, which must be known.
   void StartLoading(const std::string& path);
   void Loaded(const std::string& path, std::shared_ptr<const Servable> servable);
-  // True if there will be another attempt.
+  // Returns whether there will be another attempt.
   bool LoadFailed(const std::string& path, Status error, const RetryPolicy& retries,
                   Clock::time_point now);
   void StartUnloading(const std::string& path);
   void Unloaded(const std::string& path);
 
-  // A version is ready; or each aspired one has failed, at least for now; or there is none.
+  // Whether a version is ready, or each aspired one has failed at least for now, or there is none.
   bool settled() const;
-  bool available() const;  // a version is ready
-  // The same for the configuration's base path alone: versions under another one go on serving
-  // while there is none here.
+  bool available() const;  // whether a version is ready
+  // The same for the present base path alone: versions from another one keep serving until this one
+  // has any.
   bool settled_at_base_path() const;
   bool available_at_base_path() const;
-  bool given_up() const;  // there are aspired versions, each failed for good, and none is ready
+  bool given_up() const;  // there are aspired versions, all failed for good, and none is ready
   bool idle() const;      // no version is loading, ready or unloading
-  // The first error among the aspired versions; ok if none has one.
+  // The first error among the aspired versions; OK if there is none.
   Status FirstError() const;
 
   const std::vector<Version>& versions() const { return versions_; }
@@ -100,7 +101,7 @@ class ModelState {
   ModelConfig config_;
   bool leaving_ = false;
   bool listed_ = false;
-  std::vector<Version> versions_;  // in rising order of (version, path)
+  std::vector<Version> versions_;  // sorted by (version, path)
 };
 
 VersionState ToState(Phase phase);

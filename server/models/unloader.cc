@@ -21,7 +21,7 @@ class Unloader::Queue {
 
   void Push(Item item) {
     std::unique_lock<std::mutex> lock(mutex_);
-    if (closed_) return;  // `item` goes here and now, after the lock
+    if (closed_) return;  // `item` is destroyed here, after the lock is released
     items_.push_back(std::move(item));
     changed_.notify_one();
   }
@@ -32,7 +32,7 @@ class Unloader::Queue {
     changed_.notify_all();
   }
 
-  // Destroys until the queue is closed and empty.
+  // Destroys objects until the queue is closed and empty.
   void Work() {
     std::unique_lock<std::mutex> lock(mutex_);
     while (true) {

@@ -1,5 +1,5 @@
-// Destroys versions on threads of its own. Freeing a model takes long, and whoever holds its last
-// reference is most often a thread that has requests to answer.
+// Destroys versions on separate threads. Freeing a model takes long, and the last reference is
+// usually held by a thread that has requests to answer.
 #ifndef COLCAST_SERVER_MODELS_UNLOADER_H_
 #define COLCAST_SERVER_MODELS_UNLOADER_H_
 
@@ -15,14 +15,14 @@ namespace colcast::models {
 class Unloader {
  public:
   explicit Unloader(int num_threads);
-  // Waits until all that was released before is destroyed. What is released later is destroyed
-  // where that happens.
+  // Waits until everything released so far is destroyed. Objects released later are destroyed by
+  // the thread that releases them.
   ~Unloader();
   Unloader(const Unloader&) = delete;
   Unloader& operator=(const Unloader&) = delete;
 
-  // `servable` in other hands: once the last copy of what this returns is gone, it is destroyed on
-  // one of the unloader's threads, which calls `on_destroyed` then.
+  // Wraps `servable`: when the last copy of the returned pointer is released, the servable is
+  // destroyed on one of the unloader's threads, which then calls `on_destroyed`.
   std::shared_ptr<const Servable> Share(std::shared_ptr<const Servable> servable,
                                         std::function<void()> on_destroyed);
 

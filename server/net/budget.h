@@ -1,4 +1,4 @@
-// Bytes that clients make the server hold, and how hosts share them.
+// A limit on the bytes that clients make the server hold, shared out among hosts.
 #ifndef COLCAST_SERVER_NET_BUDGET_H_
 #define COLCAST_SERVER_NET_BUDGET_H_
 
@@ -13,14 +13,14 @@ class Budget {
  public:
   struct Options {
     size_t max_bytes = 0;           // of all hosts together
-    size_t max_bytes_per_host = 0;  // fewer where all hosts together reach max_bytes
-    // Above max_bytes, each of the hosts that hold something may still hold an equal share of
-    // max_bytes: nobody is refused because of others. One host at a time may exceed its share, with
-    // a single item.
+    size_t max_bytes_per_host = 0;  // lower while all hosts together reach max_bytes
+    // Whether hosts may still hold an equal share of max_bytes each when the total is above it, so
+    // that no host is refused because of others. One host at a time may exceed its share, with a
+    // single item.
     bool may_exceed = false;
   };
 
-  // What one host holds.
+  // The bytes that one host holds.
   class Account {
    public:
     size_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
@@ -36,10 +36,10 @@ class Budget {
   size_t max_bytes() const { return options_.max_bytes; }
   size_t max_bytes_per_host() const { return options_.max_bytes_per_host; }
   size_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
-  // Who holds bytes without making progress should lose them now.
+  // Whether hosts that hold bytes without making progress should lose them now.
   bool is_short() const { return bytes() > options_.max_bytes / 2; }
 
-  // False, and takes nothing, if the host would hold more than its share.
+  // Returns false, taking nothing, if the host would exceed its share.
   bool Take(Account* host, size_t bytes) {
     if (bytes == 0) return true;
     const size_t before = host->bytes_.fetch_add(bytes, std::memory_order_relaxed);
@@ -65,7 +65,7 @@ class Budget {
     }
   }
 
-  // Whether Take() has no room for a single byte.
+  // Whether Take() would refuse even a single byte.
   bool IsUsedUp(const Account& host) const { return host.bytes() >= Share(bytes()); }
 
  private:

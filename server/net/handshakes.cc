@@ -43,7 +43,9 @@ class Handshakes::Handshake final : public Pollable,
       if (is_served) {
         done = std::move(ended);
       } else {
-        ended->Close();  // closing alone could reset what was sent
+        // Shuts the connection down first, since just closing the descriptor could reset it and
+        // lose sent data.
+        ended->Close();
       }
     }
     if (done != nullptr) all_.accept_(std::move(done), peer_);
@@ -63,8 +65,8 @@ class Handshakes::Handshake final : public Pollable,
   }
 
   Handshakes& all_;
-  std::mutex mutex_;                // of what follows
-  std::unique_ptr<Socket> socket_;  // null: the handshake has ended
+  std::mutex mutex_;                // guards the members below
+  std::unique_ptr<Socket> socket_;  // null when the handshake has ended
   uint64_t number_ = 0;
   const std::string peer_;
   const Clock::time_point began_ = Clock::now();

@@ -1,4 +1,4 @@
-// TLS handshakes, on a thread of their own: they hold up no request.
+// TLS handshakes on a separate thread, so that they delay no request.
 #ifndef COLCAST_SERVER_NET_HANDSHAKES_H_
 #define COLCAST_SERVER_NET_HANDSHAKES_H_
 
@@ -13,7 +13,7 @@
 
 namespace colcast::net {
 
-// Serves a client that has connected. On any thread, on several at a time.
+// Serves a client that has connected. May be called on several threads at once.
 using Accept = std::function<void(std::unique_ptr<Socket> socket, std::string peer)>;
 
 class Handshakes {
@@ -24,9 +24,9 @@ class Handshakes {
   Handshakes(const Handshakes&) = delete;
   Handshakes& operator=(const Handshakes&) = delete;
 
-  // A client that does not finish within 20 s is closed.
+  // A client that does not finish within 20 s is disconnected.
   void Begin(std::unique_ptr<Socket> socket, std::string peer);
-  // False if there is none.
+  // False if there is no handshake.
   bool CloseOldest() { return poller_.CloseOldestNewcomer(); }
 
  private:

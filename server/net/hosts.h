@@ -1,4 +1,4 @@
-// What the clients of one host hold and waste, over all their connections and every protocol.
+// What the clients of one host hold and waste, over all their connections and all protocols.
 #ifndef COLCAST_SERVER_NET_HOSTS_H_
 #define COLCAST_SERVER_NET_HOSTS_H_
 
@@ -19,11 +19,11 @@
 
 namespace colcast::net {
 
-// Thread time that came to nothing, in the current second. Any thread may use it.
+// Thread time wasted in the current second. Thread-safe.
 class WastedTime {
  public:
   std::chrono::nanoseconds InThisSecond();
-  void Add(std::chrono::nanoseconds time);  // negative: some is forgiven
+  void Add(std::chrono::nanoseconds time);  // negative to forgive some
 
  private:
   std::atomic<int64_t> second_{0};
@@ -37,7 +37,7 @@ struct Host {
   Budget::Account unread;  // answers
   Budget::Account bodies;  // REST requests
   WastedTime wasted;
-  std::atomic<bool> is_suspect{false};  // its last turn wasted time: the next one is measured
+  std::atomic<bool> is_suspect{false};  // its last turn wasted time, so the next one is measured
 };
 
 class Hosts {
@@ -46,10 +46,11 @@ class Hosts {
   explicit Hosts(size_t max_unread_bytes_per_host)
       : unread({2 * max_unread_bytes_per_host, max_unread_bytes_per_host, true}) {}
 
-  // The same for all peers of one host, as long as anybody holds it.
+  // Returns the same Host for all peers of one host, as long as any reference exists.
   std::shared_ptr<Host> Of(const std::string& peer);
 
-  // Answers that clients have not read yet. A client need never make room for what it asked for.
+  // Answers that clients have not read yet: HTTP/2 does not force a client to accept what it asked
+  // for.
   Budget unread;
   // RESOURCE_EXHAUSTED, naming the flag; OK if not `refused`.
   Status UnreadStatus(const Host& host, bool refused) const;

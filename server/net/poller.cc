@@ -82,7 +82,7 @@ bool Poller::CloseOldestNewcomer() {
 
 bool Poller::Poll(Clock::time_point until) {
   const bool waits = until != Clock::time_point::min();
-  // A thread that waits handles one event: others may be idle, too.
+  // A waiting thread handles a single event, because other threads may be idle.
   std::array<epoll_event, 16> events;
   const int most = waits ? 1 : static_cast<int>(events.size());
   int count = 0;

@@ -19,15 +19,15 @@
 
 namespace colcast::net {
 
-// A file descriptor that is waited for.
+// A file descriptor to wait for.
 class Pollable {
  public:
   virtual ~Pollable() = default;
-  // What happened: EPOLLIN and others. On any thread, on several at a time.
+  // Receives epoll events such as EPOLLIN. May be called on several threads at once.
   virtual void Happened(uint32_t events) = 0;
-  // Called about every second: whether something has waited for too long.
+  // Called about every second, to check for timeouts.
   virtual void LookAtTheTime() {}
-  // Called where there is no room for others. On any thread.
+  // Called when room for others is needed. On any thread.
   virtual void CloseAtOnce() {}
 };
 
@@ -40,13 +40,13 @@ class Poller final : public scheduling::EventSource {
   // The hosts of the clients whose connections are polled.
   Hosts& hosts() { return hosts_; }
 
-  // Waits for both directions, edge-triggered, from now until Remove(). Returns its number.
-  // `is_new`: a newcomer until Settle().
+  // Waits for input and output, edge-triggered, until Remove(). Returns the descriptor's number.
+  // With `is_new` it counts as a newcomer until Settle().
   uint64_t Add(int fd, std::shared_ptr<Pollable> pollable, bool is_new = false);
   void Settle(uint64_t number);
-  // False if there is none.
+  // False if there is no newcomer.
   bool CloseOldestNewcomer();
-  // Has what the descriptor is ready for happen once more.
+  // Reports the descriptor's readiness once more.
   void Again(int fd, uint64_t number);
   void Remove(int fd, uint64_t number);
 
@@ -62,7 +62,7 @@ class Poller final : public scheduling::EventSource {
     }
     return found;
   }
-  // How often threads have polled.
+  // The number of polls so far, by all threads.
   int64_t turns() const { return turns_.load(std::memory_order_relaxed); }
   int waiting() const { return waiting_.load(std::memory_order_relaxed); }
 
@@ -79,7 +79,7 @@ class Poller final : public scheduling::EventSource {
   mutable std::mutex mutex_;
   uint64_t last_number_ ABSL_GUARDED_BY(mutex_) = kWake;
   std::unordered_map<uint64_t, std::shared_ptr<Pollable>> pollables_ ABSL_GUARDED_BY(mutex_);
-  std::set<uint64_t> newcomers_ ABSL_GUARDED_BY(mutex_);  // the oldest first
+  std::set<uint64_t> newcomers_ ABSL_GUARDED_BY(mutex_);  // oldest first
 };
 
 }  // namespace colcast::net

@@ -9,7 +9,7 @@ namespace {
 
 using scheduling::Clock;
 
-// How often it looks whether anybody waits for the sockets.
+// How often to check whether any thread waits for the sockets.
 constexpr std::chrono::milliseconds kLookEvery(20);
 constexpr std::chrono::seconds kLookAtTimeEvery(1);
 
@@ -34,14 +34,15 @@ void Standby::Run() {
   while (!ending_.wait_for(lock, kLookEvery,
                            [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return ended_; })) {
     lock.unlock();
-    // Those that wait take their turns; if there are none, and nobody has looked, all are busy.
+    // If threads wait, they take the turns. If none waits, and none has polled since the last
+    // check, all are busy.
     bool woken = false;
     while (!woken && poller_.waiting() == 0 && poller_.turns() == turns &&
            Clock::now() - looked < kLookAtTimeEvery) {
       woken = poller_.Poll(Clock::now() + kLookEvery);
       ++turns;
     }
-    if (woken) poller_.Wake();  // it was meant for a worker
+    if (woken) poller_.Wake();  // the wake-up was meant for a worker
     turns = poller_.turns();
     if (Clock::now() - looked >= kLookAtTimeEvery) {
       looked = Clock::now();

@@ -15,7 +15,7 @@ namespace colcast::net {
 
 class Standby {
  public:
-  // `poller` outlives it.
+  // `poller` must outlive this object.
   explicit Standby(Poller* poller);
   ~Standby();
   Standby(const Standby&) = delete;

@@ -11,7 +11,7 @@ using models::ModelSnapshot;
 using models::VersionSnapshot;
 using tensorflow::serving::ModelVersionStatus;
 
-// Sorted by name; `map` outlives it.
+// The map's entries sorted by name; `map` must outlive the result.
 template <typename Value>
 std::map<std::string_view, const Value*> Sorted(
     const google::protobuf::Map<std::string, Value>& map) {
@@ -39,7 +39,7 @@ void WriteColumns(std::string_view field,
 
 void WriteSignatures(const inference::Servable& servable, JsonWriter* json) {
   for (const auto& [name, signature] : Sorted(servable.signatures())) {
-    // Restores or initializes variables; not for clients.
+    // restores or initializes variables; not for clients
     if (name.rfind("__saved_model", 0) == 0) continue;
     json->Object([&, &name = name, &signature = *signature] {
       json->Add({{"name", name}});

@@ -15,11 +15,11 @@ struct RequestLogs::Counters {
   void Count(StatusCode code) { records[static_cast<size_t>(code)].fetch_add(1); }
 };
 
-// Only the thread uses what is in it.
+// Used only by the thread that writes.
 struct RequestLogs::File {
   File(const std::string& prefix, int64_t max_file_bytes) : log(prefix, max_file_bytes) {}
   LogFile log;
-  bool failing = false;  // as the last record showed, and the server's log says
+  bool failing = false;  // the last record could not be written, which the server's log says
 };
 
 struct RequestLogs::Model {

@@ -1,4 +1,4 @@
-// The logs of requests: which requests are in the sample, and the thread that writes them.
+// The request logs: decides which requests are sampled, and owns the thread that writes them.
 #ifndef COLCAST_SERVER_REQUEST_LOG_REQUEST_LOGS_H_
 #define COLCAST_SERVER_REQUEST_LOG_REQUEST_LOGS_H_
 
@@ -26,8 +26,8 @@
 
 namespace colcast::request_log {
 
-// A request to `model_name` that was drawn, by what became of its record: OK, RESOURCE_EXHAUSTED if
-// too much waited to be written, UNAVAILABLE if it could not be.
+// Sampled requests to `model_name`, by what became of their records: OK, RESOURCE_EXHAUSTED if too
+// many records waited, UNAVAILABLE if the record could not be written.
 struct LogCounts {
   std::string model_name;
   std::array<int64_t, kNumStatusCodes> records{};
@@ -37,28 +37,28 @@ struct LogCounts {
 class RequestLogs {
  public:
   struct Options {
-    int64_t max_file_bytes = 256 << 20;   // as LogFile has it
-    size_t max_waiting_bytes = 64 << 20;  // of records that the thread has not written yet
+    int64_t max_file_bytes = 256 << 20;   // see LogFile
+    size_t max_waiting_bytes = 64 << 20;  // limit of records not yet written
   };
 
   explicit RequestLogs(Options options) : options_(options) {}
-  // Writes what waits.
+  // Writes the waiting records.
   ~RequestLogs();
 
-  // Logs these models, by name, from now on and no others. Files whose prefix stays are gone on
-  // with; models may share one.
+  // Logs exactly these models, by name, from now on. Files whose prefix stays are continued; models
+  // may share a prefix.
   void Configure(const std::map<std::string, LoggingConfig>& models);
 
   struct Model;  // one model's log
-  // Draws: the log that a request to `model` goes to, null for most. Where no model is logged it
-  // costs the look at a flag.
+  // Draws at random: returns the log for a request to `model`, or null, which is the usual case.
+  // Costs the check of a flag if no model is logged.
   std::shared_ptr<Model> Sample(std::string_view model) const;
 
-  // Never waits for a file: the thread writes the record, or it is dropped. The call's bytes are
-  // copied.
+  // Never waits for a file: the thread writes the record later, or it is dropped. Copies the call's
+  // bytes.
   void Add(const std::shared_ptr<Model>& model, const LoggedCall& call);
 
-  // Of the models logged since the start, by name.
+  // For the models logged since the start, by name.
   std::vector<LogCounts> Counts() const;
 
  private:
@@ -73,17 +73,17 @@ class RequestLogs {
   void Write(const Record& record);
 
   const Options options_;
-  std::atomic<bool> any_{false};  // whether models_ has an entry with a rate over 0
+  std::atomic<bool> any_{false};  // whether any model has a rate above 0
   mutable std::shared_mutex models_mutex_;
   std::map<std::string, std::shared_ptr<Model>, std::less<>> models_ ABSL_GUARDED_BY(models_mutex_);
   std::map<std::string, std::shared_ptr<Counters>> counters_
-      ABSL_GUARDED_BY(models_mutex_);  // of models that are gone, too
+      ABSL_GUARDED_BY(models_mutex_);  // includes removed models
 
   std::mutex queue_mutex_;
   std::condition_variable queue_changed_;
   std::deque<Record> queue_ ABSL_GUARDED_BY(queue_mutex_);
   size_t waiting_bytes_ ABSL_GUARDED_BY(queue_mutex_) =
-      0;  // of queue_ and of what is being written
+      0;  // size of the records in queue_ and of the one being written
   bool stopping_ ABSL_GUARDED_BY(queue_mutex_) = false;
   std::thread thread_ ABSL_GUARDED_BY(models_mutex_);  // from the first model that is logged on
 };

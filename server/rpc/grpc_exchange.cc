@@ -8,7 +8,7 @@
 namespace colcast::rpc {
 namespace {
 
-// Another core may have received the bytes: prefetching all of them is faster than fetching one
+// Another core may have received the bytes, so prefetching all of them is faster than fetching one
 // after the other.
 void Prefetch(const std::vector<Slice>& slices) {
   constexpr size_t kCacheLine = 64;

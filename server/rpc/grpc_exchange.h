@@ -1,4 +1,4 @@
-// A unary gRPC call as the life of a call (server/api) sees it.
+// A unary gRPC call in the form that calls need (server/api).
 #ifndef COLCAST_SERVER_RPC_GRPC_EXCHANGE_H_
 #define COLCAST_SERVER_RPC_GRPC_EXCHANGE_H_
 
@@ -34,7 +34,7 @@ class GrpcExchange final : public api::Exchange {
   http2::Message* response() { return call_->response(); }
 
  private:
-  http2::Call* const call_;  // gone after Send()
+  http2::Call* const call_;  // destroyed by Send()
 };
 
 }  // namespace colcast::rpc

@@ -36,10 +36,11 @@ class WirePredict final : public api::PredictCodec {
   api::Exchange& exchange() override { return exchange_; }
   DecodedRequest& request() override { return decoded_->request; }
 
-  // Decodes the request before it waits, to know its rows, signature and outputs: a few
-  // microseconds. One that cannot be decoded, or is so large that decoding may take milliseconds,
-  // stays unknown: the worker that takes it says what is wrong. One whose decoded form takes too
-  // much memory to wait in is decoded and planned again by that worker.
+  // Decodes the request before it waits, to find its rows, signature and outputs; this takes a few
+  // microseconds. Requests that cannot be decoded, or that are so large that decoding may take
+  // milliseconds, have no estimate: the worker that takes such a request reports its errors. If the
+  // decoded form takes too much memory while it waits, that worker decodes and plans the request
+  // again.
   void Describe(api::PredictCall* call, scheduling::JobProfile* profile) override {
     if (exchange_.request().compression() != http2::Compression::kNone) {
       return DescribeInflated(call, profile);

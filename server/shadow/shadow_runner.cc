@@ -18,11 +18,11 @@ using scheduling::RunMemory;
 
 constexpr int kLowestPriority = 19;
 
-// As long a request may wait for an idle worker, and between two looks for one.
+// How long a request may wait for an idle worker, and the interval between checks for one.
 constexpr std::chrono::seconds kLongestWait(1);
 constexpr std::chrono::milliseconds kBetweenLooks(1);
 
-// Between two lines about failures in the log.
+// The interval between log lines about failures.
 constexpr std::chrono::minutes kBetweenLogs(1);
 
 Status Read(const Answered& answered, DecodedRequest* request) {

@@ -1,5 +1,5 @@
-// Runs what shadow versions are to run, one request at a time, on a thread of lowest priority and
-// only while a worker is idle: what waits for one for a second is dropped.
+// Runs requests on shadow versions, one at a time, on a thread of lowest priority and only while a
+// worker is idle. A request that waits for that longer than a second is dropped.
 #ifndef COLCAST_SERVER_SHADOW_SHADOW_RUNNER_H_
 #define COLCAST_SERVER_SHADOW_SHADOW_RUNNER_H_
 
@@ -15,7 +15,7 @@ namespace colcast::shadow {
 
 class ShadowRunner {
  public:
-  // Both must outlive it. Without any shadow version there is no thread.
+  // Both must outlive this object. Without shadow versions there is no thread.
   ShadowRunner(Shadows* shadows, scheduling::WorkerPool* workers);
   ~ShadowRunner();
   ShadowRunner(const ShadowRunner&) = delete;

@@ -1,5 +1,5 @@
-// The queue of spans that wait for a collector, and the thread that sends them. A collector that is
-// slow or gone costs spans, never a request's time.
+// The queue of spans for a collector, and the thread that sends them. A slow or missing collector
+// costs spans, never a request's time.
 #ifndef COLCAST_SERVER_TRACING_SPAN_EXPORTER_H_
 #define COLCAST_SERVER_TRACING_SPAN_EXPORTER_H_
 
@@ -24,21 +24,21 @@ class SpanExporter {
  public:
   struct Options {
     size_t max_queued_spans = 8192;
-    size_t batch_spans = 512;                  // sent as soon as so many wait
-    std::chrono::milliseconds interval{1000};  // the longest that a span waits otherwise
+    size_t batch_spans = 512;                  // sent as soon as this many wait
+    std::chrono::milliseconds interval{1000};  // otherwise sent after this time
   };
   using Send = std::function<Status(const std::vector<Span>& spans)>;
 
-  // `send` is called on the exporter's own thread.
+  // `send` is called on the exporter's thread.
   SpanExporter(Options options, Send send);
-  // Sends what waits, until the first failure.
+  // Sends the waiting spans, until the first failure.
   ~SpanExporter();
 
-  // Never waits for `send`. Spans for which there is no room are dropped, all of one call together.
+  // Never waits for `send`. If there is no room, drops all spans of the call.
   void Add(std::vector<Span> spans);
 
   int64_t sent() const { return sent_.load(std::memory_order_relaxed); }
-  // Spans without room in the queue, and spans that could not be sent.
+  // The number of spans without room in the queue, and of spans that could not be sent.
   int64_t dropped() const { return dropped_.load(std::memory_order_relaxed); }
 
  private:
@@ -49,7 +49,7 @@ class SpanExporter {
   const Send send_;
   std::atomic<int64_t> sent_{0};
   std::atomic<int64_t> dropped_{0};
-  bool failing_ = false;  // of the thread
+  bool failing_ = false;  // used only by the thread
   std::mutex mutex_;
   std::condition_variable wakeup_;
   std::vector<Span> queue_ ABSL_GUARDED_BY(mutex_);

@@ -25,8 +25,8 @@ using tensorflow::TensorShape;
 using tensorflow::shape_inference::InferenceContext;
 using tensorflow::shape_inference::ShapeHandle;
 
-// By value, and by handle: as ResourceGather, that one is stateful, so that functions keep the
-// order of its reads and of writes.
+// One op takes a table, the other a variable's handle. Like ResourceGather, the latter is stateful,
+// so that functions keep its reads in order with writes.
 constexpr char kGather[] = "ColcastGather";
 constexpr char kResourceGather[] = "ColcastResourceGather";
 
@@ -144,7 +144,7 @@ void MakeMappedGather(NodeDef* node) {
   const bool by_handle = node->op() == "ResourceGather";
   const tensorflow::DataType type = TypeOf(*node, by_handle ? "dtype" : "Tparams");
   const tensorflow::DataType indices = TypeOf(*node, "Tindices");
-  if (node->op() == "GatherV2") node->mutable_input()->DeleteSubrange(2, 1);  // the axis
+  if (node->op() == "GatherV2") node->mutable_input()->DeleteSubrange(2, 1);  // removes the axis
   node->set_op(by_handle ? kResourceGather : kGather);
   node->clear_attr();
   tensorflow::AddNodeAttr("Tindices", indices, node);

@@ -35,7 +35,7 @@ RefCountPtr<Var> FindVariable(ResourceMgr* resources, const std::string& contain
   return RefCountPtr<Var>(found);
 }
 
-// Bytes; 0 if the shape says nothing.
+// The variable's size in bytes; 0 if its shape does not determine it.
 int64_t BytesOf(const NodeDef& variable) {
   tensorflow::DataType type;
   tensorflow::PartialTensorShape shape;

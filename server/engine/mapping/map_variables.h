@@ -1,4 +1,4 @@
-// Which variables of a model stay mapped.
+// Determines which variables of a model stay mapped.
 #ifndef COLCAST_SERVER_ENGINE_MAPPING_MAP_VARIABLES_H_
 #define COLCAST_SERVER_ENGINE_MAPPING_MAP_VARIABLES_H_
 
@@ -14,10 +14,11 @@
 
 namespace colcast::engine {
 
-// Used while a model is loaded: made, Find(), Read() for every graph that may run, CopyOthers().
+// Used while a model is loaded: construct it, then call Find(), Read() for every graph that may
+// run, and CopyOthers().
 class MappedVariables {
  public:
-  MappedVariables() = default;  // none
+  MappedVariables() = default;  // no variables
 
   // Those of a model that have `least_bytes` or more. `initializing`: the graph of the op that runs
   // once they are restored, which may read none of them.
@@ -27,15 +28,16 @@ class MappedVariables {
   // Whether a session should restore by MapRestored() (restore_op.h).
   bool any() const { return !variables_.empty(); }
 
-  // Finds the mapped tables of a session. False if one of them belongs to no known variable: the
-  // session must not be used then.
+  // Finds the mapped tables of a session. Returns false if one of them belongs to no known
+  // variable; the session must then not be used.
   bool Find(tensorflow::Session* session);
 
-  // Makes the lookups of a signature's graph read mapped tables.
+  // Makes the lookups in a signature's graph read mapped tables.
   void Read(const std::string& signature, const tensorflow::SignatureDef& declared,
             tensorflow::GraphDef* graph);
 
-  // Copies what a graph reads otherwise into memory. DATA_LOSS for bytes that are not those saved.
+  // Copies tables into memory that a graph reads in other ways. DATA_LOSS if bytes differ from
+  // those saved.
   absl::Status CopyOthers(tensorflow::Session* session);
 
   // What an operator should know, a sentence each.
@@ -43,7 +45,7 @@ class MappedVariables {
 
  private:
   struct Variable {
-    std::string container;  // "": the default one
+    std::string container;  // "" for the default one
     std::string name;
     std::string why;  // it must be in memory; "": it may stay mapped
     bool is_mapped = false;
@@ -52,7 +54,7 @@ class MappedVariables {
   };
 
   std::vector<Variable> variables_;
-  std::set<std::string> mapped_;  // of those without a reason
+  std::set<std::string> mapped_;  // variables without a reason to be in memory
 };
 
 }  // namespace colcast::engine

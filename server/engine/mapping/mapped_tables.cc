@@ -34,13 +34,13 @@ class MappedBuffer final : public tensorflow::TensorBuffer {
     description->set_requested_bytes(static_cast<int64_t>(size()));
     description->set_allocator_name("mapped file");
   }
-  bool OwnsMemory() const override { return false; }  // so that no op writes its output there
+  bool OwnsMemory() const override { return false; }  // so that no op reuses it for its output
 
  private:
   const std::shared_ptr<const MappedTable> table_;
 };
 
-// Of all models of the process: those that some model holds, by what says that bytes are the same.
+// The tables that models of this process hold, by the properties that identify their bytes.
 class SharedTables {
  public:
   std::shared_ptr<const MappedTable> FindOrAdd(const std::string& key,

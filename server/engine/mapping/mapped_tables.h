@@ -1,4 +1,4 @@
-// The tensors of a session's checkpoint that are read where they lie: in its mapped files.
+// The tensors of a session's checkpoint that are read directly from its mapped files.
 #ifndef COLCAST_SERVER_ENGINE_MAPPING_MAPPED_TABLES_H_
 #define COLCAST_SERVER_ENGINE_MAPPING_MAPPED_TABLES_H_
 
@@ -19,47 +19,47 @@
 
 namespace colcast::engine {
 
-// A tensor of a checkpoint in a mapped file.
+// A tensor of a checkpoint, in a mapped file.
 struct MappedTable {
-  std::string name;  // the checkpoint's
+  std::string name;  // the name in the checkpoint
   std::shared_ptr<const tables::MappedFile> file;
   size_t offset = 0;
   size_t size = 0;
-  uint32_t checksum = 0;                        // CRC-32C, masked
-  mutable std::atomic<bool> is_checked{false};  // its bytes have the checksum
+  uint32_t checksum = 0;                        // masked CRC-32C
+  mutable std::atomic<bool> is_checked{false};  // whether its bytes were found to have the checksum
 
   const char* data() const { return file->bytes().data() + offset; }
 };
 
-// Reads the whole table. DATA_LOSS, which its file remembers, if its bytes are not those that were
-// saved; CANCELLED if `stop` becomes true.
+// Reads the whole table. DATA_LOSS, which the file remembers, if its bytes differ from those saved;
+// CANCELLED if `stop` becomes true.
 absl::Status CheckBytes(const MappedTable& table, const std::atomic<bool>& stop);
 
 class MappedTables final : public tensorflow::ResourceBase {
  public:
-  // Of a session; made if there is none.
+  // The tables of a session; created if there are none.
   static absl::StatusOr<tensorflow::core::RefCountPtr<MappedTables>> In(
       tensorflow::ResourceMgr* resources);
-  // Null if there is none.
+  // Null if there are none.
   static tensorflow::core::RefCountPtr<MappedTables> Of(tensorflow::Session* session);
 
-  // Makes `*tensor` the one called `name` in the checkpoint `prefix`, in place: that of another
-  // model's mapped table if name, type, shape and checksum are the same. False if it cannot be
-  // mapped: it has under `least_bytes`, is saved in slices, or its values are no plain bytes.
+  // Sets `*tensor` to the tensor `name` of the checkpoint `prefix`, mapped: shared with another
+  // model if name, type, shape and checksum are the same. Returns false if it cannot be mapped: if
+  // it has fewer than `least_bytes`, is saved in slices, or has values that are not plain bytes.
   // DATA_LOSS if it does not lie within its file.
   absl::StatusOr<bool> Map(tensorflow::BundleReader* checkpoint, const std::string& prefix,
                            const std::string& name, int64_t least_bytes,
                            tensorflow::Tensor* tensor);
 
-  // The table whose bytes a tensor has; null for any other tensor.
+  // The table that a tensor's bytes belong to; null for any other tensor.
   std::shared_ptr<const MappedTable> Find(const tensorflow::Tensor& tensor) const;
   std::vector<std::shared_ptr<const MappedTable>> tables() const;
 
-  // A table that is not read any more.
+  // Removes a table that is no longer read.
   void Drop(const MappedTable& table);
 
-  // Whether what was read of the tables until now may be used: DATA_LOSS if a file was changed.
-  // REQUIRES that all tables have been mapped and dropped.
+  // Whether data read from the tables so far may be used: DATA_LOSS if a file changed. REQUIRES
+  // that all tables have been mapped or dropped.
   absl::Status Check() const;
 
   std::string DebugString() const override { return "mapped tables"; }
@@ -67,10 +67,11 @@ class MappedTables final : public tensorflow::ResourceBase {
  private:
   absl::Status Open(const std::string& path, std::shared_ptr<const tables::MappedFile>* file);
 
-  mutable std::mutex mutex_;                                               // of loading
-  std::map<const void*, std::shared_ptr<const MappedTable>> tables_;       // by their data
+  mutable std::mutex mutex_;  // used during loading
+  // By address of their data.
+  std::map<const void*, std::shared_ptr<const MappedTable>> tables_;
   std::map<std::string, std::weak_ptr<const tables::MappedFile>> opened_;  // by path
-  std::vector<std::shared_ptr<const tables::MappedFile>> files_;           // of the tables
+  std::vector<std::shared_ptr<const tables::MappedFile>> files_;           // files of the tables
 };
 
 }  // namespace colcast::engine

@@ -117,7 +117,8 @@ REGISTER_OP(kOp)
     .SetShapeFn(tensorflow::shape_inference::UnknownShape);
 REGISTER_KERNEL_BUILDER(Name(kOp).Device(tensorflow::DEVICE_CPU), RestoreOp);
 
-// Who reads a tensor, "node:0" in a graph and a function alike, and as which input.
+// For each tensor, named "node:0" in graphs and functions alike, its readers and their input
+// indices.
 using Readers = std::map<std::string, std::vector<std::pair<const NodeDef*, int>>>;
 
 std::string TensorOf(const std::string& input) {
@@ -127,7 +128,7 @@ std::string TensorOf(const std::string& input) {
   return absl::StrCat(NodeOf(input), ":", index);
 }
 
-// Of one variable.
+// Whether the tensor is used only as the value of a single variable.
 bool OnlyBecomesAVariable(const Readers& readers, const std::string& tensor) {
   const auto found = readers.find(tensor);
   if (found == readers.end() || found->second.size() != 1) return false;
@@ -138,7 +139,7 @@ bool OnlyBecomesAVariable(const Readers& readers, const std::string& tensor) {
          OnlyBecomesAVariable(readers, absl::StrCat(node->name(), ":0"));
 }
 
-// `returned`: what a function gives its caller.
+// `returned` lists the tensors that a function returns.
 void MapRestoredIn(int64_t least_bytes, const std::vector<std::string>& returned, Nodes* nodes) {
   Readers readers;
   for (const NodeDef& node : *nodes) {

@@ -35,7 +35,7 @@ void TableChecks::Run(bool lock) {
   }
   CheckAll();
   while (!WaitToStop()) {
-    tables_->Check().IgnoreError();  // notices a change while no request runs
+    tables_->Check().IgnoreError();  // detects a change while no request runs
     for (const auto& table : tables_->tables()) {
       int64_t& seen = touched[table->file.get()];
       if (table->file->touched() != seen) table->is_checked = false;

@@ -1,5 +1,5 @@
-// Reads mapped tables in the background: that brings them into the page cache, and finds bytes that
-// are not those that were saved.
+// Reads mapped tables in the background, which brings them into the page cache and detects bytes
+// that differ from those saved.
 #ifndef COLCAST_SERVER_ENGINE_MAPPING_TABLE_CHECKS_H_
 #define COLCAST_SERVER_ENGINE_MAPPING_TABLE_CHECKS_H_
 
@@ -16,9 +16,10 @@ namespace colcast::engine {
 
 class TableChecks {
  public:
-  // Checks each table once, and again when its file was touched. `lock`: keeps them in memory.
+  // Checks each table once, and again after its file was touched. With `lock`, keeps them in
+  // memory.
   TableChecks(tensorflow::core::RefCountPtr<MappedTables> tables, bool lock);
-  // Does not wait for the table that is being read.
+  // Does not wait for the table being read.
   ~TableChecks();
 
   TableMemory memory() const;
