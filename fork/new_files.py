@@ -1,4 +1,9 @@
-"""The packages added to the upstream trees; they change no upstream file."""
+"""The packages added to the upstream trees; they change no upstream file.
+
+serving_patches/ becomes a package of TF Serving. tf_patches/ becomes a package of TensorFlow. Bazel
+downloads TensorFlow by itself, so this package is added by the patch file that TF Serving applies
+to TensorFlow.
+"""
 
 from __future__ import annotations
 

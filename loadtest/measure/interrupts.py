@@ -21,7 +21,10 @@ _AGAIN_SECONDS = 0.01
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """SIGINT and SIGTERM raise KeyboardInterrupt in the block, again if Python dropped it."""
+    """SIGINT and SIGTERM raise KeyboardInterrupt in the block, again if Python dropped it.
+
+    For the main thread only; restores the previous handlers afterwards.
+    """
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGALRM)
     handlers = {number: signal.signal(number, _interrupt) for number in numbers}
     hook, sys.unraisablehook = sys.unraisablehook, _once_more

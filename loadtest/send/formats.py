@@ -66,6 +66,10 @@ class RequestData:
 def signature_for(schema: ModelSchema, format_name: str, signature: str | None) -> str | None:
     """The signature that a format calls in a load test of `signature`; None: the usual one.
 
+    Formats of columns call `signature` itself, or the exporter's signature if `signature` takes
+    tf.Examples and not text; late calls the late signature made from it. If `signature` is None,
+    all formats are for the signature from which the exporter made `columnar`.
+
     Raises:
       colcast.client.SchemaError: the model has no such signature.
     """

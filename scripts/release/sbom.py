@@ -1,4 +1,12 @@
-"""The bill of materials of a release, CycloneDX 1.6 as JSON: its wheels and its image."""
+"""The bill of materials of a release, CycloneDX 1.6 as JSON: its wheels and its image.
+
+    python scripts/release/sbom.py RELEASE_FOLDER > colcast-VERSION.cdx.json
+
+For the native server: each Debian package whose archives were linked or whose headers were compiled
+in, according to the CMake build in build/server, with the version installed here. For both
+distributions: their requirements, with the versions used by the tests. For the image: the Debian
+packages in it.
+"""
 
 import hashlib
 import importlib.metadata
