@@ -67,7 +67,7 @@ def expected(report: "SignatureReport") -> str:
     if gains:
         shares = "; ".join(_share(*pair) for pair in gains)
         size = sum(after.bytes for _, after in gains) / sum(before.bytes for before, _ in gains)
-        told.append(f"server CPU against {given}: {shares}; {100 * size:.2g} % of the bytes")
+        told.append(f"server CPU against {given}: {shares}; {100 * size:.0f} % of the bytes")
     if idle:
         alone = ", ".join(f"{_ms(of.cpu_ms)} ms at {of.candidates}" for of in idle)
         where = "at these sizes" if gains else "for this model at your sizes"

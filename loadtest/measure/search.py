@@ -231,14 +231,17 @@ class _Search:
         self._progress = progress
 
     def verdict(self, rate: float, enough: int) -> Verdict:
-        """Holds if `enough` windows hold; otherwise the verdict of most windows, or a miss."""
-        verdicts: list[Verdict] = []
-        for _ in range(_WINDOWS):
-            verdicts.append(self._window(rate).verdict)
-            needed = enough if verdicts[-1] is Verdict.HOLDS else _MOST
-            if verdicts.count(verdicts[-1]) >= needed:
-                return verdicts[-1]
-        return Verdict.MISSES
+        """Holds if `enough` windows do, misses if most do.
+
+        A window in which the generator was late says nothing of the server, unless three do.
+        """
+        needed = {Verdict.HOLDS: enough, Verdict.MISSES: _MOST, Verdict.GENERATOR_LATE: _WINDOWS}
+        verdicts: Counter[Verdict] = Counter()
+        while True:
+            verdict = self._window(rate).verdict
+            verdicts[verdict] += 1
+            if verdicts[verdict] == needed[verdict]:
+                return verdict
 
     def _window(self, rate: float) -> Window:
         recording = self._run(rate, len(self.windows))

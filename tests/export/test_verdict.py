@@ -7,7 +7,7 @@ import pytest
 from colcast.cli.main import main
 from colcast.export import export_saved_model
 from colcast.export.convert._features import Feature, Kind
-from colcast.export.report._cost import SIZES, Cost
+from colcast.export.report._cost import SIZES, Cost, Way, served_ms
 from colcast.export.report._recorded import read_report
 from colcast.export.report._report import FILE, PAGE
 from colcast.export.report._verdict import _without_ops, expected, limit_and_step, verdict
@@ -88,7 +88,7 @@ def test_costs_are_recorded_at_every_size(embedded, tmp_path):
     costs = json.loads((tmp_path / "out" / FILE).read_bytes())["signatures"]["columnar"]["costs"]
     assert [cost["candidates"] for cost in costs[:: 1 + len(signature.answering)]] == list(SIZES)
     for cost in signature.costs:
-        assert 0 < cost.least_ms <= cost.cpu_ms <= cost.most_ms
+        assert 0 < cost.cpu_ms <= cost.least_ms <= cost.most_ms
     examples, *_, late = (cost for cost in signature.costs if cost.candidates == SIZES[-1])
     assert (examples.signature, late.signature) == ("serving_default", "columnar_late")
     assert late.bytes < examples.bytes
@@ -141,6 +141,14 @@ def test_each_size_has_one_figure_and_its_spread_in_words(embedded, tmp_path):
         " not worth it at these sizes: the server alone gives 1 ms at 20 candidates"
         " (nothing cached, generated rows, one thread here)"
     )
+
+
+def test_a_server_takes_less_for_each_of_many_inputs_and_more_for_bytes():
+    def way(inputs: int, size: int) -> Way:
+        return Way("columnar", None, dict.fromkeys(map(str, range(inputs))), size)
+
+    assert served_ms(1.0, way(200, 1_000_000)) == pytest.approx(1.0 - 0.1 + 0.06 + 1.0)
+    assert served_ms(0.01, way(200, 0)) == pytest.approx(0.06)
 
 
 def test_what_is_not_worth_it_is_said(embedded, tmp_path):

@@ -72,6 +72,15 @@ def test_a_generator_that_is_late_is_named_as_the_limit():
     assert found.windows[-1].verdict in (Verdict.HOLDS, Verdict.GENERATOR_LATE)
 
 
+def test_a_window_in_which_the_generator_was_late_does_not_decide():
+    def run(rate: float, window: int) -> Recording:
+        return recording(*[90.0] * 20, late=0.05) if window % 3 == 0 else server(800)(rate, window)
+
+    found = find_max(run, P95, start=100)
+    assert found.rate == 800
+    assert not found.generator_limited
+
+
 def test_a_server_that_never_meets_it_has_no_rate():
     found = find_max(server(0.0), P95, start=50)
     assert found.rate == 0
