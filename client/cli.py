@@ -169,8 +169,11 @@ def command(**given: Any) -> None:
 
 
 def _features(schema: ModelSchema, signature: str | None) -> Mapping[str, Feature]:
-    """All features of the model's signatures. Where declarations of a feature differ, that of
-    `signature` holds, or that of the columnar signature if none is requested."""
+    """All features of the model's signatures.
+
+    If signatures declare a feature differently, the declaration of `signature` is used, or that of
+    the columnar signature if `signature` is None.
+    """
     usual = schema.signature(signature) if signature else schema.columnar_signature()
     found: dict[str, Feature] = {}
     for each in (*schema.signatures.values(), usual):

@@ -1,4 +1,4 @@
-"""Reads TFRecord files without TensorFlow, whatever lengths their records claim.
+"""Reads TFRecord files without TensorFlow, safely even if records claim wrong lengths.
 
 https://www.tensorflow.org/tutorials/load_data/tfrecord: a record consists of its length (8 bytes),
 a checksum of the length (4), the data, and a checksum of the data (4), all little-endian.
@@ -37,7 +37,7 @@ def read_records(path: Path) -> Iterator[bytes]:
 
 
 def _read(file: BinaryIO, size: int) -> bytes:
-    """So many bytes, or those up to the end: memory grows with them."""
+    """Reads up to `size` bytes; memory grows only with the bytes that exist."""
     data = file.read(min(size, _PIECE))
     if len(data) < _PIECE or size == _PIECE:
         return data

@@ -1,6 +1,6 @@
 """Classifies ops by type: the only op lists of late expansion, and their meaning.
 
-How ops treat rows is a matter of its own: see export/rows.
+How ops treat rows is a separate subject: see export/rows.
 
 Runs decide what may move. These lists only prevent moves (control flow, effects, values computed
 from a number of rows, ops that may round differently) or choose a cheaper form (broadcasting, split

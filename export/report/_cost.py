@@ -1,8 +1,8 @@
 """Estimates what a request costs a server: bytes, and CPU for parse, graph and call.
 
 Parse and graph run here, on one thread, in a session like the server's. The cost of feeding arrays
-from Python is measured in every round and subtracted; `served_ms` estimates what a server does
-instead (receive, decode, answer).
+from Python is measured in every round and subtracted; `served_ms` adds the server's own work
+(receive, decode, answer).
 """
 
 import time
@@ -34,8 +34,8 @@ class Cost:
         signature: the signature that answers.
         bytes: size of the request.
         cpu_ms: expected server CPU: the fastest of the runs, plus the call.
-        least_ms: the same with the runs' lower quartile.
-        most_ms: the same with the upper quartile.
+        least_ms: the same for the runs' lower quartile.
+        most_ms: the same for the upper quartile.
     """
 
     candidates: int
@@ -142,7 +142,7 @@ def _measure(session: tf.compat.v1.Session, requests: Requests, seconds: float) 
 def served_ms(run_ms: float, way: Way) -> float:
     """The server's CPU for a request whose graph takes TensorFlow `run_ms`.
 
-    The server makes one op of many features' lookups, so each costs it less.
+    It is lower by a constant per input, because the server runs many lookups as one op.
     """
     graph = max(0.0, run_ms - _REWRITTEN_MS_PER_INPUT * len(way.feeds))
     return graph + _CALL_MS + _CALL_MS_PER_MB * way.bytes / 1e6

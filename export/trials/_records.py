@@ -1,4 +1,4 @@
-"""The records of TFRecord files."""
+"""Reads the records of TFRecord files."""
 
 import gzip
 import struct
@@ -9,7 +9,7 @@ import tensorflow as tf
 from colcast.export.graph._errors import ExportError
 
 _LENGTH = struct.Struct("<Q")
-_AROUND = 16  # bytes of a record besides its data: the length, and a checksum of each
+_AROUND = 16  # bytes of a record without its data: the length, and a checksum of each
 _MOST = 1 << 62
 
 
@@ -17,7 +17,7 @@ def records(file: Path) -> Iterator[bytes]:
     """The records of a TFRecord file; gzipped if its name ends in .gz.
 
     Raises:
-      ExportError: the file is something else, or damaged, or ends within a record.
+      ExportError: the file is not a TFRecord file, is damaged, or ends within a record.
     """
     if not file.is_file():
         raise ExportError(f"{file} is not a file; expected a TFRecord file")
@@ -33,9 +33,10 @@ def records(file: Path) -> Iterator[bytes]:
 
 
 def _whole_records(file: Path) -> tuple[int, str]:
-    """How many are whole, and what is wrong with the next one.
+    """The number of complete records, and what is wrong with the next one.
 
-    TensorFlow's reader takes memory for as many bytes as a record claims, and ends the process.
+    Checked first, because TensorFlow's reader allocates as many bytes as a record claims, which can
+    end the process.
     """
     count = at = 0
     try:

@@ -231,9 +231,9 @@ class _Search:
         self._progress = progress
 
     def verdict(self, rate: float, enough: int) -> Verdict:
-        """Holds if `enough` windows do, misses if most do.
+        """Holds if `enough` windows do; misses if most do.
 
-        A window in which the generator was late says nothing of the server, unless three do.
+        A window in which the generator was late is ignored, unless there are three of them.
         """
         needed = {Verdict.HOLDS: enough, Verdict.MISSES: _MOST, Verdict.GENERATOR_LATE: _WINDOWS}
         verdicts: Counter[Verdict] = Counter()
