@@ -122,7 +122,7 @@ def _colour(name: str, sources: set[str], found: Colours, waiting: str) -> str:
 
 
 def _late_controls(node: NodeDef, found: Colours) -> list[str]:
-    """The control inputs that a stage's node, or one that only waits, drops."""
+    """The control inputs to drop: those of a node that belongs to a stage or only waits."""
     own = found.of[node.name]
     if own == FREE or (own == PAIR and node.name not in found.waiting):
         return []

@@ -118,7 +118,7 @@ def _positive_floats(edges: Sequence[float], large: float) -> Iterator[Domain]:
 
 
 def _known(keys: Sequence[Scalar]) -> list[Ladder]:
-    """A ladder of the values that a model looks up, if it does: it may accept no others."""
+    """A ladder with the values that a model looks up, since it may accept no others."""
     counts = sorted({len(keys), min(2, len(keys)), min(1, len(keys))}, reverse=True)
     told = "what the model knows"
     some = [keys[:count] for count in counts]
