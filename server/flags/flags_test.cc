@@ -70,6 +70,15 @@ TEST(FlagsTest, AValueThatCannotBeIsAnErrorThatNamesTheFlag) {
       {"--graph_measuring_ms=0", "--graph_measuring_ms was removed: the server measures nothing"},
       {"--graph_choices=/a/file", "--graph_choices needs --graph_optimization=fast"},
       {"--prefer_tflite_model", "--prefer_tflite_model=true: refused: "},
+      {"--mixed_precision=bfloat16", "precision"},
+      {"--platform_config_file=x", "--tensorflow_session_config_file"},
+      {"--use_alts_credentials", "--ssl_config_file"},
+      {"--max_queued_requests=0", "--max_queued_requests=0: expected at least 1"},
+      {"--grpc_channel_arguments==3", "--grpc_channel_arguments: \"=3\" is not NAME=VALUE"},
+      {"--grpc_channel_arguments=a=", "--grpc_channel_arguments: \"a=\" is not NAME=VALUE"},
+      {"--tensorflow_session_config_file=/none", "/none"},
+      {"--model_config_file=/none", "/none"},
+      {"--ssl_config_file=/none", "/none"},
   };
   for (const auto& one : kCases) EXPECT_THAT(Error({one.flag}), HasSubstr(one.message));
 }

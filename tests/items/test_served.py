@@ -17,9 +17,9 @@ from colcast.loadtest.measure.meters import publishing
 from colcast.server import ServerProcess
 
 from ..models import shops
-from ..server.conftest import Stubs
 from ..server.inference_client import InferenceClient
 from ..server.metrics_page import Metrics, status
+from ..server.servers import Stubs
 from ..waiting import wait_until
 
 Columns = dict[str, Any]

@@ -1,6 +1,5 @@
 """Headless Chromium, spoken to over a pipe (chromedevtools.github.io/devtools-protocol)."""
 
-import base64
 import itertools
 import json
 import os
@@ -77,11 +76,6 @@ class Page:
                 " else if (Date.now() > end) done(false); else setTimeout(look, 50); }; look(); })"
             )
         )
-
-    def screenshot(self, path: Path) -> None:
-        """Writes all of the page as a PNG file."""
-        shot = self.call("Page.captureScreenshot", captureBeyondViewport=True)
-        path.write_bytes(base64.b64decode(shot["data"]))
 
     def _receive(self) -> dict[str, Any]:
         while b"\0" not in self._received:

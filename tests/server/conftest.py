@@ -2,84 +2,23 @@
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack
-from functools import cache, partial
+from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any
 
-import grpc
 import pytest
 import tensorflow as tf
 from colcast.loadtest.measure.meters import publishing
 from colcast.server import ServerProcess
 from tensorflow_serving.apis import (
-    get_model_metadata_pb2,
-    get_model_status_pb2,
-    model_service_pb2_grpc,
-    predict_pb2,
     prediction_log_pb2,
-    prediction_service_pb2_grpc,
 )
 
 from .. import models
+from ..models import shops, stages_model
 from ..waiting import wait_until
-
-
-class Stubs:
-    """TF Serving's stubs on one channel, and short ways to ask, by default for `model`."""
-
-    def __init__(self, target: str, *, own_connection: bool = False, model: str = "ranker") -> None:
-        self.model = model
-        # Channels of one target share a connection otherwise.
-        options = [("grpc.use_local_subchannel_pool", 1)] if own_connection else []
-        self.channel = grpc.insecure_channel(target, options)
-        self.prediction = prediction_service_pb2_grpc.PredictionServiceStub(self.channel)
-        self.models = model_service_pb2_grpc.ModelServiceStub(self.channel)
-
-    def request(self, inputs: dict[str, Any], **spec: Any) -> predict_pb2.PredictRequest:
-        """A PredictRequest; values are whatever make_tensor_proto takes."""
-        request = predict_pb2.PredictRequest()
-        request.model_spec.name = spec.pop("name", self.model)
-        request.model_spec.signature_name = spec.pop("signature_name", "serving_default")
-        version = spec.pop("version", None)
-        if version is not None:
-            request.model_spec.version.value = version
-        label = spec.pop("label", None)
-        if label is not None:
-            request.model_spec.version_label = label
-        request.output_filter.extend(spec.pop("output_filter", ()))
-        assert not spec
-        for name, value in inputs.items():
-            request.inputs[name].CopyFrom(tf.make_tensor_proto(value))
-        return request
-
-    def predict(self, inputs: dict[str, Any], **spec: Any) -> dict[str, Any]:
-        """The outputs as arrays; raises grpc.RpcError."""
-        response = self.prediction.Predict(self.request(inputs, **spec), timeout=120)
-        return {name: tf.make_ndarray(proto) for name, proto in response.outputs.items()}
-
-    def states(self, name: str = "") -> dict[int, tuple[str, int, str]]:
-        """Of each version the state, the error's code and its message."""
-        request = get_model_status_pb2.GetModelStatusRequest()
-        request.model_spec.name = name or self.model
-        response = self.models.GetModelStatus(request, timeout=120)
-        return {
-            entry.version: (
-                get_model_status_pb2.ModelVersionStatus.State.Name(entry.state),
-                entry.status.error_code,
-                entry.status.error_message,
-            )
-            for entry in response.model_version_status
-        }
-
-    def metadata(self, name: str = "") -> get_model_metadata_pb2.SignatureDefMap:
-        """The model's signatures."""
-        request = get_model_metadata_pb2.GetModelMetadataRequest(metadata_field=["signature_def"])
-        request.model_spec.name = name or self.model
-        response = self.prediction.GetModelMetadata(request, timeout=120)
-        signatures = get_model_metadata_pb2.SignatureDefMap()
-        response.metadata["signature_def"].Unpack(signatures)
-        return signatures
+from .servers import FAST, Servers, Stubs
 
 
 def config_flag(file: Path, base_paths: Mapping[str, Path]) -> str:
@@ -142,29 +81,80 @@ def save_waiting_ranker(directory: Path, pipe: Path, *, fails: bool = False) -> 
             writer.write(b"not a log")
 
 
+@pytest.fixture(scope="session")
+def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
+    """Servers for all tests."""
+    servers = Servers(tmp_path_factory.mktemp("servers"))
+    with servers.running:
+        yield servers
+
+
+@pytest.fixture(scope="session")
+def log_folder(servers: Servers) -> Callable[[], Path]:
+    """Makes a folder where servers may log requests."""
+    numbers = count(1)
+
+    def make() -> Path:
+        made = servers.folder / f"logs{next(numbers)}"
+        made.mkdir()
+        return made
+
+    return make
+
+
 @pytest.fixture(scope="module")
-def shared() -> Iterator[Callable[..., ServerProcess]]:
-    """Starts a server of a model with flags; the tests of a module share one of the same."""
-    with ExitStack() as running:
-
-        @cache
-        def start(name: str, base_path: Path | str, *flags: str) -> ServerProcess:
-            return running.enter_context(ServerProcess(name, base_path, flags))
-
-        yield start
+def serve(servers: Servers) -> Iterator[Callable[..., "Stubs"]]:
+    """`Servers.serve`, for the tests of a module."""
+    yield servers.serve
+    servers.forget()
 
 
 @pytest.fixture(scope="session")
-def server(ranker_base_path: Path) -> Iterator[ServerProcess]:
-    """A server of the ranker."""
-    with ServerProcess("ranker", ranker_base_path) as process:
-        yield process
+def reloading(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    """A server whose whole configuration is the test's."""
+    empty = tmp_path_factory.mktemp("reloading") / "models.config"
+    empty.write_text("model_config_list {}")
+    with ServerProcess(flags=[f"--model_config_file={empty}", *FAST]) as server:
+        yield server
 
 
 @pytest.fixture(scope="session")
-def stubs(server: ServerProcess) -> Stubs:
-    """Stubs connected to that server."""
-    return Stubs(server.target)
+def choices(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of --graph_choices of `serve_fast`."""
+    return tmp_path_factory.mktemp("choices")
+
+
+@pytest.fixture
+def serve_fast(serve: Callable[..., "Stubs"], choices: Path) -> Callable[[Path], "Stubs"]:
+    """Serves a model with --graph_optimization=fast; choices are looked for as it loads."""
+    flags = ["--graph_optimization=fast", f"--graph_choices={choices}"]
+    return lambda base_path: serve(base_path, *flags)
+
+
+@pytest.fixture(scope="session")
+def shops_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A base path with the model of shops and campaigns, exported."""
+    return shops.export(tmp_path_factory.mktemp("shops"))
+
+
+@pytest.fixture(scope="session")
+def stages_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A base path with the model by stages."""
+    base_path = tmp_path_factory.mktemp("stages")
+    stages_model.save(base_path / "1")
+    return base_path
+
+
+@pytest.fixture(scope="session")
+def stubs(servers: Servers, ranker_base_path: Path) -> "Stubs":
+    """Stubs of the ranker."""
+    return servers.serve(ranker_base_path, name="ranker", stays=True)
+
+
+@pytest.fixture(scope="session")
+def server(stubs: "Stubs") -> ServerProcess:
+    """A server of the ranker, and of others."""
+    return stubs.server
 
 
 @pytest.fixture(scope="session")

@@ -2,10 +2,10 @@
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from colcast.server import ServerProcess
+from .servers import Stubs
 
 _KEY = re.compile(r'this is "([^"]+)"')
 
@@ -15,18 +15,23 @@ def has_bfloat16() -> bool:
     return "avx512_bf16" in Path("/proc/cpuinfo").read_text()
 
 
+def log_of(stubs: Stubs) -> str:
+    """What the server has said of the model."""
+    lines = stubs.server.log().splitlines()
+    return "\n".join(line for line in lines if f'"{stubs.model}"' in line)
+
+
 def write_choice(
-    file: Path,
+    folder: Path,
+    serve_fast: Callable[[Path], Stubs],
     base_path: Path,
     rewrites: Sequence[str],
-    signatures: Sequence[str] = ("serving_default",),
-    flags: Sequence[str] = (),
 ) -> Path:
-    """A choice for the model on this machine."""
-    with ServerProcess("any", base_path, ["--graph_optimization=fast", *flags]) as server:
-        found = _KEY.search(server.log())
-        assert found, server.log()
-    file.parent.mkdir(exist_ok=True)
-    choice = {"key": found[1], "rewrites": rewrites, "signatures": signatures}
+    """A choice for the model on this machine, in the folder of --graph_choices."""
+    log = log_of(serve_fast(base_path))
+    found = _KEY.search(log)
+    assert found, log
+    file = folder / f"{base_path.name}.json"
+    choice = {"key": found[1], "rewrites": rewrites, "signatures": ["serving_default"]}
     file.write_text(json.dumps(choice))
     return file

@@ -24,7 +24,7 @@ class InferenceClient:
         self,
         columns: dict[str, Any],
         signature: str = "",
-        model: str = "ranker",
+        model: str = "staged",
         outputs: tuple[str, ...] = (),
         **options: Any,
     ) -> Any:

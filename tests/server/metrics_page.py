@@ -36,7 +36,18 @@ class Metrics:
         return float(found[0]) if found else 0.0
 
 
-def states_computed(server: ServerProcess, store: str, model: str = "ranker") -> float:
-    """States of one domain that `columnar_late` of version 1 has computed so far."""
-    labels = {"model_name": model, "version": "1", "signature_name": "columnar_late"}
-    return Metrics(server).value(":colcast:states_computed", store=store, **labels)
+def states_computed(stubs: Any, store: str) -> float:
+    """States of one domain that `columnar_late` of version 1 of its model has computed so far."""
+    labels = {"model_name": stubs.model, "version": "1", "signature_name": "columnar_late"}
+    return Metrics(stubs.server).value(":colcast:states_computed", store=store, **labels)
+
+
+def of_predicts(stubs: Any, metric: str, signature: str, entrypoint: str = "GRPC") -> float:
+    """A counter of its model's Predicts."""
+    return Metrics(stubs.server).value(
+        f":colcast:{metric}",
+        model_name=stubs.model,
+        signature_name=signature,
+        API="Predict",
+        entrypoint=entrypoint,
+    )

@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from colcast.server import ServerProcess
 
 from .. import models
 from ..models.gated import Gate
-from .conftest import config_flag
 from .metrics_page import Metrics
+from .servers import ONE_WORKER, Stubs
 
 
 def many(rows: int) -> np.ndarray:
@@ -21,37 +20,39 @@ def many(rows: int) -> np.ndarray:
     return np.arange(rows, dtype=np.float32)
 
 
-@pytest.fixture(scope="module", name="config")
-def _config(tmp_path_factory: pytest.TempPathFactory, ranker_versions: Any) -> str:
-    folder = tmp_path_factory.mktemp("models")
-    ranker_versions(folder / "ranker" / "1")
-    models.build("gated", folder / "gated" / "1")
-    return config_flag(folder / "config", {name: folder / name for name in ("ranker", "gated")})
+@pytest.fixture(scope="module", name="gated_path")
+def _gated_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    base_path = tmp_path_factory.mktemp("gated")
+    models.build("gated", base_path / "1")
+    return base_path
 
 
-@pytest.fixture(scope="module", name="serve")
-def _serve(config: str, shared: Any, monitoring: list[str]) -> Any:
-    # Of a request that takes up to a second nobody says that it is long: the machine may be busy.
-    flags = [*monitoring, config, "--max_piece_milliseconds=1000", "--caller_header=x-caller"]
-    return lambda workers: shared("", "", *flags, f"--num_workers={workers}")
+@pytest.fixture(scope="module", name="gated")
+def _gated(serve: Any, gated_path: Path) -> Stubs:
+    return serve(gated_path, *ONE_WORKER)
 
 
-@pytest.fixture(name="any_server", params=[1, 2], ids=["one worker", "two workers"])
-def _any_server(request: Any, serve: Any) -> ServerProcess:
-    return serve(request.param)
-
-
+# Of a request that takes up to a second nobody says that it is long: the machine may be busy.
+@pytest.mark.parametrize(
+    "flags",
+    [ONE_WORKER, ("--num_workers=2", "--max_piece_milliseconds=1000")],
+    ids=["one worker", "two workers"],
+)
 def test_long_requests_that_cannot_be_split_leave_a_worker_to_others(
-    any_server, connect, tmp_path, ranker_inputs, wait_until
+    serve, gated_path, ranker_base_path, flags, connect, tmp_path, ranker_inputs, wait_until
 ):
-    attacker, victim = (connect(any_server.target, own_connection=True) for _ in range(2))
+    target, names = "", []
+    for base_path in (gated_path, ranker_base_path):
+        stubs = serve(base_path, *flags)
+        target, names = stubs.server.target, [*names, stubs.model]
+    attacker, victim = (connect(target, own_connection=True, model=name) for name in names)
     for _ in range(5):  # its requests are known to be short
         victim.predict(ranker_inputs)
     held = [Gate(tmp_path / "first"), Gate(tmp_path / "second")]
     answers = []
     for gate in held:
         inputs = {"path": str(gate.path), "x": many(100_000)}  # of unknown cost, and large
-        request = attacker.request(inputs, name="gated")
+        request = attacker.request(inputs)
         answers.append(attacker.prediction.Predict.future(request, timeout=120))
     wait_until(lambda: any(gate.is_reached() for gate in held))
     first, second = held if held[0].is_reached() else reversed(held)
@@ -64,32 +65,20 @@ def test_long_requests_that_cannot_be_split_leave_a_worker_to_others(
         assert "Illegal seek" in answer.details()  # a pipe is no file
 
 
-def rest_predict(server: ServerProcess, name: str, inputs: dict[str, Any], source: str) -> int:
-    host, port = server.rest_target.split(":")
-    connection = http.client.HTTPConnection(
-        host, int(port), timeout=120, source_address=(source, 0)
-    )
-    connection.request("POST", f"/v1/models/{name}:predict", json.dumps({"inputs": inputs}))
-    status = connection.getresponse().status
-    connection.close()
-    return status
-
-
 @pytest.fixture(name="place_of_another_clients")
-def _place_of_another_clients(serve: Any, tmp_path: Path, wait_until: Any) -> Any:
+def _place_of_another_clients(gated: Stubs, tmp_path: Path, wait_until: Any) -> Any:
     """Where in the order of runs another client's request is, of 41 that wait for one worker."""
 
     def place(ask: Any) -> int:
-        server = serve(1)
         held, *gates = [Gate(tmp_path / str(number)) for number in range(42)]
         clients = []
         for number, gate in enumerate([held, *gates]):
-            args = (server, str(gate.path), number == len(gates))
+            args = (str(gate.path), number == len(gates))
             clients.append(threading.Thread(target=ask, args=args))
             clients[-1].start()
             if gate is held:
                 wait_until(held.is_reached)
-            wait_until(lambda n=number: Metrics(server).value(":colcast:queue_length") == n)
+            wait_until(lambda n=number: Metrics(gated.server).value(":colcast:queue_length") == n)
         held.open()
         order: list[Gate] = []
 
@@ -107,36 +96,43 @@ def _place_of_another_clients(serve: Any, tmp_path: Path, wait_until: Any) -> An
     return place
 
 
-def test_a_host_does_not_wait_for_all_requests_of_another_one_over_http(place_of_another_clients):
-    def ask(server: ServerProcess, path: str, is_another: bool) -> None:
-        source = "127.0.0.2" if is_another else "127.0.0.1"
-        rest_predict(server, "gated", {"path": path, "x": [1.0]}, source)
+def test_a_host_does_not_wait_for_all_requests_of_another_one_over_http(
+    gated, place_of_another_clients
+):
+    def ask(path: str, is_another: bool) -> None:
+        host, port = gated.server.rest_target.split(":")
+        source = ("127.0.0.2" if is_another else "127.0.0.1", 0)
+        connection = http.client.HTTPConnection(host, int(port), 120, source)
+        body = json.dumps({"inputs": {"path": path, "x": [1.0]}})
+        connection.request("POST", f"/v1/models/{gated.model}:predict", body)
+        connection.getresponse()
+        connection.close()
 
     assert place_of_another_clients(ask) < 3
 
 
 def test_a_connection_does_not_wait_for_all_requests_of_another_one(
-    connect, place_of_another_clients
+    gated, connect, place_of_another_clients
 ):
     connections: dict[bool, Any] = {}
 
-    def ask(server: ServerProcess, path: str, is_another: bool) -> None:
+    def ask(path: str, is_another: bool) -> None:
         if is_another not in connections:
-            connections[is_another] = connect(server.target, own_connection=True)
+            connections[is_another] = connect(gated.server.target, own_connection=True)
         stubs = connections[is_another]
-        request = stubs.request({"path": path, "x": [1.0]}, name="gated")
+        request = stubs.request({"path": path, "x": [1.0]}, name=gated.model)
         assert "Illegal seek" in stubs.prediction.Predict.future(request, timeout=120).details()
 
     assert place_of_another_clients(ask) < 3
 
 
 def test_a_caller_does_not_wait_for_all_requests_of_another_one_on_many_connections(
-    connect, place_of_another_clients
+    gated, connect, place_of_another_clients
 ):
-    def ask(server: ServerProcess, path: str, is_another: bool) -> None:
-        stubs = connect(server.target, own_connection=True)
-        request = stubs.request({"path": path, "x": [1.0]}, name="gated")
-        caller = (("x-caller", "another" if is_another else "one"),)
+    def ask(path: str, is_another: bool) -> None:
+        stubs = connect(gated.server.target, own_connection=True)
+        request = stubs.request({"path": path, "x": [1.0]}, name=gated.model)
+        caller = (("x-colcast-caller", "another" if is_another else "one"),)
         answer = stubs.prediction.Predict.future(request, timeout=120, metadata=caller)
         assert "Illegal seek" in answer.details()
 

@@ -11,31 +11,24 @@ import pyarrow as pa
 import pytest
 import tensorflow as tf
 from colcast.client import RankingClient
-from colcast.server import ServerProcess
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ..models import shops
-from .conftest import Stubs
-from .metrics_page import Metrics
+from .metrics_page import states_computed
+from .servers import NOTHING_KEPT, Stubs
 
 v1 = tf.compat.v1
 Columns = dict[str, Any]
 INDEXED = ("user", "item", "shop", "campaign")
 SIGNATURES = ("columnar", "columnar_late")
-OFF = ("--user_state_bytes=0", "--item_state_bytes=0")
-
-
-@pytest.fixture(scope="module", name="folder")
-def _folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return shops.export(tmp_path_factory.mktemp("shops"))
 
 
 @pytest.fixture(scope="module", name="score")
-def _score(folder: Path) -> Iterator[Any]:
+def _score(shops_path: Path) -> Iterator[Any]:
     """TensorFlow's scores of candidates whose columns all have a row for each of them."""
     with v1.Session(graph=tf.Graph()) as session:
-        loaded = v1.saved_model.loader.load(session, ["serve"], str(folder / "1"))
+        loaded = v1.saved_model.loader.load(session, ["serve"], str(shops_path / "1"))
         signature = loaded.signature_def["columnar"]
 
         def run(columns: Mapping[str, Any]) -> Any:
@@ -45,19 +38,17 @@ def _score(folder: Path) -> Iterator[Any]:
         yield run
 
 
-@pytest.fixture(scope="module", params=[(), OFF], ids=["kept", "nothing kept"], name="stubs")
-def _stubs(request: pytest.FixtureRequest, folder: Path, shared: Any, monitoring: Any) -> Any:
-    server = shared("ranker", folder, *monitoring, *request.param)
-    stubs = Stubs(server.target)
-    stubs.server = server
-    return stubs
+@pytest.fixture(
+    scope="module", params=[(), NOTHING_KEPT], ids=["kept", "nothing kept"], name="stubs"
+)
+def _stubs(request: pytest.FixtureRequest, shops_path: Path, serve: Any) -> Stubs:
+    return serve(shops_path, *request.param)
 
 
 @pytest.fixture(scope="module", name="counted")
-def _counted(folder: Path, monitoring: list[str]) -> Iterator[ServerProcess]:
-    """A server whose tests draw rows that no other test draws."""
-    with ServerProcess("ranker", folder, monitoring) as server:
-        yield server
+def _counted(shops_path: Path, serve: Any) -> Stubs:
+    """Of a model whose tests draw rows that no other test draws."""
+    return serve(shops_path)
 
 
 def request_of(random: np.random.Generator, rows: Mapping[str, int], count: int) -> Columns:
@@ -139,21 +130,18 @@ def test_rows_of_another_number_are_refused(stubs: Any) -> None:
     assert '"shop_id_0" has 2 rows' in error.value.details()
 
 
-def computed(server: ServerProcess) -> dict[str, float]:
-    """How many rows of each domain a server has computed."""
-    metrics = Metrics(server)
-    labels = {"model_name": "ranker", "version": "1", "signature_name": "columnar_late"}
-    name = ":colcast:states_computed_total"
-    return {store: metrics.value(name, store=store, **labels) for store in INDEXED}
+def computed(stubs: Stubs) -> dict[str, float]:
+    """How many rows of each domain were computed."""
+    return {store: states_computed(stubs, store) for store in INDEXED}
 
 
-def grown(server: ServerProcess, before: dict[str, float]) -> dict[str, float]:
-    """How many it has computed since."""
-    return {store: count - before[store] for store, count in computed(server).items()}
+def grown(stubs: Stubs, before: dict[str, float]) -> dict[str, float]:
+    """How many were computed since."""
+    return {store: count - before[store] for store, count in computed(stubs).items()}
 
 
 @pytest.mark.parametrize("indexed", [True, False])
-def test_each_distinct_row_is_computed_once(counted: ServerProcess, indexed: bool) -> None:
+def test_each_distinct_row_is_computed_once(counted: Stubs, indexed: bool) -> None:
     """Whether the client says which rows are the same, or the server finds it."""
     random = np.random.default_rng([3, indexed])
     columns = request_of(random, {"shop": 5, "campaign": 2}, 60)
@@ -161,7 +149,7 @@ def test_each_distinct_row_is_computed_once(counted: ServerProcess, indexed: boo
         columns = repeated(columns, 60)
         columns |= {name: c[:1] for name, c in columns.items() if name.startswith("user_")}
     before = computed(counted)
-    Stubs(counted.target).predict(columns, signature_name="columnar_late")
+    counted.predict(columns, signature_name="columnar_late")
     assert grown(counted, before) == {"user": 1, "item": 60, "shop": 5, "campaign": 2}
 
 
@@ -171,9 +159,9 @@ def test_items_that_users_share_are_computed_once(stubs: Any, score: Any) -> Non
     columns = request_of(random, {"user": 3, "shop": 5, "campaign": 2}, 60)
     columns |= taken(columns, "item", np.tile(np.arange(20), 3))
     columns["row_to_user"] = np.repeat(np.arange(3), 20)
-    before = computed(stubs.server)
+    before = computed(stubs)
     got = stubs.predict(columns, signature_name="columnar_late")["score"]
-    assert grown(stubs.server, before) == {"user": 3, "item": 20, "shop": 5, "campaign": 2}
+    assert grown(stubs, before) == {"user": 3, "item": 20, "shop": 5, "campaign": 2}
     np.testing.assert_allclose(got, score(repeated(columns, 60)), rtol=2e-5)
 
 
@@ -232,8 +220,8 @@ def _clients(stubs: Any) -> Iterator[tuple[RankingClient, RankingClient]]:
     """One that sends distinct rows once, and one that does not."""
     options = {"timeout_seconds": 60}
     with (
-        RankingClient(stubs.server.target, "ranker", **options) as once,
-        RankingClient(stubs.server.target, "ranker", dedupe="off", **options) as each,
+        RankingClient(stubs.server.target, stubs.model, **options) as once,
+        RankingClient(stubs.server.target, stubs.model, dedupe="off", **options) as each,
     ):
         yield once, each
 
@@ -280,11 +268,11 @@ def test_users_who_share_candidates_get_the_scores_of_requests_alone(
         same(signature, ranking.scores, other.scores)
 
 
-def test_candidates_of_several_users_are_computed_once(counted: ServerProcess) -> None:
+def test_candidates_of_several_users_are_computed_once(counted: Stubs) -> None:
     random = np.random.default_rng([7, 7])
     items = in_form("DataFrame", candidates(random), 70)
     before = computed(counted)
-    with RankingClient(counted.target, "ranker", timeout_seconds=60) as client:
+    with RankingClient(counted.server.target, counted.model, timeout_seconds=60) as client:
         client.rank_many([(user_of(random), items) for _ in range(15)])
     counts = grown(counted, before)
     assert (counts["user"], counts["item"]) == (15, 70)

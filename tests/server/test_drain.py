@@ -1,19 +1,28 @@
 """SIGTERM: health first, then no new requests, then the end; and a second one."""
 
+import contextlib
 import http.client
 import json
 import os
+import queue
 import signal
 import socket
 import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import grpc
 import numpy as np
+from colcast.loadtest.measure.meters import ProcessMeter
 from colcast.server import ServerProcess
 from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
 from ..hostile import http2
 from .inference_client import InferenceClient
+from .test_health import SERVICES
+from .test_one_port import STATUS, one_port_server, socket_to
 
 SERVING = health_pb2.HealthCheckResponse.SERVING
 NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
@@ -50,16 +59,82 @@ def test_health_turns_first_while_all_is_answered_and_a_second_signal_ends_it(
             client = InferenceClient(server, form)
             assert client.triton.is_server_live()
             assert not client.triton.is_server_ready()
-            assert client.infer(typed).as_numpy("score").tolist() == [201, 202, 203]
+            assert client.infer(typed, model="ranker").as_numpy("score").tolist() == [201, 202, 203]
         assert server.stop() == 128 + signal.SIGTERM
         assert "ending at once" in server.log()
 
 
+@contextlib.contextmanager
+def watching(channel: grpc.Channel) -> Iterator[None]:
+    """Watches every service: by the end of the block all are told of the stop, and are cut."""
+
+    def states_of(watch: Any) -> list[int]:
+        states = []
+        with contextlib.suppress(grpc.RpcError):
+            for response in watch:
+                states.append(response.status)
+        return states
+
+    health = health_pb2_grpc.HealthStub(channel)
+    services = [*SERVICES, "tensorflow.serving.NoSuchService"]
+    watches = [
+        health.Watch(health_pb2.HealthCheckRequest(service=service), timeout=60)
+        for service in services
+    ]
+    first = [next(watch).status for watch in watches]
+    assert first == [SERVING] * len(SERVICES) + [health_pb2.HealthCheckResponse.SERVICE_UNKNOWN]
+    with ThreadPoolExecutor(len(services)) as readers:
+        told = [readers.submit(states_of, watch) for watch in watches]
+        yield
+        states = [each.result(60) for each in told]
+    assert states == [[NOT_SERVING]] * len(SERVICES) + [[]]
+    assert {watch.code() for watch in watches} == {grpc.StatusCode.CANCELLED}
+
+
+@contextlib.contextmanager
+def reflecting(server: ServerProcess, wait_until: Any) -> Iterator[None]:
+    """Open streams of reflection; the unread answers of one are more than the connection holds."""
+    with grpc.insecure_channel(server.target) as channel:
+        reflection = reflection_pb2_grpc.ServerReflectionStub(channel)
+        questions: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        questions.put(reflection_pb2.ServerReflectionRequest(list_services=""))
+        opened = reflection.ServerReflectionInfo(iter(questions.get, None), timeout=60)
+        assert next(opened).list_services_response.service
+        question = reflection_pb2.ServerReflectionRequest(file_by_filename="x" * 50_000)
+        unread = reflection.ServerReflectionInfo(iter([question] * 1000), timeout=60)
+        assert next(unread).error_response.error_code
+        meter = ProcessMeter(server.pid)
+        used = [meter.cpu_seconds()]
+
+        def nothing_more_is_done() -> bool:
+            used.append(meter.cpu_seconds())
+            return used[-1] - used[-2] < 0.0001
+
+        wait_until(nothing_more_is_done)
+        again = reflection_pb2.ServerReflectionRequest(list_services="")
+        assert next(reflection.ServerReflectionInfo(iter([again]), timeout=60))
+        yield
+        assert opened.code() == grpc.StatusCode.CANCELLED
+        unread.cancel()
+        questions.put(None)
+
+
+@contextlib.contextmanager
+def saying_nothing(server: ServerProcess) -> Iterator[None]:
+    """Clients of the one port that have not said what they speak, or are idle."""
+    with socket_to(server), socket_to(server) as idle:
+        idle.sendall(f"GET {STATUS} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        assert idle.recv(4096).startswith(b"HTTP/1.1 200 ")
+        yield
+        assert b"HTTP" not in idle.recv(4096)
+
+
 def test_requests_during_the_drain_are_all_answered_and_the_exit_is_clean(
-    ranker_base_path, connect, ranker_inputs
+    ranker_base_path, connect, ranker_inputs, wait_until
 ):
-    with ServerProcess("ranker", ranker_base_path, ["--drain_seconds=1"]) as server:
-        stubs = connect(server.target)
+    """Watches, open streams and clients that say nothing do not keep the server."""
+    with one_port_server(ranker_base_path, "--drain_seconds=1") as server:
+        stubs = connect(server.target, own_connection=True)
         request = stubs.request(ranker_inputs)
         codes = []
         asked_to_stop = threading.Event()
@@ -72,11 +147,17 @@ def test_requests_during_the_drain_are_all_answered_and_the_exit_is_clean(
             codes.append(stubs.prediction.Predict.future(request, timeout=120).code())
             draining.set()
 
-        thread = threading.Thread(target=ask)
-        thread.start()
-        assert asked_to_stop.wait(60)
-        assert server.stop() == 0
-        thread.join()
+        with (
+            grpc.insecure_channel(server.target) as channel,
+            reflecting(server, wait_until),
+            watching(channel),
+            saying_nothing(server),
+        ):
+            thread = threading.Thread(target=ask)
+            thread.start()
+            assert asked_to_stop.wait(60)
+            assert server.stop() == 0
+            thread.join()
     assert draining.is_set()
     assert set(codes) == {grpc.StatusCode.OK}
 

@@ -38,10 +38,10 @@ def save(directory: Path, recorded: bool = True) -> None:
 
 
 @pytest.fixture(scope="module")
-def ranker(tmp_path_factory: pytest.TempPathFactory, connect, shared) -> Any:
+def ranker(tmp_path_factory: pytest.TempPathFactory, serve) -> Any:
     base_path = tmp_path_factory.mktemp("exact")
     save(base_path / "1")
-    return connect(shared("ranker", base_path).target)
+    return serve(base_path)
 
 
 def scores(stubs: Any, user: list[float], item: list[float]) -> list[float]:
@@ -97,7 +97,6 @@ def test_errors_speak_of_the_signature_that_was_asked_for(ranker, wrong, words):
     assert scores(ranker, [2.0], [1.0, 2.0]) == [201 + EXACT, 202 + EXACT]
 
 
-def test_a_signature_that_only_has_the_name_is_not_used(tmp_path: Path, connect, shared):
+def test_a_signature_that_only_has_the_name_is_not_used(tmp_path: Path, serve):
     save(tmp_path / "1", recorded=False)
-    stubs = connect(shared("ranker", tmp_path).target)
-    assert scores(stubs, [2.0], [1.0, 2.0]) == [201, 202]
+    assert scores(serve(tmp_path), [2.0], [1.0, 2.0]) == [201, 202]

@@ -5,7 +5,6 @@ import re
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +13,10 @@ import pytest
 import tensorflow as tf
 import ydf
 import ydf_tf  # noqa: F401  the ops of the graphs
-from colcast.server import ServerProcess
 from numpy.testing import assert_allclose, assert_array_equal
 
 from .. import tensorflow_2_15
-from .conftest import Stubs
+from .servers import Stubs
 
 NAMES = ["clicked", "genre", "spent"]
 USER = ["age", "country", "sections"]
@@ -36,16 +34,9 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def server(trained: Path) -> Iterator[ServerProcess]:
+def forests(trained: Path, serve: Any) -> dict[str, Stubs]:
     """All the forests side by side."""
-    config = trained / "models.txt"
-    models = "".join(
-        f'config {{ name: "{name}" base_path: "{trained / name}" model_platform: "tensorflow" }}'
-        for name in NAMES
-    )
-    config.write_text(f"model_config_list {{ {models} }}")
-    with ServerProcess(flags=[f"--model_config_file={config}", "--rest_api_port=-1"]) as process:
-        yield process
+    return {name: serve(trained / name) for name in NAMES}
 
 
 def rows_of(trained: Path, name: str) -> tuple[Columns, np.ndarray]:
@@ -56,12 +47,12 @@ def rows_of(trained: Path, name: str) -> tuple[Columns, np.ndarray]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_forest_of_tf_df_scores_as_it_did_there(trained: Path, server, name: str) -> None:
+def test_a_forest_of_tf_df_scores_as_it_did_there(trained: Path, forests, name: str) -> None:
     columns, expected = rows_of(trained, name)
     assert np.isnan(columns["price"]).any()
     assert (columns["country"] == b"").any()
     assert len(np.unique(expected)) > 20
-    (scores,) = Stubs(server.target).predict(columns, name=name).values()
+    (scores,) = forests[name].predict(columns).values()
     assert_allclose(scores, expected, rtol=1e-6)
     model = tf.saved_model.load(str(trained / name / "1")).signatures["serving_default"]
     (here,) = model(**{column: tf.constant(values) for column, values in columns.items()}).values()
@@ -69,22 +60,23 @@ def test_a_forest_of_tf_df_scores_as_it_did_there(trained: Path, server, name: s
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_rest_answers_the_same(trained: Path, server, name: str) -> None:
+def test_rest_answers_the_same(trained: Path, forests, name: str) -> None:
     columns, expected = rows_of(trained, name)
     columns["country"] = columns["country"].astype(str)
     inputs = {column: values.tolist() for column, values in columns.items()}
-    url = f"http://{server.rest_target}/v1/models/{name}:predict"
+    stubs = forests[name]
+    url = f"http://{stubs.server.rest_target}/v1/models/{stubs.model}:predict"
     with urllib.request.urlopen(url, json.dumps({"inputs": inputs}).encode(), 60) as response:
         assert_allclose(json.load(response)["outputs"], expected, rtol=1e-6)
 
 
-def test_the_user_may_be_sent_once(trained: Path, server) -> None:
+def test_the_user_may_be_sent_once(trained: Path, forests) -> None:
     columns, _ = rows_of(trained, "clicked")
-    stubs, rows = Stubs(server.target), len(columns["age"])
+    stubs, rows = forests["clicked"], len(columns["age"])
     once = {**columns, "age": columns["age"][:1], "country": columns["country"][:1]}
     repeated = {**once, **{name: once[name].repeat(rows) for name in ("age", "country")}}
-    (scores,) = stubs.predict(once, name="clicked").values()
-    assert_array_equal(scores, *stubs.predict(repeated, name="clicked").values())
+    (scores,) = stubs.predict(once).values()
+    assert_array_equal(scores, *stubs.predict(repeated).values())
 
 
 def draw(count: int, seed: int) -> dict[str, Any]:
@@ -156,9 +148,8 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Path]:
 
 
 @pytest.fixture(scope="module")
-def stubs(exported: tuple[Any, Path]) -> Iterator[Stubs]:
-    with ServerProcess("ranker", exported[1]) as process:
-        yield Stubs(process.target)
+def stubs(exported: tuple[Any, Path], serve: Any) -> Stubs:
+    return serve(exported[1])
 
 
 def test_columns_of_a_forest_score_as_its_tf_examples(exported, stubs: Stubs) -> None:
@@ -185,7 +176,6 @@ def test_a_user_of_a_forest_is_sent_once(stubs: Stubs, user: int) -> None:
         assert_array_equal(stubs.predict(once, signature_name=signature)["output"], repeated)
 
 
-def test_the_op_of_a_forest_does_not_turn_tensorflows_messages_on(exported) -> None:
-    with ServerProcess("ranker", exported[1]) as server:
-        assert server.stop() == 0
-        assert not re.findall(r"^(?:I\d{4} |WARNING: All log messages).*", server.log(), re.M)
+def test_the_op_of_a_forest_does_not_turn_tensorflows_messages_on(stubs: Stubs) -> None:
+    log = stubs.server.log()
+    assert not re.findall(r"^(?:I\d{4} |WARNING: All log messages).*", log, re.M)

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -14,16 +15,15 @@ import tensorflow as tf
 from colcast.cli.main import main
 from colcast.export import export_saved_model
 from colcast.loadtest.tune import graphs as tune_graphs
-from colcast.server import ServerProcess
 from colcast.zoo import wide
 from colcast.zoo.columnar import columnar
 
-from .conftest import Stubs
-from .graph_choices import has_bfloat16, write_choice
+from ..models.saving import save_graph
+from .graph_choices import has_bfloat16, log_of, write_choice
 from .metrics_page import status
+from .servers import AS_SAVED, Stubs
 
 SMALL = wide.Wide(name="small", user_features=12, item_features=9, buckets=50, hidden=(8,))
-MODES = "--graph_optimization=off", "--graph_optimization=exact"
 
 
 @pytest.fixture(scope="module")
@@ -38,15 +38,9 @@ def saved(base_path: Path) -> dict[Path, int]:
 
 
 @pytest.fixture(scope="module")
-def processes(
-    base_path: Path, saved: dict[Path, int], shared: Any, monitoring: list[str]
-) -> list[ServerProcess]:
-    return [shared("ranker", base_path, *monitoring, mode) for mode in MODES]
-
-
-@pytest.fixture(scope="module")
-def servers(processes: list[ServerProcess]) -> list[Stubs]:
-    return [Stubs(server.target) for server in processes]
+def modes(base_path: Path, saved: dict[Path, int], serve: Any) -> list[Stubs]:
+    """Without --graph_optimization, and with its default, exact."""
+    return [serve(base_path, *AS_SAVED), serve(base_path)]
 
 
 def columns(candidates: int, seed: int) -> dict[str, np.ndarray]:
@@ -61,20 +55,20 @@ def columns(candidates: int, seed: int) -> dict[str, np.ndarray]:
 
 @pytest.mark.parametrize("signature", ["columnar", "columnar_late"])
 @pytest.mark.parametrize("candidates", [1, 2, 33, 70])
-def test_scores_have_the_same_bits(servers, signature: str, candidates: int):
+def test_scores_have_the_same_bits(modes, signature: str, candidates: int):
     inputs = columns(candidates, seed=candidates)
-    off, exact = (one.predict(inputs, signature_name=signature)["score"] for one in servers)
+    off, exact = (one.predict(inputs, signature_name=signature)["score"] for one in modes)
     assert off.tobytes() == exact.tobytes()
     assert len(set(off.tolist())) == candidates
 
 
-def test_a_column_of_too_many_rows_is_the_same_error(servers):
+def test_a_column_of_too_many_rows_is_the_same_error(modes):
     inputs = columns(3, seed=0) | {"item_000": np.array([1, 2])}
     said = []
-    for server in servers:
+    for server in modes:
         with pytest.raises(grpc.RpcError) as error:
             server.predict(inputs, signature_name="columnar_late")
-        said.append((error.value.code(), error.value.details()))
+        said.append((error.value.code(), error.value.details().replace(server.model, "")))
     assert said[0] == said[1]
 
 
@@ -82,27 +76,27 @@ def files(folder: Path) -> dict[Path, int]:
     return {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
 
 
-def test_what_was_rewritten_is_told_and_nothing_is_written(base_path, saved, processes):
-    _, server = processes
-    assert 'signature "columnar": 14 lookups run as one op' in server.log()
-    signatures = status(server)["models"][0]["versions"][0]["signatures"]
+def test_what_was_rewritten_is_told_and_nothing_is_written(base_path, saved, modes):
+    _, stubs = modes
+    assert 'signature "columnar": 14 lookups run as one op' in log_of(stubs)
+    (model,) = (one for one in status(stubs.server)["models"] if one["name"] == stubs.model)
+    signatures = model["versions"][0]["signatures"]
     graphs = {one["name"]: one["graphs"] for one in signatures}
     assert graphs["columnar"] == ["14 lookups run as one op"]
     assert graphs["serving_default"] == []
     assert files(base_path) == saved
 
 
-def test_fast_is_exact_without_a_choice_that_fits(base_path: Path, tmp_path: Path):
-    choice = write_choice(tmp_path / "choices" / "a.json", base_path, ["bfloat16 products"])
+def test_fast_is_exact_without_a_choice_that_fits(base_path: Path, serve_fast, choices: Path):
+    """What the key of a choice is made of."""
+    choice = write_choice(choices, serve_fast, base_path, ["bfloat16 products"])
     changed = json.loads(choice.read_text())
     changed["key"] = changed["key"].replace("TensorFlow 2", "TensorFlow 1")
     choice.write_text(json.dumps(changed))
-    why = f'{choice} is for "{changed["key"]}"'
-    flags = ["--graph_optimization=fast", f"--graph_choices={choice}"]
-    with ServerProcess("ranker", base_path, flags) as server:
-        assert f"no graph choice applied, graphs are exact: {why}" in server.log()
-        assert server.log().count("graph choice") == 1
-        assert 'signature "columnar": 14 lookups run as one op' in server.log()
+    log = log_of(serve_fast(base_path))
+    assert "no graph choice applied, graphs are exact: " in log
+    assert log.count("graph choice") == 1
+    assert 'signature "columnar": 14 lookups run as one op' in log
 
 
 class Siamese(tf.Module):
@@ -149,7 +143,9 @@ def test_scores_that_rounding_moves_too_far_are_not_tuned(siamese, tmp_path: Pat
 
 
 @pytest.mark.skipif(not has_bfloat16(), reason="the CPU has no AVX512-BF16")
-def test_a_tuned_choice_is_applied_to_every_signature(tmp_path: Path, connect, capsys):
+def test_a_tuned_choice_is_applied_to_every_signature(
+    tmp_path: Path, serve, serve_fast, choices: Path, capsys
+):
     sizes = wide.Wide(name="tuned", user_features=12, item_features=9, buckets=50)
     base_path = columnar(wide.ensure(sizes, tmp_path), late=True)
     # A busy machine may show no gain: the test is of what a choice does.
@@ -164,17 +160,67 @@ def test_a_tuned_choice_is_applied_to_every_signature(tmp_path: Path, connect, c
     assert 0 < proof["difference"] < 0.005
     assert set(proof["cpu"]) == {"example", "repeated", "columnar", "late"}
     inputs = columns(33, seed=1)
-    flags = ["--graph_optimization=fast", f"--graph_choices={tmp_path}"]
-    with (
-        ServerProcess("ranker", base_path, flags) as fast,
-        ServerProcess("ranker", base_path) as exact,
-    ):
-        assert f"graph choice applied: {choice}" in fast.log()
-        for signature in ("columnar", "columnar_late", "columnar_user", "columnar_item"):
-            assert re.search(f'"{signature}": .*products in bfloat16', fast.log()), signature
-        one, other = (
-            connect(server.target).predict(inputs, signature_name="columnar_late")["score"]
-            for server in (exact, fast)
+    shutil.copy(choice, choices / "tuned.json")
+    exact, fast = serve(base_path), serve_fast(base_path)
+    assert f"graph choice applied: {choices / 'tuned.json'}" in log_of(fast)
+    for signature in ("columnar", "columnar_late", "columnar_user", "columnar_item"):
+        assert re.search(f'"{signature}": .*products in bfloat16', log_of(fast)), signature
+    one, other = (
+        stubs.predict(inputs, signature_name="columnar_late")["score"] for stubs in (exact, fast)
+    )
+    assert one.tobytes() != other.tobytes()
+    np.testing.assert_allclose(other, one, atol=0.005)
+
+
+v1 = tf.compat.v1
+
+ROWS, WIDTH, LIST = 20_000, 64, 12
+# Sums of random numbers that cancel out differ by more than those of trained models.
+TOLERANCE = 0.05
+ALONE = "2 tables in int8 alone: 0.0102 GB given back"
+
+
+def save(directory: Path) -> None:
+    """Scores of lists of ids, which one op sums in far less time."""
+    with tf.Graph().as_default(), v1.Session() as session:
+        ids = {name: v1.placeholder(tf.int64, [None, None], name) for name in ("user", "item")}
+        rows = []
+        for name, column in ids.items():
+            spread = v1.random_uniform_initializer(-1, 1, seed=len(name))
+            table = v1.get_variable(name, [ROWS, WIDTH], initializer=spread, use_resource=True)
+            of_list = tf.gather(table, tf.math.floormod(column, ROWS))
+            rows.append(tf.reduce_sum(of_list, 1))
+        weights = v1.get_variable(
+            "weights",
+            [2 * WIDTH, 1],
+            initializer=v1.random_uniform_initializer(seed=1),
+            use_resource=True,
         )
-        assert one.tobytes() != other.tobytes()
-        np.testing.assert_allclose(other, one, atol=0.005)
+        score = tf.squeeze(tf.matmul(tf.concat(rows, 1), weights), 1)
+        signatures = {
+            "serving_default": v1.saved_model.predict_signature_def(ids, {"score": score})
+        }
+        session.run(v1.global_variables_initializer())
+        save_graph(directory, session, signatures)
+
+
+def lists(candidates: int) -> dict[str, np.ndarray]:
+    random = np.random.default_rng(candidates)
+    return {name: random.integers(0, 1 << 40, (candidates, LIST)) for name in ("user", "item")}
+
+
+def test_scores_stay_close_and_float32_is_given_back(tmp_path: Path, serve_fast, choices: Path):
+    base_path = tmp_path / "int8"
+    save(base_path / "1")
+    model = tf.saved_model.load(str(base_path / "1")).signatures["serving_default"]
+    expected = {
+        n: model(**{name: tf.constant(ids) for name, ids in lists(n).items()})["score"].numpy()
+        for n in (1, 7, 300)
+    }
+    write_choice(choices, serve_fast, base_path, ["int8 tables"])
+    stubs = serve_fast(base_path)
+    assert ALONE in log_of(stubs)
+    for candidates, scores in expected.items():
+        got = stubs.predict(lists(candidates))["score"]
+        np.testing.assert_allclose(got, scores, atol=TOLERANCE * np.abs(scores).max())
+        assert got.tobytes() != scores.tobytes()

@@ -1,15 +1,14 @@
 """Models whose graphs need more of TensorFlow than rows of arithmetic do."""
 
 import os
-from collections.abc import Iterator
+from functools import cache
 
 import numpy as np
 import pytest
 import tensorflow as tf
-from colcast.server import ServerProcess
 
 from ..models import saving
-from .conftest import Stubs, config_flag
+from .servers import AS_SAVED
 
 v1 = tf.compat.v1
 
@@ -106,31 +105,33 @@ def base_paths(tmp_path_factory):
     return {path.name: path for path in sorted(folder.iterdir())}
 
 
-@pytest.fixture(scope="module", params=[[], ["--tensorflow_inter_op_parallelism=2"]])
-def stubs(request, base_paths, tmp_path_factory) -> Iterator[Stubs]:
-    config = config_flag(tmp_path_factory.mktemp("config") / "models", base_paths)
-    with ServerProcess(flags=[config, *request.param]) as server:
-        yield Stubs(server.target)
+@pytest.fixture(scope="module", params=[(), AS_SAVED])
+def ask(request, base_paths, serve):
+    """The model's y for x."""
+
+    @cache
+    def stubs(name):
+        return serve(base_paths[name], *request.param)
+
+    return lambda name, x: stubs(name).predict({"x": x})["y"]
 
 
 @pytest.mark.parametrize("name", [*EIGHT_TIMES, "method_name"])
-def test_every_graph_is_served(stubs, name):
-    outputs = stubs.predict({"x": np.float32([1, 2.5])}, name=name)
-    np.testing.assert_array_equal(outputs["y"], [8, 20])
+def test_every_graph_is_served(ask, name):
+    np.testing.assert_array_equal(ask(name, np.float32([1, 2.5])), [8, 20])
 
 
 @pytest.mark.parametrize("name", FLOATS)
-def test_floats_have_the_bits_that_a_session_of_tensorflow_gives_them(base_paths, stubs, name):
+def test_floats_have_the_bits_that_a_session_of_tensorflow_gives_them(base_paths, ask, name):
     x = np.float32([1e-40, -1e-40, 3e-39, -1.2e-38, 0.1, 1.0, 1e38, np.pi])
     with tf.Graph().as_default(), v1.Session() as session:
         saved = v1.saved_model.load(session, ["serve"], os.fspath(base_paths[name] / "1"))
         signature = saved.signature_def["serving_default"]
         fed = {signature.inputs["x"].name: x}
         expected = session.run(signature.outputs["y"].name, fed)
-    got = stubs.predict({"x": x}, name=name)["y"]
+    got = ask(name, x)
     assert got.tobytes() == expected.tobytes(), (got, expected)
 
 
-def test_regular_expressions_are_tensorflows_own(stubs):
-    outputs = stubs.predict({"x": ["12-ab", "none"]}, name="regex")
-    assert outputs["y"].tolist() == [b"ab:12", b"none"]
+def test_regular_expressions_are_tensorflows_own(ask):
+    assert ask("regex", ["12-ab", "none"]).tolist() == [b"ab:12", b"none"]

@@ -1,14 +1,19 @@
-"""grpc.health.v1.Health: asked once, and watched."""
+"""grpc.health.v1.Health: asked once, and watched; and what a server waits for to be ready."""
 
 import contextlib
+import socket
 import subprocess
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import grpc
 import pytest
-from colcast.server import ServerProcess, find_executable
+from colcast.server import find_executable
 from google.protobuf.message import Message
 from grpc_health.v1 import health_pb2, health_pb2_grpc
+
+from .test_model_config import config, reload
 
 Status = health_pb2.HealthCheckResponse
 SERVICES = (
@@ -28,18 +33,6 @@ def health_of(server):
 
 def asked(service: str = "") -> Message:
     return health_pb2.HealthCheckRequest(service=service)
-
-
-def states_of(watch) -> list[int]:
-    """The states that are told until the watch ends.
-
-    The client forgets one that it has not asked for when the end comes.
-    """
-    states = []
-    with contextlib.suppress(grpc.RpcError):
-        for response in watch:
-            states.append(response.status)
-    return states
 
 
 @pytest.mark.parametrize("service", SERVICES)
@@ -102,31 +95,13 @@ def test_a_watch_without_a_message_is_refused(server, health):
     assert health.Check(asked(), timeout=120).status == Status.SERVING
 
 
-def test_watches_are_told_that_the_server_stops_and_do_not_keep_it(ranker_base_path):
-    services = [*SERVICES, UNKNOWN]
-    with (
-        ServerProcess("ranker", ranker_base_path, ["--drain_seconds=1"]) as server,
-        grpc.insecure_channel(server.target) as channel,
-        ThreadPoolExecutor(len(services)) as readers,
-    ):
-        health = health_pb2_grpc.HealthStub(channel)
-        watches = [health.Watch(asked(service), timeout=60) for service in services]
-        first = [next(watch).status for watch in watches]
-        assert first == [Status.SERVING] * len(SERVICES) + [Status.SERVICE_UNKNOWN]
-        told = [readers.submit(states_of, watch) for watch in watches]
-        assert server.stop() == 0
-        states = [each.result(60) for each in told]
-        assert states == [[Status.NOT_SERVING]] * len(SERVICES) + [[]]
-        assert {watch.code() for watch in watches} == {grpc.StatusCode.CANCELLED}
-
-
 def test_a_watch_tells_when_the_server_has_loaded_its_model(tmp_path, monkeypatch, ranker_versions):
     monkeypatch.chdir(tmp_path)  # a socket's path has to be short
     command = [find_executable(), "--port=0", "--grpc_socket_path=s", "--model_name=ranker"]
     command.append(f"--model_base_path={tmp_path}")
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         try:
-            assert "waiting" in process.stderr.readline()
+            assert f"no version under {tmp_path} yet" in process.stderr.readline()
             with grpc.insecure_channel("unix:s") as channel:
                 watch = health_pb2_grpc.HealthStub(channel).Watch(asked(), timeout=60)
                 assert next(watch).status == Status.NOT_SERVING
@@ -136,3 +111,59 @@ def test_a_watch_tells_when_the_server_has_loaded_its_model(tmp_path, monkeypatc
             process.terminate()
             process.communicate(timeout=120)
     assert process.returncode == 0
+
+
+@contextlib.contextmanager
+def starting(file: Path, *flags: str) -> Iterator[tuple[str, Path]]:
+    """A server that need not become ready: its address, and the file it logs to."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    log = file.with_suffix(".log")
+    command = [find_executable(), "--host=127.0.0.1", f"--port={port}"]
+    command += [f"--model_config_file={file}", "--file_system_poll_wait_seconds=0.1", *flags]
+    with log.open("w") as written, subprocess.Popen(command, stderr=written) as process:
+        try:
+            yield f"127.0.0.1:{port}", log
+        finally:
+            process.terminate()
+
+
+def state_of(target: str) -> int:
+    with grpc.insecure_channel(target) as channel:
+        stub = health_pb2_grpc.HealthStub(channel)
+        try:
+            answer = stub.Check(health_pb2.HealthCheckRequest(), timeout=120)
+        except grpc.RpcError:
+            return int(Status.UNKNOWN)  # it does not listen yet
+    return int(answer.status)
+
+
+@pytest.fixture
+def rankers(tmp_path: Path, ranker_versions: Any) -> Path:
+    """A base path with version 1."""
+    base = tmp_path / "rankers"
+    base.mkdir()
+    ranker_versions(base / "1", weight=1.0)
+    return base
+
+
+def test_a_label_is_waited_for_until_its_version_serves(
+    tmp_path, rankers, ranker_versions, connect, ranker_inputs, wait_until
+):
+    """And one that the configuration lacks, until it has it."""
+    file = tmp_path / "models.config"
+    labels = {"stable": 1, "canary": 2}
+    file.write_text(str(config(ranker=(rankers, [1, 2], labels))))
+    flags = ["--allow_version_labels_for_unavailable_models"]
+    flags += ["--ready_labels=ranker:stable,ranker:canary,ranker:new"]
+    with starting(file, *flags) as (target, log):
+        wait_until(lambda: "the configuration has no such label" in log.read_text())
+        assert 'label "canary" (--ready_labels): version 2 does not serve' in log.read_text()
+        assert '"stable"' not in log.read_text()
+        connect(target).predict(ranker_inputs, label="stable")
+        reload(connect(target), config(ranker=(rankers, [1, 2], labels | {"new": 1})))
+        assert state_of(target) == Status.NOT_SERVING
+        ranker_versions(rankers / "2", weight=2.0)
+        wait_until(lambda: state_of(target) == Status.SERVING)
+        connect(target).predict(ranker_inputs, label="canary")

@@ -1,16 +1,15 @@
 """What a served signature writes is seen at once by every other one, whatever the record says."""
 
 from collections.abc import Callable
-from typing import Any
+from pathlib import Path
 
 import numpy as np
 import pytest
 from colcast.export import export_saved_model
-from colcast.server import ServerProcess
 
 from ..models import impure
-from .conftest import Stubs, config_flag
 from .metrics_page import Metrics
+from .servers import AS_SAVED, Stubs
 
 KINDS = ("written_variable", "mutable_table")
 RECORDS = {
@@ -20,11 +19,9 @@ RECORDS = {
 MODELS = [f"{kind}-{record}" for kind in KINDS for record in RECORDS]
 
 
-@pytest.fixture(scope="module", name="serve")
-def _serve(
-    tmp_path_factory: pytest.TempPathFactory, shared: Any, monitoring: list[str]
-) -> Callable[..., ServerProcess]:
-    """A server of all models with these flags."""
+@pytest.fixture(scope="module", name="folder")
+def _folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """With the base paths of all models."""
     folder = tmp_path_factory.mktemp("impure")
     for kind in KINDS:
         impure.save(folder / "saved" / kind, kind)
@@ -36,25 +33,24 @@ def _serve(
                 late=True,
                 unserved_signatures=unserved,
             )
-    config = config_flag(folder / "models.config", {name: folder / name for name in MODELS})
-    return lambda *flags: shared("", "", config, *monitoring, *flags)
+    return folder
 
 
-def kept(server: ServerProcess, model: str) -> float:
+def kept(stubs: Stubs) -> float:
     return sum(
         sample.value
-        for sample in Metrics(server).samples
-        if sample.name == ":colcast:states_found_total" and sample.labels["model_name"] == model
+        for sample in Metrics(stubs.server).samples
+        if sample.name == ":colcast:states_found_total"
+        and sample.labels["model_name"] == stubs.model
     )
 
 
 @pytest.mark.parametrize("model", MODELS)
-@pytest.mark.parametrize("flags", [[], ["--graph_optimization=off"]])
+@pytest.mark.parametrize("flags", [(), AS_SAVED])
 def test_no_state_outlives_what_it_was_computed_from(
-    serve: Callable[..., ServerProcess], model: str, flags: list[str]
+    serve: Callable[..., Stubs], folder: Path, model: str, flags: tuple[str, ...]
 ) -> None:
-    server = serve(*flags)
-    stubs = Stubs(server.target, model=model)
+    stubs = serve(folder / model, *flags)
     request = impure.request(5)
     base = stubs.predict(request, signature_name="columnar_late")["score"]
     for value in (1.0, 2.0, -3.5):
@@ -65,18 +61,16 @@ def test_no_state_outlives_what_it_was_computed_from(
                 inputs = {**request, "user_vector": request["user_vector"].repeat(5, 0)}
             given = stubs.predict(inputs, signature_name=signature)["score"]
             np.testing.assert_allclose(given, base + value, rtol=1e-4, atol=1e-4)
-    assert kept(server, model) == 0
-    logged = (line for line in server.log().splitlines() if f'"{model}"' in line)
+    assert kept(stubs) == 0
+    logged = (line for line in stubs.server.log().splitlines() if f'"{stubs.model}"' in line)
     assert any('which signature "set" writes' in line for line in logged)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_states_are_kept_where_the_writer_is_not_served(
-    serve: Callable[..., ServerProcess], kind: str
+    serve: Callable[..., Stubs], folder: Path, kind: str
 ) -> None:
-    model = f"{kind}-says_nothing_of_writers"
-    server = serve("--unserved_signatures=set")
-    stubs = Stubs(server.target, model=model)
+    stubs = serve(folder / f"{kind}-says_nothing_of_writers", "--unserved_signatures=set")
     for _ in range(40):
         stubs.predict(impure.request(5), signature_name="columnar_late")
-    assert kept(server, model) > 0
+    assert kept(stubs) > 0

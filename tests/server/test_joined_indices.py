@@ -8,40 +8,33 @@ from typing import Any
 import grpc
 import numpy as np
 import pytest
-from colcast.server import ServerProcess
 
-from ..models import shops
-from .metrics_page import Metrics, states_computed
+from .metrics_page import of_predicts, states_computed
+from .servers import NOTHING_KEPT, ONE_WORKER, STATES_OFF, WHOLE_AND_ALONE, Stubs
 from .test_domains import INDEXED, request_of
 
 Code = grpc.StatusCode
 Columns = dict[str, Any]
-EXPANDED = f"--max_expanded_bytes={64 << 20}"
-NOTHING_KEPT = ("--user_state_bytes=0", "--item_state_bytes=0")
-
-
-@pytest.fixture(scope="module", name="folder")
-def _folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return shops.export(tmp_path_factory.mktemp("shops"))
-
-
-@pytest.fixture(scope="module", name="serve")
-def _serve(folder: Path, shared: Any, monitoring: list[str]) -> Callable[..., ServerProcess]:
-    return lambda *flags: shared("ranker", folder, *monitoring, *flags)
+LATE = "columnar_late"
+SLICES = ("--num_workers=4", "--max_piece_milliseconds=0.2", f"--max_expanded_bytes={64 << 20}")
 
 
 @pytest.fixture(scope="module", name="alone")
-def _alone(serve: Callable[..., ServerProcess]) -> ServerProcess:
-    """Where requests run whole and by themselves."""
-    return serve("--nojoin_waiting_requests", "--max_piece_milliseconds=1e6")
+def _alone(serve: Callable[..., Stubs], shops_path: Path) -> Stubs:
+    return serve(shops_path, *WHOLE_AND_ALONE)
 
 
-@pytest.fixture(scope="module", name="together", params=[(), NOTHING_KEPT])
+@pytest.fixture(scope="module", name="together", params=[ONE_WORKER, NOTHING_KEPT])
 def _together(
-    request: pytest.FixtureRequest, serve: Callable[..., ServerProcess]
-) -> tuple[ServerProcess, tuple[str, ...]]:
-    """A server whose worker is busy with one request while all others arrive, and its flags."""
-    return serve(*request.param, "--num_workers=1"), request.param
+    request: pytest.FixtureRequest, serve: Callable[..., Stubs], shops_path: Path
+) -> Stubs:
+    """The worker is busy with one request while all others arrive."""
+    return serve(shops_path, *request.param)
+
+
+@pytest.fixture(scope="module", name="slices", params=[(), STATES_OFF])
+def _slices(request: pytest.FixtureRequest, serve: Callable[..., Stubs], shops_path: Path) -> Stubs:
+    return serve(shops_path, *SLICES, *request.param)
 
 
 def drawn(seed: int, most: int = 25) -> tuple[Columns, int]:
@@ -79,45 +72,26 @@ def wrong(columns: Columns, kind: int) -> Columns:
     return columns | {indices[0]: index}
 
 
-def counted(server: ServerProcess, what: str) -> float:
-    return Metrics(server).value(
-        f":colcast:{what}",
-        model_name="ranker",
-        signature_name="columnar_late",
-        API="Predict",
-        entrypoint="GRPC",
-    )
-
-
-def joined(server: ServerProcess) -> float:
-    return counted(server, "joined_requests")
-
-
-def split(server: ServerProcess) -> float:
-    return counted(server, "divided_requests")
-
-
 def test_with_wrong_ones_among_them_each_is_answered_as_alone(
-    alone: ServerProcess, together: Any, connect: Any
+    alone: Stubs, together: Stubs
 ) -> None:
-    spec = {"signature_name": "columnar_late"}
+    spec = {"signature_name": LATE}
     requests = []
     for seed in range(120):
         columns, _ = drawn(seed)
         requests.append(wrong(columns, seed % 7) if seed % 9 == 4 else columns)
-    many_server, _ = together
-    before = joined(many_server)
-    one, many = connect(alone.target), connect(many_server.target)
+    before = of_predicts(together, "joined_requests", LATE)
     answers = []
     for columns in requests:
         try:
-            answers.append(one.predict(columns, **spec)["score"])
+            answers.append(alone.predict(columns, **spec)["score"])
         except grpc.RpcError as error:
-            answers.append((error.code(), error.details()))
+            details = error.details().replace(alone.model, together.model)
+            answers.append((error.code(), details))
     assert sum(isinstance(answer, tuple) for answer in answers) >= 10
     for _ in range(3):
         calls = [
-            many.prediction.Predict.future(many.request(columns, **spec), timeout=60)
+            together.prediction.Predict.future(together.request(columns, **spec), timeout=60)
             for columns in requests
         ]
         for seed, (call, expected) in enumerate(zip(calls, answers, strict=True)):
@@ -127,11 +101,11 @@ def test_with_wrong_ones_among_them_each_is_answered_as_alone(
             assert call.code() is Code.OK, (seed, call.details())
             got = np.array(call.result().outputs["score"].float_val)
             np.testing.assert_allclose(got, expected.ravel(), rtol=2e-5, err_msg=str(seed))
-    assert joined(many_server) > before
+    assert of_predicts(together, "joined_requests", LATE) > before
 
 
 def test_what_requests_of_a_run_share_is_computed_once(
-    folder: Path, connect: Any, monitoring: list[str]
+    serve: Callable[..., Stubs], shops_path: Path
 ) -> None:
     """Shops and campaigns of five requests that differ in users and items."""
     base = request_of(np.random.default_rng(1), {"shop": 4, "campaign": 3}, 20)
@@ -140,49 +114,40 @@ def test_what_requests_of_a_run_share_is_computed_once(
         own = request_of(np.random.default_rng(100 + seed), {"shop": 4, "campaign": 3}, 20)
         shared = {n: c for n, c in base.items() if n.startswith(("shop_", "campaign_"))}
         requests.append(own | shared)
-    spec = {"signature_name": "columnar_late"}
-    with ServerProcess("ranker", folder, [*monitoring, *NOTHING_KEPT, "--num_workers=1"]) as server:
-        stubs = connect(server.target)
-        calls = [
-            stubs.prediction.Predict.future(stubs.request(columns, **spec), timeout=60)
-            for columns in requests
-        ]
-        assert all(call.code() is Code.OK for call in calls)
-        assert joined(server) > 0
-        assert states_computed(server, "shop") < 4 * len(requests)
+    stubs = serve(shops_path, *NOTHING_KEPT)
+    calls = [
+        stubs.prediction.Predict.future(stubs.request(columns, signature_name=LATE), timeout=60)
+        for columns in requests
+    ]
+    assert all(call.code() is Code.OK for call in calls)
+    assert of_predicts(stubs, "joined_requests", LATE) > 0
+    assert states_computed(stubs, "shop") < 4 * len(requests)
 
 
-@pytest.mark.parametrize("kept", [(), NOTHING_KEPT])
-def test_by_slices_each_is_answered_as_whole(
-    serve: Callable[..., ServerProcess], alone: ServerProcess, connect: Any, kept: Any
-) -> None:
-    spec = {"signature_name": "columnar_late"}
-    cut = serve(*kept, "--num_workers=4", "--max_piece_milliseconds=0.2", EXPANDED)
-    slices, reference = connect(cut.target), connect(alone.target)
+def test_by_slices_each_is_answered_as_whole(slices: Stubs, alone: Stubs) -> None:
+    spec = {"signature_name": LATE}
     with_index = 0
     for seed in range(30):
         columns, _ = drawn(seed, most=4000)
-        before = split(cut)
+        before = of_predicts(slices, "divided_requests", LATE)
         got = slices.predict(columns, **spec)["score"]
         has_index = any(name.startswith("row_to_") for name in columns)
-        with_index += has_index and split(cut) > before
-        expected = reference.predict(columns, **spec)["score"]
+        with_index += has_index and of_predicts(slices, "divided_requests", LATE) > before
+        expected = alone.predict(columns, **spec)["score"]
         np.testing.assert_allclose(got, expected, rtol=2e-5, err_msg=str(seed))
     assert with_index > 0
 
 
 def test_a_long_string_that_every_candidate_reads_is_refused_before_it_is_repeated(
-    serve: Callable[..., ServerProcess], connect: Any
+    slices: Stubs,
 ) -> None:
     columns = request_of(np.random.default_rng(1), {"shop": 100}, 2000)
     name = next(n for n, c in columns.items() if n.startswith("shop_") and c.dtype == object)
     columns[name] = np.array([b"x" * 300_000] + [b""] * 99, object)
     columns["row_to_shop"] = np.zeros(2000, np.int64)
-    server = serve("--num_workers=4", "--max_piece_milliseconds=0.2", EXPANDED)
-    stubs = connect(server.target)
     with pytest.raises(grpc.RpcError) as refused:
-        stubs.predict(columns, signature_name="columnar")
+        slices.predict(columns, signature_name="columnar")
     assert refused.value.code() is Code.RESOURCE_EXHAUSTED
     assert "max_expanded_bytes is" in refused.value.details()
     good = request_of(np.random.default_rng(1), {"shop": 4}, 20)
-    assert len(stubs.predict(good, signature_name="columnar")["score"]) == 20
+    assert len(slices.predict(good, signature_name="columnar")["score"]) == 20

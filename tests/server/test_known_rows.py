@@ -1,19 +1,19 @@
 """Signatures whose rows do not depend on each other: rows that came before are not run again."""
 
 from collections.abc import Callable, Sequence
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
 import pytest
 import tensorflow as tf
-from colcast.server import ServerProcess
 from colcast.zoo.record import independent_rows, with_record
 from colcast.zoo.saving import with_defaults
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from .conftest import Stubs
-from .metrics_page import Metrics
+from .metrics_page import Metrics, of_predicts
+from .servers import NOTHING_KEPT, ONE_WORKER, Stubs
 
 TEXTS = ["send the user once", "", "rank", "rank every candidate"]
 
@@ -50,12 +50,11 @@ class Texts(tf.Module):
 
 
 class Served:
-    """A server of the model."""
+    """The model, served."""
 
-    def __init__(self, server: ServerProcess) -> None:
-        self.server = server
-        self.stubs = Stubs(server.target)
-        self._before = Metrics(server)
+    def __init__(self, stubs: Stubs) -> None:
+        self.stubs = stubs
+        self._before = Metrics(stubs.server)
 
     def encode(
         self, texts: Sequence[Any], longest: int | None = None, outputs: Sequence[str] = ()
@@ -77,28 +76,27 @@ class Served:
 
     def counted(self, store: str, signature: str = "encode") -> tuple[float, float]:
         """Rows that were found, and that were computed, since this object was made."""
-        labels = {"model_name": "ranker", "version": "1", "signature_name": signature}
+        labels = {"model_name": self.stubs.model, "version": "1", "signature_name": signature}
         before, now = (
             [
                 page.value(f":colcast:states_{what}", store=store, **labels)
                 for what in ("found", "computed")
             ]
-            for page in (self._before, Metrics(self.server))
+            for page in (self._before, Metrics(self.stubs.server))
         )
         return now[0] - before[0], now[1] - before[1]
 
 
 @pytest.fixture(scope="module", name="serve")
-def _serve(
-    tmp_path_factory: pytest.TempPathFactory, shared: Any, monitoring: list[str]
-) -> Callable[..., Served]:
+def _serve(tmp_path_factory: pytest.TempPathFactory, serve: Any) -> Callable[..., Served]:
     base, module = tmp_path_factory.mktemp("texts"), Texts()
     tf.saved_model.save(
         module, str(base / "1"), signatures={"encode": module.encode, "rank": module.rank}
     )
     with_defaults(base / "1", "encode", {"longest": 3})
     with_record(base / "1", {name: independent_rows(name) for name in ("encode", "rank")})
-    return lambda *flags: Served(shared("ranker", base, *monitoring, *flags))
+    stubs = cache(lambda *flags: serve(base, *flags))
+    return lambda *flags: Served(stubs(*flags))
 
 
 @pytest.fixture(scope="module", name="known")
@@ -171,9 +169,9 @@ def test_rows_beside_a_query_are_not_kept(serve):
     assert served.counted("item", "rank") == (0, 0)
 
 
-@pytest.mark.parametrize("stores", [[], ["--item_state_bytes=0"]])
-def test_requests_that_wait_run_together(serve, stores):
-    served = serve("--num_workers=1", *stores)
+@pytest.mark.parametrize("flags", [ONE_WORKER, NOTHING_KEPT])
+def test_requests_that_wait_run_together(serve, flags):
+    served = serve(*flags)
     draw = np.random.default_rng(5)
     asked = []
     for number in range(300):
@@ -188,7 +186,6 @@ def test_requests_that_wait_run_together(serve, stores):
             inputs, signature_name="encode", output_filter=["sizes", "cut"]
         )
         requests.append(request)
-    labels = {"API": "Predict", "entrypoint": "GRPC", "signature_name": "encode"}
     for _ in range(50):  # bursts, until some had to wait
         calls = [
             served.stubs.prediction.Predict.future(request, timeout=60) for request in requests
@@ -198,7 +195,7 @@ def test_requests_that_wait_run_together(serve, stores):
             want = expected(texts, 3 if longest is None else longest)
             assert tf.make_ndarray(outputs["sizes"]).tolist() == want["sizes"]
             assert tf.make_ndarray(outputs["cut"]).tolist() == want["cut"]
-        if Metrics(served.server).value(":colcast:joined_requests", model_name="ranker", **labels):
+        if of_predicts(served.stubs, "joined_requests", "encode"):
             return
     pytest.fail("no requests ran together")
 
@@ -217,13 +214,7 @@ def splitting(tmp_path_factory):
 @pytest.mark.parametrize("longest", [None, 2])
 def test_a_large_request_runs_in_pieces(serve, splitting, longest):
     served = serve("--enable_batching", splitting)
-    divided = lambda signature: Metrics(served.server).value(  # noqa: E731
-        ":colcast:divided_requests",
-        signature_name=signature,
-        API="Predict",
-        entrypoint="GRPC",
-        model_name="ranker",
-    )
+    divided = partial(of_predicts, served.stubs, "divided_requests")
     before = {signature: divided(signature) for signature in ("encode", "rank")}
     texts = [f"{longest} {number} {'x' * (number % 9)}" for number in range(100)]
     want = expected(texts, 3 if longest is None else longest)

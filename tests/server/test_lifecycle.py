@@ -1,15 +1,17 @@
 """Start, wrong starts, new versions, stop."""
 
+import json
 import re
+import shutil
+import signal
 import socket
 import subprocess
 import threading
 from importlib.metadata import version
 
-import grpc
-import numpy as np
 import pytest
-from colcast.server import ServerProcess, find_executable
+import tensorflow as tf
+from colcast.server import find_executable
 
 
 def run_server(*flags):
@@ -20,18 +22,13 @@ def run_server(*flags):
     return done.returncode, (done.stdout + done.stderr).splitlines()
 
 
-@pytest.mark.parametrize(
-    ("flags", "words"),
-    [
-        ([], ["--model_base_path is required"]),
-        (["--max_queued_requests=0", "--model_base_path=x"], ["--max_queued_requests=0", "1"]),
-    ],
-)
-def test_wrong_flags_are_refused_in_one_line(flags, words):
-    code, lines = run_server(*flags)
-    assert code != 0
-    assert len(lines) == 1
-    assert all(word in lines[0] for word in words), lines
+def test_a_wrong_flag_is_refused_in_one_line():
+    """And in JSON where the log is."""
+    code, (line,) = run_server("--log_format=json", "--model_base_path=x", "--port=70000")
+    assert code == 1
+    last = json.loads(line)
+    assert last["severity"] == "ERROR"
+    assert "--port=70000" in last["message"]
 
 
 @pytest.mark.parametrize("flag", ["--port", "--rest_api_port"])
@@ -65,46 +62,28 @@ def test_version_is_printed():
     )
 
 
-def test_a_base_path_without_a_version_waits_and_says_so(tmp_path, ranker_versions, connect):
-    command = [
-        find_executable(),
-        "--host=127.0.0.1",
-        "--port=0",
-        "--model_name=ranker",
-        f"--model_base_path={tmp_path}",
-        "--file_system_poll_wait_seconds=0.05",
-    ]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
-        try:
-            assert f"no version under {tmp_path} yet" in process.stderr.readline()
-            ranker_versions(tmp_path / "1")
-            log = ""
-            while "ready: gRPC on " not in log:
-                log = process.stderr.readline()
-                assert log, "the server ended"
-        finally:
-            process.terminate()
-        assert process.wait(30) == 0
-
-
-def test_sigterm_answers_what_is_in_flight(ranker_base_path, connect, ranker_inputs, wait_until):
-    with ServerProcess("ranker", ranker_base_path, ["--num_workers=1"]) as server:
-        stubs = connect(server.target)
-        many = ranker_inputs | {
-            "item": np.arange(200_000, dtype=np.float32),
-            "item_name": ["x"] * 200_000,
-        }
-        request = stubs.request(many)
-        calls = [stubs.prediction.Predict.future(request, timeout=120) for _ in range(4)]
-        wait_until(lambda: any(call.done() for call in calls))
-        assert server.stop(timeout_seconds=120) == 0
-    codes = {call.code() for call in calls}
-    assert codes <= {grpc.StatusCode.OK, grpc.StatusCode.UNAVAILABLE}
-    assert calls[0].code() == grpc.StatusCode.OK
-
-
-def test_without_a_port_there_is_no_rest(server):
-    assert server.rest_target == ""
+def test_every_line_of_a_log_may_be_an_object_and_its_reader_may_end(
+    ranker_base_path, connect, ranker_inputs
+):
+    flags = ["--host=127.0.0.1", "--port=0", "--model_name=ranker", "--log_format=json"]
+    command = [find_executable(), *flags, f"--model_base_path={ranker_base_path}"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
+        lines = []
+        while not lines or "ready: gRPC on" not in lines[-1]["message"]:
+            lines.append(json.loads(server.stderr.readline()))
+        server.stderr.close()
+        server.send_signal(signal.SIGHUP)  # it logs that
+        stubs = connect(re.search(r"gRPC on (\S+)", lines[-1]["message"])[1])
+        assert stubs.predict(ranker_inputs)["score"][0] == 201
+        server.terminate()
+        assert server.wait(timeout=120) == 0
+    assert len(lines) >= 3
+    for line in lines:
+        assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", line["time"])
+        assert line["severity"] in {"INFO", "WARNING", "ERROR"}
+    about_version = [line for line in lines if "version" in line]
+    assert {(line["model"], line["version"]) for line in about_version} == {("ranker", 3)}
+    assert any("serving, loaded in" in line["message"] for line in about_version)
 
 
 def test_many_threads_get_their_own_answers(stubs, ranker_inputs):
@@ -159,3 +138,64 @@ def test_the_executable_links_no_tensorflow_and_exports_the_allocator_only():
 def test_the_engine_exports_its_entry_point_only():
     (engine,) = find_executable().parent.glob("libcolcast_engine-*.so")
     assert exported_symbols(engine) == ["ColcastCreateEngine"]
+
+
+ENGINE = f"libcolcast_engine-{tf.__version__}.so"
+COMMAND = "pip uninstall -y tensorflow tensorflow-cpu; pip install tensorflow-cpu=="
+
+
+@pytest.fixture
+def executable(tmp_path):
+    """As pip installs it, with no engine yet."""
+    path = tmp_path / "colcast_server" / "bin" / "colcast_model_server"
+    path.parent.mkdir(parents=True)
+    shutil.copy(find_executable(), path)
+    return path
+
+
+def refusal(executable):
+    command = [executable, "--port=0", f"--model_base_path={executable.parent}"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode != 0
+    return done.stderr
+
+
+def install_tensorflow(tmp_path, release):
+    """A library that says of itself what TensorFlow's says."""
+    (tmp_path / "tensorflow").mkdir()
+    library = tmp_path / "tensorflow" / "libtensorflow_cc.so.2"
+    source = f'extern const char* TF_Version(void) {{ return "{release}"; }}'
+    compiler = ["cc", "-shared", "-x", "c", "-", "-o", library]
+    subprocess.run(compiler, input=source, text=True, check=True)
+    return library
+
+
+def test_another_release_is_refused_by_name_with_the_command(executable, tmp_path):
+    for release in ("2.20.0", "2.21.0"):
+        (executable.parent / f"libcolcast_engine-{release}.so").touch()
+    install_tensorflow(tmp_path, "2.19.1")
+    said = refusal(executable)
+    assert "found TensorFlow 2.19.1; the server needs TensorFlow 2.20.0 or 2.21.0" in said
+    assert f"{COMMAND}2.21.0" in said
+
+
+def test_one_that_cannot_be_loaded_is_told_with_the_linkers_reason(executable, tmp_path):
+    (executable.parent / ENGINE).touch()
+    install_tensorflow(tmp_path, "2.20.0").write_bytes(b"not a library")
+    assert "found TensorFlow that cannot be loaded: " in refusal(executable)
+
+
+def test_an_engine_that_cannot_be_opened_is_told_with_the_command(executable):
+    (executable.parent / ENGINE).write_bytes(b"not a library")
+    said = refusal(executable)
+    assert "cannot open the engine: " in said
+    assert f"the server needs TensorFlow {tf.__version__}: {COMMAND}{tf.__version__}" in said
+
+
+def test_an_engine_for_another_tensorflow_is_not_run(executable, tmp_path):
+    shutil.copy(
+        find_executable().with_name(ENGINE), executable.parent / "libcolcast_engine-2.99.0.so"
+    )
+    library = install_tensorflow(tmp_path, "2.99.0")
+    shutil.copy(library, executable.parent)
+    assert "cannot open the engine: " in refusal(executable)

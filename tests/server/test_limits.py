@@ -7,11 +7,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from colcast.loadtest.measure.meters import ProcessMeter
-from colcast.server import ServerProcess
 from colcast.zoo.saving import with_defaults
 from tensorflow.core.framework import tensor_pb2
-
-from .conftest import Stubs, config_flag
 
 MIB = 1 << 20
 EXHAUSTED = grpc.StatusCode.RESOURCE_EXHAUSTED
@@ -19,20 +16,14 @@ EXHAUSTED = grpc.StatusCode.RESOURCE_EXHAUSTED
 FLAGS = [
     f"--max_request_bytes={MIB}",
     "--max_request_columns=5",
-    "--max_request_rows=1000",
+    "--max_request_rows=150000",
     f"--max_expanded_bytes={4 * MIB}",
 ]
 
 
 @pytest.fixture(scope="module")
-def limited(ranker_base_path):
-    with ServerProcess("ranker", ranker_base_path, FLAGS) as server:
-        yield server
-
-
-@pytest.fixture(scope="module")
-def limited_stubs(limited, connect):
-    return connect(limited.target)
+def limited_stubs(serve, ranker_base_path):
+    return serve(ranker_base_path, *FLAGS)
 
 
 def error_of(call):
@@ -41,13 +32,13 @@ def error_of(call):
 
 
 @pytest.fixture
-def expect_refused(limited, limited_stubs, ranker_inputs):
+def expect_refused(limited_stubs, ranker_inputs):
     """Checks that a request is refused with words, flat memory, and the next one served."""
 
     def check(request, *words, **call):
         # The first request pays for memory that the server keeps.
         assert limited_stubs.predict(ranker_inputs)["score"].tolist() == [201, 202, 203]
-        meter = ProcessMeter(limited.pid)
+        meter = ProcessMeter(limited_stubs.server.pid)
         before = meter.peak_memory_bytes()
         code, details = error_of(
             limited_stubs.prediction.Predict.future(request, timeout=60, **call)
@@ -100,8 +91,8 @@ def test_a_bomb_is_refused_before_it_is_inflated(
     expect_refused(bomb, str(MIB), compression=compression)
 
 
-def test_compressed_bytes_that_do_not_inflate_are_an_error(limited, limited_stubs, ranker_inputs):
-    with grpc.insecure_channel(limited.target) as channel:
+def test_compressed_bytes_that_do_not_inflate_are_an_error(limited_stubs, ranker_inputs):
+    with grpc.insecure_channel(limited_stubs.server.target) as channel:
         predict = channel.unary_unary("/tensorflow.serving.PredictionService/Predict")
         # A message that says it is compressed, and is not: its encoding is named in the metadata.
         call = predict.future(b"no gzip", timeout=60, metadata=[("grpc-encoding", "gzip")])
@@ -115,13 +106,10 @@ def test_columns_beyond_the_limit_are_refused(limited_stubs, ranker_inputs, expe
 
 
 def test_rows_beyond_the_limit_are_refused(limited_stubs, ranker_inputs, expect_refused):
-    def with_rows(rows):
-        return ranker_inputs | {"item": np.zeros(rows, np.float32), "item_name": ["x"] * rows}
-
-    assert limited_stubs.predict(with_rows(1000))["score"].size == 1000
-    expect_refused(
-        limited_stubs.request(with_rows(1001)), "N = 1001 rows", "max_request_rows is 1000"
-    )
+    item = short_list(tf.float32.as_datatype_enum, 150_001, float_val=[1.0])
+    request = limited_stubs.request(ranker_inputs | {"item_name": ["x"]})
+    request.inputs["item"].CopyFrom(item)
+    expect_refused(request, "150001 rows", "max_request_rows is 150000")
 
 
 def test_a_long_string_repeated_counts_with_its_bytes(limited_stubs, ranker_inputs, expect_refused):
@@ -166,37 +154,27 @@ class Defaulted(tf.Module):
         return {"score": item + tf.reduce_sum(user, axis=1)}
 
 
-@pytest.fixture(scope="module")
-def expanding(tmp_path_factory, ranker_base_path):
-    """Stubs of a server that expands to 3 MB at most."""
-    base_path = tmp_path_factory.mktemp("defaulted")
-    module = Defaulted()
-    tf.saved_model.save(module, str(base_path / "1"), signatures=module.score)
-    with_defaults(base_path / "1", "serving_default", {"user": np.zeros((1, 1000))})
-    base_paths = {"ranker": ranker_base_path, "defaulted": base_path}
-    flags = [config_flag(base_path.with_name("models"), base_paths), "--max_expanded_bytes=3000000"]
-    with ServerProcess(flags=flags) as server:
-        yield Stubs(server.target)
-
-
-def test_short_lists_count_together(expanding, ranker_inputs):
+def test_short_lists_count_together(limited_stubs, ranker_inputs):
     """Each would pass alone."""
-    rows = 100_000
-    request = expanding.request(ranker_inputs)
+    rows = 140_000
+    request = limited_stubs.request(ranker_inputs)
     request.inputs["item"].CopyFrom(short_list(tf.float32.as_datatype_enum, rows, float_val=[1.0]))
     request.inputs["item_name"].CopyFrom(
         short_list(tf.string.as_datatype_enum, rows, string_val=[b"x"])
     )
-    call = expanding.prediction.Predict.future(request, timeout=60)
+    call = limited_stubs.prediction.Predict.future(request, timeout=60)
     assert call.code() == EXHAUSTED
     assert f"N = {rows} rows" in call.details()
 
 
-def test_a_default_that_is_repeated_counts(expanding):
-    """Nothing of it was sent."""
-    items = {"item": np.ones(700, np.float32)}
-    assert expanding.predict(items, name="defaulted")["score"].size == 700
-    request = expanding.request({"item": np.ones(800, np.float32)}, name="defaulted")
-    call = expanding.prediction.Predict.future(request, timeout=60)
+def test_a_default_that_is_repeated_counts(serve, tmp_path):
+    """It was not sent."""
+    module = Defaulted()
+    tf.saved_model.save(module, str(tmp_path / "1"), signatures=module.score)
+    with_defaults(tmp_path / "1", "serving_default", {"user": np.zeros((1, 1000))})
+    stubs = serve(tmp_path, *FLAGS)
+    assert stubs.predict({"item": np.ones(1000, np.float32)})["score"].size == 1000
+    request = stubs.request({"item": np.ones(1100, np.float32)})
+    call = stubs.prediction.Predict.future(request, timeout=60)
     assert call.code() == EXHAUSTED
     assert '"user"' in call.details()

@@ -12,7 +12,8 @@ import pytest
 from colcast.server import ServerProcess, find_executable
 from tensorflow.core.protobuf import saved_model_pb2
 
-from .conftest import Stubs, config_flag, save_waiting_ranker
+from .conftest import config_flag, save_waiting_ranker
+from .servers import Stubs
 
 FAST = ["--file_system_poll_wait_seconds=0.05", "--max_num_load_retries=0"]
 
@@ -37,66 +38,71 @@ def clear_a_calls_outputs(model):
 DAMAGE = {"SIGSEGV": make_a_name_an_input, "SIGABRT": clear_a_calls_outputs}
 
 
-@pytest.fixture(scope="module", name="damaged", params=DAMAGE)
-def _damaged(request, tmp_path_factory, ranker_base_path):
-    """The base path of a version 9 that TensorFlow does not survive."""
-    base_path = tmp_path_factory.mktemp(request.param)
-    shutil.copytree(ranker_base_path / "3", base_path / "9")
-    file = base_path / "9" / "saved_model.pb"
-    model = saved_model_pb2.SavedModel.FromString(file.read_bytes())
-    DAMAGE[request.param](model)
-    file.write_bytes(model.SerializeToString())
+@pytest.fixture(scope="module", name="ranker")
+def _ranker(tmp_path_factory, ranker_base_path):
+    """The base path of a ranker of the module's own."""
+    base_path = tmp_path_factory.mktemp("checked") / "ranker"
+    shutil.copytree(ranker_base_path, base_path)
     return base_path
 
 
-@pytest.fixture
-def served(tmp_path, ranker_base_path, damaged):
-    """A server of a ranker of the test's own, and of a model that kills."""
-    shutil.copytree(ranker_base_path, tmp_path / "ranker")
-    base_paths = {"ranker": tmp_path / "ranker", "bad": damaged}
-    config = config_flag(tmp_path / "models.config", base_paths)
+@pytest.fixture(scope="module", name="served")
+def _served(ranker):
+    """A server that checks versions before it loads them."""
+    bad = ranker.with_name("bad")
+    save_damaged(ranker / "3", bad / "9", "SIGSEGV")
+    config = config_flag(ranker.with_name("models.config"), {"ranker": ranker, "bad": bad})
     with ServerProcess(flags=[config, *FAST]) as server:
         yield server, Stubs(server.target)
 
 
+def save_damaged(version, to, signal_name):
+    """A version that TensorFlow does not survive."""
+    shutil.copytree(version, to.with_name("copied"))
+    file = to.with_name("copied") / "saved_model.pb"
+    model = saved_model_pb2.SavedModel.FromString(file.read_bytes())
+    DAMAGE[signal_name](model)
+    file.write_bytes(model.SerializeToString())
+    to.with_name("copied").rename(to)
+
+
 def test_what_kills_leaves_other_models_and_the_version_before(
-    served, damaged, tmp_path, ranker_inputs, wait_until
+    served, ranker, ranker_inputs, wait_until
 ):
     server, stubs = served
     assert stubs.predict(ranker_inputs)["score"][0] == 201
-    assert "a process that loaded it ended with signal" in stubs.states("bad")[9][2]
+    assert "a process that loaded it ended with signal 11" in stubs.states("bad")[9][2]
     with pytest.raises(grpc.RpcError) as error:
         stubs.predict(ranker_inputs, name="bad")
     assert error.value.code() == grpc.StatusCode.NOT_FOUND
-    shutil.copytree(damaged / "9", tmp_path / "9")
-    (tmp_path / "9").rename(tmp_path / "ranker" / "9")
-    wait_until(lambda: stubs.states().get(9, ("",))[0] == "END")
-    assert "a process that loaded it ended with signal" in stubs.states()[9][2]
-    assert stubs.predict(ranker_inputs)["score"][0] == 201
+    for version, name, number in ((5, "SIGSEGV", 11), (6, "SIGABRT", 6)):
+        save_damaged(ranker / "3", ranker / str(version), name)
+        wait_until(lambda v=version: stubs.states().get(v, ("",))[0] == "END")
+        said = f"a process that loaded it ended with signal {number}"
+        assert said in stubs.states()[version][2]
+        assert stubs.predict(ranker_inputs)["score"][0] == 201
     wait_until(lambda: "what served before goes on serving" in server.log())
 
 
 def test_what_is_no_version_is_refused_by_name_and_by_the_load_itself(
-    tmp_path, ranker_base_path, ranker_inputs, wait_until
+    served, ranker, tmp_path, ranker_inputs, wait_until
 ):
-    shutil.copytree(ranker_base_path, tmp_path / "ranker")
-    shutil.copytree(ranker_base_path / "3", tmp_path / "9")
+    _, stubs = served
+    shutil.copytree(ranker / "3", tmp_path / "9")
     (tmp_path / "9" / "assets.extra").mkdir(exist_ok=True)
     os.mkfifo(tmp_path / "9" / "assets.extra" / "tf_serving_warmup_requests")
     (tmp_path / "10").mkdir()
     (tmp_path / "10" / "saved_model.pb").write_bytes(b"not a graph")
-    with ServerProcess("ranker", tmp_path / "ranker", FAST) as server:
-        stubs = Stubs(server.target)
-        for version in (9, 10):
-            (tmp_path / str(version)).rename(tmp_path / "ranker" / str(version))
-            wait_until(lambda v=version: stubs.states().get(v, ("",))[0] == "END")
-        message = stubs.states()[9][2]
-        assert 'model "ranker" version 9' in message
-        assert "tf_serving_warmup_requests: it is not a regular file" in message
-        message = stubs.states()[10][2]
-        assert "cannot be loaded from" in message
-        assert "signal" not in message
-        assert stubs.predict(ranker_inputs)["score"][0] == 201
+    for version in (9, 10):
+        (tmp_path / str(version)).rename(ranker / str(version))
+        wait_until(lambda v=version: stubs.states().get(v, ("",))[0] == "END")
+    message = stubs.states()[9][2]
+    assert 'model "ranker" version 9' in message
+    assert "tf_serving_warmup_requests: it is not a regular file" in message
+    message = stubs.states()[10][2]
+    assert "cannot be loaded from" in message
+    assert "signal" not in message
+    assert stubs.predict(ranker_inputs)["score"][0] == 201
 
 
 def test_a_version_that_never_loads_is_given_up_by_name(

@@ -5,8 +5,11 @@ The loads here wait in warm-up for a pipe that nobody reads yet.
 
 import http.client
 import json
+import shutil
 import socket
 import subprocess
+from pathlib import Path
+from typing import Any
 
 import grpc
 import pytest
@@ -14,6 +17,7 @@ from colcast.server import ServerProcess, find_executable
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from tensorflow_serving.apis import model_management_pb2
 
+from .. import models
 from .conftest import save_waiting_ranker
 
 # The pipe is opened by one process only.
@@ -72,46 +76,50 @@ def reload_in_background(stubs, **base_paths):
     return stubs.models.HandleReloadConfigRequest.future(request, timeout=120)
 
 
+@pytest.fixture(scope="module")
+def other(ranker_base_path):
+    """A server of another model."""
+    with ServerProcess("ranker", ranker_base_path, [*FLAGS, "--max_num_load_retries=1000"]) as one:
+        yield one
+
+
 def test_a_new_model_is_unavailable_until_it_has_loaded(
-    slow, ranker_base_path, connect, ranker_inputs, wait_until
+    slow, other, ranker_base_path, connect, ranker_inputs, wait_until
 ):
     base_path, pipe = slow()
-    with ServerProcess("ranker", ranker_base_path, FLAGS) as server:
-        stubs = connect(server.target)
-        reloaded = reload_in_background(stubs, ranker=ranker_base_path, new=base_path)
-        wait_until(lambda: f"loading {base_path}/3" in server.log())
-        for spec in ({}, {"version": 3}):
-            with pytest.raises(grpc.RpcError) as error:
-                stubs.predict(ranker_inputs, name="new", **spec)
-            assert error.value.code() == grpc.StatusCode.UNAVAILABLE
-            assert "model new is being loaded" in error.value.details()
-        assert code_of(lambda: stubs.metadata("new")) == grpc.StatusCode.UNAVAILABLE
-        status, body = rest_predict(server.rest_target, "new")
-        assert status == 503
-        assert "model new is being loaded" in body
-        assert stubs.predict(ranker_inputs)["score"][0] == 201
-        assert stubs.states("new")[3][0] == "LOADING"
-        assert not reloaded.done()
-        pipe.read_bytes()
-        assert reloaded.result().status.error_code == 0
-        assert stubs.predict(ranker_inputs, name="new")["score"][0] == 201
+    stubs = connect(other.target)
+    reloaded = reload_in_background(stubs, ranker=ranker_base_path, new=base_path)
+    wait_until(lambda: f"loading {base_path}/3" in other.log())
+    for spec in ({}, {"version": 3}):
+        with pytest.raises(grpc.RpcError) as error:
+            stubs.predict(ranker_inputs, name="new", **spec)
+        assert error.value.code() == grpc.StatusCode.UNAVAILABLE
+        assert "model new is being loaded" in error.value.details()
+    assert code_of(lambda: stubs.metadata("new")) == grpc.StatusCode.UNAVAILABLE
+    status, body = rest_predict(other.rest_target, "new")
+    assert status == 503
+    assert "model new is being loaded" in body
+    assert stubs.predict(ranker_inputs)["score"][0] == 201
+    assert stubs.states("new")[3][0] == "LOADING"
+    assert not reloaded.done()
+    pipe.read_bytes()
+    assert reloaded.result().status.error_code == 0
+    assert stubs.predict(ranker_inputs, name="new")["score"][0] == 201
 
 
 def test_a_model_whose_load_failed_is_not_found(
-    slow, ranker_base_path, connect, ranker_inputs, wait_until
+    slow, other, ranker_base_path, connect, ranker_inputs, wait_until
 ):
     base_path, pipe = slow(fails=True)
-    flags = [*FLAGS, "--max_num_load_retries=1000"]
-    with ServerProcess("ranker", ranker_base_path, flags) as server:
-        stubs = connect(server.target)
-        reloaded = reload_in_background(stubs, ranker=ranker_base_path, new=base_path)
-        wait_until(lambda: f"loading {base_path}/3" in server.log())
-        predict = lambda: stubs.predict(ranker_inputs, name="new")  # noqa: E731
-        assert code_of(predict) == grpc.StatusCode.UNAVAILABLE
-        pipe.read_bytes()
-        assert reloaded.code() == grpc.StatusCode.UNKNOWN
-        assert code_of(predict) == grpc.StatusCode.NOT_FOUND
-        assert rest_predict(server.rest_target, "new")[0] == 404
+    stubs = connect(other.target)
+    reloaded = reload_in_background(stubs, ranker=ranker_base_path, failing=base_path)
+    wait_until(lambda: f"loading {base_path}/3" in other.log())
+    predict = lambda: stubs.predict(ranker_inputs, name="failing")  # noqa: E731
+    assert code_of(predict) == grpc.StatusCode.UNAVAILABLE
+    pipe.read_bytes()
+    assert reloaded.code() == grpc.StatusCode.UNKNOWN
+    assert code_of(predict) == grpc.StatusCode.NOT_FOUND
+    assert rest_predict(other.rest_target, "failing")[0] == 404
 
 
 def test_from_its_first_answer_on_a_server_is_unavailable_until_its_models_serve(
@@ -159,3 +167,41 @@ def test_from_its_first_answer_on_a_server_is_unavailable_until_its_models_serve
             process.terminate()
             process.communicate(timeout=120)
     assert process.returncode == 0
+
+
+KINDS = {
+    f"{'saved' if saved else 'unsaved'}_{'resource' if resource else 'reference'}": (
+        resource,
+        saved,
+    )
+    for resource in (False, True)
+    for saved in (False, True)
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A base path for each kind."""
+    folder = tmp_path_factory.mktemp("variables")
+    for name, (resource, saved) in KINDS.items():
+        models.build("unsaved", folder / name / "1", resource=resource, saved=saved)
+    return folder
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_variables_that_the_init_op_fills_need_no_checkpoint(
+    folder: Path, serve: Any, wait_until: Any, kind: str
+) -> None:
+    stubs = serve(folder / kind)
+    assert stubs.predict({"x": [1.0, 2.0]})["score"].tolist() == [3, 6]
+    shutil.copytree(folder / kind / "1", folder / "next")
+    shutil.rmtree(folder / "next" / "variables", ignore_errors=True)
+    (folder / "next").rename(folder / kind / "2")
+    wait_until(lambda: stubs.states().get(2, ("",))[0] in ("AVAILABLE", "END"))
+    state, code, message = stubs.states()[2]
+    if KINDS[kind][1]:
+        assert (state, code) == ("END", grpc.StatusCode.FAILED_PRECONDITION.value[0])
+        assert "no " in message
+        assert "/2/variables/variables.index: is it still being copied?" in message
+    else:
+        assert state == "AVAILABLE"

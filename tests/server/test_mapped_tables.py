@@ -3,7 +3,8 @@
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -11,22 +12,22 @@ import grpc
 import numpy as np
 import pytest
 import tensorflow as tf
-from colcast.server import ServerProcess
 
 from ..models import tables
 from ..waiting import wait_until
 from .metrics_page import Metrics, status
+from .servers import AS_SAVED, NOTHING_KEPT, Stubs
 
-MAPPED = ["--map_tables_min_bytes=1"]
 DATA = "variables/variables.data-00000-of-00001"
 IDS = np.int64([3, 0, 49, 3, 17])
+SEEDS = count(1)
 
 
-@pytest.fixture(scope="module", name="saved")
-def _saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("tables")
-    tables.save(folder / "1")
-    return folder / "1"
+@pytest.fixture(name="saved")
+def _saved(tmp_path: Path) -> Path:
+    """A version with tables of its own: models with the same ones share a file."""
+    tables.save(tmp_path / "saved" / "1", seed=next(SEEDS))
+    return tmp_path / "saved" / "1"
 
 
 @pytest.fixture(name="base_path")
@@ -35,19 +36,15 @@ def _base_path(saved: Path, tmp_path: Path) -> Path:
     return tmp_path / "ranker"
 
 
-@pytest.fixture(name="server")
-def _server(base_path: Path, monitoring: list[str]) -> Iterator[ServerProcess]:
-    flags = [*MAPPED, *monitoring, "--file_system_poll_wait_seconds=1"]
-    with ServerProcess("ranker", base_path, flags) as server:
-        yield server
+@pytest.fixture(name="stubs")
+def _stubs(base_path: Path, serve: Callable[..., Stubs]) -> Stubs:
+    return serve(base_path)
 
 
 @pytest.fixture(name="ask")
-def _ask(server: ServerProcess, connect: Any) -> Callable[..., np.ndarray]:
-    client = connect(server.target)
-
+def _ask(stubs: Stubs) -> Callable[..., np.ndarray]:
     def ask(signature: str = "by_handle", ids: np.ndarray = IDS) -> np.ndarray:
-        (answer,) = client.predict({"ids": ids}, signature_name=signature).values()
+        (answer,) = stubs.predict({"ids": ids}, signature_name=signature).values()
         return np.asarray(answer)
 
     return ask
@@ -66,37 +63,34 @@ def is_damaged(ask: Callable[..., Any]) -> bool:
     return error is not None and error.code() == grpc.StatusCode.DATA_LOSS
 
 
-@pytest.mark.parametrize("optimization", ["exact", "off"])
+@pytest.mark.parametrize("flags", [(), AS_SAVED])
 def test_every_way_of_reading_gives_tensorflows_bits_and_errors(
-    optimization: str, saved: Path, base_path: Path, connect: Any
+    flags: tuple[str, ...], saved: Path, base_path: Path, serve: Callable[..., Stubs]
 ):
-    flags = [*MAPPED, f"--graph_optimization={optimization}"]
-    with ServerProcess("ranker", base_path, flags) as server:
-        client = connect(server.target)
-        original = tf.saved_model.load(str(saved)).signatures
-        for ids in (IDS, IDS[:1], IDS[:0], np.arange(50)):
-            for name in [*tables.GATHERED, *tables.OTHERWISE, "axis"]:
-                if name == "of_lists" and not ids.size:
-                    continue
-                (expected,) = original[name](ids=tf.constant(ids)).values()
-                (got,) = client.predict({"ids": ids}, signature_name=name).values()
-                assert got.shape == expected.shape, name
-                assert np.asarray(got).tobytes() == expected.numpy().tobytes(), name
-        for name in tables.GATHERED:
-            ids = np.int64([1, tables.ROWS])
-            with pytest.raises(tf.errors.InvalidArgumentError) as expected_error:
-                original[name](ids=tf.constant(ids))
-            with pytest.raises(grpc.RpcError) as error:
-                client.predict({"ids": ids}, signature_name=name)
-            assert error.value.code() == grpc.StatusCode.INVALID_ARGUMENT
-            (said,) = re.findall(r"indices\[.*\) ?", expected_error.value.message)
-            assert said.strip() in error.value.details()
+    client = serve(base_path, *flags)
+    original = tf.saved_model.load(str(saved)).signatures
+    for ids in (IDS, IDS[:1], IDS[:0], np.arange(50)):
+        for name in [*tables.GATHERED, *tables.OTHERWISE, "axis"]:
+            if name == "of_lists" and not ids.size:
+                continue
+            (expected,) = original[name](ids=tf.constant(ids)).values()
+            (got,) = client.predict({"ids": ids}, signature_name=name).values()
+            assert got.shape == expected.shape, name
+            assert np.asarray(got).tobytes() == expected.numpy().tobytes(), name
+    for name in tables.GATHERED:
+        ids = np.int64([1, tables.ROWS])
+        with pytest.raises(tf.errors.InvalidArgumentError) as expected_error:
+            original[name](ids=tf.constant(ids))
+        with pytest.raises(grpc.RpcError) as error:
+            client.predict({"ids": ids}, signature_name=name)
+        assert error.value.code() == grpc.StatusCode.INVALID_ARGUMENT
+        (said,) = re.findall(r"indices\[.*\) ?", expected_error.value.message)
+        assert said.strip() in error.value.details()
 
 
-def test_the_log_and_the_status_page_say_what_is_mapped_and_why_not(server: ServerProcess):
-    (model,) = status(server)["models"]
-    (version,) = model["versions"]
-    assert all(note in server.log() for note in version["notes"])
+def test_the_log_and_the_status_page_say_what_is_mapped_and_why_not(stubs: Stubs):
+    (version,) = versions_of(stubs)
+    assert all(note in stubs.server.log() for note in version["notes"])
     for name in ("of_lists", "whole", "written"):  # of which rows are looked up, too
         reads = f'table "{name}" is in memory, not mapped: signature "{name}" reads it by '
         (note,) = (note for note in version["notes"] if note.startswith(reads))
@@ -104,8 +98,8 @@ def test_the_log_and_the_status_page_say_what_is_mapped_and_why_not(server: Serv
     assert version["tables"]["mapped_bytes"] == 4 * 50 * 7 * 4 + 50 * 6 * 2 + 1  # and `aa`
 
     def all_are_checked() -> bool:
-        labels = {"model_name": "ranker", "version": "1"}
-        metrics = Metrics(server)
+        labels = {"model_name": stubs.model, "version": "1"}
+        metrics = Metrics(stubs.server)
         kinds = {
             kind: metrics.value(":colcast:table_bytes", kind=kind, **labels)
             for kind in ("mapped", "resident", "locked", "checked")
@@ -116,10 +110,10 @@ def test_the_log_and_the_status_page_say_what_is_mapped_and_why_not(server: Serv
     wait_until(all_are_checked)
 
 
-def test_without_mapping_no_file_is_mapped(base_path: Path):
-    with ServerProcess("ranker", base_path, [*MAPPED, "--map_tables=off"]) as server:
-        assert "variables.data" not in Path(f"/proc/{server.pid}/maps").read_text()
-        assert "mapped" not in server.log()
+def test_without_mapping_no_file_is_mapped(base_path: Path, serve: Callable[..., Stubs]):
+    server = serve(base_path, *NOTHING_KEPT).server
+    assert "variables.data" not in Path(f"/proc/{server.pid}/maps").read_text()
+    assert "mapped" not in server.log()
 
 
 def damage_by_cutting(data: Path) -> None:
@@ -145,7 +139,7 @@ def test_a_file_that_changes_refuses_answers_until_another_version_comes(
     damage: Callable[[Path], None],
     base_path: Path,
     saved: Path,
-    server: ServerProcess,
+    stubs: Stubs,
     ask: Callable[..., np.ndarray],
 ):
     before = ask().tobytes()
@@ -158,7 +152,7 @@ def test_a_file_that_changes_refuses_answers_until_another_version_comes(
     assert DATA in error.details()
 
     def is_reported() -> bool:
-        (version,) = status(server)["models"][0]["versions"]
+        (version,) = versions_of(stubs)
         return version["error_code"] == "DATA_LOSS" and DATA in version["error"]
 
     wait_until(is_reported)
@@ -180,14 +174,13 @@ def test_a_file_that_is_replaced_or_deleted_is_served_as_it_was(
     assert ask().tobytes() == before
 
 
-def test_bytes_that_were_wrong_before_the_load_are_found_after_it(base_path: Path, connect: Any):
+def test_bytes_that_were_wrong_before_the_load_are_found_after_it(
+    base_path: Path, serve: Callable[..., Stubs]
+):
     damage_by_writing(base_path / "1" / DATA)
-    with ServerProcess("ranker", base_path, MAPPED) as server:
-        client = connect(server.target)
-        wait_until(
-            lambda: is_damaged(lambda: client.predict({"ids": IDS}, signature_name="by_handle"))
-        )
-        wait_until(lambda: "table " in server.log() and DATA in server.log())
+    stubs = serve(base_path)
+    wait_until(lambda: is_damaged(lambda: stubs.predict({"ids": IDS}, signature_name="by_handle")))
+    wait_until(lambda: "table " in stubs.server.log() and DATA in stubs.server.log())
 
 
 def make_a_pipe(data: Path) -> None:
@@ -200,34 +193,38 @@ def test_a_version_whose_file_is_no_table_is_not_loaded_and_the_old_one_serves(
     break_file: Callable[[Path], None],
     base_path: Path,
     saved: Path,
-    server: ServerProcess,
+    stubs: Stubs,
     ask: Callable[..., np.ndarray],
 ):
     before = ask().tobytes()
     shutil.copytree(saved, base_path / "tmp")
     break_file(base_path / "tmp" / DATA)
     (base_path / "tmp").rename(base_path / "2")
-    wait_until(lambda: "version 2 cannot be loaded" in server.log())
+    said = f"version 2 cannot be loaded from {base_path}"
+    wait_until(lambda: said in stubs.server.log())
     assert ask().tobytes() == before
 
 
 def test_versions_with_the_same_tables_share_a_mapping(
-    base_path: Path, saved: Path, server: ServerProcess, ask: Callable[..., np.ndarray]
+    base_path: Path, saved: Path, stubs: Stubs, ask: Callable[..., np.ndarray]
 ):
     before = ask().tobytes()
     shutil.copytree(saved, base_path / "tmp")
     (base_path / "tmp").rename(base_path / "2")
-    wait_until(lambda: "version 2: " in server.log() and "version 1" not in str(_serving(server)))
+    wait_until(
+        lambda: [int(v["version"]) for v in versions_of(stubs) if v["state"] == "AVAILABLE"] == [2]
+    )
     assert ask().tobytes() == before
     files = {
         line.split()[-1]
-        for line in Path(f"/proc/{server.pid}/maps").read_text().splitlines()
-        if "variables.data" in line
+        for line in Path(f"/proc/{stubs.server.pid}/maps").read_text().splitlines()
+        if f"{base_path}/" in line
     }
     assert len(files) == 1
     assert f"{base_path}/1/" in files.pop()
 
 
-def _serving(server: ServerProcess) -> list[str]:
-    (model,) = status(server)["models"]
-    return [f"version {v['version']}" for v in model["versions"] if v["state"] == "AVAILABLE"]
+def versions_of(stubs: Stubs) -> list[dict[str, Any]]:
+    """What the status page has of the model."""
+    (model,) = (one for one in status(stubs.server)["models"] if one["name"] == stubs.model)
+    return list(model["versions"])

@@ -2,13 +2,17 @@
 
 from pathlib import Path
 
+import grpc
 import numpy as np
 import pytest
 import tensorflow as tf
+from colcast.client.wire import varint
 from colcast.loadtest.measure.meters import ProcessMeter
 from colcast.server import ServerProcess
 
+from .. import models
 from ..models.saving import save_version
+from .metrics_page import Metrics
 
 MIB = 1 << 20
 PAGE = 4096
@@ -67,17 +71,7 @@ def test_the_next_request_reuses_the_memory_of_large_tensors(
             assert page_faults(server.pid) - before < requests * of_one_tensor / 4
 
 
-@pytest.mark.skipif(
-    "[never]" in HUGE_PAGES.read_text() if HUGE_PAGES.exists() else True,
-    reason="this machine gives no process huge pages",
-)
-def test_a_models_tables_lie_on_huge_pages(tmp_path: Path):
-    save(tmp_path / "1", 128 * MIB)
-    with ServerProcess("large", tmp_path) as server:
-        assert huge_page_bytes(server.pid) > 100 * MIB
-
-
-def test_a_model_that_is_unloaded_gives_its_memory_back(
+def test_a_models_tables_lie_on_huge_pages_and_it_gives_them_back_once_it_is_unloaded(
     tmp_path: Path, connect, wait_until, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setenv("MALLOC_CONF", "dirty_decay_ms:100")  # 10 s, if nothing is said
@@ -85,9 +79,39 @@ def test_a_model_that_is_unloaded_gives_its_memory_back(
     save(tmp_path / "1", 128 * MIB)
     flags = ["--file_system_poll_wait_seconds=1"]
     with ServerProcess("large", tmp_path, flags) as server:
+        if "[never]" not in HUGE_PAGES.read_text():
+            assert huge_page_bytes(server.pid) > 100 * MIB
         meter = ProcessMeter(server.pid)
         both = meter.memory_bytes()
         save(tmp_path / "2")
         stubs = connect(server.target)
         wait_until(lambda: stubs.states("large").get(1, ("",))[0] == "END")
         wait_until(lambda: meter.memory_bytes() < both - 100 * MIB)
+
+
+def test_requests_that_wait_keep_nothing_of_the_large_ones_before(tmp_path, connect, monitoring):
+    base = tmp_path / "model"
+    models.build("weighted", base / "1")
+    parameters = tmp_path / "batching"
+    parameters.write_text("batch_timeout_micros { value: 100000000 }")  # longer than the test
+    flags = ["--num_workers=1", "--enable_batching", f"--batching_parameters_file={parameters}"]
+    flags.append(f"--max_request_columns={4 * MIB}")
+    with ServerProcess("ranker", base, [*monitoring, *flags]) as server:
+        stubs = connect(server.target)
+        small = stubs.request({"x": np.float32([1])}).SerializeToString()
+        parts = b"\x12\x04\x08\x07\x42\x00" * (2 * MIB)  # of one TensorProto, 64 MiB of views
+        entry = b"\x0a\x05texts" + parts
+        large = small + b"\x12" + varint(len(entry)) + entry
+        send = stubs.channel.unary_unary("/tensorflow.serving.PredictionService/Predict")
+        before = Metrics(server).value("process_resident_memory_bytes")
+        waiting = []
+        for _ in range(8):
+            with pytest.raises(grpc.RpcError, match="texts"):
+                send(large, timeout=60)
+            # Decoded where the large one was, all but its second input.
+            waiting.append(send.future(small, timeout=60))
+        after = Metrics(server).value("process_resident_memory_bytes")
+        assert not any(call.done() for call in waiting)
+        for call in waiting:
+            call.cancel()
+    assert after - before < 250 * MIB

@@ -1,5 +1,6 @@
 """What the metrics page tells of the requests that were sent."""
 
+import concurrent.futures
 import json
 import math
 import re
@@ -17,7 +18,8 @@ from colcast.server import ServerProcess
 
 from ..waiting import wait_until
 from .busy_server import BusyServer, busy_server
-from .metrics_page import PATH, Metrics
+from .metrics_page import PATH, Metrics, status
+from .servers import Stubs
 
 OURS = {
     "model_name": "ranker",
@@ -38,13 +40,10 @@ class Monitored(NamedTuple):
         return Metrics(self.server)
 
 
-@pytest.fixture(scope="module")
-def monitored(
-    ranker_base_path: Path, monitoring: list[str], connect: Callable[[str], Any]
-) -> Iterator[Monitored]:
+@pytest.fixture
+def monitored(stubs: Stubs) -> Monitored:
     """A server of the ranker; its counts go on from test to test."""
-    with ServerProcess("ranker", ranker_base_path, monitoring) as server:
-        yield Monitored(server, connect(server.target))
+    return Monitored(stubs.server, stubs)
 
 
 @pytest.fixture
@@ -181,19 +180,19 @@ def test_an_empty_signature_name_is_the_default_one(monitored, growth, ranker_in
 
 
 @pytest.fixture(name="busy")
-def _busy(tmp_path: Path, monitoring: list[str]) -> Iterator[BusyServer]:
-    with busy_server(tmp_path, monitoring) as busy:
+def _busy(tmp_path: Path, serve: Callable[..., Stubs]) -> Iterator[BusyServer]:
+    with busy_server(tmp_path, serve) as busy:
         yield busy
 
 
 def test_requests_that_find_the_queue_full_are_counted(busy):
     calls = [busy.ask() for _ in range(8)]
-    busy.wait_for(7, ":colcast:dropped_requests_total", reason="queue_full")
+    wait_until(lambda: busy.grown(":colcast:dropped_requests_total", reason="queue_full") == 7)
     busy.gate.open()
     codes = sorted(call.code().name for call in calls)
     assert codes == ["NOT_FOUND", *["RESOURCE_EXHAUSTED"] * 7]
     count = ":tensorflow:serving:request_count"
-    assert busy.value(count, model_name="", status="RESOURCE_EXHAUSTED") == 7
+    assert busy.grown(count, model_name="", status="RESOURCE_EXHAUSTED") == 7
 
 
 def test_requests_that_wait_too_long_are_counted(busy):
@@ -201,51 +200,71 @@ def test_requests_that_wait_too_long_are_counted(busy):
     reasons = {"deadline_exceeded": "DEADLINE_EXCEEDED", "cancelled": "CANCELLED"}
 
     def dropped(reason: str) -> float:
-        return busy.value(":colcast:dropped_requests_total", reason=reason)
+        return busy.grown(":colcast:dropped_requests_total", reason=reason)
 
     waiting = busy.ask(timeout=3)
-    busy.wait_for(1, ":colcast:queue_length")
+    busy.wait_for_a_queue()
     assert waiting.code() is grpc.StatusCode.DEADLINE_EXCEEDED
     busy.gate.open()
     wait_until(lambda: sum(map(dropped, reasons)) == 1)
-    for reason, status in reasons.items():
+    for reason, code in reasons.items():
         answered = sum(
-            busy.value(":tensorflow:serving:request_count", model_name=name, status=status)
-            for name in ("", "gated")
+            busy.grown(":tensorflow:serving:request_count", model_name=name, status=code)
+            for name in ("", busy.stubs.model)
         )
         assert dropped(reason) == answered
-    assert busy.value(":colcast:queue_length") == 0
+    assert busy.grown(":colcast:queue_length") == 0
 
 
 def test_requests_whose_client_hung_up_while_they_waited_are_counted(busy):
     waiting = busy.ask()
-    busy.wait_for(1, ":colcast:queue_length")
+    busy.wait_for_a_queue()
     waiting.cancel()
-    busy.stubs.states("gated")  # comes after it on the same connection
+    busy.stubs.states()  # comes after it on the same connection
     busy.gate.open()
-    busy.wait_for(1, ":colcast:dropped_requests_total", reason="cancelled")
+    wait_until(lambda: busy.grown(":colcast:dropped_requests_total", reason="cancelled") == 1)
 
 
-def test_versions_and_their_loads(tmp_path, ranker_versions, monitoring, wait_until):
+def test_versions_and_their_loads(tmp_path, ranker_versions, serve):
     ranker_versions(tmp_path / "1")
-    flags = [*monitoring, "--file_system_poll_wait_seconds=0.05", "--max_num_load_retries=0"]
-    with ServerProcess("ranker", tmp_path, flags) as server:
-        broken = tmp_path / "2"
-        broken.mkdir()
-        (broken / "saved_model.pb").write_bytes(b"no model")
-        attempts = ":tensorflow:cc:saved_model:load_attempt_count"
+    stubs = serve(tmp_path)
+    broken = tmp_path / "2"
+    broken.mkdir()
+    (broken / "saved_model.pb").write_bytes(b"no model")
+    attempts = ":tensorflow:cc:saved_model:load_attempt_count"
 
-        def failed() -> bool:
-            labels = {"model_path": str(broken), "status": "fail"}
-            return Metrics(server).value(attempts, **labels) == 1
+    def failed() -> bool:
+        labels = {"model_path": str(broken), "status": "fail"}
+        return Metrics(stubs.server).value(attempts, **labels) == 1
 
-        wait_until(failed)
-        metrics = Metrics(server)
-        good = {"model_path": str(tmp_path / "1")}
-        assert metrics.value(attempts, **good, status="success") == 1
-        assert metrics.value(":tensorflow:cc:saved_model:load_latency", **good) > 0
-        state = {"model_name": "ranker", "version": "1", "state": "AVAILABLE"}
-        assert metrics.value(":colcast:model_version_state", **state) == 1
+    wait_until(failed)
+    metrics = Metrics(stubs.server)
+    good = {"model_path": str(tmp_path / "1")}
+    assert metrics.value(attempts, **good, status="success") == 1
+    assert metrics.value(":tensorflow:cc:saved_model:load_latency", **good) > 0
+    state = {"model_name": stubs.model, "version": "1", "state": "AVAILABLE"}
+    assert metrics.value(":colcast:model_version_state", **state) == 1
+
+
+def test_callers_that_clients_make_up_take_no_memory(monitored, growth, ranker_inputs):
+    request = monitored.stubs.request(ranker_inputs)
+
+    def ask(caller: str) -> None:
+        metadata = [("x-colcast-caller", caller)]
+        monitored.stubs.prediction.Predict(request, timeout=120, metadata=metadata)
+
+    ask("<b>batch</b>")
+    callers = {one["caller"]: one for one in status(monitored.server)["callers"]}
+    assert (callers["<b>batch</b>"]["requests"], callers["<b>batch</b>"]["rows"]) == (1, 3)
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        list(pool.map(ask, (f"made-up-{number}" for number in range(2999))))
+    ask("x" * 1000)
+    monitored.stubs.predict(ranker_inputs)
+    samples = monitored.read().samples
+    names = {s.labels["caller"] for s in samples if s.name.startswith(":colcast:caller_")}
+    assert len(names) == 102
+    assert growth(":colcast:caller_requests", caller="other") == 2900
+    assert growth(":colcast:caller_requests", caller="unnamed") == 2
 
 
 def test_the_load_test_reads_cpu_and_memory_from_it(monitored, ranker_inputs):

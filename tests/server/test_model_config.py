@@ -11,7 +11,7 @@ from google.protobuf import text_format
 from tensorflow_serving.apis import get_model_status_pb2, model_management_pb2
 from tensorflow_serving.config import model_server_config_pb2
 
-from .conftest import Stubs
+from .servers import Stubs
 
 FAST = ["--file_system_poll_wait_seconds=0.05"]
 CONFIG = model_server_config_pb2.ModelServerConfig
@@ -38,23 +38,14 @@ def config(**models):
     return result
 
 
-@pytest.fixture(scope="module")
-def empty(tmp_path_factory):
-    """The flag of a configuration without models."""
-    file = tmp_path_factory.mktemp("config") / "models.config"
-    file.write_text("model_config_list {}")
-    return f"--model_config_file={file}"
-
-
 @pytest.fixture
-def reloaded(shared, empty):
-    """Gives the module's server a configuration, and stubs that ask for its first model."""
+def reloaded(reloading):
+    """Gives the server a configuration, and stubs that ask for its first model."""
 
     def reloaded(first):
-        server = shared("", "", empty, *FAST)
-        stubs = Stubs(server.target, model=first.model_config_list.config[0].name)
+        stubs = Stubs(reloading.target, model=first.model_config_list.config[0].name)
         reload(stubs, first)
-        return server, stubs
+        return reloading, stubs
 
     return reloaded
 
@@ -110,13 +101,6 @@ def test_a_bad_configuration_file_ends_the_server_in_one_line(tmp_path):
     assert len(done.stderr.splitlines()) == 1
     for words in ("version 7 of model a", "--allow_version_labels_for_unavailable_models"):
         assert words in done.stderr
-
-
-def test_a_missing_configuration_file_is_refused_by_name(tmp_path):
-    command = [find_executable(), f"--model_config_file={tmp_path}/none"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
-    assert done.returncode != 0
-    assert f"{tmp_path}/none" in done.stderr
 
 
 def test_reload_replaces_the_whole_configuration(reloaded, rankers, ranker_inputs, wait_until):
@@ -187,17 +171,13 @@ def test_labels_name_versions_and_move(reloaded, rankers, ranker_inputs, wait_un
     assert score(stubs, ranker_inputs, label="stable") == 401
 
 
-def test_new_labels_may_name_versions_to_come_if_the_flag_says_so(
-    serve, rankers, connect, ranker_inputs
-):
-    flag = "--allow_version_labels_for_unavailable_models"
-    with serve(config(ranker=(rankers, [1], {"stable": 1, "next": 2})), flag) as server:
-        stubs = connect(server.target)
-        assert score(stubs, ranker_inputs, label="stable") == 201
-        ahead = lambda: score(stubs, ranker_inputs, label="next")  # noqa: E731
-        assert code_of(ahead) == grpc.StatusCode.NOT_FOUND
-        moved = config(ranker=(rankers, [1], {"stable": 2}))
-        assert refused(stubs, moved)[0] == grpc.StatusCode.FAILED_PRECONDITION
+def test_new_labels_may_name_versions_to_come_if_the_flag_says_so(reloaded, rankers, ranker_inputs):
+    _, stubs = reloaded(config(ahead=(rankers, [1], {"stable": 1, "next": 2})))
+    assert score(stubs, ranker_inputs, label="stable") == 201
+    ahead = lambda: score(stubs, ranker_inputs, label="next")  # noqa: E731
+    assert code_of(ahead) == grpc.StatusCode.NOT_FOUND
+    moved = config(ahead=(rankers, [1], {"stable": 2}))
+    assert refused(stubs, moved)[0] == grpc.StatusCode.FAILED_PRECONDITION
 
 
 def test_a_model_that_moves_to_another_base_path_is_loaded_from_there(

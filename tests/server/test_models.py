@@ -7,13 +7,9 @@ from typing import NamedTuple
 import grpc
 import pytest
 from colcast.server import ServerProcess
-from google.protobuf import text_format
-from tensorflow_serving.apis import model_management_pb2
-from tensorflow_serving.config import model_server_config_pb2
 
-from .conftest import Stubs
+from .servers import Stubs
 
-NO_RETRIES = "--max_num_load_retries=0"
 OK = grpc.StatusCode.OK.value[0]
 
 
@@ -30,28 +26,31 @@ class Served(NamedTuple):
 
 
 @pytest.fixture
-def serve(shared, request, tmp_path_factory):
+def serve(reloading, request):
     """Serves base paths with further fields; each test's models have names of their own."""
 
-    def serve(base_path, more="", flags=(NO_RETRIES,), **others):
-        empty = tmp_path_factory.getbasetemp() / "empty.config"
-        empty.write_text("model_config_list {}")
-        poll = "--file_system_poll_wait_seconds=0.05"
-        server = shared("", "", f"--model_config_file={empty}", poll, *flags)
-        stubs = Stubs(server.target, model=request.node.name)
+    def serve(base_path, more="", **others):
+        stubs = Stubs(reloading.target, model=request.node.name)
         text = "".join(
             f'config {{ name: "{name}" base_path: "{path}" model_platform: "tensorflow" {more} }}'
             for name, (path, more) in {stubs.model: (base_path, more), **others}.items()
         )
-        config = text_format.Parse(
-            f"model_config_list {{ {text} }}", model_server_config_pb2.ModelServerConfig()
-        )
-        new = model_management_pb2.ReloadConfigRequest(config=config)
         with contextlib.suppress(grpc.RpcError):  # of those that cannot be loaded
-            stubs.models.HandleReloadConfigRequest(new, timeout=120)
-        return Served(server, stubs)
+            stubs.reload(text)
+        return Served(reloading, stubs)
 
     return serve
+
+
+@pytest.fixture(scope="module")
+def retrying(tmp_path_factory):
+    """A server that loads again what failed."""
+    empty = tmp_path_factory.mktemp("retrying") / "models.config"
+    empty.write_text("model_config_list {}")
+    flags = ["--max_num_load_retries=1000", "--load_retry_interval_micros=50000"]
+    poll = "--file_system_poll_wait_seconds=0.05"
+    with ServerProcess(flags=[f"--model_config_file={empty}", poll, *flags]) as server:
+        yield server
 
 
 @pytest.fixture(scope="module")
@@ -146,19 +145,16 @@ def test_a_base_path_that_vanishes_takes_nothing_out(
     assert stubs.predict(ranker_inputs)["score"][0] == 201
 
 
-def test_a_broken_version_is_retried_while_the_one_before_serves(
+def test_a_broken_version_is_given_up_while_the_one_before_serves(
     serve, tmp_path, copy, ranker_inputs, wait_until
 ):
     base_path = tmp_path / "ranker"
     copy(1, base_path / "1")
-    flags = ["--max_num_load_retries=2", "--load_retry_interval_micros=1000"]
-    served = serve(base_path, flags=flags)
+    served = serve(base_path)
     stubs = served.stubs
     (base_path / "2").mkdir()
     (base_path / "2" / "saved_model.pb").write_bytes(b"not a graph")
     wait_until(lambda: stubs.states().get(2, ("",))[0] == "END")
-    assert served.log().count("version 2: loading") == 3
-    assert served.log().count("next attempt in") == 2
     assert served.log().count("given up; what served before goes on serving") == 1
     assert available(stubs) == {1}
     assert stubs.predict(ranker_inputs)["score"][0] == 201
@@ -166,17 +162,19 @@ def test_a_broken_version_is_retried_while_the_one_before_serves(
 
 @pytest.mark.parametrize("late", ["variables.index", "variables.data-00000-of-00001"])
 def test_variables_that_come_after_the_graph_are_waited_for(
-    serve, tmp_path, rankers, copy, wait_until, late
+    retrying, tmp_path, rankers, copy, wait_until, late
 ):
     base_path = tmp_path / "ranker"
     copy(1, base_path / "1")
-    flags = ["--max_num_load_retries=1000", "--load_retry_interval_micros=50000"]
-    stubs = serve(base_path, flags=flags).stubs
+    stubs = Stubs(retrying.target, model=late)
+    model = f'name: "{late}" base_path: "{base_path}" model_platform: "tensorflow"'
+    stubs.reload(f"config {{ {model} }}")
     shutil.copytree(rankers / "2", tmp_path / "copying")
     (tmp_path / "copying" / "variables" / late).rename(tmp_path / late)
     (tmp_path / "copying").rename(base_path / "2")
     wait_until(lambda: stubs.states().get(2, ("", OK))[1] != OK)
     assert stubs.states()[2][0] == "LOADING"
+    assert "next attempt in" in retrying.log()
     assert late.split("-")[0] in stubs.states()[2][2]
     assert available(stubs) == {1}
     (tmp_path / late).rename(base_path / "2" / "variables" / late)

@@ -13,7 +13,8 @@ from colcast.server import ServerProcess, find_executable
 
 from .. import tensorflow_2_15
 from ..models.saving import save_version
-from .conftest import Stubs, config_flag
+from .conftest import config_flag
+from .servers import Stubs
 
 VOCABULARY = ["[UNK]", "send", "the", "user", "##s", "once", "rank", "every"]
 TEXTS = ["send the user once", "", "rank every users", "no  word of\tthese \u00fc"]
@@ -66,7 +67,9 @@ def stubs(tokens, tmp_path_factory):
     base_paths = {"ranker": tokens[1], "other": tokens[1]}
     base_paths |= {name: folder / name for name in UNKNOWN_OPS}
     config = config_flag(folder / "models.config", base_paths)
-    with ServerProcess(flags=[config, "--num_load_threads=2"]) as server:
+    # A library may be named several times.
+    library = [f"--op_library={LIBRARY}"] * 2
+    with ServerProcess(flags=[config, "--num_load_threads=2", *library]) as server:
         yield Stubs(server.target)
 
 
@@ -87,18 +90,11 @@ def test_an_op_that_nobody_has_is_named_with_the_package_that_would(stubs, name)
     assert all(word in error.value.details() for word in words), error.value.details()
 
 
-def test_a_library_may_be_named_several_times(tokens, connect):
-    flags = [f"--op_library={LIBRARY}", f"--op_library={LIBRARY}"]
-    with ServerProcess("ranker", tokens[1], flags) as server:
-        assert connect(server.target).predict({"text": ["send"]})["ids"].tolist() == [[1]]
-
-
 @pytest.mark.parametrize(
     ("body", "words"),
     [
         ("abort();", "a process that loaded it ended with signal 6"),
-        ("*(volatile int*)0 = 1;", "a process that loaded it ended with signal 11"),
-        ("for (;;) pause();", "a process that loaded it had not ended after 10 s"),
+        ("for (;;) pause();", "a process that loaded it had not ended after 4 s"),
     ],
 )
 def test_a_library_that_ends_or_stops_the_process_is_named(tmp_path, tokens, body, words):
@@ -111,7 +107,7 @@ def test_a_library_that_ends_or_stops_the_process_is_named(tmp_path, tokens, bod
         f"__attribute__((constructor)) static void load(void) {{ {body} }}\n"
     )
     subprocess.run([compiler, "-shared", "-fPIC", source, "-o", library], check=True)
-    assert words in refusal(tokens[1], library, "--load_check_timeout_seconds=10")
+    assert words in refusal(tokens[1], library, "--load_check_timeout_seconds=4")
 
 
 def refusal(base, library, *more):
@@ -124,11 +120,9 @@ def refusal(base, library, *more):
     return done.stderr
 
 
-@pytest.mark.parametrize("content", [None, b"not a library"])
-def test_a_library_that_does_not_load_is_refused_by_name(tmp_path, tokens, content):
+def test_a_library_that_does_not_load_is_refused_by_name(tmp_path, tokens):
     path = tmp_path / "ops.so"
-    if content is not None:
-        path.write_bytes(content)
+    path.write_bytes(b"not a library")
     assert "another TensorFlow" not in refusal(tokens[1], path)
 
 

@@ -11,7 +11,7 @@ import grpc
 import numpy as np
 import pytest
 import tensorflow as tf
-from colcast.server import ServerProcess
+from colcast.loadtest.measure.meters import ProcessMeter
 from colcast.zoo.record import independent_rows, with_record
 from tensorflow_serving.apis import (
     classification_pb2,
@@ -21,33 +21,45 @@ from tensorflow_serving.apis import (
 )
 
 from .. import models
+from ..models._served import TOTALS_WIDTH
+from .servers import Stubs
 
 MB = 1 << 20
 
 
-@pytest.fixture(name="server")
-def _server(tmp_path: Path, monitoring: list[str]) -> Iterator[ServerProcess]:
-    models.build("zeros", tmp_path / "1")
-    with ServerProcess("ranker", tmp_path, [*monitoring, "--num_workers=1"]) as server:
-        yield server
+@pytest.fixture(name="serve_limited")
+def _serve_limited(serve: Any) -> Iterator[Callable[[Path], Stubs]]:
+    """Serves a model on a server whose address space tests limit, until the test ends."""
+    pids = set()
+
+    def serve_limited(base_path: Path) -> Stubs:
+        stubs = serve(base_path, "--num_workers=1", "--rest_api_timeout_in_ms=0")
+        pids.add(stubs.server.pid)
+        return stubs
+
+    yield serve_limited
+    for pid in pids:
+        resource.prlimit(pid, resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
 
 
-def leave(server: ServerProcess, megabytes: int) -> None:
+def leave(stubs: Stubs, megabytes: int) -> None:
     """So much more address space the server may have than it has now."""
-    status = Path(f"/proc/{server.pid}/status").read_text()
+    pid = stubs.server.pid
+    status = Path(f"/proc/{pid}/status").read_text()
     used = next(int(line.split()[1]) for line in status.splitlines() if "VmSize" in line)
     limit = used * 1024 + megabytes * MB
-    resource.prlimit(server.pid, resource.RLIMIT_AS, (limit, resource.RLIM_INFINITY))
+    resource.prlimit(pid, resource.RLIMIT_AS, (limit, resource.RLIM_INFINITY))
 
 
-def test_an_answer_that_finds_no_memory_fails_and_the_server_goes_on(server, connect):
-    stubs = connect(server.target)
+def test_an_answer_that_finds_no_memory_fails_and_the_server_goes_on(serve_limited, tmp_path):
+    models.build("zeros", tmp_path / "1")
+    stubs = serve_limited(tmp_path)
 
     def ask(count: int) -> Any:
         return stubs.predict({"count": np.int64(count)})["zeros"]
 
     assert len(ask(10)) == 10
-    leave(server, 600)  # for the output, and not for the answer as it is sent, too
+    leave(stubs, 600)  # for the output, and not for the answer as it is sent, too
     for _ in range(3):
         with pytest.raises(grpc.RpcError) as failed:
             ask(400 * MB // 4)
@@ -92,72 +104,70 @@ def _wide(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return base_path
 
 
-def of_rows(rows: int) -> predict_pb2.PredictRequest:
+def of_rows(stubs: Stubs, rows: int) -> predict_pb2.PredictRequest:
     """One id that is declared so many times, and one user: a few hundred bytes."""
-    request = predict_pb2.PredictRequest()
-    request.model_spec.name = "ranker"
-    request.inputs["user"].CopyFrom(tf.make_tensor_proto(np.ones([1, 8], np.float32)))
+    request = stubs.request({"user": np.ones([1, 8], np.float32)})
     request.inputs["id"].dtype = tf.int64.as_datatype_enum
     request.inputs["id"].tensor_shape.dim.add().size = rows
     request.inputs["id"].int64_val.append(1)
     return request
 
 
-def test_a_small_request_for_more_memory_than_there_is_is_refused_before_it_runs(wide, connect):
-    attack = of_rows(1 << 20)
+RUN_BYTES = f"--max_run_bytes={64 * MB}"
+
+
+def ask_rows(stubs: Stubs, *counts: int) -> None:
+    """Requests of so many rows, each answered."""
+    for rows in counts:
+        answer = stubs.prediction.Predict(of_rows(stubs, rows), timeout=120)
+        assert len(answer.outputs["score"].float_val) == rows
+
+
+def test_a_small_request_for_more_memory_than_there_is_is_refused_before_it_runs(wide, serve):
+    stubs = serve(wide, RUN_BYTES)
+    attack = of_rows(stubs, 1 << 20)
     assert attack.ByteSize() < 553
-    with ServerProcess("ranker", wide, [f"--max_run_bytes={64 * MB}"]) as server:
-        stubs = connect(server.target)
-        for rows in (20, 20, 100, 500):  # what a row takes is learned from these
-            stubs.prediction.Predict(of_rows(rows), timeout=60)
-        before = peak_memory(server)
-        for _ in range(3):
-            with pytest.raises(grpc.RpcError) as failed:
-                stubs.prediction.Predict(attack, timeout=60)
-            assert failed.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
-            assert "1048576 rows" in failed.value.details()
-            assert f"--max_run_bytes is {64 * MB}" in failed.value.details()
-        assert peak_memory(server) - before < 64 * MB
-        assert len(stubs.prediction.Predict(of_rows(20), timeout=60).outputs["score"].float_val)
+    ask_rows(stubs, 20, 20, 100, 500)  # what a row takes is learned from these
+    before = peak_memory(stubs)
+    for _ in range(3):
+        with pytest.raises(grpc.RpcError) as failed:
+            stubs.prediction.Predict(attack, timeout=60)
+        assert failed.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+        assert "1048576 rows" in failed.value.details()
+        assert f"--max_run_bytes is {64 * MB}" in failed.value.details()
+    assert peak_memory(stubs) - before < 64 * MB
+    ask_rows(stubs, 20)
 
 
-def test_under_a_limit_of_address_space_attacks_end_with_an_error(wide, connect):
+def test_under_a_limit_of_address_space_attacks_end_with_an_error(wide, serve_limited):
     """A small request for much memory; compressed messages that find none."""
-    rows = 1 << 20
-    bomb = of_rows(rows)
-    bomb.inputs["user"].CopyFrom(tf.make_tensor_proto(np.zeros([rows, 8], np.float32)))
-    with ServerProcess("ranker", wide) as server:
-        stubs = connect(server.target)
-        for count in (20, 20, 100, 500):
-            stubs.prediction.Predict(of_rows(count), timeout=60)
-        leave(server, 600)
-        for _ in range(3):
-            with pytest.raises(grpc.RpcError) as failed:
-                stubs.prediction.Predict(of_rows(1 << 20), timeout=60)
-            assert failed.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
-            answered = stubs.prediction.Predict(of_rows(1000), timeout=60)
-            assert len(answered.outputs["score"].float_val) == 1000
-        leave(server, 100)
-        gzip = {"timeout": 120, "compression": grpc.Compression.Gzip}
-        bombs = [stubs.prediction.Predict.future(bomb, **gzip) for _ in range(13)]
-        for one in bombs:
-            assert one.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
-        answered = stubs.prediction.Predict(of_rows(20), timeout=60)
-        assert len(answered.outputs["score"].float_val) == 20
+    stubs = serve_limited(wide)
+    bomb = of_rows(stubs, 1 << 20)
+    bomb.inputs["user"].CopyFrom(tf.make_tensor_proto(np.zeros([1 << 20, 8], np.float32)))
+    ask_rows(stubs, 20, 20, 100, 500)
+    leave(stubs, 600)
+    for _ in range(3):
+        with pytest.raises(grpc.RpcError) as failed:
+            stubs.prediction.Predict(of_rows(stubs, 1 << 20), timeout=60)
+        assert failed.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+        ask_rows(stubs, 1000)
+    leave(stubs, 100)
+    gzip = {"timeout": 120, "compression": grpc.Compression.Gzip}
+    bombs = [stubs.prediction.Predict.future(bomb, **gzip) for _ in range(13)]
+    for one in bombs:
+        assert one.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+    ask_rows(stubs, 20)
 
 
-def test_where_rows_are_independent_a_request_runs_in_pieces_that_fit(tmp_path, connect):
+def test_where_rows_are_independent_a_request_runs_in_pieces_that_fit(tmp_path, serve):
     model = Wide()
     tf.saved_model.save(model, str(tmp_path / "1"), signatures=model.score_alone)
     with_record(tmp_path / "1", {"serving_default": independent_rows("serving_default")})
-    with ServerProcess("ranker", tmp_path, [f"--max_run_bytes={64 * MB}"]) as server:
-        stubs = connect(server.target)
-        for rows in (20, 20, 100, 500):
-            stubs.prediction.Predict(of_rows(rows), timeout=60)
-        before = peak_memory(server)
-        answer = stubs.prediction.Predict(of_rows(1 << 19), timeout=120)
-        assert len(answer.outputs["score"].float_val) == 1 << 19
-        assert peak_memory(server) - before < 256 * MB  # in one run half a gigabyte and more
+    stubs = serve(tmp_path, RUN_BYTES)
+    ask_rows(stubs, 20, 20, 100, 500)
+    before = peak_memory(stubs)
+    ask_rows(stubs, 1 << 19)
+    assert peak_memory(stubs) - before < 256 * MB  # in one run half a gigabyte and more
 
 
 class OfExamples(tf.Module):
@@ -173,7 +183,7 @@ class OfExamples(tf.Module):
         return {"outputs": self.score(inputs)["scores"]}
 
 
-def asks_of_examples(server: ServerProcess, stubs: Any) -> dict[str, Callable[[int], str]]:
+def asks_of_examples(stubs: Stubs) -> dict[str, Callable[[int], str]]:
     """Each way to ask for the scores of so many empty tf.Examples; gives the error, "" if none."""
 
     def over_grpc(method: Any, request: Any, input: Any) -> Callable[[int], str]:
@@ -191,10 +201,10 @@ def asks_of_examples(server: ServerProcess, stubs: Any) -> dict[str, Callable[[i
 
     def over_rest(method: str, signature: str) -> Callable[[int], str]:
         def ask(rows: int) -> str:
-            host, port = server.rest_target.split(":")
+            host, port = stubs.server.rest_target.split(":")
             connection = http.client.HTTPConnection(host, int(port), timeout=60)
             body = {"signature_name": signature, "examples": [{}] * rows}
-            connection.request("POST", f"/v1/models/ranker:{method}", json.dumps(body))
+            connection.request("POST", f"/v1/models/{stubs.model}:{method}", json.dumps(body))
             response = connection.getresponse()
             answer = json.loads(response.read())
             connection.close()
@@ -204,10 +214,10 @@ def asks_of_examples(server: ServerProcess, stubs: Any) -> dict[str, Callable[[i
         return ask
 
     classify = classification_pb2.ClassificationRequest()
-    classify.model_spec.name = "ranker"
+    classify.model_spec.name = stubs.model
     classify.model_spec.signature_name = "classify"
     regress = regression_pb2.RegressionRequest()
-    regress.model_spec.name = "ranker"
+    regress.model_spec.name = stubs.model
     regress.model_spec.signature_name = "regress"
     both = inference_pb2.MultiInferenceRequest()
     for method, spec in {"classify": classify.model_spec, "regress": regress.model_spec}.items():
@@ -223,25 +233,53 @@ def asks_of_examples(server: ServerProcess, stubs: Any) -> dict[str, Callable[[i
     }
 
 
-def test_tf_examples_share_the_memory_of_all_runs(tmp_path, connect):
+def test_tf_examples_share_the_memory_of_all_runs(tmp_path, serve):
     model = OfExamples()
     signatures = {"classify": model.score, "regress": model.value}
     tf.saved_model.save(model, str(tmp_path / "1"), signatures=signatures)
-    flags = ["--rest_api_port=-1", f"--max_run_bytes={32 * MB}"]
-    with ServerProcess("ranker", tmp_path, flags) as server:
-        asks = asks_of_examples(server, connect(server.target))
-        for ask in asks.values():
-            for rows in (20, 20, 200):  # what an Example takes is learned
-                assert ask(rows) == ""
-        before = peak_memory(server)
-        for name, ask in asks.items():
-            assert "100000 rows" in ask(100_000), name
-            assert f"--max_run_bytes is {32 * MB}" in ask(100_000), name
-            assert ask(20) == "", name
-        assert peak_memory(server) - before < 128 * MB  # 400 MB in a run
+    stubs = serve(tmp_path, RUN_BYTES)
+    asks = asks_of_examples(stubs)
+    for ask in asks.values():
+        for rows in (20, 20, 200):  # what an Example takes is learned
+            assert ask(rows) == ""
+    before = peak_memory(stubs)
+    for name, ask in asks.items():
+        assert "100000 rows" in ask(100_000), name
+        assert f"--max_run_bytes is {64 * MB}" in ask(100_000), name
+        assert ask(20) == "", name
+    assert peak_memory(stubs) - before < 128 * MB  # 400 MB in a run
 
 
-def peak_memory(server: ServerProcess) -> int:
+def peak_memory(stubs: Stubs) -> int:
     """In bytes, since the server began."""
-    status = Path(f"/proc/{server.pid}/status").read_text()
-    return 1024 * next(int(line.split()[1]) for line in status.splitlines() if "VmHWM" in line)
+    return ProcessMeter(stubs.server.pid).peak_memory_bytes()
+
+
+def body_of(size: int, value: bytes) -> bytes:
+    """A request of "totals" of about `size` bytes."""
+    row = b"[" + b",".join([value] * TOTALS_WIDTH) + b"]"
+    rows = b",".join([row] * max(1, size // (len(row) + 1)))
+    return b'{"signature_name": "floats", "inputs": [%s]}' % rows
+
+
+def test_a_body_that_finds_no_memory_is_refused_and_the_server_goes_on(serve_limited, tmp_path):
+    models.build("totals", tmp_path / "1")
+    stubs = serve_limited(tmp_path)
+
+    def ask(body: bytes) -> int:
+        connection = http.client.HTTPConnection(stubs.server.rest_target, timeout=300)
+        connection.request("POST", f"/v1/models/{stubs.model}:predict", body)
+        response = connection.getresponse()
+        said = response.read()
+        connection.close()
+        assert response.status in (200, 429), said
+        return response.status
+
+    short = body_of(1, b"0.25")
+    assert ask(short) == 200
+    leave(stubs, 150)
+    for value in (b"0.25", b"0"):  # too large as it comes, and as it is read
+        for size in (250 * MB, 90 * MB):
+            code = ask(body_of(size, value))
+            assert code == 429 or size < 150 * MB
+            assert ask(short) == 200

@@ -1,17 +1,15 @@
 """Parameters of unknown rank pass as they came, and conditions of several values are refused."""
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 from colcast.client import RankingClient
-from colcast.server import ServerProcess
 
 from .. import models
-from .conftest import Stubs
 from .inference_client import InferenceClient
+from .servers import AS_SAVED, BATCHING, Stubs
 from .test_rest import Rest
 
 X = np.ones([2, 4], np.float32)
@@ -21,46 +19,38 @@ NO_SCALAR = "The second input must be a scalar, but it has shape [2]"
 
 @pytest.fixture(
     scope="module",
-    params=[
-        [],
-        ["--graph_optimization=off", "--tensorflow_inter_op_parallelism=1"],
-        ["--enable_batching"],
-    ],
-    ids=["default", "off, inter_op", "batching"],
+    params=[(), AS_SAVED, BATCHING],
+    ids=["default", "as saved", "batching"],
 )
-def server(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[ServerProcess]:
+def stubs(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, serve: Any
+) -> Stubs:
     base_path = tmp_path_factory.mktemp("parameters")
     models.build("parameters", base_path / "1")
-    flags = ["--rest_api_port=-1", *request.param]
-    with ServerProcess("parameters", base_path, flags) as process:
-        yield process
+    return serve(base_path, *request.param)
 
 
-def answer(server: ServerProcess, inputs: dict[str, Any], form: str, signature: str = "") -> Any:
+def answer(stubs: Stubs, inputs: dict[str, Any], form: str, signature: str = "") -> Any:
     """The answer's rows, or the error's text."""
     signature = signature or "serving_default"
     if form in ("grpc", "json"):
-        client = InferenceClient(server, form)
+        client = InferenceClient(stubs.server, form)
         try:
-            return client.infer(inputs, signature, model="parameters").as_numpy("y").tolist()
+            return client.infer(inputs, signature, model=stubs.model).as_numpy("y").tolist()
         except Exception as error:
             return str(error)
     if form == "predict":
         try:
-            answered = Stubs(server.target).predict(
-                inputs, name="parameters", signature_name=signature
-            )
+            answered = stubs.predict(inputs, signature_name=signature)
         except Exception as error:
             return str(error)
         return answered["y"].tolist()
-    return over_rest(server, signature, inputs={k: v.tolist() for k, v in inputs.items()})
+    return over_rest(stubs, signature, inputs={k: v.tolist() for k, v in inputs.items()})
 
 
-def over_rest(server: ServerProcess, signature: str, **body: Any) -> Any:
+def over_rest(stubs: Stubs, signature: str, **body: Any) -> Any:
     text = json.dumps({"signature_name": signature, **body})
-    _, content = Rest(server).ask("POST", "/v1/models/parameters:predict", text)
+    _, content = Rest(stubs).ask("POST", ":predict", text)
     answered = json.loads(content)
     return answered.get("outputs", answered.get("predictions", answered.get("error")))
 
@@ -71,11 +61,9 @@ FORMS = ["predict", "rest", "grpc", "json"]
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("keep", [0.5, [0.5]])
 @pytest.mark.parametrize("training", [False, True])
-def test_a_parameter_passes_as_it_came(
-    server: ServerProcess, form: str, keep: Any, training: bool
-) -> None:
+def test_a_parameter_passes_as_it_came(stubs: Stubs, form: str, keep: Any, training: bool) -> None:
     inputs = {"x": X, "keep": np.float32(keep), "training": np.array(training)}
-    assert answer(server, inputs, form) == ([[0.0] * 4] * 2 if training else HALVES)
+    assert answer(stubs, inputs, form) == ([[0.0] * 4] * 2 if training else HALVES)
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -89,9 +77,9 @@ def test_a_parameter_passes_as_it_came(
     ],
 )
 def test_a_condition_of_several_values_is_tensorflows_error(
-    server: ServerProcess, form: str, signature: str, parameters: dict[str, Any]
+    stubs: Stubs, form: str, signature: str, parameters: dict[str, Any]
 ) -> None:
-    assert NO_SCALAR in answer(server, {"x": X, **parameters}, form, signature)
+    assert NO_SCALAR in answer(stubs, {"x": X, **parameters}, form, signature)
 
 
 @pytest.mark.parametrize(
@@ -104,9 +92,9 @@ def test_a_condition_of_several_values_is_tensorflows_error(
     ],
 )
 def test_a_scalar_condition_is_obeyed(
-    server: ServerProcess, signature: str, parameters: dict[str, Any], expected: Any
+    stubs: Stubs, signature: str, parameters: dict[str, Any], expected: Any
 ) -> None:
-    assert answer(server, {"x": X, **parameters}, "predict", signature) == expected
+    assert answer(stubs, {"x": X, **parameters}, "predict", signature) == expected
 
 
 @pytest.mark.parametrize(
@@ -120,27 +108,25 @@ def test_a_scalar_condition_is_obeyed(
     ],
 )
 def test_a_condition_of_one_value_is_that_value(
-    server: ServerProcess, signature: str, parameters: dict[str, Any], expected: Any
+    stubs: Stubs, signature: str, parameters: dict[str, Any], expected: Any
 ) -> None:
-    assert answer(server, {"x": X, **parameters}, "predict", signature) == expected
+    assert answer(stubs, {"x": X, **parameters}, "predict", signature) == expected
 
 
-def test_a_branch_is_a_scalar_as_tensorflow_has_it(server: ServerProcess) -> None:
-    said = answer(server, {"x": X, "branch": np.int32([1])}, "predict", "branches")
+def test_a_branch_is_a_scalar_as_tensorflow_has_it(stubs: Stubs) -> None:
+    said = answer(stubs, {"x": X, "branch": np.int32([1])}, "predict", "branches")
     assert "must be a scalar, but it has shape [1]" in said
 
 
-def test_instances_give_each_row_a_value(server: ServerProcess) -> None:
+def test_instances_give_each_row_a_value(stubs: Stubs) -> None:
     row = {"x": [1.0] * 4, "keep": 0.5, "training": False}
-    assert NO_SCALAR in over_rest(server, "serving_default", instances=[row, row])
-    assert over_rest(server, "serving_default", instances=[row]) == HALVES[:1]
+    assert NO_SCALAR in over_rest(stubs, "serving_default", instances=[row, row])
+    assert over_rest(stubs, "serving_default", instances=[row]) == HALVES[:1]
 
 
 @pytest.mark.parametrize("target", ["auto", "columnar", "stock", "repeated"])
-def test_the_client_sends_a_parameter_as_the_user_gives_it(
-    server: ServerProcess, target: Any
-) -> None:
-    with RankingClient(server.target, "parameters", timeout_seconds=60) as client:
+def test_the_client_sends_a_parameter_as_the_user_gives_it(stubs: Stubs, target: Any) -> None:
+    with RankingClient(stubs.server.target, stubs.model, timeout_seconds=60) as client:
         items = [{"x": [1.0] * 4}, {"x": [2.0] * 4}]
         asked = {"keep": 0.5, "training": False}
         ranking = client.rank(user=asked, items=items, target=target)

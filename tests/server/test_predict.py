@@ -1,8 +1,14 @@
 """Predict, GetModelMetadata and GetModelStatus as TF Serving's own stubs see them."""
 
+from concurrent.futures import ThreadPoolExecutor
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
 import grpc
 import numpy as np
 import pytest
+import tensorflow as tf
 from google.protobuf.wrappers_pb2 import Int64Value
 from tensorflow_serving.apis import (
     get_model_metadata_pb2,
@@ -73,6 +79,7 @@ def test_status_names_the_version_that_serves(stubs):
         ({"user": [1.0, 2.0]}, {}, "INVALID_ARGUMENT", ['"user" has 2 rows', "3"]),
         ({"item": None}, {}, "INVALID_ARGUMENT", ['"item"', "missing"]),
         ({"age": [3.0]}, {}, "INVALID_ARGUMENT", ['"age"', "not in the signature"]),
+        ({"row_to_user": [0] * 3}, {}, "INVALID_ARGUMENT", ["row_to_user"]),
     ],
 )
 def test_a_wrong_request_names_the_culprit(stubs, ranker_inputs, change, spec, code, words):
@@ -92,3 +99,36 @@ def test_metadata_refuses_fields_it_does_not_have(stubs, fields, words):
     code, message = error_of(lambda: stubs.prediction.GetModelMetadata(request))
     assert code == grpc.StatusCode.INVALID_ARGUMENT
     assert all(word in message for word in words)
+
+
+OUTPUTS = {f"times_{factor}": factor for factor in range(2, 8)}
+SETS = [
+    chosen for size in range(1, len(OUTPUTS) + 1) for chosen in combinations(sorted(OUTPUTS), size)
+]
+
+
+class Products(tf.Module):
+    """As many outputs as factors."""
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.float32, "x")])
+    def products(self, x: tf.Tensor) -> dict[str, tf.Tensor]:
+        return {name: x * factor for name, factor in OUTPUTS.items()}
+
+
+def test_every_set_of_outputs_is_answered_by_itself_while_others_ask_for_other_sets(
+    tmp_path: Path, serve: Any
+) -> None:
+    module = Products()
+    tf.saved_model.save(module, str(tmp_path / "1"), signatures=module.products)
+    stubs = serve(tmp_path)
+
+    def ask(chosen: tuple[str, ...]) -> None:
+        x = np.arange(3, dtype=np.float32) + len(chosen)
+        outputs = stubs.predict({"x": x}, output_filter=chosen)
+        assert set(outputs) == set(chosen)
+        for name in chosen:
+            np.testing.assert_array_equal(outputs[name], x * OUTPUTS[name])
+
+    with ThreadPoolExecutor(4) as clients:
+        for _ in clients.map(ask, SETS * 3):
+            pass

@@ -1,11 +1,7 @@
 """gRPC reflection: a client that has no .proto file finds the services and calls them."""
 
-import queue
-
 import grpc
 import pytest
-from colcast.loadtest.measure.meters import ProcessMeter
-from colcast.server import ServerProcess
 from google.protobuf.descriptor import MethodDescriptor
 from google.protobuf.descriptor_pb2 import FileDescriptorProto
 from google.protobuf.descriptor_pool import DescriptorPool
@@ -176,35 +172,3 @@ def test_bytes_that_are_no_question_end_the_stream(server, reflection, message):
     assert raised.value.code() == grpc.StatusCode.INVALID_ARGUMENT
     assert "malformed ServerReflectionRequest" in raised.value.details()
     assert answers(reflection, {"file_by_filename": MODEL_FILES[0]})
-
-
-def test_open_streams_and_unread_answers_do_not_keep_the_server(ranker_base_path, wait_until):
-    """The unread answers are more than the connection holds, so that one stays on its way."""
-    with (
-        ServerProcess("ranker", ranker_base_path, ["--max_request_bytes=100000"]) as server,
-        grpc.insecure_channel(server.target) as channel,
-    ):
-        reflection = reflection_pb2_grpc.ServerReflectionStub(channel)
-        with pytest.raises(grpc.RpcError) as raised:
-            answers(reflection, {"file_by_filename": "x" * 100_000})
-        assert raised.value.code() == grpc.StatusCode.RESOURCE_EXHAUSTED
-        questions = queue.SimpleQueue()
-        questions.put(reflection_pb2.ServerReflectionRequest(list_services=""))
-        opened = reflection.ServerReflectionInfo(iter(questions.get, None), timeout=60)
-        assert next(opened).list_services_response.service
-        question = reflection_pb2.ServerReflectionRequest(file_by_filename="x" * 50_000)
-        unread = reflection.ServerReflectionInfo(iter([question] * 1000), timeout=60)
-        assert next(unread).error_response.error_code
-        meter = ProcessMeter(server.pid)
-        used = [meter.cpu_seconds()]
-
-        def nothing_more_is_done():
-            used.append(meter.cpu_seconds())
-            return used[-1] - used[-2] < 0.0001
-
-        wait_until(nothing_more_is_done)
-        assert answers(reflection, {"file_by_filename": MODEL_FILES[0]})
-        assert server.stop() == 0
-        assert opened.code() == grpc.StatusCode.CANCELLED
-        unread.cancel()
-        questions.put(None)

@@ -3,26 +3,22 @@
 import json
 import urllib.request
 from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 import tensorflow as tf
 from colcast.server import ServerProcess
-from google.protobuf import text_format
 from tensorflow_serving.apis import (
     classification_pb2,
     inference_pb2,
-    model_management_pb2,
     prediction_log_pb2,
     regression_pb2,
 )
-from tensorflow_serving.config import model_server_config_pb2
 
 from ..waiting import wait_until
-from .conftest import Stubs
 from .metrics_page import Metrics
+from .servers import Stubs
 
 INPUTS = {"x": [1.0, 2.0, 3.0], "name": [b"ann"]}
 FEATURES = {"numbers": [1, 2], "word": "red"}
@@ -63,44 +59,22 @@ def base_path(tmp_path_factory):
 
 
 @pytest.fixture
-def logs(tmp_path) -> Path:
-    (tmp_path / "logs").mkdir()
-    return tmp_path / "logs"
+def logs(log_folder) -> Path:
+    return log_folder()
 
 
-def configuration(
-    base_path: Path, logs: Path, rate: float
-) -> model_server_config_pb2.ModelServerConfig:
-    """Of one model that logs this share of its requests."""
-    result = model_server_config_pb2.ModelServerConfig()
-    model = result.model_config_list.config.add(
-        name="twice", base_path=str(base_path), model_platform="tensorflow"
+def logging(logs: Path, rate: float = 1.0, kind: str = "") -> str:
+    """The field of a model that logs this share of its requests."""
+    return (
+        f'logging_config {{ log_collector_config {{ type: "{kind}" filename_prefix: "{logs}/log" }}'
+        f" sampling_config {{ sampling_rate: {rate} }} }}"
     )
-    model.logging_config.log_collector_config.filename_prefix = str(logs / "twice")
-    model.logging_config.sampling_config.sampling_rate = rate
-    return result
-
-
-@pytest.fixture
-def config(base_path, logs):
-    return partial(configuration, base_path, logs)
-
-
-def serving(config: model_server_config_pb2.ModelServerConfig, folder: Path, *flags: str):
-    file = folder / "models.config"
-    file.write_text(text_format.MessageToString(config))
-    return ServerProcess(flags=[f"--model_config_file={file}", *flags])
-
-
-@pytest.fixture
-def serve(config, tmp_path):
-    return lambda rate, *flags: serving(config(rate), tmp_path, *flags)
 
 
 class Logged(NamedTuple):
-    """A server that logs every request, and what it has logged."""
+    """A model that logs every request, and where."""
 
-    server: ServerProcess
+    stubs: Stubs
     logs: Path
 
     def after(self, requests: Callable[[], None], count: int) -> list[Any]:
@@ -114,12 +88,9 @@ class Logged(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def logged(base_path, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("logged")
-    (folder / "logs").mkdir()
-    config = configuration(base_path, folder / "logs", 1.0)
-    with serving(config, folder, "--rest_api_port=-1") as server:
-        yield Logged(server, folder / "logs")
+def logged(base_path, log_folder, serve):
+    logs = log_folder()
+    return Logged(serve(base_path, name="twice", fields=logging(logs)), logs)
 
 
 def read(folder: Path) -> Iterator[prediction_log_pb2.PredictionLog]:
@@ -142,8 +113,8 @@ def post(server: ServerProcess, method: str, body: object) -> dict:
 
 
 def test_a_request_is_logged_as_it_came_with_its_response(logged):
-    stubs = Stubs(logged.server.target)
-    request = stubs.request(INPUTS, name="twice")
+    stubs = logged.stubs
+    request = stubs.request(INPUTS)
     responses = []
     (log,) = logged.after(
         lambda: responses.append(stubs.prediction.Predict(request, timeout=120)), 1
@@ -158,7 +129,7 @@ def test_a_request_is_logged_as_it_came_with_its_response(logged):
 
 
 def test_each_api_has_its_log(logged):
-    stubs = Stubs(logged.server.target)
+    stubs = logged.stubs
     classify = classification_pb2.ClassificationRequest()
     regress = regression_pb2.RegressionRequest()
     for request, signature in ((classify, "classify"), (regress, "regress")):
@@ -194,9 +165,9 @@ def test_requests_over_rest_are_logged_as_grpc_would_have_brought_them(logged):
 
     def ask() -> None:
         classify = {"signature_name": "classify", "examples": [FEATURES]}
-        answers.append(post(logged.server, "predict", {"inputs": columns}))
-        answers.append(post(logged.server, "classify", classify))
-        answers.append(post(logged.server, "regress", with_context))
+        answers.append(post(logged.stubs.server, "predict", {"inputs": columns}))
+        answers.append(post(logged.stubs.server, "classify", classify))
+        answers.append(post(logged.stubs.server, "regress", with_context))
 
     predict, classify, regress = logged.after(ask, 3)
     answer, scores, values = answers
@@ -217,59 +188,44 @@ def test_requests_over_rest_are_logged_as_grpc_would_have_brought_them(logged):
 
 
 def test_requests_that_fail_are_not_logged(logged):
-    stubs = Stubs(logged.server.target)
+    stubs = logged.stubs
 
     def ask() -> None:
         with pytest.raises(Exception, match="INVALID_ARGUMENT"):
-            stubs.predict({"x": [1.0, 2.0, 3.0], "name": ["a", "b"]}, name="twice")
-        stubs.predict({"x": [7.0], "name": [b"bob"]}, name="twice")
+            stubs.predict({"x": [1.0, 2.0, 3.0], "name": ["a", "b"]})
+        stubs.predict({"x": [7.0], "name": [b"bob"]})
 
     (log,) = logged.after(ask, 1)  # in the order of requests
     assert tf.make_ndarray(log.predict_log.request.inputs["x"]).tolist() == [7.0]
 
 
-def test_a_new_configuration_changes_the_rate(serve, config, connect, logs):
-    with serve(0.0, f"--request_log_directory={logs}") as server:
-        stubs = connect(server.target)
-        for rate in (1.0, 0.0):
-            stubs.predict(INPUTS, name="twice")
-            stubs.models.HandleReloadConfigRequest(
-                model_management_pb2.ReloadConfigRequest(config=config(rate)), timeout=60
-            )
-        stubs.predict(INPUTS, name="twice")
+def test_a_new_configuration_changes_the_rate(base_path, serve, logs):
+    for rate in (0.0, 1.0, 0.0):
+        stubs = serve(base_path, name="rate", fields=logging(logs, rate))
+        stubs.predict(INPUTS)
     assert len(list(read(logs))) == 1
 
 
-def test_records_are_counted_by_what_became_of_them(
-    serve, connect, monitoring, wait_until, logs, tmp_path
-):
-    def count(server: ServerProcess, code: str) -> float:
-        name = ":tensorflow:serving:request_log_count"
-        return Metrics(server).value(name, model_name="twice", status_code=code)
+def test_records_are_counted_by_what_became_of_them(base_path, serve, logs):
+    logs.rmdir()
+    stubs = serve(base_path, fields=logging(logs))
 
-    with serve(1.0, *monitoring) as server:
-        stubs = connect(server.target)
-        stubs.predict(INPUTS, name="twice")
-        wait_until(lambda: count(server, "OK") == 1)
-    logs.rename(tmp_path / "elsewhere")
-    with serve(1.0, *monitoring) as server:
-        stubs = connect(server.target)
-        for _ in range(3):
-            stubs.predict(INPUTS, name="twice")
-        wait_until(lambda: count(server, "UNAVAILABLE") == 3)
-        logs.mkdir()
-        stubs.predict(INPUTS, name="twice")
-        wait_until(lambda: count(server, "OK") == 1)
-        said = [line for line in server.log().splitlines() if "request log" in line]
+    def count(code: str) -> float:
+        name = ":tensorflow:serving:request_log_count"
+        return Metrics(stubs.server).value(name, model_name=stubs.model, status_code=code)
+
+    for _ in range(3):
+        stubs.predict(INPUTS)
+    wait_until(lambda: count("UNAVAILABLE") == 3)
+    logs.mkdir()
+    stubs.predict(INPUTS)
+    wait_until(lambda: count("OK") == 1)
+    said = [line for line in stubs.server.log().splitlines() if "request log" in line]
     assert len(said) == 2
     assert "No such file or directory" in said[0]
     assert "are written again" in said[1]
 
 
-def test_what_cannot_be_logged_is_refused_with_the_models_name(logged, config):
-    wrong = config(1.0)
-    collector = wrong.model_config_list.config[0].logging_config.log_collector_config
-    collector.type = "kafka"
-    request = model_management_pb2.ReloadConfigRequest(config=wrong)
-    with pytest.raises(Exception, match=r'model "twice": logging_config.*"kafka"'):
-        Stubs(logged.server.target).models.HandleReloadConfigRequest(request, timeout=60)
+def test_what_cannot_be_logged_is_refused_with_the_models_name(base_path, serve, logs):
+    with pytest.raises(Exception, match=r'model "odd": logging_config.*"kafka"'):
+        serve(base_path, name="odd", fields=logging(logs, kind="kafka"))

@@ -10,14 +10,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import grpc
 import numpy as np
 import pytest
 import tensorflow as tf
 from colcast.server import ServerProcess
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tensorflow_serving.apis import predict_pb2, prediction_service_pb2_grpc
+
+from .servers import Stubs
 
 DTYPES = {
     "float": np.float32,
@@ -73,22 +73,22 @@ def base_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def server(base_path: Path) -> Iterator[ServerProcess]:
-    flags = ["--rest_api_port=-1", "--rest_api_enable_cors_support"]
-    with ServerProcess("echo", base_path, flags) as process:
-        yield process
+def stubs(base_path: Path, serve: Any) -> Stubs:
+    return serve(base_path)
 
 
 class Rest:
-    """One connection, kept open."""
+    """One connection, kept open, to ask about a model."""
 
-    def __init__(self, server: ServerProcess) -> None:
-        self.connection = http.client.HTTPConnection(server.rest_target, timeout=60)
+    def __init__(self, stubs: Stubs) -> None:
+        self.model = f"/v1/models/{stubs.model}"
+        self.connection = http.client.HTTPConnection(stubs.server.rest_target, timeout=60)
 
     def ask(
         self, method: str, path: str, body: bytes | str = b"", **headers: str
     ) -> tuple[http.client.HTTPResponse, bytes]:
-        """The response and its body."""
+        """The response and its body; "" and ":method" are the model's path and what follows it."""
+        path = self.model + path if path[:1] in ("", ":") else path
         self.connection.request(
             method, path, body, {name.replace("_", "-"): v for name, v in headers.items()}
         )
@@ -98,31 +98,17 @@ class Rest:
     def predict(self, signature: str, body: dict[str, Any]) -> Any:
         """The outputs or predictions; fails with the server's message if there are none."""
         text = json.dumps({"signature_name": signature, **body})
-        response, content = self.ask("POST", "/v1/models/echo:predict", text)
+        response, content = self.ask("POST", ":predict", text)
         answer = json.loads(content)
         assert response.status == 200, answer
         return answer["outputs" if "inputs" in body else "predictions"]
 
 
 @pytest.fixture(scope="module")
-def rest(server: ServerProcess) -> Iterator[Rest]:
-    client = Rest(server)
+def rest(stubs: Stubs) -> Iterator[Rest]:
+    client = Rest(stubs)
     yield client
     client.connection.close()
-
-
-@pytest.fixture(scope="module")
-def stub(server: ServerProcess) -> Iterator[prediction_service_pb2_grpc.PredictionServiceStub]:
-    with grpc.insecure_channel(server.target) as channel:
-        yield prediction_service_pb2_grpc.PredictionServiceStub(channel)
-
-
-def over_grpc(stub: Any, signature: str, x: np.ndarray) -> np.ndarray:
-    """What the model answers over gRPC."""
-    request = predict_pb2.PredictRequest()
-    request.model_spec.name, request.model_spec.signature_name = "echo", signature
-    request.inputs["x"].CopyFrom(tf.make_tensor_proto(x))
-    return tf.make_ndarray(stub.Predict(request, timeout=60).outputs["y"])
 
 
 def some_values(dtype: Any, shape: tuple[int, ...]) -> np.ndarray:
@@ -137,11 +123,11 @@ def some_values(dtype: Any, shape: tuple[int, ...]) -> np.ndarray:
 @pytest.mark.parametrize("shape", [(), (3,), (2, 3), (4, 1, 2)])
 @pytest.mark.parametrize("name", DTYPES)
 def test_rest_answers_what_grpc_answers(
-    rest: Rest, stub: Any, name: str, shape: tuple[int, ...]
+    rest: Rest, stubs: Stubs, name: str, shape: tuple[int, ...]
 ) -> None:
     x = some_values(DTYPES[name], shape)
     signature = f"{name}{len(shape)}"
-    expected = over_grpc(stub, signature, x)
+    expected = stubs.predict({"x": x}, signature_name=signature)["y"]
     columns = np.array(rest.predict(signature, {"inputs": x.tolist()}), DTYPES[name])
     named = np.array(rest.predict(signature, {"inputs": {"x": x.tolist()}}), DTYPES[name])
     np.testing.assert_array_equal(columns, expected)
@@ -186,7 +172,7 @@ def test_every_text_comes_back(rest: Rest, values: list[str]) -> None:
 def test_every_bytes_come_back_as_base64(rest: Rest, values: list[bytes]) -> None:
     encoded = [{"b64": base64.b64encode(value).decode()} for value in values]
     body = json.dumps({"signature_name": "text", "instances": encoded})
-    response, content = rest.ask("POST", "/v1/models/echo:predict", body)
+    response, content = rest.ask("POST", ":predict", body)
     assert response.status == 200
     rows = json.loads(content.decode(errors="replace"))["predictions"]
     assert [row["raw_bytes"] for row in rows] == encoded
@@ -199,7 +185,7 @@ def test_the_user_is_sent_once(rest: Rest) -> None:
 
 def test_outputs_without_rows_are_for_columns(rest: Rest) -> None:
     body = {"signature_name": "pair", "instances": [{"user": 1.0, "item": 2.0}] * 2}
-    response, content = rest.ask("POST", "/v1/models/echo:predict", json.dumps(body))
+    response, content = rest.ask("POST", ":predict", json.dumps(body))
     assert response.status == 400
     assert '"inputs" in place of "instances"' in json.loads(content)["error"]
 
@@ -212,7 +198,7 @@ def test_large_bodies_and_compressed_ones_go_both_ways(rest: Rest) -> None:
         (gzip.compress(body), {"Content_Encoding": "gzip"}),
         (body, {"Accept_Encoding": "gzip"}),
     ]:
-        response, content = rest.ask("POST", "/v1/models/echo:predict", request, **headers)
+        response, content = rest.ask("POST", ":predict", request, **headers)
         assert response.status == 200
         compressed = response.getheader("Content-Encoding") == "gzip"
         assert compressed == ("Accept_Encoding" in headers)
@@ -226,7 +212,7 @@ def test_a_dtype_that_json_lacks_is_refused_with_the_codes_of_tf_serving(
 ) -> None:
     for body, code in [({"inputs": [1]}, 501), ({"instances": [1]}, 400)]:
         text = json.dumps({"signature_name": dtype, **body})
-        response, content = rest.ask("POST", "/v1/models/echo:predict", text)
+        response, content = rest.ask("POST", ":predict", text)
         assert response.status == code
         error = json.loads(content)["error"]
         assert f"DT_{dtype.upper()} has no form in JSON" in error
@@ -239,24 +225,24 @@ def test_a_byte_order_mark_and_nuls_at_the_end_are_passed_over(
 ) -> None:
     body = '{"signature_name": "float1", "inputs": [1.5]}'
     text = f"{before}{body}{after}".encode()
-    response, content = rest.ask("POST", "/v1/models/echo:predict", text)
+    response, content = rest.ask("POST", ":predict", text)
     assert response.status == 200, content
     assert json.loads(content) == {"outputs": [1.5]}
 
 
 def test_a_target_may_name_the_host(rest: Rest) -> None:
-    response, content = rest.ask("GET", "http://localhost:1234/v1/models/echo")
+    response, content = rest.ask("GET", f"http://localhost:1234{rest.model}")
     assert response.status == 200, content
     assert rest.ask("GET", "http://localhost:1234")[0].status == 200  # the status page
 
 
 def test_pages_of_other_origins_may_call(rest: Rest) -> None:
     for method, path in [("OPTIONS", ":predict"), ("GET", ""), ("POST", ":predict")]:
-        response, _ = rest.ask(method, f"/v1/models/echo{path}")
+        response, _ = rest.ask(method, path)
         assert response.getheader("Access-Control-Allow-Origin") == "*"
         assert response.getheader("Access-Control-Allow-Methods") == "POST, GET"
         assert response.getheader("Access-Control-Allow-Headers") == "Content-Type"
-    assert rest.ask("OPTIONS", "/v1/models/echo:predict")[0].status == 200
+    assert rest.ask("OPTIONS", ":predict")[0].status == 200
 
 
 def test_without_cors_headers_a_request_that_waits_too_long_is_answered_504(tmp_path: Path) -> None:
@@ -271,9 +257,11 @@ def test_without_cors_headers_a_request_that_waits_too_long_is_answered_504(tmp_
     flags = ["--rest_api_port=-1", "--num_workers=1", "--rest_api_timeout_in_ms=1"]
     body = json.dumps({"inputs": [500_000]})
     with ServerProcess("slow", tmp_path, flags) as server:
-        first, second = Rest(server), Rest(server)
+        slow = Stubs(server.target, model="slow")
+        slow.server = server
+        first, second = Rest(slow), Rest(slow)
         for method, path in [("GET", ""), ("OPTIONS", ":predict")]:
-            response, _ = first.ask(method, f"/v1/models/slow{path}")
+            response, _ = first.ask(method, path)
             assert response.status == 200
             assert response.getheader("Access-Control-Allow-Origin") is None
         assert response.getheader("Allow") == "GET, POST, OPTIONS"

@@ -2,12 +2,11 @@
 
 import re
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import tensorflow as tf
-from colcast.server import ServerProcess
 
 PAGE = (Path(__file__).parents[2] / "docs" / "rest.md").read_text()
 BLOCKS = re.findall(r"```shell\n\$ (.*?)\n(.*?)```", PAGE, re.DOTALL)
@@ -35,13 +34,12 @@ class Movies(tf.Module):
 
 
 @pytest.fixture(scope="module")
-def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def target(tmp_path_factory: pytest.TempPathFactory, serve: Any) -> str:
     path = tmp_path_factory.mktemp("movies")
     module = Movies()
     signatures = {"serving_default": module.rank, "halve": module.halve}
     tf.saved_model.save(module, str(path / "1"), signatures=signatures)
-    with ServerProcess("movies", path, ["--rest_api_port=-1"]) as server:
-        yield server.rest_target
+    return serve(path, name="movies").server.rest_target
 
 
 def test_the_page_has_commands() -> None:

@@ -4,6 +4,7 @@ import json
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any
 
 import grpc
@@ -14,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ..models import dependent_model, stages_model
-from .conftest import RANKER_INPUTS, Stubs, config_flag
 from .metrics_page import states_computed
+from .servers import NOTHING_KEPT, ONE_WORKER, Stubs
 
 USER = ("age", "city", "history")
 SIGNATURES = ("columnar", "columnar_late")
@@ -29,24 +30,13 @@ KINDS = {
 
 
 @pytest.fixture(scope="module", name="serve")
-def _serve(
-    tmp_path_factory: pytest.TempPathFactory, shared: Any, monitoring: list[str]
-) -> Callable[..., Any]:
-    """Stubs that ask a kind of model; all kinds are those of one server."""
+def _serve(tmp_path_factory: pytest.TempPathFactory, serve: Any) -> Callable[..., Stubs]:
+    """Stubs that ask a kind of model."""
     folder = tmp_path_factory.mktemp("several")
     for kind, options in KINDS.items():
         stages_model.save(folder / kind / "1", **options)
     dependent_model.save(folder / "dependent" / "1")
-    base_paths = {kind: folder / kind for kind in (*KINDS, "dependent")}
-    config = config_flag(folder / "models.config", base_paths)
-
-    def stubs(kind: str, *flags: str) -> Any:
-        server = shared("", "", config, *monitoring, *flags)
-        found = Stubs(server.target, model=kind)
-        found.server = server
-        return found
-
-    return stubs
+    return cache(lambda kind, *flags: serve(folder / kind, *flags))
 
 
 @pytest.fixture(scope="module", name="stubs")
@@ -78,7 +68,7 @@ def one_by_one(stubs: Any, inputs: dict[str, Any], signature: str) -> dict[str, 
     ("kind", "flags"),
     [
         *((kind, ()) for kind in KINDS),
-        ("many", ("--user_state_bytes=0", "--item_state_bytes=0")),
+        ("many", NOTHING_KEPT),
     ],
 )
 @settings(max_examples=15, deadline=None)
@@ -215,21 +205,15 @@ class TestRest:
         assert self.post(stubs, "columnar_late", users) == {"score": [], "tag": []}
 
 
-def test_a_model_without_late_signature_has_no_such_input(server: Any) -> None:
-    with pytest.raises(grpc.RpcError) as error:
-        Stubs(server.target).predict(RANKER_INPUTS | {"row_to_user": [0] * 3})
-    assert "row_to_user" in error.value.details()
-
-
 @pytest.fixture(scope="module", name="fresh")
 def _fresh(serve: Callable[..., Any]) -> Any:
-    """Of a server that no other test asks about users that never come again."""
-    return serve("many", "--num_workers=2")
+    """Of a model that no other test asks about users that never come again."""
+    return serve("many", *ONE_WORKER)
 
 
 @pytest.fixture(name="client")
 def _client(fresh: Any) -> Iterator[RankingClient]:
-    with RankingClient(fresh.server.target, "many", timeout_seconds=60) as connected:
+    with RankingClient(fresh.server.target, fresh.model, timeout_seconds=60) as connected:
         yield connected
 
 
@@ -243,18 +227,18 @@ def pair(seed: int, candidates: int = 5) -> tuple[dict[str, Any], dict[str, Any]
 
 def test_a_user_sent_ahead_is_not_computed_again(fresh: Any, client: RankingClient) -> None:
     user, items = pair(1)
-    before = states_computed(fresh.server, "user", "many")
+    before = states_computed(fresh, "user")
     assert client.prefetch(user)
-    assert states_computed(fresh.server, "user", "many") == before + 1
+    assert states_computed(fresh, "user") == before + 1
     client.rank(user, items)
-    assert states_computed(fresh.server, "user", "many") == before + 1
+    assert states_computed(fresh, "user") == before + 1
 
 
 def test_several_users_are_computed_once_each(fresh: Any, client: RankingClient) -> None:
     pairs = [pair(seed) for seed in range(10, 15)]
-    before = states_computed(fresh.server, "user", "many")
+    before = states_computed(fresh, "user")
     found = client.rank_many(pairs)
-    assert states_computed(fresh.server, "user", "many") == before + 5
+    assert states_computed(fresh, "user") == before + 5
     for one, (user, items) in zip(found, pairs, strict=True):
         alone = client.rank(user, items)
         for name, values in alone.outputs.items():
@@ -262,4 +246,4 @@ def test_several_users_are_computed_once_each(fresh: Any, client: RankingClient)
                 np.testing.assert_allclose(one.outputs[name], values, rtol=1e-4)
             else:
                 np.testing.assert_array_equal(one.outputs[name], values)
-    assert states_computed(fresh.server, "user", "many") == before + 5
+    assert states_computed(fresh, "user") == before + 5

@@ -11,26 +11,23 @@ from typing import Any
 import grpc
 import numpy as np
 import pytest
-from colcast.server import ServerProcess
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ..models import stages_model
-from .conftest import Stubs
 from .metrics_page import Metrics, status
+from .servers import NOTHING_KEPT, ONE_WORKER, Stubs
 
-WHOLE = ["--num_workers=1", "--max_piece_milliseconds=1e6"]  # in a piece of one row it is a row
-OFF = ["--user_state_bytes=0", "--item_state_bytes=0"]
 MIB = 1 << 20
 
 
 class Ranker:
-    """A server of the model by stages."""
+    """The model by stages, served."""
 
-    def __init__(self, server: ServerProcess) -> None:
-        self.server = server
-        self.stubs = Stubs(server.target)
-        self._before = Metrics(server)
+    def __init__(self, stubs: Stubs) -> None:
+        self.stubs = stubs
+        self.server = stubs.server
+        self._before = Metrics(self.server)
 
     def rank(
         self,
@@ -45,14 +42,16 @@ class Ranker:
 
     def count(self, what: str, store: str, version: str = "1") -> float:
         """One counter or gauge of a store."""
-        labels = {"model_name": "ranker", "version": version, "signature_name": "columnar_late"}
-        return Metrics(self.server).value(f":colcast:{what}", store=store, **labels)
+        return self._value(Metrics(self.server), what, store, version)
 
     def grown(self, what: str, store: str) -> float:
         """By how much it has grown since this object was made."""
-        labels = {"model_name": "ranker", "version": "1", "signature_name": "columnar_late"}
-        before = self._before.value(f":colcast:{what}", store=store, **labels)
-        return self.count(what, store) - before
+        return self.count(what, store) - self._value(self._before, what, store, "1")
+
+    def _value(self, page: Metrics, what: str, store: str, version: str) -> float:
+        labels = {"model_name": self.stubs.model, "version": version}
+        labels["signature_name"] = "columnar_late"
+        return page.value(f":colcast:{what}", store=store, **labels)
 
 
 def test_a_program_that_fails_is_counted_and_logged_once(
@@ -67,11 +66,7 @@ def test_a_program_that_fails_is_counted_and_logged_once(
     np.testing.assert_allclose(scores, [expected] * 3, rtol=1e-5)
     assert programs(ranker) == {("stages", "failed"): 3, ("whole", "ok"): 3}
     assert programs(counted).keys() == {("stages", "ok")}
-    logged = [one.server.log().count(FAILED) for one in (ranker, counted)]
-    assert logged == [1, 0]
-
-
-FAILED = 'its program "stages" failed for the first time'
+    assert ranker.server.log().count('its program "stages" failed for the first time') == 1
 
 
 def programs(ranker: Ranker) -> dict[tuple[str, str], float]:
@@ -80,41 +75,35 @@ def programs(ranker: Ranker) -> dict[tuple[str, str], float]:
         (sample.labels["program"], sample.labels["outcome"]): sample.value
         for sample in Metrics(ranker.server).samples
         if sample.name == ":colcast:program_total"
+        and sample.labels["model_name"] == ranker.stubs.model
         and sample.labels["signature_name"] == "columnar_late"
     }
 
 
-@pytest.fixture(scope="module", name="base_path")
-def _base_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    base_path = tmp_path_factory.mktemp("parts")
-    stages_model.save(base_path / "1")
-    return base_path
-
-
 @pytest.fixture(name="serve", scope="module")
-def _serve(shared: Any, monitoring: list[str]) -> Callable[..., Ranker]:
-    return lambda base_path, *flags: Ranker(shared("ranker", base_path, *monitoring, *flags))
+def _serve(serve: Callable[..., Stubs]) -> Callable[..., Ranker]:
+    return lambda base_path, *flags: Ranker(serve(base_path, *flags))
 
 
 @pytest.fixture(scope="module", name="with_states")
-def _with_states(serve: Callable[..., Ranker], base_path: Path) -> Ranker:
-    return serve(base_path)
+def _with_states(serve: Callable[..., Ranker], stages_path: Path) -> Ranker:
+    return serve(stages_path)
 
 
 @pytest.fixture(scope="module", name="without_states")
-def _without_states(serve: Callable[..., Ranker], base_path: Path) -> Ranker:
-    return serve(base_path, *OFF)
+def _without_states(serve: Callable[..., Ranker], stages_path: Path) -> Ranker:
+    return serve(stages_path, *NOTHING_KEPT)
 
 
 @pytest.fixture(name="counted")
-def _counted(serve: Callable[..., Ranker], base_path: Path) -> Ranker:
-    """Its tests ask about users and items of their own."""
-    return serve(base_path, *WHOLE)
+def _counted(serve: Callable[..., Ranker], stages_path: Path) -> Ranker:
+    """A model of the test's own, whose requests run in one piece: in one of a row it is a row."""
+    return serve(stages_path, *ONE_WORKER)
 
 
 @pytest.fixture(name="busy")
-def _busy(serve: Callable[..., Ranker], base_path: Path) -> Ranker:
-    return serve(base_path, "--num_workers=64")
+def _busy(serve: Callable[..., Ranker], stages_path: Path) -> Ranker:
+    return serve(stages_path, "--num_workers=64")
 
 
 def own_inputs(number: int, items: int) -> dict[str, Any]:
@@ -190,7 +179,7 @@ def test_a_string_sent_once_over_rest_is_not_anothers(counted):
     for title in ("red", "blue", "red"):
         columns = {name: value.tolist() for name, value in inputs.items()} | {"title": [title]}
         body = {"signature_name": "columnar_late", "inputs": columns}
-        url = f"http://{ranker.server.rest_target}/v1/models/ranker:predict"
+        url = f"http://{ranker.server.rest_target}/v1/models/{ranker.stubs.model}:predict"
         with urllib.request.urlopen(url, json.dumps(body).encode(), timeout=120) as response:
             answer = json.load(response)["outputs"]
         assert answer["tag"] == 3 * [title.upper()]
@@ -215,7 +204,11 @@ def test_ten_requests_with_the_same_new_items_compute_them_once(busy):
 
 def test_status_json_has_the_stores(counted):
     counted.rank(own_inputs(8, 8))
-    stores = {one["store"]: one for one in status(counted.server)["states"]}
+    stores = {
+        one["store"]: one
+        for one in status(counted.server)["states"]
+        if one["model"] == counted.stubs.model
+    }
     for store in ("user", "item"):
         assert stores[store]["signature"] == "columnar_late"
         assert stores[store]["computed"] == counted.count("states_computed", store)
@@ -250,7 +243,7 @@ def test_a_new_version_under_load_never_answers_from_the_old_ones_states(
     serve, tmp_path, wait_until
 ):
     stages_model.save(tmp_path / "1", weight=1.0)
-    ranker = serve(tmp_path, "--file_system_poll_wait_seconds=0.05")
+    ranker = serve(tmp_path)
     inputs = stages_model.inputs(np.random.default_rng(4), 1, 20)
     inputs["position"][:] = 0
     old = ranker.rank(inputs)["score"]
@@ -287,9 +280,9 @@ def test_a_new_version_under_load_never_answers_from_the_old_ones_states(
     assert ranker.count("states", "item", version="1") == 0
 
 
-def test_memory_stays_within_the_flag_and_a_tenth(serve, base_path):
+def test_memory_stays_within_the_flag_and_a_tenth(serve, stages_path):
     flag = 64 * MIB
-    ranker = serve(base_path, f"--item_state_bytes={flag}")
+    ranker = serve(stages_path, f"--item_state_bytes={flag}")
 
     def rank_new(first: int, requests: int) -> None:
         for n in range(first, first + requests):
@@ -309,8 +302,8 @@ def test_memory_stays_within_the_flag_and_a_tenth(serve, base_path):
     assert after - before <= 1.1 * flag
 
 
-def test_rows_that_never_come_again_are_soon_left_alone(serve, base_path, without_states):
-    ranker = serve(base_path)
+def test_rows_that_never_come_again_are_soon_left_alone(serve, stages_path, without_states):
+    ranker = serve(stages_path)
 
     def new(n: int) -> dict[str, Any]:
         inputs = stages_model.inputs(np.random.default_rng(n), 1, 500)

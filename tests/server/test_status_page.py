@@ -3,8 +3,6 @@
 import json
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -12,8 +10,8 @@ import tensorflow as tf
 from colcast.server import ServerProcess
 
 from .browser import Page, browser
-from .conftest import Stubs
 from .metrics_page import status
+from .servers import Stubs
 
 NAME = "<b>ranker</b>"  # as hostile as a model's name can be
 COLUMN = "<img src=x onerror=alert(1)>"
@@ -42,30 +40,19 @@ class Served(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def late_base_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def served(tmp_path_factory: pytest.TempPathFactory, monitoring: list[str]) -> Iterator[Served]:
     base_path = tmp_path_factory.mktemp("late")
     module = Late()
     tf.saved_model.save(module, str(base_path / "12"), signatures={"late": module.score})
-    return base_path
-
-
-@contextmanager
-def serving(base_path: Path, flags: list[str]) -> Iterator[Served]:
-    with ServerProcess(NAME, base_path, flags) as server:
-        stubs = Stubs(server.target)
-        inputs = {"user": [1.0], "item": [[0.0, 0.0, 0.0]] * 3}
+    inputs = {"user": [1.0], "item": [[0.0, 0.0, 0.0]] * 3}
+    with ServerProcess(NAME, base_path, monitoring) as server:
+        stubs = Stubs(server.target, model=NAME)
 
         def predict() -> Any:
-            return stubs.predict(inputs, name=NAME, signature_name="late")
+            return stubs.predict(inputs, signature_name="late")
 
         predict()
         yield Served(server, f"http://{server.rest_target}/", predict)
-
-
-@pytest.fixture(scope="module")
-def served(late_base_path: Path, monitoring: list[str]) -> Iterator[Served]:
-    with serving(late_base_path, monitoring) as served:
-        yield served
 
 
 @pytest.fixture(scope="module")
@@ -168,15 +155,6 @@ def test_nothing_comes_from_elsewhere(page, served):
     assert page.complaints == []
 
 
-def test_a_server_that_is_gone_is_told_from_an_idle_one(page, late_base_path, monitoring):
-    with serving(late_base_path, monitoring) as served:
-        open_status(page, served.url)
-        served.server.kill()
-    assert page.wait_for("document.body.className === 'stale'")
-    assert "does not answer" in text(page, "#told")
-    assert cells(page, "traffic")["model"] == NAME  # its last figures are still there
-
-
 def test_figures_have_three_digits_and_units(page, served):
     open_status(page, served.url)
     expected = {
@@ -211,3 +189,12 @@ def test_it_fits_its_window(page, served, width):
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     rights = "[...document.querySelectorAll('td')].map(td => td.getBoundingClientRect().right)"
     assert page.evaluate(f"Math.max(...{rights})") <= width
+
+
+def test_a_server_that_is_gone_is_told_from_an_idle_one(page, served):
+    """The last test: the server is that of the others."""
+    open_status(page, served.url)
+    served.server.kill()
+    assert page.wait_for("document.body.className === 'stale'")
+    assert "does not answer" in text(page, "#told")
+    assert cells(page, "traffic")["model"] == NAME  # its last figures are still there

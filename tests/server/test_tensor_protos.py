@@ -4,17 +4,16 @@ A served identity model, for every dtype, against tf.io.parse_tensor, which is T
 """
 
 import math
-from collections.abc import Iterator
 
 import grpc
 import numpy as np
 import pytest
 import tensorflow as tf
-from colcast.server import ServerProcess
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tensorflow.core.framework import tensor_pb2
-from tensorflow_serving.apis import predict_pb2, prediction_service_pb2_grpc
+
+from .servers import AS_SAVED, Stubs
 
 INT32 = st.integers(-(2**31), 2**31 - 1)
 FLOAT32 = st.floats(width=32)
@@ -64,20 +63,13 @@ def identity_model() -> tuple[tf.Module, dict[str, tf.types.experimental.Concret
 
 
 @pytest.fixture(scope="module")
-def stubs_by_encoding(tmp_path_factory) -> Iterator[dict[str, object]]:
+def stubs_by_encoding(tmp_path_factory, serve) -> dict[str, Stubs]:
     """Stubs of a server that answers in typed fields and of one that uses tensor_content."""
     base_path = tmp_path_factory.mktemp("identity")
     module, signatures = identity_model()
     tf.saved_model.save(module, str(base_path / "1"), signatures=signatures)
-    flag = "--enable_serialization_as_tensor_content"
-    with (
-        ServerProcess("identity", base_path) as typed,
-        ServerProcess("identity", base_path, flags=[flag]) as content,
-        grpc.insecure_channel(typed.target) as typed_channel,
-        grpc.insecure_channel(content.target) as content_channel,
-    ):
-        stub = prediction_service_pb2_grpc.PredictionServiceStub
-        yield dict(zip(ENCODINGS, (stub(typed_channel), stub(content_channel)), strict=True))
+    stubs = serve(base_path), serve(base_path, *AS_SAVED)
+    return dict(zip(ENCODINGS, stubs, strict=True))
 
 
 @st.composite
@@ -158,17 +150,16 @@ def assert_same(got: np.ndarray, expected: np.ndarray) -> None:
 )
 @given(proto=tensor_protos())
 def test_the_server_understands_what_tensorflow_understands(stubs_by_encoding, encoding, proto):
-    request = predict_pb2.PredictRequest()
-    request.model_spec.name = "identity"
-    request.model_spec.signature_name = tf.as_dtype(proto.dtype).name
+    stubs = stubs_by_encoding[encoding]
+    request = stubs.request({}, signature_name=tf.as_dtype(proto.dtype).name)
     request.inputs["x"].CopyFrom(proto)
     expected = understood_by_tensorflow(proto)
     if expected is None or more_is_sent_than_fits(proto):
         with pytest.raises(grpc.RpcError) as raised:
-            stubs_by_encoding[encoding].Predict(request, timeout=120)
+            stubs.prediction.Predict(request, timeout=120)
         assert raised.value.code() == grpc.StatusCode.INVALID_ARGUMENT
         assert '"x"' in raised.value.details()
         return
-    answer = stubs_by_encoding[encoding].Predict(request, timeout=120).outputs["y"]
+    answer = stubs.prediction.Predict(request, timeout=120).outputs["y"]
     assert_same(understood_by_tensorflow(answer), expected)
     assert bool(answer.tensor_content) == (encoding == "tensor_content" and expected.size > 0)

@@ -3,9 +3,11 @@
 import asyncio
 import contextlib
 import http.client
+import json
 import socket
 import ssl
 import subprocess
+import urllib.request
 from pathlib import Path
 
 import grpc
@@ -13,7 +15,7 @@ import numpy as np
 import pytest
 from colcast.client import AsyncRankingClient, ChannelOptions, RankingClient, ServerError, Tls
 from colcast.client.transport._channel import speaks_tls
-from colcast.server import ServerProcess, find_executable
+from colcast.server import ServerProcess
 from tensorflow_serving.apis import prediction_service_pb2_grpc
 
 from ..waiting import wait_until
@@ -46,7 +48,9 @@ def tls_server(tmp_path_factory, ranker_base_path, identity):
 def mutual_tls_server(tmp_path_factory, ranker_base_path, identity, authority):
     path = tmp_path_factory.mktemp("config") / "mtls.cfg"
     flag = config_flag(path, identity, custom_ca=authority.root.read_text(), client_verify=True)
-    with ServerProcess("ranker", ranker_base_path, [flag, "--rest_api_port=-1"]) as server:
+    flags = [flag, "--rest_api_port=-1", "--caller_certificate"]
+    with ServerProcess("ranker", ranker_base_path, flags) as server:
+        server.tls_config = path
         yield server
 
 
@@ -144,6 +148,29 @@ def test_mutual_tls_wants_a_certificate_of_its_own_authority(
     assert code_of_call(mutual_tls_server, request_of_ranker, credentials).name == expected
 
 
+def test_a_certificate_names_the_caller(mutual_tls_server, authority, request_of_ranker):
+    def ask(client: str, names: str) -> None:
+        credentials = grpc.ssl_channel_credentials(
+            authority.root.read_bytes(), *authority.issue(client, names).pem
+        )
+        with grpc.secure_channel(mutual_tls_server.target, credentials) as channel:
+            stub = prediction_service_pb2_grpc.PredictionServiceStub(channel)
+            # What a client says besides counts for nothing.
+            metadata = [("x-colcast-caller", "search")]
+            stub.Predict(request_of_ranker, timeout=120, metadata=metadata)
+
+    ask("batch", "IP:127.0.0.1")
+    ask("feed", "IP:127.0.0.1")
+    ask("batch", "DNS:feed")
+    ask("feed", "DNS:feed,URI:batch")
+    context = client_context(authority.root, authority.issue("asking"), ssl.TLSVersion.TLSv1_3)
+    url = f"https://{mutual_tls_server.rest_target}/status.json"
+    with urllib.request.urlopen(url, context=context, timeout=120) as answer:
+        callers = {one["caller"]: one["requests"] for one in json.load(answer)["callers"]}
+    assert (callers["batch"], callers["feed"]) == (2, 2)
+    assert "search" not in callers
+
+
 def rest_code(server: ServerProcess, trusted: Path, own: Identity | None = None) -> int:
     """The HTTP code of a model's status."""
     context = ssl.create_default_context(cafile=trusted)
@@ -199,26 +226,26 @@ def test_a_session_is_resumed(tls_server, mutual_tls_server, authority, version,
 
 
 def test_renewed_certificates_are_used_and_wrong_ones_are_not(
-    tmp_path, ranker_base_path, authority, stranger
+    mutual_tls_server, authority, stranger
 ):
-    path = tmp_path / "tls.cfg"
-    ours, theirs = authority.issue("renewed"), stranger.issue("renewed")
-    flag = config_flag(path, ours, custom_ca=authority.root.read_text(), client_verify=True)
-    with ServerProcess("ranker", ranker_base_path, [flag, "--rest_api_port=-1"]) as server:
-        old = client_context(authority.root, authority.issue("old"), ssl.TLSVersion.TLSv1_3)
-        _, session, code = resumed(server, old, None)
-        assert code == 200
-        path.write_text("server_key: 'none'")
-        wait_until(lambda: "keeping the certificates in use" in server.log())
-        assert rest_code(server, authority.root, authority.issue("web")) == 200
-        config_flag(path, theirs, custom_ca=stranger.root.read_text(), client_verify=True)
-        wait_until(lambda: "new connections use the certificates" in server.log())
-        assert rest_code(server, stranger.root, stranger.issue("web")) == 200
-        old.check_hostname, old.verify_mode = False, ssl.CERT_NONE
-        with pytest.raises(
-            (ssl.SSLError, ConnectionError)
-        ):  # nor is it resumed: other authorities allowed it
-            resumed(server, old, session)
+    server, path = mutual_tls_server, mutual_tls_server.tls_config
+    before, theirs = path.read_text(), stranger.issue("renewed")
+    renewed = "new connections use the certificates"
+    old = client_context(authority.root, authority.issue("old"), ssl.TLSVersion.TLSv1_3)
+    _, session, code = resumed(server, old, None)
+    assert code == 200
+    path.write_text("server_key: 'none'")
+    wait_until(lambda: "keeping the certificates in use" in server.log())
+    assert rest_code(server, authority.root, authority.issue("web")) == 200
+    config_flag(path, theirs, custom_ca=stranger.root.read_text(), client_verify=True)
+    wait_until(lambda: renewed in server.log())
+    assert rest_code(server, stranger.root, stranger.issue("web")) == 200
+    old.check_hostname, old.verify_mode = False, ssl.CERT_NONE
+    # Nor is it resumed: other authorities allowed it.
+    with pytest.raises((ssl.SSLError, ConnectionError)):
+        resumed(server, old, session)
+    path.write_text(before)
+    wait_until(lambda: server.log().count(renewed) == 2)
 
 
 HINT = b'{ "error": "a plain HTTP request came to a port that speaks TLS: use https" }'
@@ -317,41 +344,21 @@ def test_our_client_speaks_mutual_tls(mutual_tls_server, authority):
     np.testing.assert_array_equal(rank(mutual_tls_server, known), [201, 202, 203])
 
 
-def start_error(flag, base_path):
-    """The line a server prints that refuses to start."""
-    command = [find_executable(), "--host=127.0.0.1", "--port=0", f"--model_base_path={base_path}"]
-    done = subprocess.run([*command, flag], capture_output=True, text=True, timeout=60)
-    assert done.returncode == 1
-    lines = done.stderr.splitlines()
-    assert len(lines) == 1, lines
-    return lines[0]
-
-
-@pytest.mark.parametrize(
-    ("fields", "words"),
-    [
-        ({"server_cert": "no certificate"}, "server_cert is no list of PEM certificates"),
+def test_a_wrong_field_is_named(mutual_tls_server, identity, authority):
+    """While it runs as at its start, which is TlsConfigTest's."""
+    path, chain = mutual_tls_server.tls_config, identity.chain.read_text()
+    before = path.read_text()
+    for fields, words in (
+        ({"server_cert": "none"}, "server_cert is no list of PEM certificates"),
         ({"client_verify": True, "custom_ca": "?"}, "custom_ca is no list of PEM certificates"),
-    ],
-)
-def test_a_wrong_field_is_named_at_start(tmp_path, identity, ranker_base_path, fields, words):
-    flag = config_flag(tmp_path / "wrong.cfg", identity, **fields)
-    error = start_error(flag, ranker_base_path)
-    assert f"{flag.split('=')[1]}: {words}" in error
-
-
-def test_a_key_of_another_certificate_is_refused(tmp_path, identity, authority, ranker_base_path):
-    other = authority.issue("other").key.read_text()
-    flag = config_flag(tmp_path / "wrong.cfg", identity, server_key=other)
-    assert "server_key is not the key of server_cert" in start_error(flag, ranker_base_path)
-
-
-def test_a_certificate_cut_short_is_refused(tmp_path, identity, ranker_base_path):
-    chain = identity.chain.read_text()
-    flag = config_flag(tmp_path / "wrong.cfg", identity, server_cert=chain[: len(chain) - 100])
-    assert "server_cert is no list of PEM certificates" in start_error(flag, ranker_base_path)
-
-
-def test_a_file_that_is_not_there_is_named(ranker_base_path):
-    error = start_error("--ssl_config_file=/nowhere/tls.cfg", ranker_base_path)
-    assert "cannot read /nowhere/tls.cfg: No such file or directory" in error
+        ({"server_cert": chain[:-100]}, "server_cert is no list of PEM certificates"),
+        (
+            {"server_key": authority.issue("other").key.read_text()},
+            "server_key is not the key of server_cert",
+        ),
+    ):
+        said = f"{path}: {words}"
+        told = mutual_tls_server.log().count(said)
+        config_flag(path, identity, **fields)
+        wait_until(lambda s=said, n=told: mutual_tls_server.log().count(s) > n)
+    path.write_text(before)

@@ -91,12 +91,18 @@ def collector() -> Iterator[Collector]:
 def traced(
     collector: Collector, tmp_path_factory: pytest.TempPathFactory, monitoring: list[str]
 ) -> Iterator[ServerProcess]:
-    """A server of the model by stages that traces what its clients sample."""
+    """A server of the model by stages that traces what its clients sample.
+
+    OpenTelemetry's own environment variables say where to; in the last test a flag does.
+    """
     base_path = tmp_path_factory.mktemp("traced")
     stages_model.save(base_path / "7")
-    flags = [*monitoring, f"--trace_endpoint={collector.url}"]
-    with ServerProcess("ranker", base_path, flags) as server:
-        yield server
+    with pytest.MonkeyPatch.context() as environment:
+        endpoint = collector.url.removesuffix("/v1/traces")
+        environment.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint)
+        environment.setenv("OTEL_SERVICE_NAME", "named")
+        with ServerProcess("ranker", base_path, monitoring) as server:
+            yield server
 
 
 def predict(stubs: Any, traceparent: str, seed: int = 1, candidates: int = 8) -> None:
@@ -115,7 +121,7 @@ def test_the_spans_of_a_request(
     for trace in traces:  # the same user and items again
         predict(stubs, f"00-{trace}-{PARENT}-01")
     wait_until(lambda: all(collector.spans(trace) for trace in traces))
-    assert collector.services() == {"colcast_model_server"}
+    assert collector.services() == {"named"}
     for trace in traces:
         check_request(collector.spans(trace))
     first, last = (
@@ -216,31 +222,20 @@ def test_what_is_not_sampled_or_malformed_is_answered_and_not_traced(
 
 
 def test_a_clients_span_is_the_parent_of_the_servers(
-    collector: Collector,
-    tmp_path: Path,
-    wait_until: Callable[..., None],
-    monkeypatch: pytest.MonkeyPatch,
+    traced: ServerProcess, collector: Collector, wait_until: Callable[..., None]
 ) -> None:
-    """With OpenTelemetry's own environment variables in place of the flag."""
-    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url.removesuffix("/v1/traces"))
-    monkeypatch.setenv("OTEL_SERVICE_NAME", "named")
     kept = client_spans()
-    stages_model.save(tmp_path / "1")
     items = stages_model.inputs(np.random.default_rng(3), 1, 5)
     user = {name: items.pop(name)[0] for name in ("age", "city", "history")}
-    with (
-        ServerProcess("ranker", tmp_path) as server,
-        RankingClient(server.target, "ranker") as asks,
-    ):
-        asks.rank(user, items)
-    (client,) = kept.get_finished_spans()
-    trace = f"{client.context.trace_id:032x}"
+    with RankingClient(traced.target, "ranker") as client:
+        client.rank(user, items)
+    (sent,) = kept.get_finished_spans()
+    trace = f"{sent.context.trace_id:032x}"
     wait_until(lambda: collector.spans(trace))
-    assert "named" in collector.services()
     (request,) = [span for span in collector.spans(trace) if span.name == RPC]
-    assert request.parent_span_id.hex() == f"{client.context.span_id:016x}"
-    assert client.start_time <= request.start_time_unix_nano
-    assert request.end_time_unix_nano <= client.end_time
+    assert request.parent_span_id.hex() == f"{sent.context.span_id:016x}"
+    assert sent.start_time <= request.start_time_unix_nano
+    assert request.end_time_unix_nano <= sent.end_time
 
 
 def client_spans() -> Any:

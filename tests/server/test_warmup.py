@@ -3,10 +3,9 @@
 import grpc
 import pytest
 import tensorflow as tf
-from colcast.server import ServerProcess
 from tensorflow_serving.apis import prediction_log_pb2
 
-from .conftest import Stubs, config_flag
+from .servers import NOTHING_KEPT, ONE_WORKER
 
 OK = grpc.StatusCode.OK.value[0]
 
@@ -83,22 +82,20 @@ def example_logs():
     return [classify, regress, multi]
 
 
-def next_count(server, name="counter"):
-    return Stubs(server.target, model=name).predict({"x": [0.0]})["count"][0]
+def next_count(stubs):
+    return stubs.predict({"x": [0.0]})["count"][0]
 
 
-@pytest.mark.parametrize(
-    ("flags", "runs"),
-    [(["--num_request_iterations_for_warmup=4"], 12), (["--enable_model_warmup=false"], 0)],
-)
-def test_recorded_requests_run_before_the_version_serves(tmp_path, flags, runs):
+@pytest.mark.parametrize(("flags", "runs"), [(ONE_WORKER, 4 * 3), (NOTHING_KEPT, 0)])
+def test_recorded_requests_run_before_the_version_serves(serve, tmp_path, flags, runs):
     save(tmp_path / "counter", 1, [predict_log(x=[0.0])] * 3)
-    with ServerProcess("counter", tmp_path / "counter", flags) as server:
-        assert next_count(server) == runs + 1
-        assert ("warmed up with 3 requests" if runs else "not warmed up") in server.log()
+    stubs = serve(tmp_path / "counter", *flags)
+    assert next_count(stubs) == runs + 1
+    log = [line for line in stubs.server.log().splitlines() if f'"{stubs.model}"' in line]
+    assert ("warmed up with 3 requests" if runs else "not warmed up") in "\n".join(log)
 
 
-def test_every_record_runs_once(tmp_path):
+def test_every_record_runs_once(serve, tmp_path):
     records = {
         "predict": [predict_log(x=[0.0])] * 3,
         "examples": example_logs(),  # MultiInference asks for both signatures
@@ -106,9 +103,7 @@ def test_every_record_runs_once(tmp_path):
     }
     for name, logs in records.items():
         save(tmp_path / name, 1, logs)
-    config = config_flag(tmp_path / "models.config", {name: tmp_path / name for name in records})
-    with ServerProcess(flags=[config]) as server:
-        counts = {name: next_count(server, name) for name in records}
+    counts = {name: next_count(serve(tmp_path / name)) for name in records}
     assert counts == {"predict": 3 + 1, "examples": 1 + 1 + 2 + 1, "nothing": 1 + 1}
 
 
@@ -130,18 +125,16 @@ BAD = [
 ]
 
 
-def test_a_bad_record_keeps_the_version_from_serving(tmp_path, wait_until):
+def test_a_bad_record_keeps_the_version_from_serving(serve, tmp_path, wait_until):
     base_path = tmp_path / "counter"
     save(base_path, 1, [])
-    flags = ["--max_num_load_retries=0", "--file_system_poll_wait_seconds=0.05"]
-    with ServerProcess("counter", base_path, flags) as server:
-        stubs = Stubs(server.target, model="counter")
-        for version, (warmup, code, words) in enumerate(BAD, 2):
-            save(base_path, version, warmup)
-            wait_until(lambda v=version: stubs.states().get(v, ("",))[0] == "END")
-            _, error_code, message = stubs.states()[version]
-            assert error_code == code.value[0]
-            assert "tf_serving_warmup_requests" in message
-            assert all(word in message for word in words), message
-            assert stubs.states()[1] == ("AVAILABLE", OK, "")
-        assert next_count(server) == 1
+    stubs = serve(base_path)
+    for version, (warmup, code, words) in enumerate(BAD, 2):
+        save(base_path, version, warmup)
+        wait_until(lambda v=version: stubs.states().get(v, ("",))[0] == "END")
+        _, error_code, message = stubs.states()[version]
+        assert error_code == code.value[0]
+        assert "tf_serving_warmup_requests" in message
+        assert all(word in message for word in words), message
+        assert stubs.states()[1] == ("AVAILABLE", OK, "")
+    assert next_count(stubs) == 1

@@ -220,9 +220,9 @@ def judge_base_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def judge(judge_base_path: Path, monitoring: list[str]) -> Iterator[Judge]:
-    with ServerProcess(MODEL, judge_base_path, monitoring) as process:
-        yield Judge(process.target, process)
+def judge(judge_base_path: Path, servers: Any) -> Judge:
+    server = servers.serve(judge_base_path, name=MODEL, stays=True).server
+    return Judge(server.target, server)
 
 
 @pytest.fixture(scope="session")

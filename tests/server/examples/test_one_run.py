@@ -1,11 +1,10 @@
 """MultiInference on signatures that share an input: the graph runs once for all tasks."""
 
-from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import tensorflow as tf
-from colcast.server import ServerProcess
 
 from ...models.saving import save_graph
 
@@ -35,11 +34,10 @@ def save_counter(directory: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def counter(tmp_path_factory: pytest.TempPathFactory, connect_judge: type) -> Iterator[object]:
+def counter(tmp_path_factory: pytest.TempPathFactory, serve: Any, connect_judge: type) -> object:
     base_path = tmp_path_factory.mktemp(MODEL)
     save_counter(base_path / "1")
-    with ServerProcess(MODEL, base_path) as process:
-        yield connect_judge(process.target)
+    return connect_judge(serve(base_path, name=MODEL).server.target)
 
 
 def runs_seen(judge, given, *names) -> list[list[float]]:
