@@ -2,13 +2,15 @@
 
 import filecmp
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 import tensorflow as tf
-from colcast.export import export_saved_model
-from colcast.export.convert._folder import read_saved_model
+from colcast.export import ExportError, export_saved_model
+from colcast.export.convert._folder import read_saved_model, variables_bytes
 from colcast.export.convert._signature import add_columnar_signature
 from colcast.export.report._report import SignatureReport
 from colcast.export.trials._parity import Parity
@@ -203,3 +205,36 @@ def test_a_batch_that_may_be_refused_in_front_of_the_parse_is_told(tmp_path):
     conversion = add_columnar_signature(model.meta_graphs[0], "serving_default", "columnar")
     report = SignatureReport.of(conversion, Parity(), {})
     assert "EnsureShape" in report.to_json()["example_transcoding"]
+
+
+def test_name_that_is_not_utf_8(tmp_path):
+    module = tf.Module()
+    module.weight = tf.Variable(2.0)
+    spec = {b"caf\xe9": tf.io.FixedLenFeature([], tf.float32)}
+    save_parser(tmp_path / "model", module, spec, lambda f: f[b"caf\xe9"] * module.weight)
+    with pytest.raises(ExportError, match=r"caf.xe9.*is not valid UTF-8"):
+        export_saved_model(tmp_path / "model", tmp_path / "out")
+
+
+CONVERT = """
+import resource, sys
+import tensorflow as tf
+from colcast.export import export_saved_model
+with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+    session.run(tf.constant(1))
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+export_saved_model(sys.argv[1], sys.argv[2], most_parity_bytes=1 << 20)
+print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) >> 10)
+"""
+
+
+def test_variables_are_never_loaded(tmp_path):
+    module = tf.Module()
+    module.table = tf.Variable(tf.zeros([1 << 20, 64]))
+    spec = {"id": tf.io.FixedLenFeature([], tf.int64)}
+    save_parser(tmp_path / "model", module, spec, lambda f: tf.gather(module.table, f["id"]))
+    megabytes = variables_bytes(tmp_path / "model") >> 20
+    assert megabytes >= 256
+    command = [sys.executable, "-c", CONVERT, str(tmp_path / "model"), str(tmp_path / "out")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert int(done.stdout.split()[-1]) < megabytes / 4

@@ -1,16 +1,21 @@
 """No answer depends on what it ran beside, was split into, or was kept from."""
 
 from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from colcast.server import ServerProcess
 
 from ..models import Expected
 from ..server.metrics_page import Metrics
 from ..waiting import wait_until
-from .cases import Case
+from .cases import Case, cases_of
 from .conftest import ANSWERS, EACH, Models
+from .exported import Exported
 from .hammer import Tally, busy, hammer
+from .servers import serve
 
 pytestmark = pytest.mark.timeout(3600 if ANSWERS else 900)
 
@@ -72,3 +77,37 @@ def _sum(server: ServerProcess, metric: str, name: str, **labels: str) -> float:
     wanted = {"model_name": name, **labels}.items()
     found = (s for s in Metrics(server).samples if s.name == f":colcast:{metric}_total")
     return sum(sample.value for sample in found if wanted <= sample.labels.items())
+
+
+def _tally(given: Any, expected: Any, kind: str = "late") -> Tally:
+    tally = Tally()
+    answer = {"score": np.asarray(expected, np.float32)}
+    tally.add(Case(kind, b"", "columnar_late", answer), {"score": np.asarray(given, np.float32)})
+    return tally
+
+
+@pytest.mark.parametrize("given", [[1.0, 2.1], [2.0, 1.0], [1.0, np.nan], [1.0], [[1.0, 2.0]], 1.0])
+def test_another_score_or_shape_is_wrong(given: Any) -> None:
+    assert _tally(given, [1.0, 2.0]).wrong == 1
+
+
+def test_rounding_is_right_and_seen_where_bits_are_promised() -> None:
+    close = [1.0, 2.000001]
+    assert (_tally(close, [1.0, 2.0]).wrong, _tally(close, [1.0, 2.0]).inexact) == (0, 0)
+    assert _tally(close, [1.0, 2.0], kind="columnar").inexact == 1
+    assert _tally([1.0, 2.0], [1.0, 2.0], kind="columnar").inexact == 0
+
+
+def test_rows_with_nan_are_scored_by_the_whole_model_and_counted(
+    exported: Callable[[str], Exported], tmp_path: Path
+) -> None:
+    model = exported("nan_in_item_price")
+    with serve([model], "default", tmp_path) as server:
+        found = hammer(server, model.model.name, cases_of(model, (1, 2, 20)), 400)
+        counted = {
+            (sample.labels["program"], sample.labels["outcome"])
+            for sample in Metrics(server).samples
+            if sample.name == ":colcast:program_total" and sample.value
+        }
+    assert not any(tally.wrong or tally.inexact or tally.refused for tally in found.values()), found
+    assert {("stages", "failed"), ("stages", "ok"), ("whole", "ok")} <= counted

@@ -135,3 +135,36 @@ def test_nan_in_a_column_is_no_score_of_stages(model: Any, layer: str) -> None:
         spoiled = {**columns, name: np.full_like(columns[name], np.nan)}
         with pytest.raises(tf.errors.InvalidArgumentError, match="NaN or infinite values reach"):
             _by_stages(built, spoiled)
+
+
+def _layer_norm(x: Any) -> Any:
+    mean, variance = tf.nn.moments(x, [1], keepdims=True)
+    return (x - mean) * tf.math.rsqrt(variance + 1e-3) * variable("gamma", 8) + variable("beta", 8)
+
+
+FUSED: dict[str, Callable[[Any], Any]] = {
+    "swish": lambda x: x * tf.sigmoid(x),
+    "gelu": tf.nn.gelu,
+    "approximate gelu": lambda x: tf.nn.gelu(x, approximate=True),
+    "mish": lambda x: x * tf.tanh(tf.math.softplus(x)),
+    "leaky relu": tf.nn.leaky_relu,
+    "maximum": lambda x: tf.maximum(x, 0.1 * x),
+    "layer norm": _layer_norm,
+}
+
+
+@pytest.mark.parametrize("name", FUSED)
+def test_ops_that_are_fused_move_and_leave_scores_the_same(model: Any, name: str) -> None:
+    def build(columns: dict[str, Any]) -> dict[str, Any]:
+        with tf.compat.v1.variable_scope("user"):
+            user = FUSED[name](tf.matmul(columns["age"], variable("w", 6, 8)) + variable("b", 8))
+        with tf.compat.v1.variable_scope("item"):
+            item = FUSED[name](tf.matmul(columns["price"], variable("w", 6, 8)) + variable("b", 8))
+        return {"score": tf.reduce_sum(user * item, 1, keepdims=True)}
+
+    built = model(build, {"age": (tf.float32, [6]), "price": (tf.float32, [6])}, ["age"])
+    built.check()
+    assert [tensor.how for tensor in built.report.frontier] == ["broadcast"]
+    stages = add_stages(built.meta_graph, built.observed, rows=built.rows)
+    assert [state.shape for state in stages.user_states] == [(1, 8)]
+    assert [state.shape for state in stages.item_states] == [(1, 8)]

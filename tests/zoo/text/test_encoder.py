@@ -1,8 +1,11 @@
 """Vectors are those of the published network, whatever else is in the request."""
 
+import ml_dtypes
 import numpy as np
 import pytest
 import tensorflow as tf
+from colcast.zoo.text import bert, encoder, guard
+from colcast.zoo.text.packed import segments
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -60,3 +63,51 @@ def test_a_length_that_no_text_can_have_is_named(encode, max_seq_len):
     with pytest.raises(tf.errors.InvalidArgumentError) as raised:
         encode(["text"], max_seq_len)
     assert f"max_seq_len must be 2 to 512, got] [{max_seq_len}]" in str(raised.value)
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(2, 512), max_size=40).map(sorted))
+def test_few_rows_are_of_no_text(sizes):
+    where = segments(tf.constant(sizes, tf.int32))
+    rows, real = len(where.positions), sum(sizes)
+    assert int(where.rest) == rows - real
+    assert 0 <= rows - real <= max(3, real / 32)
+
+
+def test_batches_of_up_to_4096_tokens_have_at_most_192_numbers_of_rows():
+    rows = {len(segments(tf.constant([size])).positions) for size in range(2, 4096, 7)}
+    assert len(rows) <= 192
+
+
+@pytest.fixture(scope="module")
+def exact(minilm):
+    return encoder.Encoder(minilm)
+
+
+def test_bfloat16_is_within_the_guard_and_not_exact(minilm, exact):
+    rounded = encoder.Encoder(minilm, bert.in_bfloat16(bert.values(minilm)))
+    found = guard.check(exact.vectors, rounded.vectors, "bfloat16")
+    assert guard.LEAST_COSINE <= found.least <= found.mean < 1 - 1e-6
+
+
+def test_a_model_too_far_from_the_exact_one_is_refused_with_the_figures(minilm, exact):
+    values = {
+        name: np.asarray(value).astype(ml_dtypes.float8_e5m2).astype(np.float32)
+        for name, value in bert.values(minilm).items()
+    }
+    with pytest.raises(RuntimeError, match=r"float8: the cosine .* is 0\.\d+ at least.*0\.999"):
+        guard.check(exact.vectors, encoder.Encoder(minilm, values).vectors, "float8")
+
+
+def test_the_written_model_is_smaller_and_its_vectors_are_float32():
+    base_path = encoder.ensure(precision="bfloat16")
+    sizes = [
+        (path / "1" / "saved_model.pb").stat().st_size for path in (encoder.ensure(), base_path)
+    ]
+    assert sizes[1] < 0.75 * sizes[0]
+    model = tf.saved_model.load(str(base_path / "1"))
+    vectors = model.signatures["encode"](
+        texts=tf.constant(["one text"]), max_seq_len=tf.constant(256)
+    )["embeddings"]
+    assert vectors.dtype == tf.float32
+    assert float(tf.norm(vectors)) == pytest.approx(1, abs=1e-5)
