@@ -36,13 +36,21 @@ class BusyServer(NamedTuple):
 
 
 @contextlib.contextmanager
+def held_worker(
+    folder: Path, serve: Callable[..., Stubs], *flags: str
+) -> Iterator[tuple[Stubs, Gate]]:
+    """A gate at which the only worker of the server with these flags waits until it is opened."""
+    models.build("gated", folder / "gated" / "1")
+    stubs, gate = serve(folder / "gated", *flags), Gate(folder / "gate")
+    request = stubs.request({"path": str(gate.path), "x": [1.0]})
+    running = stubs.prediction.Predict.future(request, timeout=300)
+    wait_until(gate.is_reached)
+    yield stubs, gate
+    assert "Illegal seek" in running.details()  # a pipe is no file
+
+
+@contextlib.contextmanager
 def busy_server(folder: Path, serve: Callable[..., Stubs]) -> Iterator[BusyServer]:
     """Who enters it has to open its gate."""
-    models.build("gated", folder / "gated" / "1")
-    stubs = serve(folder / "gated", *ONE_WAITS)
-    gate = Gate(folder / "gate")
-    busy = BusyServer(stubs, gate, Metrics(stubs.server))
-    running = busy.ask(gate.path)
-    wait_until(gate.is_reached)
-    yield busy
-    assert "Illegal seek" in running.details()  # a pipe is no file
+    with held_worker(folder, serve, *ONE_WAITS) as (stubs, gate):
+        yield BusyServer(stubs, gate, Metrics(stubs.server))

@@ -9,7 +9,9 @@ import grpc
 import numpy as np
 import pytest
 
-from .metrics_page import of_predicts, states_computed
+from ..waiting import wait_until
+from .busy_server import held_worker
+from .metrics_page import Metrics, of_predicts, states_computed
 from .servers import NOTHING_KEPT, ONE_WORKER, STATES_OFF, WHOLE_AND_ALONE, Stubs
 from .test_domains import INDEXED, request_of
 
@@ -105,7 +107,7 @@ def test_with_wrong_ones_among_them_each_is_answered_as_alone(
 
 
 def test_what_requests_of_a_run_share_is_computed_once(
-    serve: Callable[..., Stubs], shops_path: Path
+    serve: Callable[..., Stubs], shops_path: Path, tmp_path: Path
 ) -> None:
     """Shops and campaigns of five requests that differ in users and items."""
     base = request_of(np.random.default_rng(1), {"shop": 4, "campaign": 3}, 20)
@@ -115,11 +117,14 @@ def test_what_requests_of_a_run_share_is_computed_once(
         shared = {n: c for n, c in base.items() if n.startswith(("shop_", "campaign_"))}
         requests.append(own | shared)
     stubs = serve(shops_path, *NOTHING_KEPT)
-    calls = [
-        stubs.prediction.Predict.future(stubs.request(columns, signature_name=LATE), timeout=60)
-        for columns in requests
-    ]
-    assert all(call.code() is Code.OK for call in calls)
+    with held_worker(tmp_path, serve, *NOTHING_KEPT) as (_, gate):
+        calls = [
+            stubs.prediction.Predict.future(stubs.request(columns, signature_name=LATE), timeout=60)
+            for columns in requests
+        ]
+        wait_until(lambda: Metrics(stubs.server).value(":colcast:queue_length") == len(requests))
+        gate.open()
+        assert all(call.code() is Code.OK for call in calls)
     assert of_predicts(stubs, "joined_requests", LATE) > 0
     assert states_computed(stubs, "shop") < 4 * len(requests)
 

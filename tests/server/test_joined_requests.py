@@ -14,9 +14,8 @@ import grpc
 import numpy as np
 import pytest
 
-from .. import models
 from ..models import stages_model
-from ..models.gated import Gate
+from .busy_server import held_worker
 from .metrics_page import Metrics, of_predicts, states_computed
 from .servers import BATCHING, ONE_WAITS, ONE_WORKER, WHOLE_AND_ALONE, Stubs
 
@@ -150,28 +149,23 @@ def test_a_request_that_claims_endless_rows_leaves_the_others_their_room(togethe
     assert {call.code() for call in calls[1::2]} == {Code.OK}
 
 
-def test_deadlines_and_hang_ups_are_those_of_one_request(together, serve, tmp_path, wait_until):
-    """All wait while a gate holds the worker, until every deadline has passed."""
-    models.build("gated", tmp_path / "gated" / "1")
-    gated = serve(tmp_path / "gated", *ONE_WORKER)
+def test_deadlines_and_hang_ups_are_those_of_one_request(together, serve, tmp_path):
+    """All wait for the worker until every deadline has passed."""
     before = joined(together)
-    gate = Gate(tmp_path / "gate")
-    held = gated.prediction.Predict.future(gated.request({"path": str(gate.path), "x": [1.0]}))
-    wait_until(gate.is_reached)
 
     def send(number: int, timeout: float) -> Any:
         request = together.request(inputs_of(number), signature_name="columnar_late")
         return together.prediction.Predict.future(request, timeout=timeout)
 
-    calls = [send(n, [300, 0.1, 300][n % 3]) for n in range(90)]
-    for call in calls[2::3]:
-        call.cancel()
-    assert {call.code() for call in calls[1::3]} == {Code.DEADLINE_EXCEEDED}
-    assert {call.code() for call in calls[2::3]} == {Code.CANCELLED}
-    gate.open()
-    assert {call.code() for call in calls[::3]} == {Code.OK}
+    with held_worker(tmp_path, serve, *ONE_WORKER) as (_, gate):
+        calls = [send(n, [300, 0.1, 300][n % 3]) for n in range(90)]
+        for call in calls[2::3]:
+            call.cancel()
+        assert {call.code() for call in calls[1::3]} == {Code.DEADLINE_EXCEEDED}
+        assert {call.code() for call in calls[2::3]} == {Code.CANCELLED}
+        gate.open()
+        assert {call.code() for call in calls[::3]} == {Code.OK}
     assert joined(together) > before
-    assert "Illegal seek" in held.details()  # a pipe is no file
 
 
 def test_a_new_version_under_load_never_mixes_with_the_old_one(tmp_path, serve, wait_until):
