@@ -43,6 +43,9 @@ SUBCOMMANDS = {
     "serve": Subcommand("colcast.server.cli", None, "start the native server"),
     "rank": Subcommand("colcast.client.cli", None, "rank items from a file for one user"),
     "items": Subcommand("colcast.items.cli", "items", "build and inspect tables of items by key"),
+    "tables": Subcommand(
+        "colcast.items.cli:tables", "items", "change rows of embedding tables while they are served"
+    ),
     "encode": Subcommand("colcast.client.text_cli:encode", None, "write vectors of a file's lines"),
     "rerank": Subcommand("colcast.client.text_cli:rerank", None, "rank a file's lines for a query"),
     "loadtest": Subcommand("colcast.loadtest.cli", "loadtest", "compare formats under load"),

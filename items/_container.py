@@ -111,12 +111,15 @@ class Container:
         self.metadata: Mapping[str, str] = header.pop("__metadata__", {})
         self.tensors = {name: self._tensor(name, told) for name, told in header.items()}
 
-    def checksum(self) -> str:
-        """The checksum of everything after the header, read again."""
+    def verify(self) -> None:
+        """Reads it all; ItemTableError if that does not match its checksum."""
         digest = xxhash.xxh3_64()
         for chunk in _chunks(self._bytes[self._data_at :].data):
             digest.update(chunk)
-        return digest.hexdigest()
+        told, found = self.metadata.get("checksum"), digest.hexdigest()
+        if told != found:
+            message = f"checksum {found}, its header says {told}: it was changed or cut"
+            raise ItemTableError(f"{self.path}: {message}")
 
     def _read_header(self) -> tuple[int, dict[str, Any]]:
         size = int.from_bytes(self._bytes[:8].tobytes(), "little")

@@ -45,11 +45,11 @@ def print_facts(console: Console, found: Mapping[str, Any]) -> None:
     lines = [
         f"{found['folder']}: {found['rows']:,} items by {found['key']} ({found['key_dtype']}), "
         f"domain {found['domain']}",
-        f"built {_ago(table)}: {table['rows']:,} items, {_size(table['bytes'])}",
+        f"built {ago(table)}: {table['rows']:,} items, {size(table['bytes'])}",
     ]
     lines += [
-        f"delta {number}, {_ago(one)}: {one['rows']:,} items, {one['deleted']:,} deleted, "
-        f"{_size(one['bytes'])}"
+        f"delta {number}, {ago(one)}: {one['rows']:,} items, {one['deleted']:,} deleted, "
+        f"{size(one['bytes'])}"
         for number, one in enumerate(deltas, 1)
     ]
     for line in lines:
@@ -69,18 +69,8 @@ def print_row(console: Console, found: Mapping[str, Any]) -> None:
         console.print(f"{name:<{width}}  {value}", highlight=False, markup=False)
 
 
-def _file(part: Part) -> dict[str, Any]:
-    size = part.container.path.stat().st_size
-    return {"rows": part.rows, "bytes": size, "created": part.created}
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_plain(one) for one in value]
-    return value.decode(errors="backslashreplace") if isinstance(value, bytes) else value
-
-
-def _ago(file: Mapping[str, Any]) -> str:
+def ago(file: Mapping[str, Any]) -> str:
+    """How long ago a file was made."""
     seconds = max(0, int(time.time()) - file["created"])
     for unit, name in _UNITS:
         if seconds >= unit:
@@ -88,8 +78,20 @@ def _ago(file: Mapping[str, Any]) -> str:
     return f"{seconds} s ago"
 
 
-def _size(count: int) -> str:
+def size(count: int) -> str:
+    """Bytes for people."""
     for unit, name in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
         if count >= unit:
             return f"{count / unit:.1f} {name}"
     return f"{count} bytes"
+
+
+def _file(part: Part) -> dict[str, Any]:
+    count = part.container.path.stat().st_size
+    return {"rows": part.rows, "bytes": count, "created": part.created}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_plain(one) for one in value]
+    return value.decode(errors="backslashreplace") if isinstance(value, bytes) else value

@@ -4,12 +4,13 @@ import fcntl
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from colcast.items._errors import ItemTableError
 
+_DELTA = "delta-{:06}.safetensors"
 _WORK = ".tmp-"  # readers ignore names that begin with a dot
 
 
@@ -26,6 +27,21 @@ def newest(folder: Path) -> Path:
     if not found:
         raise ItemTableError(f"{folder} has no table: expected a folder named by a number in it")
     return folder / str(found[-1])
+
+
+def deltas(folder: Path) -> list[Path]:
+    """A folder's deltas in order; ItemTableError if one is missing between them."""
+    paths = sorted(folder.glob("delta-*.safetensors"))
+    for number, path in enumerate(paths, 1):
+        if path.name != _DELTA.format(number):
+            raise ItemTableError(f"{path}: expected {_DELTA.format(number)} before it")
+    return paths
+
+
+def next_delta(folder: Path, before: Sequence[object]) -> tuple[int, Path]:
+    """The number of the delta behind `before`, and its file."""
+    number = len(before) + 1
+    return number, folder / _DELTA.format(number)
 
 
 @contextmanager

@@ -7,11 +7,10 @@ from typing import Any
 from colcast.items._errors import ItemTableError
 from colcast.items._index import Key
 from colcast.items._part import Part
-from colcast.items._publish import newest
+from colcast.items._publish import deltas, newest, next_delta
 from colcast.items._schema import Schema
 
 TABLE_FILE = "table.safetensors"
-_DELTA = "delta-{:06}.safetensors"
 
 
 class ItemTable:
@@ -31,8 +30,7 @@ class ItemTable:
         """
         self.folder = newest(Path(folder)) if version is None else Path(folder, str(version))
         self.table = Part(self.folder / TABLE_FILE)
-        paths = sorted(self.folder.glob("delta-*.safetensors"))
-        self.deltas = [self._delta(number, path) for number, path in enumerate(paths, 1)]
+        self.deltas = [self._delta(path) for path in deltas(self.folder)]
 
     @property
     def schema(self) -> Schema:
@@ -71,19 +69,13 @@ class ItemTable:
     def verify(self) -> None:
         """Reads all files; ItemTableError if a checksum does not match."""
         for part in (self.table, *self.deltas):
-            told, found = part.container.metadata.get("checksum"), part.container.checksum()
-            if told != found:
-                message = f"checksum {found}, its header says {told}: it was changed or cut"
-                raise ItemTableError(f"{part.container.path}: {message}")
+            part.container.verify()
 
     def next_delta(self) -> tuple[int, Path]:
         """The number of the delta that comes next, and its file."""
-        number = len(self.deltas) + 1
-        return number, self.folder / _DELTA.format(number)
+        return next_delta(self.folder, self.deltas)
 
-    def _delta(self, number: int, path: Path) -> Part:
-        if path.name != _DELTA.format(number):
-            raise ItemTableError(f"{path}: expected {_DELTA.format(number)} before it")
+    def _delta(self, path: Path) -> Part:
         delta = Part(path)
         of = delta.container.metadata.get("table_checksum")
         if (of, delta.schema) != (self.checksum, self.schema):

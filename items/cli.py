@@ -1,4 +1,4 @@
-"""`colcast items`: builds and inspects tables of items by key."""
+"""`colcast items` and `colcast tables`: tables of items by key, and a model's embedding tables."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -124,6 +124,58 @@ def inspect(folder: Path, key: str | None, as_json: bool) -> None:
         print_facts(console, found)
     else:
         print_row(console, found)
+
+
+@click.group(subcommand_metavar="COMMAND ...")
+def tables() -> None:
+    """Changes rows of a model's embedding tables while it is served (docs/tables.md)."""
+
+
+_model = click.argument("model", type=_FOLDER, metavar="MODEL")
+_version = click.option(
+    "--version", type=click.IntRange(min=0), metavar="N", help="Of MODEL. [default: the newest]"
+)
+
+
+@tables.command("delta")
+@_model
+@click.option("--table", required=True, metavar="NAME", help="The variable's name.")
+@click.option(
+    "--from",
+    "source",
+    type=click.Path(exists=True, path_type=Path),
+    required=True,
+    metavar="PATH",
+    help="Columns id and vector: .npz, .parquet, .csv, .tfrecord, or a folder.",
+)
+@_version
+def table_delta(model: Path, source: Path, **given: Any) -> None:
+    """Replaces rows of a table of MODEL, a SavedModel or its base path."""
+    from colcast.items import build_row_delta
+
+    with _telling("delta") as progress:
+        file = build_row_delta(model, source, progress=progress, **given)
+    click.echo(f"{file}: written")
+
+
+@tables.command("inspect")
+@_model
+@_version
+@click.option("--server", metavar="HOST:PORT", help="A server's REST address: what it does.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON in place of tables.")
+def inspect_tables(model: Path, version: int | None, server: str | None, as_json: bool) -> None:
+    """Shows the tables of MODEL and their deltas, all read and compared with their checksums.
+
+    A server says which tables are mapped, why others are not, and which deltas it has applied.
+    """
+    from colcast.items._inspect_tables import print_tables, tables_of
+
+    with _errors():
+        found = tables_of(model, version, server)
+    if as_json:
+        click.echo(json.dumps(found, indent=2, ensure_ascii=False))
+    else:
+        print_tables(report_console(), found)
 
 
 @contextmanager

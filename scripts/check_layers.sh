@@ -31,8 +31,8 @@ includes serving_patches tf_patches
 includes server/base server/protos
 includes server/wire server/base
 includes server/states server/base server/wire
-includes server/items server/base server/wire
-includes server/tables server/base
+includes server/tables server/base server/wire
+includes server/items server/base server/tables server/wire
 includes server/scheduling server/base
 includes server/engine server/base server/states server/tables server/wire serving_patches tf_patches
 includes server/inference server/base server/engine server/items server/metrics server/protos server/scheduling server/wire

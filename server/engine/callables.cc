@@ -5,9 +5,12 @@
 #include <numeric>
 #include <utility>
 
+#include "server/tables/generation.h"
 #include "tensorflow/core/protobuf/config.pb.h"
 #include "tsl/platform/denormal.h"
 #include "tsl/platform/setround.h"
+#include "tsl/platform/threadpool.h"
+#include "tsl/platform/threadpool_options.h"
 
 namespace colcast::engine {
 namespace {
@@ -23,6 +26,27 @@ std::vector<int> FirstNumbers(size_t count) {
   std::iota(numbers.begin(), numbers.end(), 0);
   return numbers;
 }
+
+// Where a run's operations run: on the threads of `pool`, or on those that hand them over if it is
+// null; in either case they read the tables that the run's caller reads.
+class RunThreads final : public tsl::thread::ThreadPoolInterface {
+ public:
+  explicit RunThreads(tsl::thread::ThreadPool* pool) : pool_(pool) {}
+
+  void Schedule(std::function<void()> work) override {
+    auto run = [tables = tables_, work = std::move(work)] {
+      const tables::ReadsGeneration reads(tables);
+      work();
+    };
+    pool_ == nullptr ? run() : pool_->Schedule(std::move(run));
+  }
+  int NumThreads() const override { return pool_ == nullptr ? 1 : pool_->NumThreads(); }
+  int CurrentThreadId() const override { return pool_ == nullptr ? 0 : pool_->CurrentThreadId(); }
+
+ private:
+  tsl::thread::ThreadPool* const pool_;
+  const tables::GenerationPtr tables_ = tables::ReadsGeneration::Here();
+};
 
 }  // namespace
 
@@ -49,11 +73,11 @@ class Callables::Callable {
 };
 
 Callables::Callables(std::vector<std::string> feeds, std::vector<std::string> fetches,
-                     Session* session, bool on_callers_thread)
+                     Session* session, int inter_op_parallelism)
     : feeds_(std::move(feeds)),
       fetches_(std::move(fetches)),
       session_(session),
-      on_callers_thread_(on_callers_thread),
+      inter_op_parallelism_(inter_op_parallelism),
       all_(std::make_shared<Callable>(session, FirstNumbers(fetches_.size()))),
       mapped_(MappedTables::Of(session)) {}
 
@@ -70,8 +94,16 @@ absl::Status Callables::Run(const std::vector<Tensor>& feeds, const std::vector<
     // The settings of TensorFlow's own pool threads.
     const tsl::port::ScopedFlushDenormal flush;
     const tsl::port::ScopedSetRound round(FE_TONEAREST);
-    absl::Status status = session_->RunCallable(callable->handle, feeds, &fetched, nullptr);
-    if (status.ok() && mapped_ != nullptr) status = mapped_->Check();
+    absl::Status status;
+    if (mapped_ == nullptr) {
+      status = session_->RunCallable(callable->handle, feeds, &fetched, nullptr);
+    } else {
+      RunThreads threads(Pool());
+      tsl::thread::ThreadPoolOptions pools;
+      pools.inter_op_threadpool = &threads;
+      status = session_->RunCallable(callable->handle, feeds, &fetched, nullptr, pools);
+      if (status.ok()) status = mapped_->Check();
+    }
     if (!status.ok()) return status;
   }
   tensors->clear();
@@ -80,6 +112,14 @@ absl::Status Callables::Run(const std::vector<Tensor>& feeds, const std::vector<
     tensors->push_back(fetched[callable->fetches[place]]);
   }
   return absl::OkStatus();
+}
+
+// Null: there is none.
+tsl::thread::ThreadPool* Callables::Pool() const {
+  if (inter_op_parallelism_ == 0) return nullptr;
+  static auto* const pool =
+      new tsl::thread::ThreadPool(tsl::Env::Default(), "inter_op", inter_op_parallelism_);
+  return pool;
 }
 
 std::shared_ptr<Callables::Callable> Callables::FindOrAdd(const std::vector<int>& outputs) {
@@ -132,7 +172,9 @@ absl::Status Callables::Make(Callable* callable) const {
     if (position == fetches.size()) options.add_fetch(tensor);
     callable->fetches.push_back(position);
   }
-  if (on_callers_thread_) options.mutable_run_options()->set_inter_op_thread_pool(kCallerThread);
+  if (inter_op_parallelism_ == 0 && mapped_ == nullptr) {
+    options.mutable_run_options()->set_inter_op_thread_pool(kCallerThread);
+  }
   absl::Status status = session_->MakeCallable(options, &callable->handle);
   callable->is_made.store(status.ok(), std::memory_order_release);
   return status;

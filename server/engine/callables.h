@@ -16,6 +16,7 @@
 #include "server/engine/mapping/mapped_tables.h"
 #include "tensorflow/core/framework/tensor.h"
 #include "tensorflow/core/public/session.h"
+#include "tsl/platform/threadpool.h"
 
 namespace colcast::engine {
 
@@ -31,8 +32,9 @@ class Callables {
   static constexpr int64_t kStale = 1000;
 
   // `feeds` and `fetches` are tensor names in the graph. `session` must outlive this object.
+  // `inter_op_parallelism` is engine::Options'.
   Callables(std::vector<std::string> feeds, std::vector<std::string> fetches,
-            tensorflow::Session* session, bool on_callers_thread);
+            tensorflow::Session* session, int inter_op_parallelism);
 
   // Makes the callable of these outputs, given by position in `fetches`, unless it exists.
   absl::Status Prepare(const std::vector<int>& outputs);
@@ -45,6 +47,7 @@ class Callables {
  private:
   class Callable;
 
+  tsl::thread::ThreadPool* Pool() const;
   std::shared_ptr<Callable> FindOrAdd(const std::vector<int>& outputs);
   std::shared_ptr<Callable> TakeStale(int64_t use);
   absl::Status Make(Callable* callable) const;
@@ -52,7 +55,7 @@ class Callables {
   const std::vector<std::string> feeds_;
   const std::vector<std::string> fetches_;
   tensorflow::Session* const session_;
-  const bool on_callers_thread_;
+  const int inter_op_parallelism_;
   const std::shared_ptr<Callable> all_;
   const tensorflow::core::RefCountPtr<MappedTables> mapped_;  // may be null
   std::atomic<int64_t> uses_{0};

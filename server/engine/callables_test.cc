@@ -95,14 +95,14 @@ std::vector<int64_t> ValuesOf(Callables* callables, const std::vector<int>& outp
 
 TEST(Callables, OutputsOfOneTensorShareAFetch) {
   FakeSession session;
-  Callables callables({}, {"3", "4", "3"}, &session, true);
+  Callables callables({}, {"3", "4", "3"}, &session, 0);
   EXPECT_THAT(ValuesOf(&callables, {0, 1, 2}), ElementsAre(3, 4, 3));
   EXPECT_EQ(session.made[0].fetch_size(), 2);
 }
 
 TEST(Callables, AreMadeOnceWhileTheyAreUsed) {
   FakeSession session;
-  Callables callables({}, Numbers(3), &session, true);
+  Callables callables({}, Numbers(3), &session, 0);
   for (int i = 0; i < 5; ++i) {
     EXPECT_THAT(ValuesOf(&callables, {0}), ElementsAre(0));
     EXPECT_THAT(ValuesOf(&callables, {1, 2}), ElementsAre(1, 2));
@@ -113,7 +113,7 @@ TEST(Callables, AreMadeOnceWhileTheyAreUsed) {
 TEST(Callables, FewAreMadeForThoseWhoAskForEverOtherOutputs) {
   FakeSession session;
   constexpr int kSets = 100;
-  Callables callables({}, Numbers(kSets), &session, true);
+  Callables callables({}, Numbers(kSets), &session, 0);
   for (int i = 0; i < kSets; ++i) EXPECT_THAT(ValuesOf(&callables, {i}), ElementsAre(i));
   EXPECT_EQ(session.num_made, Callables::kMost + 1);  // all outputs, for the others
   EXPECT_THAT(ValuesOf(&callables, {5, 90}), ElementsAre(5, 90));
@@ -123,7 +123,7 @@ TEST(Callables, FewAreMadeForThoseWhoAskForEverOtherOutputs) {
 TEST(Callables, OneThatWasNotAskedForInAThousandRunsMakesRoomForAnother) {
   FakeSession session;
   constexpr int kSets = Callables::kMost + 2;
-  Callables callables({}, Numbers(kSets), &session, true);
+  Callables callables({}, Numbers(kSets), &session, 0);
   for (int i = 0; i < kSets; ++i) ValuesOf(&callables, {i});
   const auto made = session.num_made;
   for (int64_t run = 0; run < Callables::kStale; ++run) {
@@ -140,7 +140,7 @@ TEST(Callables, OneThatWasNotAskedForInAThousandRunsMakesRoomForAnother) {
 TEST(Callables, OneThatRunsIsNotReleased) {
   FakeSession session;
   constexpr int kSets = Callables::kMost + 1;
-  Callables callables({}, Numbers(kSets), &session, true);
+  Callables callables({}, Numbers(kSets), &session, 0);
   session.in_run = [&] {
     session.in_run = nullptr;
     for (int64_t run = 0; run < Callables::kStale; ++run) {
@@ -154,7 +154,7 @@ TEST(Callables, OneThatRunsIsNotReleased) {
 
 TEST(Callables, OthersRunWhileOneIsMade) {
   FakeSession session;
-  Callables callables({}, {"1", "wait"}, &session, true);
+  Callables callables({}, {"1", "wait"}, &session, 0);
   ASSERT_TRUE(callables.Prepare({0}).ok());
   std::thread making([&] { ValuesOf(&callables, {1}); });
   session.waits.WaitForNotification();
@@ -165,7 +165,7 @@ TEST(Callables, OthersRunWhileOneIsMade) {
 }
 
 // 1 / x and x * third, on the caller's thread or on one of the session's own.
-std::vector<float> Quotients(float x, bool on_callers_thread) {
+std::vector<float> Quotients(float x, int inter_op_parallelism) {
   namespace ops = tensorflow::ops;
   const tensorflow::Scope scope = tensorflow::Scope::NewRootScope();
   const auto fed = ops::Placeholder(scope.WithOpName("x"), tensorflow::DT_FLOAT);
@@ -176,21 +176,21 @@ std::vector<float> Quotients(float x, bool on_callers_thread) {
   const std::unique_ptr<tensorflow::Session> session(
       tensorflow::NewSession(tensorflow::SessionOptions()));
   TF_CHECK_OK(session->Create(graph));
-  Callables callables({"x:0"}, {"inverse:0", "third:0"}, session.get(), on_callers_thread);
+  Callables callables({"x:0"}, {"inverse:0", "third:0"}, session.get(), inter_op_parallelism);
   std::vector<Tensor> tensors;
   TF_CHECK_OK(callables.Run({Tensor(x)}, {0, 1}, &tensors));
   return {tensors[0].scalar<float>()(), tensors[1].scalar<float>()()};
 }
 
 TEST(Callables, GiveTheBitsThatTensorFlowsOwnThreadsGive) {
-  const std::vector<float> of_denormal = Quotients(-1e-40f, false);
-  EXPECT_EQ(Quotients(-1e-40f, true), of_denormal);
-  const std::vector<float> of_normal = Quotients(1.0f, false);
+  const std::vector<float> of_denormal = Quotients(-1e-40f, 1);
+  EXPECT_EQ(Quotients(-1e-40f, 0), of_denormal);
+  const std::vector<float> of_normal = Quotients(1.0f, 1);
   ASSERT_EQ(std::fesetround(FE_UPWARD), 0);
-  EXPECT_EQ(Quotients(1.0f, true), of_normal);
+  EXPECT_EQ(Quotients(1.0f, 0), of_normal);
   EXPECT_EQ(std::fegetround(), FE_UPWARD);
   std::fesetround(FE_TONEAREST);
-  EXPECT_EQ(Quotients(-1e-40f, true), of_denormal);
+  EXPECT_EQ(Quotients(-1e-40f, 0), of_denormal);
 }
 
 }  // namespace

@@ -99,11 +99,21 @@ struct GraphChoice {
 
 // Bytes of a model's tables that stay in its checkpoint's files.
 struct TableMemory {
+  struct Table {
+    std::string name;           // the variable's
+    std::string why_in_memory;  // empty: it is mapped
+    int64_t last_delta = 0;     // that changed it; 0: none did
+  };
+
   int64_t mapped = 0;
   int64_t resident = 0;  // of `mapped`, in the page cache
   int64_t locked = 0;    // of `resident`, locked there
   int64_t checked = 0;   // of `mapped`, read and compared with the saved checksum
   std::string damage;    // the error of a damaged file; the model then answers DATA_LOSS
+  std::vector<Table> tables;
+  int64_t changed = 0;      // rows that deltas changed, in memory
+  int64_t deltas = 0;       // applied
+  std::string delta_error;  // why the next one is not applied
 };
 
 // The outputs of a request. Owns the memory to which `columns` points.
@@ -253,6 +263,9 @@ class Model {
     Status status = Plan(request, rules, &plan);
     return status.ok() ? Run(*plan, outputs) : status;
   }
+
+  // As long as the result lives, the calling thread's runs read the tables as they are now.
+  virtual std::shared_ptr<const void> PinTables() const { return nullptr; }
 
   // Runs several signatures at once: those whose only input has the name and tensor of the
   // requested signature's. Outputs, also those in the request's output_filter, are named

@@ -25,7 +25,9 @@ std::vector<std::string> TensorFlowModel::notes() const {
 }
 
 TableMemory TensorFlowModel::tables() const {
-  return table_checks_ == nullptr ? TableMemory() : table_checks_->memory();
+  TableMemory memory = table_checks_ == nullptr ? TableMemory() : table_checks_->memory();
+  if (table_deltas_ != nullptr) table_deltas_->AddTo(&memory);
+  return memory;
 }
 
 std::vector<StoreStats> TensorFlowModel::stores() const {

@@ -17,6 +17,7 @@
 #include "server/engine/examples/transcoding.h"
 #include "server/engine/mapping/map_variables.h"
 #include "server/engine/mapping/table_checks.h"
+#include "server/engine/mapping/table_deltas.h"
 #include "server/engine/model_sessions.h"
 #include "server/engine/program/make_programs.h"
 #include "server/engine/program/observed_stage.h"
@@ -71,6 +72,7 @@ class TensorFlowModel final : public Model {
   void Run(std::vector<BatchMember>* members) const override;
   Status RunWithoutStates(const PlannedRequest& plan,
                           std::unique_ptr<Outputs>* outputs) const override;
+  std::shared_ptr<const void> PinTables() const override;
   Status PredictTogether(const DecodedRequest& request,
                          std::unique_ptr<Outputs>* outputs) const override;
   std::unique_ptr<Slices> Split(const PlannedRequest& plan) const override;
@@ -91,8 +93,8 @@ class TensorFlowModel final : public Model {
                        const NeededGraphs& needed, bool shared, const Options& options);
   // Makes all graphs read mapped tables, and loads into memory the tables that they cannot read
   // mapped.
-  absl::Status ReadMapped(SignatureGraphs* graphs, RewrittenSignatures* rewritten,
-                          const Options& options);
+  absl::Status ReadMapped(const std::string& directory, SignatureGraphs* graphs,
+                          RewrittenSignatures* rewritten, const Options& options);
   SignatureGraphs GraphsToServe(const NeededGraphs& needed, const Options& options);
   RewrittenSignatures Rewritten(const tensorflow::MetaGraphDef& saved,
                                 const SignatureGraphs& graphs, const Options& options);
@@ -115,6 +117,7 @@ class TensorFlowModel final : public Model {
   // Sets how each signature that has programs is answered.
   void Serve(const Options& options);
   absl::StatusOr<const ServedSignature*> FindServed(std::string_view name) const;
+  tables::GenerationPtr TablesNow() const;
   void RunGroup(const std::vector<BatchMember*>& group) const;
   static void RunAlone(BatchMember* member);
   void JoinSignatures(const NeededGraphs& needed, const Options& options);
@@ -136,6 +139,7 @@ class TensorFlowModel final : public Model {
   TablesInUse tables_;
   MappedVariables mapped_;
   std::unique_ptr<TableChecks> table_checks_;  // null if no table is mapped
+  std::unique_ptr<TableDeltas> table_deltas_;  // null if tables are not mapped
   std::vector<GraphChoice> graphs_;
   std::vector<std::string> notes_;
   Transcoding transcoding_;

@@ -96,7 +96,7 @@ absl::Status TensorFlowModel::Load(const std::string& directory,
   status = Restore(directory, saved, needed, *shared, options);
   if (!status.ok()) return status;
   RewrittenSignatures rewritten = Rewritten(saved, graphs, options);
-  status = ReadMapped(&graphs, &rewritten, options);
+  status = ReadMapped(directory, &graphs, &rewritten, options);
   if (!status.ok()) return status;
   const std::vector<RecordedSignatures> records = ReadRowRecordsOf(directory);
   std::vector<std::string> waiting;
@@ -141,15 +141,21 @@ absl::Status TensorFlowModel::Restore(const std::string& directory, const MetaGr
   return absl::OkStatus();
 }
 
-absl::Status TensorFlowModel::ReadMapped(SignatureGraphs* graphs, RewrittenSignatures* rewritten,
-                                         const Options& options) {
+absl::Status TensorFlowModel::ReadMapped(const std::string& directory, SignatureGraphs* graphs,
+                                         RewrittenSignatures* rewritten, const Options& options) {
   for (auto& [name, graph] : *graphs) mapped_.Read(name, saved_signatures_.at(name), &graph);
-  for (auto& [name, one] : *rewritten) mapped_.Read(name, saved_signatures_.at(name), &one.graph);
+  for (auto& [name, one] : *rewritten) {
+    mapped_.Read(name, saved_signatures_.at(name), &one.graph);
+    mapped_.ReadInInt8(ReadBy(one.graph, saved_signatures_.at(name)).int8);
+  }
   absl::Status status = mapped_.CopyOthers(sessions_->restored());
   for (std::string& note : mapped_.notes()) notes_.push_back(std::move(note));
   auto tables = MappedTables::Of(sessions_->restored());
   if (status.ok() && tables != nullptr && !tables->tables().empty()) {
     table_checks_ = std::make_unique<TableChecks>(std::move(tables), options.lock_tables);
+  }
+  if (status.ok() && options.map_tables && !sessions_->shared()) {
+    table_deltas_ = std::make_unique<TableDeltas>(directory, mapped_.Tables());
   }
   return status;
 }
@@ -228,7 +234,8 @@ absl::Status TensorFlowModel::MakeSignature(const tensorflow::SignatureDef& decl
     const absl::StatusOr<tensorflow::Session*> session = sessions_->Add(
         graph, uses_default_executor_ ? Executor::kDefault : Executor::kSingleThreaded);
     if (!session.ok()) return session.status();
-    auto signature = Signature::Create(declared, *session, options, record);
+    auto signature =
+        Signature::Create(declared, *session, options, record, mapped_.TablesOf(graph));
     if (!signature.ok()) return signature.status();
     absl::Status status = prepared ? (*signature)->Prepare() : absl::OkStatus();
     if (status.ok()) *made = *std::move(signature);

@@ -10,6 +10,7 @@
 #include "server/engine/status.h"
 #include "server/engine/tensor_outputs.h"
 #include "server/states/without_states.h"
+#include "server/tables/generation.h"
 
 namespace colcast::engine {
 namespace {
@@ -55,7 +56,16 @@ Status TensorFlowModel::Plan(const DecodedRequest& request, const BatchRules& ru
   return OkStatus();
 }
 
+tables::GenerationPtr TensorFlowModel::TablesNow() const {
+  return table_deltas_ == nullptr ? nullptr : table_deltas_->now();
+}
+
+std::shared_ptr<const void> TensorFlowModel::PinTables() const {
+  return std::make_shared<const tables::ReadsGeneration>(TablesNow(), /*pinned=*/true);
+}
+
 void TensorFlowModel::Run(std::vector<BatchMember>* members) const {
+  const tables::ReadsGeneration reads(TablesNow());
   if (members->size() == 1) return RunGroup({&members->front()});
   std::map<uint64_t, std::vector<BatchMember*>> groups;
   for (BatchMember& member : *members) groups[member.plan->profile.group].push_back(&member);
@@ -111,6 +121,7 @@ Status TensorFlowModel::PredictTogether(const DecodedRequest& request,
     return FailedPrecondition("no signature shares the input of \"",
                               request.model_spec().signature_name, '"');
   }
+  const tables::ReadsGeneration reads(TablesNow());
   RunResult result;
   if (!transcoding_.AnswerTogether(request, &result)) {
     const Programs& programs = *joined->second->programs;
@@ -126,10 +137,12 @@ Status TensorFlowModel::PredictTogether(const DecodedRequest& request,
 std::unique_ptr<Slices> TensorFlowModel::Split(const PlannedRequest& planned) const {
   const RequestPlan& plan = AsPlan(planned);
   if (!plan.profile.can_be_split) return nullptr;
+  const tables::ReadsGeneration reads(TablesNow());
   return SlicedRequest::Create(plan, ExamplesOf(plan));
 }
 
 bool TensorFlowModel::FillStates(const DecodedRequest& rows) const {
+  const tables::ReadsGeneration reads(TablesNow());
   bool any = false;
   const auto plan = RequestPlan::New();
   for (const auto& [name, programs] : programs_) {

@@ -61,12 +61,13 @@ ExpansionStats ReceivedRequest::Expansion() const {
 
 absl::StatusOr<std::unique_ptr<Signature>> Signature::Create(
     const tensorflow::SignatureDef& declared, tensorflow::Session* session, const Options& options,
-    const RowRecord& record) {
+    const RowRecord& record, std::vector<const void*> tables) {
   absl::StatusOr<SignatureInputs> inputs =
       SignatureInputs::Create(declared, {options.max_request_rows, options.max_expanded_bytes});
   if (!inputs.ok()) return inputs.status();
   std::unique_ptr<Signature> made(new Signature(*std::move(inputs), options, record));
   made->takes_ = TakesOf(made->inputs_.inputs());
+  made->tables_ = std::move(tables);
   const std::map<std::string, tensorflow::TensorInfo> sorted(declared.outputs().begin(),
                                                              declared.outputs().end());
   std::vector<std::string> output_tensors;
@@ -74,9 +75,8 @@ absl::StatusOr<std::unique_ptr<Signature>> Signature::Create(
     made->AddOutput(alias, info);
     output_tensors.push_back(info.name());
   }
-  made->callables_ =
-      std::make_unique<Callables>(made->inputs_.feed_names(), std::move(output_tensors), session,
-                                  /*on_callers_thread=*/options.inter_op_parallelism == 0);
+  made->callables_ = std::make_unique<Callables>(
+      made->inputs_.feed_names(), std::move(output_tensors), session, options.inter_op_parallelism);
   return made;
 }
 

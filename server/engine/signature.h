@@ -58,11 +58,12 @@ struct ReceivedRequest {
 class Signature {
  public:
   // `record` holds what the model's export recorded about its rows; without one, nothing is known.
-  // `session` must outlive the signature.
+  // `tables`: the mapped ones that its graph reads. `session` must outlive the signature.
   static absl::StatusOr<std::unique_ptr<Signature>> Create(const tensorflow::SignatureDef& declared,
                                                            tensorflow::Session* session,
                                                            const Options& options,
-                                                           const RowRecord& record = {});
+                                                           const RowRecord& record = {},
+                                                           std::vector<const void*> tables = {});
 
   // Prepares the callable for all outputs, so that the first request does not pay for it, and loads
   // libraries of missing ops.
@@ -73,6 +74,7 @@ class Signature {
   const std::vector<int>& all_outputs() const { return all_outputs_; }
   const RowRecord& record() const { return record_; }
   const ListColumns& lists() const { return lists_; }
+  const std::vector<const void*>& tables() const { return tables_; }
 
   // The limits of a request, above all max_expanded_bytes and max_request_rows.
   const Options& limits() const { return options_; }
@@ -139,6 +141,7 @@ class Signature {
   const Options options_;
   const RowRecord record_;
   const ListColumns lists_;
+  std::vector<const void*> tables_;
   Takes takes_;
   std::vector<std::string> output_aliases_;  // sorted
   std::vector<int> all_outputs_;

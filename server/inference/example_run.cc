@@ -78,6 +78,7 @@ bool ShareInput(const Servable& servable, const std::vector<Plan>& plans) {
 // in TF 2.
 Status RunOneByOne(const Servable& servable, const std::vector<Plan>& plans, ExampleBatch* batch,
                    MultiInferenceResponse* response, metrics::CallRecord* record) {
+  const std::shared_ptr<const void> pinned = servable.model().PinTables();
   for (size_t i = 0; i < plans.size(); ++i) {
     const Plan& plan = plans[i];
     std::unique_ptr<engine::Outputs> outputs;

@@ -2,12 +2,10 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstdio>
 #include <filesystem>
 #include <system_error>
 #include <utility>
 
-#include "server/base/available_memory.h"
 #include "server/base/log.h"
 #include "server/base/thread.h"
 #include "server/base/thread_priority.h"
@@ -20,9 +18,6 @@ namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
 constexpr char kTable[] = "table.safetensors";
-
-// What must be left of memory beside a table, of its size.
-constexpr double kMemoryMargin = 0.2;
 
 // -1 for a name that is no number.
 int64_t VersionOf(const std::string& name) {
@@ -46,20 +41,6 @@ std::vector<int64_t> VersionsIn(const std::string& base_path, Status* status) {
   if (error) *status = Error(StatusCode::kNotFound, base_path, ": ", error.message());
   std::sort(versions.rbegin(), versions.rend());
   return versions;
-}
-
-std::string DeltaName(int64_t sequence) {
-  char name[48];
-  std::snprintf(name, sizeof(name), "delta-%06lld.safetensors", static_cast<long long>(sequence));
-  return name;
-}
-
-Status CheckMemory(const std::string& path, int64_t bytes) {
-  const auto needed = static_cast<int64_t>(static_cast<double>(bytes) * (1 + kMemoryMargin));
-  const int64_t available = AvailableMemory();
-  if (needed <= available) return OkStatus();
-  return ResourceExhausted(path, ": it needs ", needed >> 20, " MiB of memory, ", available >> 20,
-                           " MiB are left");
 }
 
 }  // namespace
@@ -118,8 +99,10 @@ Status ItemTableSource::PollTable(const std::string& folder,
   const FileIdentity id = IdentityOf(path);
   if (id == FileIdentity{}) return Error(StatusCode::kNotFound, path, " is gone");
   if (folder == folder_ && id == file_) return OkStatus();
-  Status status = Use(path, id, [&](std::shared_ptr<const TableFile> file) {
-    return ItemTable::Create(std::move(file), table);
+  Status status = files_.Use(path, id, [&](std::shared_ptr<const tables::FileBytes> bytes) {
+    return Read(std::move(bytes), [&](std::shared_ptr<const TableFile> file) {
+      return ItemTable::Create(std::move(file), table);
+    });
   });
   if (status.ok()) {
     folder_ = folder;
@@ -130,15 +113,21 @@ Status ItemTableSource::PollTable(const std::string& folder,
 
 // Applies deltas to `*table`, up to the first that is missing or cannot be applied.
 Status ItemTableSource::PollDeltas(std::shared_ptr<const ItemTable>* table) {
-  for (;;) {
-    const std::string path = folder_ + "/" + DeltaName((*table)->deltas() + 1);
-    const FileIdentity id = IdentityOf(path);
-    if (id == FileIdentity{}) return OkStatus();
-    Status status = Use(path, id, [table](std::shared_ptr<const TableFile> file) {
+  const auto apply = [&](std::shared_ptr<const tables::FileBytes> bytes) {
+    return Read(std::move(bytes), [table](std::shared_ptr<const TableFile> file) {
       return (*table)->WithDelta(std::move(file), table);
     });
-    if (!status.ok()) return status;
-  }
+  };
+  return files_.UseDeltas(folder_, (*table)->deltas(), apply);
+}
+
+Status ItemTableSource::Read(
+    std::shared_ptr<const tables::FileBytes> bytes,
+    const std::function<Status(std::shared_ptr<const TableFile>)>& use) const {
+  std::shared_ptr<const TableFile> file;
+  Status status = TableFile::Read(bytes->view(), bytes, &file);
+  if (status.ok()) status = CheckHeader(file->header());
+  return status.ok() ? use(std::move(file)) : status;
 }
 
 Status ItemTableSource::CheckHeader(const TableHeader& header) const {
@@ -149,23 +138,6 @@ Status ItemTableSource::CheckHeader(const TableHeader& header) const {
   if (config_.domain.empty() || header.domain == config_.domain) return OkStatus();
   return FailedPrecondition("its domain is \"", Readable(header.domain), "\", expected \"",
                             config_.domain, "\"");
-}
-
-// Opens a file for `use`, unless it was refused before.
-Status ItemTableSource::Use(const std::string& path, const FileIdentity& id,
-                            const std::function<Status(std::shared_ptr<const TableFile>)>& use) {
-  const auto refused = refused_.find(path);
-  if (refused != refused_.end() && refused->second.first == id) return refused->second.second;
-  if (Status status = CheckMemory(path, id.bytes); !status.ok()) return status;
-  std::shared_ptr<const TableFile> file;
-  Status status = TableFile::Open(path, &file);
-  if (status.ok()) {
-    status = CheckHeader(file->header());
-    if (status.ok()) status = use(std::move(file));
-    if (!status.ok()) status.message = path + ": " + status.message;
-  }
-  if (!status.ok()) refused_[path] = {id, status};
-  return status;
 }
 
 void ItemTableSource::Publish(std::shared_ptr<const ItemTable> table, int64_t version) {

@@ -9,7 +9,6 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -21,6 +20,7 @@
 #include "server/base/status.h"
 #include "server/base/stop_flag.h"
 #include "server/items/item_table.h"
+#include "server/tables/polled_files.h"
 
 namespace colcast::items {
 
@@ -68,16 +68,16 @@ class ItemTableSource {
   Status PollTable(const std::string& folder, std::shared_ptr<const ItemTable>* table);
   Status PollDeltas(std::shared_ptr<const ItemTable>* table);
   Status CheckHeader(const TableHeader& header) const;
-  Status Use(const std::string& path, const FileIdentity& id,
-             const std::function<Status(std::shared_ptr<const TableFile>)>& use);
+  Status Read(std::shared_ptr<const tables::FileBytes> bytes,
+              const std::function<Status(std::shared_ptr<const TableFile>)>& use) const;
   void Publish(std::shared_ptr<const ItemTable> table, int64_t version);
 
   const ItemTableConfig config_;
 
   // Only Poll() touches these.
-  std::string folder_;                                              // of the version that serves
-  FileIdentity file_;                                               // its table
-  std::map<std::string, std::pair<FileIdentity, Status>> refused_;  // by path
+  std::string folder_;  // of the version that serves
+  FileIdentity file_;   // its table
+  tables::PolledFiles files_;
 
   mutable std::mutex mutex_;
   std::shared_ptr<const ItemTable> table_ ABSL_GUARDED_BY(mutex_);

@@ -16,6 +16,7 @@
 
 #include "server/items/item_columns.h"
 #include "server/items/item_table.h"
+#include "server/tables/file_bytes.h"
 #include "server/wire/tensor_values.h"
 
 namespace {
@@ -159,7 +160,9 @@ int main(int argc, char** argv) {
   Check(argc == 3, "expected the table's file and a folder");
   Clock::time_point start = Clock::now();
   std::shared_ptr<const TableFile> file;
-  const Status status = TableFile::Open(argv[1], &file);
+  std::shared_ptr<const tables::FileBytes> bytes;
+  Status status = tables::FileBytes::Read(argv[1], &bytes);
+  if (status.ok()) status = TableFile::Read(bytes->view(), bytes, &file);
   Check(status.ok(), status.message.c_str());
   std::shared_ptr<const ItemTable> table;
   Check(ItemTable::Create(file, &table).ok(), "no table");

@@ -1,20 +1,21 @@
 #include "server/items/table_file.h"
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
-#include <charconv>
-#include <cinttypes>
-#include <cstdio>
 #include <cstring>
 #include <utility>
 
-#include "server/items/checked_tensors.h"
-#include "server/items/file_bytes.h"
+#include "server/tables/file_bytes.h"
 #include "server/wire/describe.h"
 #include "server/wire/feature_json.h"
 
 namespace colcast::items {
+
+using tables::FindList;
+using tables::FindNumber;
+using tables::FindTensor;
+using tables::FindText;
+using tables::StoredTensor;
+using tables::Wrong;
+
 namespace {
 
 constexpr char kFormat[] = "colcast-items";
@@ -29,35 +30,6 @@ constexpr uint32_t kMostInBucket = 1024;
 
 constexpr size_t kMostShownBytes = 60;
 
-std::string ChecksumOf(std::string_view data) {
-  char text[17];
-  std::snprintf(text, sizeof(text), "%016" PRIx64, XXH3_64bits(data.data(), data.size()));
-  return text;
-}
-
-Status ReadText(const Safetensors& read, const char* name, std::string* text) {
-  const auto found = read.metadata.find(name);
-  if (found == read.metadata.end()) return Wrong("header: __metadata__ has no ", name);
-  *text = found->second;
-  return OkStatus();
-}
-
-Status ReadNumber(const Safetensors& read, const char* name, int64_t* number) {
-  std::string text;
-  if (Status status = ReadText(read, name, &text); !status.ok()) return status;
-  const char* const end = text.data() + text.size();
-  const auto [stopped, error] = std::from_chars(text.data(), end, *number);
-  if (error == std::errc() && stopped == end && *number >= 0) return OkStatus();
-  return Wrong("header: __metadata__ ", name, " is ", Readable(text), ", no number from 0 on");
-}
-
-Status Expect(const Safetensors& read, const char* name, const std::string& expected) {
-  std::string text;
-  Status status = ReadText(read, name, &text);
-  if (!status.ok() || text == expected) return status;
-  return Wrong("header: __metadata__ ", name, " is ", Readable(text), ", expected ", expected);
-}
-
 // The tensors NAME/offsets and NAME/bytes of so many strings.
 Status ReadTexts(const Safetensors& read, const std::string& name, int64_t count, Texts* texts) {
   const StoredTensor* offsets = nullptr;
@@ -65,7 +37,8 @@ Status ReadTexts(const Safetensors& read, const std::string& name, int64_t count
   Status status = FindTensor(read, name + "/offsets", "I64", {count + 1}, &offsets);
   if (status.ok()) status = FindList(read, name + "/bytes", "U8", &bytes);
   if (status.ok()) {
-    status = CheckRising<int64_t>(name + "/offsets", *offsets, static_cast<int64_t>(bytes->bytes));
+    status = tables::CheckRising<int64_t>(name + "/offsets", *offsets,
+                                          static_cast<int64_t>(bytes->bytes));
   }
   if (!status.ok()) return status;
   *texts = {offsets->values<int64_t>(), reinterpret_cast<const char*>(bytes->data)};
@@ -73,8 +46,6 @@ Status ReadTexts(const Safetensors& read, const std::string& name, int64_t count
 }
 
 }  // namespace
-
-uint64_t HashOf(std::string_view key) { return XXH3_64bits(key.data(), key.size()); }
 
 std::string KeyText(std::string_view key, bool is_text) {
   if (is_text) {
@@ -84,14 +55,6 @@ std::string KeyText(std::string_view key, bool is_text) {
   int64_t number = 0;
   std::memcpy(&number, key.data(), sizeof(number));
   return std::to_string(number);
-}
-
-Status TableFile::Open(const std::string& path, std::shared_ptr<const TableFile>* file) {
-  std::shared_ptr<const FileBytes> bytes;
-  if (Status status = FileBytes::Read(path, &bytes); !status.ok()) return status;
-  Status status = Read(bytes->view(), bytes, file);
-  if (!status.ok()) status.message = path + ": " + status.message;
-  return status;
 }
 
 Status TableFile::Read(std::string_view bytes, std::shared_ptr<const void> owner,
@@ -108,10 +71,7 @@ Status TableFile::ReadAll(std::string_view bytes) {
   Safetensors read;
   if (Status status = ReadSafetensors(bytes, &read); !status.ok()) return status;
   if (Status status = ReadHeader(read); !status.ok()) return status;
-  if (const std::string found = ChecksumOf(read.data); found != header_.checksum) {
-    return Wrong("offset ", read.data_offset, ": the data's checksum is ", found, ", expected ",
-                 Readable(header_.checksum));
-  }
+  if (Status status = tables::CheckData(read, header_.checksum); !status.ok()) return status;
   if (Status status = ReadFeatures(); !status.ok()) return status;
   Status status = ReadKeys(read, "key", header_.rows, &keys_);
   if (status.ok()) status = ReadIndex(read);
@@ -129,12 +89,12 @@ Status TableFile::ReadAll(std::string_view bytes) {
 Status TableFile::ReadHeader(const Safetensors& read) {
   std::string kind, key_dtype;
   for (const Status& status :
-       {Expect(read, "format", kFormat), Expect(read, "format_version", kFormatVersion),
-        ReadText(read, "kind", &kind), ReadText(read, "model_domain", &header_.domain),
-        ReadText(read, "key", &header_.key), ReadText(read, "key_dtype", &key_dtype),
-        ReadText(read, "features", &header_.features),
-        ReadText(read, "checksum", &header_.checksum), ReadNumber(read, "rows", &header_.rows),
-        ReadNumber(read, "created", &header_.created)}) {
+       {tables::ExpectText(read, "format", kFormat),
+        tables::ExpectText(read, "format_version", kFormatVersion), FindText(read, "kind", &kind),
+        FindText(read, "model_domain", &header_.domain), FindText(read, "key", &header_.key),
+        FindText(read, "key_dtype", &key_dtype), FindText(read, "features", &header_.features),
+        FindText(read, "checksum", &header_.checksum), FindNumber(read, "rows", &header_.rows),
+        FindNumber(read, "created", &header_.created)}) {
     if (!status.ok()) return status;
   }
   if (key_dtype != "int64" && key_dtype != "string") {
@@ -148,8 +108,8 @@ Status TableFile::ReadHeader(const Safetensors& read) {
   header_.has_text_keys = key_dtype == "string";
   header_.is_delta = kind == "delta";
   if (!header_.is_delta) return OkStatus();
-  Status status = ReadText(read, "table_checksum", &header_.table_checksum);
-  return status.ok() ? ReadNumber(read, "sequence", &header_.sequence) : status;
+  Status status = FindText(read, "table_checksum", &header_.table_checksum);
+  return status.ok() ? FindNumber(read, "sequence", &header_.sequence) : status;
 }
 
 Status TableFile::ReadFeatures() {
@@ -160,7 +120,7 @@ Status TableFile::ReadFeatures() {
   std::vector<ExampleFeature> features;
   for (const auto& recorded : document.GetArray()) {
     ExampleFeature& feature = features.emplace_back();
-    if (!colcast::ReadText(recorded, "name", &feature.name) || !ReadFeature(recorded, &feature)) {
+    if (!ReadText(recorded, "name", &feature.name) || !ReadFeature(recorded, &feature)) {
       return Wrong("header: __metadata__ features: entry ", features.size() - 1, ", \"",
                    Readable(feature.name), "\", is none that an item table holds");
     }
@@ -194,7 +154,7 @@ Status TableFile::ReadIndex(const Safetensors& read) {
     return Wrong("tensor \"index/starts\" has ", starts_.size(),
                  " numbers, expected one more than a power of two");
   }
-  status = CheckRising<uint32_t>("index/starts", *starts, header_.rows);
+  status = tables::CheckRising<uint32_t>("index/starts", *starts, header_.rows);
   for (size_t bucket = 0; bucket + 1 < starts_.size() && status.ok(); ++bucket) {
     status = CheckBucket(bucket);
   }
@@ -240,7 +200,7 @@ Status TableFile::ReadColumn(const Safetensors& read, const ExampleFeatures::Ent
     column->splits = splits->values<int64_t>();
     values = column->splits[header_.rows];
     if (values < 0) return Wrong("tensor \"", Readable(name), "/splits\" ends with ", values);
-    status = CheckRising<int64_t>(name + "/splits", *splits, values);
+    status = tables::CheckRising<int64_t>(name + "/splits", *splits, values);
     if (!status.ok()) return status;
   }
   if (feature.feature.dtype == DT_STRING) {
@@ -253,10 +213,11 @@ Status TableFile::ReadColumn(const Safetensors& read, const ExampleFeatures::Ent
   std::vector<int64_t> shape = {values};
   shape.insert(shape.end(), feature.feature.shape.begin(), feature.feature.shape.end());
   const StoredTensor* numbers = nullptr;
-  Status status = FindTensor(read, name, StoredDtypeOf(feature.feature.dtype), shape, &numbers);
+  Status status =
+      FindTensor(read, name, tables::StoredDtypeOf(feature.feature.dtype), shape, &numbers);
   if (!status.ok()) return status;
   column->numbers = numbers->data;
-  return feature.feature.dtype == DT_BOOL ? CheckBools(name, *numbers) : status;
+  return feature.feature.dtype == DT_BOOL ? tables::CheckBools(name, *numbers) : status;
 }
 
 }  // namespace colcast::items

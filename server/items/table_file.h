@@ -11,11 +11,15 @@
 #include <vector>
 
 #include "server/base/status.h"
-#include "server/items/safetensors.h"
+#include "server/tables/checked_tensors.h"
+#include "server/tables/safetensors.h"
 #include "server/wire/example_features.h"
 #include "server/wire/span.h"
 
 namespace colcast::items {
+
+using tables::HashOf;
+using tables::Safetensors;
 
 // Strings that lie one after the other.
 struct Texts {
@@ -44,9 +48,6 @@ struct Keys {
   }
 };
 
-// XXH3-64 of a key's bytes.
-uint64_t HashOf(std::string_view key);
-
 // A key for people.
 std::string KeyText(std::string_view key, bool is_text);
 
@@ -74,11 +75,8 @@ struct TableHeader {
 
 class TableFile {
  public:
-  // Reads and checks a file. An error, DATA_LOSS for what is malformed, names the file and where it
-  // is wrong, by offset, tensor or key; NOT_FOUND if it cannot be opened.
-  static Status Open(const std::string& path, std::shared_ptr<const TableFile>* file);
-
-  // The same of bytes that `owner` keeps, aligned to 8.
+  // Reads and checks bytes, aligned to 8, that `owner` keeps. An error, DATA_LOSS for what is
+  // malformed, says where it is wrong, by offset, tensor or key.
   static Status Read(std::string_view bytes, std::shared_ptr<const void> owner,
                      std::shared_ptr<const TableFile>* file);
 

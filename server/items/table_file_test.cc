@@ -136,14 +136,6 @@ TEST(TableFileTest, RefusesAColumnOfAnotherShapeOrNone) {
   ExpectWrong(table, "no tensor \"column/price\"");
 }
 
-TEST(TableFileTest, NamesTheFile) {
-  std::shared_ptr<const TableFile> file;
-  const std::string path = testing::TempDir() + "/none.safetensors";
-  const Status status = TableFile::Open(path, &file);
-  EXPECT_EQ(status.code, StatusCode::kNotFound);
-  EXPECT_THAT(status.message, HasSubstr(path));
-}
-
 TEST(TableFileTest, NoTruncatedFileIsRead) {
   const std::string bytes = MakeTestTable({5, 3, 1}).Bytes();
   for (size_t size = 0; size < bytes.size(); ++size) {

@@ -2,51 +2,20 @@
 #ifndef COLCAST_SERVER_ITEMS_TESTING_H_
 #define COLCAST_SERVER_ITEMS_TESTING_H_
 
-#include <algorithm>
-#include <cinttypes>
 #include <cstdint>
-#include <cstdio>
-#include <cstring>
-#include <fstream>
-#include <map>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "server/items/table_file.h"
+#include "server/tables/testing.h"
 
 namespace colcast::items {
 
-struct TestTensor {
-  std::string dtype;
-  std::vector<int64_t> shape;
-  std::string bytes;
-};
+using tables::TensorOf;
+using tables::WriteTestFile;
 
-template <typename T>
-TestTensor TensorOf(const char* dtype, const std::vector<T>& values,
-                    std::vector<int64_t> shape = {}) {
-  if (shape.empty()) shape = {static_cast<int64_t>(values.size())};
-  return {dtype, std::move(shape),
-          std::string(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T))};
-}
-
-struct TestFile {
-  std::map<std::string, std::string> metadata;
-  std::map<std::string, TestTensor> tensors;
-
-  void AddTexts(const std::string& name, const std::vector<std::string>& texts) {
-    std::vector<int64_t> offsets = {0};
-    std::string bytes;
-    for (const std::string& text : texts) {
-      bytes += text;
-      offsets.push_back(static_cast<int64_t>(bytes.size()));
-    }
-    tensors[name + "/offsets"] = TensorOf("I64", offsets);
-    tensors[name + "/bytes"] = {"U8", {static_cast<int64_t>(bytes.size())}, bytes};
-  }
-
+struct TestFile : tables::TestFile {
   // Adds the keys and their index.
   void SetKeys(const std::vector<std::string>& keys, int bits) {
     std::vector<std::vector<uint32_t>> buckets(size_t{1} << bits);
@@ -78,45 +47,6 @@ struct TestFile {
     SetKeys(keys, bits);
     metadata["key_dtype"] = "string";
     AddTexts("key", keys);
-  }
-
-  // The file's bytes; with the right checksum unless there is one already.
-  std::string Bytes() const {
-    std::vector<std::pair<std::string, const TestTensor*>> ordered;
-    for (const auto& [name, tensor] : tensors) ordered.emplace_back(name, &tensor);
-    const auto size_of = [](const TestTensor& tensor) {
-      return tensor.dtype == "I64" ? 8 : tensor.dtype == "U8" ? 1 : 4;
-    };
-    std::stable_sort(ordered.begin(), ordered.end(), [&](const auto& a, const auto& b) {
-      return size_of(*a.second) > size_of(*b.second);
-    });
-    std::string data, entries;
-    for (const auto& [name, tensor] : ordered) {
-      std::string shape;
-      for (const int64_t dim : tensor->shape) {
-        shape += (shape.empty() ? "" : ",") + std::to_string(dim);
-      }
-      const size_t begin = data.size();
-      data += tensor->bytes;
-      entries += ",\"" + name + "\":{\"dtype\":\"" + tensor->dtype + "\",\"shape\":[" + shape +
-                 "],\"data_offsets\":[" + std::to_string(begin) + "," +
-                 std::to_string(data.size()) + "]}";
-    }
-    char checksum[17];
-    std::snprintf(checksum, sizeof(checksum), "%016" PRIx64, HashOf(data));
-    std::map<std::string, std::string> all = metadata;
-    all.emplace("checksum", checksum);
-    std::string header = "{\"__metadata__\":{";
-    for (const auto& [name, value] : all) {
-      if (header.back() != '{') header += ',';
-      header += "\"" + name + "\":\"";
-      for (const char c : value) header += c == '"' ? std::string("\\\"") : std::string(1, c);
-      header += '"';
-    }
-    header += "}" + entries + "}";
-    while (header.size() % sizeof(uint64_t) != 0) header += ' ';
-    const uint64_t length = header.size();
-    return std::string(reinterpret_cast<const char*>(&length), sizeof(length)) + header + data;
   }
 };
 
@@ -172,16 +102,9 @@ inline TestFile MakeTestDelta(const std::string& checksum, int64_t sequence,
   return file;
 }
 
-// Bytes aligned as a file's are, with the file that is read of them.
 inline Status ReadTestFile(const std::string& bytes, std::shared_ptr<const TableFile>* file) {
-  auto owned = std::make_shared<std::vector<uint64_t>>(bytes.size() / sizeof(uint64_t) + 1);
-  std::memcpy(owned->data(), bytes.data(), bytes.size());
-  const std::string_view view(reinterpret_cast<const char*>(owned->data()), bytes.size());
-  return TableFile::Read(view, owned, file);
-}
-
-inline void WriteTestFile(const std::string& path, const std::string& bytes) {
-  std::ofstream(path, std::ios::binary) << bytes;
+  const tables::TestBytes aligned(bytes);
+  return TableFile::Read(aligned.view, aligned.owner, file);
 }
 
 }  // namespace colcast::items

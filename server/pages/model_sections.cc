@@ -54,6 +54,25 @@ void WriteSignatures(const inference::Servable& servable, JsonWriter* json) {
   }
 }
 
+void WriteTables(const engine::TableMemory& tables, JsonWriter* json) {
+  json->Object("tables", [&] {
+    json->Add({{"mapped_bytes", tables.mapped},
+               {"resident_bytes", tables.resident},
+               {"locked_bytes", tables.locked},
+               {"checked_bytes", tables.checked},
+               {"changed_bytes", tables.changed},
+               {"deltas", tables.deltas},
+               {"delta_error", tables.delta_error}});
+    json->List("looked_up", [&] {
+      for (const engine::TableMemory::Table& table : tables.tables) {
+        json->Object({{"name", table.name},
+                      {"in_memory_because", table.why_in_memory},
+                      {"last_delta", table.last_delta}});
+      }
+    });
+  });
+}
+
 void WriteVersion(const VersionSnapshot& version, JsonWriter* json) {
   const models::VersionStatus& status = version.status;
   const engine::TableMemory tables =
@@ -65,14 +84,7 @@ void WriteVersion(const VersionSnapshot& version, JsonWriter* json) {
              {"error_code", StatusName(is_damaged ? StatusCode::kDataLoss : status.error.code)},
              {"error", is_damaged ? tables.damage : status.error.message},
              {"path", version.path}});
-  if (tables.mapped > 0) {
-    json->Object("tables", [&] {
-      json->Add({{"mapped_bytes", tables.mapped},
-                 {"resident_bytes", tables.resident},
-                 {"locked_bytes", tables.locked},
-                 {"checked_bytes", tables.checked}});
-    });
-  }
+  if (tables.mapped > 0 || !tables.delta_error.empty()) WriteTables(tables, json);
   const std::vector<std::string> notes =
       version.servable == nullptr ? std::vector<std::string>() : version.servable->model().notes();
   if (!notes.empty()) {

@@ -74,18 +74,38 @@ void WriteTables(const std::vector<ModelSnapshot>& models, metrics::TextWriter* 
   writer->Metric(
       ":colcast:table_bytes", MetricType::kGauge,
       "Tables that stay in the checkpoint's files: mapped, of them in memory (resident), "
-      "locked there, and read with the checksum that was saved (checked).");
-  ForEachLoaded(models, [&](const std::string& name, const std::string& version,
-                            const engine::Model& model) {
-    const engine::TableMemory memory = model.tables();
-    if (memory.mapped == 0) return;
+      "locked there, and read with the checksum that was saved (checked); rows that deltas "
+      "changed, "
+      "which are in memory (changed).");
+  const auto for_each_mapped = [&](const auto& write) {
+    ForEachLoaded(models, [&](const std::string& name, const std::string& version,
+                              const engine::Model& model) {
+      const engine::TableMemory memory = model.tables();
+      if (memory.mapped > 0) write(name, version, memory);
+    });
+  };
+  for_each_mapped([&](const std::string& name, const std::string& version,
+                      const engine::TableMemory& memory) {
     for (const auto& [kind, bytes] : {std::pair<std::string_view, int64_t>{"mapped", memory.mapped},
                                       {"resident", memory.resident},
                                       {"locked", memory.locked},
-                                      {"checked", memory.checked}}) {
+                                      {"checked", memory.checked},
+                                      {"changed", memory.changed}}) {
       writer->Sample({{"model_name", name}, {"version", version}, {"kind", kind}}, bytes);
     }
   });
+  writer->Metric(":colcast:table_deltas", MetricType::kGauge, "Deltas of tables that are applied.");
+  for_each_mapped(
+      [&](const std::string& name, const std::string& version, const engine::TableMemory& memory) {
+        writer->Sample({{"model_name", name}, {"version", version}}, memory.deltas);
+      });
+  writer->Metric(":colcast:table_delta_refused", MetricType::kGauge,
+                 "1 if the next delta cannot be applied.");
+  for_each_mapped(
+      [&](const std::string& name, const std::string& version, const engine::TableMemory& memory) {
+        writer->Sample({{"model_name", name}, {"version", version}},
+                       int64_t{!memory.delta_error.empty()});
+      });
 }
 
 void WriteStates(const std::vector<ModelSnapshot>& models, metrics::TextWriter* writer) {

@@ -3,7 +3,7 @@
 import base64
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -27,12 +27,14 @@ class Case:
       message: a PredictRequest; of format "rest" a JSON body.
       signature: that is asked.
       expected: what is to be answered.
+      inputs: by name.
     """
 
     format: str
     message: bytes
     signature: str
     expected: Outputs
+    inputs: Columns = field(default_factory=dict)
 
     @property
     def exact(self) -> bool:
@@ -42,11 +44,12 @@ class Case:
 
 @dataclass(frozen=True)
 class Asked:
-    """Who is asked about: users, items, and whose each item is."""
+    """Who is asked about: users, items, whose each item is, and its number among `items_of`."""
 
     users: Sequence[Row]
     items: Sequence[Row]
     row_to_user: Sequence[int]
+    numbers: Sequence[int]
 
     @property
     def rows(self) -> list[Row]:
@@ -55,52 +58,76 @@ class Asked:
         return [self.users[user] | item for user, item in pairs]
 
 
-def cases_of(exported: Exported, sizes: Sequence[int] = SIZES, seed: int = 0) -> list[Case]:
-    """Requests of those sizes in every format; every other size again with several users."""
-    original = exported.original()
+def cases_of(
+    exported: Exported,
+    sizes: Sequence[int] = SIZES,
+    seed: int = 0,
+    original: Original | None = None,
+    item_key: str = "",
+) -> list[Case]:
+    """Requests of those sizes in every format; every other size again with several users.
+
+    With the name of a key, also by the numbers of items among `items_of`.
+    """
+    original = original or exported.original()
     return [
         case
         for asked in _asked(exported, sizes, seed)
-        for case in _cases(exported, original, asked)
+        for case in _cases(exported, original, asked, item_key)
     ]
+
+
+def items_of(exported: Exported, seed: int = 0) -> list[Row]:
+    """All items that requests are about."""
+    return _drawn(exported, np.random.default_rng(seed))[1]
 
 
 def _asked(exported: Exported, sizes: Sequence[int], seed: int) -> Iterator[Asked]:
     random = np.random.default_rng(seed)
-    names = exported.user_features()
-    drawn = [exported.model.draw(random) for _ in range(ITEMS)]
-    users = [{n: v for n, v in row.items() if n in names} for row in drawn[:USERS]]
-    items = [{n: v for n, v in row.items() if n not in names} for row in drawn]
+    users, items = _drawn(exported, random)
     for number, size in enumerate(sizes):
-        chosen = [items[i] for i in random.integers(0, ITEMS, size)]
-        yield Asked([users[random.integers(USERS)]], chosen, [0] * size)
+        numbers = random.integers(0, ITEMS, size).tolist()
+        chosen = [items[i] for i in numbers]
+        yield Asked([users[random.integers(USERS)]], chosen, [0] * size, numbers)
         together = min(3, size)
         if number % 2 and together > 1:  # each has a candidate: a list of nobody's pads no other
             some = [users[i] for i in random.integers(0, USERS, together)]
             more = random.integers(0, together, size - together).tolist()
-            yield Asked(some, chosen, [*range(together), *more])
+            yield Asked(some, chosen, [*range(together), *more], numbers)
 
 
-def _cases(exported: Exported, original: Original, asked: Asked) -> Iterator[Case]:
+def _drawn(exported: Exported, random: np.random.Generator) -> tuple[list[Row], list[Row]]:
+    """Users and items."""
+    names = exported.user_features()
+    drawn = [exported.model.draw(random) for _ in range(ITEMS)]
+    users = [{n: v for n, v in row.items() if n in names} for row in drawn[:USERS]]
+    return users, [{n: v for n, v in row.items() if n not in names} for row in drawn]
+
+
+def _cases(exported: Exported, original: Original, asked: Asked, item_key: str) -> Iterator[Case]:
     """The request in every format; those of several users ask for each row's user."""
     whole = original.score(asked.rows)
     by_user = _by_user(exported, original, asked, whole)
     names = exported.user_features()
     of_items = exported.columns(asked.items, set(exported.record["features"]) - names)
-    once = exported.columns(asked.users, names) | of_items
+    of_users = exported.columns(asked.users, names)
+    once = of_users | of_items
     several = " of users" if len(asked.users) > 1 else ""
     if several:
-        once["row_to_user"] = np.array(asked.row_to_user, np.int64)
+        of_users["row_to_user"] = once["row_to_user"] = np.array(asked.row_to_user, np.int64)
 
     def case(kind: str, signature: str, inputs: Columns, expected: Outputs) -> Case:
         message = encode_predict_request(exported.model.name, signature, inputs)
-        return Case(kind, message, signature, expected)
+        return Case(kind, message, signature, expected, inputs)
 
     if exported.model.parses:
         examples = {exported.record["source_input"]: examples_of(asked.rows)}
         yield case(f"examples{several}", exported.model.signature, examples, whole)
     yield case(f"columnar{several}", "columnar", once, whole)
     yield case(f"late{several}", "columnar_late", once, by_user)
+    if item_key:
+        by_key = of_users | {item_key: np.array(asked.numbers, np.int64)}
+        yield case(f"by key{several}", "columnar_late", by_key, by_user)
     if not several:
         yield case("repeated", "columnar", exported.columns(asked.rows), whole)
     if not several and len(asked.items) <= 20:

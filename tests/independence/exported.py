@@ -112,6 +112,17 @@ class Original:
             self._load("DEFAULT")
             return self._run(columns)
 
+    def assign(self, table: str, ids: Any, vectors: Any) -> None:
+        """Gives rows of a variable other values."""
+        with self._session.graph.as_default():
+            (handle,) = (
+                op.outputs[0]
+                for op in self._session.graph.get_operations()
+                if op.type == "VarHandleOp" and op.get_attr("shared_name") == table.encode()
+            )
+            update = tf.raw_ops.ResourceScatterUpdate(resource=handle, indices=ids, updates=vectors)
+        self._session.run(update)
+
     def _load(self, executor: str) -> None:
         config = v1.ConfigProto(experimental={"executor_type": executor})
         self._session = v1.Session(graph=tf.Graph(), config=config)

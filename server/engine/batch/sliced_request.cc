@@ -168,6 +168,7 @@ absl::Status SlicedRequest::RunSlice(const Slice& slice, RunResult* result) cons
 }
 
 void SlicedRequest::Run(int number) {
+  const tables::ReadsGeneration reads(tables_);
   Slice& slice = At(number);
   slice.status = RunSlice(slice, &slice.result);
 }

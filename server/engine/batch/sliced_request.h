@@ -16,6 +16,7 @@
 #include "server/engine/program/batch.h"
 #include "server/engine/program/programs.h"
 #include "server/engine/program/request_plan.h"
+#include "server/tables/generation.h"
 #include "tensorflow/core/framework/tensor.h"
 
 namespace colcast::engine {
@@ -73,6 +74,7 @@ class SlicedRequest final : public Slices {
   const RequestPlan& plan_;
   const Programs* const programs_;
   const RunExamples run_examples_;
+  const tables::GenerationPtr tables_ = tables::ReadsGeneration::Here();  // of all slices
   Batch batch_;  // all candidates; columns to be split are laid out row by row
   std::deque<DecodedColumn> laid_out_;
   std::vector<tensorflow::Tensor> user_states_;

@@ -8,6 +8,7 @@
 #include "absl/types/span.h"
 #include "server/engine/rewrites/lookup_rows.h"
 #include "server/engine/rewrites/lookup_tables.h"
+#include "server/tables/generation.h"
 #include "tensorflow/core/framework/common_shape_fns.h"
 #include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/framework/op.h"
@@ -58,7 +59,7 @@ class GatherOp final : public tensorflow::OpKernel {
     const int64_t count = indices.NumElements();
     if (count == 0) return;
     std::vector<int64_t> converted;
-    const absl::Span<const int64_t> ids = AsInt64(indices, &converted);
+    absl::Span<const int64_t> ids = AsInt64(indices, &converted);
     const auto limit = static_cast<uint64_t>(table.dim_size(0));
     const auto bad = std::find_if(
         ids.begin(), ids.end(), [limit](int64_t id) { return static_cast<uint64_t>(id) >= limit; });
@@ -66,6 +67,11 @@ class GatherOp final : public tensorflow::OpKernel {
                 absl::InvalidArgumentError(absl::StrCat(
                     "indices", tensorflow::SliceDebugString(indices.shape(), bad - ids.begin()),
                     " = ", bad == ids.end() ? 0 : *bad, " is not in [0, ", limit, ")")));
+    if (const auto* const changed = tables::ReadsGeneration::Of(table.data())) {
+      if (ids.data() != converted.data()) converted.assign(ids.begin(), ids.end());
+      changed->Redirect(converted.data(), converted.size());
+      ids = converted;
+    }
     const size_t width = rows->TotalBytes() / count;
     GatherRows(static_cast<const char*>(table.data()), width, ids,
                {static_cast<char*>(rows->data()), width});

@@ -73,13 +73,19 @@ absl::Status CopyIntoMemory(const MappedTable& table, Var* variable) {
 MappedVariables::MappedVariables(const GraphDef& model, const GraphDef& initializing,
                                  int64_t least_bytes) {
   const std::set<std::string> followed = VariablesOf(model);
-  std::set<std::pair<std::string, std::string>> seen;
+  std::set<std::pair<std::string, std::string>> seen, large;
   const auto add = [&](const NodeDef& node) {
-    if (node.op() != "VarHandleOp" || BytesOf(node) < std::max<int64_t>(1, least_bytes)) return;
+    if (node.op() != "VarHandleOp" || BytesOf(node) == 0) return;
     Variable one;
     one.container = TextAttribute(node, "container");
     one.name = TextAttribute(node, "shared_name");
     if (followed.count(one.name) == 0) one.why = kNotFollowed;
+    if (BytesOf(node) < least_bytes) {
+      one.why =
+          absl::StrCat("it has ", BytesOf(node), " bytes; --map_tables_min_bytes is ", least_bytes);
+    } else {
+      large.insert({one.container, one.name});
+    }
     if (seen.insert({one.container, one.name}).second) variables_.push_back(std::move(one));
   };
   for (const NodeDef& node : model.node()) add(node);
@@ -87,9 +93,16 @@ MappedVariables::MappedVariables(const GraphDef& model, const GraphDef& initiali
     for (const NodeDef& node : function.node_def()) add(node);
   }
   const auto is_initialized_from = [&](const NodeDef& node) {
-    return seen.count({TextAttribute(node, "container"), TextAttribute(node, "shared_name")}) > 0;
+    return large.count({TextAttribute(node, "container"), TextAttribute(node, "shared_name")}) > 0;
   };
-  if (absl::c_any_of(initializing.node(), is_initialized_from)) variables_.clear();
+  if (absl::c_any_of(initializing.node(), is_initialized_from)) {
+    for (Variable& variable : variables_)
+      variable.why = "a table is read while the model is loaded";
+  }
+}
+
+bool MappedVariables::any() const {
+  return absl::c_any_of(variables_, [](const Variable& one) { return one.why.empty(); });
 }
 
 bool MappedVariables::Find(tensorflow::Session* session) {
@@ -104,8 +117,8 @@ bool MappedVariables::Find(tensorflow::Session* session) {
     const auto table = tables->Find(*held->tensor());
     if (table == nullptr) continue;
     found.insert(table.get());
-    variable.is_mapped = true;
-    variable.bytes = static_cast<int64_t>(table->size);
+    variable.was_mapped = true;
+    variable.mapped = table;
     if (variable.why.empty()) mapped_.insert(variable.name);
   }
   return found.size() == tables->tables().size();
@@ -126,16 +139,16 @@ absl::Status MappedVariables::CopyOthers(tensorflow::Session* session) {
   const auto tables = MappedTables::Of(session);
   const absl::StatusOr<ResourceMgr*> resources = ResourcesOf(session);
   if (!resources.ok()) return resources.status();
-  std::vector<const Variable*> others;
+  std::vector<Variable*> others;
   for (Variable& variable : variables_) {
-    if (!variable.is_mapped || variable.why.empty()) continue;
+    if (variable.mapped == nullptr || variable.why.empty()) continue;
     others.push_back(&variable);
   }
   std::vector<absl::Status> copied(others.size());
   InParallel(others.size(), [&](size_t i) {
+    const auto table = std::move(others[i]->mapped);
     const auto held = FindVariable(*resources, others[i]->container, others[i]->name);
-    const auto table = held == nullptr ? nullptr : tables->Find(*held->tensor());
-    if (table == nullptr) return;
+    if (held == nullptr) return;
     copied[i] = CopyIntoMemory(*table, held.get());
     tables->Drop(*table);
   });
@@ -145,15 +158,41 @@ absl::Status MappedVariables::CopyOthers(tensorflow::Session* session) {
   return absl::OkStatus();
 }
 
+void MappedVariables::ReadInInt8(const std::set<std::string>& variables) {
+  for (Variable& one : variables_) one.is_read_in_int8 |= variables.count(one.name) > 0;
+}
+
+std::vector<ServedTable> MappedVariables::Tables() const {
+  std::vector<ServedTable> tables;
+  for (const Variable& one : variables_) {
+    std::string why = one.why;
+    if (one.mapped == nullptr && why.empty()) why = "its values in the checkpoint are not plain";
+    tables.push_back({one.name, std::move(why), one.mapped, one.is_gathered, one.is_read_in_int8});
+  }
+  return tables;
+}
+
+std::vector<const void*> MappedVariables::TablesOf(const GraphDef& graph) const {
+  std::set<std::string> held;
+  for (const NodeDef& node : graph.node()) {
+    if (node.op() == "VarHandleOp") held.insert(TextAttribute(node, "shared_name"));
+  }
+  std::vector<const void*> tables;
+  for (const Variable& one : variables_) {
+    if (one.mapped != nullptr && held.count(one.name) > 0) tables.push_back(one.mapped->data());
+  }
+  return tables;
+}
+
 std::vector<std::string> MappedVariables::notes() const {
   std::vector<std::string> notes;
   int count = 0;
   int64_t bytes = 0;
   for (const Variable& variable : variables_) {
-    if (!variable.is_mapped) continue;
+    if (!variable.was_mapped) continue;
     if (variable.why.empty()) {
       ++count;
-      bytes += variable.bytes;
+      bytes += static_cast<int64_t>(variable.mapped->size);
     } else if (variable.is_gathered) {
       notes.push_back(
           absl::StrCat("table \"", variable.name, "\" is in memory, not mapped: ", variable.why));

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "server/engine/mapping/table_deltas.h"
 #include "tensorflow/core/framework/graph.pb.h"
 #include "tensorflow/core/protobuf/meta_graph.pb.h"
 #include "tensorflow/core/public/session.h"
@@ -20,13 +21,13 @@ class MappedVariables {
  public:
   MappedVariables() = default;  // no variables
 
-  // Those of a model that have `least_bytes` or more. `initializing`: the graph of the op that runs
-  // once they are restored, which may read none of them.
+  // Those of a model; of under `least_bytes` none is mapped. `initializing`: the graph of the op
+  // that runs once they are restored, which may read none of them.
   MappedVariables(const tensorflow::GraphDef& model, const tensorflow::GraphDef& initializing,
                   int64_t least_bytes);
 
   // Whether a session should restore by MapRestored() (restore_op.h).
-  bool any() const { return !variables_.empty(); }
+  bool any() const;
 
   // Finds the mapped tables of a session. Returns false if one of them belongs to no known
   // variable; the session must then not be used.
@@ -40,6 +41,15 @@ class MappedVariables {
   // those saved.
   absl::Status CopyOthers(tensorflow::Session* session);
 
+  // A rewritten graph reads the int8 forms of these, which deltas do not change.
+  void ReadInInt8(const std::set<std::string>& variables);
+
+  // Their tables, for deltas.
+  std::vector<ServedTable> Tables() const;
+
+  // Where the mapped tables lie that a graph holds.
+  std::vector<const void*> TablesOf(const tensorflow::GraphDef& graph) const;
+
   // What an operator should know, a sentence each.
   std::vector<std::string> notes() const;
 
@@ -48,9 +58,10 @@ class MappedVariables {
     std::string container;  // "" for the default one
     std::string name;
     std::string why;  // it must be in memory; "": it may stay mapped
-    bool is_mapped = false;
+    bool was_mapped = false;
     bool is_gathered = false;
-    int64_t bytes = 0;
+    std::shared_ptr<const MappedTable> mapped;  // null: it is not, or no more
+    bool is_read_in_int8 = false;
   };
 
   std::vector<Variable> variables_;

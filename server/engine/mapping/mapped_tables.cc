@@ -138,6 +138,8 @@ absl::StatusOr<bool> MappedTables::Map(BundleReader* checkpoint, const std::stri
         table->file->path(), ", which has ", in_file, ": is it still being copied?"));
   }
   table->name = name;
+  table->dtype = entry.dtype();
+  table->shape = shape;
   table->offset = entry.offset();
   table->size = bytes;
   table->checksum = entry.crc32c();

@@ -23,6 +23,8 @@ namespace colcast::engine {
 struct MappedTable {
   std::string name;  // the name in the checkpoint
   std::shared_ptr<const tables::MappedFile> file;
+  tensorflow::DataType dtype = tensorflow::DT_INVALID;
+  tensorflow::TensorShape shape;
   size_t offset = 0;
   size_t size = 0;
   uint32_t checksum = 0;                        // masked CRC-32C

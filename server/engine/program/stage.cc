@@ -8,6 +8,7 @@
 #include "server/engine/picked_column.h"
 #include "server/engine/program/observed_stage.h"
 #include "server/states/distinct_rows.h"
+#include "server/tables/generation.h"
 
 namespace colcast::engine {
 namespace {
@@ -57,6 +58,7 @@ bool Stage::MakeKeys(Rows* rows) const {
     if (stored != nullptr) stored_keys_.Insert(*stored, rows->keys);
   }
   if (rows->outputs != nullptr && *rows->outputs != signature_->all_outputs()) AddOutputs(rows);
+  AddTables(&rows->keys);
   return true;
 }
 
@@ -85,6 +87,17 @@ void Stage::AddOutputs(Rows* rows) const {
   for (states::Key& key : rows->keys) {
     std::memcpy(bytes.data(), &key, sizeof(key));
     key = store_.hash()(bytes.data(), bytes.size());
+  }
+}
+
+// Makes other keys of them after each delta of a table that the stage reads.
+void Stage::AddTables(std::vector<states::Key>* keys) const {
+  const int64_t last_change = tables::ReadsGeneration::LastChangeOf(signature_->tables());
+  if (last_change == 0) return;
+  const states::Key mark = store_.hash()(&last_change, sizeof(last_change));
+  for (states::Key& key : *keys) {
+    key.high ^= mark.high;
+    key.low ^= mark.low;
   }
 }
 

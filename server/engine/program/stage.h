@@ -93,6 +93,7 @@ class Stage {
   void CollectMissing(Rows* rows) const;
   const StoredRows* StoredRowsOf(const Rows& rows) const;
   void AddOutputs(Rows* rows) const;
+  void AddTables(std::vector<states::Key>* keys) const;
   absl::Status Compute(Rows* rows, std::vector<tensorflow::Tensor>* made);
   absl::Status ComputeAndKeep(Rows* rows, std::vector<tensorflow::Tensor>* made);
   void Keep(const std::vector<tensorflow::Tensor>& made, Rows* rows);

@@ -204,6 +204,7 @@ class GroupedLookupOp final : public tensorflow::OpKernel {
       weights.resize(hides ? ids.size() : 0);
       FindIds(part, begin, absl::MakeSpan(ids), absl::MakeSpan(weights));
       if (absl::Status status = CheckIds(part, begin, ids); !status.ok()) return status;
+      if (part.table->changed != nullptr) part.table->changed->Redirect(ids.data(), ids.size());
       Look(part, ids, weights, std::min(step, count - row),
            {output.begin + row * output.stride, output.stride});
     }

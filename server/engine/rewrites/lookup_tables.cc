@@ -81,6 +81,7 @@ absl::Status ReadLookupTables(OpKernelContext* context, tensorflow::DataType typ
           "table ", i, " of ", context->op_kernel().name(), " is ", table.values.DebugString(0),
           "; a matrix of ", DataTypeString(type), " was expected"));
     }
+    table.changed = tables::ReadsGeneration::Of(table.values.data());
   }
   return absl::OkStatus();
 }

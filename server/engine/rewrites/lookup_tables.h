@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "server/engine/rewrites/int8_table.h"
+#include "server/tables/generation.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/framework/resource_var.h"
 #include "tensorflow/core/framework/tensor.h"
@@ -17,8 +18,9 @@ namespace colcast::engine {
 
 // A matrix: the present value of a tensor or variable, shared rather than copied, or its int8 form.
 struct LookupTable {
-  tensorflow::Tensor values;              // no elements if there is an int8 form
-  std::shared_ptr<const Int8Table> int8;  // may be null
+  tensorflow::Tensor values;                 // no elements if there is an int8 form
+  std::shared_ptr<const Int8Table> int8;     // may be null
+  const tables::Overlay* changed = nullptr;  // its rows that deltas changed; may be null
 
   int64_t rows() const { return int8 ? int8->rows() : values.dim_size(0); }
   int64_t width() const { return int8 ? int8->width() : values.dim_size(1); }

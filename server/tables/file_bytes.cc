@@ -1,10 +1,10 @@
-#include "server/items/file_bytes.h"
+#include "server/tables/file_bytes.h"
 
 #include <sys/mman.h>
 
 #include "server/base/file.h"
 
-namespace colcast::items {
+namespace colcast::tables {
 
 Status FileBytes::Read(const std::string& path, std::shared_ptr<const FileBytes>* read) {
   File file;
@@ -23,4 +23,4 @@ Status FileBytes::Read(const std::string& path, std::shared_ptr<const FileBytes>
 
 FileBytes::~FileBytes() { munmap(data_, size_); }
 
-}  // namespace colcast::items
+}  // namespace colcast::tables

@@ -1,7 +1,7 @@
 // A file's bytes in memory, in huge pages where available: lookups are spread over the file, and
 // with small pages most of their time would go into TLB misses.
-#ifndef COLCAST_SERVER_ITEMS_FILE_BYTES_H_
-#define COLCAST_SERVER_ITEMS_FILE_BYTES_H_
+#ifndef COLCAST_SERVER_TABLES_FILE_BYTES_H_
+#define COLCAST_SERVER_TABLES_FILE_BYTES_H_
 
 #include <cstddef>
 #include <memory>
@@ -10,7 +10,7 @@
 
 #include "server/base/status.h"
 
-namespace colcast::items {
+namespace colcast::tables {
 
 class FileBytes {
  public:
@@ -31,6 +31,6 @@ class FileBytes {
   const size_t size_;
 };
 
-}  // namespace colcast::items
+}  // namespace colcast::tables
 
-#endif  // COLCAST_SERVER_ITEMS_FILE_BYTES_H_
+#endif  // COLCAST_SERVER_TABLES_FILE_BYTES_H_

@@ -1,7 +1,7 @@
 // Reads the safetensors container: a length, a JSON header, and consecutive tensors. Trusts
 // nothing: returned tensors lie within the bytes, are aligned, and do not overlap.
-#ifndef COLCAST_SERVER_ITEMS_SAFETENSORS_H_
-#define COLCAST_SERVER_ITEMS_SAFETENSORS_H_
+#ifndef COLCAST_SERVER_TABLES_SAFETENSORS_H_
+#define COLCAST_SERVER_TABLES_SAFETENSORS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -13,7 +13,7 @@
 #include "server/base/status.h"
 #include "server/wire/span.h"
 
-namespace colcast::items {
+namespace colcast::tables {
 
 // The error for a malformed file.
 template <typename... Parts>
@@ -46,6 +46,6 @@ struct Safetensors {
 // with the offset in the file and the tensor, if it is malformed.
 Status ReadSafetensors(std::string_view bytes, Safetensors* read);
 
-}  // namespace colcast::items
+}  // namespace colcast::tables
 
-#endif  // COLCAST_SERVER_ITEMS_SAFETENSORS_H_
+#endif  // COLCAST_SERVER_TABLES_SAFETENSORS_H_

@@ -1,4 +1,4 @@
-#include "server/items/safetensors.h"
+#include "server/tables/safetensors.h"
 
 #include <rapidjson/document.h>
 
@@ -9,7 +9,7 @@
 #include "server/wire/describe.h"
 #include "server/wire/feature_json.h"
 
-namespace colcast::items {
+namespace colcast::tables {
 namespace {
 
 using rapidjson::Value;
@@ -140,4 +140,4 @@ Status ReadSafetensors(std::string_view bytes, Safetensors* read) {
   return CheckOverlap(*read);
 }
 
-}  // namespace colcast::items
+}  // namespace colcast::tables

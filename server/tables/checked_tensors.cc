@@ -1,8 +1,53 @@
-#include "server/items/checked_tensors.h"
+#include "server/tables/checked_tensors.h"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <charconv>
+#include <cinttypes>
+#include <cstdio>
 
 #include "server/wire/describe.h"
 
-namespace colcast::items {
+namespace colcast::tables {
+
+uint64_t HashOf(std::string_view bytes) { return XXH3_64bits(bytes.data(), bytes.size()); }
+
+std::string ChecksumOf(std::string_view data) {
+  char text[17];
+  std::snprintf(text, sizeof(text), "%016" PRIx64, HashOf(data));
+  return text;
+}
+
+Status FindText(const Safetensors& read, const char* name, std::string* text) {
+  const auto found = read.metadata.find(name);
+  if (found == read.metadata.end()) return Wrong("header: __metadata__ has no ", name);
+  *text = found->second;
+  return OkStatus();
+}
+
+Status FindNumber(const Safetensors& read, const char* name, int64_t* number) {
+  std::string text;
+  if (Status status = FindText(read, name, &text); !status.ok()) return status;
+  const char* const end = text.data() + text.size();
+  const auto [stopped, error] = std::from_chars(text.data(), end, *number);
+  if (error == std::errc() && stopped == end && *number >= 0) return OkStatus();
+  return Wrong("header: __metadata__ ", name, " is ", Readable(text), ", no number from 0 on");
+}
+
+Status ExpectText(const Safetensors& read, const char* name, const std::string& expected) {
+  std::string text;
+  Status status = FindText(read, name, &text);
+  if (!status.ok() || text == expected) return status;
+  return Wrong("header: __metadata__ ", name, " is ", Readable(text), ", expected ", expected);
+}
+
+Status CheckData(const Safetensors& read, const std::string& checksum) {
+  const std::string found = ChecksumOf(read.data);
+  if (found == checksum) return OkStatus();
+  return Wrong("offset ", read.data_offset, ": the data's checksum is ", found, ", expected ",
+               Readable(checksum));
+}
 
 Status FindTensor(const Safetensors& read, const std::string& name, const char* dtype,
                   const std::vector<int64_t>& shape, const StoredTensor** tensor) {
@@ -74,11 +119,13 @@ const char* StoredDtypeOf(DataType dtype) {
       return "F16";
     case DT_BFLOAT16:
       return "BF16";
+    case DT_FLOAT:
+      return "F32";
     case DT_DOUBLE:
       return "F64";
     default:
-      return "F32";
+      return "";
   }
 }
 
-}  // namespace colcast::items
+}  // namespace colcast::tables

@@ -1,0 +1,116 @@
+"""Rows of an embedding table that changed -> a delta of a model's version (docs/tables.md)."""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile
+
+import numpy as np
+from colcast.client import InputError
+from colcast.items._container import Array, Tensor, write_container
+from colcast.items._convert import Columns
+from colcast.items._features import ItemFeature
+from colcast.items._publish import deltas, next_delta, publish, work_folder
+from colcast.items._rows import Progress, take_rows
+from colcast.items._schema import Schema
+from colcast.items._sources import batches_of
+from colcast.items._variables import Variable, checkpoint_of, variables_of, version_of
+
+FORMAT, FOLDER = "colcast-rows", "deltas"
+_ID, _VECTOR = "id", "vector"
+
+
+def build_row_delta(
+    model: str | Path,
+    source: Any,
+    *,
+    table: str,
+    version: int | None = None,
+    progress: Progress = lambda rows: None,
+) -> Path:
+    """Publishes rows that take the place of those with the same ids.
+
+    A server that maps the table applies it while it serves.
+
+    Args:
+        model: a SavedModel, or its base path.
+        source: columns `id` and `vector`: the path of a .npz, .parquet, .csv or .tfrecord file, or
+            of a folder of them; a DataFrame, a pyarrow Table or an iterable of them.
+        table: the variable's name, as the server's log and status page have it.
+        version: of a base path; None is the newest.
+        progress: called with how many rows have been read.
+
+    Returns:
+        The delta's file.
+
+    Raises:
+        InputError: an id that is no row of the table or comes twice, or a vector that does not fit;
+            it names the row, counted from 0.
+        ItemTableError: the model or its table is not there, or another delta was published
+            meanwhile.
+    """
+    folder = version_of(Path(model), version)
+    variable = _find(folder, table)
+    checkpoint = checkpoint_of(folder)
+    target_folder = folder / FOLDER
+    with work_folder(target_folder) as work:
+        ids, rows = _read(source, variable, work, progress)
+        number, target = next_delta(target_folder, deltas(target_folder))
+        # In the data, so that the checksum covers it.
+        name = _tensor("table", np.frombuffer(table.encode(), np.uint8), "U8")
+        metadata = {
+            "format": FORMAT,
+            "format_version": "1",
+            "checkpoint": checkpoint,
+            "created": str(int(time.time())),
+            "sequence": str(number),
+        }
+        write_container(work / target.name, metadata, [_tensor("ids", ids), rows, name])
+        publish(work / target.name, target)
+    return target
+
+
+def _find(folder: Path, table: str) -> Variable:
+    variables = variables_of(folder)
+    found = variables.get(table)
+    if found is None or not found.shape:
+        there = ", ".join(repr(one.name) for one in variables.values() if len(one.shape) > 1)
+        raise InputError(f"{folder} has no table {table!r}; there are {there or 'none'}")
+    return found
+
+
+def _read(source: Any, variable: Variable, work: Path, progress: Progress) -> tuple[Array, Tensor]:
+    """The ids, rising, and their rows."""
+    shape = list(variable.shape[1:])
+    declared = {"kind": "fixed_len", "dtype": variable.dtype.name, "shape": shape, "default": None}
+    vector = ItemFeature(_VECTOR, declared)
+    schema = Schema("", _ID, "int64", (vector,))
+    read = take_rows(schema, _batches(source, vector), work / "columns", progress)
+    if not read.keys.rows:
+        raise InputError("the source has no rows: the delta would change nothing")
+    ids = np.asarray(read.keys.values)
+    beyond = np.flatnonzero((ids < 0) | (ids >= variable.shape[0]))
+    if beyond.size:
+        row = int(beyond[0])
+        message = f"{ids[row]} is not a row: table {variable.name!r} has {variable.shape[0]:,}"
+        raise InputError(message, feature=_ID, row=row)
+    (spilled,) = (one for one in read.tensors if one.name == f"column/{_VECTOR}")
+    rows = np.fromfile(str(spilled.data), variable.dtype.storage).reshape(spilled.shape)
+    order = np.argsort(ids)
+    return ids[order], _tensor("rows", rows[order], spilled.dtype)
+
+
+def _batches(source: Any, vector: ItemFeature) -> Iterator[Columns]:
+    if not isinstance(source, str | Path) or Path(source).suffix != ".npz":
+        yield from batches_of(source, {_VECTOR: vector}, _ID)
+        return
+    try:
+        with np.load(source) as arrays:
+            yield {name: arrays[name] for name in arrays}
+    except (OSError, ValueError, BadZipFile) as error:
+        raise InputError(f"cannot read {source}: {error}") from error
+
+
+def _tensor(name: str, array: Array, dtype: str = "I64") -> Tensor:
+    return Tensor(name, dtype, array.shape, np.ascontiguousarray(array).view(np.uint8).data)

@@ -1,0 +1,103 @@
+"""The variables of a SavedModel, read without TensorFlow."""
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import xxhash
+from colcast.client import DTYPES, DecodeError, DType
+from colcast.client.wire import fields, integer, map_entry, message, signed, text
+from colcast.items._errors import ItemTableError
+from colcast.items._publish import newest
+
+_DTYPES = {dtype.number: dtype for dtype in DTYPES.values()}
+_MODEL, _INDEX = "saved_model.pb", "variables/variables.index"
+
+
+class Variable(NamedTuple):
+    """A variable whose shape is known."""
+
+    name: str
+    dtype: DType
+    shape: tuple[int, ...]
+
+    @property
+    def size(self) -> int:
+        """In bytes."""
+        return math.prod(self.shape) * self.dtype.storage.itemsize
+
+
+def version_of(model: Path, version: int | None = None) -> Path:
+    """The SavedModel in a folder: the folder itself, or one of its versions; None is the newest."""
+    if version is None:
+        folder = model if (model / _MODEL).exists() else newest(model)
+    else:
+        folder = model / str(version)
+    for file in (_MODEL, _INDEX):
+        if not (folder / file).exists():
+            raise ItemTableError(f"{folder} has no {file}: expected a SavedModel")
+    return folder
+
+
+def variables_of(folder: Path) -> dict[str, Variable]:
+    """The variables of a SavedModel, by the name that its server knows them by."""
+    try:
+        found = {one.name: one for one in _variables((folder / _MODEL).read_bytes())}
+    except DecodeError as error:
+        raise ItemTableError(f"{folder / _MODEL} is no SavedModel: {error}") from None
+    return dict(sorted(found.items()))
+
+
+def checkpoint_of(folder: Path) -> str:
+    """Differs between two checkpoints: XXH3-64 of the index, which has every tensor's checksum."""
+    return xxhash.xxh3_64_hexdigest((folder / _INDEX).read_bytes())
+
+
+def _messages(data: bytes, *path: int) -> Iterator[bytes]:
+    """The messages at a path of field numbers."""
+    for number, _, value in fields(data):
+        if number == path[0]:
+            inner = message(number, value)
+            yield from _messages(inner, *path[1:]) if len(path) > 1 else (inner,)
+
+
+def _variables(model: bytes) -> Iterator[Variable]:
+    # meta_graphs, graph_def, then node; or library, function, node_def
+    for graph in _messages(model, 2, 2):
+        for path in ((1,), (2, 1, 3)):
+            for node in _messages(graph, *path):
+                variable = _variable(node)
+                if variable is not None:
+                    yield variable
+
+
+def _variable(node: bytes) -> Variable | None:
+    """None for another node, or one whose dtype or shape is not known."""
+    attributes: dict[str, bytes] = {}
+    for number, _, value in fields(node):
+        if number == 2 and value != b"VarHandleOp":  # op
+            return None
+        if number == 5:  # attr
+            attributes.update([map_entry(message(number, value))])
+    found = {name: list(fields(content)) for name, content in attributes.items()}
+    name, dtype, shape = "", None, None
+    for number, _, value in found.get("shared_name", ()):
+        name = text(number, value)
+    for number, _, value in found.get("dtype", ()):
+        dtype = _DTYPES.get(integer(number, value))
+    for number, _, value in found.get("shape", ()):
+        shape = _shape(message(number, value))
+    return None if dtype is None or shape is None else Variable(name, dtype, shape)
+
+
+def _shape(proto: bytes) -> tuple[int, ...] | None:
+    """None if it is not fully known."""
+    dims = []
+    for number, _, value in fields(proto):
+        if number == 3 and value:  # unknown_rank
+            return None
+        if number == 2:  # dim
+            sizes = [signed(integer(n, v)) for n, _, v in fields(message(number, value)) if n == 1]
+            dims.append(sizes[0] if sizes else 0)
+    return None if min(dims, default=0) < 0 else tuple(dims)

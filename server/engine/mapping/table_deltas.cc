@@ -1,0 +1,139 @@
+#include "server/engine/mapping/table_deltas.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "server/base/log.h"
+#include "server/base/thread.h"
+#include "server/base/thread_priority.h"
+#include "server/tables/checked_tensors.h"
+#include "server/wire/describe.h"
+
+namespace colcast::engine {
+namespace {
+
+using tables::Generation;
+using tables::Overlay;
+using tables::RowDelta;
+
+constexpr std::chrono::seconds kPollWait(1);
+
+// Identifies a checkpoint: the index holds a checksum of each tensor.
+Status ChecksumOfIndex(const std::string& directory, std::string* checksum) {
+  std::string index;
+  Status status = ReadFile(directory + "/variables/variables.index", &index);
+  if (status.ok()) *checksum = tables::ChecksumOf(index);
+  return status;
+}
+
+std::vector<int64_t> ShapeOf(const MappedTable& table) {
+  const auto dims = table.shape.dim_sizes();
+  return {dims.begin(), dims.end()};
+}
+
+}  // namespace
+
+TableDeltas::TableDeltas(const std::string& directory, std::vector<ServedTable> tables)
+    : directory_(directory), tables_(std::move(tables)), now_(std::make_shared<Generation>()) {
+  Poll();
+  const auto run = [this] {
+    LowerThisThreadsPriority();
+    while (!stop_.WaitFor(kPollWait)) Poll();
+  };
+  const Status status = StartThread("deltas", run, &thread_);
+  if (!status.ok()) LogError(status.message + "; tables of " + directory + " stay as they are");
+}
+
+TableDeltas::~TableDeltas() {
+  stop_.Set();
+  if (thread_.joinable()) thread_.join();
+}
+
+tables::GenerationPtr TableDeltas::now() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return now_;
+}
+
+void TableDeltas::Poll() {
+  const Status status = files_.UseDeltas(directory_ + "/deltas", now()->deltas,
+                                         [this](const auto& bytes) { return Apply(*bytes); });
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (!status.ok() && status.message != error_) LogWarning("delta of a table: " + status.message);
+  error_ = status.message;
+}
+
+Status TableDeltas::Apply(const tables::FileBytes& bytes) {
+  RowDelta delta;
+  if (Status status = RowDelta::Read(bytes.view(), &delta); !status.ok()) return status;
+  const int64_t next = now()->deltas + 1;
+  if (delta.sequence != next) {
+    return FailedPrecondition("it is delta ", delta.sequence, ", expected ", next);
+  }
+  const ServedTable* table = nullptr;
+  Status status = Find(delta, &table);
+  if (status.ok()) Publish(delta, *table->mapped);
+  return status;
+}
+
+// Sets `*table` to the one that the delta fits.
+Status TableDeltas::Find(const RowDelta& delta, const ServedTable** table) const {
+  std::string checksum;
+  if (Status status = ChecksumOfIndex(directory_, &checksum); !status.ok()) return status;
+  if (delta.checkpoint != checksum) {
+    return FailedPrecondition("it was made for the checkpoint ", Readable(delta.checkpoint),
+                              ", this version has ", checksum);
+  }
+  const auto found = std::find_if(tables_.begin(), tables_.end(),
+                                  [&](const auto& one) { return one.name == delta.table; });
+  const std::string name = "table \"" + Readable(delta.table) + "\"";
+  if (found == tables_.end()) return FailedPrecondition("the model has no ", name);
+  if (found->mapped == nullptr) return FailedPrecondition(name, " is not mapped: ", found->why);
+  if (found->is_read_in_int8) return FailedPrecondition(name, " takes no deltas in int8");
+  std::vector<int64_t> expected = ShapeOf(*found->mapped);
+  const int64_t rows = std::exchange(expected[0], static_cast<int64_t>(delta.ids.size()));
+  const std::string dtype = tables::StoredDtypeOf(static_cast<DataType>(found->mapped->dtype));
+  if (delta.dtype != dtype || delta.shape != expected) {
+    return FailedPrecondition(name, ": its rows are ", delta.dtype, ShapeName(delta.shape),
+                              ", expected ", dtype, ShapeName(expected));
+  }
+  const int64_t last = delta.ids[delta.ids.size() - 1];
+  if (last >= rows) return FailedPrecondition(name, " has ", rows, " rows, no row ", last);
+  *table = &*found;
+  return OkStatus();
+}
+
+void TableDeltas::Publish(const RowDelta& delta, const MappedTable& table) {
+  auto made = std::make_shared<Generation>(*now());
+  made->deltas = delta.sequence;
+  auto of = std::find_if(made->overlays.begin(), made->overlays.end(),
+                         [&](const auto& one) { return one->table() == table.data(); });
+  if (of == made->overlays.end()) {
+    made->overlays.push_back(
+        std::make_shared<Overlay>(table.data(), delta.row_bytes, table.shape.dim_size(0)));
+    of = made->overlays.end() - 1;
+  }
+  *of = (*of)->With(delta.ids, delta.rows, delta.sequence);
+  const std::lock_guard<std::mutex> lock(mutex_);
+  now_ = std::move(made);
+}
+
+void TableDeltas::AddTo(TableMemory* memory) const {
+  const tables::GenerationPtr now = this->now();
+  memory->deltas = now->deltas;
+  for (const ServedTable& table : tables_) {
+    if (table.mapped == nullptr && !table.is_gathered) continue;
+    TableMemory::Table& one = memory->tables.emplace_back();
+    one.name = table.name;
+    one.why_in_memory = table.why;
+    for (const auto& overlay : now->overlays) {
+      if (table.mapped == nullptr || overlay->table() != table.mapped->data()) continue;
+      one.last_delta = overlay->sequence();
+      memory->changed += overlay->bytes();
+    }
+  }
+  const std::lock_guard<std::mutex> lock(mutex_);
+  memory->delta_error = error_;
+}
+
+}  // namespace colcast::engine

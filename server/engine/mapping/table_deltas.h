@@ -1,0 +1,64 @@
+// Applies deltas to the mapped tables of a loaded version while it serves. They are found in its
+// folder `deltas`.
+#ifndef COLCAST_SERVER_ENGINE_MAPPING_TABLE_DELTAS_H_
+#define COLCAST_SERVER_ENGINE_MAPPING_TABLE_DELTAS_H_
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "server/base/status.h"
+#include "server/base/stop_flag.h"
+#include "server/engine/engine.h"
+#include "server/engine/mapping/mapped_tables.h"
+#include "server/tables/generation.h"
+#include "server/tables/polled_files.h"
+#include "server/tables/row_delta.h"
+
+namespace colcast::engine {
+
+// A variable of a loaded model.
+struct ServedTable {
+  std::string name;
+  std::string why;                            // the reason why it is in memory
+  std::shared_ptr<const MappedTable> mapped;  // null: it is in memory
+  bool is_gathered = false;                   // signatures look up its rows
+  bool is_read_in_int8 = false;
+};
+
+class TableDeltas {
+ public:
+  // Applies the deltas of the version in `directory`, then polls for further ones in a thread.
+  TableDeltas(const std::string& directory, std::vector<ServedTable> tables);
+  ~TableDeltas();
+
+  // The generation that new requests read.
+  tables::GenerationPtr now() const;
+
+  // Adds the tables and their deltas to `*memory`.
+  void AddTo(TableMemory* memory) const;
+
+ private:
+  void Poll();
+  Status Apply(const tables::FileBytes& bytes);
+  Status Find(const tables::RowDelta& delta, const ServedTable** table) const;
+  void Publish(const tables::RowDelta& delta, const MappedTable& table);
+
+  const std::string directory_;
+  const std::vector<ServedTable> tables_;
+  tables::PolledFiles files_;  // used by the thread
+
+  mutable std::mutex mutex_;  // of what follows
+  tables::GenerationPtr now_;
+  std::string error_;
+
+  StopFlag stop_;
+  std::thread thread_;
+};
+
+}  // namespace colcast::engine
+
+#endif  // COLCAST_SERVER_ENGINE_MAPPING_TABLE_DELTAS_H_

@@ -1,0 +1,37 @@
+// Files for which the server polls. Each is read into memory, so later changes do no harm.
+#ifndef COLCAST_SERVER_TABLES_POLLED_FILES_H_
+#define COLCAST_SERVER_TABLES_POLLED_FILES_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "server/base/file.h"
+#include "server/base/status.h"
+#include "server/tables/file_bytes.h"
+
+namespace colcast::tables {
+
+// Used by one thread.
+class PolledFiles {
+ public:
+  using UseBytes = std::function<Status(std::shared_ptr<const FileBytes>)>;
+
+  // Passes a file's bytes to `use`. All errors name the file. A refused file is not read again
+  // until it is replaced, unless memory was short.
+  Status Use(const std::string& path, const FileIdentity& id, const UseBytes& use);
+
+  // Passes the files delta-000001.safetensors and so on of a folder to `use`, starting after
+  // the first `applied`, until one is missing or refused.
+  Status UseDeltas(const std::string& folder, int64_t applied, const UseBytes& use);
+
+ private:
+  std::map<std::string, std::pair<FileIdentity, Status>> refused_;  // by path
+};
+
+}  // namespace colcast::tables
+
+#endif  // COLCAST_SERVER_TABLES_POLLED_FILES_H_
