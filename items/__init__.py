@@ -1,12 +1,13 @@
-"""Item tables: features that a server knows by key, built from data sets (docs/items.md).
+"""Item tables: features that a server looks up by key, built from data sets (docs/items.md).
 
-The data's path: `_sources` (a file or a frame -> batches of columns; `_csv`, `_records` and
-`_frames` are its kinds) -> `_values` (a batch's column as the file has it) -> `_spill` (columns
-that grow on disk) -> `_index` (rows by hash of their key) -> `_container` (the file) ->
-`_publish` (it appears whole, or not at all). `_features` are the model's, `_schema` the
-table's; `_convert` turns a batch into values, `_rows` all of them into tensors; `_build` and
-`_delta` do all of it. `_table` reads, with a `_part` for each file. `_row_delta` makes deltas of
-embedding tables (docs/tables.md), which are `_variables` of a model.
+The modules in the order in which data passes through them: `_sources` (a file or a frame -> batches
+of columns; `_csv`, `_records` and `_frames` read its kinds), `_values` (a batch's column -> its
+values in the file), `_spill` (columns that grow on disk), `_index` (rows by hash of their key),
+`_container` (the file), `_publish` (the file appears completely, or not at all). `_features` reads
+the model's features, `_schema` describes the table; `_convert` turns a batch into values, `_rows`
+all batches into tensors; `_build` and `_delta` run these steps. `_table` reads a table, `_part` one
+of its files. `_row_delta` makes deltas of embedding tables (docs/tables.md), which are variables of
+a model (`_variables`).
 """
 
 import importlib

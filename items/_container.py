@@ -112,7 +112,7 @@ class Container:
         self.tensors = {name: self._tensor(name, told) for name, told in header.items()}
 
     def verify(self) -> None:
-        """Reads it all; ItemTableError if that does not match its checksum."""
+        """Reads the whole file; ItemTableError if its checksum does not match."""
         digest = xxhash.xxh3_64()
         for chunk in _chunks(self._bytes[self._data_at :].data):
             digest.update(chunk)

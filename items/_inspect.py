@@ -70,7 +70,7 @@ def print_row(console: Console, found: Mapping[str, Any]) -> None:
 
 
 def ago(file: Mapping[str, Any]) -> str:
-    """How long ago a file was made."""
+    """The age of a file as text."""
     seconds = max(0, int(time.time()) - file["created"])
     for unit, name in _UNITS:
         if seconds >= unit:
@@ -79,7 +79,7 @@ def ago(file: Mapping[str, Any]) -> str:
 
 
 def size(count: int) -> str:
-    """Bytes for people."""
+    """A number of bytes as text."""
     for unit, name in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
         if count >= unit:
             return f"{count / unit:.1f} {name}"

@@ -1,4 +1,4 @@
-"""A model's tables and their deltas, as data and as text."""
+"""Shows a model's tables and their deltas, as data and as text."""
 
 import json
 import urllib.request
@@ -19,7 +19,7 @@ from rich.table import Table
 
 
 def tables_of(model: Path, version: int | None, server: str | None) -> dict[str, Any]:
-    """The tables of a version as plain values; ItemTableError for a malformed delta."""
+    """The tables of a version as plain values; ItemTableError if a delta is malformed."""
     folder = version_of(model, version)
     served = {} if server is None else _served(server, folder)
     said = {one["name"]: one for one in served.get("looked_up", ())}
@@ -42,7 +42,7 @@ def tables_of(model: Path, version: int | None, server: str | None) -> dict[str,
 
 
 def print_tables(console: Console, found: Mapping[str, Any]) -> None:
-    """Prints `tables_of`."""
+    """Prints the result of `tables_of`."""
     console.print(found["folder"], highlight=False, markup=False)
     told = "server" in found
     columns = ("table", "dtype", "shape", "size", *(("served",) if told else ()))
@@ -68,7 +68,7 @@ def print_tables(console: Console, found: Mapping[str, Any]) -> None:
 
 
 def _served(server: str, folder: Path) -> dict[str, Any]:
-    """What a server's status page says of the tables of the version in a folder."""
+    """The part of a server's status page about the tables of the version in a folder."""
     with urllib.request.urlopen(f"http://{server}/status.json", timeout=10) as answer:
         models = json.load(answer)["models"]
     for model in models:
@@ -80,7 +80,7 @@ def _served(server: str, folder: Path) -> dict[str, Any]:
 
 
 def _delta(path: Path) -> dict[str, Any]:
-    """One delta's facts; ItemTableError for what is malformed."""
+    """The properties of a delta; ItemTableError if it is malformed."""
     file = Container(path)
     file.verify()
     if file.metadata.get("format") != FORMAT:

@@ -30,7 +30,7 @@ def newest(folder: Path) -> Path:
 
 
 def deltas(folder: Path) -> list[Path]:
-    """A folder's deltas in order; ItemTableError if one is missing between them."""
+    """The deltas of a folder in order; ItemTableError if one is missing between them."""
     paths = sorted(folder.glob("delta-*.safetensors"))
     for number, path in enumerate(paths, 1):
         if path.name != _DELTA.format(number):
@@ -39,7 +39,7 @@ def deltas(folder: Path) -> list[Path]:
 
 
 def next_delta(folder: Path, before: Sequence[object]) -> tuple[int, Path]:
-    """The number of the delta behind `before`, and its file."""
+    """The number of the delta after `before`, and its file."""
     number = len(before) + 1
     return number, folder / _DELTA.format(number)
 

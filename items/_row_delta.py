@@ -1,4 +1,4 @@
-"""Rows of an embedding table that changed -> a delta of a model's version (docs/tables.md)."""
+"""Builds a delta of an embedding table from its changed rows (docs/tables.md)."""
 
 import time
 from collections.abc import Iterator
@@ -29,26 +29,26 @@ def build_row_delta(
     version: int | None = None,
     progress: Progress = lambda rows: None,
 ) -> Path:
-    """Publishes rows that take the place of those with the same ids.
+    """Publishes rows that replace those with the same ids.
 
-    A server that maps the table applies it while it serves.
+    A server that maps the table applies the delta while it serves.
 
     Args:
         model: a SavedModel, or its base path.
         source: columns `id` and `vector`: the path of a .npz, .parquet, .csv or .tfrecord file, or
             of a folder of them; a DataFrame, a pyarrow Table or an iterable of them.
-        table: the variable's name, as the server's log and status page have it.
-        version: of a base path; None is the newest.
-        progress: called with how many rows have been read.
+        table: the variable's name, as in the server's log and status page.
+        version: the version in a base path; None for the newest.
+        progress: called with the number of rows read so far.
 
     Returns:
         The delta's file.
 
     Raises:
-        InputError: an id that is no row of the table or comes twice, or a vector that does not fit;
-            it names the row, counted from 0.
-        ItemTableError: the model or its table is not there, or another delta was published
-            meanwhile.
+        InputError: an id is not a row of the table or occurs twice, or a vector does not fit; the
+            message has the row, counted from 0.
+        ItemTableError: the model or its table does not exist, or another delta was published in the
+            meantime.
     """
     folder = version_of(Path(model), version)
     variable = _find(folder, table)
@@ -57,7 +57,7 @@ def build_row_delta(
     with work_folder(target_folder) as work:
         ids, rows = _read(source, variable, work, progress)
         number, target = next_delta(target_folder, deltas(target_folder))
-        # In the data, so that the checksum covers it.
+        # part of the data, so that the checksum covers it
         name = _tensor("table", np.frombuffer(table.encode(), np.uint8), "U8")
         metadata = {
             "format": FORMAT,
@@ -81,7 +81,7 @@ def _find(folder: Path, table: str) -> Variable:
 
 
 def _read(source: Any, variable: Variable, work: Path, progress: Progress) -> tuple[Array, Tensor]:
-    """The ids, rising, and their rows."""
+    """The ids in ascending order, and their rows."""
     shape = list(variable.shape[1:])
     declared = {"kind": "fixed_len", "dtype": variable.dtype.name, "shape": shape, "default": None}
     vector = ItemFeature(_VECTOR, declared)

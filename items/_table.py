@@ -72,7 +72,7 @@ class ItemTable:
             part.container.verify()
 
     def next_delta(self) -> tuple[int, Path]:
-        """The number of the delta that comes next, and its file."""
+        """The number and the path of the next delta."""
         return next_delta(self.folder, self.deltas)
 
     def _delta(self, path: Path) -> Part:

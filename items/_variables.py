@@ -24,12 +24,12 @@ class Variable(NamedTuple):
 
     @property
     def size(self) -> int:
-        """In bytes."""
+        """The size in bytes."""
         return math.prod(self.shape) * self.dtype.storage.itemsize
 
 
 def version_of(model: Path, version: int | None = None) -> Path:
-    """The SavedModel in a folder: the folder itself, or one of its versions; None is the newest."""
+    """The SavedModel in a folder: the folder itself, or a version in it; None for the newest."""
     if version is None:
         folder = model if (model / _MODEL).exists() else newest(model)
     else:
@@ -41,7 +41,7 @@ def version_of(model: Path, version: int | None = None) -> Path:
 
 
 def variables_of(folder: Path) -> dict[str, Variable]:
-    """The variables of a SavedModel, by the name that its server knows them by."""
+    """The variables of a SavedModel, by the names that its server uses."""
     try:
         found = {one.name: one for one in _variables((folder / _MODEL).read_bytes())}
     except DecodeError as error:
@@ -50,7 +50,7 @@ def variables_of(folder: Path) -> dict[str, Variable]:
 
 
 def checkpoint_of(folder: Path) -> str:
-    """Differs between two checkpoints: XXH3-64 of the index, which has every tensor's checksum."""
+    """Identifies a checkpoint: XXH3-64 of its index, which has every tensor's checksum."""
     return xxhash.xxh3_64_hexdigest((folder / _INDEX).read_bytes())
 
 
@@ -73,7 +73,7 @@ def _variables(model: bytes) -> Iterator[Variable]:
 
 
 def _variable(node: bytes) -> Variable | None:
-    """None for another node, or one whose dtype or shape is not known."""
+    """None for other nodes, and for variables whose dtype or shape is unknown."""
     attributes: dict[str, bytes] = {}
     for number, _, value in fields(node):
         if number == 2 and value != b"VarHandleOp":  # op
@@ -92,7 +92,7 @@ def _variable(node: bytes) -> Variable | None:
 
 
 def _shape(proto: bytes) -> tuple[int, ...] | None:
-    """None if it is not fully known."""
+    """None if the shape is not completely known."""
     dims = []
     for number, _, value in fields(proto):
         if number == 3 and value:  # unknown_rank
