@@ -23,6 +23,7 @@ namespace colcast {
 struct Backend {
   models::ModelManager* models = nullptr;
   scheduling::WorkerPool* workers = nullptr;
+  scheduling::WorkerPool* readers = nullptr;  // api/body_job.h
   metrics::Metrics* metrics = nullptr;
   request_log::RequestLogs* request_logs = nullptr;
   const items::ItemTables* item_tables = nullptr;

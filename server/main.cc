@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "server/api/body_job.h"
 #include "server/base/log.h"
 #include "server/base/status.h"
 #include "server/base/thread.h"
@@ -146,14 +147,16 @@ Status Serve(ServerOptions options, const sigset_t& stop_signals) {
   if (options.tracing) tracer = std::make_unique<tracing::Tracer>(*options.tracing);
   std::unique_ptr<callers::Callers> callers;
   if (options.callers) callers = std::make_unique<callers::Callers>(*options.callers);
-  net::Poller poller(options.grpc.max_unread_response_bytes);
+  net::Poller poller(options.grpc.max_unread_response_bytes, options.max_rest_bytes);
   const net::Standby standby(&poller);
   options.workers.events = &poller;
   scheduling::WorkerPool workers(options.workers);
+  scheduling::WorkerPool readers(api::ReaderOptions());
   const shadow::ShadowRunner shadow_runner(&shadows, &workers);
   std::atomic<bool> ready{false};
   const Backend backend{&models,
                         &workers,
+                        &readers,
                         &metrics,
                         &request_logs,
                         &item_tables,

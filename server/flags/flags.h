@@ -48,6 +48,7 @@ struct ServerOptions {
   inference::CallOptions calls;
   std::optional<http::HttpServer::Options> http;
   http::ModelApiOptions model_api;
+  size_t max_rest_bytes = size_t{2} << 30;
   std::optional<tracing::Tracer::Options> tracing;  // nullopt: nothing is traced
   std::optional<callers::NameSource> callers;       // nullopt if callers are not distinguished
   LogFormat log_format = LogFormat::kText;

@@ -44,9 +44,9 @@ void AddServerRows(Given* given, ServerOptions* options, Table* table) {
   table->Add("rest_api_enable_cors_support", &options->model_api.cors,
              "let web pages of any origin use the REST API");
   table->Add(
-      "max_rest_bytes", &given->http.max_memory_bytes,
-      "most bytes that the bodies of all REST requests, and the columns read from them, take "
-      "together; a request that finds no room is answered 429",
+      "max_rest_bytes", &options->max_rest_bytes,
+      "most bytes that the bodies of all REST requests, the columns read from them, and gRPC "
+      "messages that came compressed take together; a request that finds no room is answered 429",
       {1});
   table->Add("monitoring_config_file", &given->monitoring_config_file,
              "tensorflow.serving.MonitoringConfig in text form: whether and where on the REST port "

@@ -104,11 +104,10 @@ class Client {
 };
 
 void Serve(std::string_view input) {
-  static auto* const poller = new net::Poller;
+  static auto* const poller = new net::Poller(32 << 20, /*max_body_bytes=*/512);
   HttpServer::Options options;
   options.max_header_bytes = 256;
   options.max_body_bytes = 1024;
-  options.max_memory_bytes = 512;
   options.idle_timeout = options.transfer_timeout = std::chrono::milliseconds(0);
   static const Router router = TestRouter();
   const auto shared = std::make_shared<Shared>(options, &router, poller);

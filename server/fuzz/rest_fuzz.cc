@@ -21,6 +21,7 @@
 #include "server/http/rest_path.h"
 #include "server/http1/gzip.h"
 #include "server/wire/infer_response.h"
+#include "server/wire/inflater_testing.h"
 #include "server/wire/predict_request.h"
 #include "server/wire/tensor_values.h"
 #include "tensorflow/core/example/example.pb.h"
@@ -153,7 +154,7 @@ void RunPredict(const std::string& text, const tensorflow::SignatureDef& signatu
 void RunExamples(const std::string& text) {
   ExamplesJson parsed(nullptr);
   const Slice slice = {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
-  Status status = parsed.Read({{&slice, 1}}, 1000);
+  Status status = parsed.Read({{&slice, 1}});
   if (status.ok()) status = parsed.examples_status();
   if (!status.ok()) return CheckRefusal(status);
   const ExampleInput& input = parsed.input();
@@ -224,10 +225,11 @@ void RunPath(std::string_view text) {
 void RunGzip(const std::string& compressed) {
   constexpr size_t kLimit = 1 << 16;
   std::string text, again;
-  const Status status = Gunzip(compressed, kLimit, &text);
+  const Status status = InflateAll(compressed, Inflater::Format::kGzipBody, kLimit, &text);
   CHECK_THAT(text.size() <= kLimit, "the limit");
   if (!status.ok()) return CheckRefusal(status);
-  CHECK_THAT(Gunzip(Gzip(text), kLimit, &again).ok() && again == text, "gzip there and back");
+  CHECK_THAT(InflateAll(Gzip(text), Inflater::Format::kGzip, kLimit, &again).ok() && again == text,
+             "gzip there and back");
 }
 
 }  // namespace

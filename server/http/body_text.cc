@@ -14,9 +14,21 @@ constexpr std::string_view kOfNumbers = "0123456789+-.eENaInfity";
 
 }  // namespace
 
+Status RowLimit::TooMany(const std::string& where) const {
+  return ResourceExhausted(where, " has more rows than max_request_rows, which is ", max_rows);
+}
+
+Status ReadInflated(const BodyBytes& body, Inflater* inflater, void* out, size_t* size) {
+  Status status = inflater->Read(out, size);
+  if (body.inflates_too_far != nullptr) {
+    *body.inflates_too_far = status.code == StatusCode::kResourceExhausted;
+  }
+  return status;
+}
+
 BodyText::BodyText(const BodyBytes& body) : body_(body) {
   if (!body_.gzip) return;
-  inflated_.emplace(body_.slices, body_.max_bytes);
+  inflated_.emplace(body_.slices, Inflater::Format::kGzipBody, body_.max_bytes);
   piece_ = std::make_unique<char[]>(kPieceBytes);
 }
 
@@ -67,7 +79,7 @@ bool BodyText::ReadPiece(std::string_view* piece) {
   if (ended_) return false;
   size_t size = kPieceBytes;
   if (inflated_) {
-    status_ = inflated_->Read(piece_.get(), &size);
+    status_ = ReadInflated(body_, &*inflated_, piece_.get(), &size);
     *piece = {piece_.get(), size};
   } else if (next_slice_ < body_.slices.size()) {
     const Slice& slice = body_.slices[next_slice_++];

@@ -4,24 +4,46 @@
 #define COLCAST_SERVER_HTTP_BODY_TEXT_H_
 
 #include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "server/base/status.h"
-#include "server/http1/gzip.h"
 #include "server/wire/bytes.h"
+#include "server/wire/inflater.h"
 #include "server/wire/span.h"
 
 namespace colcast::http {
+
+// How many rows a request may have. Its readers look while they read, so that no more is inflated
+// and parsed.
+struct RowLimit {
+  int64_t max_rows = std::numeric_limits<int64_t>::max();
+  // Whether the input's first dimension are rows; asked when there are too many. Null: it is.
+  std::function<bool(const std::string& input)> has_rows;
+
+  bool IsPassed(int64_t rows, std::string_view input) const {
+    return rows > max_rows && (has_rows == nullptr || has_rows(std::string(input)));
+  }
+  // RESOURCE_EXHAUSTED
+  Status TooMany(const std::string& where) const;
+};
 
 // A body as it came.
 struct BodyBytes {
   Span<Slice> slices;
   bool gzip = false;
-  size_t max_bytes = 256 << 20;  // once inflated
+  size_t max_bytes = 256 << 20;      // once inflated
+  const RowLimit* rows = nullptr;    // null: there is none
+  bool* inflates_too_far = nullptr;  // set where it inflates to more than max_bytes; may be null
 };
+
+// As Inflater::Read().
+Status ReadInflated(const BodyBytes& body, Inflater* inflater, void* out, size_t* size);
 
 // Reads it from the beginning to the end, or to the first NUL. A byte order mark in front and NULs
 // at the end are passed over, as in TF Serving.
@@ -50,7 +72,7 @@ class BodyText {
   std::string number_;     // characters at the end of the previous run that may be a number
   std::string seam_;       // the same, completed from the next run
   size_t next_slice_ = 0;
-  std::optional<Gunzipper> inflated_;
+  std::optional<Inflater> inflated_;
   std::unique_ptr<char[]> piece_;  // of what is inflated
   Status status_;
   bool ended_ = false;

@@ -93,16 +93,13 @@ class ContextReader final : public ExampleReader {
 
 class ExamplesReader final : public ExampleReader {
  public:
-  ExamplesReader(RequestMemory* memory, int64_t max_examples, SliceBuffer* bytes)
-      : ExampleReader(memory, 1), max_examples_(max_examples), bytes_(bytes) {}
+  ExamplesReader(const RowLimit* limit, RequestMemory* memory, SliceBuffer* bytes)
+      : ExampleReader(memory, 1), limit_(limit), bytes_(bytes) {}
 
   // An error of the list itself; status() is the first wrong Example's.
   Status CheckList() const {
     if (!is_list_) return status();
-    if (count() == 0) return InvalidArgument("\"examples\" is an empty list");
-    if (count() <= static_cast<size_t>(max_examples_)) return OkStatus();
-    return ResourceExhausted("\"examples\" is a list of ", count(), ", max_request_rows is ",
-                             max_examples_);
+    return count() > 0 ? OkStatus() : InvalidArgument("\"examples\" is an empty list");
   }
 
   // To be called after reading.
@@ -122,28 +119,31 @@ class ExamplesReader final : public ExampleReader {
   std::string Here() const override { return "examples[" + std::to_string(ends_.size()) + "]"; }
 
   void OnValue(const JsonValue& value) override {
+    if (depth() == 1 && limit_ != nullptr && ++examples_ > limit_->max_rows) {
+      return Stop(limit_->TooMany("\"examples\""));
+    }
     if (depth() > 0) return ExampleReader::OnValue(value);
     is_list_ = value.kind == JsonValue::Kind::kList;
     if (!is_list_) FailAt("\"examples\" is ", value, ", expected a list of objects");
   }
 
   void Keep(const std::string& example) override {
-    if (ends_.size() == static_cast<size_t>(max_examples_)) return;  // CheckList refuses them
     bytes_->Append(example);
     ends_.push_back(bytes_->size());
   }
 
-  const int64_t max_examples_;
+  const RowLimit* const limit_;
   SliceBuffer* const bytes_;
   bool is_list_ = false;
+  int64_t examples_ = 0;  // that have begun
   std::vector<size_t> ends_;
 };
 
 // Reads the members of the body. Of repeated members the first counts.
 class BodyReader final : public MembersReader {
  public:
-  BodyReader(RequestMemory* memory, int64_t max_examples, SliceBuffer* bytes, std::string* context)
-      : examples_(memory, max_examples, bytes), context_(memory, context) {}
+  BodyReader(const RowLimit* limit, RequestMemory* memory, SliceBuffer* bytes, std::string* context)
+      : examples_(limit, memory, bytes), context_(memory, context) {}
 
   const StringReader& signature_name() const { return signature_name_; }
 
@@ -176,8 +176,8 @@ class BodyReader final : public MembersReader {
 
 }  // namespace
 
-Status ExamplesJson::Read(const BodyBytes& body, int64_t max_examples) {
-  BodyReader reader(memory_, max_examples, &bytes_, &input_.context);
+Status ExamplesJson::Read(const BodyBytes& body) {
+  BodyReader reader(body.rows, memory_, &bytes_, &input_.context);
   if (Status status = ReadJson(body, memory_, &reader); !status.ok()) return status;
   if (!reader.status().ok()) return reader.status();
   if (!reader.signature_name().status().ok()) return reader.signature_name().status();

@@ -22,9 +22,10 @@ class ExamplesJson {
   // Reads "signature_name", "examples" and, if there is one, "context"; `body` may go then. A
   // feature is a value or a list of values of one kind: whole numbers, true and false are int64,
   // other numbers float, strings and {"b64": ...} bytes. INVALID_ARGUMENT names the example, the
-  // feature and the value; RESOURCE_EXHAUSTED for more than `max_examples`. Of several errors: the
-  // text's own, then the signature's name's; the examples' are told by examples_status().
-  Status Read(const BodyBytes& body, int64_t max_examples);
+  // feature and the value; RESOURCE_EXHAUSTED for more examples than rows may be. Of several
+  // errors: the text's own, then the signature's name's; the examples' are told by
+  // examples_status().
+  Status Read(const BodyBytes& body);
   const Status& examples_status() const { return examples_status_; }
 
   // Empty if the body has none.

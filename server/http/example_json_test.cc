@@ -18,7 +18,8 @@ using testing::IsEmpty;
 struct Parsed {
   explicit Parsed(const std::string& text, int64_t max_examples = 100) {
     const Slice slice = {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
-    status = json.Read({{&slice, 1}}, max_examples);
+    const RowLimit limit{max_examples, nullptr};
+    status = json.Read({{&slice, 1}, false, text.size(), &limit});
     if (status.ok()) status = json.examples_status();
   }
 
@@ -148,9 +149,9 @@ TEST(ExampleJson, ErrorsNameExampleFeatureAndValue) {
 }
 
 TEST(ExampleJson, MoreExamplesThanAllowedAreRefused) {
-  const Parsed parsed(R"({"examples": [{}, {}, {}]})", 2);
+  const Parsed parsed(R"({"examples": [{}, {}, {}, and no more is read)", 2);
   EXPECT_EQ(parsed.status.code, StatusCode::kResourceExhausted);
-  EXPECT_EQ(parsed.status.message, "\"examples\" is a list of 3, max_request_rows is 2");
+  EXPECT_EQ(parsed.status.message, "\"examples\" has more rows than max_request_rows, which is 2");
 }
 
 }  // namespace

@@ -20,10 +20,10 @@ namespace {
 // Reads the members of the body. Of repeated members the first counts.
 class InferReader final : public MembersReader {
  public:
-  InferReader(RequestMemory* memory, const std::vector<InferTensor>& before, size_t max_inputs,
-              DecodedRequest* request, std::deque<SliceBuffer>* contents)
-      : inputs_("inputs", memory, before, max_inputs, request, contents),
-        outputs_("outputs", memory, before, max_inputs, nullptr, nullptr) {}
+  InferReader(const RowLimit* limit, RequestMemory* memory, const std::vector<InferTensor>& before,
+              size_t max_inputs, DecodedRequest* request, std::deque<SliceBuffer>* contents)
+      : inputs_("inputs", limit, memory, before, max_inputs, request, contents),
+        outputs_("outputs", nullptr, memory, before, max_inputs, nullptr, nullptr) {}
 
   // The first error, apart from errors of the text.
   Status Finish() {
@@ -68,10 +68,11 @@ std::vector<Slice> SlicesOf(const Bytes& bytes) {
 Status Inflate(const BodyBytes& body, SliceBuffer* inflated) {
   constexpr size_t kPieceBytes = 64 << 10;
   const auto piece = std::make_unique<char[]>(kPieceBytes);
-  Gunzipper gunzipper(body.slices, body.max_bytes);
+  Inflater inflater(body.slices, Inflater::Format::kGzipBody, body.max_bytes);
   for (size_t size = kPieceBytes; size > 0; inflated->Append(piece.get(), size)) {
     size = kPieceBytes;
-    if (Status status = gunzipper.Read(piece.get(), &size); !status.ok()) return status;
+    if (Status status = ReadInflated(body, &inflater, piece.get(), &size); !status.ok())
+      return status;
   }
   return OkStatus();
 }
@@ -132,7 +133,8 @@ Status InferJson::Read(const BodyBytes& body, const FindSignature& /*find*/) {
                            ", expected at most the body's ", all.size(), " bytes");
   }
   const std::vector<Slice> json = SlicesOf(all.Sub(0, length));
-  if (Status status = ReadJsonPart({json}); !status.ok()) return status;
+  if (Status status = ReadJsonPart({json, false, body.max_bytes, body.rows}); !status.ok())
+    return status;
   return ReadBinaryPart(all.Sub(length, all.size() - length));
 }
 
@@ -141,7 +143,7 @@ Status InferJson::ReadJsonPart(const BodyBytes& json) {
   for (bool again = true; again;) {
     request_.Clear();
     contents_.clear();
-    InferReader reader(memory_, inputs_, max_inputs_, &request_, &contents_);
+    InferReader reader(json.rows, memory_, inputs_, max_inputs_, &request_, &contents_);
     if (Status status = ReadJson(json, memory_, &reader); !status.ok()) return status;
     if (Status status = reader.Finish(); !status.ok()) return status;
     again = reader.inputs().again();

@@ -53,6 +53,26 @@ void ExpectRefused(const std::string& json, const std::vector<std::string>& word
   for (const std::string& word : words) EXPECT_THAT(parsed.status.message, HasSubstr(word)) << json;
 }
 
+TEST(InferJsonTest, TooManyRowsAreRefusedBeforeTheRestIsRead) {
+  const RowLimit limit{3, [](const std::string& input) { return input != "fixed"; }};
+  const auto read = [&](const std::string& json) {
+    InferJson infer("", kMaxInputs, nullptr);
+    const Slice slice = {reinterpret_cast<const uint8_t*>(json.data()), json.size()};
+    return infer.Read({{&slice, 1}, false, json.size(), &limit}, nullptr);
+  };
+  const std::string x = R"({"inputs":[{"name":"x","datatype":"INT64","shape":)";
+  for (const char* const rest : {R"([4],"data":[no JSON)", R"([4,2],"data":no)",
+                                 R"([3],"data":[1,2,3,4,no)", R"([3,1],"data":[[1],[2],[3],[no)"}) {
+    const Status status = read(x + rest);
+    EXPECT_EQ(status.code, StatusCode::kResourceExhausted) << rest;
+    EXPECT_THAT(status.message, HasSubstr("input \"x\" has more rows than max_request_rows"));
+  }
+  EXPECT_TRUE(read(x + R"([3,2],"data":[1,2,3,4,5,6]}]})").ok());
+  EXPECT_TRUE(
+      read(R"({"inputs":[{"name":"fixed","datatype":"INT64","shape":[4],"data":[1,2,3,4]}]})")
+          .ok());
+}
+
 TEST(InferJsonTest, ReadsFlatAndNestedData) {
   Parsed parsed = Read(R"({"id":"7","parameters":{"signature_name":"columnar","other":[1]},
       "inputs":[{"name":"a","shape":[2,2],"datatype":"FP32","data":[1,2.5,-3,4]},

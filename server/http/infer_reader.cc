@@ -55,9 +55,18 @@ void TensorsReader::OnValue(const JsonValue& value) {
       } else if (now_ == Member::kParameters && depth() == 3) {
         OnParameter(value);
       } else if (now_ == Member::kData) {
-        OnData(value);
+        const bool is_row = value.kind == Kind::kList || tensors_.back().shape.size() == 1;
+        if (depth() == 3 && is_row) CheckRows(++rows_);
+        if (!failed()) OnData(value);
       }
   }
+}
+
+// What the shape or the lists of the data say.
+void TensorsReader::CheckRows(int64_t rows) {
+  const std::string& name = tensors_.back().name;
+  if (limit_ == nullptr || name.empty() || !limit_->IsPassed(rows, name)) return;
+  Stop(limit_->TooMany("input " + Quoted(name)));
 }
 
 void TensorsReader::OnMember(const JsonValue& value) {
@@ -81,6 +90,9 @@ void TensorsReader::OnMember(const JsonValue& value) {
       if (request_ == nullptr) return;
       if (tensor.has_data) return Fail(InvalidArgument(Here(), ": \"data\" comes twice"));
       tensor.has_data = true;
+      rows_ = 0;
+      if (!tensor.shape.empty()) CheckRows(tensor.shape[0]);
+      if (failed()) return;
       BeginData();
       return OnData(value);
     case Member::kOther:

@@ -25,9 +25,11 @@ class TensorsReader final : public ValueReader {
   // `member` is a literal. Where `request` is not null, each tensor becomes a column of it, whose
   // values lie in `contents`. `before` are the tensors as they were read before, or empty; all
   // outlive this.
-  TensorsReader(const char* member, RequestMemory* memory, const std::vector<InferTensor>& before,
-                size_t max_tensors, DecodedRequest* request, std::deque<SliceBuffer>* contents)
+  TensorsReader(const char* member, const RowLimit* limit, RequestMemory* memory,
+                const std::vector<InferTensor>& before, size_t max_tensors, DecodedRequest* request,
+                std::deque<SliceBuffer>* contents)
       : member_(member),
+        limit_(limit),
         memory_(memory),
         before_(before),
         max_tensors_(max_tensors),
@@ -50,11 +52,13 @@ class TensorsReader final : public ValueReader {
   void BeginData();
   void EndData();
   void EndTensor();
+  void CheckRows(int64_t rows);
   Status FillColumn();
   void Want(const JsonValue& value, bool is_right, const char* expected);
   std::string Here() const;
 
   const char* const member_;
+  const RowLimit* const limit_;  // null: there is none
   RequestMemory* const memory_;
   const std::vector<InferTensor>& before_;
   const size_t max_tensors_;
@@ -64,6 +68,7 @@ class TensorsReader final : public ValueReader {
   Member now_ = Member::kOther;
   std::string parameter_;
   bool again_ = false;
+  int64_t rows_ = 0;         // of the data, so far
   std::string column_name_;  // that column_ refers to
   std::optional<JsonColumn> column_;
 };

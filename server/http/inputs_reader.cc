@@ -72,7 +72,14 @@ void RowsReader::OnValue(const JsonValue& value) {
   if (ToColumn(value, ColumnDepth())) EndColumn();
 }
 
+bool RowsReader::IsTooManyRows() const {
+  return std::any_of(columns_.begin(), columns_.end(), [this](const Named& named) {
+    return IsTooMany(rows_ + 1, named.column.name());
+  });
+}
+
 void RowsReader::BeginRow(const JsonValue& row) {
+  if (IsTooManyRows()) return StopAtLimit("\"instances\"");
   const bool object = row.kind == JsonValue::Kind::kObject;
   if (rows_ == 0) objects_ = object;
   position_ = 0;
@@ -194,6 +201,9 @@ void ColumnsReader::OnValue(const JsonValue& value) {
     const auto& [name, input] = *signature().inputs().begin();
     AddColumn(name, input);
   }
+  if (depth() == (object_ ? 2 : 1) && IsTooMany(++rows_, filled_->name())) {
+    return StopAtLimit("input " + Quoted(filled_->name()));
+  }
   if (ToColumn(value, object_ ? 1 : 0)) EndColumn();
 }
 
@@ -211,6 +221,7 @@ void ColumnsReader::AddColumn(std::string_view name, const TensorInfo& input) {
   if (request()->AddColumn(name) == nullptr) {
     return Fail(InvalidArgument("\"inputs\": input ", Quoted(name), " comes twice"));
   }
+  rows_ = 0;
   BeginColumn(&filled_.emplace(MakeColumn(name, input)));
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "server/http/body_text.h"
 #include "server/http/json_column.h"
 #include "server/http/value_reader.h"
 #include "server/http1/request_memory.h"
@@ -20,11 +21,14 @@ namespace colcast::http {
 // Common to both forms: the column whose value is being read.
 class InputsReader : public ValueReader {
  public:
-  // Columns are added to `request` and lie in `contents`; both, `signature` and `memory` outlive
-  // this.
-  InputsReader(const tensorflow::SignatureDef& signature, RequestMemory* memory,
-               DecodedRequest* request, std::deque<SliceBuffer>* contents)
-      : signature_(signature), memory_(memory), request_(request), contents_(contents) {}
+  // Columns are added to `request` and lie in `contents`; all outlive this. `limit` may be null.
+  InputsReader(const tensorflow::SignatureDef& signature, const RowLimit* limit,
+               RequestMemory* memory, DecodedRequest* request, std::deque<SliceBuffer>* contents)
+      : signature_(signature),
+        limit_(limit),
+        memory_(memory),
+        request_(request),
+        contents_(contents) {}
 
  protected:
   const tensorflow::SignatureDef& signature() const { return signature_; }
@@ -42,11 +46,17 @@ class InputsReader : public ValueReader {
   bool EndInColumn(size_t count, size_t column_depth);
   Status FinishColumn() { return column_->Finish(); }
 
+  bool IsTooMany(int64_t rows, std::string_view input) const {
+    return limit_ != nullptr && limit_->IsPassed(rows, input);
+  }
+  void StopAtLimit(const std::string& where) { Stop(limit_->TooMany(where)); }
+
   std::string InputNames() const;
   Status UnknownInput(const std::string& where, std::string_view name) const;
 
  private:
   const tensorflow::SignatureDef& signature_;
+  const RowLimit* const limit_;
   RequestMemory* const memory_;
   DecodedRequest* const request_;
   std::deque<SliceBuffer>* const contents_;
@@ -77,6 +87,7 @@ class RowsReader final : public InputsReader {
   std::string Here() const { return "instances[" + std::to_string(rows_) + "]"; }
   Status FindColumn(std::string_view name, size_t position, size_t* index);
   Status AddColumn(std::string_view name, size_t* index);
+  bool IsTooManyRows() const;
   Status CheckComplete() const;
   std::string_view MissingInput() const;
 
@@ -100,6 +111,7 @@ class ColumnsReader final : public InputsReader {
 
   bool object_ = false;
   std::optional<JsonColumn> filled_;
+  int64_t rows_ = 0;  // of it, so far
 };
 
 }  // namespace colcast::http

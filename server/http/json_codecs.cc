@@ -20,17 +20,34 @@ std::unique_ptr<PredictForm> MakeForm(const RestCall& call, size_t max_columns, 
                                      memory);
 }
 
+// Whether the input's first dimension may be the request's rows, in each of the signatures: the one
+// that is asked for may be named at the body's end.
+template <typename Signatures>
+bool MayHaveRows(const Signatures& signatures, const std::string& input) {
+  for (const auto& [name, signature] : signatures) {
+    const auto found = signature.inputs().find(input);
+    if (found == signature.inputs().end() || !found->second.has_tensor_shape()) continue;
+    const auto& shape = found->second.tensor_shape();
+    const bool is_fixed =
+        !shape.unknown_rank() && (shape.dim_size() == 0 || shape.dim(0).size() >= 0);
+    if (is_fixed) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 Status JsonBody::ReadBody(api::Call* call, size_t max_bytes, bool* inflates_too_far) {
   *inflates_too_far = false;
-  const BodyBytes body{body_.slices(), exchange_.request().gzip, max_bytes};
+  const RowLimit rows{call->backend().calls.max_request_rows, [call](const std::string& input) {
+                        return MayHaveRows(call->found().signatures(), input);
+                      }};
+  const BodyBytes body{body_.slices(), is_compressed(), max_bytes, &rows, inflates_too_far};
   Status status = WithinMemory([&] {
     try {
       Status found = call->FindServable(model_);
       if (!found.ok()) return found;
-      Status parsed = Parse(body, call->found(), call->backend());
-      *inflates_too_far = body.gzip && parsed.code == StatusCode::kResourceExhausted;
+      Status parsed = Parse(body, call->found());
       exchange_.set_too_large(*inflates_too_far);
       call->SetSignature(signature_name());
       return parsed.ok() ? Finish(call->found()) : parsed;
@@ -54,8 +71,7 @@ void JsonPredict::Describe(api::PredictCall* call, scheduling::JobProfile* profi
   inference::DescribePredict(call, profile);
 }
 
-Status JsonPredict::Parse(const BodyBytes& body, const inference::Servable& servable,
-                          const Backend&) {
+Status JsonPredict::Parse(const BodyBytes& body, const inference::Servable& servable) {
   // With the keys of item tables among its inputs.
   const auto find = [&](const std::string& name, const tensorflow::SignatureDef** signature) {
     Status status = inference::FindSignature(servable, inference::SignatureNameOf(name), signature);
@@ -83,9 +99,8 @@ JsonExamples::JsonExamples(std::shared_ptr<Exchange> exchange, std::chrono::mill
 
 const char* JsonExamples::api() const { return classifies_ ? "Classify" : "Regress"; }
 
-Status JsonExamples::Parse(const BodyBytes& body, const inference::Servable&,
-                           const Backend& backend) {
-  return examples_.Read(body, backend.calls.max_request_rows);
+Status JsonExamples::Parse(const BodyBytes& body, const inference::Servable&) {
+  return examples_.Read(body);
 }
 
 Status JsonExamples::Finish(const inference::Servable& servable) {

@@ -1,5 +1,4 @@
-// REST's forms of the calls of server/api. Their bodies are read before the calls run
-// (body_job.cc).
+// REST's forms of the calls of server/api, whose bodies are read before they run.
 #ifndef COLCAST_SERVER_HTTP_JSON_CODECS_H_
 #define COLCAST_SERVER_HTTP_JSON_CODECS_H_
 
@@ -7,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "server/api/body_job.h"
 #include "server/api/call.h"
 #include "server/api/codec.h"
 #include "server/http/body_text.h"
@@ -20,27 +20,26 @@
 namespace colcast::http {
 
 // Shared by both kinds: a body, and its reader.
-class JsonBody {
+class JsonBody : public api::Body {
  public:
   JsonBody(std::shared_ptr<Exchange> exchange, std::chrono::milliseconds timeout, ModelSpec model)
       : exchange_(std::move(exchange), timeout),
         model_(std::move(model)),
         memory_(std::move(exchange_.request().memory)),
         body_(std::move(exchange_.request().body)) {}
-  virtual ~JsonBody() = default;
 
-  // Finds the servable of `call` and reads the body, inflated to at most `max_bytes`.
-  // *inflates_too_far: the error is that it is longer.
-  Status ReadBody(api::Call* call, size_t max_bytes, bool* inflates_too_far);
+  size_t body_bytes() const override { return body_.size(); }
+  bool is_compressed() const override { return exchange_.request().gzip; }
+  // Finds the servable of `call`, too.
+  Status ReadBody(api::Call* call, size_t max_bytes, bool* inflates_too_far) override;
+  void Extend(scheduling::Clock::duration time) override { exchange_.Extend(time); }
 
-  RestExchange& rest() { return exchange_; }
-  size_t body_bytes() const { return body_.size(); }
+  bool has_body() const { return exchange_.request().has_body; }
   const ModelSpec& model() const { return model_; }
 
  protected:
   // Fills the request from a body.
-  virtual Status Parse(const BodyBytes& body, const inference::Servable& servable,
-                       const Backend& backend) = 0;
+  virtual Status Parse(const BodyBytes& body, const inference::Servable& servable) = 0;
   // What the body names, as far as it was read; empty: nothing.
   virtual const std::string& signature_name() const = 0;
   // To be called after Parse().
@@ -71,8 +70,7 @@ class JsonPredict final : public JsonBody, public api::PredictCodec {
   }
 
  private:
-  Status Parse(const BodyBytes& body, const inference::Servable& servable,
-               const Backend& backend) override;
+  Status Parse(const BodyBytes& body, const inference::Servable& servable) override;
   const std::string& signature_name() const override { return form_->signature_name(); }
   Status Finish(const inference::Servable& servable) override;
   bool keeps_body() const override { return form_->keeps_body(); }
@@ -95,8 +93,7 @@ class JsonExamples final : public JsonBody, public api::ExamplesCodec {
   Status Write(const tensorflow::serving::MultiInferenceResponse& response) override;
 
  private:
-  Status Parse(const BodyBytes& body, const inference::Servable& servable,
-               const Backend& backend) override;
+  Status Parse(const BodyBytes& body, const inference::Servable& servable) override;
   const std::string& signature_name() const override { return examples_.signature_name(); }
   Status Finish(const inference::Servable& servable) override;
 

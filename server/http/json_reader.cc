@@ -162,7 +162,7 @@ bool ReadNumber(const char* text, size_t size, JsonValue* value) {
 }
 
 // RapidJSON's events -> those of a reader, to which {"b64": "..."} is one value. False, which ends
-// the parsing, for a number too large and for too deep a list.
+// the parsing, for a number too large, for too deep a list and where the reader has stopped.
 class Events {
  public:
   // `scratch` holds the current string.
@@ -217,7 +217,7 @@ class Events {
     JsonValue value = JsonString(base64_);
     value.kind = JsonValue::Kind::kBase64;
     reader_.Value(value);
-    return true;
+    return !reader_.stopped();
   }
 
   // Unused, because numbers are delivered as text.
@@ -234,12 +234,12 @@ class Events {
   bool Scalar(const JsonValue& value) {
     LetGo();
     reader_.Value(value);
-    return true;
+    return !reader_.stopped();
   }
   bool Start(JsonValue::Kind kind, bool hold = false) {
     LetGo();
     if (!hold) Begin(kind);
-    return ++depth_ <= kMaxDepth;
+    return ++depth_ <= kMaxDepth && !reader_.stopped();
   }
   bool End(size_t count) {
     LetGo();
@@ -291,6 +291,7 @@ Status ReadJson(const BodyBytes& body, RequestMemory* memory, ValueReader* reade
   TextStream stream(&text, &scratch);
   Events events(&scratch, memory, reader);
   const rapidjson::ParseResult result = rapidjson::Reader().Parse<kParseFlags>(stream, events);
+  if (reader->stopped()) return reader->status();
   if (Status status = text.Finish(); !status.ok()) return status;
   if (text.empty()) return InvalidArgument("JSON Parse error: The document is empty");
   if (!result.IsError()) return OkStatus();
@@ -300,7 +301,9 @@ Status ReadJson(const BodyBytes& body, RequestMemory* memory, ValueReader* reade
 
 void MembersReader::OnValue(const JsonValue& value) {
   if (depth() > 0) {
-    if (member_ != nullptr) member_->Value(value);
+    if (member_ == nullptr) return;
+    member_->Value(value);
+    if (member_->stopped()) Stop(member_->status());
   } else if (value.kind != JsonValue::Kind::kObject && value.kind != JsonValue::Kind::kBase64) {
     FailAt("the body is ", value, ", expected a JSON object");
   }

@@ -16,7 +16,7 @@ namespace colcast::http {
 // Passes the body to `reader`, without recursion. The longest string, twice that of a {"b64": ...},
 // is in memory meanwhile, and counted in `memory`, which may be null. The status is the text's own:
 // INVALID_ARGUMENT, with the byte, for what is not JSON, and what BodyText::Finish says. It comes
-// before that of `reader`, which may then have any.
+// before that of `reader`, which may then have any; but what stopped the reader is all that counts.
 Status ReadJson(const BodyBytes& body, RequestMemory* memory, ValueReader* reader);
 
 // Reads an object, each member with the reader for its name.

@@ -1,12 +1,14 @@
 #include "server/http/model_api.h"
 
-#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
 
-#include "server/base/available_cores.h"
+#include "server/api/body_job.h"
+#include "server/api/examples_call.h"
+#include "server/api/predict_call.h"
 #include "server/http/infer_api.h"
+#include "server/http/json_codecs.h"
 #include "server/http/model_json.h"
 #include "server/http/rest_path.h"
 
@@ -66,6 +68,20 @@ bool WantsBody(const Backend& backend, const Request& head) {
          backend.models->Find(call.model, &servable).ok();
 }
 
+// Of a call without a body: its model was not served when the request came.
+Status NoBody(api::Call* call, const ModelSpec& model) {
+  if (Status status = call->FindServable(model); !status.ok()) return status;
+  return Unavailable("the model was not served yet when the request came; send it again");
+}
+
+template <typename ApiCall, typename Codec>
+void Run(const ModelApi& api, std::unique_ptr<Codec> codec) {
+  JsonBody* const body = codec.get();
+  auto* const call = new ApiCall(std::move(codec), api.backend);
+  if (!body->has_body()) return call->Answer(NoBody(call, body->model()));
+  api::ReadAndRun(api.options.max_body_bytes, body, call);
+}
+
 void Serve(ModelApi* api, std::shared_ptr<Exchange> exchange) {
   const Request& request = exchange->request();
   RestCall call;
@@ -79,17 +95,18 @@ void Serve(ModelApi* api, std::shared_ptr<Exchange> exchange) {
   exchange->Answer(std::move(response));
 }
 
-scheduling::WorkerPool::Options ParserOptions() {
-  scheduling::WorkerPool::Options options;
-  options.num_workers = std::max(1, AvailableCores() / 2);
-  options.thread_name = "rest_parser";
-  return options;
-}
-
 }  // namespace
 
-ModelApi::ModelApi(const Backend& backend, const ModelApiOptions& options)
-    : backend(backend), options(options), parsers(ParserOptions()) {}
+void RunInference(ModelApi* api, RestCall call, std::shared_ptr<Exchange> exchange) {
+  const auto timeout = api->options.timeout;
+  if (call.method == RestMethod::kPredict || call.method == RestMethod::kInfer) {
+    Run<api::PredictCall>(*api, std::make_unique<JsonPredict>(std::move(exchange), timeout, call,
+                                                              api->backend.max_request_columns));
+  } else {
+    Run<api::ExamplesCall>(*api,
+                           std::make_unique<JsonExamples>(std::move(exchange), timeout, call));
+  }
+}
 
 void AddModelApi(const Backend& backend, const ModelApiOptions& options, Router* router) {
   const auto api = std::make_shared<ModelApi>(backend, options);

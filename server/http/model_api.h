@@ -12,7 +12,6 @@
 #include "server/http/rest_path.h"
 #include "server/http1/message.h"
 #include "server/http1/router.h"
-#include "server/scheduling/worker_pool.h"
 
 namespace colcast::http {
 
@@ -27,22 +26,18 @@ struct ModelApiOptions {
 // outlive the router.
 void AddModelApi(const Backend& backend, const ModelApiOptions& options, Router* router);
 
-// Implementation details follow (body_job.cc).
+// Implementation details follow.
 
 struct ModelApi {
-  ModelApi(const Backend& backend, const ModelApiOptions& options);
+  ModelApi(const Backend& backend, const ModelApiOptions& options)
+      : backend(backend), options(options) {}
 
   const Backend& backend;
   const ModelApiOptions options;
   MetadataAnswers metadata;
-  // Read long bodies at a lower priority, so that gRPC's requests do not wait for them. There are
-  // half as many as cores, because reading also moves much memory.
-  scheduling::WorkerPool parsers;
 };
 
-// Answers `exchange`; `call.method` is one that runs a model. A short body is inflated and parsed
-// by the worker that then runs the model, so that bodies do not delay the reading of other
-// requests. `api` outlives it.
+// Answers `exchange`; `call.method` is one that runs a model. `api` outlives it.
 void RunInference(ModelApi* api, RestCall call, std::shared_ptr<Exchange> exchange);
 
 }  // namespace colcast::http

@@ -15,9 +15,11 @@ class PredictReader final : public MembersReader {
  public:
   // `signature_name` is assumed if the inputs come before the body's own name.
   PredictReader(std::string signature_name, const PredictJson::FindSignature& find,
-                RequestMemory* memory, DecodedRequest* request, std::deque<SliceBuffer>* contents)
+                const RowLimit* limit, RequestMemory* memory, DecodedRequest* request,
+                std::deque<SliceBuffer>* contents)
       : name_(std::move(signature_name)),
         find_(find),
+        limit_(limit),
         memory_(memory),
         request_(request),
         contents_(contents) {}
@@ -66,8 +68,8 @@ class PredictReader final : public MembersReader {
     if (name_given_) name_ = signature_name_.text();
     Find();
     if (!found_status_.ok() || (rows && signature_->inputs().empty())) return nullptr;
-    if (rows) return &rows_.emplace(*signature_, memory_, request_, contents_);
-    return &columns_.emplace(*signature_, memory_, request_, contents_);
+    if (rows) return &rows_.emplace(*signature_, limit_, memory_, request_, contents_);
+    return &columns_.emplace(*signature_, limit_, memory_, request_, contents_);
   }
 
   void Find() {
@@ -77,6 +79,7 @@ class PredictReader final : public MembersReader {
 
   std::string name_;
   const PredictJson::FindSignature& find_;
+  const RowLimit* const limit_;
   RequestMemory* const memory_;
   DecodedRequest* const request_;
   std::deque<SliceBuffer>* const contents_;
@@ -107,7 +110,7 @@ Status PredictJson::ReadAs(const std::string& signature_name, const BodyBytes& b
                            const FindSignature& find, bool* again) {
   request_.Clear();
   contents_.clear();
-  PredictReader reader(signature_name, find, memory_, &request_, &contents_);
+  PredictReader reader(signature_name, find, body.rows, memory_, &request_, &contents_);
   if (Status status = ReadJson(body, memory_, &reader); !status.ok()) return status;
   for (const ValueReader* const part :
        {static_cast<const ValueReader*>(&reader),

@@ -117,6 +117,37 @@ TEST(ReadInputs, ColumnsMayBeAbsentForTheModelToJudge) {
             "columns name:DT_STRING[]=a;");
 }
 
+// What cannot be parsed follows: it is not read.
+TEST(ReadInputs, TooManyRowsAreRefusedBeforeTheRestIsRead) {
+  const RowLimit limit{3, [](const std::string& input) { return input != "fixed"; }};
+  const auto read = [&](const std::string& text, const SignatureDef& signature) {
+    const auto find = [&](const std::string&, const SignatureDef** found) {
+      *found = &signature;
+      return OkStatus();
+    };
+    PredictJson json(nullptr);
+    const Slice slice = {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
+    return json.Read({{&slice, 1}, false, text.size(), &limit}, find);
+  };
+  SignatureDef fixed;
+  (*fixed.mutable_inputs())["fixed"].set_dtype(tensorflow::DT_INT64);
+  for (const char* const text :
+       {R"({"instances": [1, 2, 3, 4, no JSON)",
+        R"({"instances": [{"x": 1}, {"x": 2}, {"x": 3}, {no)",
+        R"({"instances": [[1], [2], [3], [no)", R"({"inputs": [1, 2, 3, 4, no)",
+        R"({"inputs": {"x": [[1, 2], [3, 4], [5, 6], [no)"}) {
+    const Status status = read(text, OneInput(DT_INT64));
+    EXPECT_EQ(status.code, StatusCode::kResourceExhausted) << text;
+    EXPECT_NE(status.message.find("more rows than max_request_rows, which is 3"), std::string::npos)
+        << status.message;
+  }
+  for (const char* const text : {R"({"instances": [1, 2, 3]})", R"({"inputs": [[1, 2, 3, 4]]})"}) {
+    EXPECT_TRUE(read(text, OneInput(DT_INT64)).ok()) << text;
+  }
+  EXPECT_TRUE(read(R"({"inputs": [1, 2, 3, 4]})", fixed).ok());
+  EXPECT_TRUE(read(R"({"instances": [1, 2, 3, 4]})", fixed).ok());
+}
+
 TEST(ReadInputs, TheOnlyInputNeedsNoName) {
   const Case kCases[] = {
       {R"({"inputs": [1, 2]})", "columns x:DT_INT64[2]=1;2;"},

@@ -37,14 +37,14 @@ class RestExchange final : public api::Exchange {
   }
   void Send(const Status&) override { exchange_->Answer(std::move(response_)); }
 
-  // The time spent in a low-priority parser does not count.
+  // The time spent in a low-priority reader does not count.
   void Extend(Clock::duration time) {
     if (deadline_ != Clock::time_point::max()) deadline_ += time;
   }
   // Answers 413 instead of 429, because retrying does not make a body smaller.
   void set_too_large(bool too_large) { too_large_ = too_large; }
 
-  Request& request() { return exchange_->request(); }
+  Request& request() const { return exchange_->request(); }
   Response* response() { return &response_; }
 
  private:

@@ -37,6 +37,8 @@ class ValueReader {
   // The number of elements in a list or object that has ended.
   size_t count() const { return count_; }
   const Status& status() const { return status_; }
+  // A limit was passed: the rest of the text is not worth reading.
+  bool stopped() const { return stopped_; }
 
  protected:
   // depth() is the number of lists and objects that enclose the value, the key, or the list or
@@ -51,6 +53,12 @@ class ValueReader {
   void Fail(Status status) {
     failed_ = true;
     status_ = std::move(status);
+  }
+
+  // From OnValue: the text's own errors do not count any more.
+  void Stop(Status status) {
+    stopped_ = true;
+    Fail(std::move(status));
   }
 
   // From OnValue: INVALID_ARGUMENT, with the description of `culprit` between the two. The size of
@@ -75,6 +83,7 @@ class ValueReader {
   size_t depth_ = 0;
   size_t count_ = 0;
   bool failed_ = false;
+  bool stopped_ = false;
   Status status_;
   std::string before_, after_;
   JsonValue culprit_;

@@ -131,7 +131,7 @@ void Connection::OnTimer() {
     const auto time = std::chrono::duration_cast<std::chrono::seconds>(now - began_);
     const auto received = static_cast<int64_t>(parser_->get().body().received());
     const bool is_slow = received < (time - kGrace).count() * kLeastBytesPerSecond;
-    if (is_slow || (time > kMostWhereShort && shared_->memory.is_short())) {
+    if (is_slow || (time > kMostWhereShort && poller().hosts().bodies.is_short())) {
       Refuse(408, "the body comes too slowly");
     }
   } else if (unread_ > 0 && phase_ == Phase::kWriting) {

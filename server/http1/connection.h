@@ -26,16 +26,11 @@ namespace colcast::http {
 // State shared by all connections of a server.
 struct Shared {
   Shared(const HttpServer::Options& options, const Router* router, net::Poller* poller)
-      : options(options),
-        router(*router),
-        poller(poller),
-        memory(options.max_memory_bytes),
-        connections(options.max_connections) {}
+      : options(options), router(*router), poller(poller), connections(options.max_connections) {}
 
   const HttpServer::Options options;
   const Router& router;       // must outlive every connection
   net::Poller* const poller;  // outlives every connection
-  MemoryLimit memory;
   net::OpenConnections connections;
   std::atomic<bool> draining{false};  // connections close after their next answer
   std::atomic<bool> stopped{false};   // in addition, they take no more requests

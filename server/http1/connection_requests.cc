@@ -90,7 +90,8 @@ void Connection::HeaderRead() {
   if (refused_with_ == 0 && shared_->router.WantsBody(request_)) {
     const std::shared_ptr<net::Host>& host = this->host();
     parser_->get().body().KeepIn(std::make_unique<RequestMemory>(
-        &shared_->memory, std::shared_ptr<net::Budget::Account>(host, &host->bodies)));
+        &shared_->poller->hosts().bodies,
+        std::shared_ptr<net::Budget::Account>(host, &host->bodies)));
   }
   parser_->eager(true);
   SetDeadline(shared_->options.transfer_timeout);

@@ -1,5 +1,7 @@
 #include "server/http1/gzip.h"
 
+#include <zlib.h>
+
 #include <algorithm>
 #include <new>
 
@@ -7,8 +9,6 @@ namespace colcast::http {
 namespace {
 
 constexpr int kGzip = 16;  // added to the window's bits: gzip's header and trailer, not zlib's
-constexpr int kGzipOrZlib = 32;  // either, whichever comes
-constexpr size_t kPiece = 64 << 10;
 
 std::string_view Trim(std::string_view text) {
   const size_t begin = text.find_first_not_of(" \t");
@@ -34,57 +34,6 @@ bool AcceptsGzip(std::string_view accept_encoding) {
     if (coding == "gzip" || coding == "*") return HasWeight(entry.substr(semicolon));
   }
   return false;
-}
-
-Gunzipper::Gunzipper(Span<Slice> compressed, size_t max_bytes)
-    : compressed_(compressed), max_bytes_(max_bytes) {
-  if (inflateInit2(&stream_, MAX_WBITS + kGzipOrZlib) != Z_OK) throw std::bad_alloc();
-}
-
-Gunzipper::~Gunzipper() { inflateEnd(&stream_); }
-
-void Gunzipper::FeedNextSlice() {
-  while (stream_.avail_in == 0 && next_slice_ < compressed_.size()) {
-    const Slice& slice = compressed_[next_slice_++];
-    stream_.next_in = const_cast<Bytef*>(slice.data);
-    stream_.avail_in = static_cast<uInt>(slice.size);
-  }
-}
-
-Status Gunzipper::Read(char* out, size_t* size) {
-  stream_.next_out = reinterpret_cast<Bytef*>(out);
-  stream_.avail_out = static_cast<uInt>(*size);
-  while (!ended_ && stream_.avail_out > 0) {
-    FeedNextSlice();
-    const int code = inflate(&stream_, Z_NO_FLUSH);
-    if (code == Z_STREAM_END) {
-      FeedNextSlice();
-      ended_ = stream_.avail_in == 0;
-      if (!ended_) inflateReset(&stream_);
-    } else if (code != Z_OK) {
-      return InvalidArgument("the body is not valid gzip: ",
-                             stream_.msg != nullptr ? stream_.msg : "it ends too early");
-    }
-  }
-  *size -= stream_.avail_out;
-  inflated_ += *size;
-  if (inflated_ <= max_bytes_) return OkStatus();
-  return ResourceExhausted(
-      "the gzip body of ", Bytes(compressed_.data(), compressed_.size()).size(),
-      " bytes inflates to over ", max_bytes_, " bytes, the limit of a request");
-}
-
-Status Gunzip(std::string_view compressed, size_t max_bytes, std::string* text) {
-  text->clear();
-  const Slice slice = {reinterpret_cast<const uint8_t*>(compressed.data()), compressed.size()};
-  Gunzipper inflated({&slice, 1}, max_bytes);
-  char piece[kPiece];
-  for (;;) {
-    size_t size = sizeof(piece);
-    if (Status status = inflated.Read(piece, &size); !status.ok()) return status;
-    if (size == 0) return OkStatus();
-    text->append(piece, size);
-  }
 }
 
 std::string Gzip(std::string_view text) {

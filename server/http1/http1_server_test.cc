@@ -12,10 +12,10 @@
 #include <thread>
 #include <vector>
 
-#include "server/http1/gzip.h"
 #include "server/http1/server.h"
 #include "server/net/standby.h"
 #include "server/net/testing.h"
+#include "server/wire/inflater_testing.h"
 
 namespace colcast::http {
 namespace {
@@ -80,6 +80,9 @@ constexpr size_t kLarge = 32 << 20;
 // keeps /wait waiting.
 class HttpServerTest : public testing::Test {
  protected:
+  explicit HttpServerTest(size_t max_body_bytes = size_t{2} << 30)
+      : poller_(32 << 20, max_body_bytes) {}
+
   void Start(HttpServer::Options options = {}) {
     options.host = "127.0.0.1";
     Router router;
@@ -203,7 +206,9 @@ TEST_F(HttpServerTest, LargeAnswersAreCompressedForThoseWhoAsk) {
   const std::string answer = Ask(ask + "Accept-Encoding: gzip\r\n\r\n");
   EXPECT_NE(answer.find("Content-Encoding: gzip\r\n"), std::string::npos);
   std::string body;
-  ASSERT_TRUE(Gunzip(answer.substr(answer.find("\r\n\r\n") + 4), 1 << 20, &body).ok());
+  ASSERT_TRUE(InflateAll(answer.substr(answer.find("\r\n\r\n") + 4), Inflater::Format::kGzip,
+                         1 << 20, &body)
+                  .ok());
   EXPECT_EQ(body, std::string(100'000, 'x'));
   EXPECT_EQ(Ask(ask + "\r\n").find("Content-Encoding"), std::string::npos);
 }
@@ -228,10 +233,13 @@ TEST_F(HttpServerTest, WhatIsNoHttpIsRefused) {
   }
 }
 
-TEST_F(HttpServerTest, ABodyThatFindsNoMemoryIsPassedOverAndTheConnectionGoesOn) {
-  HttpServer::Options options;
-  options.max_memory_bytes = 10'000;
-  Start(options);
+class LittleMemoryTest : public HttpServerTest {
+ protected:
+  LittleMemoryTest() : HttpServerTest(/*max_body_bytes=*/10'000) {}
+};
+
+TEST_F(LittleMemoryTest, ABodyThatFindsNoMemoryIsPassedOverAndTheConnectionGoesOn) {
+  Start();
   const auto post = [](size_t size) {
     return "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: " + std::to_string(size) +
            "\r\n\r\n" + std::string(size, 'x');
@@ -255,10 +263,8 @@ TEST_F(HttpServerTest, ABodyThatFindsNoMemoryIsPassedOverAndTheConnectionGoesOn)
   EXPECT_NE(client.ReadUntil(std::string(6000, 'x')).find("200 OK"), std::string::npos);
 }
 
-TEST_F(HttpServerTest, ABodyThatNobodyWantsIsPassedOver) {
-  HttpServer::Options options;
-  options.max_memory_bytes = 1;
-  Start(options);
+TEST_F(LittleMemoryTest, ABodyThatNobodyWantsIsPassedOver) {
+  Start();
   Client client(*server_);
   for (const char* target : {"/long", "/nowhere"}) {
     client.Send("POST " + std::string(target) +

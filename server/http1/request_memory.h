@@ -12,11 +12,7 @@
 
 namespace colcast::http {
 
-// What all requests may take together. One host's leave a quarter of it to others.
-class MemoryLimit : public net::Budget {
- public:
-  explicit MemoryLimit(size_t bytes) : Budget({bytes, bytes - bytes / 4, false}) {}
-};
+using net::MemoryLimit;
 
 // A std::bad_alloc, so that code that handles a lack of memory also handles this.
 class OverMemoryLimit : public std::bad_alloc {

@@ -28,10 +28,9 @@ class HttpServer {
     bool listens = true;          // false: clients are passed in through accept()
     int max_connections = 10000;  // further ones are answered 503 and closed
     size_t max_header_bytes = 16 << 10;
-    size_t max_body_bytes = 256 << 20;  // as sent
-    // Most bytes that the bodies of all requests, and what they are made into, take together. One
-    // that finds no room is passed over and answered 429, or 413 if it alone is too large.
-    size_t max_memory_bytes = size_t{2} << 30;
+    // As sent. A body that finds no room in the poller's hosts().bodies is passed over and answered
+    // 429, or 413 if it alone is too large.
+    size_t max_body_bytes = 256 << 20;
     // How long a connection may lie idle between requests, and a request's header may take.
     std::chrono::milliseconds idle_timeout{60'000};
     // The limit for receiving a request's body, and for sending an answer. Chunk extensions and

@@ -5,6 +5,7 @@
 
 #include "server/http2/connection.h"
 #include "server/http2/grpc_headers.h"
+#include "server/http2/inflate.h"
 
 namespace colcast::http2 {
 namespace {
@@ -65,6 +66,27 @@ std::optional<std::string> Call::Metadata(std::string_view name) const {
 const std::string& Call::peer() const { return connection_->peer(); }
 const std::string& Call::certificate_name() const { return connection_->certificate_name(); }
 uint64_t Call::connection() const { return connection_->number(); }
+
+Status Call::InflateRequest(size_t max_bytes) {
+  net::Budget* const budget = &connection_->poller().hosts().bodies;
+  const std::shared_ptr<net::Host> host = connection_->host();
+  return Inflate(max_bytes, &request_, [&](size_t bytes, std::shared_ptr<uint8_t[]>* block) {
+    if (cancelled()) return Error(StatusCode::kCancelled, "the client has gone");
+    std::unique_ptr<uint8_t[]> made(new uint8_t[bytes]);
+    if (!budget->Take(&host->bodies, bytes)) {
+      return ResourceExhausted(
+          "requests in memory leave no room to inflate this one: ", budget->max_bytes(),
+          " bytes for all, ", budget->max_bytes_per_host(),
+          " for those of one host (--max_rest_bytes); try again later");
+    }
+    const auto give_back = [budget, host, bytes](const uint8_t* data) {
+      delete[] data;
+      budget->Return(&host->bodies, bytes);
+    };
+    block->reset(made.release(), give_back);
+    return OkStatus();
+  });
+}
 
 Status Call::CheckClientReads() const {
   const net::Hosts& hosts = connection_->poller().hosts();

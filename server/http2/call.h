@@ -63,7 +63,10 @@ class Call {
 
   // For a unary method: the request as received, possibly compressed.
   const Message& request() const { return request_; }
-  void set_request(Message request) { request_ = std::move(request); }
+  // Inflates a request that came compressed; its bytes count as its host's until they are gone.
+  // Errors as Inflate()'s, RESOURCE_EXHAUSTED where its host leaves no room (--max_rest_bytes), and
+  // CANCELLED as soon as the client has gone.
+  Status InflateRequest(size_t max_bytes);
   Message* response() { return &response_; }
 
   // RESOURCE_EXHAUSTED if the client's host has too many unread answers.

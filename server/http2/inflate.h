@@ -3,16 +3,24 @@
 #define COLCAST_SERVER_HTTP2_INFLATE_H_
 
 #include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
 
 #include "server/base/status.h"
 #include "server/http2/message.h"
 
 namespace colcast::http2 {
 
-// Replaces a compressed message by the inflated one; leaves others unchanged. RESOURCE_EXHAUSTED if
-// that takes more than `max_bytes`, or finds no memory; INTERNAL, as in gRPC, for bytes that do not
-// inflate. On an error the message is unchanged.
-Status Inflate(size_t max_bytes, Message* message);
+// Makes a block of memory, or says why there is none: the message is not inflated then.
+using MakeBlock = std::function<Status(size_t bytes, std::shared_ptr<uint8_t[]>* block)>;
+Status MakePlainBlock(size_t bytes, std::shared_ptr<uint8_t[]>* block);
+
+// Replaces a compressed message by the inflated one, in blocks of a megabyte at most; leaves others
+// unchanged. RESOURCE_EXHAUSTED if that takes more than `max_bytes`, or finds no memory; INTERNAL,
+// as in gRPC, for bytes that do not inflate; or what `make_block` says. On an error the message is
+// unchanged.
+Status Inflate(size_t max_bytes, Message* message, const MakeBlock& make_block = MakePlainBlock);
 
 }  // namespace colcast::http2
 

@@ -64,7 +64,7 @@ TEST(InflateTest, WhatCameCompressedIsReadUpToTheLimit) {
             Compressed(gzip ? Gzip(text) : Deflated(text, 15), compression, slice_bytes);
         const Status refused = Inflate(text.size() - 1, &message);
         EXPECT_EQ(refused.code, StatusCode::kResourceExhausted);
-        EXPECT_THAT(refused.message, HasSubstr(" more than " + std::to_string(text.size() - 1)));
+        EXPECT_THAT(refused.message, HasSubstr("to more than " + std::to_string(text.size() - 1)));
         EXPECT_EQ(message.compression(), compression);
         EXPECT_TRUE(Inflate(text.size(), &message).ok());
         EXPECT_EQ(message.compression(), Compression::kNone);
@@ -81,8 +81,22 @@ TEST(InflateTest, WhatDoesNotInflateIsAnError) {
     Message message = Compressed(bytes, Compression::kGzip);
     const Status status = Inflate(1 << 30, &message);
     EXPECT_EQ(status.code, StatusCode::kInternal);
-    EXPECT_THAT(status.message, HasSubstr("does not inflate"));
+    EXPECT_THAT(status.message, HasSubstr("not valid gzip"));
   }
+}
+
+TEST(InflateTest, BlocksAreAskedForAndARefusalEndsIt) {
+  Message message = Compressed(Gzip(std::string(8 << 20, 'x')), Compression::kGzip);
+  size_t made = 0, most = 0;
+  const Status status = Inflate(1 << 30, &message, [&](size_t bytes, auto* block) {
+    most = std::max(most, bytes);
+    if (made + bytes > 3 << 20) return ResourceExhausted("no room");
+    made += bytes;
+    return MakePlainBlock(bytes, block);
+  });
+  EXPECT_EQ(status.message, "no room");
+  EXPECT_LE(most, (size_t{1} << 20) + 1);
+  EXPECT_EQ(message.compression(), Compression::kGzip);
 }
 
 }  // namespace

@@ -82,6 +82,12 @@ class Budget {
   std::atomic<bool> exceeds_{false};
 };
 
+// Of requests in memory. One host's leave a quarter of it to others.
+class MemoryLimit : public Budget {
+ public:
+  explicit MemoryLimit(size_t bytes) : Budget({bytes, bytes - bytes / 4, false}) {}
+};
+
 }  // namespace colcast::net
 
 #endif  // COLCAST_SERVER_NET_BUDGET_H_

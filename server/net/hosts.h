@@ -35,7 +35,7 @@ struct Host {
 
   const std::string name;  // HostOf() in peer.h
   Budget::Account unread;  // answers
-  Budget::Account bodies;  // REST requests
+  Budget::Account bodies;  // REST requests, and inflated ones
   WastedTime wasted;
   std::atomic<bool> is_suspect{false};  // its last turn wasted time, so the next one is measured
 };
@@ -43,8 +43,9 @@ struct Host {
 class Hosts {
  public:
   // All hosts together may leave twice as much unread.
-  explicit Hosts(size_t max_unread_bytes_per_host)
-      : unread({2 * max_unread_bytes_per_host, max_unread_bytes_per_host, true}) {}
+  Hosts(size_t max_unread_bytes_per_host, size_t max_body_bytes)
+      : unread({2 * max_unread_bytes_per_host, max_unread_bytes_per_host, true}),
+        bodies(max_body_bytes) {}
 
   // Returns the same Host for all peers of one host, as long as any reference exists.
   std::shared_ptr<Host> Of(const std::string& peer);
@@ -52,6 +53,8 @@ class Hosts {
   // Answers that clients have not read yet: HTTP/2 does not force a client to accept what it asked
   // for.
   Budget unread;
+  // Bodies of REST requests, what is read from them, and messages of gRPC that came compressed.
+  MemoryLimit bodies;
   // RESOURCE_EXHAUSTED, naming the flag; OK if not `refused`.
   Status UnreadStatus(const Host& host, bool refused) const;
 

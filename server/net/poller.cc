@@ -33,10 +33,10 @@ timespec TimeUntil(Clock::time_point until) {
 
 }  // namespace
 
-Poller::Poller(size_t max_unread_bytes_per_host)
+Poller::Poller(size_t max_unread_bytes_per_host, size_t max_body_bytes)
     : epoll_(epoll_create1(EPOLL_CLOEXEC)),
       wake_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
-      hosts_(max_unread_bytes_per_host) {
+      hosts_(max_unread_bytes_per_host, max_body_bytes) {
   Control(epoll_, EPOLL_CTL_ADD, wake_, kWake, EPOLLIN | EPOLLET);
 }
 

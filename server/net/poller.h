@@ -34,7 +34,8 @@ class Pollable {
 // Any number of threads may wait; each event wakes one of them, the one that began to wait last.
 class Poller final : public scheduling::EventSource {
  public:
-  explicit Poller(size_t max_unread_bytes_per_host = 32 << 20);
+  explicit Poller(size_t max_unread_bytes_per_host = 32 << 20,
+                  size_t max_body_bytes = size_t{2} << 30);
   ~Poller() override;
 
   // The hosts of the clients whose connections are polled.

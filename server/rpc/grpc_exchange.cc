@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <vector>
 
-#include "server/http2/inflate.h"
-
 namespace colcast::rpc {
 namespace {
 
@@ -28,14 +26,9 @@ std::string GrpcExchange::caller(const callers::NameSource& names) {
   return names.header.empty() ? "" : call_->Metadata(names.header).value_or("");
 }
 
-Status GrpcExchange::Prepare(size_t max_bytes) {
-  if (Status status = call_->CheckClientReads(); !status.ok()) return status;
+Status GrpcExchange::Prepare() {
   Prefetch(request().slices());
-  if (request().compression() == http2::Compression::kNone) return OkStatus();
-  http2::Message message = request();
-  Status status = http2::Inflate(max_bytes, &message);
-  if (status.ok()) set_request(message);
-  return status;
+  return call_->CheckClientReads();
 }
 
 size_t GrpcExchange::Settle(const metrics::CallRecord& record, Status* status) {

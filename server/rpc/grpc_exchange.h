@@ -23,14 +23,13 @@ class GrpcExchange final : public api::Exchange {
   size_t Settle(const metrics::CallRecord& record, Status* status) override;
   void Send(const Status& status) override { call_->Finish(status); }
 
-  // Before the request is read by a worker: inflates it if it came compressed. RESOURCE_EXHAUSTED
-  // if that is too long, or if the client has too many unread answers.
-  Status Prepare(size_t max_bytes);
+  // Before the request is read. RESOURCE_EXHAUSTED if the client has too many unread answers.
+  Status Prepare();
   // As http2::Call has it.
+  Status InflateRequest(size_t max_bytes) { return call_->InflateRequest(max_bytes); }
   Status CountResponse(size_t bytes) { return call_->CountResponse(bytes); }
 
   const http2::Message& request() const { return call_->request(); }
-  void set_request(const http2::Message& request) { call_->set_request(request); }
   http2::Message* response() { return call_->response(); }
 
  private:

@@ -6,6 +6,7 @@
 
 #include "server/api/examples_call.h"
 #include "server/inference/example_run.h"
+#include "server/rpc/grpc_body.h"
 #include "server/rpc/grpc_exchange.h"
 #include "server/rpc/messages.h"
 #include "server/wire/example_request.h"
@@ -52,12 +53,13 @@ class WireExamples final : public api::ExamplesCodec {
 
   const char* api() const override { return messages_.api; }
   api::Exchange& exchange() override { return exchange_; }
+  GrpcBody* body() { return &body_; }
   const MultiInferenceRequest& tasks() const override { return tasks_; }
   const ExampleInput& input() const override { return request_.input; }
 
   Status Read(api::Call* call) override {
     if (is_read_) return OkStatus();
-    Status status = exchange_.Prepare(call->backend().max_request_bytes);
+    Status status = exchange_.Prepare();
     if (status.ok()) {
       status =
           DecodeExampleRequest(exchange_.request().bytes(), messages_.schema, messages_.request,
@@ -85,6 +87,7 @@ class WireExamples final : public api::ExamplesCodec {
  private:
   const ExamplesMessages& messages_;
   GrpcExchange exchange_;
+  GrpcBody body_{&exchange_, this};
   ExampleRequest request_;
   MultiInferenceRequest tasks_;
   bool is_read_ = false;
@@ -113,7 +116,7 @@ const ExamplesMessages kExamplesMessages[3] = {
 };
 
 void SubmitExamples(const ExamplesMessages& messages, http2::Call* call, const Backend& backend) {
-  (new api::ExamplesCall(std::make_unique<WireExamples>(messages, call), backend))->Submit();
+  Submit<api::ExamplesCall>(std::make_unique<WireExamples>(messages, call), backend);
 }
 
 }  // namespace colcast::rpc

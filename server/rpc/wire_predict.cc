@@ -5,9 +5,9 @@
 
 #include "server/api/predict_call.h"
 #include "server/base/out_of_memory.h"
-#include "server/http2/inflate.h"
 #include "server/inference/predict_run.h"
 #include "server/inference/signature.h"
+#include "server/rpc/grpc_body.h"
 #include "server/rpc/grpc_exchange.h"
 #include "server/rpc/spare_requests.h"
 #include "server/wire/infer_request.h"
@@ -16,10 +16,8 @@
 namespace colcast::rpc {
 namespace {
 
-// Larger messages are not decoded before a worker takes them, nor compressed ones that inflate to
-// more than the second: that takes a millisecond.
+// Larger messages are not decoded before a worker takes them.
 constexpr size_t kMaxDescribedBytes = 4 << 20;
-constexpr size_t kMaxInflatedBytes = 256 << 10;
 
 SpareRequests& Spares() {
   static SpareRequests* const spares = new SpareRequests;
@@ -34,6 +32,7 @@ class WirePredict final : public api::PredictCodec {
 
   const char* api() const override { return messages_.api; }
   api::Exchange& exchange() override { return exchange_; }
+  GrpcBody* body() { return &body_; }
   DecodedRequest& request() override { return decoded_->request; }
 
   // Decodes the request before it waits, to find its rows, signature and outputs; this takes a few
@@ -42,27 +41,24 @@ class WirePredict final : public api::PredictCodec {
   // decoded form takes too much memory while it waits, that worker decodes and plans the request
   // again.
   void Describe(api::PredictCall* call, scheduling::JobProfile* profile) override {
-    if (exchange_.request().compression() != http2::Compression::kNone) {
-      return DescribeInflated(call, profile);
-    }
     const size_t bytes = exchange_.request().size();
-    if (bytes > kMaxDescribedBytes) return;
+    const bool is_long = bytes > kMaxDescribedBytes;
+    const bool is_read = decoded_ != nullptr;
+    if (is_long && !is_read) return;
     const Status status = WithinMemory([&] {
-      Status read = Decode(*call);
-      if (read.ok()) read = call->FindServable(request().model_spec());
+      Status read = is_read ? OkStatus() : Decode(*call);
+      if (read.ok() && !call->has_servable()) read = call->FindServable(request().model_spec());
       if (read.ok()) inference::DescribePredict(call, profile);
       return read;
     });
     if (!status.ok()) *profile = {};
-    if (status.ok() && MayWaitDecoded(*call)) return;
+    if (status.ok() && (is_long || MayWaitDecoded(*call))) return;
     call->planned = {};
     GiveBack();
   }
 
   Status Read(api::Call* call) override {
-    if (Status status = exchange_.Prepare(call->backend().max_request_bytes); !status.ok()) {
-      return status;
-    }
+    if (Status status = exchange_.Prepare(); !status.ok()) return status;
     if (decoded_ == nullptr) {
       if (Status status = Decode(*call); !status.ok()) return status;
     }
@@ -91,15 +87,6 @@ class WirePredict final : public api::PredictCodec {
   }
 
  private:
-  void DescribeInflated(api::PredictCall* call, scheduling::JobProfile* profile) {
-    const http2::Message as_it_came = exchange_.request();
-    http2::Message message = as_it_came;
-    if (!http2::Inflate(kMaxInflatedBytes, &message).ok()) return;
-    exchange_.set_request(message);
-    Describe(call, profile);
-    if (decoded_ == nullptr) exchange_.set_request(as_it_came);  // waits so
-  }
-
   // What item tables add to many keys is not counted.
   bool MayWaitDecoded(const api::Call& call) const {
     return decoded_->IsLight() && (decoded_->is_small() || call.found().items() == nullptr);
@@ -118,6 +105,7 @@ class WirePredict final : public api::PredictCodec {
 
   const PredictMessages& messages_;
   GrpcExchange exchange_;
+  GrpcBody body_{&exchange_, this};
   std::unique_ptr<SpareRequests::Spare> decoded_;  // null until then
 };
 
@@ -129,7 +117,7 @@ const PredictMessages kModelInfer = {"ModelInfer", DecodeInferRequest, CheckInfe
                                      InferResponseSize, WriteInferResponse};
 
 void SubmitPredict(const PredictMessages& messages, http2::Call* call, const Backend& backend) {
-  (new api::PredictCall(std::make_unique<WirePredict>(messages, call), backend))->Submit();
+  Submit<api::PredictCall>(std::make_unique<WirePredict>(messages, call), backend);
 }
 
 }  // namespace colcast::rpc

@@ -5,14 +5,17 @@ import os
 import socket
 from collections.abc import Iterator
 from contextlib import ExitStack
+from pathlib import Path
 
 import grpc
 import pytest
 import tensorflow as tf
+from colcast.client.wire import field
 from colcast.loadtest.measure.meters import ProcessMeter
 from colcast.server import ServerProcess
 from tensorflow_serving.apis import get_model_status_pb2, predict_pb2
 
+from ..waiting import wait_until
 from . import http2
 from .conftest import bytes_method
 
@@ -30,11 +33,16 @@ class Reader(tf.Module):
         return {"size": tf.strings.length(tf.io.read_file(path))}
 
 
-@pytest.fixture(name="target", scope="module")
-def serve_on_one_worker(tmp_path_factory) -> Iterator[ServerProcess]:
+@pytest.fixture(name="base_path", scope="module")
+def _base_path(tmp_path_factory) -> Path:
     base_path = tmp_path_factory.mktemp("reader")
     module = Reader()
     tf.saved_model.save(module, str(base_path / "1"), signatures=module.read)
+    return base_path
+
+
+@pytest.fixture(name="target", scope="module")
+def serve_on_one_worker(base_path) -> Iterator[ServerProcess]:
     flags = ["--num_workers=1", f"--max_request_bytes={64 * MIB}"]
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("MALLOC_CONF", "dirty_decay_ms:0,muzzy_decay_ms:0")
@@ -72,6 +80,31 @@ def ask_for_status(channel: grpc.Channel) -> None:
     bytes_method(channel, path)(request.SerializeToString(), timeout=60)
 
 
+def test_inflated_messages_of_a_host_have_a_limit(tmp_path, base_path):
+    """Two that are being run, 48 MiB each, are more than three quarters of 80."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    unknown_field = field(100, bytes(INFLATED))
+    flags = ["--num_workers=2", f"--max_rest_bytes={80 * MIB}"]
+    with (
+        ServerProcess("reader", base_path, flags) as server,
+        grpc.insecure_channel(server.target) as channel,
+    ):
+        predict = bytes_method(channel, http2.PREDICT)
+        request = request_to_read(str(pipe)) + unknown_field
+        options = {"timeout": 60, "compression": grpc.Compression.Gzip}
+        calls = [predict.future(request, **options) for _ in range(2)]
+        wait_until(lambda: any(call.done() for call in calls))
+        (refused,) = (call for call in calls if call.done())
+        (running,) = (call for call in calls if not call.done())
+        assert refused.code() == grpc.StatusCode.RESOURCE_EXHAUSTED
+        assert "--max_rest_bytes" in refused.details()
+        pipe.write_bytes(b"")
+        assert running.code() == grpc.StatusCode.INVALID_ARGUMENT
+        again = predict.future(request_to_read(__file__) + unknown_field, **options)
+        assert again.code() == grpc.StatusCode.OK
+
+
 def test_many_bombs_wait_as_they_came_and_others_are_answered(target, tmp_path):
     pipe, bomb = tmp_path / "pipe", make_bomb()
     os.mkfifo(pipe)
@@ -96,5 +129,5 @@ def test_many_bombs_wait_as_they_came_and_others_are_answered(target, tmp_path):
         for connection in waiting:
             http2.read_to_end_of_stream(connection)
         assert predict(request_to_read(str(tmp_path / "file")), timeout=60)
-    # One at a time is inflated, by the one worker; together they are 1 GB.
+    # One at a time is inflated; together they are 1 GB.
     assert meter.peak_memory_bytes() - before < 3 * INFLATED

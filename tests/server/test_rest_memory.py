@@ -1,6 +1,7 @@
 """What a REST body takes in memory: a small multiple of itself, and nothing if nobody wants it."""
 
 import contextlib
+import gzip
 import http.client
 import json
 import select
@@ -48,9 +49,10 @@ def body_of(signature: str, value: bytes, size: int, key: str) -> bytes:
 
 
 def ask(server: ServerProcess, model: str, body: bytes) -> tuple[int, dict]:
-    """The code and the answer."""
+    """The code and the answer; a body in gzip is sent as such."""
     connection = http.client.HTTPConnection(server.rest_target, timeout=300)
-    connection.request("POST", f"/v1/models/{model}:predict", body)
+    headers = {"Content-Encoding": "gzip"} if body.startswith(b"\x1f\x8b") else {}
+    connection.request("POST", f"/v1/models/{model}:predict", body, headers)
     response = connection.getresponse()
     content = json.loads(response.read())
     connection.close()
@@ -98,6 +100,19 @@ def test_the_largest_body_takes_the_same_multiple(server: ServerProcess) -> None
     code, grown = growth_while(server, "totals", body)
     assert code == 200
     assert grown < 2.2 * len(body), f"{grown / len(body):.2f} times the body"
+
+
+@pytest.mark.parametrize("key", ["inputs", "instances"])
+def test_more_rows_than_allowed_are_neither_inflated_nor_kept(base_path: Path, key: str) -> None:
+    body = gzip.compress(body_of("integers", b"7", 48 * MB, key), compresslevel=1)
+    with ServerProcess("totals", base_path, [*FLAGS, "--max_request_rows=100"]) as server:
+        code, grown = growth_while(server, "totals", body)
+        assert code == 429
+        assert grown < 8 * MB
+        assert (
+            "more rows than max_request_rows, which is 100"
+            in ask(server, "totals", body)[1]["error"]
+        )
 
 
 def is_read(connection: socket.socket) -> bool:

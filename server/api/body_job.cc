@@ -1,0 +1,98 @@
+#include "server/api/body_job.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "server/base/available_cores.h"
+#include "server/base/thread_priority.h"
+
+namespace colcast::api {
+namespace {
+
+using scheduling::Clock;
+
+// Reading a larger body, counted after decompression, would occupy a worker for longer than most
+// models do.
+constexpr size_t kMostForWorkers = 512 << 10;
+
+// A rough speed of reading bodies, used to read shorter ones first.
+constexpr size_t kBytesPerMicrosecond = 50;
+
+void LowerPriorityOnce() {
+  thread_local const bool lowered = [] {
+    LowerThisThreadsPriority();
+    return true;
+  }();
+  static_cast<void>(lowered);
+}
+
+// Once the body is read, the call runs or is queued: after a reader as a new job, after a worker in
+// its original place if it may run with others. Owns itself until then.
+class BodyJob final : public scheduling::Job {
+ public:
+  BodyJob(size_t max_bytes, Body* body, Call* call)
+      : max_bytes_(max_bytes), body_(*body), call_(call) {}
+
+  void Start() { Submit(body_.body_bytes() > kMostForWorkers); }
+
+  Clock::time_point deadline() const override { return call_->deadline(); }
+  bool cancelled() const override { return call_->cancelled(); }
+  uint64_t client() const override { return call_->client(); }
+  void Describe(scheduling::JobProfile* profile) override {
+    if (by_reader_) {
+      profile->cost = std::chrono::microseconds(body_.body_bytes() / kBytesPerMicrosecond);
+    }
+  }
+  void Drop(scheduling::DropReason reason) override { End(DropStatus(reason)); }
+
+  void Run(Clock::duration waited, std::vector<scheduling::Taken>* companions) override {
+    call_->call_record().queue_wait = waited;
+    if (by_reader_) LowerPriorityOnce();
+    const Clock::time_point start = Clock::now();
+    const bool may_be_long = body_.is_compressed() && !by_reader_ && max_bytes_ > kMostForWorkers;
+    bool inflates_too_far = false;
+    const Status status =
+        body_.ReadBody(call_, may_be_long ? kMostForWorkers : max_bytes_, &inflates_too_far);
+    if (inflates_too_far && may_be_long) return Submit(/*to_readers=*/true);
+    if (!status.ok()) return End(status);
+    const std::unique_ptr<BodyJob> gone(this);
+    scheduling::WorkerPool* const workers = call_->backend().workers;
+    if (by_reader_) {
+      body_.Extend(Clock::now() - start);
+      return workers->Submit(call_);
+    }
+    if (!workers->SubmitAgain(call_, waited)) call_->Run(waited, companions);
+  }
+
+ private:
+  void Submit(bool to_readers) {
+    by_reader_ = to_readers;
+    const Backend& backend = call_->backend();
+    (to_readers ? backend.readers : backend.workers)->Submit(this);
+  }
+
+  void End(const Status& status) {
+    call_->Answer(status);
+    delete this;
+  }
+
+  const size_t max_bytes_;
+  Body& body_;
+  Call* const call_;
+  bool by_reader_ = false;
+};
+
+}  // namespace
+
+scheduling::WorkerPool::Options ReaderOptions() {
+  scheduling::WorkerPool::Options options;
+  options.num_workers = std::max(1, AvailableCores() / 2);
+  options.thread_name = "body_reader";
+  return options;
+}
+
+void ReadAndRun(size_t max_bytes, Body* body, Call* call) {
+  (new BodyJob(max_bytes, body, call))->Start();
+}
+
+}  // namespace colcast::api

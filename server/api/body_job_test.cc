@@ -1,0 +1,129 @@
+#include "server/api/body_job.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <future>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "server/metrics/metrics.h"
+
+namespace colcast::api {
+namespace {
+
+using testing::ElementsAre;
+
+constexpr size_t kMaxBytes = 256 << 20;
+constexpr size_t kMostForWorkers = 512 << 10;
+
+// By which pool, and up to how many bytes.
+using Reads = std::vector<std::pair<std::string, size_t>>;
+
+std::string ThisPool() {
+  char name[16];
+  pthread_getname_np(pthread_self(), name, sizeof(name));
+  return std::string(name).substr(0, std::string(name).find_last_of('_'));
+}
+
+class FakeExchange final : public Exchange {
+ public:
+  const char* entrypoint() const override { return "GRPC"; }
+  scheduling::Clock::time_point deadline() const override {
+    return scheduling::Clock::time_point::max();
+  }
+  bool cancelled() const override { return false; }
+  uint64_t client() const override { return 7; }
+  std::string traceparent() override { return ""; }
+  std::string caller(const callers::NameSource&) override { return ""; }
+  size_t request_bytes() const override { return 0; }
+  size_t Settle(const metrics::CallRecord&, Status*) override { return 0; }
+  void Send(const Status& status) override { sent->set_value(status); }
+
+  std::promise<Status>* sent = nullptr;
+};
+
+class FakeCodec final : public Codec, public Body {
+ public:
+  FakeCodec(size_t bytes, size_t inflated_bytes, Reads* reads)
+      : bytes_(bytes), inflated_bytes_(inflated_bytes), reads_(*reads) {}
+
+  const char* api() const override { return "Predict"; }
+  Exchange& exchange() override { return fake; }
+  Status Read(Call*) override { return OkStatus(); }
+
+  size_t body_bytes() const override { return bytes_; }
+  bool is_compressed() const override { return inflated_bytes_ != bytes_; }
+  Status ReadBody(Call*, size_t max_bytes, bool* inflates_too_far) override {
+    reads_.emplace_back(ThisPool(), max_bytes);
+    *inflates_too_far = inflated_bytes_ > max_bytes;
+    return *inflates_too_far ? ResourceExhausted("too long") : OkStatus();
+  }
+
+  FakeExchange fake;
+
+ private:
+  const size_t bytes_, inflated_bytes_;
+  Reads& reads_;
+};
+
+class FakeCall final : public Call {
+ public:
+  FakeCall(FakeCodec* codec, const Backend& backend, Reads* reads)
+      : Call(codec, backend), codec_(codec), reads_(*reads) {}
+  void Run(scheduling::Clock::duration, std::vector<scheduling::Taken>*) override {
+    reads_.emplace_back("run by " + ThisPool(), 0);
+    Answer(Unavailable("it ran"));
+  }
+
+ private:
+  void GetMessages(Bytes*, Bytes*, std::string[2]) override {}
+
+  const std::unique_ptr<FakeCodec> codec_;
+  Reads& reads_;
+};
+
+// What became of a body of that many bytes.
+struct Outcome {
+  Outcome(size_t bytes, size_t inflated_bytes) {
+    std::promise<Status> sent;
+    metrics::Metrics metrics;
+    scheduling::WorkerPool workers({}), readers(ReaderOptions());
+    Backend backend;
+    backend.metrics = &metrics;
+    backend.workers = &workers;
+    backend.readers = &readers;
+    auto* const codec = new FakeCodec(bytes, inflated_bytes, &reads);
+    codec->fake.sent = &sent;
+    ReadAndRun(kMaxBytes, codec, new FakeCall(codec, backend, &reads));
+    message = sent.get_future().get().message;
+  }
+
+  Reads reads;
+  std::string message;
+};
+
+TEST(BodyJobTest, AWorkerReadsAShortBodyAndRunsTheCall) {
+  const std::pair<std::string, size_t> run = {"run by worker", 0};
+  EXPECT_THAT(Outcome(1000, 1000).reads, ElementsAre(std::pair("worker", kMaxBytes), run));
+  EXPECT_THAT(Outcome(1000, 2000).reads, ElementsAre(std::pair("worker", kMostForWorkers), run));
+}
+
+TEST(BodyJobTest, ALongBodyIsReadByAReader) {
+  EXPECT_THAT(Outcome(1 << 20, 1 << 20).reads, ElementsAre(std::pair("body_reader", kMaxBytes),
+                                                           std::pair("run by worker", size_t{0})));
+}
+
+TEST(BodyJobTest, AWorkerIsHeldByABombForHalfAMegabyte) {
+  const Outcome bomb(1000, kMaxBytes + 1);
+  EXPECT_THAT(bomb.reads, ElementsAre(std::pair("worker", kMostForWorkers),
+                                      std::pair("body_reader", kMaxBytes)));
+  EXPECT_EQ(bomb.message, "too long");
+  EXPECT_THAT(Outcome(1000, 100 << 20).reads,
+              ElementsAre(std::pair("worker", kMostForWorkers), std::pair("body_reader", kMaxBytes),
+                          std::pair("run by worker", size_t{0})));
+}
+
+}  // namespace
+}  // namespace colcast::api

@@ -1,0 +1,90 @@
+#include "server/wire/inflater.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "server/wire/inflater_testing.h"
+
+namespace colcast {
+namespace {
+
+using testing::HasSubstr;
+using Format = Inflater::Format;
+
+std::string Deflated(const std::string& text, int window_bits) {
+  z_stream stream{};
+  EXPECT_EQ(deflateInit2(&stream, Z_BEST_SPEED, Z_DEFLATED, window_bits, 8, Z_DEFAULT_STRATEGY),
+            Z_OK);
+  std::string out(deflateBound(&stream, text.size()), '\0');
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
+  stream.avail_in = static_cast<uInt>(text.size());
+  stream.next_out = reinterpret_cast<Bytef*>(out.data());
+  stream.avail_out = static_cast<uInt>(out.size());
+  EXPECT_EQ(deflate(&stream, Z_FINISH), Z_STREAM_END);
+  out.resize(stream.total_out);
+  deflateEnd(&stream);
+  return out;
+}
+
+std::string Gzip(const std::string& text) { return Deflated(text, MAX_WBITS + 16); }
+std::string Zlib(const std::string& text) { return Deflated(text, MAX_WBITS); }
+
+Status Read(const std::string& compressed, Format format, size_t max_bytes, std::string* text) {
+  return InflateAll(compressed, format, max_bytes, text);
+}
+
+std::string LongText() {
+  std::string text;
+  for (int i = 0; i < 20'000; ++i) text += std::to_string(i * 7919 % 10'007);
+  return text;
+}
+
+TEST(Inflater, AnySlicesGiveTheSameText) {
+  for (const std::string& text : {std::string(), std::string("h"), LongText()}) {
+    for (const size_t slice_bytes : {size_t{1}, size_t{1000}, size_t{1} << 20}) {
+      const auto expect = [&](const std::string& compressed, Format format) {
+        std::string read;
+        EXPECT_TRUE(InflateAll(compressed, format, text.size(), &read, slice_bytes).ok());
+        EXPECT_TRUE(read == text) << text.size();
+      };
+      expect(Gzip(text), Format::kGzip);
+      expect(Zlib(text), Format::kZlib);
+      expect(Gzip(text), Format::kGzipBody);
+      expect(Zlib(text), Format::kGzipBody);
+    }
+  }
+}
+
+TEST(Inflater, ABodyMayHaveSeveralMembersAndAMessageHasOne) {
+  const std::string two = Gzip("to") + Gzip("gether");
+  std::string text;
+  EXPECT_TRUE(Read(two, Format::kGzipBody, 100, &text).ok());
+  EXPECT_EQ(text, "together");
+  EXPECT_THAT(Read(two, Format::kGzip, 100, &text).message, HasSubstr("bytes follow its end"));
+}
+
+TEST(Inflater, ABombIsRefusedAtTheLimitHoweverLargeItIs) {
+  std::string text;
+  const Status status = Read(Gzip(std::string(10 << 20, '0')), Format::kGzip, 10'000, &text);
+  EXPECT_EQ(status.code, StatusCode::kResourceExhausted);
+  EXPECT_THAT(status.message, HasSubstr("to more than 10000"));
+  EXPECT_LE(text.size(), 10'000u);
+}
+
+TEST(Inflater, BytesThatDoNotInflateAreAnErrorThatSaysWhy) {
+  const std::string good = Gzip("hello");
+  std::string text;
+  for (const std::string& bad : {std::string(), std::string("{}"), good.substr(0, good.size() - 1),
+                                 good.substr(0, 5), good + "x"}) {
+    for (const Format format : {Format::kGzip, Format::kGzipBody}) {
+      const Status status = Read(bad, format, 100, &text);
+      EXPECT_EQ(status.code, StatusCode::kInvalidArgument) << bad.size();
+      EXPECT_THAT(status.message, HasSubstr("not valid gzip"));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace colcast

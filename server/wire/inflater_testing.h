@@ -1,0 +1,35 @@
+// For tests: all of a compressed text.
+#ifndef COLCAST_SERVER_WIRE_INFLATER_TESTING_H_
+#define COLCAST_SERVER_WIRE_INFLATER_TESTING_H_
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "server/wire/inflater.h"
+
+namespace colcast {
+
+// `compressed` comes in slices of `slice_bytes`, and is read `read_bytes` at a time.
+inline Status InflateAll(std::string_view compressed, Inflater::Format format, size_t max_bytes,
+                         std::string* text, size_t slice_bytes = 1 << 20,
+                         size_t read_bytes = 1000) {
+  const auto* const data = reinterpret_cast<const uint8_t*>(compressed.data());
+  std::vector<Slice> slices;
+  for (size_t at = 0; at < compressed.size(); at += slice_bytes) {
+    slices.push_back({data + at, std::min(slice_bytes, compressed.size() - at)});
+  }
+  Inflater inflater(slices, format, max_bytes);
+  text->clear();
+  std::string read(read_bytes, '\0');
+  for (size_t size = 1; size > 0; text->append(read, 0, size)) {
+    size = read_bytes;
+    if (Status status = inflater.Read(read.data(), &size); !status.ok()) return status;
+  }
+  return OkStatus();
+}
+
+}  // namespace colcast
+
+#endif  // COLCAST_SERVER_WIRE_INFLATER_TESTING_H_
