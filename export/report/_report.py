@@ -11,6 +11,7 @@ from colcast.export.convert._signature import Conversion
 from colcast.export.cut import LateReport, StagesReport
 from colcast.export.report._cost import Compiled, Cost
 from colcast.export.report._json import feature_json, parity_json
+from colcast.export.report._manifest import manifest
 from colcast.export.report._verdict import verdict
 from colcast.export.rows import Independence
 from colcast.export.trials._parity import Parity
@@ -205,10 +206,11 @@ def _say(console: Console, lines: Iterable[str]) -> None:
 
 
 def write_report(folder: Path, report: ExportReport) -> None:
-    """Writes colcast.json into a SavedModel folder."""
+    """Writes colcast.json into a SavedModel folder that has all its other files."""
     file = folder / FILE
     file.parent.mkdir(exist_ok=True)
-    file.write_text(json.dumps(report.to_json(), indent=2, ensure_ascii=False) + "\n")
+    record = report.to_json() | {"files": manifest(folder)}
+    file.write_text(json.dumps(record, indent=2, ensure_ascii=False) + "\n")
 
 
 def _late_lines(report: SignatureReport) -> list[str]:

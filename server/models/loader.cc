@@ -6,10 +6,20 @@
 #include "server/base/log.h"
 #include "server/base/thread.h"
 #include "server/base/thread_priority.h"
+#include "server/models/manifest.h"
 
 namespace colcast::models {
 
 using Clock = std::chrono::steady_clock;
+
+namespace {
+
+Status CheckUnchanged(const VersionDirectory& directory) {
+  if (directory.files == 0 || FilesOf(directory.path) == directory.files) return OkStatus();
+  return Unavailable("its files changed while it was loaded");
+}
+
+}  // namespace
 
 Loader::Loader(Options options, const engine::Engine* engine)
     : options_(std::move(options)), engine_(engine), memory_(options_.memory_margin_fraction) {}
@@ -56,6 +66,7 @@ Status Loader::Load(const Job& job, LoadReport* report, std::shared_ptr<const Se
   const Clock::time_point start = Clock::now();
   MemoryBudget::Reservation reservation;
   Status status = CheckFiles(job.directory.path);
+  if (status.ok()) status = CheckManifest(job.directory.path);
   if (status.ok()) status = memory_.Reserve(SizeOnDisk(job.directory.path), &reservation);
   if (!status.ok()) return status;
   if (job.check && options_.check) status = options_.check(job.directory.path);
@@ -86,7 +97,7 @@ Status Loader::Load(const Job& job, LoadReport* report, std::shared_ptr<const Se
   status =
       inference::WarmUp(**servable, job.directory.path, options_.warmup, &report->warmup_requests);
   report->warmup_time = Clock::now() - loaded;
-  return status;
+  return status.ok() ? CheckUnchanged(job.directory) : status;
 }
 
 Status Loader::Try(const std::string& directory) {

@@ -37,6 +37,18 @@ std::string WarmupOf(const LoadReport& report) {
          Seconds(report.warmup_time);
 }
 
+std::vector<std::string> OutdatedVersions(const ModelState& model) {
+  std::vector<std::string> warnings;
+  for (const Version& version : model.versions()) {
+    if (!version.is_outdated) continue;
+    warnings.push_back(Name(model.config().name, version.directory.version) +
+                       " serves as it was loaded: files came or changed in " +
+                       version.directory.path +
+                       " since; publish them as a version of another number");
+  }
+  return warnings;
+}
+
 // While a model moves to another base path there may be two versions with one number: the one that
 // serves counts, or else the aspired one.
 void AddStatus(const Version& version, std::vector<VersionStatus>* statuses) {
@@ -212,7 +224,6 @@ void ModelManager::PollConfigFile() {
 
 void ModelManager::PollBasePaths() {
   std::vector<ModelConfig> configs;
-  std::set<std::string> serving;  // paths
   {
     std::lock_guard<std::mutex> lock(mutex_);
     if (Clock::now() < next_poll_) return;
@@ -220,18 +231,13 @@ void ModelManager::PollBasePaths() {
                                                  : Clock::now() + options_.poll_wait;
     for (const auto& [name, model] : models_) {
       if (!model.leaving()) configs.push_back(model.config());
-      for (const Version& version : model.versions()) {
-        if (version.servable != nullptr) serving.insert(version.directory.path);
-      }
     }
   }
   for (const ModelConfig& config : configs) {
     const BasePathListing listing = ListVersions(config.base_path);
     warnings_.Log(Name(config.name), VersionWarnings(config, listing));
     std::vector<VersionDirectory> selected = SelectVersions(config.policy, listing.versions);
-    for (VersionDirectory& directory : selected) {
-      if (serving.count(directory.path) == 0) directory.files = FilesOf(directory.path);
-    }
+    for (VersionDirectory& directory : selected) directory.files = FilesOf(directory.path);
     std::lock_guard<std::mutex> lock(mutex_);
     const auto model = models_.find(config.name);
     const bool outdated =
@@ -240,6 +246,7 @@ void ModelManager::PollBasePaths() {
     // If the base path is missing, its file system may only be unmounted for now.
     if (listing.readable) {
       model->second.SetAspiredVersions(selected);
+      warnings_.Log(Name(config.name) + ": files", OutdatedVersions(model->second));
     } else {
       model->second.KeepAspiredVersions();
     }

@@ -46,7 +46,9 @@ void LookAgain(const VersionDirectory& directory, Version* version) {
   if (directory.files == 0) return;
   version->still = std::exchange(version->directory.files, directory.files) == directory.files;
   const bool is_other = version->still && version->tried_files != directory.files;
-  if (version->phase == Phase::kFailed && is_other) Restart(version);
+  const bool has_failed = version->phase == Phase::kFailed || version->phase == Phase::kRetrying;
+  if (has_failed && is_other) Restart(version);
+  version->is_outdated = version->phase == Phase::kReady && is_other;
 }
 
 }  // namespace

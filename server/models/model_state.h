@@ -35,6 +35,7 @@ struct Version {
   Status error;
   int attempts = 0;
   uint64_t tried_files = 0;  // what its files were at the last attempt
+  bool is_outdated = false;  // it serves as it was loaded, and has other files now
   Clock::time_point retry_at;
   std::shared_ptr<const Servable> servable;  // set while kReady
 };
@@ -51,8 +52,8 @@ class ModelState {
 
   // The versions the policy asks for ("aspired", as in TensorFlow Serving). Known ones keep their
   // state: a version is known by its path. Those that come after the first call are loaded once
-  // their files stand still from one call to the next: they may still be copied. One that was given
-  // up on is tried again once it has other files.
+  // their files stand still from one call to the next: they may still be copied. One that failed is
+  // tried again once it has other files, whatever its retries.
   void SetAspiredVersions(const std::vector<VersionDirectory>& directories);
   // For a base path that cannot be read at the moment: the aspired versions stay.
   void KeepAspiredVersions() { listed_ = true; }

@@ -154,6 +154,28 @@ TEST_F(ModelStateTest, AVersionThatWasGivenUpOnIsTriedAgainWithOtherFiles) {
   EXPECT_THAT(ToLoad(), ElementsAre(1));
 }
 
+TEST_F(ModelStateTest, ARetryDoesNotWaitWhereOtherFilesCame) {
+  state_.SetAspiredVersions(WithFiles(1, 10));
+  EXPECT_TRUE(Fail(1, RetryPolicy()));
+  state_.SetAspiredVersions(WithFiles(1, 10));
+  EXPECT_THAT(ToLoad(), IsEmpty());
+  state_.SetAspiredVersions(WithFiles(1, 11));
+  state_.SetAspiredVersions(WithFiles(1, 11));
+  EXPECT_THAT(ToLoad(), ElementsAre(1));
+}
+
+TEST_F(ModelStateTest, FilesThatComeToAVersionThatServesAreSeen) {
+  state_.SetAspiredVersions(WithFiles(1, 10));
+  Load(1);
+  state_.SetAspiredVersions(WithFiles(1, 10));
+  EXPECT_FALSE(state_.versions()[0].is_outdated);
+  state_.SetAspiredVersions(WithFiles(1, 11));
+  EXPECT_FALSE(state_.versions()[0].is_outdated);  // they may still be copied
+  state_.SetAspiredVersions(WithFiles(1, 11));
+  EXPECT_TRUE(state_.versions()[0].is_outdated);
+  EXPECT_THAT(ToLoad(), IsEmpty());
+}
+
 TEST_F(ModelStateTest, AVersionThatIsReplacedWhileItLoadsInVainIsTriedAgain) {
   state_.SetAspiredVersions(WithFiles(1, 10));
   state_.StartLoading("/m/1");
