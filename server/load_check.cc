@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -76,10 +77,38 @@ bool WaitFor(pid_t process, std::chrono::seconds timeout, int* how) {
   return true;
 }
 
+// A file of this build that was replaced or removed since the server opened it; empty if none was.
+// The kernel marks it in the list of what is mapped.
+std::string ReplacedFile() {
+  constexpr std::string_view kMark = " (deleted)";
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) {
+    const size_t begin = line.find('/');
+    if (begin == std::string::npos || line.size() < begin + kMark.size()) continue;
+    const std::string path = line.substr(begin, line.size() - begin - kMark.size());
+    if (path + std::string(kMark) != line.substr(begin)) continue;
+    const std::string name = path.substr(path.find_last_of('/') + 1);
+    for (const char* const ours : {"colcast_model_server", "libcolcast_engine", "libtensorflow"}) {
+      if (name.rfind(ours, 0) == 0) return path;
+    }
+  }
+  return "";
+}
+
+// The process would load the new files, and what it says would not hold for this one.
+Status CheckFilesAreOurs() {
+  const std::string replaced = ReplacedFile();
+  if (replaced.empty()) return OkStatus();
+  return FailedPrecondition(replaced,
+                            " was replaced or removed since the server started, so that nothing "
+                            "can be tried before it is loaded: restart the server");
+}
+
 // What became of this executable with this process's flags and `flag`: OK if it ended by itself,
 // whatever it said. `what` is what it was to load.
 Status TryInOwnProcess(const std::string& flag, const std::string& what,
                        std::chrono::seconds timeout) {
+  if (Status status = CheckFilesAreOurs(); !status.ok()) return status;
   std::vector<std::string> arguments = CommandLine();
   arguments.insert(arguments.begin() + 1, flag);
   const pid_t process = Spawn(std::move(arguments));
@@ -92,6 +121,7 @@ Status TryInOwnProcess(const std::string& flag, const std::string& what,
     if (StopWasAsked()) return {StatusCode::kCancelled, "the server stops"};
     return DeadlineExceeded("a process that loaded it had not ended after ", timeout.count(), " s");
   }
+  if (Status status = CheckFilesAreOurs(); !status.ok()) return status;
   if (!WIFSIGNALED(how)) return OkStatus();
   const int signal = WTERMSIG(how);
   return Internal("a process that loaded it ended with signal ", signal, " (", strsignal(signal),

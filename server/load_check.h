@@ -14,8 +14,9 @@ namespace colcast {
 
 // Has this executable, with this process's flags, load and warm up the version in `directory`, and
 // waits for its end. INTERNAL if a signal ended it, DEADLINE_EXCEEDED if it had to be ended after
-// `timeout`, CANCELLED if the server was asked to stop meanwhile; OK otherwise, for errors are
-// reported by whoever loads the version next.
+// `timeout`, CANCELLED if the server was asked to stop meanwhile, FAILED_PRECONDITION if files of
+// the server's package were replaced since it started; OK otherwise, for errors are reported by
+// whoever loads the version next.
 Status CheckLoadInOwnProcess(const std::string& directory, std::chrono::seconds timeout);
 
 // The same for an op library, with a limit of one minute. INVALID_ARGUMENT, naming it.

@@ -8,6 +8,7 @@
 
 #include "server/engine/program/programs.h"
 #include "server/engine/signature.h"
+#include "server/engine/testing.h"
 #include "server/wire/testing.h"
 #include "tensorflow/cc/client/client_session.h"
 #include "tensorflow/cc/framework/scope.h"
@@ -129,6 +130,27 @@ TEST_F(SignatureRunTest, WhatARequestMayAskForIsBounded) {
   two_rows.max_request_rows = 2;
   EXPECT_EQ(Run(inputs, two_rows).code(), absl::StatusCode::kResourceExhausted);
   EXPECT_TRUE(Run(inputs).ok());
+}
+
+TEST_F(SignatureRunTest, ANegativeLengthOfAListIsRefusedByName) {
+  for (const char* const name : {"list", "list/length"}) {
+    Declare(name, &(*signature_.mutable_inputs())[name]);
+  }
+  (*signature_.mutable_inputs())["list/length"].set_dtype(tensorflow::DT_INT64);
+  RowRecord lists;
+  lists.lists = {"list"};
+  const auto receive = [&](const RowRecord& record, const std::vector<int64_t>& lengths) {
+    const auto signature = Signature::Create(signature_, session_.get(), Options(), record);
+    const std::string message = Int64Input("list/length", lengths);
+    DecodedRequest request;
+    EXPECT_TRUE(DecodePredictRequest(Bytes(message), &request).ok());
+    ReceivedRequest received;
+    return (*signature)->Receive(request, &received);
+  };
+  EXPECT_TRUE(receive(lists, {0, 3}).ok());
+  EXPECT_EQ(receive(lists, {2, -5}).message(),
+            "input \"list/length\": row 1 has the length -5, expected 0 or more");
+  EXPECT_TRUE(receive(RowRecord(), {2, -5}).ok());  // no list is recorded
 }
 
 }  // namespace

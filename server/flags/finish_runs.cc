@@ -1,9 +1,12 @@
 #include <algorithm>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "server/base/available_cores.h"
 #include "server/base/available_memory.h"
 #include "server/base/text_proto.h"
+#include "server/base/thread_limit.h"
 #include "server/flags/rows.h"
 #include "tensorflow/core/protobuf/config.pb.h"
 
@@ -51,6 +54,22 @@ Status ReadBatching(const Given& given, ServerOptions* options) {
   return OkStatus();
 }
 
+// TensorFlow makes as many threads as it is told.
+Status CheckThreads(const std::string& path, const tensorflow::ConfigProto& config) {
+  std::vector<std::pair<const char*, int>> threads = {
+      {"intra_op_parallelism_threads", config.intra_op_parallelism_threads()},
+      {"inter_op_parallelism_threads", config.inter_op_parallelism_threads()}};
+  for (const auto& pool : config.session_inter_op_thread_pool()) {
+    threads.emplace_back("session_inter_op_thread_pool: num_threads", pool.num_threads());
+  }
+  for (const auto& [name, number] : threads) {
+    if (number <= kMostThreads) continue;
+    return InvalidArgument("--tensorflow_session_config_file: ", path, ": ", name, ": got ", number,
+                           ", expected at most ", kMostThreads);
+  }
+  return OkStatus();
+}
+
 // What the session's file sets counts where a flag does not.
 Status ReadSession(const Given& given, engine::Options* options) {
   const int both = given.tensorflow_session_parallelism;
@@ -63,6 +82,8 @@ Status ReadSession(const Given& given, engine::Options* options) {
       status.message = "--tensorflow_session_config_file: " + status.message;
       return status;
     }
+    status = CheckThreads(given.tensorflow_session_config_file, config);
+    if (!status.ok()) return status;
     // Below 0 is TensorFlow's word for what 0 is here: the caller's thread.
     if (intra == 0) intra = std::max(0, config.intra_op_parallelism_threads());
     if (inter == 0) inter = std::max(0, config.inter_op_parallelism_threads());

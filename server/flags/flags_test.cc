@@ -109,6 +109,16 @@ TEST(FlagsTest, ThreadsOfTheSessionFileCountWhereAFlagDoesNot) {
   EXPECT_EQ(options.engine.inter_op_parallelism, 4);
 }
 
+TEST(FlagsTest, ThreadsOfTheSessionsFileAreBounded) {
+  for (const char* const text :
+       {"intra_op_parallelism_threads: 1000000000", "inter_op_parallelism_threads: 1000000000",
+        "session_inter_op_thread_pool { num_threads: 1000000000 }"}) {
+    EXPECT_THAT(Error({"--tensorflow_session_config_file=" + WriteFile(text)}),
+                HasSubstr("got 1000000000, expected at most 4096"))
+        << text;
+  }
+}
+
 TEST(FlagsTest, AFileThatDoesNotParseIsNamedWithItsFlag) {
   const std::string path = WriteFile("no_such_field: 3");
   for (const std::string flag : {"--tensorflow_session_config_file", "--monitoring_config_file",

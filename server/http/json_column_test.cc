@@ -115,13 +115,22 @@ TEST(JsonColumn, NumbersOutsideTheRangeAreNamed) {
 }
 
 TEST(JsonColumn, StringsAreTextOrBase64) {
-  const Parsed parsed(DT_STRING, R"("caf\u00e9", {"b64": "AP8="}, {"b64": "AP8"}, "")");
-  ASSERT_TRUE(parsed.status().ok());
-  std::vector<std::string> strings;
-  ForEachRecord(parsed.column().values, ValueField::kString,
-                [&](const Bytes& value) { strings.push_back(value.ToString()); });
-  EXPECT_EQ(strings, (std::vector<std::string>{"caf\xC3\xA9", std::string("\0\xFF", 2),
-                                               std::string("\0\xFF", 2), ""}));
+  const auto strings_of = [](const std::string& json) {
+    const Parsed parsed(DT_STRING, json);
+    EXPECT_TRUE(parsed.status().ok()) << json;
+    std::vector<std::string> strings;
+    ForEachRecord(parsed.column().values, ValueField::kString,
+                  [&](const Bytes& value) { strings.push_back(value.ToString()); });
+    return strings;
+  };
+  EXPECT_EQ(strings_of(R"("caf\u00e9", {"b64": "AP8="}, {"b64": "AP8"}, "")"),
+            (std::vector<std::string>{"caf\xC3\xA9", std::string("\0\xFF", 2),
+                                      std::string("\0\xFF", 2), ""}));
+  // As TensorFlow Serving reads it: line breaks, as `base64` writes them, and leftover bits.
+  for (const char* const a :
+       {R"({"b64": "YQ=="})", R"({"b64": "Y\nQ==\r\n"})", R"({"b64": "YR=="})"}) {
+    EXPECT_EQ(strings_of(a), std::vector<std::string>{"a"}) << a;
+  }
   EXPECT_EQ(ErrorOf(DT_STRING, R"({"b64": "?"})"), "input \"x\": the string \"?\" is not base64");
   EXPECT_EQ(ErrorOf(DT_STRING, "1"),
             "input \"x\" (DT_STRING): the number 1, expected a string or {\"b64\": \"...\"}");

@@ -105,6 +105,28 @@ def test_what_is_no_version_is_refused_by_name_and_by_the_load_itself(
     assert stubs.predict(ranker_inputs)["score"][0] == 201
 
 
+def test_after_an_upgrade_of_its_files_the_old_version_serves_on(
+    tmp_path, ranker_base_path, ranker_inputs, wait_until
+):
+    """As pip and dpkg do, a new file takes the name of the old one."""
+    shutil.copytree(find_executable().parent, tmp_path / "bin")
+    shutil.copytree(ranker_base_path, tmp_path / "ranker")
+    executable = tmp_path / "bin" / find_executable().name
+    with ServerProcess("ranker", tmp_path / "ranker", FAST, executable=executable) as server:
+        stubs = Stubs(server.target)
+        for engine in (tmp_path / "bin").glob("libcolcast_engine-*.so"):
+            engine.unlink()
+            engine.write_bytes(b"of another build")
+        shutil.copytree(ranker_base_path / "3", tmp_path / "9")
+        (tmp_path / "9").rename(tmp_path / "ranker" / "9")
+        wait_until(lambda: stubs.states().get(9, ("",))[0] == "END")
+        message = stubs.states()[9][2]
+        assert f"{tmp_path}/bin/libcolcast_engine" in message
+        assert "was replaced or removed since the server started" in message
+        assert "restart the server" in message
+        assert stubs.predict(ranker_inputs)["score"][0] == 201
+
+
 def test_a_version_that_never_loads_is_given_up_by_name(
     tmp_path, ranker_base_path, connect, ranker_inputs, wait_until
 ):
