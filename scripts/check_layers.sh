@@ -65,6 +65,9 @@ forbid 'only server/engine, tf_patches and serving_patches include TensorFlow he
   '*.h' '*.cc' ':!server/engine/' ':!tf_patches/' ':!serving_patches/'
 forbid 'server/base, server/wire, server/states, server/tables and server/items include no TensorFlow' \
   '#include [<"]tensorflow/' "$none" 'server/base/*' 'server/wire/*' 'server/states/*' 'server/tables/*' 'server/items/*'
+forbid 'threads are made by server/base/thread.h, which can fail' \
+  '\bstd::(j?thread|async)\b|\bpthread_create\b' 'std::thread::' 'server/*.h' 'server/*.cc' \
+  ':!server/base/thread*' ':!*_test.cc' ':!*testing.h'
 forbid 'the server includes no gRPC library' '#include [<"](grpc|grpcpp)/' "$none" '*.h' '*.cc' ':!examples/'
 
 # Python: a package, then the packages that it may import besides itself.

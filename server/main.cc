@@ -135,7 +135,7 @@ Status Serve(ServerOptions options, const sigset_t& stop_signals) {
   options.models.loader.on_load = RecordLoads(&metrics);
   request_log::RequestLogs request_logs(options.request_logs);
   options.models.on_configured = LogRequests(&request_logs);
-  const items::ItemTables item_tables(options.item_tables);
+  items::ItemTables item_tables(options.item_tables);
   options.models.loader.item_tables = &item_tables;
   models::ModelManager models(options.models, engine.get());
   shadow::Shadows shadows(
@@ -148,7 +148,7 @@ Status Serve(ServerOptions options, const sigset_t& stop_signals) {
   std::unique_ptr<callers::Callers> callers;
   if (options.callers) callers = std::make_unique<callers::Callers>(*options.callers);
   net::Poller poller(options.grpc.max_unread_response_bytes, options.max_rest_bytes);
-  const net::Standby standby(&poller);
+  net::Standby standby(&poller);
   options.workers.events = &poller;
   scheduling::WorkerPool workers(options.workers);
   scheduling::WorkerPool readers(api::ReaderOptions());
@@ -191,9 +191,13 @@ Status Serve(ServerOptions options, const sigset_t& stop_signals) {
       kill(getpid(), SIGTERM);
     }
   };
-  std::thread loader;
+  Thread loader;
   if (Status status = StartThread("the first models", load, &loader); !status.ok()) return status;
-  WaitForStop(stop_signals, [&models] { models.PollNow(); });
+  WaitForStop(stop_signals, [&] {
+    models.PollNow();
+    item_tables.PollNow();
+    standby.LookNow();
+  });
   EndAtNext(stop_signals);
   models.Stop();
   loader.join();

@@ -4,14 +4,27 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <string>
 #include <thread>
+#include <utility>
 
 #include "server/base/log.h"
+#include "server/base/thread.h"
 
 namespace colcast {
 namespace {
 
 std::atomic<bool> stop_was_asked{false};
+
+void RunAside(const std::string& what, std::function<void()> body) {
+  Thread thread;
+  const Status status = StartThread(what, std::move(body), &thread);
+  if (status.ok()) {
+    thread.detach();
+  } else {
+    LogError(status.message);
+  }
+}
 
 }  // namespace
 
@@ -31,7 +44,7 @@ void WaitForStop(const sigset_t& signals, const std::function<void()>& reload) {
   for (int signal = 0;;) {
     sigwait(&signals, &signal);
     if (signal != SIGHUP) break;
-    LogInfo("SIGHUP: reading configuration, versions and certificates again");
+    LogInfo("SIGHUP: reading configuration, versions, item tables and certificates again");
     reload();
   }
   stop_was_asked = true;
@@ -46,17 +59,17 @@ bool StopWasAsked() {
 }
 
 void EndAtNext(const sigset_t& signals) {
-  std::thread([signals] {
+  RunAside("a second signal", [signals] {
     int signal = SIGHUP;
     while (signal == SIGHUP) sigwait(&signals, &signal);
     LogWarning("asked again to stop: ending at once");
     FlushLog();
     std::_Exit(128 + signal);  // what a shell reports for a process that a signal ended
-  }).detach();
+  });
 }
 
 void EndShortlyAfter(std::chrono::system_clock::time_point deadline) {
-  std::thread([deadline] {
+  RunAside("the end of the drain", [deadline] {
     // For what was cut at the deadline to end in order.
     constexpr std::chrono::seconds kMoment{2};
     std::this_thread::sleep_until(deadline + kMoment);
@@ -64,7 +77,7 @@ void EndShortlyAfter(std::chrono::system_clock::time_point deadline) {
         "stopping: a model still runs after --drain_timeout_seconds: ending without its answer");
     FlushLog();
     std::_Exit(EXIT_FAILURE);
-  }).detach();
+  });
 }
 
 }  // namespace colcast

@@ -11,7 +11,6 @@
 #include <cstdio>
 #include <ctime>
 #include <mutex>
-#include <thread>
 #include <utility>
 
 #include "server/base/json_text.h"
@@ -95,7 +94,7 @@ class Writer {
   void Start() {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (running_) return;
-    std::thread thread;
+    Thread thread;
     running_ = StartThread(
                    "the log", [this] { Run(); }, &thread)
                    .ok();

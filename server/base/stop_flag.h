@@ -19,7 +19,10 @@ class StopFlag {
   void Set();
   bool IsSet() const;
 
-  // Waits until it is set or the time has come: true if it is set.
+  // Ends a wait early: the present one, else the next.
+  void Wake();
+
+  // Waits until it is set, the time has come or Wake() was called: true if it is set.
   bool WaitUntil(Clock::time_point time);
   bool WaitFor(Clock::duration wait) { return WaitUntil(Clock::now() + wait); }
 
@@ -27,6 +30,7 @@ class StopFlag {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   bool set_ ABSL_GUARDED_BY(mutex_) = false;
+  bool woken_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace colcast

@@ -30,20 +30,32 @@ Status RunCaught(const std::string& what, const std::function<Status()>& body) {
   }
 }
 
-Status StartThread(const std::string& what, std::function<void()> body, std::thread* thread) {
-  return RunCaught("no thread for " + what, [&] {
-    *thread = std::thread([what, body = std::move(body)] {
-      const auto run = [&] {
-        body();
-        return OkStatus();
-      };
-      for (Status status = RunCaught(what, run); !status.ok(); status = RunCaught(what, run)) {
-        LogError(status.message + "; it is tried again");
-        std::this_thread::sleep_for(kMoment);
-      }
-    });
-    return OkStatus();
-  });
+Thread::Thread(const std::string& what, std::function<void()> body) try
+    : thread_([what, body = std::move(body)] {
+        const auto run = [&] {
+          body();
+          return OkStatus();
+        };
+        for (Status status = RunCaught(what, run); !status.ok(); status = RunCaught(what, run)) {
+          LogError(status.message + "; it is tried again");
+          std::this_thread::sleep_for(kMoment);
+        }
+      }) {
+} catch (const std::system_error& error) {
+  throw std::system_error(error.code(), "no thread for " + what);
+}
+
+Thread::~Thread() {
+  if (joinable()) join();
+}
+
+Status StartThread(const std::string& what, std::function<void()> body, Thread* thread) {
+  try {
+    *thread = Thread(what, std::move(body));
+  } catch (const std::exception& error) {
+    return ResourceExhausted(error.what());
+  }
+  return OkStatus();
 }
 
 }  // namespace colcast

@@ -9,6 +9,8 @@
 #include <new>
 #include <stdexcept>
 
+#include "server/base/log.h"
+
 namespace colcast {
 namespace {
 
@@ -26,7 +28,7 @@ TEST(ThreadTest, AnExceptionIsAnErrorThatNamesTheWork) {
 
 TEST(ThreadTest, ABodyThatThrowsIsLoggedAndRunsAgain) {
   int runs = 0;
-  std::thread thread;
+  Thread thread;
   ::testing::internal::CaptureStderr();
   const Status status = StartThread(
       "poll",
@@ -40,21 +42,42 @@ TEST(ThreadTest, ABodyThatThrowsIsLoggedAndRunsAgain) {
   EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("poll: stale file handle"));
 }
 
-// In a process of its own: the limit of address space leaves room for stacks of threads that ended.
-TEST(ThreadTest, AThreadThatCannotBeMadeIsAnError) {
-  const auto start_without_room = [] {
-    const rlimit none{1, 1};
-    setrlimit(RLIMIT_AS, &none);
-    Status status;
-    for (int i = 0; i < 1000 && status.ok(); ++i) {
-      std::thread thread;
-      status = StartThread(
-          "loads", [] { pause(); }, &thread);
-      if (status.ok()) thread.detach();
-    }
-    std::_Exit(status.code == StatusCode::kResourceExhausted ? 0 : 1);
+// Until there is none. The limit of address space leaves room for stacks of threads that ended.
+Status StartThreads(const std::function<Status()>& start) {
+  const rlimit none{1, 1};
+  setrlimit(RLIMIT_AS, &none);
+  Status status;
+  for (int i = 0; i < 1000 && status.ok(); ++i) status = start();
+  return status;
+}
+
+[[noreturn]] void ExitWith(const Status& status, const std::string& message) {
+  LogError(status.message);
+  const bool is_named = status.message.rfind(message, 0) == 0;
+  std::_Exit(status.code == StatusCode::kResourceExhausted && is_named ? 0 : 1);
+}
+
+TEST(ThreadTest, WhatGetsNoThreadIsAnErrorThatNamesIt) {
+  const auto start = [] {
+    Thread thread;
+    Status status = StartThread(
+        "loads", [] { pause(); }, &thread);
+    if (status.ok()) thread.detach();
+    return status;
   };
-  EXPECT_EXIT(start_without_room(), ::testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(ExitWith(StartThreads(start), "no thread for loads: "), ::testing::ExitedWithCode(0),
+              "Resource temporarily unavailable");
+}
+
+TEST(ThreadTest, AnObjectThatGetsNoThreadIsNotMade) {
+  const auto make = [] {
+    return RunCaught("start", [] {
+      Thread("sockets", [] { pause(); }).detach();
+      return OkStatus();
+    });
+  };
+  EXPECT_EXIT(ExitWith(StartThreads(make), "start: no thread for sockets: "),
+              ::testing::ExitedWithCode(0), "Resource temporarily unavailable");
 }
 
 }  // namespace

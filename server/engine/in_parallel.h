@@ -1,10 +1,12 @@
-// Runs independent jobs on all cores.
+// Runs independent jobs on all cores. An exception of a job is the caller's.
 #ifndef COLCAST_SERVER_ENGINE_IN_PARALLEL_H_
 #define COLCAST_SERVER_ENGINE_IN_PARALLEL_H_
 
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
+#include <exception>
+#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -15,19 +17,27 @@ namespace colcast::engine {
 
 inline void InParallel(size_t count, absl::FunctionRef<void(size_t)> job) {
   std::atomic<size_t> next{0};
+  std::mutex mutex;
+  std::exception_ptr thrown;
   const auto work = [&] {
-    for (size_t i = next++; i < count; i = next++) job(i);
+    try {
+      for (size_t i = next++; i < count; i = next++) job(i);
+    } catch (...) {
+      const std::lock_guard<std::mutex> lock(mutex);
+      thrown = std::current_exception();
+    }
   };
-  std::vector<std::thread> threads;
+  std::vector<Thread> threads;
   const size_t most = std::min<size_t>(count, std::max(1u, std::thread::hardware_concurrency()));
   for (size_t i = 1; i < most; ++i) {
-    std::thread thread;
+    Thread thread;
     // The threads already running take over its jobs.
     if (!StartThread("loading a graph", work, &thread).ok()) break;
     threads.push_back(std::move(thread));
   }
   work();
-  for (std::thread& thread : threads) thread.join();
+  threads.clear();
+  if (thrown) std::rethrow_exception(thrown);
 }
 
 }  // namespace colcast::engine

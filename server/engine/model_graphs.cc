@@ -6,12 +6,23 @@
 #include "server/engine/model.h"
 #include "server/engine/rewrites/choice_file.h"
 #include "server/engine/rewrites/cpu_flags.h"
+#include "server/engine/status.h"
+#include "tensorflow/c/c_api.h"
 
 namespace colcast::engine {
 namespace {
 
 using tensorflow::GraphDef;
 using tensorflow::MetaGraphDef;
+
+// Everything on which a choice depends: the versions of colcast and TensorFlow, the CPU, and the
+// graphs of the model's signatures. Weights do not count, so the model's next version has the same
+// key.
+std::string GraphKey(const MetaGraphDef& model, const SignatureGraphs& graphs) {
+  return absl::StrCat("colcast " COLCAST_VERSION ", TensorFlow ", TF_Version(), ", ",
+                      CpuFlags::OfThisMachine().model(), ", graph ",
+                      GraphFingerprint(model, graphs));
+}
 
 // Applies exact rewrites to all signatures, and those that the choice names to its signatures.
 absl::StatusOr<RewrittenSignatures> RewriteAll(const MetaGraphDef& saved,
@@ -67,14 +78,15 @@ RewrittenSignatures TensorFlowModel::Rewritten(const MetaGraphDef& saved,
   if (options.graph_optimization == GraphOptimization::kFast) {
     tables_ = TablesInUse(saved, options.unserved_signatures);
     const std::string key = GraphKey(saved, graphs);
-    const absl::StatusOr<ChoiceFile> choice = FindChoice(options.graph_choices, key);
-    absl::StatusOr<RewrittenSignatures> rewritten = choice.status();
-    if (choice.ok()) {
-      rewritten = RewriteAll(saved, graphs, impure_, *choice,
+    ChoiceFile choice;
+    const Status found = FindChoice(options.graph_choices, key, &choice);
+    absl::StatusOr<RewrittenSignatures> rewritten = ToAbsl(found);
+    if (found.ok()) {
+      rewritten = RewriteAll(saved, graphs, impure_, choice,
                              FastRewrites(CpuFlags::OfThisMachine(), tables_.only_looked_up()));
     }
     if (rewritten.ok()) {
-      notes_.push_back(absl::StrCat("graph choice applied: ", choice->path));
+      notes_.push_back(absl::StrCat("graph choice applied: ", choice.path));
       return *std::move(rewritten);
     }
     notes_.push_back(absl::StrCat("no graph choice applied, graphs are exact: ",

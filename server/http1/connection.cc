@@ -121,17 +121,16 @@ void Connection::DoAll(unsigned work) {
 
 // A client that sends or reads too slowly must release memory that others need.
 void Connection::OnTimer() {
-  constexpr std::chrono::seconds kGrace(10);
-  constexpr std::chrono::seconds kMostWhereShort(30);
   constexpr int64_t kLeastBytesPerSecond = 4 << 10;
   constexpr int kMaxTicksWithoutReading = 5;
+  const HttpServer::Options& options = shared_->options;
   const Clock::time_point now = Clock::now();
   if (now >= deadline_) return Close();
   if (phase_ == Phase::kReadingBody) {
     const auto time = std::chrono::duration_cast<std::chrono::seconds>(now - began_);
     const auto received = static_cast<int64_t>(parser_->get().body().received());
-    const bool is_slow = received < (time - kGrace).count() * kLeastBytesPerSecond;
-    if (is_slow || (time > kMostWhereShort && poller().hosts().bodies.is_short())) {
+    const bool is_slow = received < (time - options.body_grace).count() * kLeastBytesPerSecond;
+    if (is_slow || (time > options.body_time_where_short && poller().hosts().bodies.is_short())) {
       Refuse(408, "the body comes too slowly");
     }
   } else if (unread_ > 0 && phase_ == Phase::kWriting) {

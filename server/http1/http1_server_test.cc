@@ -439,6 +439,57 @@ TEST_F(HttpServerTest, ASlowClientIsLetGo) {
   EXPECT_EQ(Ask("POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nab"), "");
 }
 
+TEST_F(HttpServerTest, ABodyThatComesTooSlowlyIsRefused) {
+  HttpServer::Options options;
+  options.body_grace = std::chrono::seconds(0);
+  Start(options);
+  const std::string answer = Ask("POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nab");
+  EXPECT_EQ(answer.find("HTTP/1.1 408 "), 0u) << answer;
+}
+
+class ShortMemoryTest : public HttpServerTest {
+ protected:
+  ShortMemoryTest() : HttpServerTest(/*max_body_bytes=*/100'000) {}
+};
+
+TEST_F(ShortMemoryTest, ABodyThatHoldsMemoryWhereItIsShortIsRefused) {
+  HttpServer::Options options;
+  options.body_time_where_short = std::chrono::seconds(0);
+  Start(options);
+  Client alone(*server_), holder(*server_);
+  alone.Send("POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 20000\r\n\r\n" +
+             std::string(10'000, 'x'));
+  for (int i = 0; i < 100; ++i) standby_.LookNow();
+  EXPECT_EQ(alone.ReadWithin(milliseconds(50)), "");
+  holder.Send("POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 60000\r\n\r\n" +
+              std::string(59'000, 'x'));
+  EXPECT_EQ(holder.ReadAll().find("HTTP/1.1 408 "), 0u);
+}
+
+TEST_F(HttpServerTest, ChunksOfOneByteWasteTime) {
+  Start();
+  Client client(*server_);
+  client.Send("POST /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n");
+  std::string chunks;
+  for (int i = 0; i < 1000; ++i) chunks += "1\r\nx\r\n";
+  const std::shared_ptr<net::Host> host = poller_.hosts().Of("ipv4:127.0.0.1:1");
+  while (host->wasted.InThisSecond().count() == 0) ASSERT_TRUE(client.Send(chunks));
+}
+
+TEST_F(HttpServerTest, WhoReadsNothingWhereRoomForAnswersIsShortIsClosed) {
+  Start();
+  constexpr size_t kOthers = 20 << 20;
+  net::Budget& unread = poller_.hosts().unread;
+  net::Budget::Account others;
+  ASSERT_TRUE(unread.Take(&others, kOthers));
+  Client lazy(*server_);
+  lazy.Send("GET /large HTTP/1.1\r\nHost: x\r\n\r\n");
+  lazy.ReadUntil("200 OK");
+  ASSERT_TRUE(unread.is_short());
+  while (unread.bytes() > kOthers) standby_.LookNow();
+  unread.Return(&others, kOthers);
+}
+
 TEST_F(HttpServerTest, OneConnectionTooManyIsTurnedAway) {
   HttpServer::Options options;
   options.max_connections = 1;

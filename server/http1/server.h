@@ -36,6 +36,8 @@ class HttpServer {
     // The limit for receiving a request's body, and for sending an answer. Chunk extensions and
     // trailers must fit into the 64 KiB that are read at once.
     std::chrono::milliseconds transfer_timeout{300'000};
+    std::chrono::seconds body_grace{10};             // from then on a body needs a least rate
+    std::chrono::seconds body_time_where_short{30};  // while half of max_memory_bytes is taken
     std::optional<TlsConfig> tls;
     callers::NameSource names;  // sources of callers' names
   };

@@ -20,11 +20,18 @@ class Client::Lookup {
     auto lookup = std::make_shared<Lookup>();
     if (target.is_literal()) {
       lookup->Ask(target);
+      return lookup;
+    }
+    const auto ask = [lookup, target, poller = std::move(poller)] {
+      lookup->Ask(target);
+      poller->Wake();
+    };
+    Thread thread;
+    const Status status = StartThread("looking up " + target.text(), ask, &thread);
+    if (status.ok()) {
+      thread.detach();
     } else {
-      std::thread([lookup, target, poller = std::move(poller)] {
-        lookup->Ask(target);
-        poller->Wake();
-      }).detach();
+      lookup->End(status);
     }
     return lookup;
   }
@@ -34,8 +41,9 @@ class Client::Lookup {
   std::vector<Address>* addresses() { return &addresses_; }
 
  private:
-  void Ask(const Target& target) {
-    status_ = target.Resolve(&addresses_);
+  void Ask(const Target& target) { End(target.Resolve(&addresses_)); }
+  void End(Status status) {
+    status_ = std::move(status);
     is_done_.store(true, std::memory_order_release);
   }
 
@@ -44,12 +52,10 @@ class Client::Lookup {
   std::atomic<bool> is_done_{false};
 };
 
-Client::Client(Target target) : target_(std::move(target)), thread_([this] { Run(); }) {}
+Client::Client(Target target)
+    : target_(std::move(target)), thread_("calls to " + target_.text(), [this] { Run(); }) {}
 
-Client::~Client() {
-  Stop();
-  thread_.join();
-}
+Client::~Client() { Stop(); }
 
 void Client::Stop() {
   {

@@ -10,11 +10,11 @@
 #include <mutex>
 #include <set>
 #include <string>
-#include <thread>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "server/base/thread.h"
 #include "server/http2/client_call.h"
 #include "server/http2/client_connection.h"
 #include "server/http2/target.h"
@@ -76,7 +76,7 @@ class Client {
   std::shared_ptr<ClientConnection> connection_;
   std::vector<std::weak_ptr<ClientConnection>> leaving_;  // connections that take no more calls
 
-  std::thread thread_;
+  Thread thread_;
 };
 
 }  // namespace colcast::http2

@@ -3,11 +3,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <array>
 #include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
 #include <future>
 #include <memory>
 #include <string>
@@ -230,6 +234,25 @@ TEST_F(ClientTest, TheClientsEndCancelsWhatHasNotEnded) {
   EXPECT_EQ(held.Wait().code, StatusCode::kCancelled);
   while (!call->cancelled()) std::this_thread::yield();
   call->Finish(OkStatus());
+}
+
+// In a process of its own, which has no room for another thread's stack.
+TEST(ClientLookupTest, ANameThatGetsNoThreadToLookItUpIsAnErrorOfTheCall) {
+  testing::GTEST_FLAG(death_test_style) = "threadsafe";
+  const auto call_without_room = [] {
+    Target target;
+    EXPECT_TRUE(Target::Parse("colcast.invalid:1", &target).ok());
+    Client client(target);
+    rlim_t pages = 0;
+    std::ifstream("/proc/self/statm") >> pages;
+    const rlim_t bytes = pages * getpagesize() + (1 << 20);  // less than a stack
+    const rlimit few{bytes, bytes};
+    setrlimit(RLIMIT_AS, &few);
+    std::fprintf(stderr, "%s\n", StartedCall(&client, "Name").Wait().message.c_str());
+    std::_Exit(0);
+  };
+  EXPECT_EXIT(call_without_room(), testing::ExitedWithCode(0),
+              "cannot connect to colcast.invalid:1: no thread for looking up colcast.invalid:1: ");
 }
 
 // One that says the same to everybody, or nothing, and then listens to the end.

@@ -177,6 +177,15 @@ TEST_F(ServerTest, AnAnswerCountsUntilItHasBeenSent) {
   while (!StartedCall(client_.get(), "Large").Wait().ok()) std::this_thread::yield();
 }
 
+TEST_F(ServerTest, CallsThatAreRefusedWasteTime) {
+  const std::shared_ptr<net::Host> host = poller_.hosts().Of("ipv4:127.0.0.1:1");
+  int calls = 0;
+  while (host->wasted.InThisSecond().count() == 0) {
+    ASSERT_LT(++calls, 10'000);
+    EXPECT_EQ(StartedCall(client_.get(), "Guess").Wait().code, StatusCode::kUnimplemented);
+  }
+}
+
 TEST_F(ServerTest, TheEndWaitsForACallInHandAndAnswersIt) {
   StartedCall client(client_.get(), "Hold");
   Call* const call = held_.get_future().get();

@@ -21,12 +21,9 @@ constexpr std::chrono::seconds kWait(1);
 }  // namespace
 
 StateFiller::StateFiller(const ItemLookup* items, const engine::Model* model)
-    : items_(items), model_(model), thread_([this] { Run(); }) {}
+    : items_(items), model_(model), thread_("states of items", [this] { Run(); }) {}
 
-StateFiller::~StateFiller() {
-  stop_.Set();
-  thread_.join();
-}
+StateFiller::~StateFiller() { stop_.Set(); }
 
 void StateFiller::Run() {
   LowerThisThreadsPriority();

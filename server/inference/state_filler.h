@@ -4,10 +4,10 @@
 
 #include <cstdint>
 #include <memory>
-#include <thread>
 #include <vector>
 
 #include "server/base/stop_flag.h"
+#include "server/base/thread.h"
 #include "server/engine/engine.h"
 #include "server/inference/item_lookup.h"
 
@@ -33,7 +33,7 @@ class StateFiller {
   const ItemLookup* const items_;
   const engine::Model* const model_;
   StopFlag stop_;
-  std::thread thread_;
+  Thread thread_;
 };
 
 }  // namespace colcast::inference

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "server/base/log.h"
-#include "server/base/thread.h"
 #include "server/base/thread_priority.h"
 #include "server/wire/describe.h"
 
@@ -161,18 +160,16 @@ ItemTables::ItemTables(const std::vector<ItemTableConfig>& configs) {
   if (!status.ok()) LogError(status.message + "; item tables stay as they are");
 }
 
-ItemTables::~ItemTables() {
-  stop_.Set();
-  if (thread_.joinable()) thread_.join();
-}
+ItemTables::~ItemTables() { stop_.Set(); }
 
 void ItemTables::Run() {
   LowerThisThreadsPriority();
   std::vector<Clock::time_point> next;
   for (const auto& source : sources_) next.push_back(Clock::now() + source->config().poll_wait);
   while (!stop_.WaitUntil(*std::min_element(next.begin(), next.end()))) {
+    const bool all = poll_all_.exchange(false);
     for (size_t i = 0; i < sources_.size() && !stop_.IsSet(); ++i) {
-      if (next[i] > Clock::now()) continue;
+      if (!all && next[i] > Clock::now()) continue;
       sources_[i]->Poll();
       next[i] = Clock::now() + sources_[i]->config().poll_wait;
     }

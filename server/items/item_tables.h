@@ -13,12 +13,12 @@
 #include <mutex>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 #include "server/base/file.h"
 #include "server/base/status.h"
 #include "server/base/stop_flag.h"
+#include "server/base/thread.h"
 #include "server/items/item_table.h"
 #include "server/tables/polled_files.h"
 
@@ -96,6 +96,12 @@ class ItemTables {
 
   const std::vector<std::unique_ptr<ItemTableSource>>& sources() const { return sources_; }
 
+  // Has the thread look for all of them now.
+  void PollNow() {
+    poll_all_ = true;
+    stop_.Wake();
+  }
+
   // Those of a model.
   std::vector<ItemTableSource*> Of(std::string_view model) const;
 
@@ -104,7 +110,8 @@ class ItemTables {
 
   std::vector<std::unique_ptr<ItemTableSource>> sources_;
   StopFlag stop_;
-  std::thread thread_;
+  std::atomic<bool> poll_all_{false};
+  Thread thread_;
 };
 
 }  // namespace colcast::items

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <atomic>
 #include <filesystem>
@@ -162,6 +163,28 @@ TEST_F(ItemTablesTest, AFolderThatIsReplacedWhileItIsLoadedIsOneOrTheOther) {
   }
   stop = true;
   publisher.join();
+}
+
+TEST_F(ItemTablesTest, APipeInPlaceOfATableOrADeltaIsRefusedByName) {
+  Write("1/table.safetensors", MakeTestTable({1}));
+  source_.Poll();
+  for (const std::string pipe : {"/1/delta-000001.safetensors", "/2/table.safetensors"}) {
+    fs::create_directories(base_ + "/2");
+    ASSERT_EQ(mkfifo((base_ + pipe).c_str(), 0600), 0);
+    source_.Poll();
+    EXPECT_THAT(source_.stats().status.message, HasSubstr(pipe + ": it is no regular file"));
+    EXPECT_THAT(Find(source_, {1}), ElementsAre(1));
+    fs::remove(base_ + pipe);
+  }
+}
+
+TEST_F(ItemTablesTest, AllArePolledAtOnceWhereThatIsAskedFor) {
+  ItemTableConfig config = source_.config();
+  config.poll_wait = std::chrono::hours(1);
+  ItemTables tables({config});
+  Write("1/table.safetensors", MakeTestTable({1}));
+  tables.PollNow();
+  while (tables.sources()[0]->stats().version != 1) std::this_thread::yield();
 }
 
 TEST_F(ItemTablesTest, WhatIsRemovedServesUntilThereIsAnother) {

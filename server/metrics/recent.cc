@@ -88,12 +88,9 @@ std::vector<double> Recent::Rates() const {
   return rates;
 }
 
-Sampler::Sampler(const Metrics* metrics) : metrics_(metrics), thread_([this] { Run(); }) {}
+Sampler::Sampler(const Metrics* metrics) : metrics_(metrics), thread_("rates", [this] { Run(); }) {}
 
-Sampler::~Sampler() {
-  stop_.Set();
-  thread_.join();
-}
+Sampler::~Sampler() { stop_.Set(); }
 
 void Sampler::Run() {
   do {

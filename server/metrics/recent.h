@@ -8,10 +8,10 @@
 #include <cstdint>
 #include <deque>
 #include <mutex>
-#include <thread>
 #include <vector>
 
 #include "server/base/stop_flag.h"
+#include "server/base/thread.h"
 #include "server/metrics/metrics.h"
 
 namespace colcast::metrics {
@@ -74,7 +74,7 @@ class Sampler {
   const Metrics* const metrics_;
   Recent recent_;
   StopFlag stop_;
-  std::thread thread_;
+  Thread thread_;
 };
 
 }  // namespace colcast::metrics

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "server/base/log.h"
-#include "server/base/thread.h"
 #include "server/base/thread_priority.h"
 #include "server/models/manifest.h"
 
@@ -24,24 +23,20 @@ Status CheckUnchanged(const VersionDirectory& directory) {
 Loader::Loader(Options options, const engine::Engine* engine)
     : options_(std::move(options)), engine_(engine), memory_(options_.memory_margin_fraction) {}
 
-Loader::~Loader() {
-  for (Thread& thread : threads_) thread.thread.join();
-}
-
 Status Loader::Start(Job job, Done done) {
   JoinFinished();
   std::lock_guard<std::mutex> lock(mutex_);
-  Thread& thread = threads_.emplace_back();
+  Loading& loading = loadings_.emplace_back();
   Status status = StartThread(
       "loading " + job.directory.path,
-      [this, &thread, job = std::move(job), done = std::move(done)] {
+      [this, &loading, job = std::move(job), done = std::move(done)] {
         if (job.low_priority) LowerThisThreadsPriority();
         Run(job, done);
         std::lock_guard<std::mutex> lock(mutex_);
-        thread.finished = true;
+        loading.finished = true;
       },
-      &thread.thread);
-  if (!status.ok()) threads_.pop_back();
+      &loading.thread);
+  if (!status.ok()) loadings_.pop_back();
   return status;
 }
 
@@ -109,16 +104,13 @@ Status Loader::Try(const std::string& directory) {
 }
 
 void Loader::JoinFinished() {
-  std::list<Thread> finished;
-  {
-    std::lock_guard<std::mutex> lock(mutex_);
-    for (auto thread = threads_.begin(); thread != threads_.end();) {
-      const auto next = std::next(thread);
-      if (thread->finished) finished.splice(finished.end(), threads_, thread);
-      thread = next;
-    }
+  std::list<Loading> finished;  // joined without the lock
+  std::lock_guard<std::mutex> lock(mutex_);
+  for (auto loading = loadings_.begin(); loading != loadings_.end();) {
+    const auto next = std::next(loading);
+    if (loading->finished) finished.splice(finished.end(), loadings_, loading);
+    loading = next;
   }
-  for (Thread& thread : finished) thread.thread.join();
 }
 
 }  // namespace colcast::models

@@ -11,9 +11,9 @@
 #include <memory>
 #include <mutex>
 #include <string>
-#include <thread>
 #include <vector>
 
+#include "server/base/thread.h"
 #include "server/engine/engine.h"
 #include "server/inference/batching.h"
 #include "server/inference/warmup.h"
@@ -70,10 +70,8 @@ class Loader {
   // Receives the report and, if the load succeeded, the servable. Called on the loading thread.
   using Done = std::function<void(const LoadReport&, std::shared_ptr<const Servable>)>;
 
-  // `engine` must outlive the loader.
+  // `engine` must outlive the loader, which waits at its end for what is being loaded.
   Loader(Options options, const engine::Engine* engine);
-  // Waits for what is being loaded.
-  ~Loader();
 
   // Starts a load. Jobs run concurrently; the caller limits their number. If Start() fails, `done`
   // is not called.
@@ -83,9 +81,9 @@ class Loader {
   Status Try(const std::string& directory);
 
  private:
-  struct Thread {
-    std::thread thread;
+  struct Loading {
     bool finished = false;
+    Thread thread;
   };
 
   Status Load(const Job& job, LoadReport* report, std::shared_ptr<const Servable>* servable);
@@ -96,7 +94,7 @@ class Loader {
   const engine::Engine* const engine_;
   MemoryBudget memory_;
   std::mutex mutex_;
-  std::list<Thread> threads_ ABSL_GUARDED_BY(mutex_);
+  std::list<Loading> loadings_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace colcast::models

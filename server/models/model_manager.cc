@@ -7,7 +7,6 @@
 
 #include "server/base/available_cores.h"
 #include "server/base/log.h"
-#include "server/base/thread.h"
 #include "server/models/labels.h"
 
 namespace colcast::models {
@@ -72,10 +71,7 @@ ModelManager::ModelManager(Options options, const engine::Engine* engine)
   Apply(options_.models);
 }
 
-ModelManager::~ModelManager() {
-  Stop();
-  if (thread_.joinable()) thread_.join();
-}
+ModelManager::~ModelManager() { Stop(); }
 
 Status ModelManager::Start() {
   std::unique_lock<std::mutex> lock(mutex_);

@@ -16,10 +16,10 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "server/base/status.h"
+#include "server/base/thread.h"
 #include "server/engine/engine.h"
 #include "server/models/labels.h"
 #include "server/models/loader.h"
@@ -143,8 +143,8 @@ class ModelManager {
   WarningLog warnings_;
 
   Unloader unloader_;
-  Loader loader_;  // the first to go: its threads use all of the above
-  std::thread thread_;
+  Loader loader_;  // its threads use all of the above
+  Thread thread_;  // the first to go
 };
 
 }  // namespace colcast::models

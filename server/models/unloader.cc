@@ -1,6 +1,7 @@
 #include "server/models/unloader.h"
 
 #include <absl/base/thread_annotations.h>
+#include <absl/cleanup/cleanup.h>
 
 #include <condition_variable>
 #include <deque>
@@ -57,18 +58,17 @@ class Unloader::Queue {
 };
 
 Unloader::Unloader(int num_threads) : queue_(std::make_shared<Queue>()) {
+  absl::Cleanup close = [this] { queue_->Close(); };
   for (int i = 0; i < num_threads; ++i) {
-    threads_.emplace_back([queue = queue_] {
+    threads_.emplace_back("unloading", [queue = queue_] {
       LowerThisThreadsPriority();
       queue->Work();
     });
   }
+  std::move(close).Cancel();
 }
 
-Unloader::~Unloader() {
-  queue_->Close();
-  for (std::thread& thread : threads_) thread.join();
-}
+Unloader::~Unloader() { queue_->Close(); }
 
 std::shared_ptr<const Servable> Unloader::Share(std::shared_ptr<const Servable> servable,
                                                 std::function<void()> on_destroyed) {

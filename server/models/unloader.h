@@ -5,9 +5,9 @@
 
 #include <functional>
 #include <memory>
-#include <thread>
 #include <vector>
 
+#include "server/base/thread.h"
 #include "server/models/model_status.h"
 
 namespace colcast::models {
@@ -30,7 +30,7 @@ class Unloader {
   class Queue;
 
   const std::shared_ptr<Queue> queue_;  // lives as long as anything that was shared
-  std::vector<std::thread> threads_;
+  std::vector<Thread> threads_;
 };
 
 }  // namespace colcast::models

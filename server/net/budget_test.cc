@@ -4,6 +4,8 @@
 
 #include <array>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "server/net/hosts.h"
 
@@ -57,7 +59,7 @@ TEST(BudgetTest, OneItemAtATimeMayExceedTheShare) {
 }
 
 TEST(HostsTest, PeersOfOneHostAreOneForAsLongAsAnyIsHeld) {
-  Hosts hosts(100);
+  Hosts hosts(100, 1000);
   const auto host = hosts.Of("ipv4:10.0.0.7:1");
   EXPECT_EQ(hosts.Of("ipv4:10.0.0.7:2"), host);
   EXPECT_NE(hosts.Of("ipv4:10.0.0.8:1"), host);
@@ -65,8 +67,25 @@ TEST(HostsTest, PeersOfOneHostAreOneForAsLongAsAnyIsHeld) {
   EXPECT_EQ(hosts.Of("ipv4:10.0.0.7:3"), host);
 }
 
+TEST(HostsTest, ThreadsMayAskAndWasteAtOnce) {
+  Hosts hosts(1000, 1000);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&hosts] {
+      for (int j = 0; j < 1000; ++j) {
+        const auto host = hosts.Of("ipv4:10.0.0." + std::to_string(j % 100) + ":1");
+        host->wasted.Add(std::chrono::nanoseconds(1));
+        EXPECT_GE(host->wasted.InThisSecond().count(), 0);
+        if (hosts.unread.Take(&host->unread, 200)) hosts.unread.Return(&host->unread, 200);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(hosts.unread.bytes(), 0u);
+}
+
 TEST(HostsTest, ARefusalNamesTheHostAndTheFlag) {
-  Hosts hosts(100);
+  Hosts hosts(100, 1000);
   const auto host = hosts.Of("ipv4:10.0.0.7:1");
   EXPECT_TRUE(hosts.UnreadStatus(*host, false).ok());
   const Status refused = hosts.UnreadStatus(*host, true);

@@ -3,11 +3,9 @@
 #include <pthread.h>
 
 #include <chrono>
-#include <exception>
 #include <mutex>
 #include <utility>
 
-#include "server/base/log.h"
 #include "server/base/thread_priority.h"
 
 namespace colcast::net {
@@ -72,7 +70,8 @@ class Handshakes::Handshake final : public Pollable,
   const Clock::time_point began_ = Clock::now();
 };
 
-Handshakes::Handshakes(Accept accept) : accept_(std::move(accept)), thread_([this] { Run(); }) {}
+Handshakes::Handshakes(Accept accept)
+    : accept_(std::move(accept)), thread_("handshakes", [this] { Run(); }) {}
 
 Handshakes::~Handshakes() {
   ended_ = true;
@@ -90,11 +89,7 @@ void Handshakes::Run() {
   LowerThisThreadsPriority();
   Clock::time_point next = Clock::now() + kTick;
   while (!ended_) {
-    try {
-      poller_.Poll(next);
-    } catch (const std::exception&) {  // out of memory
-      LogError("out of memory for another connection: it is closed");
-    }
+    poller_.Poll(next);
     if (Clock::now() < next) continue;
     next = Clock::now() + kTick;
     for (const auto& each : poller_.All()) each->LookAtTheTime();

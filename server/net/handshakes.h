@@ -6,8 +6,8 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <thread>
 
+#include "server/base/thread.h"
 #include "server/net/poller.h"
 #include "server/net/socket.h"
 
@@ -36,7 +36,7 @@ class Handshakes {
   const Accept accept_;
   Poller poller_;
   std::atomic<bool> ended_{false};
-  std::thread thread_;
+  Thread thread_;
 };
 
 }  // namespace colcast::net

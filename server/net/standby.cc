@@ -15,7 +15,7 @@ constexpr std::chrono::seconds kLookAtTimeEvery(1);
 
 }  // namespace
 
-Standby::Standby(Poller* poller) : poller_(*poller), thread_([this] { Run(); }) {}
+Standby::Standby(Poller* poller) : poller_(*poller), thread_("the sockets", [this] { Run(); }) {}
 
 Standby::~Standby() {
   {
@@ -23,7 +23,6 @@ Standby::~Standby() {
     ended_ = true;
   }
   ending_.notify_all();
-  thread_.join();
 }
 
 void Standby::Run() {
@@ -37,14 +36,14 @@ void Standby::Run() {
     // If threads wait, they take the turns. If none waits, and none has polled since the last
     // check, all are busy.
     bool woken = false;
-    while (!woken && poller_.waiting() == 0 && poller_.turns() == turns &&
+    while (!woken && poller_.waiting() == 0 && poller_.turns() == turns && !look_now_ &&
            Clock::now() - looked < kLookAtTimeEvery) {
       woken = poller_.Poll(Clock::now() + kLookEvery);
       ++turns;
     }
     if (woken) poller_.Wake();  // the wake-up was meant for a worker
     turns = poller_.turns();
-    if (Clock::now() - looked >= kLookAtTimeEvery) {
+    if (look_now_.exchange(false) || Clock::now() - looked >= kLookAtTimeEvery) {
       looked = Clock::now();
       for (const auto& each : poller_.All()) each->LookAtTheTime();
     }

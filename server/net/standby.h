@@ -5,10 +5,11 @@
 
 #include <absl/base/thread_annotations.h>
 
+#include <atomic>
 #include <condition_variable>
 #include <mutex>
-#include <thread>
 
+#include "server/base/thread.h"
 #include "server/net/poller.h"
 
 namespace colcast::net {
@@ -21,14 +22,18 @@ class Standby {
   Standby(const Standby&) = delete;
   Standby& operator=(const Standby&) = delete;
 
+  // Has the time looked at at once: certificates are read again.
+  void LookNow() { look_now_ = true; }
+
  private:
   void Run();
 
   Poller& poller_;
+  std::atomic<bool> look_now_{false};
   std::mutex mutex_;
   std::condition_variable ending_;
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;
-  std::thread thread_;
+  Thread thread_;
 };
 
 }  // namespace colcast::net

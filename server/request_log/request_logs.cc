@@ -6,7 +6,6 @@
 
 #include "server/base/draw.h"
 #include "server/base/log.h"
-#include "server/base/thread.h"
 
 namespace colcast::request_log {
 
@@ -34,7 +33,6 @@ RequestLogs::~RequestLogs() {
     stopping_ = true;
   }
   queue_changed_.notify_one();
-  if (thread_.joinable()) thread_.join();
 }
 
 void RequestLogs::Configure(const std::map<std::string, LoggingConfig>& models) {

@@ -16,10 +16,10 @@
 #include <shared_mutex>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 #include "server/base/status.h"
+#include "server/base/thread.h"
 #include "server/request_log/log_file.h"
 #include "server/request_log/logging_config.h"
 #include "server/request_log/prediction_log.h"
@@ -85,7 +85,7 @@ class RequestLogs {
   size_t waiting_bytes_ ABSL_GUARDED_BY(queue_mutex_) =
       0;  // size of the records in queue_ and of the one being written
   bool stopping_ ABSL_GUARDED_BY(queue_mutex_) = false;
-  std::thread thread_ ABSL_GUARDED_BY(models_mutex_);  // from the first model that is logged on
+  Thread thread_ ABSL_GUARDED_BY(models_mutex_);  // from the first model that is logged on
 };
 
 }  // namespace colcast::request_log

@@ -1,5 +1,7 @@
 #include "server/scheduling/idle_workers.h"
 
+#include <absl/cleanup/cleanup.h>
+
 #include <algorithm>
 
 namespace colcast::scheduling {
@@ -62,15 +64,18 @@ void IdleWorkers::WaitForEvents(std::unique_lock<std::mutex>* lock, Clock::time_
   NoteCount();
   lock->unlock();
   events_come_here = EventsComeHere::kFirst;
-  const bool woken = events_->Poll(until);
-  const bool has_job = events_come_here == EventsComeHere::kAlso;
-  events_come_here = EventsComeHere::kNo;
-  lock->lock();
-  --num_waiting_;
-  // Several Wake() calls may count as one, so the woken worker takes responsibility for all of them
-  // and wakes others if more jobs remain.
-  num_called_ = woken ? 0 : std::max(0, num_called_ - (has_job ? 1 : 0));
-  NoteCount();
+  bool woken = false;
+  const absl::Cleanup back = [&] {  // after an exception, too
+    const bool has_job = events_come_here == EventsComeHere::kAlso;
+    events_come_here = EventsComeHere::kNo;
+    lock->lock();
+    --num_waiting_;
+    // Several Wake() calls may count as one, so the woken worker takes responsibility for all of
+    // them and wakes others if more jobs remain.
+    num_called_ = woken ? 0 : std::max(0, num_called_ - (has_job ? 1 : 0));
+    NoteCount();
+  };
+  woken = events_->Poll(until);
 }
 
 void IdleWorkers::HandleEvents(std::unique_lock<std::mutex>* lock) {

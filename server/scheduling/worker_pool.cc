@@ -1,5 +1,6 @@
 #include "server/scheduling/worker_pool.h"
 
+#include <absl/cleanup/cleanup.h>
 #include <pthread.h>
 
 #include <algorithm>
@@ -30,13 +31,19 @@ WorkerPool::WorkerPool(Options options)
         return memory_.MayRun(needs.bytes) &&
                (long_.MayTakeLastWorker(needs.worker) || long_runs_.HasPlace());
       }) {
+  absl::Cleanup stop = [this] { Stop(); };
   for (int i = 0; i < options_.num_workers; ++i) {
-    workers_.emplace_back([this, i] { Work(i); });
-    if (long_.has_threads()) workers_.emplace_back([this, i] { WorkOnLong(i); });
+    const std::string name = options_.thread_name + "_" + std::to_string(i);
+    workers_.emplace_back(name, [this, i, has_run = false]() mutable { Work(i, &has_run); });
+    if (long_.has_threads())
+      workers_.emplace_back(name + " of long requests", [this, i] { WorkOnLong(i); });
   }
+  std::move(stop).Cancel();
 }
 
-WorkerPool::~WorkerPool() {
+WorkerPool::~WorkerPool() { Stop(); }
+
+void WorkerPool::Stop() {
   std::vector<Job*> left;
   {
     std::lock_guard<std::mutex> lock(mutex_);
@@ -47,7 +54,6 @@ WorkerPool::~WorkerPool() {
     long_.WakeAll();
   }
   DropAll(left, DropReason::kShutdown);
-  for (std::thread& worker : workers_) worker.join();
 }
 
 void WorkerPool::Submit(Job* job) {
@@ -132,17 +138,17 @@ void WorkerPool::WaitForWork(std::unique_lock<std::mutex>* lock, IdleWorkers::Wa
   }
 }
 
-void WorkerPool::Work(int number) {
+// `*has_run` outlasts an exception of a job.
+void WorkerPool::Work(int number, bool* has_run) {
   NameThisThread(options_.thread_name + "_" + std::to_string(number));
   IdleWorkers::Waiter waiter;
   std::vector<Taken> companions;
-  bool has_run = false;
   for (;;) {
     std::vector<Job*> expired;
     Taken next;
     {
       std::unique_lock<std::mutex> lock(mutex_);
-      if (has_run) --num_running_;
+      if (std::exchange(*has_run, false)) --num_running_;
       WaitForWork(&lock, &waiter);
       // Skipped when enough requests wait: reading more than can be run would leave no time to run
       // them. Other threads that poll keep reading.
@@ -153,8 +159,8 @@ void WorkerPool::Work(int number) {
       }
       const Clock::time_point now = options_.now();
       expired = queue_.TakeExpired(now);
-      has_run = queue_.Take(now, FreeWorkers(), &next, &companions);
-      if (has_run) ++num_running_;
+      *has_run = queue_.Take(now, FreeWorkers(), &next, &companions);
+      if (*has_run) ++num_running_;
       NoteQueued();
       // Several wake-ups may have woken only one worker.
       if (idle_.wait_for_events() && queue_.ReadyAt(now) <= now) idle_.WakeOne();
@@ -185,10 +191,12 @@ void WorkerPool::WorkOnLong(int number) {
     }
     DropAll(expired, DropReason::kDeadlineExceeded);
     if (next.job == nullptr) continue;
+    const absl::Cleanup ended = [this] {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      long_.End();
+      idle_.WakeOne();  // its memory is free for a waiting job
+    };
     RunTaken(next, &none);
-    std::lock_guard<std::mutex> lock(mutex_);
-    long_.End();
-    idle_.WakeOne();  // its memory is free for a waiting job
   }
 }
 

@@ -21,9 +21,9 @@
 #include <functional>
 #include <mutex>
 #include <string>
-#include <thread>
 #include <vector>
 
+#include "server/base/thread.h"
 #include "server/scheduling/event_source.h"
 #include "server/scheduling/idle_workers.h"
 #include "server/scheduling/job.h"
@@ -121,7 +121,8 @@ class WorkerPool {
   }
 
  private:
-  void Work(int number);
+  void Stop();
+  void Work(int number, bool* has_run);
   // Returns when a job is ready, or when the pool is stopping.
   void WaitForWork(std::unique_lock<std::mutex>* lock, IdleWorkers::Waiter* waiter);
   void WorkOnLong(int number);
@@ -145,7 +146,7 @@ class WorkerPool {
   RequestQueue queue_;
   bool stopping_ = false;
   std::array<std::atomic<int64_t>, kNumDropReasons> dropped_{};
-  std::vector<std::thread> workers_;
+  std::vector<Thread> workers_;
 };
 
 }  // namespace colcast::scheduling

@@ -8,12 +8,15 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <cstdio>
+#include <cstdlib>
 #include <deque>
 #include <functional>
 #include <future>
 #include <memory>
 #include <mutex>
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <utility>
@@ -96,6 +99,18 @@ class HowNiceJob : public Job {
   std::promise<int>* const nice_;
 };
 
+// Reads what its model cannot have.
+class ThrowingJob : public Job {
+ public:
+  Clock::time_point deadline() const override { return Clock::time_point::max(); }
+  bool cancelled() const override { return false; }
+  void Run(Clock::duration, std::vector<Taken>*) override {
+    delete this;
+    throw std::runtime_error("no such row");
+  }
+  void Drop(DropReason) override { delete this; }
+};
+
 // Tells on which thread it ran.
 class WhichThreadJob : public Job {
  public:
@@ -163,6 +178,38 @@ class WorkerPoolTest : public testing::Test {
   std::promise<void> release_;
   std::unique_ptr<WorkerPool> pool_;
 };
+
+TEST_F(WorkerPoolTest, AWorkerGoesOnAfterAnException) {
+  Start(10);
+  testing::internal::CaptureStderr();
+  pool_->Submit(new ThrowingJob);
+  pool_->Submit(Make("a"));
+  EXPECT_THAT(journal_.WaitFor(1), ElementsAre("ran a"));
+  while (pool_->idle_workers() < 1) std::this_thread::yield();
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), testing::HasSubstr("worker_0: no such row"));
+  StartWithCompany();  // which ends the pool
+}
+
+TEST_F(WorkerPoolTest, AWorkerBesideGoesOnAfterAnException) {
+  Start(10, 1, 5);
+  pool_->NoteShortRequest();
+  pool_->SubmitSlices({new ThrowingJob, Make("a")}, now_.load(), kLong);
+  EXPECT_THAT(journal_.WaitFor(1), ElementsAre("ran a"));
+}
+
+TEST_F(WorkerPoolTest, APoolThatGetsNoThreadSaysWhich) {
+  const auto start_without_room = [this] {
+    const rlimit none{1, 1};
+    setrlimit(RLIMIT_AS, &none);
+    const Status status = RunCaught("start", [this] {
+      Start(10, 1000);
+      return OkStatus();
+    });
+    std::fprintf(stderr, "%s\n", status.message.c_str());
+    std::_Exit(0);
+  };
+  EXPECT_EXIT(start_without_room(), testing::ExitedWithCode(0), "start: no thread for worker_");
+}
 
 TEST_F(WorkerPoolTest, TheWorkerThatBecameIdleLastTakesTheNextRequest) {
   constexpr int kWorkers = 4;

@@ -43,13 +43,10 @@ int64_t BytesOfRun(const DecodedRequest& request, const engine::RequestProfile& 
 
 ShadowRunner::ShadowRunner(Shadows* shadows, scheduling::WorkerPool* workers)
     : shadows_(shadows), workers_(workers) {
-  if (shadows->any()) thread_ = std::thread([this] { Run(); });
+  if (shadows->any()) thread_ = Thread("shadow versions", [this] { Run(); });
 }
 
-ShadowRunner::~ShadowRunner() {
-  shadows_->Stop();
-  if (thread_.joinable()) thread_.join();
-}
+ShadowRunner::~ShadowRunner() { shadows_->Stop(); }
 
 void ShadowRunner::Run() {
   LowerThisThreadsPriority(kLowestPriority);

@@ -5,8 +5,8 @@
 
 #include <cstdint>
 #include <memory>
-#include <thread>
 
+#include "server/base/thread.h"
 #include "server/engine/engine.h"
 #include "server/scheduling/worker_pool.h"
 #include "server/shadow/shadows.h"
@@ -31,7 +31,7 @@ class ShadowRunner {
   scheduling::WorkerPool* const workers_;
   scheduling::Clock::time_point next_log_{};
   int64_t failed_since_log_ = 0;
-  std::thread thread_;
+  Thread thread_;
 };
 
 }  // namespace colcast::shadow

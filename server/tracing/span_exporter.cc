@@ -9,7 +9,7 @@
 namespace colcast::tracing {
 
 SpanExporter::SpanExporter(Options options, Send send)
-    : options_(options), send_(std::move(send)), thread_([this] { Run(); }) {}
+    : options_(options), send_(std::move(send)), thread_("spans", [this] { Run(); }) {}
 
 SpanExporter::~SpanExporter() {
   {
@@ -17,7 +17,6 @@ SpanExporter::~SpanExporter() {
     stopping_ = true;
   }
   wakeup_.notify_one();
-  thread_.join();
 }
 
 void SpanExporter::Add(std::vector<Span> spans) {

@@ -12,10 +12,10 @@
 #include <cstdint>
 #include <functional>
 #include <mutex>
-#include <thread>
 #include <vector>
 
 #include "server/base/status.h"
+#include "server/base/thread.h"
 #include "server/tracing/span.h"
 
 namespace colcast::tracing {
@@ -54,7 +54,7 @@ class SpanExporter {
   std::condition_variable wakeup_;
   std::vector<Span> queue_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  std::thread thread_;
+  Thread thread_;
 };
 
 }  // namespace colcast::tracing

@@ -1,7 +1,9 @@
 """Requests by key to a real server: the same answers as with the features sent."""
 
 import json
+import os
 import shutil
+import signal
 import threading
 import urllib.request
 from collections.abc import Iterator
@@ -77,11 +79,11 @@ def _tables(base: Path, tmp_path: Path) -> Path:
     return tmp_path
 
 
-def config_of(tables: Path, unknown: str = "REFUSE") -> list[str]:
+def config_of(tables: Path, unknown: str = "REFUSE", poll: str = POLL) -> list[str]:
     """Flags for both tables, and for HTTP."""
     entries = [
         f'table {{ model: "ranker" domain: "{domain}" key: "{domain}_key" '
-        f'base_path: "{tables / domain}" unknown_keys: {unknown} {POLL} }}'
+        f'base_path: "{tables / domain}" unknown_keys: {unknown} {poll} }}'
         for domain in ("item", "shop")
     ]
     file = tables / "tables.config"
@@ -313,6 +315,16 @@ def test_a_switch_of_versions_under_load(base: Path, server: ServerProcess, tabl
         build_table(base / "served", others.frame(), key="item_key", output=tables / "item")
         wait_until(lambda: np.array_equal(score(stubs, keys, "columnar"), expected))
     np.testing.assert_allclose(score(stubs, keys, "columnar_late"), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_a_hangup_has_tables_looked_for(base: Path, tables: Path) -> None:
+    flags = config_of(tables, poll="poll_wait_seconds: 3600")
+    with ServerProcess("ranker", base / "served", flags) as server:
+        items = Items("item", ITEMS, 99)
+        build_table(base / "served", items.frame(), key="item_key", output=tables / "item")
+        os.kill(server.pid, signal.SIGHUP)
+        of = {"model_name": "ranker", "key": "item_key"}
+        wait_until(lambda: Metrics(server).value(":colcast:item_table_version", **of) == 2)
 
 
 def test_a_malformed_version_leaves_the_old_one(server: ServerProcess, tables: Path) -> None:

@@ -1,6 +1,7 @@
 """Logs of requests: what a model's logging_config samples, and where it is written."""
 
 import json
+import resource
 import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -224,6 +225,20 @@ def test_records_are_counted_by_what_became_of_them(base_path, serve, logs):
     assert len(said) == 2
     assert "No such file or directory" in said[0]
     assert "are written again" in said[1]
+
+
+def test_a_file_that_may_not_grow_ends_nothing(base_path, serve, logs):
+    stubs = serve(base_path, fields=logging(logs))
+    unlimited = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
+    resource.prlimit(stubs.server.pid, resource.RLIMIT_FSIZE, (10, resource.RLIM_INFINITY))
+    try:
+        stubs.predict(INPUTS)
+        wait_until(lambda: "File too large" in stubs.server.log())
+        stubs.predict(INPUTS)
+    finally:  # the server is shared
+        resource.prlimit(stubs.server.pid, resource.RLIMIT_FSIZE, unlimited)
+    stubs.predict(INPUTS)
+    wait_until(lambda: list(read(logs)))
 
 
 def test_what_cannot_be_logged_is_refused_with_the_models_name(base_path, serve, logs):

@@ -9,6 +9,7 @@
 #include "tensorflow/core/framework/allocation_description.pb.h"
 #include "tensorflow/core/framework/types.h"
 #include "tensorflow/core/protobuf/tensor_bundle.pb.h"
+#include "tensorflow/core/util/overflow.h"
 #include "tensorflow/core/util/tensor_bundle/naming.h"
 #include "xla/tsl/lib/hash/crc32c.h"
 
@@ -50,6 +51,9 @@ class SharedTables {
     std::shared_ptr<const MappedTable> found = known.lock();
     if (found != nullptr && found->file->Check().ok()) return found;
     known = made;
+    for (auto each = tables_.begin(); each != tables_.end();) {
+      each = each->second.expired() ? tables_.erase(each) : std::next(each);
+    }
     return made;
   }
 
@@ -121,9 +125,10 @@ absl::StatusOr<bool> MappedTables::Map(BundleReader* checkpoint, const std::stri
   tensorflow::TensorShape shape;
   absl::Status status = tensorflow::TensorShape::BuildTensorShape(entry.shape(), &shape);
   if (!status.ok()) return status;
-  const int64_t bytes = shape.num_elements() * tensorflow::DataTypeSize(entry.dtype());
+  const int64_t bytes = tensorflow::MultiplyWithoutOverflow(
+      shape.num_elements(), tensorflow::DataTypeSize(entry.dtype()));  // or negative
   if (header.endianness() != tensorflow::BundleHeaderProto::LITTLE || entry.slices_size() > 0 ||
-      !tensorflow::DataTypeCanUseMemcpy(entry.dtype()) || bytes != entry.size() || bytes == 0 ||
+      !tensorflow::DataTypeCanUseMemcpy(entry.dtype()) || bytes != entry.size() || bytes <= 0 ||
       bytes < least_bytes) {
     return false;
   }
@@ -133,9 +138,9 @@ absl::StatusOr<bool> MappedTables::Map(BundleReader* checkpoint, const std::stri
   if (!status.ok()) return status;
   const auto in_file = static_cast<int64_t>(table->file->bytes().size());
   if (entry.offset() < 0 || entry.offset() > in_file || bytes > in_file - entry.offset()) {
-    return absl::DataLossError(absl::StrCat(
-        "table ", name, ": bytes ", entry.offset(), " to ", entry.offset() + bytes, " of ",
-        table->file->path(), ", which has ", in_file, ": is it still being copied?"));
+    return absl::DataLossError(
+        absl::StrCat("table ", name, ": ", bytes, " bytes from ", entry.offset(), " on of ",
+                     table->file->path(), ", which has ", in_file, ": is it still being copied?"));
   }
   table->name = name;
   table->dtype = entry.dtype();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <new>
 #include <numeric>
 #include <set>
 #include <string>
@@ -23,6 +24,7 @@ namespace colcast::engine {
 namespace {
 
 using tensorflow::BundleReader;
+using tensorflow::DataType;
 using tensorflow::NodeDef;
 using tensorflow::OpKernelConstruction;
 using tensorflow::OpKernelContext;
@@ -41,6 +43,17 @@ class RestoreOp final : public tensorflow::OpKernel {
   }
 
   void Compute(OpKernelContext* context) override {
+    try {
+      Restore(context);
+    } catch (const std::bad_alloc&) {  // TensorFlow believes the sizes in an index
+      const std::string prefix = context->input(0).flat<tensorflow::tstring>()(0);
+      context->CtxFailure(absl::DataLossError(absl::StrCat(
+          "no memory for what ", prefix, ".index says of its own size: is it damaged?")));
+    }
+  }
+
+ private:
+  void Restore(OpKernelContext* context) {
     const std::string prefix = context->input(0).flat<tensorflow::tstring>()(0);
     const auto names = context->input(1).flat<tensorflow::tstring>();
     OP_REQUIRES(context,
@@ -61,31 +74,44 @@ class RestoreOp final : public tensorflow::OpKernel {
         mapped = (*tables)->Map(&checkpoint, prefix, names(i), least_bytes_, &tensor);
       }
       OP_REQUIRES_OK(context, mapped.status());
-      if (!*mapped)
-        OP_REQUIRES_OK(context, Read(names(i), Slice(context, i), &checkpoint, &tensor));
-      OP_REQUIRES(context, tensor.dtype() == types_[i],
-                  absl::InvalidArgumentError(absl::StrCat(
-                      "tensor_name = ", std::string_view(names(i)), "; expected dtype ",
-                      DataTypeString(types_[i]), " does not equal original dtype ",
-                      DataTypeString(tensor.dtype()))));
+      if (!*mapped) {
+        OP_REQUIRES_OK(context, Read(names(i), types_[i], Slice(context, i), &checkpoint, &tensor));
+      }
+      OP_REQUIRES_OK(context, CheckType(names(i), types_[i], tensor.dtype()));
       context->set_output(i, tensor);
     }
   }
 
- private:
   static std::string Slice(OpKernelContext* context, int i) {
     return context->input(2).flat<tensorflow::tstring>()(i);
   }
 
-  static absl::Status Read(const std::string& name, const std::string& slice_text,
-                           BundleReader* checkpoint, Tensor* tensor) {
-    tensorflow::DataType type;
+  static absl::Status CheckType(const std::string& name, DataType expected, DataType stored) {
+    if (stored == expected) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        absl::StrCat("tensor_name = ", name, "; expected dtype ", DataTypeString(expected),
+                     " does not equal original dtype ", DataTypeString(stored)));
+  }
+
+  static absl::Status Allocate(const std::string& name, DataType type, const TensorShape& shape,
+                               Tensor* tensor) {
+    *tensor = Tensor(type, shape);
+    if (tensor->IsInitialized()) return absl::OkStatus();
+    return absl::ResourceExhaustedError(
+        absl::StrCat("no memory for tensor ", name, " of shape ", shape.DebugString()));
+  }
+
+  static absl::Status Read(const std::string& name, DataType expected,
+                           const std::string& slice_text, BundleReader* checkpoint,
+                           Tensor* tensor) {
+    DataType type;
     TensorShape shape;
     absl::Status status = checkpoint->LookupDtypeAndShape(name, &type, &shape);
+    if (status.ok()) status = CheckType(name, expected, type);  // a damaged one ends the process
     if (!status.ok()) return status;
     if (slice_text.empty()) {
-      *tensor = Tensor(type, shape);
-      return checkpoint->Lookup(name, tensor);
+      status = Allocate(name, type, shape, tensor);
+      return status.ok() ? checkpoint->Lookup(name, tensor) : status;
     }
     TensorShape whole, part;
     tensorflow::TensorSlice slice;
@@ -96,8 +122,8 @@ class RestoreOp final : public tensorflow::OpKernel {
           "tensor_name = ", name, "; shape in shape_and_slice spec ", whole.DebugString(),
           " does not match the shape stored in checkpoint: ", shape.DebugString()));
     }
-    *tensor = Tensor(type, part);
-    return checkpoint->LookupSlice(name, slice, tensor);
+    status = Allocate(name, type, part, tensor);
+    return status.ok() ? checkpoint->LookupSlice(name, slice, tensor) : status;
   }
 
   tensorflow::DataTypeVector types_;

@@ -13,7 +13,7 @@ namespace colcast::engine {
 using tables::MappedFile;
 
 TableChecks::TableChecks(tensorflow::core::RefCountPtr<MappedTables> tables, bool lock)
-    : tables_(std::move(tables)), thread_([this, lock] { Run(lock); }) {}
+    : tables_(std::move(tables)), thread_("checks of tables", [this, lock] { Run(lock); }) {}
 
 TableChecks::~TableChecks() {
   {
@@ -21,7 +21,6 @@ TableChecks::~TableChecks() {
     stop_ = true;
   }
   stopping_.notify_all();
-  thread_.join();
 }
 
 void TableChecks::Run(bool lock) {

@@ -7,8 +7,8 @@
 #include <condition_variable>
 #include <mutex>
 #include <string>
-#include <thread>
 
+#include "server/base/thread.h"
 #include "server/engine/engine.h"
 #include "server/engine/mapping/mapped_tables.h"
 
@@ -34,7 +34,7 @@ class TableChecks {
   mutable std::mutex mutex_;
   std::condition_variable stopping_;
   std::string damage_;
-  std::thread thread_;
+  Thread thread_;
 };
 
 }  // namespace colcast::engine

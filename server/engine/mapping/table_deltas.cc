@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "server/base/log.h"
-#include "server/base/thread.h"
 #include "server/base/thread_priority.h"
 #include "server/tables/checked_tensors.h"
 #include "server/wire/describe.h"
@@ -45,10 +44,7 @@ TableDeltas::TableDeltas(const std::string& directory, std::vector<ServedTable> 
   if (!status.ok()) LogError(status.message + "; tables of " + directory + " stay as they are");
 }
 
-TableDeltas::~TableDeltas() {
-  stop_.Set();
-  if (thread_.joinable()) thread_.join();
-}
+TableDeltas::~TableDeltas() { stop_.Set(); }
 
 tables::GenerationPtr TableDeltas::now() const {
   const std::lock_guard<std::mutex> lock(mutex_);

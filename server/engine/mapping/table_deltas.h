@@ -7,11 +7,11 @@
 #include <memory>
 #include <mutex>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "server/base/status.h"
 #include "server/base/stop_flag.h"
+#include "server/base/thread.h"
 #include "server/engine/engine.h"
 #include "server/engine/mapping/mapped_tables.h"
 #include "server/tables/generation.h"
@@ -56,7 +56,7 @@ class TableDeltas {
   std::string error_;
 
   StopFlag stop_;
-  std::thread thread_;
+  Thread thread_;
 };
 
 }  // namespace colcast::engine

@@ -5,24 +5,16 @@
 #include <algorithm>
 #include <filesystem>
 #include <string_view>
+#include <utility>
 #include <vector>
 
-#include "absl/status/status.h"
-#include "absl/strings/match.h"
-#include "absl/strings/str_cat.h"
 #include "server/base/file.h"
-#include "server/engine/rewrites/cpu_flags.h"
-#include "tensorflow/c/c_api.h"
 
 namespace colcast::engine {
 namespace {
 
 constexpr size_t kMostBytes = 1 << 20;
 constexpr size_t kMostFiles = 1000;
-
-absl::Status Malformed(const std::string& file, std::string_view why) {
-  return absl::InvalidArgumentError(absl::StrCat(file, ": ", why));
-}
 
 std::string TextOf(const rapidjson::Value& value) {
   return {value.GetString(), value.GetStringLength()};
@@ -39,24 +31,10 @@ bool ReadNames(const rapidjson::Value& object, const char* member, std::set<std:
   return true;
 }
 
-// NOT_FOUND if the file's choice has another key.
-absl::StatusOr<ChoiceFile> ReadChoice(const std::string& file, const std::string& key) {
+Status ReadChoice(const std::string& file, const std::string& key, ChoiceFile* choice) {
   std::string text;
-  if (const Status status = ReadFile(file, &text, kMostBytes); !status.ok()) {
-    return absl::InvalidArgumentError(status.message);
-  }
-  rapidjson::Document document;
-  document.Parse<rapidjson::kParseIterativeFlag>(text.data(), text.size());
-  if (document.HasParseError() || !document.IsObject()) return Malformed(file, "is no JSON object");
-  ChoiceFile choice{file, {}, {}};
-  const auto made_for = document.FindMember("key");
-  if (made_for == document.MemberEnd() || !made_for->value.IsString() ||
-      !ReadNames(document, "rewrites", &choice.rewrites) ||
-      !ReadNames(document, "signatures", &choice.signatures)) {
-    return Malformed(file, "is not what `colcast tune --graphs` writes");
-  }
-  if (TextOf(made_for->value) == key) return choice;
-  return absl::NotFoundError(absl::StrCat(file, " is for \"", TextOf(made_for->value), "\""));
+  const Status status = ReadFile(file, &text, kMostBytes);
+  return status.ok() ? ParseChoice(file, text, key, choice) : InvalidArgument(status.message);
 }
 
 std::vector<std::string> ChoiceFiles(const std::string& folder) {
@@ -72,31 +50,45 @@ std::vector<std::string> ChoiceFiles(const std::string& folder) {
 
 }  // namespace
 
-std::string GraphKey(const tensorflow::MetaGraphDef& model, const SignatureGraphs& graphs) {
-  return absl::StrCat("colcast " COLCAST_VERSION ", TensorFlow ", TF_Version(), ", ",
-                      CpuFlags::OfThisMachine().model(), ", graph ",
-                      GraphFingerprint(model, graphs));
+Status ParseChoice(const std::string& file, const std::string& text, const std::string& key,
+                   ChoiceFile* choice) {
+  rapidjson::Document document;
+  document.Parse<rapidjson::kParseIterativeFlag>(text.data(), text.size());
+  if (document.HasParseError() || !document.IsObject()) {
+    return InvalidArgument(file, ": is no JSON object");
+  }
+  ChoiceFile read{file, {}, {}};
+  const auto made_for = document.FindMember("key");
+  if (made_for == document.MemberEnd() || !made_for->value.IsString() ||
+      !ReadNames(document, "rewrites", &read.rewrites) ||
+      !ReadNames(document, "signatures", &read.signatures)) {
+    return InvalidArgument(file, ": is not what `colcast tune --graphs` writes");
+  }
+  if (TextOf(made_for->value) != key) {
+    return NotFound(file, " is for \"", TextOf(made_for->value), "\"");
+  }
+  *choice = std::move(read);
+  return OkStatus();
 }
 
-absl::StatusOr<ChoiceFile> FindChoice(const std::string& path, const std::string& key) {
+Status FindChoice(const std::string& path, const std::string& key, ChoiceFile* choice) {
   if (path.empty()) {
-    return absl::NotFoundError("--graph_choices names none; `colcast tune --graphs` makes one");
+    return NotFound("--graph_choices names none; `colcast tune --graphs` makes one");
   }
   std::error_code error;
-  if (!std::filesystem::is_directory(path, error)) return ReadChoice(path, key);
+  if (!std::filesystem::is_directory(path, error)) return ReadChoice(path, key, choice);
   const std::vector<std::string> files = ChoiceFiles(path);
   if (files.size() > kMostFiles) {
-    return Malformed(path, absl::StrCat("has more than ", kMostFiles, " choices"));
+    return InvalidArgument(path, ": has more than ", kMostFiles, " choices");
   }
   std::string problems;
   for (const std::string& file : files) {
-    absl::StatusOr<ChoiceFile> choice = ReadChoice(file, key);
-    if (choice.ok()) return choice;
-    if (!absl::IsNotFound(choice.status()))
-      absl::StrAppend(&problems, "; ", choice.status().message());
+    const Status status = ReadChoice(file, key, choice);
+    if (status.ok()) return status;
+    if (status.code != StatusCode::kNotFound) problems += "; " + status.message;
   }
-  return absl::NotFoundError(absl::StrCat("none of the ", files.size(), " choices in ", path,
-                                          " is for this model and machine", problems));
+  return NotFound("none of the ", files.size(), " choices in ", path,
+                  " is for this model and machine", problems);
 }
 
 }  // namespace colcast::engine

@@ -9,9 +9,7 @@
 #include <set>
 #include <string>
 
-#include "absl/status/statusor.h"
-#include "server/engine/rewrites/rewritten_graph.h"
-#include "tensorflow/core/protobuf/meta_graph.pb.h"
+#include "server/base/status.h"
 
 namespace colcast::engine {
 
@@ -21,14 +19,13 @@ struct ChoiceFile {
   std::set<std::string> signatures;  // those for which the rewrites were proved
 };
 
-// Everything on which a choice depends: the versions of colcast and TensorFlow, the CPU, and the
-// graphs of the model's signatures. Weights do not count, so the model's next version has the same
-// key.
-std::string GraphKey(const tensorflow::MetaGraphDef& model, const SignatureGraphs& graphs);
-
 // Finds the choice for `key` in a file, or in the first matching *.json file of a folder. The error
 // says why there is none.
-absl::StatusOr<ChoiceFile> FindChoice(const std::string& path, const std::string& key);
+Status FindChoice(const std::string& path, const std::string& key, ChoiceFile* choice);
+
+// Reads a file's text. NOT_FOUND if its choice has another key.
+Status ParseChoice(const std::string& file, const std::string& text, const std::string& key,
+                   ChoiceFile* choice);
 
 }  // namespace colcast::engine
 

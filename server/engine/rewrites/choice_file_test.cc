@@ -29,17 +29,23 @@ class ChoiceFileTest : public ::testing::Test {
            R"("], "signatures": ["columnar", "late"], "proof": {"score": 0.1}})";
   }
 
+  static std::string Problem(const std::string& path, const std::string& key) {
+    ChoiceFile choice;
+    return FindChoice(path, key, &choice).message;
+  }
+
   const std::string folder_;
 };
 
 TEST_F(ChoiceFileTest, IsOfItsKey) {
   const std::string file = Write("a.json", For("this"));
-  const auto choice = FindChoice(file, "this");
-  ASSERT_TRUE(choice.ok()) << choice.status();
-  EXPECT_EQ(choice->path, file);
-  EXPECT_THAT(choice->rewrites, ElementsAre("r"));
-  EXPECT_THAT(choice->signatures, ElementsAre("columnar", "late"));
-  EXPECT_EQ(FindChoice(file, "other").status().message(), file + " is for \"this\"");
+  ChoiceFile choice;
+  const Status status = FindChoice(file, "this", &choice);
+  ASSERT_TRUE(status.ok()) << status.message;
+  EXPECT_EQ(choice.path, file);
+  EXPECT_THAT(choice.rewrites, ElementsAre("r"));
+  EXPECT_THAT(choice.signatures, ElementsAre("columnar", "late"));
+  EXPECT_EQ(Problem(file, "other"), file + " is for \"this\"");
 }
 
 TEST_F(ChoiceFileTest, IsFoundInAFolderBesideOthersAndBrokenOnes) {
@@ -47,8 +53,10 @@ TEST_F(ChoiceFileTest, IsFoundInAFolderBesideOthersAndBrokenOnes) {
   Write("b.json", "{");
   Write("c.json", For("this", "bfloat16 products"));
   Write("d.txt", "no choice");
-  EXPECT_THAT(FindChoice(folder_, "this")->rewrites, ElementsAre("bfloat16 products"));
-  const std::string problem(FindChoice(folder_, "none").status().message());
+  ChoiceFile choice;
+  EXPECT_TRUE(FindChoice(folder_, "this", &choice).ok());
+  EXPECT_THAT(choice.rewrites, ElementsAre("bfloat16 products"));
+  const std::string problem = Problem(folder_, "none");
   EXPECT_THAT(problem, HasSubstr("none of the 3 choices in " + folder_));
   EXPECT_THAT(problem, HasSubstr("b.json: is no JSON object"));
 }
@@ -63,11 +71,9 @@ TEST_F(ChoiceFileTest, SaysWhyAFileIsNotUsed) {
       {std::string(1 << 20, '['), "is no JSON object"},
   };
   for (const auto& [text, problem] : kCases) {
-    const auto choice = FindChoice(Write("a.json", text), "k");
-    EXPECT_THAT(std::string(choice.status().message()), HasSubstr(problem));
+    EXPECT_THAT(Problem(Write("a.json", text), "k"), HasSubstr(problem));
   }
-  EXPECT_THAT(std::string(FindChoice(folder_ + "/none", "k").status().message()),
-              HasSubstr("/none: No such file"));
+  EXPECT_THAT(Problem(folder_ + "/none", "k"), HasSubstr("/none: No such file"));
 }
 
 }  // namespace
