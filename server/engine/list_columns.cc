@@ -10,7 +10,9 @@
 namespace colcast::engine {
 
 ListColumns::ListColumns(const SignatureInputs& inputs, const RowRecord& record)
-    : lengths_(inputs.inputs().size(), -1), never_padded_(inputs.inputs().size(), false) {
+    : lengths_(inputs.inputs().size(), -1),
+      is_lengths_(inputs.inputs().size(), false),
+      never_padded_(inputs.inputs().size(), false) {
   const auto lengths_of = [&inputs](const std::string& list) {
     const int lengths = inputs.Find(absl::StrCat(list, "/length"));
     const bool are_numbers = lengths >= 0 && inputs.inputs()[lengths].dtype == tensorflow::DT_INT64;
@@ -18,7 +20,9 @@ ListColumns::ListColumns(const SignatureInputs& inputs, const RowRecord& record)
   };
   for (const std::string& list : record.lists) {
     const int position = inputs.Find(list);
-    if (position >= 0) lengths_[position] = lengths_of(list);
+    if (position < 0) continue;
+    lengths_[position] = lengths_of(list);
+    if (lengths_[position] >= 0) is_lengths_[lengths_[position]] = true;
   }
   for (const std::string& list : record.own_length) {
     const int position = inputs.Find(list);

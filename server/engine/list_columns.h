@@ -23,6 +23,9 @@ class ListColumns {
   // are not read; -1 if there is none.
   int LengthsOf(size_t input) const { return lengths_.empty() ? -1 : lengths_[input]; }
 
+  // Whether this input holds the lengths of a list.
+  bool IsLengths(size_t input) const { return !lengths_.empty() && is_lengths_[input]; }
+
   // Whether results depend on how far this input is padded.
   bool IsNeverPadded(size_t input) const { return !lengths_.empty() && never_padded_[input]; }
 
@@ -35,6 +38,7 @@ class ListColumns {
 
  private:
   std::vector<int> lengths_;  // per input
+  std::vector<bool> is_lengths_;
   std::vector<bool> never_padded_;
   std::vector<int> own_lengths_;
 };

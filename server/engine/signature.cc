@@ -45,17 +45,11 @@ Signature::Takes TakesOf(absl::Span<const DeclaredInput> inputs) {
 }
 
 // INVALID_ARGUMENT, with its name and row, for the length of a list that is below 0.
-absl::Status CheckLengths(const ListColumns& lists, size_t inputs,
-                          const ReceivedRequest& received) {
-  const std::vector<int>& positions = received.plan.positions;
+absl::Status CheckLengths(const ListColumns& lists, const ReceivedRequest& received) {
   std::vector<int64_t> lengths;
-  for (size_t i = 0; i < inputs; ++i) {
-    const int wanted = lists.LengthsOf(i);
-    if (wanted < 0) continue;
-    const auto found = std::find(positions.begin(), positions.end(), wanted);
-    if (found == positions.end()) continue;
-    const WireColumn& column = received.columns[found - positions.begin()];
-    if (!ReadLengths(column, &lengths)) continue;
+  for (size_t i = 0; i < received.columns.size(); ++i) {
+    const WireColumn& column = received.columns[i];
+    if (!lists.IsLengths(received.plan.positions[i]) || !ReadLengths(column, &lengths)) continue;
     const auto wrong =
         std::find_if(lengths.begin(), lengths.end(), [](int64_t length) { return length < 0; });
     if (wrong == lengths.end()) continue;
@@ -139,7 +133,7 @@ absl::Status Signature::Receive(const DecodedRequest& request, ReceivedRequest* 
     received->inputs.push_back({column.column().name, &column});
   }
   inputs_.FindAll(received->inputs, &received->plan.positions);
-  return CheckLengths(lists_, inputs_.inputs().size(), *received);
+  return CheckLengths(lists_, *received);
 }
 
 absl::Status Signature::BuildFeeds(absl::Span<const WireColumn* const> columns, int64_t rows,
