@@ -17,7 +17,8 @@ struct VersionDirectory {
   uint64_t files = 0;
 };
 
-// Computes `files` for a directory: the value changes when a file is added, grows or is replaced.
+// Computes `files` for a directory: the value changes when a file is added, grows or is replaced,
+// except in deltas/ (docs/tables.md).
 uint64_t FilesOf(const std::string& directory);
 
 // An error that names the file if a file needed for loading exists but cannot be read: a FIFO, a

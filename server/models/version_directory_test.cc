@@ -124,5 +124,13 @@ TEST_F(VersionDirectoryTest, FilesAreOthersOnceOneComesOrGrowsOrIsReplaced) {
   expect_others();
 }
 
+TEST_F(VersionDirectoryTest, DeltasOfItsTablesAreNotAmongTheFilesOfAVersion) {
+  MakeVersion("1");
+  const uint64_t before = FilesOf(base_ / "1");
+  fs::create_directories(base_ / "1" / "deltas");
+  std::ofstream(base_ / "1" / "deltas" / "delta-000001.safetensors") << "1";
+  EXPECT_EQ(FilesOf(base_ / "1"), before);
+}
+
 }  // namespace
 }  // namespace colcast::models
