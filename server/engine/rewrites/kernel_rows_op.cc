@@ -36,7 +36,9 @@ class KernelRowsOp final : public tensorflow::OpKernel {
   void Compute(OpKernelContext* context) override {
     const Tensor& kernel = context->input(0);
     const std::lock_guard<std::mutex> lock(mutex_);
-    if (kernel.data() != source_.data() || kernel.shape() != source_.shape()) {
+    // An empty kernel has the data and the shape of a source_ that was never set.
+    if (kernel.NumElements() == 0 || kernel.data() != source_.data() ||
+        kernel.shape() != source_.shape()) {
       OP_REQUIRES_OK(context, Gather(context, kernel, context->input(1)));
       source_ = kernel;
     }
