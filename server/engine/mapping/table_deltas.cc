@@ -88,7 +88,8 @@ Status TableDeltas::Find(const RowDelta& delta, const ServedTable** table) const
   if (found->is_read_in_int8) return FailedPrecondition(name, " takes no deltas in int8");
   std::vector<int64_t> expected = ShapeOf(*found->mapped);
   const int64_t rows = std::exchange(expected[0], static_cast<int64_t>(delta.ids.size()));
-  const std::string dtype = tables::StoredDtypeOf(static_cast<DataType>(found->mapped->dtype));
+  const std::string dtype =
+      tables::StoredDtypeOf(static_cast<colcast::DataType>(found->mapped->dtype));
   if (delta.dtype != dtype || delta.shape != expected) {
     return FailedPrecondition(name, ": its rows are ", delta.dtype, ShapeName(delta.shape),
                               ", expected ", dtype, ShapeName(expected));
