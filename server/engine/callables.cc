@@ -27,8 +27,8 @@ std::vector<int> FirstNumbers(size_t count) {
   return numbers;
 }
 
-// Where a run's operations run: on the threads of `pool`, or on those that hand them over if it is
-// null; in either case they read the tables that the run's caller reads.
+// Runs a run's operations on the threads of `pool` or, if it is null, on the threads that schedule
+// them. In both cases they read the same tables as the run's caller.
 class RunThreads final : public tsl::thread::ThreadPoolInterface {
  public:
   explicit RunThreads(tsl::thread::ThreadPool* pool) : pool_(pool) {}
@@ -114,7 +114,7 @@ absl::Status Callables::Run(const std::vector<Tensor>& feeds, const std::vector<
   return absl::OkStatus();
 }
 
-// Null: there is none.
+// Null if there is none.
 tsl::thread::ThreadPool* Callables::Pool() const {
   if (inter_op_parallelism_ == 0) return nullptr;
   static auto* const pool =

@@ -100,9 +100,9 @@ struct GraphChoice {
 // Bytes of a model's tables that stay in its checkpoint's files.
 struct TableMemory {
   struct Table {
-    std::string name;           // the variable's
-    std::string why_in_memory;  // empty: it is mapped
-    int64_t last_delta = 0;     // that changed it; 0: none did
+    std::string name;           // name of the variable
+    std::string why_in_memory;  // empty if it is mapped
+    int64_t last_delta = 0;     // the last delta that changed it; 0 if none did
   };
 
   int64_t mapped = 0;
@@ -111,9 +111,9 @@ struct TableMemory {
   int64_t checked = 0;   // of `mapped`, read and compared with the saved checksum
   std::string damage;    // the error of a damaged file; the model then answers DATA_LOSS
   std::vector<Table> tables;
-  int64_t changed = 0;      // rows that deltas changed, in memory
-  int64_t deltas = 0;       // applied
-  std::string delta_error;  // why the next one is not applied
+  int64_t changed = 0;      // rows changed by deltas, which are in memory
+  int64_t deltas = 0;       // number of applied deltas
+  std::string delta_error;  // why the next delta is not applied
 };
 
 // The outputs of a request. Owns the memory to which `columns` points.
@@ -264,7 +264,7 @@ class Model {
     return status.ok() ? Run(*plan, outputs) : status;
   }
 
-  // As long as the result lives, the calling thread's runs read the tables as they are now.
+  // While the result lives, runs of the calling thread read the current state of the tables.
   virtual std::shared_ptr<const void> PinTables() const { return nullptr; }
 
   // Runs several signatures at once: those whose only input has the name and tensor of the

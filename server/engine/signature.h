@@ -57,8 +57,8 @@ struct ReceivedRequest {
 // Immutable: any number of threads may use it at once.
 class Signature {
  public:
-  // `record` holds what the model's export recorded about its rows; without one, nothing is known.
-  // `tables`: the mapped ones that its graph reads. `session` must outlive the signature.
+  // `record` is the model's export record about its rows; without it, nothing is known. `tables`
+  // are the mapped tables that its graph reads. `session` must outlive the signature.
   static absl::StatusOr<std::unique_ptr<Signature>> Create(const tensorflow::SignatureDef& declared,
                                                            tensorflow::Session* session,
                                                            const Options& options,

@@ -23,7 +23,7 @@ struct Request {
   // Compressed with gzip, or in zlib's format, HTTP's "deflate".
   bool gzip = false;
   std::string traceparent;              // as sent; empty if missing
-  std::string caller;                   // the client's name for itself; empty if it gives none
+  std::string caller;                   // name of the caller (server/callers); empty if unknown
   std::string inference_header_length;  // value of Inference-Header-Content-Length, as sent
   bool has_body = true;  // false if the body was not wanted (Router::WantsBody) and was skipped
 

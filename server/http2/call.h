@@ -140,7 +140,7 @@ class Call {
   // The output; guarded by the lock of the connection's answers.
   std::optional<Message> next_;
   std::optional<Status> last_;
-  bool is_answered_ = false;  // last_ was sent, or cannot be
+  bool is_answered_ = false;  // last_ was sent, or cannot be sent
 
   // Used only by the thread that owns the connection.
   bool has_headers_sent_ = false;

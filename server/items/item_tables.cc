@@ -18,7 +18,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr char kTable[] = "table.safetensors";
 
-// -1 for a name that is no number.
+// -1 if the name is not a number.
 int64_t VersionOf(const std::string& name) {
   int64_t version = 0;
   const char* const end = name.data() + name.size();

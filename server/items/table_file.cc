@@ -30,7 +30,7 @@ constexpr uint32_t kMostInBucket = 1024;
 
 constexpr size_t kMostShownBytes = 60;
 
-// The tensors NAME/offsets and NAME/bytes of so many strings.
+// Reads the tensors NAME/offsets and NAME/bytes of `count` strings.
 Status ReadTexts(const Safetensors& read, const std::string& name, int64_t count, Texts* texts) {
   const StoredTensor* offsets = nullptr;
   const StoredTensor* bytes = nullptr;

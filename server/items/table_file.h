@@ -21,7 +21,7 @@ namespace colcast::items {
 using tables::HashOf;
 using tables::Safetensors;
 
-// Strings that lie one after the other.
+// Concatenated strings.
 struct Texts {
   Span<int64_t> offsets;  // one more than there are strings
   const char* bytes = nullptr;
@@ -48,7 +48,7 @@ struct Keys {
   }
 };
 
-// A key for people.
+// The key in readable form.
 std::string KeyText(std::string_view key, bool is_text);
 
 // The values of one feature for all rows.
@@ -75,8 +75,8 @@ struct TableHeader {
 
 class TableFile {
  public:
-  // Reads and checks bytes, aligned to 8, that `owner` keeps. An error, DATA_LOSS for what is
-  // malformed, says where it is wrong, by offset, tensor or key.
+  // Reads and checks bytes that are aligned to 8 and owned by `owner`. DATA_LOSS for malformed
+  // content; the error names the offset, the tensor or the key.
   static Status Read(std::string_view bytes, std::shared_ptr<const void> owner,
                      std::shared_ptr<const TableFile>* file);
 

@@ -118,7 +118,7 @@ class RequestQueue {
   Waiting TakeOut(const Place& place, Time now);
   // Shortens `chosen` to as many of the first jobs as run faster together than apart.
   static void KeepThoseThatPay(const JobProfile& leader, std::vector<Place>* chosen);
-  // Examines the line from one end.
+  // Takes companions for `leader` from the newest or the oldest end of the queue.
   void TakeCompanions(const JobProfile& leader, bool newest_first, Time now, int takers,
                       std::vector<Taken>* companions);
 

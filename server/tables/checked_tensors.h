@@ -17,12 +17,12 @@ namespace colcast::tables {
 // XXH3-64.
 uint64_t HashOf(std::string_view bytes);
 
-// The same as 16 hex digits.
+// The same as text: 16 hex digits.
 std::string ChecksumOf(std::string_view data);
 
-// Entries of the metadata.
+// Finds an entry of the metadata.
 Status FindText(const Safetensors& read, const char* name, std::string* text);
-Status FindNumber(const Safetensors& read, const char* name, int64_t* number);  // from 0 on
+Status FindNumber(const Safetensors& read, const char* name, int64_t* number);  // at least 0
 Status ExpectText(const Safetensors& read, const char* name, const std::string& expected);
 
 // Checks that the data has this checksum.

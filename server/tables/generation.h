@@ -1,5 +1,5 @@
-// The state of a model's tables between two deltas. All runs of a request, on any thread, read the
-// same one.
+// The state of a model's tables between two deltas. All runs of a request read the same state, on
+// all threads.
 #ifndef COLCAST_SERVER_TABLES_GENERATION_H_
 #define COLCAST_SERVER_TABLES_GENERATION_H_
 
@@ -13,17 +13,17 @@
 
 namespace colcast::tables {
 
-// Of one model.
+// The state of one model's tables.
 struct Generation {
   int64_t deltas = 0;
-  std::vector<std::shared_ptr<const Overlay>> overlays;  // of the tables that have changed
+  std::vector<std::shared_ptr<const Overlay>> overlays;  // for the tables that have changed
 };
 using GenerationPtr = std::shared_ptr<const Generation>;
 
-// While it lives, runs of its thread read this generation; null if no table has changed.
+// While it lives, runs of its thread read this generation. Null means that no table has changed.
 class ReadsGeneration {
  public:
-  // `pinned`: others made meanwhile on this thread have no effect.
+  // With `pinned`, later objects on this thread have no effect.
   explicit ReadsGeneration(GenerationPtr generation, bool pinned = false) : before_(here_) {
     if (!before_.pinned) here_ = {std::move(generation), pinned};
   }
@@ -42,7 +42,8 @@ class ReadsGeneration {
     return nullptr;
   }
 
-  // The last delta that changed one of these tables; 0 if none did. It identifies their contents.
+  // The number of the last delta that changed one of these tables; 0 if none did. It identifies
+  // their contents.
   static int64_t LastChangeOf(const std::vector<const void*>& tables) {
     int64_t last = 0;
     for (const void* const table : tables) {

@@ -9,7 +9,7 @@ namespace {
 
 constexpr int kBits = 64;
 
-// Layers of fewer rows than this times those of a new one are merged into it.
+// Layers with fewer rows than this many times those of a new layer are merged into it.
 constexpr size_t kMergeTimes = 2;
 
 uint64_t BitOf(int64_t id) { return uint64_t{1} << (id % kBits); }
@@ -21,7 +21,7 @@ struct Overlay::Layer {
     constexpr uint64_t kGolden = 0x9e3779b97f4a7c15;
     return static_cast<uint64_t>(id) * kGolden >> shift;
   }
-  // The number of an id's row, or `id` without one.
+  // Replaces an id by the number of its row; false, leaving the id, if there is none.
   bool Find(int64_t* id) const {
     for (size_t slot = SlotOf(*id);; slot = (slot + 1) & (slots.size() - 1)) {
       if (slots[slot] == 0) return false;
@@ -33,9 +33,9 @@ struct Overlay::Layer {
 
   std::vector<int64_t> ids;
   int shift = 0;
-  std::vector<uint32_t> slots;  // open addressing: 1 + the place in `ids`; 0: free
+  std::vector<uint32_t> slots;  // open addressing: 1 + the index in `ids`; 0 if free
   std::unique_ptr<char[]> bytes;
-  int64_t first = 0;  // the number of its first row, counted from the table's
+  int64_t first = 0;  // number of its first row, counted from the table's first row
 };
 
 int64_t Overlay::rows() const {
@@ -60,7 +60,8 @@ std::shared_ptr<const Overlay::Layer> Overlay::MakeLayer(const Rows& rows) const
   made->shift = kBits - bits;
   made->slots.resize(size_t{1} << bits);
   made->ids.reserve(rows.size());
-  // A whole number of rows apart from the table's: one row more, to begin where that is so.
+  // Its distance from the table must be a whole number of rows, so one more row is allocated to
+  // align the beginning.
   made->bytes.reset(new char[(rows.size() + 1) * row_bytes_]);
   const auto apart =
       reinterpret_cast<intptr_t>(made->bytes.get()) - reinterpret_cast<intptr_t>(table_);
@@ -99,7 +100,7 @@ std::shared_ptr<const Overlay> Overlay::With(Span<int64_t> ids, const char* rows
     rows += row_bytes_;
   }
   while (!made->layers_.empty() && made->layers_.back()->ids.size() <= kMergeTimes * all.size()) {
-    const Rows older = RowsOf(*made->layers_.back());  // which this overlay holds
+    const Rows older = RowsOf(*made->layers_.back());  // kept alive by this overlay
     Rows merged;
     std::set_union(all.begin(), all.end(), older.begin(), older.end(), std::back_inserter(merged),
                    [](const auto& one, const auto& other) { return one.first < other.first; });

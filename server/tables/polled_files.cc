@@ -7,7 +7,7 @@
 namespace colcast::tables {
 namespace {
 
-// What must be left of memory beside a file, of its size.
+// Memory that must remain free besides a file, as a share of its size.
 constexpr double kMemoryMargin = 0.2;
 
 std::string DeltaName(int64_t sequence) {

@@ -1,4 +1,4 @@
-// Files for which the server polls. Each is read into memory, so later changes do no harm.
+// Polls for files. Each file is read into memory, so that later changes to it have no effect.
 #ifndef COLCAST_SERVER_TABLES_POLLED_FILES_H_
 #define COLCAST_SERVER_TABLES_POLLED_FILES_H_
 
@@ -21,11 +21,11 @@ class PolledFiles {
   using UseBytes = std::function<Status(std::shared_ptr<const FileBytes>)>;
 
   // Passes a file's bytes to `use`. All errors name the file. A refused file is not read again
-  // until it is replaced, unless memory was short.
+  // until it is replaced, unless it was refused for lack of memory.
   Status Use(const std::string& path, const FileIdentity& id, const UseBytes& use);
 
-  // Passes the files delta-000001.safetensors and so on of a folder to `use`, starting after
-  // the first `applied`, until one is missing or refused.
+  // Passes the files delta-000001.safetensors, ... of a folder to `use`, starting after the first
+  // `applied` ones, until a file is missing or refused.
   Status UseDeltas(const std::string& folder, int64_t applied, const UseBytes& use);
 
  private:

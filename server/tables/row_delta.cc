@@ -6,7 +6,7 @@
 namespace colcast::tables {
 namespace {
 
-// Places in an overlay have 32 bits.
+// Positions in an overlay have 32 bits.
 constexpr int64_t kMostRows = int64_t{1} << 30;
 
 }  // namespace

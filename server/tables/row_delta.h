@@ -1,5 +1,5 @@
-// A delta of an embedding table: rows that take the place of those with the same ids. The format:
-// docs/tables.md.
+// A delta of an embedding table: rows that replace those with the same ids. docs/tables.md
+// describes the format.
 #ifndef COLCAST_SERVER_TABLES_ROW_DELTA_H_
 #define COLCAST_SERVER_TABLES_ROW_DELTA_H_
 
@@ -13,18 +13,18 @@
 
 namespace colcast::tables {
 
-// Points into the file's bytes.
+// Its fields point into the file's bytes.
 struct RowDelta {
-  std::string table;       // the variable's name
-  std::string checkpoint;  // checksum of the index of the checkpoint that it was made for
-  int64_t sequence = 0;    // its number among the version's deltas
-  Span<int64_t> ids;       // from 0 on, rising
+  std::string table;       // name of the variable
+  std::string checkpoint;  // checksum of the index of the checkpoint to which the delta belongs
+  int64_t sequence = 0;    // number among the version's deltas
+  Span<int64_t> ids;       // ascending, at least 0
   std::string dtype;
-  std::vector<int64_t> shape;  // of all rows
+  std::vector<int64_t> shape;  // shape of all rows together
   const char* rows = nullptr;
   size_t row_bytes = 0;
 
-  // Of bytes aligned to 8. DATA_LOSS, saying where, for what is malformed.
+  // Reads bytes aligned to 8. DATA_LOSS, with the position, for malformed content.
   static Status Read(std::string_view bytes, RowDelta* delta);
 };
 

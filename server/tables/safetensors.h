@@ -15,7 +15,7 @@
 
 namespace colcast::tables {
 
-// The error for a malformed file.
+// Makes the error for a malformed file.
 template <typename... Parts>
 Status Wrong(const Parts&... parts) {
   return Error(StatusCode::kDataLoss, parts...);
@@ -39,7 +39,7 @@ struct Safetensors {
   std::map<std::string, std::string, std::less<>> metadata;
   std::map<std::string, StoredTensor, std::less<>> tensors;
   std::string_view data;   // all bytes after the header
-  size_t data_offset = 0;  // in the file
+  size_t data_offset = 0;  // offset of the data in the file
 };
 
 // Reads the container in `bytes`, which must be aligned to 8 and outlive the result. DATA_LOSS,

@@ -74,7 +74,7 @@ class SlicedRequest final : public Slices {
   const RequestPlan& plan_;
   const Programs* const programs_;
   const RunExamples run_examples_;
-  const tables::GenerationPtr tables_ = tables::ReadsGeneration::Here();  // of all slices
+  const tables::GenerationPtr tables_ = tables::ReadsGeneration::Here();  // the same for all slices
   Batch batch_;  // all candidates; columns to be split are laid out row by row
   std::deque<DecodedColumn> laid_out_;
   std::vector<tensorflow::Tensor> user_states_;

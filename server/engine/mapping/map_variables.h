@@ -21,12 +21,13 @@ class MappedVariables {
  public:
   MappedVariables() = default;  // no variables
 
-  // Those of a model; of under `least_bytes` none is mapped. `initializing`: the graph of the op
-  // that runs once they are restored, which may read none of them.
+  // The mapped variables of a model; variables smaller than `least_bytes` are not mapped.
+  // `initializing` is the graph of the op that runs after they are restored; it must not read any
+  // of them.
   MappedVariables(const tensorflow::GraphDef& model, const tensorflow::GraphDef& initializing,
                   int64_t least_bytes);
 
-  // Whether a session should restore by MapRestored() (restore_op.h).
+  // Whether the session should restore by MapRestored() (restore_op.h).
   bool any() const;
 
   // Finds the mapped tables of a session. Returns false if one of them belongs to no known
@@ -41,26 +42,27 @@ class MappedVariables {
   // those saved.
   absl::Status CopyOthers(tensorflow::Session* session);
 
-  // A rewritten graph reads the int8 forms of these, which deltas do not change.
+  // Records that a rewritten graph reads the int8 forms of these variables, which deltas do not
+  // change.
   void ReadInInt8(const std::set<std::string>& variables);
 
-  // Their tables, for deltas.
+  // The tables of the variables, for deltas.
   std::vector<ServedTable> Tables() const;
 
-  // Where the mapped tables lie that a graph holds.
+  // The addresses of the mapped tables that a graph reads.
   std::vector<const void*> TablesOf(const tensorflow::GraphDef& graph) const;
 
-  // What an operator should know, a sentence each.
+  // Notes for the operator, one sentence each.
   std::vector<std::string> notes() const;
 
  private:
   struct Variable {
     std::string container;  // "" for the default one
     std::string name;
-    std::string why;  // it must be in memory; "": it may stay mapped
+    std::string why;  // why it must be in memory; "" if it may stay mapped
     bool was_mapped = false;
     bool is_gathered = false;
-    std::shared_ptr<const MappedTable> mapped;  // null: it is not, or no more
+    std::shared_ptr<const MappedTable> mapped;  // null if it is not mapped, or no longer
     bool is_read_in_int8 = false;
   };
 

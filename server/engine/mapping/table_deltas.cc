@@ -18,7 +18,7 @@ using tables::RowDelta;
 
 constexpr std::chrono::seconds kPollWait(1);
 
-// Identifies a checkpoint: the index holds a checksum of each tensor.
+// Identifies a checkpoint by its index, which contains a checksum of each tensor.
 Status ChecksumOfIndex(const std::string& directory, std::string* checksum) {
   std::string index;
   Status status = ReadFile(directory + "/variables/variables.index", &index);
@@ -72,7 +72,7 @@ Status TableDeltas::Apply(const tables::FileBytes& bytes) {
   return status;
 }
 
-// Sets `*table` to the one that the delta fits.
+// Sets `*table` to the table to which the delta belongs.
 Status TableDeltas::Find(const RowDelta& delta, const ServedTable** table) const {
   std::string checksum;
   if (Status status = ChecksumOfIndex(directory_, &checksum); !status.ok()) return status;

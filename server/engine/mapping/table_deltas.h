@@ -1,4 +1,4 @@
-// Applies deltas to the mapped tables of a loaded version while it serves. They are found in its
+// Applies deltas to the mapped tables of a loaded version while it serves. They are files in its
 // folder `deltas`.
 #ifndef COLCAST_SERVER_ENGINE_MAPPING_TABLE_DELTAS_H_
 #define COLCAST_SERVER_ENGINE_MAPPING_TABLE_DELTAS_H_
@@ -23,9 +23,9 @@ namespace colcast::engine {
 // A variable of a loaded model.
 struct ServedTable {
   std::string name;
-  std::string why;                            // the reason why it is in memory
-  std::shared_ptr<const MappedTable> mapped;  // null: it is in memory
-  bool is_gathered = false;                   // signatures look up its rows
+  std::string why;                            // why it is in memory
+  std::shared_ptr<const MappedTable> mapped;  // null if it is in memory
+  bool is_gathered = false;                   // whether signatures look up its rows
   bool is_read_in_int8 = false;
 };
 
@@ -49,9 +49,9 @@ class TableDeltas {
 
   const std::string directory_;
   const std::vector<ServedTable> tables_;
-  tables::PolledFiles files_;  // used by the thread
+  tables::PolledFiles files_;  // used only by the thread
 
-  mutable std::mutex mutex_;  // of what follows
+  mutable std::mutex mutex_;  // guards the members below
   tables::GenerationPtr now_;
   std::string error_;
 

@@ -90,7 +90,7 @@ void Stage::AddOutputs(Rows* rows) const {
   }
 }
 
-// Makes other keys of them after each delta of a table that the stage reads.
+// Makes the keys depend on the last delta of each table that the stage reads.
 void Stage::AddTables(std::vector<states::Key>* keys) const {
   const int64_t last_change = tables::ReadsGeneration::LastChangeOf(signature_->tables());
   if (last_change == 0) return;

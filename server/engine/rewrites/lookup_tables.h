@@ -20,7 +20,7 @@ namespace colcast::engine {
 struct LookupTable {
   tensorflow::Tensor values;                 // no elements if there is an int8 form
   std::shared_ptr<const Int8Table> int8;     // may be null
-  const tables::Overlay* changed = nullptr;  // its rows that deltas changed; may be null
+  const tables::Overlay* changed = nullptr;  // its rows changed by deltas; may be null
 
   int64_t rows() const { return int8 ? int8->rows() : values.dim_size(0); }
   int64_t width() const { return int8 ? int8->width() : values.dim_size(1); }
