@@ -77,8 +77,8 @@ bool WaitFor(pid_t process, std::chrono::seconds timeout, int* how) {
   return true;
 }
 
-// A file of this build that was replaced or removed since the server opened it; empty if none was.
-// The kernel marks it in the list of what is mapped.
+// A file of this build that was replaced or removed since the server opened it; empty if there is
+// none. The kernel marks such files in the list of mappings.
 std::string ReplacedFile() {
   constexpr std::string_view kMark = " (deleted)";
   std::ifstream maps("/proc/self/maps");
@@ -95,7 +95,8 @@ std::string ReplacedFile() {
   return "";
 }
 
-// The process would load the new files, and what it says would not hold for this one.
+// Fails if files were replaced: the process would load the new files, so its result would not apply
+// to this one.
 Status CheckFilesAreOurs() {
   const std::string replaced = ReplacedFile();
   if (replaced.empty()) return OkStatus();
@@ -104,8 +105,8 @@ Status CheckFilesAreOurs() {
                             "can be tried before it is loaded: restart the server");
 }
 
-// What became of this executable with this process's flags and `flag`: OK if it ended by itself,
-// whatever it said. `what` is what it was to load.
+// The result of running this executable with this process's flags and `flag`: OK if it exited by
+// itself, with any code. `what` describes what it was to load.
 Status TryInOwnProcess(const std::string& flag, const std::string& what,
                        std::chrono::seconds timeout) {
   if (Status status = CheckFilesAreOurs(); !status.ok()) return status;

@@ -12,11 +12,11 @@
 
 namespace colcast {
 
-// Has this executable, with this process's flags, load and warm up the version in `directory`, and
-// waits for its end. INTERNAL if a signal ended it, DEADLINE_EXCEEDED if it had to be ended after
-// `timeout`, CANCELLED if the server was asked to stop meanwhile, FAILED_PRECONDITION if files of
-// the server's package were replaced since it started; OK otherwise, for errors are reported by
-// whoever loads the version next.
+// Runs this executable with this process's flags in a new process, which loads and warms up the
+// version in `directory`, and waits until it ends. INTERNAL if a signal ended it, DEADLINE_EXCEEDED
+// if it was killed after `timeout`, CANCELLED if the server was asked to stop in the meantime,
+// FAILED_PRECONDITION if files of the server's package were replaced since it started. OK
+// otherwise: other errors are reported by the actual load that follows.
 Status CheckLoadInOwnProcess(const std::string& directory, std::chrono::seconds timeout);
 
 // The same for an op library, with a limit of one minute. INVALID_ARGUMENT, naming it.

@@ -64,13 +64,13 @@ void EndAtNext(const sigset_t& signals) {
     while (signal == SIGHUP) sigwait(&signals, &signal);
     LogWarning("asked again to stop: ending at once");
     FlushLog();
-    std::_Exit(128 + signal);  // what a shell reports for a process that a signal ended
+    std::_Exit(128 + signal);  // the exit code that a shell reports for a process ended by a signal
   });
 }
 
 void EndShortlyAfter(std::chrono::system_clock::time_point deadline) {
   RunAside("the end of the drain", [deadline] {
-    // For what was cut at the deadline to end in order.
+    // Lets calls that were cut off at the deadline end in order.
     constexpr std::chrono::seconds kMoment{2};
     std::this_thread::sleep_until(deadline + kMoment);
     LogWarning(

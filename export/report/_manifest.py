@@ -1,4 +1,4 @@
-"""The list of files in the record: servers load a version once all of them are there."""
+"""The list of files in the export's record: servers load a version only once all of them exist."""
 
 import zlib
 from pathlib import Path
@@ -8,10 +8,10 @@ _BLOCK = 1 << 20
 
 
 def manifest(folder: Path) -> dict[str, dict[str, Any]]:
-    """The size of each file that answers depend on, and its checksum unless it is of variables.
+    """The size of each file on which answers depend, and its checksum unless it has variables.
 
-    TensorFlow checks variables as it restores them, and they may be trained further. What people
-    add by hand, warm-up requests say, is not listed.
+    TensorFlow itself checks variables when it restores them, and they may be trained further. Files
+    that people add, such as warm-up requests, are not listed.
     """
     files = [folder / "saved_model.pb"]
     for part in ("assets", "variables"):

@@ -19,10 +19,11 @@ class StopFlag {
   void Set();
   bool IsSet() const;
 
-  // Ends a wait early: the present one, else the next.
+  // Ends the current wait early, or the next one if no thread waits.
   void Wake();
 
-  // Waits until it is set, the time has come or Wake() was called: true if it is set.
+  // Waits until the flag is set, `time` has come, or Wake() was called. Returns whether the flag is
+  // set.
   bool WaitUntil(Clock::time_point time);
   bool WaitFor(Clock::duration wait) { return WaitUntil(Clock::now() + wait); }
 

@@ -1,5 +1,5 @@
-// Makes threads: the only way to. One that the system refuses is an error with its name, and an
-// exception in its body is a line in the log.
+// Makes threads; nothing else in the server does. If the system refuses a thread, the error has the
+// thread's name. An exception in a thread's body is logged.
 #ifndef COLCAST_SERVER_BASE_THREAD_H_
 #define COLCAST_SERVER_BASE_THREAD_H_
 
@@ -15,12 +15,13 @@ namespace colcast {
 // memory or threads are exhausted, otherwise INTERNAL.
 Status RunCaught(const std::string& what, const std::function<Status()>& body);
 
-// Joined when it is destroyed.
+// A thread that is joined by the destructor.
 class Thread {
  public:
   Thread() = default;
-  // As StartThread(), but a refusal is an exception, which RunCaught() makes an error that names
-  // `what`. For members of objects that are made within RunCaught(): the server, a version.
+  // Like StartThread(), but throws if the thread is refused; RunCaught() turns that exception into
+  // an error that names `what`. For members of objects that are made within RunCaught(), such as
+  // the server or a model version.
   Thread(const std::string& what, std::function<void()> body);
   ~Thread();
   Thread(Thread&&) = default;
@@ -34,8 +35,8 @@ class Thread {
   std::thread thread_;
 };
 
-// Runs `body` in a new thread. RESOURCE_EXHAUSTED if the system allows no other. After an
-// exception, which is logged, `body` runs again a moment later.
+// Runs `body` in a new thread. RESOURCE_EXHAUSTED if the system allows no more threads. After an
+// exception, which is logged, `body` is run again after a short pause.
 Status StartThread(const std::string& what, std::function<void()> body, Thread* thread);
 
 }  // namespace colcast

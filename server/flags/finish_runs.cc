@@ -54,7 +54,7 @@ Status ReadBatching(const Given& given, ServerOptions* options) {
   return OkStatus();
 }
 
-// TensorFlow makes as many threads as it is told.
+// TensorFlow creates as many threads as the file asks for, so the number is limited here.
 Status CheckThreads(const std::string& path, const tensorflow::ConfigProto& config) {
   std::vector<std::pair<const char*, int>> threads = {
       {"intra_op_parallelism_threads", config.intra_op_parallelism_threads()},
@@ -70,7 +70,7 @@ Status CheckThreads(const std::string& path, const tensorflow::ConfigProto& conf
   return OkStatus();
 }
 
-// What the session's file sets counts where a flag does not.
+// The session's file applies where no flag is given.
 Status ReadSession(const Given& given, engine::Options* options) {
   const int both = given.tensorflow_session_parallelism;
   int intra = both > 0 ? both : given.tensorflow_intra_op_parallelism;
@@ -84,7 +84,7 @@ Status ReadSession(const Given& given, engine::Options* options) {
     }
     status = CheckThreads(given.tensorflow_session_config_file, config);
     if (!status.ok()) return status;
-    // Below 0 is TensorFlow's word for what 0 is here: the caller's thread.
+    // TensorFlow uses a negative number for what 0 means here: the caller's thread.
     if (intra == 0) intra = std::max(0, config.intra_op_parallelism_threads());
     if (inter == 0) inter = std::max(0, config.inter_op_parallelism_threads());
     options->session_config = config.SerializeAsString();

@@ -49,7 +49,7 @@ struct ServerOptions {
   std::optional<http::HttpServer::Options> http;
   http::ModelApiOptions model_api;
   size_t max_rest_bytes = size_t{2} << 30;
-  std::optional<tracing::Tracer::Options> tracing;  // nullopt: nothing is traced
+  std::optional<tracing::Tracer::Options> tracing;  // nullopt if nothing is traced
   std::optional<callers::NameSource> callers;       // nullopt if callers are not distinguished
   LogFormat log_format = LogFormat::kText;
   // How long requests are still accepted after health turned NOT_SERVING.

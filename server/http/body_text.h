@@ -19,34 +19,34 @@
 
 namespace colcast::http {
 
-// How many rows a request may have. Its readers look while they read, so that no more is inflated
-// and parsed.
+// The limit of a request's rows. Readers check it while they read, so that they stop decompressing
+// and parsing early.
 struct RowLimit {
   int64_t max_rows = std::numeric_limits<int64_t>::max();
-  // Whether the input's first dimension are rows; asked when there are too many. Null: it is.
+  // Whether the input's first dimension is rows; called only if there are too many. Null: always.
   std::function<bool(const std::string& input)> has_rows;
 
   bool IsPassed(int64_t rows, std::string_view input) const {
     return rows > max_rows && (has_rows == nullptr || has_rows(std::string(input)));
   }
-  // RESOURCE_EXHAUSTED
+  // A RESOURCE_EXHAUSTED error.
   Status TooMany(const std::string& where) const;
 };
 
-// A body as it came.
+// A body as received.
 struct BodyBytes {
   Span<Slice> slices;
   bool gzip = false;
-  size_t max_bytes = 256 << 20;      // once inflated
-  const RowLimit* rows = nullptr;    // null: there is none
-  bool* inflates_too_far = nullptr;  // set where it inflates to more than max_bytes; may be null
+  size_t max_bytes = 256 << 20;      // after decompression
+  const RowLimit* rows = nullptr;    // null for no limit
+  bool* inflates_too_far = nullptr;  // set if decompression yields more than max_bytes; may be null
 };
 
-// As Inflater::Read().
+// Errors are those of Inflater::Read().
 Status ReadInflated(const BodyBytes& body, Inflater* inflater, void* out, size_t* size);
 
-// Reads it from the beginning to the end, or to the first NUL. A byte order mark in front and NULs
-// at the end are passed over, as in TF Serving.
+// Reads the text from the beginning to the end, or to the first NUL. As in TF Serving, skips a
+// leading byte order mark and trailing NULs.
 class BodyText {
  public:
   explicit BodyText(const BodyBytes& body);
@@ -73,7 +73,7 @@ class BodyText {
   std::string seam_;       // the same, completed from the next run
   size_t next_slice_ = 0;
   std::optional<Inflater> inflated_;
-  std::unique_ptr<char[]> piece_;  // of what is inflated
+  std::unique_ptr<char[]> piece_;  // buffer of decompressed text
   Status status_;
   bool ended_ = false;
   size_t read_ = 0;

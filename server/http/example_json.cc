@@ -135,7 +135,7 @@ class ExamplesReader final : public ExampleReader {
   const RowLimit* const limit_;
   SliceBuffer* const bytes_;
   bool is_list_ = false;
-  int64_t examples_ = 0;  // that have begun
+  int64_t examples_ = 0;  // number of examples that have begun
   std::vector<size_t> ends_;
 };
 

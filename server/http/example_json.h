@@ -19,12 +19,12 @@ class ExamplesJson {
   // `memory` may be null, and must outlive this object.
   explicit ExamplesJson(RequestMemory* memory) : memory_(memory), bytes_(memory) {}
 
-  // Reads "signature_name", "examples" and, if there is one, "context"; `body` may go then. A
-  // feature is a value or a list of values of one kind: whole numbers, true and false are int64,
-  // other numbers float, strings and {"b64": ...} bytes. INVALID_ARGUMENT names the example, the
-  // feature and the value; RESOURCE_EXHAUSTED for more examples than rows may be. Of several
-  // errors: the text's own, then the signature's name's; the examples' are told by
-  // examples_status().
+  // Reads "signature_name", "examples" and, if present, "context"; `body` need not outlive the
+  // call. A feature is a value or a list of values of one kind: whole numbers, true and false are
+  // int64, other numbers float, strings and {"b64": ...} bytes. INVALID_ARGUMENT names the example,
+  // the feature and the value; RESOURCE_EXHAUSTED for more examples than allowed rows. If there are
+  // several errors, the text's own comes first, then that of the signature's name;
+  // examples_status() has those of the examples.
   Status Read(const BodyBytes& body);
   const Status& examples_status() const { return examples_status_; }
 

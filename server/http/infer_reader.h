@@ -22,9 +22,9 @@ namespace colcast::http {
 // Reads "inputs" or "outputs": a list of tensors, inputs with their values.
 class TensorsReader final : public ValueReader {
  public:
-  // `member` is a literal. Where `request` is not null, each tensor becomes a column of it, whose
-  // values lie in `contents`. `before` are the tensors as they were read before, or empty; all
-  // outlive this.
+  // `member` is a string literal. If `request` is not null, each tensor becomes one of its columns,
+  // with values in `contents`. `before` has the tensors from an earlier reading, or is empty. All
+  // must outlive this object.
   TensorsReader(const char* member, const RowLimit* limit, RequestMemory* memory,
                 const std::vector<InferTensor>& before, size_t max_tensors, DecodedRequest* request,
                 std::deque<SliceBuffer>* contents)
@@ -58,7 +58,7 @@ class TensorsReader final : public ValueReader {
   std::string Here() const;
 
   const char* const member_;
-  const RowLimit* const limit_;  // null: there is none
+  const RowLimit* const limit_;  // null for no limit
   RequestMemory* const memory_;
   const std::vector<InferTensor>& before_;
   const size_t max_tensors_;
@@ -68,8 +68,8 @@ class TensorsReader final : public ValueReader {
   Member now_ = Member::kOther;
   std::string parameter_;
   bool again_ = false;
-  int64_t rows_ = 0;         // of the data, so far
-  std::string column_name_;  // that column_ refers to
+  int64_t rows_ = 0;         // rows of the data so far
+  std::string column_name_;  // to which column_ refers
   std::optional<JsonColumn> column_;
 };
 

@@ -21,7 +21,8 @@ namespace colcast::http {
 // Common to both forms: the column whose value is being read.
 class InputsReader : public ValueReader {
  public:
-  // Columns are added to `request` and lie in `contents`; all outlive this. `limit` may be null.
+  // Adds columns to `request`, with their values in `contents`; all arguments must outlive this
+  // object. `limit` may be null.
   InputsReader(const tensorflow::SignatureDef& signature, const RowLimit* limit,
                RequestMemory* memory, DecodedRequest* request, std::deque<SliceBuffer>* contents)
       : signature_(signature),
@@ -111,7 +112,7 @@ class ColumnsReader final : public InputsReader {
 
   bool object_ = false;
   std::optional<JsonColumn> filled_;
-  int64_t rows_ = 0;  // of it, so far
+  int64_t rows_ = 0;  // rows of the current input so far
 };
 
 }  // namespace colcast::http

@@ -20,8 +20,8 @@ std::unique_ptr<PredictForm> MakeForm(const RestCall& call, size_t max_columns, 
                                      memory);
 }
 
-// Whether the input's first dimension may be the request's rows, in each of the signatures: the one
-// that is asked for may be named at the body's end.
+// Whether the input's first dimension may be the request's rows in any of the signatures; the
+// request may name its signature only at the end of the body.
 template <typename Signatures>
 bool MayHaveRows(const Signatures& signatures, const std::string& input) {
   for (const auto& [name, signature] : signatures) {
@@ -72,7 +72,7 @@ void JsonPredict::Describe(api::PredictCall* call, scheduling::JobProfile* profi
 }
 
 Status JsonPredict::Parse(const BodyBytes& body, const inference::Servable& servable) {
-  // With the keys of item tables among its inputs.
+  // The inputs include the keys of item tables.
   const auto find = [&](const std::string& name, const tensorflow::SignatureDef** signature) {
     Status status = inference::FindSignature(servable, inference::SignatureNameOf(name), signature);
     if (!status.ok() || servable.items() == nullptr) return status;

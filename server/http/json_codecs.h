@@ -1,4 +1,4 @@
-// REST's forms of the calls of server/api, whose bodies are read before they run.
+// Codecs for server/api's calls over REST, whose bodies are read before they run.
 #ifndef COLCAST_SERVER_HTTP_JSON_CODECS_H_
 #define COLCAST_SERVER_HTTP_JSON_CODECS_H_
 
@@ -19,7 +19,7 @@
 
 namespace colcast::http {
 
-// Shared by both kinds: a body, and its reader.
+// Common to both codecs: a body and its reader.
 class JsonBody : public api::Body {
  public:
   JsonBody(std::shared_ptr<Exchange> exchange, std::chrono::milliseconds timeout, ModelSpec model)
@@ -30,7 +30,7 @@ class JsonBody : public api::Body {
 
   size_t body_bytes() const override { return body_.size(); }
   bool is_compressed() const override { return exchange_.request().gzip; }
-  // Finds the servable of `call`, too.
+  // Also finds the servable of `call`.
   Status ReadBody(api::Call* call, size_t max_bytes, bool* inflates_too_far) override;
   void Extend(scheduling::Clock::duration time) override { exchange_.Extend(time); }
 
@@ -40,7 +40,7 @@ class JsonBody : public api::Body {
  protected:
   // Fills the request from a body.
   virtual Status Parse(const BodyBytes& body, const inference::Servable& servable) = 0;
-  // What the body names, as far as it was read; empty: nothing.
+  // The signature named in the body, as far as it was read; empty if there is none.
   virtual const std::string& signature_name() const = 0;
   // To be called after Parse().
   virtual Status Finish(const inference::Servable& servable) = 0;

@@ -161,8 +161,9 @@ bool ReadNumber(const char* text, size_t size, JsonValue* value) {
   return true;
 }
 
-// RapidJSON's events -> those of a reader, to which {"b64": "..."} is one value. False, which ends
-// the parsing, for a number too large, for too deep a list and where the reader has stopped.
+// Converts RapidJSON's events to those of a reader, for which {"b64": "..."} is one value. Returns
+// false, which ends the parsing, for a number that is too large, a list that is nested too deep, or
+// if the reader has stopped.
 class Events {
  public:
   // `scratch` holds the current string.

@@ -13,10 +13,11 @@
 
 namespace colcast::http {
 
-// Passes the body to `reader`, without recursion. The longest string, twice that of a {"b64": ...},
-// is in memory meanwhile, and counted in `memory`, which may be null. The status is the text's own:
-// INVALID_ARGUMENT, with the byte, for what is not JSON, and what BodyText::Finish says. It comes
-// before that of `reader`, which may then have any; but what stopped the reader is all that counts.
+// Passes the body to `reader`, without recursion. The longest string (twice that for {"b64": ...})
+// is in memory in the meantime, counted in `memory`, which may be null. The returned status is the
+// text's own: INVALID_ARGUMENT, with the byte, for text that is not JSON, or the error of
+// BodyText::Finish. It takes precedence over the status of `reader`, unless the reader stopped the
+// parsing.
 Status ReadJson(const BodyBytes& body, RequestMemory* memory, ValueReader* reader);
 
 // Reads an object, each member with the reader for its name.

@@ -26,8 +26,6 @@ struct ModelApiOptions {
 // outlive the router.
 void AddModelApi(const Backend& backend, const ModelApiOptions& options, Router* router);
 
-// Implementation details follow.
-
 struct ModelApi {
   ModelApi(const Backend& backend, const ModelApiOptions& options)
       : backend(backend), options(options) {}
@@ -37,7 +35,7 @@ struct ModelApi {
   MetadataAnswers metadata;
 };
 
-// Answers `exchange`; `call.method` is one that runs a model. `api` outlives it.
+// Answers `exchange`; `call.method` is a method that runs a model. `api` must outlive the call.
 void RunInference(ModelApi* api, RestCall call, std::shared_ptr<Exchange> exchange);
 
 }  // namespace colcast::http

@@ -37,7 +37,7 @@ class ValueReader {
   // The number of elements in a list or object that has ended.
   size_t count() const { return count_; }
   const Status& status() const { return status_; }
-  // A limit was passed: the rest of the text is not worth reading.
+  // Whether a limit was exceeded, so that the rest of the text need not be read.
   bool stopped() const { return stopped_; }
 
  protected:
@@ -55,14 +55,14 @@ class ValueReader {
     status_ = std::move(status);
   }
 
-  // From OnValue: the text's own errors do not count any more.
+  // Called in OnValue: stops the parsing; the text's own errors are then ignored.
   void Stop(Status status) {
     stopped_ = true;
     Fail(std::move(status));
   }
 
-  // From OnValue: INVALID_ARGUMENT, with the description of `culprit` between the two. The size of
-  // a list or object is known at its end only.
+  // To be called in OnValue(): INVALID_ARGUMENT with a description of `culprit` between the two
+  // texts. The size of a list or object is known only at its end.
   void FailAt(std::string before, const JsonValue& culprit, std::string after) {
     failed_ = true;
     before_ = std::move(before);

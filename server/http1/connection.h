@@ -30,7 +30,7 @@ struct Shared {
 
   const HttpServer::Options options;
   const Router& router;       // must outlive every connection
-  net::Poller* const poller;  // outlives every connection
+  net::Poller* const poller;  // must outlive every connection
   net::OpenConnections connections;
   std::atomic<bool> draining{false};  // connections close after their next answer
   std::atomic<bool> stopped{false};   // in addition, they take no more requests

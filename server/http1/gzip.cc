@@ -8,7 +8,7 @@
 namespace colcast::http {
 namespace {
 
-constexpr int kGzip = 16;  // added to the window's bits: gzip's header and trailer, not zlib's
+constexpr int kGzip = 16;  // added to the window bits: gzip format instead of zlib
 
 std::string_view Trim(std::string_view text) {
   const size_t begin = text.find_first_not_of(" \t");

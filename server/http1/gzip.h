@@ -10,7 +10,7 @@ namespace colcast::http {
 // Whether an Accept-Encoding header accepts gzip: names it, or "*", with a weight above 0.
 bool AcceptsGzip(std::string_view accept_encoding);
 
-// Fast rather than small.
+// Optimizes for speed rather than size.
 std::string Gzip(std::string_view text);
 
 }  // namespace colcast::http

@@ -28,16 +28,18 @@ class HttpServer {
     bool listens = true;          // false: clients are passed in through accept()
     int max_connections = 10000;  // further ones are answered 503 and closed
     size_t max_header_bytes = 16 << 10;
-    // As sent. A body that finds no room in the poller's hosts().bodies is passed over and answered
-    // 429, or 413 if it alone is too large.
+    // Size as sent. A body for which the poller's hosts().bodies has no room is skipped and
+    // answered 429, or 413 if it is too large by itself.
     size_t max_body_bytes = 256 << 20;
-    // How long a connection may lie idle between requests, and a request's header may take.
+    // The limit for idle time between requests, and for receiving a request's header.
     std::chrono::milliseconds idle_timeout{60'000};
     // The limit for receiving a request's body, and for sending an answer. Chunk extensions and
     // trailers must fit into the 64 KiB that are read at once.
     std::chrono::milliseconds transfer_timeout{300'000};
-    std::chrono::seconds body_grace{10};             // from then on a body needs a least rate
-    std::chrono::seconds body_time_where_short{30};  // while half of max_memory_bytes is taken
+    // After this time, a body must arrive with a minimum rate.
+    std::chrono::seconds body_grace{10};
+    // Limit while half of max_memory_bytes is in use.
+    std::chrono::seconds body_time_where_short{30};
     std::optional<TlsConfig> tls;
     callers::NameSource names;  // sources of callers' names
   };

@@ -12,11 +12,11 @@ namespace {
 constexpr size_t kMinBlockBytes = 4 << 10;
 constexpr size_t kMaxBlockBytes = 1 << 20;
 
-// Fills blocks that grow with what was written before.
+// Fills blocks, each of which is larger than the previous one.
 Status Read(Inflater* inflater, size_t max_bytes, const MakeBlock& make_block, Message* inflated) {
   for (;;) {
     const size_t written = inflated->size();
-    // One byte beyond the limit, to see whether there are more.
+    // One byte beyond the limit, to detect longer messages.
     size_t size =
         1 + std::min(max_bytes - written, std::clamp(written, kMinBlockBytes, kMaxBlockBytes));
     std::shared_ptr<uint8_t[]> block;

@@ -12,14 +12,14 @@
 
 namespace colcast::http2 {
 
-// Makes a block of memory, or says why there is none: the message is not inflated then.
+// Allocates a block of memory, or returns the error with which decompression ends.
 using MakeBlock = std::function<Status(size_t bytes, std::shared_ptr<uint8_t[]>* block)>;
 Status MakePlainBlock(size_t bytes, std::shared_ptr<uint8_t[]>* block);
 
-// Replaces a compressed message by the inflated one, in blocks of a megabyte at most; leaves others
-// unchanged. RESOURCE_EXHAUSTED if that takes more than `max_bytes`, or finds no memory; INTERNAL,
-// as in gRPC, for bytes that do not inflate; or what `make_block` says. On an error the message is
-// unchanged.
+// Replaces a compressed message by the decompressed one, in blocks of at most a megabyte; leaves
+// other messages unchanged. RESOURCE_EXHAUSTED if that takes more than `max_bytes` or there is no
+// memory; INTERNAL, as in gRPC, for invalid compressed bytes; or the error of `make_block`. On an
+// error the message is unchanged.
 Status Inflate(size_t max_bytes, Message* message, const MakeBlock& make_block = MakePlainBlock);
 
 }  // namespace colcast::http2

@@ -74,9 +74,9 @@ class ItemTableSource {
 
   const ItemTableConfig config_;
 
-  // Only Poll() touches these.
-  std::string folder_;  // of the version that serves
-  FileIdentity file_;   // its table
+  // Used only by Poll().
+  std::string folder_;  // the folder of the version being served
+  FileIdentity file_;   // its table file
   tables::PolledFiles files_;
 
   mutable std::mutex mutex_;
@@ -96,13 +96,13 @@ class ItemTables {
 
   const std::vector<std::unique_ptr<ItemTableSource>>& sources() const { return sources_; }
 
-  // Has the thread look for all of them now.
+  // Makes the thread look for new files of all tables now.
   void PollNow() {
     poll_all_ = true;
     stop_.Wake();
   }
 
-  // Those of a model.
+  // The tables of a model.
   std::vector<ItemTableSource*> Of(std::string_view model) const;
 
  private:

@@ -70,7 +70,7 @@ class Loader {
   // Receives the report and, if the load succeeded, the servable. Called on the loading thread.
   using Done = std::function<void(const LoadReport&, std::shared_ptr<const Servable>)>;
 
-  // `engine` must outlive the loader, which waits at its end for what is being loaded.
+  // `engine` must outlive the loader, whose destructor waits for loads in progress.
   Loader(Options options, const engine::Engine* engine);
 
   // Starts a load. Jobs run concurrently; the caller limits their number. If Start() fails, `done`

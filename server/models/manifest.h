@@ -1,5 +1,5 @@
-// The files that an export wrote, as its record lists them: a version that has a list is loaded
-// once all of them are there.
+// Checks the files that an export wrote against the list in its record: a version with a list is
+// loaded only once all of them exist.
 #ifndef COLCAST_SERVER_MODELS_MANIFEST_H_
 #define COLCAST_SERVER_MODELS_MANIFEST_H_
 
@@ -9,9 +9,9 @@
 
 namespace colcast::models {
 
-// OK for a version without a record, or whose record lists no files. UNAVAILABLE, with its name,
-// for a file that is missing, has another size or, where the list has one, another checksum; and
-// for a record that does not end.
+// OK for a version without a record, or whose record lists no files. UNAVAILABLE, with the name,
+// for a file that is missing, has another size or, if the list has one, another checksum; also for
+// a truncated record.
 Status CheckManifest(const std::string& directory);
 
 }  // namespace colcast::models

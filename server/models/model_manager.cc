@@ -48,8 +48,8 @@ std::vector<std::string> OutdatedVersions(const ModelState& model) {
   return warnings;
 }
 
-// While a model moves to another base path there may be two versions with one number: the one that
-// serves counts, or else the aspired one.
+// While a model moves to another base path, two versions may have the same number: the one that
+// serves counts, otherwise the aspired one.
 void AddStatus(const Version& version, std::vector<VersionStatus>* statuses) {
   const VersionStatus status{version.directory.version, ToState(version.phase), version.error};
   const bool is_new = statuses->empty() || statuses->back().version != status.version;

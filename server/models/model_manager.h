@@ -144,7 +144,7 @@ class ModelManager {
 
   Unloader unloader_;
   Loader loader_;  // its threads use all of the above
-  Thread thread_;  // the first to go
+  Thread thread_;  // destroyed first
 };
 
 }  // namespace colcast::models

@@ -34,8 +34,8 @@ struct Version {
   Phase phase = Phase::kNew;
   Status error;
   int attempts = 0;
-  uint64_t tried_files = 0;  // what its files were at the last attempt
-  bool is_outdated = false;  // it serves as it was loaded, and has other files now
+  uint64_t tried_files = 0;  // fingerprint of its files at the last attempt
+  bool is_outdated = false;  // it serves as loaded, but its files have changed
   Clock::time_point retry_at;
   std::shared_ptr<const Servable> servable;  // set while kReady
 };
@@ -50,10 +50,10 @@ class ModelState {
   void Leave();
   bool leaving() const { return leaving_; }
 
-  // The versions the policy asks for ("aspired", as in TensorFlow Serving). Known ones keep their
-  // state: a version is known by its path. Those that come after the first call are loaded once
-  // their files stand still from one call to the next: they may still be copied. One that failed is
-  // tried again once it has other files, whatever its retries.
+  // Sets the versions that the policy selects ("aspired", as in TensorFlow Serving). Known
+  // versions, identified by their path, keep their state. Versions that appear after the first call
+  // are loaded once their files have not changed between two calls, because they may still be
+  // copied. A version that failed is tried again when its files change, regardless of its retries.
   void SetAspiredVersions(const std::vector<VersionDirectory>& directories);
   // For a base path that cannot be read at the moment: the aspired versions stay.
   void KeepAspiredVersions() { listed_ = true; }

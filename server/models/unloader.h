@@ -29,7 +29,7 @@ class Unloader {
  private:
   class Queue;
 
-  const std::shared_ptr<Queue> queue_;  // lives as long as anything that was shared
+  const std::shared_ptr<Queue> queue_;  // lives as long as any shared object
   std::vector<Thread> threads_;
 };
 

@@ -34,15 +34,15 @@ struct Host {
   explicit Host(std::string name) : name(std::move(name)) {}
 
   const std::string name;  // HostOf() in peer.h
-  Budget::Account unread;  // answers
-  Budget::Account bodies;  // REST requests, and inflated ones
+  Budget::Account unread;  // of unread answers
+  Budget::Account bodies;  // REST requests, and decompressed gRPC messages
   WastedTime wasted;
   std::atomic<bool> is_suspect{false};  // its last turn wasted time, so the next one is measured
 };
 
 class Hosts {
  public:
-  // All hosts together may leave twice as much unread.
+  // All hosts together may hold twice as much unread.
   Hosts(size_t max_unread_bytes_per_host, size_t max_body_bytes)
       : unread({2 * max_unread_bytes_per_host, max_unread_bytes_per_host, true}),
         bodies(max_body_bytes) {}
@@ -53,9 +53,9 @@ class Hosts {
   // Answers that clients have not read yet: HTTP/2 does not force a client to accept what it asked
   // for.
   Budget unread;
-  // Bodies of REST requests, what is read from them, and messages of gRPC that came compressed.
+  // Bodies of REST requests, the columns read from them, and decompressed gRPC messages.
   MemoryLimit bodies;
-  // RESOURCE_EXHAUSTED, naming the flag; OK if not `refused`.
+  // RESOURCE_EXHAUSTED, naming the flag; OK unless `refused`.
   Status UnreadStatus(const Host& host, bool refused) const;
 
  private:

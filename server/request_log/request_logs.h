@@ -85,7 +85,7 @@ class RequestLogs {
   size_t waiting_bytes_ ABSL_GUARDED_BY(queue_mutex_) =
       0;  // size of the records in queue_ and of the one being written
   bool stopping_ ABSL_GUARDED_BY(queue_mutex_) = false;
-  Thread thread_ ABSL_GUARDED_BY(models_mutex_);  // from the first model that is logged on
+  Thread thread_ ABSL_GUARDED_BY(models_mutex_);  // started when the first model is logged
 };
 
 }  // namespace colcast::request_log

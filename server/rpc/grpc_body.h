@@ -1,4 +1,4 @@
-// Messages that came compressed, as bodies that are read before their calls run.
+// Compressed messages as bodies, which are read before their calls run.
 #ifndef COLCAST_SERVER_RPC_GRPC_BODY_H_
 #define COLCAST_SERVER_RPC_GRPC_BODY_H_
 
@@ -15,7 +15,7 @@ namespace colcast::rpc {
 
 class GrpcBody final : public api::Body {
  public:
-  // Both outlive this.
+  // Both must outlive this object.
   GrpcBody(GrpcExchange* exchange, api::Codec* codec) : exchange_(*exchange), codec_(*codec) {}
 
   size_t body_bytes() const override { return exchange_.request().size(); }

@@ -23,9 +23,10 @@ class GrpcExchange final : public api::Exchange {
   size_t Settle(const metrics::CallRecord& record, Status* status) override;
   void Send(const Status& status) override { call_->Finish(status); }
 
-  // Before the request is read. RESOURCE_EXHAUSTED if the client has too many unread answers.
+  // Called before the request is read. RESOURCE_EXHAUSTED if the client has too many unread
+  // answers.
   Status Prepare();
-  // As http2::Call has it.
+  // See http2::Call.
   Status InflateRequest(size_t max_bytes) { return call_->InflateRequest(max_bytes); }
   Status CountResponse(size_t bytes) { return call_->CountResponse(bytes); }
 

@@ -87,7 +87,7 @@ class WirePredict final : public api::PredictCodec {
   }
 
  private:
-  // What item tables add to many keys is not counted.
+  // Columns that item tables add for many keys are not counted.
   bool MayWaitDecoded(const api::Call& call) const {
     return decoded_->IsLight() && (decoded_->is_small() || call.found().items() == nullptr);
   }
@@ -106,7 +106,7 @@ class WirePredict final : public api::PredictCodec {
   const PredictMessages& messages_;
   GrpcExchange exchange_;
   GrpcBody body_{&exchange_, this};
-  std::unique_ptr<SpareRequests::Spare> decoded_;  // null until then
+  std::unique_ptr<SpareRequests::Spare> decoded_;  // null until the request is decoded
 };
 
 }  // namespace

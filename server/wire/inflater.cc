@@ -5,7 +5,7 @@
 namespace colcast {
 namespace {
 
-// What zlib adds to the window's bits to choose the form.
+// The number that zlib expects in addition to the window's bits, which selects the format.
 int FormOf(Inflater::Format format) {
   switch (format) {
     case Inflater::Format::kGzip:
@@ -13,7 +13,7 @@ int FormOf(Inflater::Format format) {
     case Inflater::Format::kZlib:
       return 0;
     case Inflater::Format::kGzipBody:
-      return 32;  // looks at the first bytes
+      return 32;  // detects the format from the first bytes
   }
   return 0;
 }

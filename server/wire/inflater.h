@@ -1,4 +1,4 @@
-// Compressed bytes, inflated slice by slice: bodies over HTTP and messages over gRPC.
+// Decompresses bytes slice by slice: bodies over HTTP and messages over gRPC.
 #ifndef COLCAST_SERVER_WIRE_INFLATER_H_
 #define COLCAST_SERVER_WIRE_INFLATER_H_
 
@@ -20,14 +20,15 @@ class Inflater {
     kGzipBody,  // gzip members or zlib streams, one after the other, as HTTP allows
   };
 
-  // `compressed` outlives it. Throws std::bad_alloc.
+  // `compressed` must outlive this object. Throws std::bad_alloc.
   Inflater(Span<Slice> compressed, Format format, size_t max_bytes);
   ~Inflater();
   Inflater(const Inflater&) = delete;
   Inflater& operator=(const Inflater&) = delete;
 
-  // Writes the next bytes to `out`, at most *size, and sets *size: 0 at the end. INVALID_ARGUMENT
-  // for bytes that do not inflate, RESOURCE_EXHAUSTED as soon as more than `max_bytes` come out.
+  // Writes the next bytes to `out`, at most *size, and sets *size, which is 0 at the end.
+  // INVALID_ARGUMENT for invalid compressed bytes, RESOURCE_EXHAUSTED as soon as the output exceeds
+  // `max_bytes`.
   Status Read(void* out, size_t* size);
 
  private:
