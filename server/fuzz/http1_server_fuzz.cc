@@ -117,7 +117,7 @@ void Serve(std::string_view input) {
   }
   Expect(shared->connections.count() == 0, "a connection is left");
   Expect(poller->hosts().unread.bytes() == 0, "a byte that was not read is left");
-  Expect(shared->memory.bytes() == 0, "a byte of a body is left");
+  Expect(poller->hosts().bodies.bytes() == 0, "a byte of a body is left");
 }
 
 }  // namespace
