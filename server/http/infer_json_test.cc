@@ -61,7 +61,7 @@ TEST(InferJsonTest, TooManyRowsAreRefusedBeforeTheRestIsRead) {
     return infer.Read({{&slice, 1}, false, json.size(), &limit}, nullptr);
   };
   const std::string x = R"({"inputs":[{"name":"x","datatype":"INT64","shape":)";
-  for (const char* const rest : {R"([4],"data":[no JSON)", R"([4,2],"data":no)",
+  for (const char* const rest : {R"([4],"data":[no JSON)", R"([4,2],"data":[no)",
                                  R"([3],"data":[1,2,3,4,no)", R"([3,1],"data":[[1],[2],[3],[no)"}) {
     const Status status = read(x + rest);
     EXPECT_EQ(status.code, StatusCode::kResourceExhausted) << rest;

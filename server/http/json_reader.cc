@@ -209,7 +209,7 @@ class Events {
     }
     LetGo();
     reader_.Key(name);
-    return true;
+    return !reader_.stopped();
   }
   bool EndObject(rapidjson::SizeType count) {
     if (held_ != Held::kString) return End(count);

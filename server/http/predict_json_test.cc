@@ -133,7 +133,7 @@ TEST(ReadInputs, TooManyRowsAreRefusedBeforeTheRestIsRead) {
   (*fixed.mutable_inputs())["fixed"].set_dtype(tensorflow::DT_INT64);
   for (const char* const text :
        {R"({"instances": [1, 2, 3, 4, no JSON)",
-        R"({"instances": [{"x": 1}, {"x": 2}, {"x": 3}, {no)",
+        R"({"instances": [{"x": 1}, {"x": 2}, {"x": 3}, {"x": no)",
         R"({"instances": [[1], [2], [3], [no)", R"({"inputs": [1, 2, 3, 4, no)",
         R"({"inputs": {"x": [[1, 2], [3, 4], [5, 6], [no)"}) {
     const Status status = read(text, OneInput(DT_INT64));

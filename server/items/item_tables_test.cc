@@ -172,7 +172,7 @@ TEST_F(ItemTablesTest, APipeInPlaceOfATableOrADeltaIsRefusedByName) {
     fs::create_directories(base_ + "/2");
     ASSERT_EQ(mkfifo((base_ + pipe).c_str(), 0600), 0);
     source_.Poll();
-    EXPECT_THAT(source_.stats().status.message, HasSubstr(pipe + ": it is no regular file"));
+    EXPECT_THAT(source_.stats().status.message, HasSubstr(pipe + ": it is not a regular file"));
     EXPECT_THAT(Find(source_, {1}), ElementsAre(1));
     fs::remove(base_ + pipe);
   }

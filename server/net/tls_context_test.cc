@@ -132,7 +132,7 @@ TEST_P(TlsContextTest, AFileThatIsWrongLeavesThePairInUse) {
   context_->Reload();
   context_->Reload();
   const std::string log = ::testing::internal::GetCapturedStderr();
-  EXPECT_THAT(log, HasSubstr("the certificates in use stay"));
+  EXPECT_THAT(log, HasSubstr("keeping the certificates in use"));
   EXPECT_EQ(log.find('\n'), log.size() - 1) << log;
   EXPECT_TRUE(Connect(context.get(), &session_, &is_resumed_));
 }

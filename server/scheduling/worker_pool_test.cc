@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <deque>
+#include <fstream>
 #include <functional>
 #include <future>
 #include <memory>
@@ -199,8 +200,11 @@ TEST_F(WorkerPoolTest, AWorkerBesideGoesOnAfterAnException) {
 
 TEST_F(WorkerPoolTest, APoolThatGetsNoThreadSaysWhich) {
   const auto start_without_room = [this] {
-    const rlimit none{1, 1};
-    setrlimit(RLIMIT_AS, &none);
+    rlim_t pages = 0;
+    std::ifstream("/proc/self/statm") >> pages;
+    const rlim_t room = pages * sysconf(_SC_PAGESIZE) + (256 << 20);  // for a few stacks
+    const rlimit limit{room, room};
+    setrlimit(RLIMIT_AS, &limit);
     const Status status = RunCaught("start", [this] {
       Start(10, 1000);
       return OkStatus();
