@@ -1,0 +1,58 @@
+#include "server/engine/mapping/mapped_tables.h"
+
+#include <gmock/gmock.h>
+
+#include "server/engine/mapping/testing.h"
+
+namespace colcast::engine {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+using MappedTablesTest = MappingTest;
+
+const std::atomic<bool> kGoOn{false};
+
+TEST_F(MappedTablesTest, TwoSessionsShareTablesThatAreTheSame) {
+  const auto one = Restored(), other = Restored();
+  EXPECT_EQ(MappedTables::Of(one.get())->tables(), MappedTables::Of(other.get())->tables());
+}
+
+TEST_F(MappedTablesTest, AFileThatIsWrittenToIsNotSharedAnyMore) {
+  const auto one = Restored();
+  Damage();
+  EXPECT_FALSE(MappedTables::Of(one.get())->Check().ok());
+  const auto other = Restored();
+  EXPECT_NE(MappedTables::Of(one.get())->tables(), MappedTables::Of(other.get())->tables());
+  EXPECT_TRUE(MappedTables::Of(other.get())->Check().ok());
+}
+
+TEST_F(MappedTablesTest, BytesThatAreNotThoseSavedAreFoundForGood) {
+  Damage();
+  const auto session = Restored();
+  const auto tables = MappedTables::Of(session.get());
+  EXPECT_TRUE(tables->Check().ok());
+  for (const auto& table : tables->tables()) {
+    const absl::Status status = CheckBytes(*table, kGoOn);
+    EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << table->name;  // one file has both
+    EXPECT_THAT(std::string(status.message()), HasSubstr(table->name));
+  }
+  EXPECT_EQ(tables->Check().code(), absl::StatusCode::kDataLoss);
+}
+
+TEST_F(MappedTablesTest, AFileIsNotLookedAtOnceItsTablesAreDropped) {
+  const auto session = Restored();
+  const auto tables = MappedTables::Of(session.get());
+  for (const auto& table : tables->tables()) {
+    EXPECT_TRUE(CheckBytes(*table, kGoOn).ok());
+    EXPECT_TRUE(table->is_checked);
+    tables->Drop(*table);
+  }
+  EXPECT_THAT(tables->tables(), SizeIs(0));
+  Damage();
+  EXPECT_TRUE(tables->Check().ok());
+}
+
+}  // namespace
+}  // namespace colcast::engine
