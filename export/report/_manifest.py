@@ -8,22 +8,16 @@ _BLOCK = 1 << 20
 
 
 def manifest(folder: Path) -> dict[str, dict[str, Any]]:
-    """The size of each file on which answers depend, and its checksum unless it has variables.
+    """The size and checksum of the graph and of each asset.
 
-    TensorFlow itself checks variables when it restores them, and they may be trained further. Files
-    that people add, such as warm-up requests, are not listed.
+    Variables are not listed: TensorFlow checks them when it restores them, and they may be trained
+    further. Nor are files that people add, such as warm-up requests.
     """
-    files = [folder / "saved_model.pb"]
-    for part in ("assets", "variables"):
-        files += sorted(file for file in (folder / part).rglob("*") if file.is_file())
-    return {file.relative_to(folder).as_posix(): _listed(folder, file) for file in files}
-
-
-def _listed(folder: Path, file: Path) -> dict[str, Any]:
-    size = {"bytes": file.stat().st_size}
-    if file.is_relative_to(folder / "variables"):
-        return size
-    return size | {"crc32": _crc32(file)}
+    assets = sorted(file for file in (folder / "assets").rglob("*") if file.is_file())
+    return {
+        file.relative_to(folder).as_posix(): {"bytes": file.stat().st_size, "crc32": _crc32(file)}
+        for file in (folder / "saved_model.pb", *assets)
+    }
 
 
 def _crc32(file: Path) -> str:

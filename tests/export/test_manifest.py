@@ -22,17 +22,15 @@ def _exported(embedded, tmp_path_factory) -> Path:
     return folder
 
 
-def test_graph_assets_and_variables_are_listed_and_what_people_add_is_not(exported):
+def test_graph_and_assets_are_listed_and_what_people_add_or_train_is_not(exported):
     files = json.loads((exported / RECORD).read_text())["files"]
-    parts = ("assets", "variables")
-    found = [file for part in parts for file in (exported / part).rglob("*") if file.is_file()]
-    names = {file.relative_to(exported).as_posix() for file in found}
+    assets = [file for file in (exported / "assets").rglob("*") if file.is_file()]
+    names = {file.relative_to(exported).as_posix() for file in assets}
     assert set(files) == names | {"saved_model.pb"}
     for name, listed in files.items():
         content = (exported / name).read_bytes()
         assert listed["bytes"] == len(content)
-        has_checksum = not name.startswith("variables/")
-        assert listed.get("crc32") == (f"{zlib.crc32(content):08x}" if has_checksum else None)
+        assert listed["crc32"] == f"{zlib.crc32(content):08x}"
 
 
 @pytest.mark.parametrize("damage", ["not there", "half there", "its space is taken"])

@@ -210,7 +210,7 @@ def test_single_examples_cannot_tell_users(embedded, tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ([b"\x01nonsense"], "record 0 of .* is no tf.Example"),
+        ([b"\x01nonsense"], "record 0 of .* is not a tf.Example"),
         ([], "has no records"),
         ([columns_of(predict_pb2.PredictRequest(), other=[1])], "nor a column.*'other'"),
         ([columns_of(predict_pb2.PredictRequest(), movie=[1, 2, 3], user_age=[1, 2])], "record 0"),

@@ -37,7 +37,7 @@ def _draw(exported: Exported) -> Asked:
     names = exported.user_features()
     users = [{n: v for n, v in row.items() if n in names} for row in rows[:3]]
     items = [{n: v for n, v in row.items() if n not in names} for row in rows]
-    return Asked(users, items, ROW_TO_USER)
+    return Asked(users, items, ROW_TO_USER, range(len(items)))
 
 
 def _by_stages(predict: Any, exported: Exported, asked: Asked) -> Outputs:

@@ -144,7 +144,7 @@ def test_by_key_over_the_open_inference_protocol(server: ServerProcess, form: st
     assert inputs >= {"item_key", "shop_key"}
     for signature in ("columnar", "columnar_late"):
         expected = score(Stubs(server.target), features, signature)
-        found = client.infer(keys, signature, outputs=("score",)).as_numpy("score")
+        found = client.infer(keys, signature, model="ranker", outputs=("score",)).as_numpy("score")
         np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
 
 

@@ -17,7 +17,7 @@ def _score(c: Columns) -> Columns:
 
 
 def test_unknown_user_feature_is_named_with_its_neighbours(model: Any) -> None:
-    with pytest.raises(ExportError, match=r"'user_aeg' is no input .* did you mean user_age\?"):
+    with pytest.raises(ExportError, match=r"'user_aeg' is not an input .* did you mean user_age\?"):
         model(_score, COLUMNS, ["user_aeg"])
 
 
