@@ -1,8 +1,11 @@
-// For tests: all of a compressed text.
+// For tests: compresses a text, and inflates all of one.
 #ifndef COLCAST_SERVER_WIRE_INFLATER_TESTING_H_
 #define COLCAST_SERVER_WIRE_INFLATER_TESTING_H_
 
+#include <zlib.h>
+
 #include <algorithm>
+#include <cstdlib>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,6 +13,23 @@
 #include "server/wire/inflater.h"
 
 namespace colcast {
+
+// `window_bits` chooses the form, as in zlib's deflateInit2().
+inline std::string Deflated(const std::string& text, int window_bits) {
+  z_stream stream{};
+  const int code =
+      deflateInit2(&stream, Z_BEST_SPEED, Z_DEFLATED, window_bits, 8, Z_DEFAULT_STRATEGY);
+  if (code != Z_OK) std::abort();
+  std::string out(deflateBound(&stream, text.size()), '\0');
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
+  stream.avail_in = static_cast<uInt>(text.size());
+  stream.next_out = reinterpret_cast<Bytef*>(out.data());
+  stream.avail_out = static_cast<uInt>(out.size());
+  if (deflate(&stream, Z_FINISH) != Z_STREAM_END) std::abort();
+  out.resize(stream.total_out);
+  deflateEnd(&stream);
+  return out;
+}
 
 // `compressed` comes in slices of `slice_bytes`, and is read `read_bytes` at a time.
 inline Status InflateAll(std::string_view compressed, Inflater::Format format, size_t max_bytes,
