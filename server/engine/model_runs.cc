@@ -57,7 +57,8 @@ Status TensorFlowModel::Plan(const DecodedRequest& request, const BatchRules& ru
 }
 
 tables::GenerationPtr TensorFlowModel::TablesNow() const {
-  return table_deltas_ == nullptr ? nullptr : table_deltas_->now();
+  if (table_deltas_ == nullptr || !table_deltas_->has_changed()) return nullptr;
+  return table_deltas_->now();
 }
 
 std::shared_ptr<const void> TensorFlowModel::PinTables() const {

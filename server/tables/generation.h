@@ -46,6 +46,7 @@ class ReadsGeneration {
   // their contents.
   static int64_t LastChangeOf(const std::vector<const void*>& tables) {
     int64_t last = 0;
+    if (Here() == nullptr) return last;
     for (const void* const table : tables) {
       const Overlay* const overlay = Of(table);
       if (overlay != nullptr) last = std::max(last, overlay->sequence());

@@ -73,12 +73,13 @@ Status TableDeltas::Apply(const tables::FileBytes& bytes) {
 }
 
 // Sets `*table` to the table to which the delta belongs.
-Status TableDeltas::Find(const RowDelta& delta, const ServedTable** table) const {
-  std::string checksum;
-  if (Status status = ChecksumOfIndex(directory_, &checksum); !status.ok()) return status;
-  if (delta.checkpoint != checksum) {
+Status TableDeltas::Find(const RowDelta& delta, const ServedTable** table) {
+  if (checkpoint_.empty()) {
+    if (Status status = ChecksumOfIndex(directory_, &checkpoint_); !status.ok()) return status;
+  }
+  if (delta.checkpoint != checkpoint_) {
     return FailedPrecondition("it was made for the checkpoint ", Readable(delta.checkpoint),
-                              ", this version has ", checksum);
+                              ", this version has ", checkpoint_);
   }
   const auto found = std::find_if(tables_.begin(), tables_.end(),
                                   [&](const auto& one) { return one.name == delta.table; });
@@ -113,6 +114,7 @@ void TableDeltas::Publish(const RowDelta& delta, const MappedTable& table) {
   *of = (*of)->With(delta.ids, delta.rows, delta.sequence);
   const std::lock_guard<std::mutex> lock(mutex_);
   now_ = std::move(made);
+  has_changed_.store(true, std::memory_order_release);
 }
 
 void TableDeltas::AddTo(TableMemory* memory) const {

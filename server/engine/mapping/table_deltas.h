@@ -3,6 +3,7 @@
 #ifndef COLCAST_SERVER_ENGINE_MAPPING_TABLE_DELTAS_H_
 #define COLCAST_SERVER_ENGINE_MAPPING_TABLE_DELTAS_H_
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -35,6 +36,9 @@ class TableDeltas {
   TableDeltas(const std::string& directory, std::vector<ServedTable> tables);
   ~TableDeltas();
 
+  // False as long as now() has no changes, which no run needs to read then.
+  bool has_changed() const { return has_changed_.load(std::memory_order_acquire); }
+
   // The generation that new requests read.
   tables::GenerationPtr now() const;
 
@@ -44,16 +48,20 @@ class TableDeltas {
  private:
   void Poll();
   Status Apply(const tables::FileBytes& bytes);
-  Status Find(const tables::RowDelta& delta, const ServedTable** table) const;
+  Status Find(const tables::RowDelta& delta, const ServedTable** table);
   void Publish(const tables::RowDelta& delta, const MappedTable& table);
 
   const std::string directory_;
   const std::vector<ServedTable> tables_;
-  tables::PolledFiles files_;  // used only by the thread
+  // Used only by the thread.
+  tables::PolledFiles files_;
+  std::string checkpoint_;  // checksum of the version's index; empty until the first delta
 
   mutable std::mutex mutex_;  // guards the members below
   tables::GenerationPtr now_;
   std::string error_;
+
+  std::atomic<bool> has_changed_{false};
 
   StopFlag stop_;
   Thread thread_;
