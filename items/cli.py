@@ -12,6 +12,13 @@ from colcast.cli.console import report_console, showing_progress
 _FOLDER = click.Path(file_okay=False, path_type=Path)
 _SOURCE_HELP = "The items, one per row: .parquet, .csv, .tfrecord (tf.Examples), or a folder."
 
+
+def _source(told: str, *, required: bool = True) -> Callable[[Any], Any]:
+    """The option for the rows, told in `--help` like this."""
+    path = click.Path(exists=True, path_type=Path)
+    return click.option("--from", "source", type=path, required=required, metavar="PATH", help=told)
+
+
 _separator = click.option(
     "--list-separator",
     default="|",
@@ -33,14 +40,7 @@ def command() -> None:
     metavar="DIR",
     help="What colcast export wrote: the SavedModel, or its base path.",
 )
-@click.option(
-    "--from",
-    "source",
-    type=click.Path(exists=True, path_type=Path),
-    required=True,
-    metavar="PATH",
-    help=_SOURCE_HELP,
-)
+@_source(_SOURCE_HELP)
 @click.option("--key", required=True, metavar="NAME", help="The column that tells items apart.")
 @click.option(
     "--output",
@@ -71,13 +71,7 @@ def build(source: Path, **given: Any) -> None:
 
 @command.command()
 @click.option("--table", type=_FOLDER, required=True, metavar="DIR", help="The table's folder.")
-@click.option(
-    "--from",
-    "source",
-    type=click.Path(exists=True, path_type=Path),
-    metavar="PATH",
-    help=f"{_SOURCE_HELP} Each takes the place of the whole row that it had.",
-)
+@_source(f"{_SOURCE_HELP} Each takes the place of the whole row that it had.", required=False)
 @click.option(
     "--delete",
     "deleted",
@@ -140,14 +134,7 @@ _version = click.option(
 @tables.command("delta")
 @_model
 @click.option("--table", required=True, metavar="NAME", help="The variable's name.")
-@click.option(
-    "--from",
-    "source",
-    type=click.Path(exists=True, path_type=Path),
-    required=True,
-    metavar="PATH",
-    help="Columns id and vector: .npz, .parquet, .csv, .tfrecord, or a folder.",
-)
+@_source("Columns id and vector: .npz, .parquet, .csv, .tfrecord, or a folder.")
 @_version
 def table_delta(model: Path, source: Path, **given: Any) -> None:
     """Replaces rows of a table of MODEL, a SavedModel or its base path."""
