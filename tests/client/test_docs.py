@@ -13,6 +13,7 @@ from colcast.server import ServerProcess
 from tensorflow_serving.apis import predict_pb2
 
 from ..models import build
+from ..models.saving import serialized
 
 DOCS = Path(__file__).parents[2] / "docs"
 COLUMNS = {
@@ -64,7 +65,8 @@ def test_the_recipes_run(target: str) -> None:
     recipes = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     runnable = [recipe for recipe in recipes if ".pem" not in recipe]
     assert len(recipes) == len(runnable) + 1  # the certificates are the reader's
-    names: dict[str, Any] = {}
+    row = {"age": 31, "city": "Łódź", "history": [4], "movie": 7, "genres": ["War"]}
+    names: dict[str, Any] = {"examples": [serialized({**row, "vector": [0.1, 0.2, 0.3]})] * 2}
     for recipe in runnable:
         exec(recipe, names)
     names["client"].close()
