@@ -2,12 +2,31 @@
 #ifndef COLCAST_SERVER_ENGINE_LIBRARY_H_
 #define COLCAST_SERVER_ENGINE_LIBRARY_H_
 
+#include <filesystem>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "server/base/status.h"
 #include "server/engine/engine.h"
 
 namespace colcast {
+
+// The folder with this process's executable and the engines; empty if it cannot be determined.
+std::filesystem::path ExecutableFolder();
+
+// The TensorFlow releases for which `folder` has libraries libcolcast_engine-RELEASE.so, oldest
+// first.
+std::vector<std::string> EngineReleases(const std::filesystem::path& folder);
+
+// Chooses the release among `releases` that equals `installed`. If `installed` is empty, because
+// only the engine knows the path of its TensorFlow, chooses a single engine. NOT_FOUND names what
+// is installed, what is needed, and the command that installs it.
+Status ChooseEngine(const std::vector<std::string>& releases, const std::string& installed,
+                    std::string* chosen);
+
+// A phrase for messages: "needs TensorFlow 2.20.0 or 2.21.0: pip install ...".
+std::string NeededTensorFlow(const std::vector<std::string>& releases);
 
 // Opens the engine for the installed TensorFlow, from the executable's directory. The library stays
 // open as long as the process runs. NOT_FOUND, if the library or TensorFlow is missing, with the

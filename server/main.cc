@@ -18,7 +18,6 @@
 #include "server/base/log.h"
 #include "server/base/status.h"
 #include "server/base/thread.h"
-#include "server/base/thread_limit.h"
 #include "server/callers/callers.h"
 #include "server/engine_library.h"
 #include "server/flags/flags.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "server/base/available_cores.h"
+#include "server/base/machine.h"
 #include "server/base/thread_priority.h"
 
 namespace colcast::api {

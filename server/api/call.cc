@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "server/base/out_of_memory.h"
+#include "server/base/status.h"
 
 namespace colcast::api {
 

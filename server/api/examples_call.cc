@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "server/base/out_of_memory.h"
+#include "server/base/status.h"
 #include "server/inference/example_run.h"
 #include "server/inference/request_message.h"
 #include "tensorflow_serving/apis/classification.pb.h"

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "server/base/json_text.h"
+#include "server/base/text.h"
 
 namespace colcast {
 

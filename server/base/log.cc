@@ -13,7 +13,7 @@
 #include <mutex>
 #include <utility>
 
-#include "server/base/json_text.h"
+#include "server/base/text.h"
 #include "server/base/thread.h"
 
 namespace colcast {

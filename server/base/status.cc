@@ -3,6 +3,7 @@
 #include <cstddef>
 
 namespace colcast {
+
 namespace {
 
 constexpr std::string_view kNames[kNumStatusCodes] = {

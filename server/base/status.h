@@ -3,6 +3,7 @@
 #ifndef COLCAST_SERVER_BASE_STATUS_H_
 #define COLCAST_SERVER_BASE_STATUS_H_
 
+#include <new>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -85,6 +86,17 @@ Status Unavailable(const Parts&... parts) {
 template <typename... Parts>
 Status Internal(const Parts&... parts) {
   return Error(StatusCode::kInternal, parts...);
+}
+
+// Returns what `work` returns; if it throws std::bad_alloc, RESOURCE_EXHAUSTED, which TensorFlow
+// returns for its tensors.
+template <typename Work>
+Status WithinMemory(Work&& work) {
+  try {
+    return std::forward<Work>(work)();
+  } catch (const std::bad_alloc&) {
+    return ResourceExhausted("the server has no memory left for the request");
+  }
 }
 
 }  // namespace colcast

@@ -1,14 +1,20 @@
 #include "server/base/thread.h"
 
+#include <pthread.h>
+
 #include <chrono>
+#include <cstring>
 #include <exception>
+#include <mutex>
 #include <new>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "server/base/log.h"
 
 namespace colcast {
+
 namespace {
 
 // Keeps repeated exceptions from occupying a core.
@@ -56,6 +62,34 @@ Status StartThread(const std::string& what, std::function<void()> body, Thread* 
     return ResourceExhausted(error.what());
   }
   return OkStatus();
+}
+
+namespace {
+
+void* WaitForRelease(void* held) {
+  const std::lock_guard<std::mutex> lock(*static_cast<std::mutex*>(held));
+  return nullptr;
+}
+
+}  // namespace
+
+Status CheckThreadLimit(int count) {
+  std::mutex held;
+  std::vector<pthread_t> threads;
+  int error = 0;
+  held.lock();
+  while (error == 0 && static_cast<int>(threads.size()) < count) {
+    pthread_t thread{};
+    error = pthread_create(&thread, nullptr, WaitForRelease, &held);
+    if (error == 0) threads.push_back(thread);
+  }
+  held.unlock();
+  for (const pthread_t thread : threads) pthread_join(thread, nullptr);
+  if (error == 0) return OkStatus();
+  return ResourceExhausted("the server needs about ", count, " threads and can make only ",
+                           threads.size(), " (", std::strerror(error),
+                           "): a limit of processes (ulimit -u, pids.max) or of address space "
+                           "(ulimit -v) is too low");
 }
 
 }  // namespace colcast

@@ -39,6 +39,14 @@ class Thread {
 // exception, which is logged, `body` is run again after a short pause.
 Status StartThread(const std::string& what, std::function<void()> body, Thread* thread);
 
+// The maximum number of threads of one kind that a flag or file may ask for.
+inline constexpr int kMostThreads = 4096;
+
+// RESOURCE_EXHAUSTED unless `count` more threads can be created within the limits on processes and
+// address space. Checked beforehand, because TensorFlow aborts the process if it cannot create one
+// of its threads.
+Status CheckThreadLimit(int count);
+
 }  // namespace colcast
 
 #endif  // COLCAST_SERVER_BASE_THREAD_H_

@@ -8,6 +8,37 @@
 namespace colcast::callers {
 namespace {
 
+TEST(CallerCountsTest, EachCallerHasItsOwn) {
+  CallerCounts counts;
+  counts.Of("feed")->requests = 3;
+  counts.Of("batch")->rows = 7;
+  counts.Of("")->requests = 1;
+  EXPECT_EQ(counts.Of("feed"), counts.Of("feed"));
+  const std::vector<CallerStats> all = counts.All();
+  ASSERT_EQ(all.size(), 4);
+  EXPECT_EQ(all[0].caller, "batch");
+  EXPECT_EQ(all[0].rows, 7);
+  EXPECT_EQ(all[1].caller, "feed");
+  EXPECT_EQ(all[1].requests, 3);
+  EXPECT_EQ(all[2].caller, kWithoutName);
+  EXPECT_EQ(all[2].requests, 1);
+  EXPECT_EQ(all[3].caller, kOther);
+}
+
+TEST(CallerCountsTest, ThoseBeyondTheMostAreCountedTogether) {
+  CallerCounts counts;
+  for (int i = 0; i < 10'000; ++i) ++counts.Of("made up " + std::to_string(i))->requests;
+  EXPECT_EQ(counts.All().size(), CallerCounts::kMost + 2);
+  EXPECT_EQ(counts.Of(kOther)->requests, 10'000 - int64_t{CallerCounts::kMost});
+}
+
+TEST(CallerCountsTest, ACallerCalledAsThoseOfSeveralAreIsCountedWithThem) {
+  CallerCounts counts;
+  EXPECT_EQ(counts.Of(kWithoutName), counts.Of(""));
+  counts.Of(kOther)->requests = 1;
+  EXPECT_EQ(counts.All().size(), 2);
+}
+
 TEST(CallersTest, RequestsOfACallerAreOneClients) {
   Callers callers({"x-caller", false});
   const Caller one(&callers, "batch"), same(&callers, "batch"), other(&callers, "feed");

@@ -126,9 +126,8 @@ class Outputs {
 
 // How the operator allows requests to be joined and split.
 struct BatchRules {
-  // Whether to join requests to any signature, even if its rows were not recorded as independent
-  // (docs/domains.md). TF Serving's batching does that with every signature. The last bits of a
-  // score may change.
+  // Whether requests may be joined for every signature, as in TF Serving's batching, even if its
+  // rows are not recorded as independent (docs/domains.md). The last bits of a score may change.
   bool any_signature = false;
   // Whether lists of different lengths are padded to the longest one with the tensor's first value,
   // as in TF Serving; otherwise such requests run separately. Lists that have a length column, as

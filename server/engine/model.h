@@ -20,14 +20,14 @@
 #include "server/engine/mapping/table_deltas.h"
 #include "server/engine/model_sessions.h"
 #include "server/engine/program/make_programs.h"
-#include "server/engine/program/observed_stage.h"
 #include "server/engine/program/programs.h"
+#include "server/engine/program/stage.h"
 #include "server/engine/program/staged_program.h"
 #include "server/engine/record/row_record.h"
 #include "server/engine/rewrites/float32_tables.h"
 #include "server/engine/rewrites/impure_signatures.h"
 #include "server/engine/rewrites/needed_graph.h"
-#include "server/engine/rewrites/rewritten_graph.h"
+#include "server/engine/rewrites/rewrite.h"
 #include "server/engine/signature.h"
 
 namespace colcast::engine {

@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/engine/model.h"
 #include "server/engine/rewrites/choice_file.h"
-#include "server/engine/rewrites/cpu_flags.h"
+#include "server/engine/rewrites/rewrite.h"
 #include "server/engine/status.h"
 #include "tensorflow/c/c_api.h"
 

@@ -11,7 +11,7 @@
 #include "server/engine/in_parallel.h"
 #include "server/engine/model.h"
 #include "server/engine/op_libraries.h"
-#include "server/engine/record/records_by_name.h"
+#include "server/engine/record/row_record.h"
 #include "tensorflow/cc/saved_model/loader_util.h"
 #include "tensorflow/cc/saved_model/reader.h"
 #include "tensorflow/core/framework/op.h"

@@ -9,7 +9,7 @@
 #include "server/engine/program/request_plan.h"
 #include "server/engine/status.h"
 #include "server/engine/tensor_outputs.h"
-#include "server/states/without_states.h"
+#include "server/states/state_store.h"
 #include "server/tables/generation.h"
 
 namespace colcast::engine {

@@ -7,7 +7,6 @@
 #include "absl/strings/match.h"
 #include "server/engine/mapping/restore_op.h"
 #include "server/engine/scalar_conditions.h"
-#include "server/engine/shared_devices.h"
 #include "tensorflow/cc/saved_model/loader.h"
 #include "tensorflow/cc/saved_model/loader_util.h"
 #include "tensorflow/core/common_runtime/direct_session.h"
@@ -17,6 +16,7 @@
 #include "tensorflow/core/protobuf/rewriter_config.pb.h"
 
 namespace colcast::engine {
+
 namespace {
 
 using tensorflow::MetaGraphDef;

@@ -10,10 +10,40 @@
 #include "absl/status/statusor.h"
 #include "server/engine/engine.h"
 #include "server/engine/rewrites/needed_graph.h"
+#include "tensorflow/core/common_runtime/device_mgr.h"
 #include "tensorflow/core/protobuf/meta_graph.pb.h"
 #include "tensorflow/core/public/session.h"
 
 namespace colcast::engine {
+
+// Lets a session use another one's devices, and so its variables and tables.
+class SharedDevices final : public tensorflow::DeviceMgr {
+ public:
+  // `devices` must outlive this object.
+  explicit SharedDevices(const tensorflow::DeviceMgr& devices) : devices_(devices) {}
+
+  void ListDeviceAttributes(std::vector<tensorflow::DeviceAttributes>* devices) const override {
+    devices_.ListDeviceAttributes(devices);
+  }
+  std::vector<tensorflow::Device*> ListDevices() const override { return devices_.ListDevices(); }
+  std::string DebugString() const override { return devices_.DebugString(); }
+  std::string DeviceMappingString() const override { return devices_.DeviceMappingString(); }
+  absl::Status LookupDevice(absl::string_view name, tensorflow::Device** device) const override {
+    return devices_.LookupDevice(name, device);
+  }
+  bool ContainsDevice(int64_t incarnation) const override {
+    return devices_.ContainsDevice(incarnation);
+  }
+  void ClearContainers(absl::Span<const std::string> containers) const override {
+    devices_.ClearContainers(containers);
+  }
+  int NumDeviceType(const std::string& type) const override { return devices_.NumDeviceType(type); }
+  int NumDevices() const override { return devices_.NumDevices(); }
+  tensorflow::Device* HostCPU() const override { return devices_.HostCPU(); }
+
+ private:
+  const tensorflow::DeviceMgr& devices_;
+};
 
 // How a session executes its graph. Where a request's operations run one after the other anyway,
 // the single-threaded executor needs less work per operation, but it refuses constructs of TF1

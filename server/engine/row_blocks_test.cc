@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "server/engine/decoded_column.h"
+#include "server/engine/wire_column.h"
 #include "server/wire/testing.h"
 
 namespace colcast::engine {

@@ -4,7 +4,7 @@
 
 #include "absl/status/status.h"
 #include "server/base/status.h"
-#include "server/wire/describe.h"
+#include "server/wire/data_type.h"
 
 namespace colcast::engine {
 

@@ -13,6 +13,7 @@
 #include "tf_patches/repeat_row.h"
 
 namespace colcast::engine {
+
 namespace {
 
 using tensorflow::Tensor;
@@ -97,6 +98,35 @@ absl::Status WireColumn::BuildTensor(const tensorflow::TensorShape& target, Tens
   if (absl::Status status = Decode(out, 0); !status.ok()) return status;
   if (target.num_elements() != count_) RepeatFirstRow(out);
   return absl::OkStatus();
+}
+
+using tensorflow::Tensor;
+using tensorflow::tstring;
+
+TensorView::TensorView(std::string_view name, const Tensor& tensor) {
+  view_.name = name;
+  view_.dtype = static_cast<DataType>(tensor.dtype());
+  for (int d = 0; d < tensor.dims(); ++d) view_.dims.push_back(tensor.dim_size(d));
+  ColumnValues& values = view_.values;
+  const int64_t count = tensor.NumElements();
+  if (tensor.dtype() != tensorflow::DT_STRING) {
+    values.tensor_content = Bytes(tensor.data(), count * tensorflow::DataTypeSize(tensor.dtype()));
+    return;
+  }
+  const auto* const strings = static_cast<const tstring*>(tensor.data());
+  values.strings.reserve(count);
+  for (int64_t i = 0; i < count; ++i) values.AddString(Bytes(strings[i].data(), strings[i].size()));
+}
+
+// Copies of a string tensor share its buffer, so views of the strings stay valid, even of short
+// strings stored inline.
+DecodedColumn::DecodedColumn(std::string_view name, Tensor tensor)
+    : TensorView(name, tensor), WireColumn(view_), tensor_(std::move(tensor)) {
+  static_cast<void>(Check());  // only the sizes are checked, and they are right
+}
+
+absl::Status DecodedColumn::BuildTensor(const tensorflow::TensorShape& target, Tensor* out) const {
+  return RepeatRow(tensor_, target, out);
 }
 
 }  // namespace colcast::engine

@@ -3,8 +3,12 @@
 #ifndef COLCAST_SERVER_ENGINE_WIRE_COLUMN_H_
 #define COLCAST_SERVER_ENGINE_WIRE_COLUMN_H_
 
+#include <string_view>
+
+#include "absl/status/status.h"
 #include "server/wire/predict_request.h"
 #include "serving_patches/column_source.h"
+#include "tensorflow/core/framework/tensor.h"
 
 namespace colcast::engine {
 
@@ -49,6 +53,31 @@ class WireColumn : public ColumnSource {
   tensorflow::DataType dtype_;
   int64_t count_ = 0;       // elements
   int64_t wire_bytes_ = 0;  // returned by WireBytes()
+};
+
+// A column that already is a tensor: rows of several requests, or of a slice of one.
+class TensorView {
+ protected:
+  TensorView(std::string_view name, const tensorflow::Tensor& tensor);
+  Column view_;
+};
+
+// Presents the tensor's memory as a column received on the wire, to make keys; the tensor itself is
+// fed.
+class DecodedColumn final : private TensorView, public WireColumn {
+ public:
+  // REQUIRES rank >= 1. `name` must outlive the column.
+  DecodedColumn(std::string_view name, tensorflow::Tensor tensor);
+  DecodedColumn(const DecodedColumn&) = delete;
+  DecodedColumn& operator=(const DecodedColumn&) = delete;
+
+  const tensorflow::Tensor& tensor() const { return tensor_; }
+
+  absl::Status BuildTensor(const tensorflow::TensorShape& target,
+                           tensorflow::Tensor* out) const override;
+
+ private:
+  const tensorflow::Tensor tensor_;
 };
 
 }  // namespace colcast::engine

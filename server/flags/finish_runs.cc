@@ -3,10 +3,9 @@
 #include <utility>
 #include <vector>
 
-#include "server/base/available_cores.h"
-#include "server/base/available_memory.h"
+#include "server/base/machine.h"
 #include "server/base/text_proto.h"
-#include "server/base/thread_limit.h"
+#include "server/base/thread.h"
 #include "server/flags/rows.h"
 #include "tensorflow/core/protobuf/config.pb.h"
 

@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "server/engine_choice.h"
+#include "server/engine_library.h"
 #include "server/flags/command_line.h"
 #include "server/flags/rows.h"
 

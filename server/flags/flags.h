@@ -1,6 +1,6 @@
-// The command line, with tensorflow_model_server's names for flags that both servers have. One file
-// per part of the server (*_flags.cc) defines that part's flags, validates them and makes its
-// Options.
+// The command line, with tensorflow_model_server's names for flags that both servers have. Each
+// flag is a row in server_rows.cc, model_rows.cc, run_rows.cc or ignored_rows.cc; finish_*.cc
+// validate the values and make each part's Options.
 #ifndef COLCAST_SERVER_FLAGS_FLAGS_H_
 #define COLCAST_SERVER_FLAGS_FLAGS_H_
 

@@ -1,6 +1,6 @@
 #include <chrono>
 
-#include "server/base/thread_limit.h"
+#include "server/base/thread.h"
 #include "server/flags/rows.h"
 
 namespace colcast::flags {

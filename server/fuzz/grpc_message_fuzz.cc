@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "server/base/percent_decode.h"
+#include "server/base/text.h"
 #include "server/http2/grpc_headers.h"
 #include "server/http2/inflate.h"
 #include "server/http2/message_reader.h"

@@ -7,8 +7,8 @@
 
 #include "server/http/example_writer.h"
 #include "server/http/json_reader.h"
-#include "server/http/value_reader.h"
-#include "server/wire/describe.h"
+#include "server/http/json_value.h"
+#include "server/wire/data_type.h"
 #include "server/wire/reader.h"
 
 namespace colcast::http {

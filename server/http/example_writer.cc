@@ -3,8 +3,8 @@
 #include <cmath>
 #include <cstring>
 
-#include "server/base/utf8.h"
-#include "server/wire/describe.h"
+#include "server/base/text.h"
+#include "server/wire/data_type.h"
 #include "server/wire/reader.h"
 #include "server/wire/varint.h"
 

@@ -5,12 +5,11 @@
 #include <optional>
 #include <utility>
 
-#include "server/base/json_text.h"
-#include "server/base/utf8.h"
+#include "server/base/text.h"
 #include "server/http/infer_reader.h"
 #include "server/http/json_reader.h"
 #include "server/http/json_response.h"
-#include "server/wire/describe.h"
+#include "server/wire/data_type.h"
 #include "server/wire/infer_response.h"
 #include "server/wire/infer_tensor.h"
 

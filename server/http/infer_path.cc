@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "server/base/percent_decode.h"
+#include "server/base/text.h"
 #include "server/wire/infer_request.h"
 #include "server/wire/infer_tensor.h"
 

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "server/wire/describe.h"
+#include "server/wire/data_type.h"
 #include "server/wire/infer_request.h"
 #include "server/wire/infer_tensor.h"
 #include "server/wire/tensor_values.h"

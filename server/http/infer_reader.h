@@ -12,7 +12,7 @@
 #include "server/http/infer_json.h"
 #include "server/http/json_column.h"
 #include "server/http/json_reader.h"
-#include "server/http/value_reader.h"
+#include "server/http/json_value.h"
 #include "server/http1/request_memory.h"
 #include "server/http1/slice_buffer.h"
 #include "server/wire/predict_request.h"

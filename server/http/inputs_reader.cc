@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "server/wire/describe.h"
+#include "server/wire/data_type.h"
 
 namespace colcast::http {
 namespace {

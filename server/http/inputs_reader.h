@@ -10,7 +10,7 @@
 
 #include "server/http/body_text.h"
 #include "server/http/json_column.h"
-#include "server/http/value_reader.h"
+#include "server/http/json_value.h"
 #include "server/http1/request_memory.h"
 #include "server/http1/slice_buffer.h"
 #include "server/wire/predict_request.h"

@@ -1,7 +1,7 @@
 #include "server/http/json_codecs.h"
 
 #include "server/api/predict_call.h"
-#include "server/base/out_of_memory.h"
+#include "server/base/status.h"
 #include "server/http/infer_json.h"
 #include "server/http/json_response.h"
 #include "server/http/predict_json.h"
@@ -11,6 +11,7 @@
 #include "server/inference/signature.h"
 
 namespace colcast::http {
+
 namespace {
 
 std::unique_ptr<PredictForm> MakeForm(const RestCall& call, size_t max_columns, Request* request,

@@ -5,7 +5,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "server/wire/describe.h"
+#include "server/wire/data_type.h"
 #include "server/wire/reader.h"
 #include "server/wire/varint.h"
 

@@ -10,7 +10,7 @@
 #include <limits>
 #include <utility>
 
-#include "server/wire/describe.h"
+#include "server/wire/data_type.h"
 
 namespace colcast::http {
 namespace {

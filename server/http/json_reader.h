@@ -8,7 +8,7 @@
 
 #include "server/base/status.h"
 #include "server/http/body_text.h"
-#include "server/http/value_reader.h"
+#include "server/http/json_value.h"
 #include "server/http1/request_memory.h"
 
 namespace colcast::http {

@@ -2,9 +2,8 @@
 
 #include <absl/strings/escaping.h>
 
-#include "server/base/json_text.h"
-#include "server/base/utf8.h"
-#include "server/wire/describe.h"
+#include "server/base/text.h"
+#include "server/wire/data_type.h"
 
 namespace colcast::http {
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "server/base/json_text.h"
-#include "server/wire/describe.h"
+#include "server/base/text.h"
+#include "server/wire/data_type.h"
 #include "server/wire/tensor_values.h"
 
 namespace colcast::http {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "server/base/percent_decode.h"
+#include "server/base/text.h"
 
 namespace colcast::http {
 namespace {

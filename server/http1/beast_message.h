@@ -13,7 +13,6 @@
 #include <string_view>
 #include <utility>
 
-#include "server/base/out_of_memory.h"
 #include "server/base/status.h"
 #include "server/http1/message.h"
 #include "server/http1/request_memory.h"

@@ -2,8 +2,7 @@
 
 #include <algorithm>
 
-#include "server/base/json_text.h"
-#include "server/base/utf8.h"
+#include "server/base/text.h"
 
 namespace colcast::http {
 

@@ -4,7 +4,7 @@
 
 #include <charconv>
 
-#include "server/base/percent_decode.h"
+#include "server/base/text.h"
 #include "server/http2/grpc_headers.h"
 
 namespace colcast::http2 {

@@ -4,7 +4,7 @@
 
 #include <chrono>
 
-#include "server/base/percent_decode.h"
+#include "server/base/text.h"
 
 namespace colcast::http2 {
 namespace {

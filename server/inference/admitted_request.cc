@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "server/base/out_of_memory.h"
+#include "server/base/status.h"
 #include "server/inference/input_bytes.h"
 #include "server/inference/measured_run.h"
 

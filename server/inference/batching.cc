@@ -6,7 +6,7 @@
 #include <system_error>
 
 #include "server/base/text_proto.h"
-#include "server/base/thread_limit.h"
+#include "server/base/thread.h"
 #include "server/protos/session_bundle_config.pb.h"
 
 namespace colcast::inference {

@@ -8,7 +8,7 @@
 #include "server/inference/example_answer.h"
 #include "server/inference/example_batch.h"
 #include "server/inference/signature.h"
-#include "server/wire/describe.h"
+#include "server/wire/data_type.h"
 
 namespace colcast::inference {
 namespace {

@@ -7,6 +7,7 @@
 #include "server/scheduling/worker_pool.h"
 
 namespace colcast::inference {
+
 namespace {
 
 using scheduling::Clock;

@@ -1,15 +1,43 @@
-// The estimated needs of a run, and the measurement from which its request class learns.
+// Observes and measures runs.
 #ifndef COLCAST_SERVER_INFERENCE_MEASURED_RUN_H_
 #define COLCAST_SERVER_INFERENCE_MEASURED_RUN_H_
 
 #include <cstdint>
+#include <vector>
 
-#include "server/base/allocator_state.h"
+#include "server/base/machine.h"
 #include "server/base/status.h"
+#include "server/engine/engine.h"
 #include "server/scheduling/job.h"
 #include "server/scheduling/request_class.h"
 
 namespace colcast::inference {
+
+// Reports the stages of a run to the traced requests in it.
+// Observes the runs of the calling thread for
+// as long as it exists.
+class ObservedRun final : engine::RunObserver {
+ public:
+  explicit ObservedRun(const engine::Model& model) : model_(model) {}
+  ~ObservedRun() override {
+    if (!observers_.empty()) model_.ObserveRuns(nullptr);
+  }
+
+  // Adds a request's observer; null for a request that is not traced.
+  void Add(engine::RunObserver* observer) {
+    if (observer == nullptr) return;
+    if (observers_.empty()) model_.ObserveRuns(this);
+    observers_.push_back(observer);
+  }
+
+ private:
+  void OnStage(const engine::StageRun& run) override {
+    for (engine::RunObserver* const observer : observers_) observer->OnStage(run);
+  }
+
+  const engine::Model& model_;
+  std::vector<engine::RunObserver*> observers_;
+};
 
 // The time for which a run keeps its thread busy. On a low-priority thread that is CPU time, which
 // leaves out what interrupted the run.

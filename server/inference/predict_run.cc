@@ -4,11 +4,10 @@
 #include <memory>
 #include <utility>
 
-#include "server/base/out_of_memory.h"
+#include "server/base/status.h"
 #include "server/inference/admitted_request.h"
 #include "server/inference/input_bytes.h"
 #include "server/inference/measured_run.h"
-#include "server/inference/observed_run.h"
 #include "server/inference/sliced_predict.h"
 #include "server/scheduling/run_memory.h"
 

@@ -1,6 +1,6 @@
 #include "server/inference/signature.h"
 
-#include "server/wire/describe.h"
+#include "server/wire/data_type.h"
 
 namespace colcast::inference {
 namespace {

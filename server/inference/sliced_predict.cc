@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "server/base/out_of_memory.h"
+#include "server/base/status.h"
 #include "server/inference/measured_run.h"
 #include "server/scheduling/run_memory.h"
 #include "server/scheduling/slice_size.h"

@@ -5,7 +5,7 @@
 #include <memory>
 #include <numeric>
 
-#include "server/base/out_of_memory.h"
+#include "server/base/status.h"
 #include "server/base/thread_priority.h"
 #include "server/items/item_columns.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "server/wire/describe.h"
+#include "server/wire/data_type.h"
 #include "server/wire/reader.h"
 
 namespace colcast::items {

@@ -1,7 +1,7 @@
 #include "server/items/model_features.h"
 
 #include "server/base/file.h"
-#include "server/wire/describe.h"
+#include "server/wire/data_type.h"
 #include "server/wire/feature_json.h"
 
 namespace colcast::items {

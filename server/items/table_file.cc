@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "server/tables/file_bytes.h"
-#include "server/wire/describe.h"
+#include "server/wire/data_type.h"
 #include "server/wire/feature_json.h"
 
 namespace colcast::items {

@@ -3,7 +3,7 @@
 #include <charconv>
 #include <cstdio>
 
-#include "server/base/utf8.h"
+#include "server/base/text.h"
 
 namespace colcast::metrics {
 namespace {

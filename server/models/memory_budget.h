@@ -9,7 +9,7 @@
 #include <mutex>
 #include <string>
 
-#include "server/base/available_memory.h"
+#include "server/base/machine.h"
 #include "server/base/status.h"
 
 namespace colcast::models {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "server/base/status.h"
-#include "server/models/version_policy.h"
+#include "server/models/version_directory.h"
 #include "server/request_log/logging_config.h"
 #include "tensorflow_serving/config/model_server_config.pb.h"
 

@@ -5,8 +5,8 @@
 #include <set>
 #include <utility>
 
-#include "server/base/available_cores.h"
 #include "server/base/log.h"
+#include "server/base/machine.h"
 #include "server/models/labels.h"
 
 namespace colcast::models {

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "server/base/log.h"
-#include "server/models/version_policy.h"
+#include "server/models/version_directory.h"
 
 namespace colcast::models {
 namespace {

@@ -14,8 +14,8 @@
 #include <new>
 #include <utility>
 
-#include "server/base/certificate_name.h"
 #include "server/base/log.h"
+#include "server/base/tls_config.h"
 
 namespace colcast::net {
 namespace {

@@ -1,4 +1,4 @@
-// A log of records in consecutive TFRecord files.
+// A log of calls in consecutive TFRecord files.
 #ifndef COLCAST_SERVER_REQUEST_LOG_LOG_FILE_H_
 #define COLCAST_SERVER_REQUEST_LOG_LOG_FILE_H_
 
@@ -7,8 +7,23 @@
 #include <string_view>
 
 #include "server/base/status.h"
+#include "server/wire/bytes.h"
 
 namespace colcast::request_log {
+
+// A call that was answered.
+struct LoggedCall {
+  std::string_view api;  // Predict, Classify, Regress or MultiInference
+  std::string_view model_name;
+  int64_t version = 0;  // the version that answered
+  std::string_view signature_name;
+  Bytes request;   // the API's messages as received and sent;
+  Bytes response;  // their contents are not examined
+};
+
+// A serialized tensorflow.serving.PredictionLog. `timestamp_seconds` counts from 1970.
+std::string MakePredictionLog(const LoggedCall& call, double sampling_rate,
+                              int64_t timestamp_seconds);
 
 // Used by one thread at a time. The first record of a file opens it, named
 // PREFIX-20261122T040512Z-0000.tfrecord after the time (UTC) and the first free number, so that

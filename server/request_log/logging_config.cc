@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "server/base/json_text.h"
+#include "server/base/text.h"
 
 namespace colcast::request_log {
 namespace {

@@ -22,7 +22,6 @@
 #include "server/base/thread.h"
 #include "server/request_log/log_file.h"
 #include "server/request_log/logging_config.h"
-#include "server/request_log/prediction_log.h"
 
 namespace colcast::request_log {
 

@@ -4,6 +4,7 @@
 #include <vector>
 
 namespace colcast::rpc {
+
 namespace {
 
 // Another core may have received the bytes, so prefetching all of them is faster than fetching one

@@ -12,6 +12,7 @@
 
 #include "server/backend.h"
 #include "server/base/tls_config.h"
+#include "server/http2/connection.h"
 #include "server/http2/server.h"
 #include "server/net/listener.h"
 #include "server/net/poller.h"
@@ -22,6 +23,12 @@
 #include "server/rpc/unix_socket.h"
 
 namespace colcast::rpc {
+
+// The supported gRPC channel arguments, under gRPC's names.
+using ChannelArguments = std::vector<std::pair<std::string, std::string>>;
+
+// Of repeated arguments the last value counts. Logs arguments that are unknown here or not numbers.
+http2::ConnectionOptions ReadChannelArguments(const ChannelArguments& arguments);
 
 class GrpcServer {
  public:

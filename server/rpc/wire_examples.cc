@@ -6,7 +6,6 @@
 
 #include "server/api/examples_call.h"
 #include "server/inference/example_run.h"
-#include "server/rpc/grpc_body.h"
 #include "server/rpc/grpc_exchange.h"
 #include "server/rpc/messages.h"
 #include "server/wire/example_request.h"

@@ -4,10 +4,9 @@
 #include <utility>
 
 #include "server/api/predict_call.h"
-#include "server/base/out_of_memory.h"
+#include "server/base/status.h"
 #include "server/inference/predict_run.h"
 #include "server/inference/signature.h"
-#include "server/rpc/grpc_body.h"
 #include "server/rpc/grpc_exchange.h"
 #include "server/rpc/spare_requests.h"
 #include "server/wire/infer_request.h"

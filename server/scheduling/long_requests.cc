@@ -6,6 +6,7 @@
 #include "server/base/thread_priority.h"
 
 namespace colcast::scheduling {
+
 namespace {
 
 // How long after a short request others are still expected.

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "server/scheduling/bits_of.h"
+#include "server/scheduling/cost_estimate.h"
 
 namespace colcast::scheduling {
 namespace {

@@ -15,8 +15,9 @@ namespace colcast::scheduling {
 // largest runs' memory per byte; without larger runs, it is that ratio itself. Runs of about the
 // same size (between two powers of two) form one point: the second largest of about the last
 // hundred, since the largest alone may include one-time work (creating a callable, compiling a
-// kernel). An observation counts at most as kMostTimes the expectation. Before the second run of a
-// size, kFirstBytesPerByte holds; it also bounds the rate while runs are too small to be measured.
+// kernel). An observation is capped at kMostTimes the expectation. Until a size has run twice,
+// kFirstBytesPerByte is assumed; it is also the maximum rate while runs are too small to be
+// measured.
 //
 // `input_bytes` counts the input tensors, with one-row columns repeated: for one signature all
 // other tensors are about proportional to them.

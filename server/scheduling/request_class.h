@@ -9,7 +9,6 @@
 #include <limits>
 
 #include "server/scheduling/cost_estimate.h"
-#include "server/scheduling/joined_share.h"
 #include "server/scheduling/memory_estimate.h"
 
 namespace colcast::scheduling {
@@ -19,9 +18,9 @@ struct BatchLimits {
 
   bool join = true;         // whether requests may run together at all
   int64_t max_rows = 1000;  // of a run with several requests
-  // Whether a run is limited to a free worker's fair share of the waiting requests, to max_time
-  // (estimated) or four times its first request alone, and to sizes for which joining pays by
-  // measurement.
+  // If true, three limits apply to a joined run: a free worker's fair share of the waiting
+  // requests; an estimated time of max_time or four times the first request's, whichever is longer;
+  // and only sizes for which joining was measured to pay.
   bool share = true;
   std::chrono::nanoseconds max_time = std::chrono::milliseconds(2);
   // How long a request waits for others to fill a run, even if a worker is idle.

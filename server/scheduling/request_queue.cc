@@ -4,7 +4,7 @@
 #include <limits>
 #include <utility>
 
-#include "server/scheduling/bits_of.h"
+#include "server/scheduling/cost_estimate.h"
 
 namespace colcast::scheduling {
 namespace {

@@ -19,9 +19,9 @@
 // Queue 2015). Clients take turns then too, beginning with those that have not had one.
 //
 // A worker that takes a job also takes waiting jobs that may run together with it, as many as the
-// limits of their class allow. With BatchLimits::share it leaves the other free workers their
-// share, and takes none where joining is measured not to pay. No job waits for others to join
-// unless its class has a timeout.
+// limits of their class allow. With BatchLimits::share it leaves the other free workers their share
+// of the jobs, and joins none at sizes for which joining was measured to be slower. No job waits
+// for others to join unless its class has a timeout.
 #ifndef COLCAST_SERVER_SCHEDULING_REQUEST_QUEUE_H_
 #define COLCAST_SERVER_SCHEDULING_REQUEST_QUEUE_H_
 
@@ -116,7 +116,7 @@ class RequestQueue {
   Place FirstReady(Time now);
   Waiting Remove(const Place& place);
   Waiting TakeOut(const Place& place, Time now);
-  // Shortens `chosen` to as many of the first jobs as run faster together than apart.
+  // Truncates `chosen` to the longest prefix that runs faster joined than separately.
   static void KeepThoseThatPay(const JobProfile& leader, std::vector<Place>* chosen);
   // Takes companions for `leader` from the newest or the oldest end of the queue.
   void TakeCompanions(const JobProfile& leader, bool newest_first, Time now, int takers,

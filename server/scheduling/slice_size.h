@@ -19,10 +19,10 @@ struct SliceNeeds {
 };
 
 // The rows of each slice; the last may have fewer. Returns `rows` if splitting does not pay. Slices
-// are about equal. Each one repeats the fixed cost of a run, so none is made so small that its rows
-// take less than that, nor too short to be worth waking a worker. While the cost is unknown, and a
-// worker or short requests would gain, a slice has kRowsToLearnFrom rows; the caller asks again
-// after it has run.
+// are about equal. Each one repeats the fixed cost of a run, so its rows always take at least that
+// long, and long enough to justify waking a worker. While the cost is unknown, slices have
+// kRowsToLearnFrom rows if an idle worker or short requests would gain; the caller asks again after
+// it has run.
 inline constexpr int64_t kRowsToLearnFrom = 1000;
 int64_t RowsPerSlice(int64_t rows, const CostEstimate::Line& cost, const SliceNeeds& needs);
 

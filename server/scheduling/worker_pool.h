@@ -28,7 +28,6 @@
 #include "server/scheduling/idle_workers.h"
 #include "server/scheduling/job.h"
 #include "server/scheduling/long_requests.h"
-#include "server/scheduling/long_runs.h"
 #include "server/scheduling/request_queue.h"
 #include "server/scheduling/run_memory.h"
 #include "server/scheduling/slice_size.h"
@@ -64,9 +63,9 @@ class WorkerPool {
   // Queues the job for a worker, or drops it immediately.
   void Submit(Job* job);
 
-  // For a worker that has taken a job that waited for `waited`, and now knows its profile. If the
-  // job may run with others, and some wait or its class waits for them, puts it back into the queue
-  // as if it had never been taken. Otherwise returns false without effect.
+  // Called once a worker knows the profile of a job that it took, which had waited for `waited`. If
+  // the job may be joined, and others wait or its class waits for them, puts it back into its place
+  // in the queue. Otherwise returns false without effect.
   bool SubmitAgain(Job* job, Clock::duration waited);
 
   // For a worker that runs a job alone and now knows its profile: takes the waiting jobs that may
@@ -77,8 +76,8 @@ class WorkerPool {
   // for any of those threads. They wait as if the request had arrived at `since` with cost `cost`.
   void SubmitSlices(const std::vector<Job*>& slices, Clock::time_point since, Clock::duration cost);
 
-  // The same for one more slice, which takes `cost`, of a request that has already run some. It
-  // waits as if it arrived now. `left` is the cost of all remaining rows.
+  // Queues the next slice of a request that has already run some. It counts as arriving now; `cost`
+  // is its estimated time, `left` that of all remaining rows.
   void SubmitNextSlice(Job* slice, Clock::duration cost, Clock::duration left);
 
   // The resources that a run has reserved.
@@ -87,9 +86,9 @@ class WorkerPool {
     LongRuns::Place worker;
   };
 
-  // For a worker or a long-request thread, before a run begins. The answer is kLater also for a run
-  // that would occupy the last worker for long while short requests arrive; call SubmitForLater()
-  // then.
+  // For a worker or a long-request thread, before a run begins. Also returns kLater for a run that
+  // would occupy the last worker for long while short requests arrive. On kLater, call
+  // SubmitForLater().
   RunMemory::Answer Reserve(const RunNeeds& needs, Share* share);
 
   // Queues a job for which Reserve() answered kLater, in its original place, until what it needs is
@@ -105,7 +104,8 @@ class WorkerPool {
   bool GivesWay(Clock::duration cost) const { return long_.GivesWay(cost); }
   // Whether the calling thread is one of those beside the workers, in any pool.
   static bool ThisThreadGivesWay() { return LongRequests::ThisThreadGivesWay(); }
-  // Whether it has a lower priority than the workers, so that wall time includes others' work.
+  // Whether the calling thread has a lower priority than the workers. Its wall time then includes
+  // the time for which it was preempted.
   static bool ThisThreadIsNice() { return LongRequests::ThisThreadIsNice(); }
   // The limits for splitting a request of this cost now.
   SliceNeeds NeedsOf(Clock::duration cost) const;

@@ -2,13 +2,41 @@
 #ifndef COLCAST_SERVER_SHADOW_DRIFT_H_
 #define COLCAST_SERVER_SHADOW_DRIFT_H_
 
+#include <cstdint>
+#include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "server/wire/predict_response.h"
 
 namespace colcast::shadow {
+
+// A copy of a version's answer, kept until it is compared.
+class KeptOutputs {
+ public:
+  KeptOutputs() = default;
+  explicit KeptOutputs(const std::vector<OutputColumn>& outputs);
+  KeptOutputs(KeptOutputs&&) = default;
+  KeptOutputs& operator=(KeptOutputs&&) = default;
+
+  const std::vector<OutputColumn>& columns() const { return columns_; }
+
+ private:
+  struct Kept {
+    std::string name;
+    std::vector<int64_t> dims;
+    std::string bytes;
+    std::vector<std::string> strings;
+  };
+
+  std::vector<std::unique_ptr<Kept>> kept_;
+  std::vector<OutputColumn> columns_;  // point into the copied values
+};
+
+// The number of elements: the product of the dimensions.
+int64_t CountOf(const OutputColumn& output);
 
 // An output that both answers have with the same dtype and shape.
 struct OutputDrift {

@@ -8,8 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "server/shadow/kept_outputs.h"
-
 namespace colcast::shadow {
 namespace {
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "server/base/log.h"
-#include "server/base/out_of_memory.h"
+#include "server/base/status.h"
 #include "server/base/thread_priority.h"
 #include "server/inference/input_bytes.h"
 #include "server/shadow/drift.h"

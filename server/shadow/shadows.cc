@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "server/base/draw.h"
-#include "server/base/out_of_memory.h"
+#include "server/base/status.h"
 
 namespace colcast::shadow {
 

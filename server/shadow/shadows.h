@@ -20,8 +20,8 @@
 #include "server/base/status.h"
 #include "server/inference/servable.h"
 #include "server/scheduling/job.h"
+#include "server/shadow/drift.h"
 #include "server/shadow/drift_counts.h"
-#include "server/shadow/kept_outputs.h"
 #include "server/wire/bytes.h"
 #include "server/wire/predict_request.h"
 

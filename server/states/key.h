@@ -9,6 +9,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 namespace colcast::states {
 
@@ -37,6 +38,12 @@ class KeyHash {
  private:
   alignas(32) std::array<uint64_t, 4> secret_;
 };
+
+// Sets `*first` to the first row of each distinct key, in ascending order, and `*index` to the
+// position of each row's key in `*first`. Returns false, and leaves both outputs unspecified, if
+// there are more than `most` distinct keys.
+bool FindDistinctRows(const std::vector<Key>& keys, int64_t most, std::vector<int64_t>* first,
+                      std::vector<int64_t>* index);
 
 }  // namespace colcast::states
 

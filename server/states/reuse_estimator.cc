@@ -17,12 +17,12 @@ void ReuseEstimator::Note(const Key* keys, size_t count) {
   const int64_t all_seen = rows_seen_.fetch_add(seen, kRelaxed) + seen;
   const auto rows = static_cast<int64_t>(count);
   const int64_t all_rows = rows_.fetch_add(rows, kRelaxed) + rows;
-  if (all_rows < stretch_) return;
+  if (all_rows < window_rows_) return;
   // Several threads may judge the same window; the race only blurs the counts a little.
   if (all_seen * kLeastSeenOf >= all_rows) {
-    bad_stretches_.store(0, kRelaxed);
+    bad_windows_.store(0, kRelaxed);
   } else {
-    bad_stretches_.fetch_add(1, kRelaxed);
+    bad_windows_.fetch_add(1, kRelaxed);
   }
   rows_.store(0, kRelaxed);
   rows_seen_.store(0, kRelaxed);

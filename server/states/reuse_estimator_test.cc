@@ -21,7 +21,7 @@ int LookedAtOf(ReuseEstimator* reuse, int requests) {
   return looked;
 }
 
-TEST(ReuseEstimator, AreGoodUntilAStretchSaysOtherwise) {
+TEST(ReuseEstimator, AreGoodUntilAWindowSaysOtherwise) {
   ReuseEstimator reuse(100);
   Note(&reuse, 0, 99);
   EXPECT_TRUE(reuse.good());
@@ -49,7 +49,7 @@ TEST(ReuseEstimator, AreGoodAgainOnceRowsComeAgain) {
 
 TEST(ReuseEstimator, WithoutAnyOneRequestInSixteenIsLookedAt) {
   ReuseEstimator reuse(100);
-  for (int64_t i = 0; i < ReuseEstimator::kStretchesToWatch; ++i) {
+  for (int64_t i = 0; i < ReuseEstimator::kWindowsToWatch; ++i) {
     EXPECT_EQ(LookedAtOf(&reuse, 16), 16);
     Note(&reuse, 100 * i, 100);
   }

@@ -1,8 +1,191 @@
 #include "server/states/state_cache.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace colcast::states {
+
+namespace {
+
+constexpr size_t kFirstSlots = 64;
+constexpr uint8_t kMostTimesFound = 3;
+constexpr size_t kSmallQueuesShare = 10;  // the small queue has one tenth of the memory
+
+uint32_t FingerprintOf(const Key& key) { return static_cast<uint32_t>(key.high) | 1; }
+
+}  // namespace
+
+void StateQueue::Push(State* state) {
+  state->next_ = nullptr;
+  (last_ == nullptr ? first_ : last_->next_) = state;
+  last_ = state;
+  bytes_ += state->memory_bytes();
+  ++size_;
+}
+
+State* StateQueue::Pop() {
+  State* const state = first_;
+  first_ = state->next_;
+  if (first_ == nullptr) last_ = nullptr;
+  bytes_ -= state->memory_bytes();
+  --size_;
+  return state;
+}
+
+Shard::~Shard() {
+  for (StateQueue* queue : {&small_, &main_}) {
+    while (!queue->empty()) StateRef::Adopt(queue->Pop());
+  }
+}
+
+size_t Shard::SlotOf(const Key& key) const {
+  const size_t mask = slots_.size() - 1;
+  size_t slot = key.low & mask;
+  while (slots_[slot].state != nullptr &&
+         (slots_[slot].low != key.low || slots_[slot].state->key_ != key)) {
+    slot = (slot + 1) & mask;
+  }
+  return slot;
+}
+
+StateRef Shard::Find(const Key& key) {
+  StateRef found;
+  const uint32_t index = 0;
+  FindAll(&key, &index, 1, &found);
+  return found;
+}
+
+size_t Shard::FindAll(const Key* keys, const uint32_t* indices, size_t count, StateRef* found) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (slots_.empty()) return 0;
+  const size_t mask = slots_.size() - 1;
+  for (size_t i = 0; i < count; ++i) {
+    __builtin_prefetch(&slots_[keys[indices[i]].low & mask]);
+  }
+  for (size_t i = 0; i < count; ++i) {
+    __builtin_prefetch(slots_[keys[indices[i]].low & mask].state, /*for writing*/ 1);
+  }
+  size_t num_found = 0;
+  for (size_t i = 0; i < count; ++i) {
+    State* const state = slots_[SlotOf(keys[indices[i]])].state;
+    if (state == nullptr) continue;
+    if (state->times_found_ < kMostTimesFound) ++state->times_found_;
+    state->references_.fetch_add(1, std::memory_order_relaxed);
+    found[indices[i]] = StateRef::Adopt(state);
+    ++num_found;
+  }
+  return num_found;
+}
+
+void Shard::Insert(const Key& key, StateRef state, Counters* owner) {
+  const size_t bytes = state->memory_bytes();
+  if (bytes > capacity_) return;
+  std::vector<StateRef> evicted;  // destroyed after the lock is released
+  std::lock_guard<std::mutex> lock(mutex_);
+  if ((count_ + 1) * 4 > slots_.size() * 3) Grow();
+  Slot& slot = slots_[SlotOf(key)];
+  if (slot.state != nullptr) return;
+  State* const kept = state.Leak();
+  kept->key_ = key;
+  kept->owner_ = owner;
+  kept->times_found_ = 0;
+  slot = {key.low, kept};
+  ++count_;
+  owner->Add(&Counters::states, 1);
+  owner->Add(&Counters::bytes, static_cast<int64_t>(bytes));
+  (IsRemembered(key) ? main_ : small_).Push(kept);
+  while (BytesLocked() > capacity_ && count_ > 0) evicted.push_back(StateRef::Adopt(EvictOne()));
+}
+
+State* Shard::EvictOne() {
+  while (true) {
+    if (!small_.empty() && (main_.empty() || small_.bytes() * kSmallQueuesShare >= capacity_)) {
+      State* const state = small_.Pop();
+      if (state->times_found_ > 0) {
+        state->times_found_ = 0;
+        main_.Push(state);
+        continue;
+      }
+      Remember(state->key_);
+      Forget(state);
+      return state;
+    }
+    State* const state = main_.Pop();
+    if (state->times_found_ > 0) {
+      --state->times_found_;
+      main_.Push(state);
+      continue;
+    }
+    Forget(state);
+    return state;
+  }
+}
+
+void Shard::Forget(State* state) {
+  Erase(state->key_);
+  state->owner_->Add(&Counters::evicted, 1);
+  state->owner_->Add(&Counters::states, -1);
+  state->owner_->Add(&Counters::bytes, -static_cast<int64_t>(state->memory_bytes()));
+}
+
+void Shard::Erase(const Key& key) {
+  const size_t mask = slots_.size() - 1;
+  size_t hole = SlotOf(key);
+  // Moves back the entries that a lookup would no longer reach past the hole.
+  for (size_t next = (hole + 1) & mask; slots_[next].state != nullptr; next = (next + 1) & mask) {
+    const size_t home = slots_[next].low & mask;
+    if (((next - home) & mask) < ((next - hole) & mask)) continue;
+    slots_[hole] = slots_[next];
+    hole = next;
+  }
+  slots_[hole] = Slot();
+  --count_;
+}
+
+void Shard::Grow() {
+  std::vector<Slot> old(std::max(kFirstSlots, slots_.size() * 2));
+  old.swap(slots_);
+  std::vector<Ghost>(slots_.size()).swap(ghosts_);
+  for (const Slot& slot : old) {
+    if (slot.state != nullptr) slots_[SlotOf(slot.state->key_)] = slot;
+  }
+}
+
+void Shard::Remember(const Key& key) {
+  ghosts_[key.low & (ghosts_.size() - 1)] = {FingerprintOf(key), ++evictions_};
+}
+
+bool Shard::IsRemembered(const Key& key) const {
+  const Ghost& ghost = ghosts_[key.low & (ghosts_.size() - 1)];
+  // A key is remembered for as many evictions as the main queue has states: one full turnover.
+  return ghost.fingerprint == FingerprintOf(key) && evictions_ - ghost.time <= main_.size();
+}
+
+void Shard::Drop(const Counters* owner) {
+  std::vector<StateRef> dropped;
+  std::lock_guard<std::mutex> lock(mutex_);
+  for (StateQueue* queue : {&small_, &main_}) {
+    for (size_t left = queue->size(); left > 0; --left) {
+      State* const state = queue->Pop();
+      if (state->owner_ != owner) {
+        queue->Push(state);
+        continue;
+      }
+      Erase(state->key_);
+      dropped.push_back(StateRef::Adopt(state));
+    }
+  }
+}
+
+size_t Shard::BytesLocked() const {
+  return small_.bytes() + main_.bytes() + slots_.size() * (sizeof(Slot) + sizeof(Ghost));
+}
+
+size_t Shard::bytes() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return BytesLocked();
+}
+
 namespace {
 
 constexpr size_t kMostShards = 16;

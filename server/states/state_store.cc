@@ -4,8 +4,8 @@
 
 namespace colcast::states {
 
-StateStore::StateStore(std::string_view name, StateCache* memory, int64_t stretch)
-    : name_(name), memory_(memory), reuse_(stretch) {}
+StateStore::StateStore(std::string_view name, StateCache* memory, int64_t window_rows)
+    : name_(name), memory_(memory), reuse_(window_rows) {}
 
 StateStore::~StateStore() {
   if (memory_ != nullptr) memory_->Drop(&counters_);

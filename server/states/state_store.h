@@ -12,23 +12,35 @@
 #include <unordered_map>
 #include <vector>
 
-#include "server/states/counters.h"
 #include "server/states/key.h"
 #include "server/states/reuse_estimator.h"
 #include "server/states/state.h"
 #include "server/states/state_cache.h"
 #include "server/states/store_stats.h"
-#include "server/states/without_states.h"
 
 namespace colcast::states {
+
+// While an instance exists, every store is off for the thread that created it.
+class WithoutStates {
+ public:
+  WithoutStates() { ++depth_; }
+  ~WithoutStates() { --depth_; }
+  WithoutStates(const WithoutStates&) = delete;
+  WithoutStates& operator=(const WithoutStates&) = delete;
+
+  static bool HoldsHere() { return depth_ > 0; }
+
+ private:
+  static inline thread_local int depth_ = 0;
+};
 
 // All methods may be called from any thread. The destructor removes the store's states from the
 // cache.
 class StateStore {
  public:
-  // `memory` must outlive the store; null turns caching off. `name` is a string literal. `stretch`
-  // is ReuseEstimator's.
-  StateStore(std::string_view name, StateCache* memory, int64_t stretch);
+  // `memory` must outlive the store; null turns caching off. `name` is a string literal.
+  // `window_rows` is ReuseEstimator's.
+  StateStore(std::string_view name, StateCache* memory, int64_t window_rows);
   StateStore(const StateStore&) = delete;
   ~StateStore();
 

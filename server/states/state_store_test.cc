@@ -27,7 +27,7 @@ class StateStoreTest : public ::testing::Test {
   }
 
   StateCache memory_{1 << 20};
-  StateStore store_{"user", &memory_, /*stretch=*/1000};
+  StateStore store_{"user", &memory_, /*window_rows=*/1000};
 };
 
 TEST_F(StateStoreTest, IsOffWithoutMemory) { EXPECT_FALSE(StateStore("user", nullptr, 1000).on()); }

@@ -1,13 +1,28 @@
-// Statistics of a store, as plain numbers.
+// The counters of one store of one version.
 #ifndef COLCAST_SERVER_STATES_STORE_STATS_H_
 #define COLCAST_SERVER_STATES_STORE_STATS_H_
 
+#include <atomic>
 #include <cstdint>
 #include <string_view>
 
 namespace colcast::states {
 
-// A reading of a store's counters (counters.h says what each one counts).
+struct Counters {
+  std::atomic<int64_t> found{0};     // states found in the cache, or awaited from another request
+  std::atomic<int64_t> computed{0};  // states computed by the model
+  // Rows that were not looked up, because reuse is rare (ReuseEstimator).
+  std::atomic<int64_t> not_looked{0};
+  std::atomic<int64_t> evicted{0};  // cached now
+  std::atomic<int64_t> states{0};   // memory of the cached states
+  std::atomic<int64_t> bytes{0};    // that the cached states occupy now
+
+  void Add(std::atomic<int64_t> Counters::*counter, int64_t count) {
+    (this->*counter).fetch_add(count, std::memory_order_relaxed);
+  }
+};
+
+// A reading of a store's counters, as plain numbers.
 struct StoreStats {
   std::string_view store;  // "user", "item", "shop"
   int64_t found = 0;

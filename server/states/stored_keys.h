@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "server/states/key.h"
-#include "server/wire/stored_values.h"
+#include "server/wire/column_values.h"
 
 namespace colcast::states {
 

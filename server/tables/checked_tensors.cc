@@ -7,7 +7,7 @@
 #include <cinttypes>
 #include <cstdio>
 
-#include "server/wire/describe.h"
+#include "server/wire/data_type.h"
 
 namespace colcast::tables {
 

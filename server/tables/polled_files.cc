@@ -2,7 +2,7 @@
 
 #include <cstdio>
 
-#include "server/base/available_memory.h"
+#include "server/base/machine.h"
 
 namespace colcast::tables {
 namespace {

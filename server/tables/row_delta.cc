@@ -1,7 +1,7 @@
 #include "server/tables/row_delta.h"
 
 #include "server/tables/checked_tensors.h"
-#include "server/wire/describe.h"
+#include "server/wire/data_type.h"
 
 namespace colcast::tables {
 namespace {

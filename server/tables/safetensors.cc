@@ -6,7 +6,7 @@
 #include <cstring>
 #include <utility>
 
-#include "server/wire/describe.h"
+#include "server/wire/data_type.h"
 #include "server/wire/feature_json.h"
 
 namespace colcast::tables {

@@ -12,13 +12,35 @@
 #include <cstdint>
 #include <functional>
 #include <mutex>
+#include <string>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "server/base/status.h"
 #include "server/base/thread.h"
-#include "server/tracing/span.h"
 
 namespace colcast::tracing {
+
+// A span that waits for export.
+enum class SpanKind { kInternal = 1, kServer = 2 };  // OTLP's numbers
+
+using Attribute = std::pair<const char*, std::variant<int64_t, bool, std::string>>;
+
+struct Span {
+  std::string trace_id;   // 16 bytes
+  std::string id;         // 8 bytes
+  std::string parent_id;  // 8 bytes; empty for the first span of a trace
+  std::string name;
+  SpanKind kind = SpanKind::kInternal;
+  int64_t start = 0;  // nanoseconds since 1970
+  int64_t end = 0;
+  std::vector<Attribute> attributes;
+  bool failed = false;
+};
+
+// A serialized ExportTraceServiceRequest. All texts must be UTF-8.
+std::string WriteExportRequest(const std::string& service_name, const std::vector<Span>& spans);
 
 class SpanExporter {
  public:

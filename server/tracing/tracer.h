@@ -17,6 +17,17 @@
 
 namespace colcast::tracing {
 
+// The trace to which a client says a request belongs: https://www.w3.org/TR/trace-context/
+struct TraceContext {
+  std::string trace_id;   // 16 bytes
+  std::string parent_id;  // 8 bytes: the client's span
+  bool sampled = false;
+};
+
+// Nothing unless `text` is exactly what the specification allows. Of later versions, the fields of
+// version 00 are read.
+std::optional<TraceContext> ParseTraceparent(std::string_view text);
+
 // A sampled request; collects its stages.
 class RequestTrace final : public engine::RunObserver {
  public:

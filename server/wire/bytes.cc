@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include "server/base/utf8.h"
+#include "server/base/text.h"
 
 namespace colcast {
 

@@ -1,7 +1,7 @@
 #include <string_view>
 
-#include "server/base/utf8.h"
-#include "server/wire/describe.h"
+#include "server/base/text.h"
+#include "server/wire/data_type.h"
 #include "server/wire/schema.h"
 
 namespace colcast {

@@ -3,7 +3,11 @@
 #define COLCAST_SERVER_WIRE_DATA_TYPE_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
+#include <string_view>
+
+#include "server/wire/span.h"
 
 namespace colcast {
 
@@ -50,6 +54,16 @@ size_t ElementSize(DataType dtype);
 
 // "DT_INT64"; "DT_INT64_REF" for a reference; "dtype 77" for an unknown number.
 std::string DataTypeName(DataType dtype);
+
+// `text`, which is valid UTF-8, in double quotes; "..." after about 100 bytes.
+std::string Quoted(std::string_view text);
+
+// A message of TensorFlow's, which may quote a request at length: cut to about 1000 bytes with
+// "..."; if it is not valid UTF-8, every byte beyond ASCII becomes \xff.
+std::string Readable(std::string_view text);
+
+// "[2,3]"; "[2,3,...]" after 16 dimensions.
+std::string ShapeName(Span<int64_t> dims);
 
 }  // namespace colcast
 

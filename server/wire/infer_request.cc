@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "server/base/utf8.h"
-#include "server/wire/describe.h"
+#include "server/base/text.h"
+#include "server/wire/data_type.h"
 #include "server/wire/infer_tensor.h"
 #include "server/wire/reader.h"
 #include "server/wire/schema.h"

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "server/wire/describe.h"
+#include "server/wire/data_type.h"
 #include "server/wire/infer_tensor.h"
 #include "server/wire/reader.h"
 #include "server/wire/varint.h"

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "server/wire/describe.h"
+#include "server/wire/data_type.h"
 #include "server/wire/reader.h"
 #include "server/wire/tensor_values.h"
 

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "server/base/utf8.h"
+#include "server/base/text.h"
 #include "server/wire/reader.h"
 #include "server/wire/schema.h"
 #include "server/wire/tensor_decoder.h"

@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-#include "server/base/utf8.h"
+#include "server/base/text.h"
 
 namespace colcast {
 namespace {

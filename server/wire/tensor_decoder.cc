@@ -1,6 +1,6 @@
 #include "server/wire/tensor_decoder.h"
 
-#include "server/base/utf8.h"
+#include "server/base/text.h"
 #include "server/wire/schema.h"
 #include "server/wire/varint.h"
 

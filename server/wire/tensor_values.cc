@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "server/wire/describe.h"
+#include "server/wire/data_type.h"
 #include "server/wire/reader.h"
 #include "server/wire/varint.h"
 

@@ -10,7 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "server/engine/engine.h"
-#include "server/engine/program/batch.h"
+#include "server/engine/program/program.h"
 #include "server/engine/program/programs.h"
 
 namespace colcast::engine {

@@ -11,11 +11,11 @@
 
 #include "absl/status/status.h"
 #include "server/engine/batch/joined_requests.h"
-#include "server/engine/decoded_column.h"
 #include "server/engine/engine.h"
-#include "server/engine/program/batch.h"
+#include "server/engine/program/program.h"
 #include "server/engine/program/programs.h"
 #include "server/engine/program/request_plan.h"
+#include "server/engine/wire_column.h"
 #include "server/tables/generation.h"
 #include "tensorflow/core/framework/tensor.h"
 

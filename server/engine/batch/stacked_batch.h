@@ -8,10 +8,10 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
-#include "server/engine/decoded_column.h"
-#include "server/engine/program/batch.h"
+#include "server/engine/program/program.h"
 #include "server/engine/program/programs.h"
 #include "server/engine/row_blocks.h"
+#include "server/engine/wire_column.h"
 
 namespace colcast::engine {
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "server/engine/row_index.h"
-#include "server/states/distinct_rows.h"
+#include "server/states/key.h"
 #include "server/wire/tensor_values.h"
 
 namespace colcast::engine {

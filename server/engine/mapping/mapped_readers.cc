@@ -10,7 +10,6 @@
 #include "server/engine/mapping/gather_op.h"
 #include "server/engine/rewrites/lookup_op.h"
 #include "server/engine/rewrites/needed_graph.h"
-#include "server/engine/rewrites/node_name.h"
 #include "tensorflow/core/framework/function.pb.h"
 #include "tensorflow/core/framework/node_def_util.h"
 

@@ -7,7 +7,7 @@
 #include "server/base/log.h"
 #include "server/base/thread_priority.h"
 #include "server/tables/checked_tensors.h"
-#include "server/wire/describe.h"
+#include "server/wire/data_type.h"
 
 namespace colcast::engine {
 namespace {

@@ -13,7 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "server/engine/program/batch.h"
+#include "server/engine/program/program.h"
 #include "server/engine/signature.h"
 #include "serving_patches/signature_inputs.h"
 #include "tensorflow/core/protobuf/meta_graph.pb.h"
@@ -61,8 +61,8 @@ class Domains {
   // item row for each candidate, and in other domains with a stage one row or one per candidate.
   void SetRows(Batch* batch) const;
 
-  // Whether the longest lists, on which results may depend, would be the same in one request per
-  // user.
+  // Whether every user's longest list has the same length, so that joining the users does not
+  // change padding, on which results may depend.
   bool HaveOneLength(const Batch& batch) const;
 
   // Builds an input's feed from its column or default, with the rows of its domain if that has an

@@ -27,7 +27,7 @@ class ExactProgram final : public Program {
 
   bool has_independent_rows() const { return exact_->record().independent; }
 
-  // Plans a received request that sends one row of each column that this signature takes once.
+  // Plans a request that sends a single row for every column of which this signature takes one row.
   // Returns false for any other request, and for invalid ones.
   bool Plan(ReceivedRequest* received) const;
 

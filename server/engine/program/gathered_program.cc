@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "server/engine/program/by_user.h"
+#include "server/engine/program/gathered_rows.h"
 #include "server/engine/row_index.h"
 #include "server/engine/rows.h"
 

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string>
+#include <vector>
+
 #include "server/engine/tensor_testing.h"
 
 namespace colcast::engine {
@@ -20,6 +23,76 @@ TEST(GatheredRowsTest, AllThatARunGathersIsBounded) {
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(std::string(status.message()), ::testing::HasSubstr("max_expanded_bytes is 32"));
   EXPECT_EQ(feed.NumElements(), 4);
+}
+
+using tensorflow::Tensor;
+using tensorflow::TensorShape;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// A tensor of this shape; its elements are 10 * user + position.
+Tensor Output(const TensorShape& shape, int64_t user) {
+  Tensor tensor(tensorflow::DT_INT64, shape);
+  auto* const values = static_cast<int64_t*>(tensor.data());
+  for (int64_t i = 0; i < tensor.NumElements(); ++i) values[i] = 10 * user + i;
+  return tensor;
+}
+
+std::vector<int64_t> ValuesOf(const Tensor& tensor) {
+  const auto* const values = static_cast<const int64_t*>(tensor.data());
+  return {values, values + tensor.NumElements()};
+}
+
+TEST(ByUser, EachUsersRowsAreRunAloneAndPutBackInTheirPlaces) {
+  RunResult result;
+  std::vector<std::vector<int64_t>> runs;
+  const auto run = [&](int64_t user, absl::Span<const int64_t> rows, RunResult* of_user) {
+    runs.push_back({rows.begin(), rows.end()});
+    of_user->aliases = {"score"};
+    of_user->tensors = {Output({static_cast<int64_t>(rows.size())}, user)};
+    return absl::OkStatus();
+  };
+  ASSERT_TRUE(RunByUser({2, 0, 2, 0, 0}, 4, run, &result).ok());
+  EXPECT_THAT(runs, ElementsAre(ElementsAre(1, 3, 4), ElementsAre(0, 2)));
+  EXPECT_THAT(result.aliases, ElementsAre("score"));
+  EXPECT_THAT(ValuesOf(result.tensors[0]), ElementsAre(20, 0, 21, 1, 2));
+}
+
+TEST(ByUser, AnOutputWithoutARowForEachCandidateIsAnErrorThatNamesIt) {
+  for (const TensorShape& shape : {TensorShape(), TensorShape({1}), TensorShape({3, 2})}) {
+    RunResult result;
+    const auto run = [&](int64_t user, absl::Span<const int64_t>, RunResult* of_user) {
+      of_user->aliases = {"score"};
+      of_user->tensors = {Output(shape, user)};
+      return absl::OkStatus();
+    };
+    const absl::Status status = RunByUser({0, 0, 1, 1}, 2, run, &result);
+    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << shape.DebugString();
+    EXPECT_THAT(std::string(status.message()), HasSubstr("\"score\""));
+    EXPECT_THAT(std::string(status.message()), HasSubstr(shape.DebugString()));
+  }
+}
+
+TEST(ByUser, RowsOfAnotherShapeForEveryUserAreAnError) {
+  RunResult result;
+  const auto run = [&](int64_t user, absl::Span<const int64_t> rows, RunResult* of_user) {
+    of_user->aliases = {"letters"};
+    of_user->tensors = {Output({static_cast<int64_t>(rows.size()), 2 + user}, user)};
+    return absl::OkStatus();
+  };
+  const absl::Status status = RunByUser({0, 1}, 2, run, &result);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("\"letters\""));
+}
+
+TEST(ByUser, WhatHasNoRowsIsEverybodys) {
+  DeclaredInput setting;
+  Tensor some;
+  ASSERT_TRUE(PickRows(setting, Output({}, 4), {0, 0, 0}, &some).ok());
+  EXPECT_THAT(ValuesOf(some), ElementsAre(40));
+  DeclaredInput rows;
+  rows.dims = {-1};
+  ASSERT_TRUE(PickRows(rows, Output({3}, 0), {2, 0}, &some).ok());
+  EXPECT_THAT(ValuesOf(some), ElementsAre(2, 0));
 }
 
 }  // namespace

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/engine/program/by_user.h"
-#include "server/engine/program/observed_stage.h"
+#include "server/engine/program/gathered_rows.h"
+#include "server/engine/program/stage.h"
 #include "server/engine/row_index.h"
 #include "server/engine/rows.h"
 

@@ -18,9 +18,9 @@ namespace colcast::engine {
 class LastStage {
  public:
   // A domain as an input of this stage. Its inputs are named DOMAIN_state/0 and so on,
-  // row_to_DOMAIN and DOMAIN_state/row. The last one, always 0 to R - 1, makes the graph fail when
-  // TF Serving has joined several requests, because the rows then repeat. Without row_to_DOMAIN, as
-  // for items, candidate i reads row i.
+  // row_to_DOMAIN and DOMAIN_state/row. The last one must be 0 to R - 1: if TF Serving concatenates
+  // requests, the numbers repeat, and the graph fails instead of mixing users. Without
+  // row_to_DOMAIN, as for items, candidate i reads row i.
   struct Domain {
     std::string name;
     std::vector<std::string> states;  // the sorted outputs of its stage
@@ -41,8 +41,9 @@ class LastStage {
 
   const Signature& signature() const { return *signature_; }
 
-  // Maps each input to its source, and sets `*context` to the positions of the late signature's
-  // inputs among them. Returns false if an input is neither, or if a state is not read.
+  // Maps each input to a state, an index or a column of the late signature, and sets `*context` to
+  // the positions of those columns. Returns false if an input is none of these, or if no input
+  // reads some state.
   bool Connect(absl::Span<const Domain> domains, const SignatureInputs& late,
                std::vector<int>* context);
 

@@ -10,7 +10,6 @@
 #include "server/engine/engine.h"
 #include "server/engine/program/programs.h"
 #include "server/engine/program/staged_program.h"
-#include "server/engine/record/records_by_name.h"
 #include "server/engine/record/row_record.h"
 #include "server/engine/signature.h"
 

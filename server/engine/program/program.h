@@ -1,15 +1,59 @@
-// A way to answer requests to a signature.
+// Programs and the batches that they run on.
 #ifndef COLCAST_SERVER_ENGINE_PROGRAM_PROGRAM_H_
 #define COLCAST_SERVER_ENGINE_PROGRAM_PROGRAM_H_
 
+#include <cstddef>
+#include <cstdint>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/statusor.h"
-#include "server/engine/program/batch.h"
 #include "server/engine/signature.h"
+#include "server/engine/wire_column.h"
+#include "tensorflow/core/framework/tensor.h"
 
 namespace colcast::engine {
 
+// What a program runs on: rows of every domain and the candidates that read them, of one request,
+// of several, or of a slice of one (docs/domains.md).
+struct Batch {
+  // The user domain. A signature without domains has only the candidates' rows.
+  static constexpr size_t kUser = 0;
+
+  enum class Form : uint8_t {
+    kRows,      // each column has one row per candidate, or one row for all
+    kOneUser,   // like kRows, but planned for the exact program: user columns keep one row
+    kIndexed,   // candidates read the rows of some domains by an index
+    kPrefetch,  // one user's columns, and no candidates
+  };
+
+  struct Domain {
+    int64_t rows = 1;
+    // int64 [N], each in [0, rows). Empty where `rows` is 1 or N: all candidates read the only row,
+    // or candidate i reads row i.
+    tensorflow::Tensor index;
+    bool has_index() const { return index.NumElements() > 0; }
+  };
+
+  Form form = Form::kRows;
+  bool of_several = false;  // of several requests: an indexed domain may then have equal rows
+  int64_t candidates = 0;   // N
+  const std::vector<int>* outputs = nullptr;  // positions in the sorted aliases, ascending
+  std::vector<Domain> domains;                // in the order of the signature's domains
+  // By the signature's input, with as many rows as the input's domain, or one; null if left out.
+  std::vector<const WireColumn*> columns;
+  // If not null, the users' states, already computed; user columns are then not read.
+  const std::vector<tensorflow::Tensor>* user_states = nullptr;
+
+  bool has_index(int domain) const { return has(domain) && domains[domain].has_index(); }
+  int64_t rows_of(int domain) const { return has(domain) ? domains[domain].rows : candidates; }
+
+ private:
+  bool has(int domain) const { return domain >= 0 && static_cast<size_t>(domain) < domains.size(); }
+};
+
+// A way to answer requests to a signature.
+//
 // Any number of threads may use a program at the same time.
 class Program {
  public:

@@ -3,19 +3,21 @@
 #ifndef COLCAST_SERVER_ENGINE_PROGRAM_PROGRAMS_H_
 #define COLCAST_SERVER_ENGINE_PROGRAM_PROGRAMS_H_
 
+#include <array>
 #include <atomic>
+#include <cstdint>
+#include <deque>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "server/engine/engine.h"
-#include "server/engine/program/batch.h"
 #include "server/engine/program/domains.h"
 #include "server/engine/program/exact_program.h"
 #include "server/engine/program/gathered_program.h"
 #include "server/engine/program/program.h"
-#include "server/engine/program/program_counts.h"
 #include "server/engine/program/request_plan.h"
 #include "server/engine/program/rows_program.h"
 #include "server/engine/program/staged_program.h"
@@ -23,6 +25,31 @@
 #include "server/engine/signature.h"
 
 namespace colcast::engine {
+
+// Counts the programs that answered a signature's requests, and those that failed before another
+// one answered. All methods may be called from any thread.
+class ProgramCounts {
+ public:
+  // `programs`: their names, which must be string literals.
+  ProgramCounts(std::string signature, const std::vector<std::string_view>& programs);
+
+  // Counts a run of a program, given by position. Logs each program's first failure, with the
+  // signature's name.
+  void Count(size_t program, const absl::Status& status);
+
+  // One count for each program and outcome that has occurred.
+  std::vector<ProgramStats> stats() const;
+
+ private:
+  struct Counts {
+    explicit Counts(std::string_view name) : name(name) {}
+    const std::string_view name;
+    std::array<std::atomic<int64_t>, 2> by_outcome{};
+  };
+
+  const std::string signature_;
+  std::deque<Counts> programs_;
+};
 
 class Programs {
  public:
@@ -34,8 +61,8 @@ class Programs {
     std::unique_ptr<RowsProgram> rows;    // never together with stages
     std::unique_ptr<ExactProgram> exact;  // never together with stages or rows
     std::unique_ptr<GatheredProgram> gathered;
-    // The programs that batch requests of several users, where the operator allowed it: the same
-    // outputs within the export's tolerance, with each user computed once.
+    // If the operator allows it, the programs that run joined requests of several users in place of
+    // these. They compute each user once; outputs agree within the export's tolerance.
     const Programs* batched_by = nullptr;
   };
 

@@ -3,7 +3,7 @@
 #define COLCAST_SERVER_ENGINE_PROGRAM_REQUEST_PLAN_H_
 
 #include "server/engine/engine.h"
-#include "server/engine/program/batch.h"
+#include "server/engine/program/program.h"
 #include "server/engine/signature.h"
 
 namespace colcast::engine {

@@ -6,11 +6,11 @@
 #include <utility>
 
 #include "server/engine/picked_column.h"
-#include "server/engine/program/observed_stage.h"
-#include "server/states/distinct_rows.h"
+#include "server/states/key.h"
 #include "server/tables/generation.h"
 
 namespace colcast::engine {
+
 namespace {
 
 using states::StateRef;
@@ -26,10 +26,10 @@ constexpr int64_t kMostKeptRows = 1;
 }  // namespace
 
 Stage::Stage(const Signature* signature, std::string name, states::StateCache* memory,
-             int64_t stretch)
+             int64_t window_rows)
     : signature_(signature),
       name_(std::move(name)),
-      store_(name_, memory, stretch),
+      store_(name_, memory, window_rows),
       inputs_(signature->inputs().inputs().size()),
       rows_have_one_shape_(signature->RowsHaveOneShape(signature->all_outputs())) {
   std::iota(inputs_.begin(), inputs_.end(), 0);
@@ -90,7 +90,8 @@ void Stage::AddOutputs(Rows* rows) const {
   }
 }
 
-// Makes the keys depend on the last delta of each table that the stage reads.
+// Makes the keys depend on the last delta of the tables that the stage reads: states from before it
+// are never found again, and are evicted in time.
 void Stage::AddTables(std::vector<states::Key>* keys) const {
   const int64_t last_change = tables::ReadsGeneration::LastChangeOf(signature_->tables());
   if (last_change == 0) return;

@@ -2,12 +2,14 @@
 #ifndef COLCAST_SERVER_ENGINE_PROGRAM_STAGE_H_
 #define COLCAST_SERVER_ENGINE_PROGRAM_STAGE_H_
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "server/engine/engine.h"
 #include "server/engine/program/row_hash.h"
 #include "server/engine/program/state_rows.h"
 #include "server/engine/signature.h"
@@ -17,6 +19,29 @@
 #include "serving_patches/signature_inputs.h"
 
 namespace colcast::engine {
+
+// Set by Model::ObserveRuns().
+inline thread_local RunObserver* thread_observer = nullptr;
+
+// Reports a stage's run, which lasts from its construction to its destruction. Without an observer
+// it costs one branch.
+class ObservedStage {
+ public:
+  ObservedStage(std::string_view stage, int64_t rows, int64_t hits) : observer_(thread_observer) {
+    if (observer_ != nullptr) run_ = {stage, std::chrono::steady_clock::now(), {}, rows, hits};
+  }
+  ~ObservedStage() {
+    if (observer_ == nullptr) return;
+    run_.end = std::chrono::steady_clock::now();
+    observer_->OnStage(run_);
+  }
+  ObservedStage(const ObservedStage&) = delete;
+  ObservedStage& operator=(const ObservedStage&) = delete;
+
+ private:
+  RunObserver* const observer_;
+  StageRun run_;
+};
 
 class Stage {
  public:
@@ -47,9 +72,10 @@ class Stage {
     std::vector<tensorflow::Tensor> feeds;
   };
 
-  // `signature` and `memory` must outlive the stage; null `memory` turns caching off. `stretch` is
-  // states::ReuseEstimator's.
-  Stage(const Signature* signature, std::string name, states::StateCache* memory, int64_t stretch);
+  // `signature` and `memory` must outlive the stage; null `memory` turns caching off. `window_rows`
+  // is states::ReuseEstimator's.
+  Stage(const Signature* signature, std::string name, states::StateCache* memory,
+        int64_t window_rows);
 
   const std::string& domain() const { return name_; }
 
@@ -74,8 +100,8 @@ class Stage {
   // otherwise clears the keys.
   bool LookFor(Rows* rows, bool* gain);
 
-  // Keeps the first of rows with equal keys in rows->wanted, and sets `*index` to the position
-  // there of each row's state. Returns false, without changes, if too few rows repeat. REQUIRES
+  // Removes rows with equal keys: keeps the first of each in rows->wanted, and sets `*index` to
+  // each row's position there. Returns false, without changes, if too few rows repeat. REQUIRES
   // keys.
   static bool MergeRepeated(Rows* rows, std::vector<int64_t>* index);
 

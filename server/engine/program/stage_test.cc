@@ -14,6 +14,28 @@
 namespace colcast::engine {
 namespace {
 
+class Recorder final : public RunObserver {
+ public:
+  void OnStage(const StageRun& run) override { runs.push_back(run); }
+  std::vector<StageRun> runs;
+};
+
+TEST(ObservedStageTest, TheThreadsObserverIsToldOnceTheStageHasRun) {
+  Recorder recorder;
+  { const ObservedStage unobserved("user", 1, 1); }
+  thread_observer = &recorder;
+  {
+    const ObservedStage stage("item", 5, 3);
+    EXPECT_TRUE(recorder.runs.empty());
+  }
+  thread_observer = nullptr;
+  ASSERT_EQ(recorder.runs.size(), 1);
+  EXPECT_EQ(recorder.runs[0].stage, "item");
+  EXPECT_EQ(recorder.runs[0].rows, 5);
+  EXPECT_EQ(recorder.runs[0].hits, 3);
+  EXPECT_LE(recorder.runs[0].start, recorder.runs[0].end);
+}
+
 using tensorflow::Tensor;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
@@ -43,7 +65,7 @@ class StageTest : public ::testing::Test {
 
   const StagedModel model_{{}};
   states::StateCache memory_{1 << 20};
-  Stage stage_{&model_.signature("columnar_item"), "item", &memory_, /*stretch=*/32};
+  Stage stage_{&model_.signature("columnar_item"), "item", &memory_, /*window_rows=*/32};
   std::deque<std::string> messages_;
   std::deque<DecodedRequest> requests_;
   std::deque<WireColumn> columns_;

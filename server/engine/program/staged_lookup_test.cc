@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "server/engine/program/testing.h"
-#include "server/states/without_states.h"
+#include "server/states/state_store.h"
 
 namespace colcast::engine {
 namespace {

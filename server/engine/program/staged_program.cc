@@ -15,8 +15,8 @@ using tensorflow::Tensor;
 constexpr size_t kUser = Batch::kUser;
 
 // Number of rows between two judgements of states::ReuseEstimator.
-constexpr int64_t kUserStretch = 32;
-constexpr int64_t kRowStretch = 512;
+constexpr int64_t kUserWindowRows = 32;
+constexpr int64_t kRowWindowRows = 512;
 
 // For each input of `stage`, the position of the input of that name in `late`; empty if one is
 // missing.
@@ -52,7 +52,7 @@ StagedProgram::StagedProgram(const StageSignatures& signatures, const Domains& d
   for (const auto& [name, signature] : signatures.domains) {
     const bool is_user = domains_.empty();
     domains_.emplace_back(signature, name, is_user ? memories.user.get() : memories.item.get(),
-                          is_user ? kUserStretch : kRowStretch);
+                          is_user ? kUserWindowRows : kRowWindowRows);
   }
 }
 

@@ -50,8 +50,8 @@ class StagedProgram final : public Program {
 
   std::string_view name() const override { return "stages"; }
 
-  // A batch without an index must have candidates. In one with an index, lists on whose longest the
-  // results depend must all have the same length.
+  // A batch without an index must have candidates. With an index, lists whose padded length affects
+  // the results must all be equally long.
   bool Accepts(const Batch& batch) const override;
 
   // Runs each stage once, except a last stage that takes a single user, which runs once per user.
@@ -75,7 +75,7 @@ class StagedProgram final : public Program {
   // Whether rows of several requests may run together in every stage.
   bool have_independent_rows() const { return last_.signature().record().independent; }
 
-  // Whether the users of a request with several are computed once each, and all candidates in one
+  // Whether a request with several users computes each user once and scores all candidates in one
   // run.
   bool computes_users_once() const {
     return many_users_per_run_ && late_->lists().own_lengths().empty();
@@ -87,8 +87,8 @@ class StagedProgram final : public Program {
  private:
   struct Domain {
     Domain(const Signature* signature, std::string name, states::StateCache* memory,
-           int64_t stretch)
-        : stage(signature, std::move(name), memory, stretch) {}
+           int64_t window_rows)
+        : stage(signature, std::move(name), memory, window_rows) {}
     Stage stage;
     // For each input of the stage's signature, its position in the late one.
     std::vector<int> inputs;

@@ -4,7 +4,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "server/engine/record/recorded_json.h"
+#include "server/engine/record/row_record.h"
 
 namespace colcast::engine {
 namespace {

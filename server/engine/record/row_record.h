@@ -10,7 +10,16 @@
 #include <string_view>
 #include <vector>
 
+#include "google/protobuf/map.h"
+#include "server/wire/feature_json.h"
+#include "tensorflow/core/protobuf/meta_graph.pb.h"
+
 namespace colcast::engine {
+
+// Reads the record that `colcast export` writes beside a model. Returns false if the model in
+// `directory` has none. A file that cannot be read is refused
+// earlier, in models/version_directory.h.
+bool ReadRecordFile(const std::string& directory, std::string* text);
 
 // The record of one signature. Without `recorded`, nothing is known.
 struct RowRecord {
@@ -49,6 +58,14 @@ std::vector<RecordedSignatures> ReadRowRecords(std::string_view json);
 
 // The same for the model in `directory`; none if it has no record.
 std::vector<RecordedSignatures> ReadRowRecordsOf(const std::string& directory);
+
+using SignatureMap = google::protobuf::Map<std::string, tensorflow::SignatureDef>;
+
+// A record applies to the signature that an export wrote; to that signature's source, which
+// computes the same function of the same rows; and to serving_default if it is a copy of an
+// exported signature (`colcast export --make-default`; the original default then has another name).
+std::map<std::string, RowRecord> RecordsByName(const std::vector<RecordedSignatures>& records,
+                                               const SignatureMap& signatures);
 
 }  // namespace colcast::engine
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "server/engine/rewrites/product_block.h"
 #include "tensorflow/core/platform/bfloat16.h"
 
 // Function attributes enable newer instructions here, since the engine is compiled for every CPU on
@@ -13,6 +12,7 @@
 #define COLCAST_BFLOAT16 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16")))
 
 namespace colcast::engine {
+
 namespace {
 
 // Rounds a row and pads it with 0 to an even number of values.

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "server/engine/rewrites/masked_list.h"
+#include "server/engine/rewrites/list_patterns.h"
 #include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/framework/types.h"
 

@@ -11,7 +11,7 @@
 #include "absl/strings/strip.h"
 #include "server/engine/rewrites/lookup_chain.h"
 #include "server/engine/rewrites/lookup_op.h"
-#include "server/engine/rewrites/node_name.h"
+#include "server/engine/rewrites/needed_graph.h"
 #include "tensorflow/core/framework/node_def_util.h"
 
 namespace colcast::engine {

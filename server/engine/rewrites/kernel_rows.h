@@ -1,4 +1,4 @@
-// A rewrite: gathers rows of a variable at constant positions once instead of in each run.
+// Gathers rows of a variable at constant positions once instead of in each run.
 //
 // Late expansion splits a product by the rows of its kernel. Where user and item rows interleave,
 // the exported graph gathers them from the variable in each run, because no weights may be copied
@@ -11,8 +11,23 @@
 
 #include "absl/status/statusor.h"
 #include "tensorflow/core/framework/graph.pb.h"
+#include "tensorflow/core/framework/types.h"
 
 namespace colcast::engine {
+
+// The op ColcastKernelRows: rows of a variable, gathered on first use. It exists only in the
+// server; a SavedModel never contains it.
+//
+// Inputs: `kernel`, of rank 1 or more; `rows`, a vector of positions that are the same in every
+// run. Attribute: `axis`, 0 or 1. Output: GatherV2's.
+//
+// Rows are gathered again when the kernel is another tensor. The op keeps a reference to the kernel
+// that it read, so TensorFlow cannot change the values in place.
+// Its dtypes are those of KernelRowsTypes().
+tensorflow::DataTypeSet KernelRowsTypes();
+
+// The op's name. Calling this function links the op's registration in.
+const char* KernelRowsOpName();
 
 absl::StatusOr<int> GatherKernelRowsOnce(const std::set<std::string>& feeds,
                                          tensorflow::GraphDef* graph);

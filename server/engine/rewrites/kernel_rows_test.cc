@@ -6,7 +6,6 @@
 #include <memory>
 #include <vector>
 
-#include "server/engine/rewrites/kernel_rows_op.h"
 #include "tensorflow/cc/framework/scope.h"
 #include "tensorflow/cc/ops/resource_variable_ops.h"
 #include "tensorflow/cc/ops/standard_ops.h"

@@ -5,10 +5,10 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "server/engine/rewrites/node_name.h"
 #include "tensorflow/core/framework/op.h"
 
 namespace colcast::engine {
+
 namespace {
 
 using tensorflow::GraphDef;

@@ -4,14 +4,22 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/strip.h"
 #include "tensorflow/core/framework/function.h"
 #include "tensorflow/core/framework/graph.pb.h"
 #include "tensorflow/core/protobuf/meta_graph.pb.h"
 
 namespace colcast::engine {
+
+// "node" for "^node", "node:1" and "node".
+inline std::string NodeOf(std::string_view name) {
+  absl::ConsumePrefix(&name, "^");
+  return std::string(name.substr(0, name.find(':')));
+}
 
 // The names of a signature's tensors, including the components of sparse and composite ones.
 std::vector<std::string> TensorsOf(const tensorflow::SignatureDef& declared);

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "server/engine/rewrites/kernel_rows_op.h"
+#include "server/engine/rewrites/kernel_rows.h"
 #include "server/engine/rewrites/packed_product_op.h"
 #include "server/engine/rewrites/shaped_graph.h"
 #include "tensorflow/core/framework/node_def_util.h"

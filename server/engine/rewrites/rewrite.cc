@@ -1,12 +1,49 @@
 #include "server/engine/rewrites/rewrite.h"
 
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <set>
+#include <string_view>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
 #include "server/engine/rewrites/grouped_lookups.h"
 #include "server/engine/rewrites/int8_lookups.h"
 #include "server/engine/rewrites/kernel_rows.h"
+#include "server/engine/rewrites/needed_graph.h"
+#include "server/engine/rewrites/packed_product_op.h"
 #include "server/engine/rewrites/packed_products.h"
 #include "server/engine/rewrites/vocabulary_lookups.h"
+#include "tensorflow/core/framework/op.h"
+#include "tensorflow/core/framework/types.h"
+#include "tensorflow/core/lib/strings/proto_serialization.h"
+#include "tsl/platform/fingerprint.h"
 
 namespace colcast::engine {
+
+CpuFlags::CpuFlags(std::string_view cpuinfo) {
+  for (const std::string_view line : absl::StrSplit(cpuinfo, '\n')) {
+    const std::pair<std::string_view, std::string_view> entry =
+        absl::StrSplit(line, absl::MaxSplits(':', 1));
+    const std::string_view key = absl::StripAsciiWhitespace(entry.first);
+    const std::string_view value = absl::StripAsciiWhitespace(entry.second);
+    if (key == "model name" && model_.empty()) model_ = std::string(value);
+    if (key != "flags") continue;
+    const std::set<std::string> flags = absl::StrSplit(value, ' ', absl::SkipEmpty());
+    flags_ = flags;
+    return;
+  }
+}
+
+CpuFlags CpuFlags::OfThisMachine() {
+  std::ifstream in("/proc/cpuinfo");
+  return CpuFlags(std::string(std::istreambuf_iterator<char>(in), {}));
+}
 
 std::vector<Rewrite> ExactRewrites() {
   return {{"kernel rows", " kernels' rows gathered once", GatherKernelRowsOnce},
@@ -29,6 +66,119 @@ std::vector<Rewrite> FastRewrites(const CpuFlags& cpu, const std::set<std::strin
     rewrites.push_back({"bfloat16 products", " products in bfloat16", UseBfloat16Products});
   }
   return rewrites;
+}
+
+namespace {
+
+using tensorflow::GraphDef;
+using tensorflow::NodeDef;
+using tensorflow::SignatureDef;
+
+// Loops run in frames of their own, which rewrites do not support.
+constexpr std::string_view kLoops[] = {"Enter", "Exit", "Switch", "Merge", "NextIteration"};
+
+// Stateful ops that only read.
+constexpr std::string_view kReaders[] = {"Assert",          "HashTable",         "HashTableV2",
+                                         "LookupTableFind", "LookupTableFindV2", "Placeholder",
+                                         "ReadVariableOp",  "ResourceGather",    "ResourceGatherNd",
+                                         "VarHandleOp",     "Variable",          "VariableV2"};
+
+// A graph with such a node is not rewritten.
+bool MayChangeSomething(const NodeDef& node) {
+  const tensorflow::OpDef* op = nullptr;
+  if (!tensorflow::OpRegistry::Global()->LookUpOpDef(node.op(), &op).ok()) return true;
+  const bool is_reader =
+      std::find(std::begin(kReaders), std::end(kReaders), node.op()) != std::end(kReaders);
+  return op->is_stateful() && !is_reader;
+}
+
+bool CanBeRewritten(const GraphDef& graph) {
+  for (const NodeDef& node : graph.node()) {
+    if (MayChangeSomething(node)) return false;
+    for (const std::string_view loop : kLoops) {
+      if (absl::EndsWith(node.op(), loop)) return false;
+    }
+  }
+  return true;
+}
+
+bool HasDenseOutputs(const SignatureDef& declared) {
+  for (const auto& [alias, info] : declared.outputs()) {
+    if (info.encoding_case() != tensorflow::TensorInfo::kName) return false;
+  }
+  return true;
+}
+
+bool Rounds(const NodeDef& node) {
+  const auto in_int8 = node.attr().find("in_int8");
+  return node.op() == Bfloat16ProductOpName() ||
+         (in_int8 != node.attr().end() && in_int8->second.list().i_size() > 0);
+}
+
+// The selected ops and all nodes that depend on them.
+std::set<std::string> Behind(const GraphDef& graph, bool (*is_one)(const NodeDef&)) {
+  std::map<std::string, std::vector<std::string>> readers;
+  std::vector<std::string> open;
+  for (const NodeDef& node : graph.node()) {
+    for (const std::string& input : node.input()) readers[NodeOf(input)].push_back(node.name());
+    if (is_one(node)) open.push_back(node.name());
+  }
+  std::set<std::string> behind;
+  while (!open.empty()) {
+    const std::string name = std::move(open.back());
+    open.pop_back();
+    if (!behind.insert(name).second) continue;
+    open.insert(open.end(), readers[name].begin(), readers[name].end());
+  }
+  return behind;
+}
+
+// Refuses outputs that are not floats: rounding could change them by more than a little on some
+// request.
+absl::Status CheckWhatIsRounded(const GraphDef& graph, const SignatureDef& declared) {
+  const std::set<std::string> rounded = Behind(graph, Rounds);
+  for (const auto& [alias, info] : declared.outputs()) {
+    const bool is_close =
+        info.dtype() == tensorflow::DT_FLOAT || info.dtype() == tensorflow::DT_DOUBLE;
+    if (is_close || rounded.count(NodeOf(info.name())) == 0) continue;
+    return absl::FailedPreconditionError(
+        absl::StrCat("output \"", alias, "\" is of ", tensorflow::DataTypeString(info.dtype()),
+                     ", which has to be the same, and depends on what is rounded"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> RewriteGraph(const std::vector<Rewrite>& rewrites,
+                                         const SignatureDef& declared, GraphDef* graph) {
+  std::string says;
+  if (!HasDenseOutputs(declared) || !CanBeRewritten(*graph)) return says;
+  std::set<std::string> inputs;
+  for (const auto& [alias, info] : declared.inputs()) inputs.insert(NodeOf(info.name()));
+  for (const Rewrite& rewrite : rewrites) {
+    const absl::StatusOr<int> places = rewrite.apply(inputs, graph);
+    if (!places.ok() || *places == 0) continue;
+    absl::StrAppend(&says, says.empty() ? "" : ", ", *places, rewrite.does);
+  }
+  if (absl::Status status = CheckWhatIsRounded(*graph, declared); !status.ok()) return status;
+  return says;
+}
+
+std::string GraphFingerprint(const tensorflow::MetaGraphDef& model, const SignatureGraphs& graphs) {
+  std::map<std::string, uint64_t> parts;  // hashes by what they cover
+  for (const auto& [name, graph] : graphs) {
+    const SignatureDef& declared = model.signature_def().at(name);
+    if (!HasDenseOutputs(declared) || !CanBeRewritten(graph)) continue;
+    parts[absl::StrCat("signature ", name)] = tensorflow::DeterministicProtoHash64(declared);
+    for (const NodeDef& node : graph.node()) {
+      uint64_t& hash = parts[absl::StrCat("node ", node.name())];
+      if (hash == 0) hash = tensorflow::DeterministicProtoHash64(node);
+    }
+  }
+  std::string all;
+  for (const auto& [part, hash] : parts) absl::StrAppend(&all, part, "=", hash, "\n");
+  return absl::StrFormat("%016x", tsl::Fingerprint64(all));
 }
 
 }  // namespace colcast::engine

@@ -1,18 +1,37 @@
-// The interface of graph rewrites, and the lists of them.
+// Rewrites of a signature's graph: their interface, the lists of them, and applying them.
 #ifndef COLCAST_SERVER_ENGINE_REWRITES_REWRITE_H_
 #define COLCAST_SERVER_ENGINE_REWRITES_REWRITE_H_
 
 #include <functional>
+#include <map>
 #include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "server/engine/rewrites/cpu_flags.h"
 #include "tensorflow/core/framework/graph.pb.h"
+#include "tensorflow/core/protobuf/meta_graph.pb.h"
 
 namespace colcast::engine {
+
+// The instruction sets of a CPU.
+class CpuFlags {
+ public:
+  // Parses the contents of /proc/cpuinfo; only the first processor counts.
+  explicit CpuFlags(std::string_view cpuinfo);
+
+  // The flags of this machine.
+  static CpuFlags OfThisMachine();
+
+  bool Has(const std::string& flag) const { return flags_.count(flag) > 0; }
+
+  const std::string& model() const { return model_; }  // e.g. "AMD EPYC 9B45"
+
+ private:
+  std::string model_;
+  std::set<std::string> flags_;
+};
 
 struct Rewrite {
   std::string_view name;  // e.g. "grouped lookups"
@@ -33,6 +52,20 @@ std::vector<Rewrite> ExactRewrites();
 // Rewrites that change outputs slightly; a choice file names those to apply (choice_file.h). Leaves
 // out those whose instructions the CPU lacks. `tables`: variables that may be read as int8.
 std::vector<Rewrite> FastRewrites(const CpuFlags& cpu, const std::set<std::string>& tables);
+
+// By signature, the graph that it needs (needed_graph.h).
+using SignatureGraphs = std::map<std::string, tensorflow::GraphDef>;
+
+// Applies the rewrites, in order, to a signature's graph. Returns a line on what they did, such as
+// "14 lookups run as one op"; empty if they found nothing, or if the graph has loops or may change
+// something. FAILED_PRECONDITION if an output that is not a float, such as a rank or a comparison
+// with a threshold, depends on an inexact rewrite; the graph must then not be used.
+absl::StatusOr<std::string> RewriteGraph(const std::vector<Rewrite>& rewrites,
+                                         const tensorflow::SignatureDef& declared,
+                                         tensorflow::GraphDef* graph);
+
+// A hash of a model's signatures and their graphs: 16 hexadecimal digits.
+std::string GraphFingerprint(const tensorflow::MetaGraphDef& model, const SignatureGraphs& graphs);
 
 }  // namespace colcast::engine
 

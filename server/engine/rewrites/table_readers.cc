@@ -5,7 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "server/engine/rewrites/lookup_op.h"
-#include "server/engine/rewrites/node_name.h"
+#include "server/engine/rewrites/needed_graph.h"
 #include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/framework/partial_tensor_shape.h"
 

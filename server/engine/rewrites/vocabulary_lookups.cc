@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "server/engine/rewrites/padded_list.h"
+#include "server/engine/rewrites/list_patterns.h"
 #include "server/engine/rewrites/shaped_graph.h"
 #include "server/engine/rewrites/vocabulary_op.h"
 #include "tensorflow/core/framework/node_def_util.h"

@@ -1,0 +1,50 @@
+// The cores and the memory that this process may use.
+#ifndef COLCAST_SERVER_BASE_MACHINE_H_
+#define COLCAST_SERVER_BASE_MACHINE_H_
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace colcast {
+
+// The control groups that limit this process: those of a container or service, and their ancestors.
+struct ControlGroup {
+  std::filesystem::path directory;
+  int version;  // version of the kernel's interface: 1 or 2
+};
+
+// The groups of a controller, "memory" or "cpu": the process's own and all its ancestors, whose
+// limits also apply. Directories may be missing. `root` contains /proc and /sys/fs/cgroup.
+std::vector<ControlGroup> ControlGroups(const std::string& controller, const std::string& root);
+
+// The number of cores on which the process may run (taskset, a cpuset) or, if lower, its control
+// groups' CPU quota rounded up (docker run --cpus, a pod's limit). At least 1. `root` contains
+// /proc and /sys/fs/cgroup.
+int AvailableCores(const std::string& root = "");
+
+// Measures the largest amount of memory, with a resolution of about 64 KiB, that the calling thread
+// held at once among its allocations since construction. A thread measures one thing at a time.
+class AllocationPeak {
+ public:
+  AllocationPeak();
+  int64_t bytes() const;  // 0 without jemalloc (server/allocator.cc)
+};
+
+// Bytes of address space that were freed and are kept for later allocations.
+int64_t ReusableAddressSpace();
+
+// The bytes that this process can still allocate: what the machine has left (MemAvailable) or, if
+// lower, what its control groups (version 2 or 1) still allow, not counting page cache, or what its
+// address space (ulimit -v) allows. The largest number if there is no limit. `root` contains /proc
+// and /sys/fs/cgroup.
+int64_t AvailableMemory(const std::string& root = "");
+
+// The total of machine and control groups, including used memory; for the address space, what is
+// left.
+int64_t TotalMemory(const std::string& root = "");
+
+}  // namespace colcast
+
+#endif  // COLCAST_SERVER_BASE_MACHINE_H_

@@ -1,0 +1,110 @@
+#include "server/base/text.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <string>
+
+namespace colcast {
+namespace {
+
+TEST(Utf8Test, AcceptsCharactersOfEverySize) {
+  for (const char* text :
+       {"", "plain", "more than eight plain bytes", "Z\xc3\xbcrich", "\xe2\x82\xac",
+        "\xf0\x9f\x8e\xac", "\xc2\x80", "\xe0\xa0\x80", "\xed\x9f\xbf", "\xee\x80\x80",
+        "\xf0\x90\x80\x80", "\xf4\x8f\xbf\xbf"}) {
+    EXPECT_TRUE(IsValidUtf8(text)) << text;
+  }
+}
+
+TEST(Utf8Test, RefusesEverythingElse) {
+  for (const char* text : {
+           "\x80",              // a continuation without a start
+           "\xc3",              // cut off
+           "\xe2\x82",          // cut off
+           "\xc3(",             // no continuation
+           "\xc0\x80",          // overlong
+           "\xe0\x9f\xbf",      // overlong
+           "\xf0\x8f\xbf\xbf",  // overlong
+           "\xed\xa0\x80",      // surrogate
+           "\xf4\x90\x80\x80",  // above U+10FFFF
+           "\xf5\x80\x80\x80",  // above U+10FFFF
+           "\xff",
+       }) {
+    for (const char* before : {"", "1234567", "12345678"}) {
+      EXPECT_FALSE(IsValidUtf8(std::string(before) + text)) << text;
+    }
+  }
+}
+
+TEST(PercentDecodeTest, APercentSignThatNoDigitsFollowStays) {
+  EXPECT_EQ(PercentDecode("%4"), "%4");
+  EXPECT_EQ(PercentDecode("%"), "%");
+  EXPECT_EQ(PercentDecode("%zz%e9"), "%zz\xe9");
+}
+
+template <typename Float>
+std::string Decimal(Float value) {
+  std::string json;
+  AppendJsonDecimal(value, &json);
+  return json;
+}
+
+std::string Quoted(std::string_view text) {
+  std::string json;
+  AppendJsonString(text, &json);
+  return json;
+}
+
+TEST(JsonText, DecimalsAreShort) {
+  EXPECT_EQ(Decimal(0.1f), "0.1");
+  EXPECT_EQ(Decimal(0.1), "0.1");
+  EXPECT_EQ(Decimal(16777216.0f), "16777216.0");
+  EXPECT_EQ(Decimal(1e-45f), "1e-45");
+  EXPECT_EQ(Decimal(1e300), "1e+300");
+}
+
+TEST(JsonText, WholeDecimalsKeepAPoint) {
+  EXPECT_EQ(Decimal(3.0f), "3.0");
+  EXPECT_EQ(Decimal(-0.0), "-0.0");
+}
+
+TEST(JsonText, WhatIsNotFiniteIsSpeltAsJavaScriptDoes) {
+  EXPECT_EQ(Decimal(std::nanf("")), "NaN");
+  EXPECT_EQ(Decimal(std::numeric_limits<float>::infinity()), "Infinity");
+  EXPECT_EQ(Decimal(-std::numeric_limits<double>::infinity()), "-Infinity");
+}
+
+TEST(JsonText, FloatsReadBackAsTheyWere) {
+  uint32_t bits = 1;
+  for (int i = 0; i < 100000; ++i) {
+    bits = bits * 1664525 + 1013904223;
+    float value;
+    std::memcpy(&value, &bits, sizeof(value));
+    if (!std::isfinite(value)) continue;
+    ASSERT_EQ(std::strtof(Decimal(value).c_str(), nullptr), value) << bits;
+  }
+}
+
+TEST(JsonText, StringsEscapeWhatJsonAsksFor) {
+  EXPECT_EQ(Quoted("caf\xC3\xA9"), "\"caf\xC3\xA9\"");
+  EXPECT_EQ(Quoted("a\"b\\c\n\t\b\f\r"), R"("a\"b\\c\n\t\b\f\r")");
+  EXPECT_EQ(Quoted(std::string_view("\0\x1F", 2)), R"("\u0000\u001F")");
+  EXPECT_EQ(Quoted(""), R"("")");
+}
+
+TEST(JsonText, QuotedEscapesWhatJsonDoesNotAllow) {
+  EXPECT_EQ(JsonQuoted("a \"b\" \\ c\nd\x01"), "\"a \\\"b\\\" \\\\ c\\nd\\u0001\"");
+}
+
+TEST(JsonText, QuotedReplacesBytesThatAreNoUtf8) {
+  EXPECT_EQ(JsonQuoted("\xc3\xa9\xf0\x9f\x8e\xac"), "\"\xc3\xa9\xf0\x9f\x8e\xac\"");
+  EXPECT_EQ(JsonQuoted("a\xff z\xc3"), "\"a\xef\xbf\xbd z\xef\xbf\xbd\"");
+}
+
+}  // namespace
+}  // namespace colcast

@@ -1,0 +1,137 @@
+// A graph of two lookups in one table, for the tests of this folder.
+#ifndef COLCAST_SERVER_ENGINE_REWRITES_LOOKUP_TESTING_H_
+#define COLCAST_SERVER_ENGINE_REWRITES_LOOKUP_TESTING_H_
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "server/engine/rewrites/grouped_lookups.h"
+#include "server/engine/rewrites/int8_lookups.h"
+#include "tensorflow/cc/framework/scope.h"
+#include "tensorflow/cc/ops/resource_variable_ops.h"
+#include "tensorflow/cc/ops/standard_ops.h"
+#include "tensorflow/core/protobuf/meta_graph.pb.h"
+#include "tensorflow/core/public/session.h"
+
+namespace colcast::engine {
+
+namespace ops = tensorflow::ops;
+using tensorflow::GraphDef;
+using tensorflow::SignatureDef;
+using tensorflow::Tensor;
+using Feeds = std::vector<std::pair<std::string, Tensor>>;
+
+inline constexpr int kRows = 20'000;
+inline constexpr int kWidth = 24;
+
+// joined = the row of variable "table" that `id` names and the sum of those that `list` names.
+class LookupGraphTest : public ::testing::Test {
+ protected:
+  LookupGraphTest() : scope_(tensorflow::Scope::NewRootScope()) {
+    const auto one = ops::Placeholder::Shape(tensorflow::PartialTensorShape({-1}));
+    const auto many = ops::Placeholder::Shape(tensorflow::PartialTensorShape({-1, -1}));
+    const auto id = ops::Placeholder(scope_.WithOpName("id"), tensorflow::DT_INT64, one);
+    const auto list = ops::Placeholder(scope_.WithOpName("list"), tensorflow::DT_INT64, many);
+    table_ = ops::VarHandleOp(scope_.WithOpName("handle"), tensorflow::DT_FLOAT, {kRows, kWidth},
+                              ops::VarHandleOp::SharedName("table"));
+    const auto values = ops::Placeholder(scope_.WithOpName("values"), tensorflow::DT_FLOAT);
+    ops::AssignVariableOp(scope_.WithOpName("assign"), table_, values);
+    ops::AssignAddVariableOp(scope_.WithOpName("add"), table_, values);
+    ops::ResourceScatterAdd(scope_.WithOpName("scatter"), table_, 1, tensorflow::Input(Row(5)));
+    const auto gathered =
+        ops::ResourceGather(scope_.WithOpName("lookup_of_id"), table_, id, tensorflow::DT_FLOAT);
+    const auto read = ops::ReadVariableOp(scope_.WithOpName("read"), table_, tensorflow::DT_FLOAT);
+    const auto summed =
+        ops::Sum(scope_, ops::GatherV2(scope_.WithOpName("lookup_of_list"), read, list, 0), 1);
+    ops::Concat(scope_.WithOpName("joined"), std::vector<tensorflow::Output>{gathered, summed}, 1);
+  }
+
+  static Tensor Row(float value) {
+    Tensor row(tensorflow::DT_FLOAT, {kWidth});
+    row.flat<float>().setConstant(value);
+    return row;
+  }
+
+  static Tensor Values(float factor) {
+    Tensor values(tensorflow::DT_FLOAT, {kRows, kWidth});
+    auto flat = values.flat<float>();
+    for (int64_t i = 0; i < flat.size(); ++i) {
+      flat(i) = factor * std::sin(static_cast<float>(i % 7919));
+    }
+    return values;
+  }
+
+  static Tensor Ids(tensorflow::TensorShape shape, const std::vector<int64_t>& values) {
+    Tensor ids(tensorflow::DT_INT64, shape);
+    std::copy(values.begin(), values.end(), ids.flat<int64_t>().data());
+    return ids;
+  }
+
+  static Feeds Requests(const std::vector<int64_t>& ids, int64_t list) {
+    const auto rows = static_cast<int64_t>(ids.size());
+    std::vector<int64_t> values;
+    for (int64_t i = 0; i < rows * list; ++i) values.push_back(i * 7 % kRows);
+    return {{"id", Ids({rows}, ids)}, {"list", Ids({rows, list}, values)}};
+  }
+
+  GraphDef Original() {
+    GraphDef graph;
+    TF_CHECK_OK(scope_.ToGraphDef(&graph));
+    return graph;
+  }
+
+  GraphDef InInt8() {
+    GraphDef graph = Original();
+    EXPECT_EQ(*GroupLookups({}, &graph), 2);
+    EXPECT_EQ(*UseInt8Tables({"table"}, {}, &graph), 1);
+    return graph;
+  }
+
+  static std::unique_ptr<tensorflow::Session> Start(const GraphDef& graph) {
+    std::unique_ptr<tensorflow::Session> session(
+        tensorflow::NewSession(tensorflow::SessionOptions()));
+    TF_CHECK_OK(session->Create(graph));
+    TF_CHECK_OK(session->Run({{"values", Values(1)}}, {}, {"assign"}, nullptr));
+    return session;
+  }
+
+  static absl::StatusOr<Tensor> Fetch(tensorflow::Session* session, const Feeds& feeds,
+                                      const std::string& fetch = "joined:0") {
+    std::vector<Tensor> outputs;
+    absl::Status status = session->Run(feeds, {fetch}, {}, &outputs);
+    if (!status.ok()) return status;
+    return outputs[0];
+  }
+
+  static void ExpectClose(const Tensor& actual, const Tensor& expected, float difference) {
+    ASSERT_EQ(actual.shape(), expected.shape());
+    for (int64_t i = 0; i < expected.NumElements(); ++i) {
+      ASSERT_NEAR(actual.flat<float>()(i), expected.flat<float>()(i), difference) << i;
+    }
+  }
+
+  static SignatureDef Fetching(const std::string& output) {
+    SignatureDef declared;
+    (*declared.mutable_outputs())["output"].set_name(output + ":0");
+    return declared;
+  }
+
+  // The first value that row 1 of the table has.
+  static float FirstOfRow1(tensorflow::Session* session) {
+    return Fetch(session, Requests({1}, 0))->flat<float>()(0);
+  }
+
+  tensorflow::Scope scope_;
+  tensorflow::Output table_;
+};
+
+}  // namespace colcast::engine
+
+#endif  // COLCAST_SERVER_ENGINE_REWRITES_LOOKUP_TESTING_H_

@@ -1,0 +1,158 @@
+#include "server/engine/signature.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "server/engine/program/programs.h"
+#include "server/engine/testing.h"
+#include "server/wire/testing.h"
+#include "tensorflow/cc/client/client_session.h"
+#include "tensorflow/cc/framework/scope.h"
+#include "tensorflow/cc/ops/array_ops.h"
+#include "tensorflow/cc/ops/math_ops.h"
+
+namespace colcast::engine {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Pair;
+
+// A signature with score = 10 * user + item and echo = item.
+class SignatureRunTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    namespace ops = tensorflow::ops;
+    const tensorflow::Scope scope = tensorflow::Scope::NewRootScope();
+    const auto user = ops::Placeholder(scope.WithOpName("user"), tensorflow::DT_FLOAT);
+    const auto item = ops::Placeholder(scope.WithOpName("item"), tensorflow::DT_FLOAT);
+    const auto tens = ops::Multiply(scope, user, 10.0f);
+    ops::Add(scope.WithOpName("score"), tens, item);
+    ops::Identity(scope.WithOpName("echo"), item);
+    tensorflow::GraphDef graph;
+    ASSERT_TRUE(scope.ToGraphDef(&graph).ok());
+    session_.reset(tensorflow::NewSession(tensorflow::SessionOptions()));
+    ASSERT_TRUE(session_->Create(graph).ok());
+    for (const char* name : {"user", "item"}) Declare(name, &(*signature_.mutable_inputs())[name]);
+    for (const char* name : {"score", "echo"}) {
+      Declare(name, &(*signature_.mutable_outputs())[name]);
+    }
+  }
+
+  static void Declare(const std::string& name, tensorflow::TensorInfo* info) {
+    info->set_name(name + ":0");
+    info->set_dtype(tensorflow::DT_FLOAT);
+    info->mutable_tensor_shape()->add_dim()->set_size(-1);
+  }
+
+  absl::Status Run(const std::string& message, const Options& options = {}) {
+    auto runner = Signature::Create(signature_, session_.get(), options);
+    EXPECT_TRUE(runner.ok()) << runner.status();
+    DecodedRequest request;
+    EXPECT_TRUE(DecodePredictRequest(Bytes(message), &request).ok());
+    RunResult result;
+    const Programs programs("scores", **runner, Programs::Others());
+    const auto plan = RequestPlan::New();
+    absl::Status status = programs.Plan(request, plan.get());
+    if (status.ok()) status = programs.Run(plan->batch, &result);
+    result.expansion = plan->expansion;
+    outputs_.clear();
+    for (size_t i = 0; i < result.tensors.size(); ++i) {
+      const auto flat = result.tensors[i].flat<float>();
+      outputs_[std::string(result.aliases[i])].assign(flat.data(), flat.data() + flat.size());
+    }
+    expansion_ = result.expansion;
+    return status;
+  }
+
+  tensorflow::SignatureDef signature_;
+  std::unique_ptr<tensorflow::Session> session_;
+  std::map<std::string, std::vector<float>> outputs_;
+  ExpansionStats expansion_;
+};
+
+std::string Input(const std::string& name, const std::vector<float>& values) {
+  const std::string shape = BytesField(2, BytesField(2, VarintField(1, values.size())));
+  const std::string tensor = VarintField(1, DT_FLOAT) + shape + BytesField(5, Raw(values));
+  return BytesField(2, BytesField(1, name) + BytesField(2, tensor));
+}
+
+std::string Filter(const std::string& name) { return BytesField(3, name); }
+
+TEST_F(SignatureRunTest, AnInputOfOneRowIsRepeatedToTheRowsOfTheOthers) {
+  ASSERT_TRUE(Run(Input("user", {2}) + Input("item", {1, 2, 3})).ok());
+  EXPECT_THAT(outputs_, ElementsAre(Pair("echo", ElementsAre(1, 2, 3)),
+                                    Pair("score", ElementsAre(21, 22, 23))));
+  EXPECT_EQ(expansion_.rows, 3);
+  EXPECT_EQ(expansion_.columns_sent_once, 1);
+}
+
+TEST_F(SignatureRunTest, OnlyTheOutputsOfTheFilterAreFetched) {
+  ASSERT_TRUE(Run(Input("user", {2}) + Input("item", {1}) + Filter("score")).ok());
+  EXPECT_THAT(outputs_, ElementsAre(Pair("score", ElementsAre(21))));
+}
+
+TEST_F(SignatureRunTest, OutputsThatShareATensorAreEachAnswered) {
+  signature_.mutable_outputs()->insert({"again", signature_.outputs().at("score")});
+  ASSERT_TRUE(Run(Input("user", {2}) + Input("item", {1})).ok());
+  EXPECT_THAT(outputs_["again"], ElementsAre(21));
+  EXPECT_THAT(outputs_["score"], ElementsAre(21));
+}
+
+TEST_F(SignatureRunTest, AFilterThatNamesAnOutputTwiceOrOneThatIsNotThereIsRefused) {
+  const std::string inputs = Input("user", {2}) + Input("item", {1});
+  const absl::Status unknown = Run(inputs + Filter("scores"));
+  EXPECT_EQ(unknown.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(unknown.message()), HasSubstr("not found in signature: scores"));
+  EXPECT_THAT(std::string(unknown.message()), HasSubstr("{echo, score}"));
+  const absl::Status twice = Run(inputs + Filter("score") + Filter("score"));
+  EXPECT_EQ(twice.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(twice.message()), HasSubstr("duplicate output tensor alias: score"));
+}
+
+TEST_F(SignatureRunTest, AnOutputThatIsNoDenseTensorCannotBeReturned) {
+  (*signature_.mutable_outputs())["score"].mutable_coo_sparse();
+  const absl::Status status = Run(Input("user", {2}) + Input("item", {1}));
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("\"score\""));
+}
+
+TEST_F(SignatureRunTest, WhatARequestMayAskForIsBounded) {
+  const std::string inputs = Input("user", {2}) + Input("item", {1, 2, 3});
+  Options one_column;
+  one_column.max_request_columns = 1;
+  EXPECT_EQ(Run(inputs, one_column).code(), absl::StatusCode::kResourceExhausted);
+  Options two_rows;
+  two_rows.max_request_rows = 2;
+  EXPECT_EQ(Run(inputs, two_rows).code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_TRUE(Run(inputs).ok());
+}
+
+TEST_F(SignatureRunTest, ANegativeLengthOfAListIsRefusedByName) {
+  for (const char* const name : {"list", "list/length"}) {
+    Declare(name, &(*signature_.mutable_inputs())[name]);
+  }
+  (*signature_.mutable_inputs())["list/length"].set_dtype(tensorflow::DT_INT64);
+  RowRecord lists;
+  lists.lists = {"list"};
+  const auto receive = [&](const RowRecord& record, const std::vector<int64_t>& lengths) {
+    const auto signature = Signature::Create(signature_, session_.get(), Options(), record);
+    const std::string message = Int64Input("list/length", lengths);
+    DecodedRequest request;
+    EXPECT_TRUE(DecodePredictRequest(Bytes(message), &request).ok());
+    ReceivedRequest received;
+    return (*signature)->Receive(request, &received);
+  };
+  EXPECT_TRUE(receive(lists, {0, 3}).ok());
+  EXPECT_EQ(receive(lists, {2, -5}).message(),
+            "input \"list/length\": row 1 has the length -5, expected 0 or more");
+  EXPECT_TRUE(receive(RowRecord(), {2, -5}).ok());  // no list is recorded
+}
+
+}  // namespace
+}  // namespace colcast::engine
