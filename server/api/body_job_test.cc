@@ -3,11 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <future>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "server/api/testing.h"
 #include "server/metrics/metrics.h"
 
 namespace colcast::api {
@@ -26,23 +27,6 @@ std::string ThisPool() {
   pthread_getname_np(pthread_self(), name, sizeof(name));
   return std::string(name).substr(0, std::string(name).find_last_of('_'));
 }
-
-class FakeExchange final : public Exchange {
- public:
-  const char* entrypoint() const override { return "GRPC"; }
-  scheduling::Clock::time_point deadline() const override {
-    return scheduling::Clock::time_point::max();
-  }
-  bool cancelled() const override { return false; }
-  uint64_t client() const override { return 7; }
-  std::string traceparent() override { return ""; }
-  std::string caller(const callers::NameSource&) override { return ""; }
-  size_t request_bytes() const override { return 0; }
-  size_t Settle(const metrics::CallRecord&, Status*) override { return 0; }
-  void Send(const Status& status) override { sent->set_value(status); }
-
-  std::promise<Status>* sent = nullptr;
-};
 
 class FakeCodec final : public Codec, public Body {
  public:
@@ -87,7 +71,6 @@ class FakeCall final : public Call {
 // What became of a body of that many bytes.
 struct Outcome {
   Outcome(size_t bytes, size_t inflated_bytes) {
-    std::promise<Status> sent;
     metrics::Metrics metrics;
     scheduling::WorkerPool workers({}), readers(ReaderOptions());
     Backend backend;
@@ -95,9 +78,9 @@ struct Outcome {
     backend.workers = &workers;
     backend.readers = &readers;
     auto* const codec = new FakeCodec(bytes, inflated_bytes, &reads);
-    codec->fake.sent = &sent;
+    const auto sent = codec->fake.sent;
     ReadAndRun(kMaxBytes, codec, new FakeCall(codec, backend, &reads));
-    message = sent.get_future().get().message;
+    message = sent->get_future().get().status.message;
   }
 
   Reads reads;

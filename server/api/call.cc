@@ -33,6 +33,11 @@ Status Call::FindServable(const ModelSpec& spec) {
   return OkStatus();
 }
 
+Status Call::ReadRequest() {
+  Status status = exchange_.CheckClientReads(record_.received);
+  return status.ok() ? codec_.Read(this) : status;
+}
+
 void Call::SetSignature(const std::string& name) {
   record_.signature_name = servable_->SignatureLabel(name);
 }

@@ -52,6 +52,9 @@ class Call : public scheduling::Job {
   // stored in `made`, converted ones.
   virtual void GetMessages(Bytes* request, Bytes* response, std::string made[2]) = 0;
 
+  // Lets the codec read the request, unless its client does not read answers.
+  Status ReadRequest();
+
  private:
   void LogIfSampled();
 

@@ -5,7 +5,6 @@
 
 #include <filesystem>
 #include <fstream>
-#include <future>
 #include <memory>
 #include <string>
 #include <utility>
@@ -13,6 +12,7 @@
 
 #include "server/api/examples_call.h"
 #include "server/api/predict_call.h"
+#include "server/api/testing.h"
 #include "server/inference/example_run.h"
 #include "server/inference/testing.h"
 #include "server/metrics/metrics.h"
@@ -55,34 +55,6 @@ class FakeEngine final : public engine::Engine {
     *model = std::make_unique<FakeModel>();
     return OkStatus();
   }
-};
-
-// What a client got.
-struct Sent {
-  Status status;
-  std::string answer;
-};
-
-class FakeExchange final : public Exchange {
- public:
-  const char* entrypoint() const override { return "GRPC"; }
-  scheduling::Clock::time_point deadline() const override {
-    return scheduling::Clock::time_point::max();
-  }
-  bool cancelled() const override { return false; }
-  uint64_t client() const override { return 7; }
-  std::string traceparent() override { return ""; }
-  std::string caller(const callers::NameSource&) override { return name; }
-  size_t request_bytes() const override { return 1000; }
-  size_t Settle(const metrics::CallRecord&, Status* status) override {
-    if (!status->ok()) answer.clear();
-    return answer.size();
-  }
-  void Send(const Status& status) override { sent->set_value({status, answer}); }
-
-  std::string name;
-  std::string answer;
-  std::shared_ptr<std::promise<Sent>> sent = std::make_shared<std::promise<Sent>>();
 };
 
 class FakePredict final : public PredictCodec {
@@ -217,6 +189,16 @@ TEST_F(CallTest, ADroppedCallIsToldWhy) {
   auto sent = codec->fake.sent;
   (new PredictCall(std::move(codec), backend_))->Drop(scheduling::DropReason::kQueueFull);
   EXPECT_EQ(sent->get_future().get().status.code, StatusCode::kResourceExhausted);
+}
+
+TEST_F(CallTest, ACallOfAHostThatDoesNotReadIsRefusedBeforeItRuns) {
+  auto codec = Predict("m");
+  codec->fake.reads = ResourceExhausted("answers are not read");
+  EXPECT_EQ(Answer<PredictCall>(std::move(codec)).status.message, "answers are not read");
+  auto examples = std::make_unique<FakeExamples>();
+  examples->fake.reads = ResourceExhausted("answers are not read");
+  EXPECT_EQ(Answer<ExamplesCall>(std::move(examples)).status.message, "answers are not read");
+  for (const auto& series : metrics_.Requests()) EXPECT_EQ(series.labels.model_name, "");
 }
 
 TEST_F(CallTest, CallsOfACallerAreOneClientsOthersTheirConnections) {

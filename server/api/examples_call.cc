@@ -38,7 +38,7 @@ void ExamplesCall::Run(scheduling::Clock::duration waited, std::vector<schedulin
 }
 
 Status ExamplesCall::RunModel(inference::RunGate* gate) {
-  if (Status status = codec_->Read(this); !status.ok()) return status;
+  if (Status status = ReadRequest(); !status.ok()) return status;
   inference::CallOptions options = backend().calls;
   options.gate = gate;
   response_.Clear();

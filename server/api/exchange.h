@@ -25,6 +25,9 @@ class Exchange {
   // Empty if the caller has no name.
   virtual std::string caller(const callers::NameSource& names) = 0;
   virtual size_t request_bytes() const = 0;
+  // RESOURCE_EXHAUSTED if the client's host has too many unread answers for one to a call received
+  // at `since`.
+  virtual Status CheckClientReads(scheduling::Clock::time_point since) const = 0;
 
   // Decides what to send: the codec's answer, or the error. If the answer cannot be sent, sets
   // *status to the error. Returns the answer's size in bytes.

@@ -23,7 +23,7 @@ class PredictCall final : public Call, public inference::PredictMember {
   scheduling::Job* job() override { return this; }
   metrics::CallRecord* record() override { return &call_record(); }
   engine::RunObserver* observer() const override { return trace(); }
-  Status Read() override { return codec_->Read(this); }
+  Status Read() override { return ReadRequest(); }
   const DecodedRequest& request() const override { return codec_->request(); }
   DecodedRequest* mutable_request() override { return &codec_->request(); }
   const inference::Servable& servable() const override { return found(); }

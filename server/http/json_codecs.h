@@ -39,6 +39,9 @@ class RestExchange final : public api::Exchange {
   std::string traceparent() override { return exchange_->request().traceparent; }
   std::string caller(const callers::NameSource&) override { return exchange_->request().caller; }
   size_t request_bytes() const override { return request_bytes_; }
+  Status CheckClientReads(Clock::time_point since) const override {
+    return exchange_->CheckClientReads(since);
+  }
   size_t Settle(const metrics::CallRecord&, Status* status) override {
     if (!status->ok()) {
       response_ = too_large_ ? ErrorResponse(413, status->message) : ErrorResponse(*status);

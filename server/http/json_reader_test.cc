@@ -73,7 +73,7 @@ TEST(ReadJson, ErrorsNameTheByte) {
 }
 
 TEST(ReadJson, NestingTakesNoMoreThanSoMuchMemory) {
-  MemoryLimit limit(2 << 20);
+  net::MemoryLimit limit(2 << 20);
   RequestMemory memory(&limit);
   const std::string text(10 << 20, '[');
   const Slice slice = {reinterpret_cast<const uint8_t*>(text.data()), text.size()};

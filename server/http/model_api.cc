@@ -104,6 +104,9 @@ class CorsExchange final : public Exchange {
   Request& request() override { return exchange_->request(); }
   uint64_t client() const override { return exchange_->client(); }
   bool cancelled() const override { return exchange_->cancelled(); }
+  Status CheckClientReads(net::Budget::Clock::time_point since) const override {
+    return exchange_->CheckClientReads(since);
+  }
   void Answer(Response response) override {
     AddCors(&response);
     exchange_->Answer(std::move(response));

@@ -285,7 +285,7 @@ TEST(SignatureName, MayComeBehindTheInputs) {
 }
 
 TEST(Memory, OfColumnsIsCountedAndGivenBack) {
-  MemoryLimit limit(100'000);
+  net::MemoryLimit limit(100'000);
   {
     RequestMemory memory(&limit);
     PredictJson json(&memory);

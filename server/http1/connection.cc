@@ -73,6 +73,10 @@ bool Connection::cancelled() const {
   return poll(&poll_fd, 1, 0) > 0;
 }
 
+Status Connection::CheckClientReads(Clock::time_point since) const {
+  return poller().hosts().CheckUnread(*host(), since);
+}
+
 void Connection::Answer(Response response) {
   if (form_.gzip && response.body.size() >= kLeastToCompress) {
     response.body = response.gzipped.empty() ? Gzip(response.body) : std::move(response.gzipped);
@@ -90,7 +94,7 @@ void Connection::CountAnswer() {
   if (hosts.unread.Take(&host()->unread, bytes)) {
     unread_ = bytes;
   } else {
-    answer_ = ErrorResponse(hosts.UnreadStatus(*host(), true));
+    answer_ = ErrorResponse(hosts.UnreadRefusal(*host()));
   }
 }
 

@@ -46,6 +46,7 @@ class Connection final : public net::Connection, public Exchange {
   Request& request() override { return request_; }
   uint64_t client() const override { return client_; }
   bool cancelled() const override;
+  Status CheckClientReads(net::Budget::Clock::time_point since) const override;
   void Answer(Response response) override;
 
   // Closes the connection now, or after the answer if a request is in flight.

@@ -111,13 +111,12 @@ void Connection::ReadHead(const Header& head) {
   const std::string encoding(head[Field::content_encoding]);
   request_.gzip = beast::iequals(encoding, "gzip") || beast::iequals(encoding, "x-gzip") ||
                   beast::iequals(encoding, "deflate");
-  const net::Hosts& hosts = poller().hosts();
   if (!encoding.empty() && !request_.gzip && !beast::iequals(encoding, "identity")) {
     refused_with_ = 415;
     refusal_ = "Content-Encoding " + encoding + ": expected gzip, deflate or none";
-  } else if (hosts.unread.IsUsedUp(host()->unread)) {
-    refused_with_ = 429;
-    refusal_ = hosts.UnreadStatus(*host(), true).message;
+  } else if (const Status status = CheckClientReads(began_); !status.ok()) {
+    refused_with_ = HttpCode(status.code);
+    refusal_ = status.message;
   }
 }
 

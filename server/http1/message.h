@@ -57,6 +57,10 @@ class Exchange {
   virtual uint64_t client() const { return 0; }
   // Whether the client has hung up.
   virtual bool cancelled() const = 0;
+  // As that of http2::Call.
+  virtual Status CheckClientReads(net::Budget::Clock::time_point /*since*/) const {
+    return OkStatus();
+  }
   // Must be called exactly once.
   virtual void Answer(Response response) = 0;
 };

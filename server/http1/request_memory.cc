@@ -4,7 +4,7 @@
 
 namespace colcast::http {
 
-RequestMemory::RequestMemory(MemoryLimit* limit, std::shared_ptr<net::Budget::Account> host)
+RequestMemory::RequestMemory(net::MemoryLimit* limit, std::shared_ptr<net::Budget::Account> host)
     : limit_(limit),
       host_(limit == nullptr || host != nullptr ? std::move(host)
                                                 : std::make_shared<net::Budget::Account>()) {}

@@ -12,8 +12,6 @@
 
 namespace colcast::http {
 
-using net::MemoryLimit;
-
 // A std::bad_alloc, so that code that handles a lack of memory also handles this.
 class OverMemoryLimit : public std::bad_alloc {
  public:
@@ -25,7 +23,7 @@ class RequestMemory {
  public:
   // Without a limit nothing is counted. `limit` must outlive the request. `host` is the client's
   // account; null for a separate account.
-  explicit RequestMemory(MemoryLimit* limit = nullptr,
+  explicit RequestMemory(net::MemoryLimit* limit = nullptr,
                          std::shared_ptr<net::Budget::Account> host = nullptr);
   ~RequestMemory() { Return(taken_); }
   RequestMemory(const RequestMemory&) = delete;
@@ -40,7 +38,7 @@ class RequestMemory {
   Status Refusal(bool* final) const;
 
  private:
-  MemoryLimit* const limit_;
+  net::MemoryLimit* const limit_;
   const std::shared_ptr<net::Budget::Account> host_;
   size_t taken_ = 0;
   size_t refused_ = 0;  // the bytes that the refused Take() asked for

@@ -6,7 +6,7 @@ namespace colcast::http {
 namespace {
 
 TEST(RequestMemory, AllTogetherStayWithinTheLimit) {
-  MemoryLimit limit(100);
+  net::MemoryLimit limit(100);
   RequestMemory one(&limit);
   one.Take(60);
   {
@@ -22,7 +22,7 @@ TEST(RequestMemory, AllTogetherStayWithinTheLimit) {
 }
 
 TEST(RequestMemory, OneHostsRequestsLeaveAQuarterToOthers) {
-  MemoryLimit limit(100);
+  net::MemoryLimit limit(100);
   const auto host = std::make_shared<net::Budget::Account>();
   RequestMemory one(&limit, host);
   RequestMemory second(&limit, host);
@@ -35,7 +35,7 @@ TEST(RequestMemory, OneHostsRequestsLeaveAQuarterToOthers) {
 }
 
 TEST(RequestMemory, ARefusalSaysWhetherTryingAgainMayHelp) {
-  MemoryLimit limit(100);
+  net::MemoryLimit limit(100);
   RequestMemory one(&limit);
   RequestMemory other(&limit);
   one.Take(60);

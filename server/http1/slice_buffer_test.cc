@@ -27,7 +27,7 @@ TEST(SliceBuffer, NumbersDoNotCrossSlices) {
 }
 
 TEST(SliceBuffer, WhatItTakesIsCountedUntilItIsCleared) {
-  MemoryLimit limit(10 << 20);
+  net::MemoryLimit limit(10 << 20);
   RequestMemory memory(&limit);
   SliceBuffer buffer(&memory);
   buffer.Append(std::string(5 << 20, 'x'));
@@ -40,7 +40,7 @@ TEST(SliceBuffer, WhatItTakesIsCountedUntilItIsCleared) {
 }
 
 TEST(SliceBuffer, ThrowsWhereThereIsNoRoom) {
-  MemoryLimit limit(1000);
+  net::MemoryLimit limit(1000);
   RequestMemory memory(&limit);
   SliceBuffer buffer(&memory);
   EXPECT_THROW(buffer.Append(std::string(2000, 'x')), OverMemoryLimit);

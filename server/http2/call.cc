@@ -88,17 +88,15 @@ Status Call::InflateRequest(size_t max_bytes) {
   });
 }
 
-Status Call::CheckClientReads() const {
-  const net::Hosts& hosts = connection_->poller().hosts();
-  const net::Host& host = *connection_->host();
-  return hosts.UnreadStatus(host, hosts.unread.IsUsedUp(host.unread));
+Status Call::CheckClientReads(scheduling::Clock::time_point since) const {
+  return connection_->poller().hosts().CheckUnread(*connection_->host(), since);
 }
 
 Status Call::CountResponse(size_t bytes) {
   if (counted_bytes_ > 0 || bytes <= kSmallAnswer) return OkStatus();
   net::Hosts& hosts = connection_->poller().hosts();
   net::Host* const host = connection_->host().get();
-  if (!hosts.unread.Take(&host->unread, bytes)) return hosts.UnreadStatus(*host, true);
+  if (!hosts.unread.Take(&host->unread, bytes)) return hosts.UnreadRefusal(*host);
   counted_bytes_ = bytes;
   return OkStatus();
 }

@@ -69,8 +69,9 @@ class Call {
   Status InflateRequest(size_t max_bytes);
   Message* response() { return &response_; }
 
-  // RESOURCE_EXHAUSTED if the client's host has too many unread answers.
-  Status CheckClientReads() const;
+  // RESOURCE_EXHAUSTED if the client's host has too many unread answers for one to a call received
+  // at `since`.
+  Status CheckClientReads(scheduling::Clock::time_point since) const;
   // Counts a response of `bytes` as unread, before memory is allocated for it. Errors are those of
   // CheckClientReads().
   Status CountResponse(size_t bytes);

@@ -169,12 +169,30 @@ TEST_F(ServerTest, AnAnswerCountsUntilItHasBeenSent) {
   Call* const call = held_.get_future().get();
   *call->response() = Of(std::string(2 * kMaxUnreadBytes, 'x'));
   EXPECT_TRUE(call->CountResponse(call->response()->size()).ok());
-  EXPECT_EQ(call->CheckClientReads().code, StatusCode::kResourceExhausted);
+  EXPECT_EQ(call->CheckClientReads(scheduling::Clock::now()).code, StatusCode::kResourceExhausted);
   EXPECT_TRUE(StartedCall(client_.get(), "Echo").Wait().ok());  // small
   EXPECT_EQ(StartedCall(client_.get(), "Large").Wait().code, StatusCode::kResourceExhausted);
   call->Finish(OkStatus());
   EXPECT_TRUE(first.Wait().ok());
   while (!StartedCall(client_.get(), "Large").Wait().ok()) std::this_thread::yield();
+}
+
+TEST_F(ServerTest, WhoReadsNothingWhereRoomForAnswersIsShortIsClosed) {
+  const auto lazy = ClientOf(target_);
+  StartedCall large(lazy.get(), "Hold");
+  Call* const call = held_.get_future().get();
+  std::promise<void> stalled, going_on;
+  lazy->Start({"/test.Service/Echo", Of("hello"), {}}, [&](const Status&, const Message&) {
+    stalled.set_value();
+    going_on.get_future().wait();
+  });
+  stalled.get_future().wait();
+  *call->response() = Of(std::string(2 * kMaxUnreadBytes, 'x'));
+  call->Finish(OkStatus());
+  ASSERT_TRUE(poller_.hosts().unread.is_short());
+  while (poller_.hosts().unread.bytes() > 0) standby_.LookNow();
+  going_on.set_value();
+  EXPECT_EQ(large.Wait().code, StatusCode::kUnavailable);
 }
 
 TEST_F(ServerTest, CallsThatAreRefusedWasteTime) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 
 namespace colcast::net {
@@ -11,6 +12,8 @@ namespace colcast::net {
 // Any thread may use it.
 class Budget {
  public:
+  using Clock = std::chrono::steady_clock;
+
   struct Options {
     size_t max_bytes = 0;           // of all hosts together
     size_t max_bytes_per_host = 0;  // lower while all hosts together reach max_bytes
@@ -29,6 +32,8 @@ class Budget {
     friend class Budget;
     std::atomic<size_t> bytes_{0};
     std::atomic<bool> exceeds_{false};
+    std::atomic<size_t> refused_{0};  // the bytes of the last refused item
+    std::atomic<Clock::time_point> refused_at_{Clock::time_point()};
   };
 
   explicit Budget(const Options& options) : options_(options) {}
@@ -46,13 +51,14 @@ class Budget {
     const size_t all = bytes_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
     if (before == 0) holders_.fetch_add(1, std::memory_order_relaxed);
     if (before + bytes <= Share(all)) return true;
-    const bool exceeds = options_.may_exceed && before == 0 && !exceeds_.exchange(true);
-    if (exceeds) {
+    if (options_.may_exceed && before == 0 && !exceeds_.exchange(true)) {
       host->exceeds_ = true;
-    } else {
-      Return(host, bytes);
+      return true;
     }
-    return exceeds;
+    Return(host, bytes);
+    host->refused_ = bytes;
+    host->refused_at_ = Clock::now();
+    return false;
   }
 
   void Return(Account* host, size_t bytes) {
@@ -65,15 +71,23 @@ class Budget {
     }
   }
 
-  // Whether Take() would refuse even a single byte.
-  bool IsUsedUp(const Account& host) const { return host.bytes() >= Share(bytes()); }
+  // Whether a request of the host that came at `since` would probably do its work in vain: Take()
+  // would refuse even a single byte, or it has refused an item since then and would do so again.
+  bool IsUsedUp(const Account& host, Clock::time_point since) const {
+    if (host.bytes() >= Share(bytes())) return true;
+    const size_t refused = host.refused_;
+    if (refused == 0 || since >= host.refused_at_.load()) return false;
+    const bool holds_none = host.bytes() == 0;
+    const bool may_exceed = options_.may_exceed && holds_none && !exceeds_;
+    return !may_exceed && host.bytes() + refused > Share(bytes() + refused, holds_none ? 1 : 0);
+  }
 
  private:
-  size_t Share(size_t all) const {
+  size_t Share(size_t all, size_t more_holders = 0) const {
     if (all <= options_.max_bytes) return options_.max_bytes_per_host;
     if (!options_.may_exceed) return 0;
-    const size_t holders = std::max<size_t>(1, holders_.load(std::memory_order_relaxed));
-    return std::min(options_.max_bytes_per_host, options_.max_bytes / holders);
+    const size_t holders = holders_.load(std::memory_order_relaxed) + more_holders;
+    return std::min(options_.max_bytes_per_host, options_.max_bytes / std::max<size_t>(1, holders));
   }
 
   const Options options_;

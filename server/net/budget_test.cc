@@ -18,7 +18,7 @@ TEST(BudgetTest, AHostHasItsShareAndNoMore) {
   EXPECT_TRUE(budget.Take(&host, 60));
   EXPECT_FALSE(budget.Take(&host, 41));
   EXPECT_TRUE(budget.Take(&host, 40));
-  EXPECT_TRUE(budget.IsUsedUp(host));
+  EXPECT_TRUE(budget.IsUsedUp(host, Budget::Clock::now()));
   EXPECT_TRUE(budget.Take(&other, 100));
   budget.Return(&host, 100);
   EXPECT_EQ(host.bytes(), 0u);
@@ -58,6 +58,33 @@ TEST(BudgetTest, OneItemAtATimeMayExceedTheShare) {
   EXPECT_TRUE(budget.Take(&other, 1000));
 }
 
+TEST(BudgetTest, RequestsThatWaitedWhenTheirHostWasRefusedAreInVainUntilThereIsRoom) {
+  Budget budget({200, 100, true});
+  Budget::Account host, other;
+  const Budget::Clock::time_point before = Budget::Clock::now();
+  EXPECT_TRUE(budget.Take(&host, 60));
+  EXPECT_FALSE(budget.IsUsedUp(host, before));
+  EXPECT_FALSE(budget.Take(&host, 60));
+  EXPECT_TRUE(budget.IsUsedUp(host, before));
+  EXPECT_FALSE(budget.IsUsedUp(other, before));
+  EXPECT_FALSE(budget.IsUsedUp(host, Budget::Clock::now()));
+  budget.Return(&host, 60);
+  EXPECT_FALSE(budget.IsUsedUp(host, before));
+}
+
+TEST(BudgetTest, AHostThatIsRefusedForOthersWaitsForThem) {
+  Budget budget({200, 100, true});
+  Budget::Account one, other, host;
+  EXPECT_TRUE(budget.Take(&one, 150));
+  EXPECT_TRUE(budget.Take(&other, 90));
+  const Budget::Clock::time_point before = Budget::Clock::now();
+  EXPECT_FALSE(budget.IsUsedUp(host, before));
+  EXPECT_FALSE(budget.Take(&host, 70));
+  EXPECT_TRUE(budget.IsUsedUp(host, before));
+  budget.Return(&one, 150);
+  EXPECT_FALSE(budget.IsUsedUp(host, before));
+}
+
 TEST(HostsTest, PeersOfOneHostAreOneForAsLongAsAnyIsHeld) {
   Hosts hosts(100, 1000);
   const auto host = hosts.Of("ipv4:10.0.0.7:1");
@@ -87,8 +114,8 @@ TEST(HostsTest, ThreadsMayAskAndWasteAtOnce) {
 TEST(HostsTest, ARefusalNamesTheHostAndTheFlag) {
   Hosts hosts(100, 1000);
   const auto host = hosts.Of("ipv4:10.0.0.7:1");
-  EXPECT_TRUE(hosts.UnreadStatus(*host, false).ok());
-  const Status refused = hosts.UnreadStatus(*host, true);
+  EXPECT_TRUE(hosts.CheckUnread(*host, Budget::Clock::now()).ok());
+  const Status refused = hosts.UnreadRefusal(*host);
   EXPECT_EQ(refused.code, StatusCode::kResourceExhausted);
   EXPECT_NE(refused.message.find("clients at ipv4:10.0.0.7 have not read"), std::string::npos);
   EXPECT_NE(refused.message.find("--max_unread_response_bytes"), std::string::npos);

@@ -40,8 +40,7 @@ std::shared_ptr<Host> Hosts::Of(const std::string& peer) {
   return host;
 }
 
-Status Hosts::UnreadStatus(const Host& host, bool refused) const {
-  if (!refused) return OkStatus();
+Status Hosts::UnreadRefusal(const Host& host) const {
   return ResourceExhausted("clients at ", host.name, " have not read ", host.unread.bytes(),
                            " bytes of answers to earlier requests, those of all hosts ",
                            unread.bytes(), "; at most ", unread.max_bytes_per_host(), " and ",

@@ -55,8 +55,12 @@ class Hosts {
   Budget unread;
   // Bodies of REST requests, the columns read from them, and decompressed gRPC messages.
   MemoryLimit bodies;
-  // RESOURCE_EXHAUSTED, naming the flag; OK unless `refused`.
-  Status UnreadStatus(const Host& host, bool refused) const;
+  // RESOURCE_EXHAUSTED, naming the flag.
+  Status UnreadRefusal(const Host& host) const;
+  // The same where an answer to a request that came at `since` would be refused; else OK.
+  Status CheckUnread(const Host& host, Budget::Clock::time_point since) const {
+    return unread.IsUsedUp(host.unread, since) ? UnreadRefusal(host) : OkStatus();
+  }
 
  private:
   std::mutex mutex_;

@@ -26,12 +26,14 @@ class GrpcExchange final : public api::Exchange {
   std::string traceparent() override { return call_->Metadata("traceparent").value_or(""); }
   std::string caller(const callers::NameSource& names) override;
   size_t request_bytes() const override { return request().size(); }
+  Status CheckClientReads(scheduling::Clock::time_point since) const override {
+    return call_->CheckClientReads(since);
+  }
   size_t Settle(const metrics::CallRecord& record, Status* status) override;
   void Send(const Status& status) override { call_->Finish(status); }
 
-  // Called before the request is read. RESOURCE_EXHAUSTED if the client has too many unread
-  // answers.
-  Status Prepare();
+  // To be called before the request is read.
+  void Prefetch() const;
   // See http2::Call.
   Status InflateRequest(size_t max_bytes) { return call_->InflateRequest(max_bytes); }
   Status CountResponse(size_t bytes) { return call_->CountResponse(bytes); }

@@ -58,12 +58,10 @@ class WireExamples final : public api::ExamplesCodec {
 
   Status Read(api::Call* call) override {
     if (is_read_) return OkStatus();
-    Status status = exchange_.Prepare();
-    if (status.ok()) {
-      status =
-          DecodeExampleRequest(exchange_.request().bytes(), messages_.schema, messages_.request,
-                               call->backend().calls.max_request_rows, &request_);
-    }
+    exchange_.Prefetch();
+    Status status =
+        DecodeExampleRequest(exchange_.request().bytes(), messages_.schema, messages_.request,
+                             call->backend().calls.max_request_rows, &request_);
     if (!status.ok()) return status;
     if (!messages_.parse(request_.rest, &tasks_)) {
       return Internal("the ", messages_.request, "'s checker and protobuf disagree");

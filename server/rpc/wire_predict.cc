@@ -57,7 +57,7 @@ class WirePredict final : public api::PredictCodec {
   }
 
   Status Read(api::Call* call) override {
-    if (Status status = exchange_.Prepare(); !status.ok()) return status;
+    exchange_.Prefetch();
     if (decoded_ == nullptr) {
       if (Status status = Decode(*call); !status.ok()) return status;
     }

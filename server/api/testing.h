@@ -1,0 +1,45 @@
+// For tests: an exchange that keeps what is sent.
+#ifndef COLCAST_SERVER_API_TESTING_H_
+#define COLCAST_SERVER_API_TESTING_H_
+
+#include <future>
+#include <memory>
+#include <string>
+
+#include "server/api/exchange.h"
+
+namespace colcast::api {
+
+// What a client got.
+struct Sent {
+  Status status;
+  std::string answer;
+};
+
+class FakeExchange final : public Exchange {
+ public:
+  const char* entrypoint() const override { return "GRPC"; }
+  scheduling::Clock::time_point deadline() const override {
+    return scheduling::Clock::time_point::max();
+  }
+  bool cancelled() const override { return false; }
+  uint64_t client() const override { return 7; }
+  std::string traceparent() override { return ""; }
+  std::string caller(const callers::NameSource&) override { return name; }
+  size_t request_bytes() const override { return 1000; }
+  Status CheckClientReads(scheduling::Clock::time_point) const override { return reads; }
+  size_t Settle(const metrics::CallRecord&, Status* status) override {
+    if (!status->ok()) answer.clear();
+    return answer.size();
+  }
+  void Send(const Status& status) override { sent->set_value({status, answer}); }
+
+  std::string name;
+  Status reads;
+  std::string answer;
+  std::shared_ptr<std::promise<Sent>> sent = std::make_shared<std::promise<Sent>>();
+};
+
+}  // namespace colcast::api
+
+#endif  // COLCAST_SERVER_API_TESTING_H_
