@@ -21,8 +21,9 @@ constexpr std::chrono::seconds kTick(1);
 class Handshakes::Handshake final : public Pollable,
                                     public std::enable_shared_from_this<Handshake> {
  public:
-  Handshake(Handshakes* all, std::unique_ptr<Socket> socket, std::string peer)
-      : all_(*all), socket_(std::move(socket)), peer_(std::move(peer)) {}
+  Handshake(Handshakes* all, std::unique_ptr<Socket> socket, std::string peer,
+            std::shared_ptr<Host> host)
+      : all_(*all), socket_(std::move(socket)), peer_(std::move(peer)), host_(std::move(host)) {}
 
   void Begin() {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -67,21 +68,26 @@ class Handshakes::Handshake final : public Pollable,
   std::unique_ptr<Socket> socket_;  // null when the handshake has ended
   uint64_t number_ = 0;
   const std::string peer_;
+  const std::shared_ptr<Host> host_;  // held to count the host's handshakes
   const Clock::time_point began_ = Clock::now();
 };
 
 Handshakes::Handshakes(Accept accept)
     : accept_(std::move(accept)), thread_("handshakes", [this] { Run(); }) {}
 
-Handshakes::~Handshakes() {
-  ended_ = true;
+Handshakes::~Handshakes() { End(); }
+
+void Handshakes::End() {
+  if (ended_.exchange(true)) return;
   poller_.Wake();
   thread_.join();
   for (const auto& each : poller_.All()) each->CloseAtOnce();
 }
 
 void Handshakes::Begin(std::unique_ptr<Socket> socket, std::string peer) {
-  std::make_shared<Handshake>(this, std::move(socket), std::move(peer))->Begin();
+  std::shared_ptr<Host> host = poller_.hosts().Of(peer);
+  if (host.use_count() > kMaxPerHost) return;
+  std::make_shared<Handshake>(this, std::move(socket), std::move(peer), std::move(host))->Begin();
 }
 
 void Handshakes::Run() {

@@ -1,4 +1,4 @@
-// TLS handshakes on a separate thread, so that they delay no request.
+// A separate thread for TLS: it accepts clients and handshakes, so that these delay no request.
 #ifndef COLCAST_SERVER_NET_HANDSHAKES_H_
 #define COLCAST_SERVER_NET_HANDSHAKES_H_
 
@@ -18,16 +18,23 @@ using Accept = std::function<void(std::unique_ptr<Socket> socket, std::string pe
 
 class Handshakes {
  public:
+  static constexpr int kMaxPerHost = 256;
+
   // `accept` serves a client after its handshake, or one that sent plain HTTP instead.
   explicit Handshakes(Accept accept);
   ~Handshakes();
   Handshakes(const Handshakes&) = delete;
   Handshakes& operator=(const Handshakes&) = delete;
 
-  // A client that does not finish within 20 s is disconnected.
+  // What is polled by the thread.
+  Poller& poller() { return poller_; }
+  // A client that does not finish within 20 s is disconnected, and so is one whose host has
+  // kMaxPerHost others that have not finished.
   void Begin(std::unique_ptr<Socket> socket, std::string peer);
   // False if there is no handshake.
   bool CloseOldest() { return poller_.CloseOldestNewcomer(); }
+  // Ends the thread, and disconnects the clients that have not finished.
+  void End();
 
  private:
   class Handshake;

@@ -18,11 +18,11 @@ namespace {
 class HandshakesTest : public ::testing::Test {
  protected:
   // A client that connects: its end, which blocks.
-  std::unique_ptr<Socket> Connect() {
+  std::unique_ptr<Socket> Connect(const std::string& peer = "unix:") {
     std::array<int, 2> ends{};
     EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()), 0);
     EXPECT_EQ(fcntl(ends[0], F_SETFL, O_NONBLOCK), 0);
-    handshakes_->Begin(std::make_unique<Socket>(ends[0], server_context_.get()), "unix:");
+    handshakes_->Begin(std::make_unique<Socket>(ends[0], server_context_.get()), peer);
     return std::make_unique<Socket>(ends[1], nullptr);
   }
   static bool IsClosed(const Socket& client) {
@@ -71,6 +71,20 @@ TEST_F(HandshakesTest, TheOldestThatHasNotFinishedIsTheFirstToGo) {
   EXPECT_TRUE(handshakes_->CloseOldest());
   EXPECT_TRUE(IsClosed(*second));
   EXPECT_FALSE(handshakes_->CloseOldest());
+}
+
+TEST_F(HandshakesTest, AHostMayBeginSoManyAndGoesOnWhenOneHasEnded) {
+  std::vector<std::unique_ptr<Socket>> clients;
+  for (int i = 0; i < Handshakes::kMaxPerHost; ++i) clients.push_back(Connect());
+  EXPECT_TRUE(IsClosed(*Connect("unix:")));
+  const auto other = Connect("ipv4:10.0.0.7:1");
+  EXPECT_TRUE(handshakes_->CloseOldest());
+  EXPECT_TRUE(IsClosed(*clients[0]));
+  const auto next = Connect();
+  const auto handshake = ClientOf(client_context_.get(), next->fd());
+  EXPECT_EQ(SSL_do_handshake(handshake.get()), 1);
+  while (!IsClosed(*next)) {  // tickets come first
+  }
 }
 
 TEST_F(HandshakesTest, TheirEndClosesThoseThatHaveNotFinished) {

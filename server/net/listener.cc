@@ -82,7 +82,7 @@ Status Listener::Begin(int socket, Serving serving, Poller* poller,
                        std::shared_ptr<Listener>* listener) {
   auto made = std::make_shared<Listener>(socket, std::move(serving), poller);
   if (listen(socket, SOMAXCONN) != 0) return Unavailable(std::strerror(errno));
-  made->number_ = poller->Add(socket, made);
+  made->number_ = made->accepting().Add(socket, made);
   *listener = std::move(made);
   return OkStatus();
 }
@@ -97,8 +97,10 @@ int Listener::port() const {
 }
 
 void Listener::End() {
-  poller_->Remove(socket_, number_);
+  accepting().Remove(socket_, number_);
   shutdown(socket_, SHUT_RDWR);
+  // Here, because the listener must not be destroyed by the thread that it owns.
+  if (handshakes_ != nullptr) handshakes_->End();
 }
 
 void Listener::LookAtTheTime() {
@@ -131,7 +133,7 @@ void Listener::Happened(uint32_t) {
     if (accepted < 0) return;
     Serve(accepted, PeerOf(address));
   }
-  poller_->Again(socket_, number_);
+  accepting().Again(socket_, number_);
 }
 
 void Listener::Serve(int accepted, std::string peer) {

@@ -45,6 +45,8 @@ class Listener final : public Pollable {
   static Status Begin(int socket, Serving serving, Poller* poller,
                       std::shared_ptr<Listener>* listener);
 
+  // The poller whose threads accept clients.
+  Poller& accepting() { return handshakes_ == nullptr ? *poller_ : handshakes_->poller(); }
   bool MakeRoom();
   void Serve(int accepted, std::string peer);
 

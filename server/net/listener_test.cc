@@ -6,11 +6,14 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 
+#include <future>
 #include <memory>
 #include <new>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "server/net/tls_testing.h"
 
 namespace colcast::net {
 namespace {
@@ -53,6 +56,26 @@ TEST(ListenerTest, AnAddressThatCannotBeHadIsToldWithItsCause) {
             "the port is in use");
   EXPECT_EQ(Listener::Listen("192.0.2.1", 0, {}, &poller, &second).message,
             "the host is not one of this machine's");
+  listener->End();
+}
+
+// Workers may be busy, and clients that only connect must not keep them so.
+TEST(ListenerTest, WithTlsClientsAreAcceptedWithoutAWorker) {
+  const Owned<SSL_CTX> context = ClientContext();
+  const Identity server = MakeIdentity("server", 3600, nullptr);
+  TlsConfig config;
+  config.key = Pem(server, true);
+  config.certificates = Pem(server, false);
+  std::shared_ptr<TlsContext> tls;
+  ASSERT_TRUE(TlsContext::Create(config, Protocols::kHttp1, &tls).ok());
+  Poller poller;
+  std::promise<void> served;
+  const Accept accept = [&](std::unique_ptr<Socket>, const std::string&) { served.set_value(); };
+  std::shared_ptr<Listener> listener;
+  ASSERT_TRUE(Listener::Listen("127.0.0.1", 0, {tls, accept}, &poller, &listener).ok());
+  const auto end = ConnectTo(listener->port());
+  EXPECT_EQ(SSL_do_handshake(ClientOf(context.get(), end->fd()).get()), 1);
+  served.get_future().wait();
   listener->End();
 }
 

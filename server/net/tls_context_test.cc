@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <openssl/pem.h>
 #include <sys/socket.h>
 
 #include <array>
@@ -19,18 +18,6 @@ namespace colcast::net {
 namespace {
 
 using ::testing::HasSubstr;
-
-std::string Pem(const Identity& one, bool key) {
-  const Owned<BIO> text(BIO_new(BIO_s_mem()), [](BIO* bio) { BIO_free(bio); });
-  if (key) {
-    PEM_write_bio_PrivateKey(text.get(), one.key.get(), nullptr, nullptr, 0, nullptr, nullptr);
-  } else {
-    PEM_write_bio_X509(text.get(), one.certificate.get());
-  }
-  char* data = nullptr;
-  const auto size = static_cast<size_t>(BIO_get_mem_data(text.get(), &data));
-  return {data, size};
-}
 
 std::string Quoted(const std::string& pem) {
   std::string quoted = "\"";

@@ -4,10 +4,12 @@
 
 #include <gtest/gtest.h>
 #include <openssl/evp.h>
+#include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
 
 #include <memory>
+#include <string>
 
 namespace colcast::net {
 
@@ -36,6 +38,18 @@ inline Identity MakeIdentity(const char* name, int seconds_valid, const Identity
   X509_set_issuer_name(certificate, X509_get_subject_name(signer.certificate.get()));
   X509_sign(certificate, signer.key.get(), EVP_sha256());
   return made;
+}
+
+inline std::string Pem(const Identity& one, bool key) {
+  const Owned<BIO> text(BIO_new(BIO_s_mem()), [](BIO* bio) { BIO_free(bio); });
+  if (key) {
+    PEM_write_bio_PrivateKey(text.get(), one.key.get(), nullptr, nullptr, 0, nullptr, nullptr);
+  } else {
+    PEM_write_bio_X509(text.get(), one.certificate.get());
+  }
+  char* data = nullptr;
+  const auto size = static_cast<size_t>(BIO_get_mem_data(text.get(), &data));
+  return {data, size};
 }
 
 inline Owned<SSL_CTX> ServerContext() {
