@@ -4,6 +4,8 @@
 
 #include <string>
 
+#include "server/inference/testing.h"
+
 namespace colcast::http {
 namespace {
 
@@ -30,6 +32,22 @@ TEST(WriteModelStatus, IsAGetModelStatusResponse) {
   json.clear();
   ASSERT_TRUE(WriteModelStatus({}, &json).ok());
   EXPECT_EQ(json, "{\n \"model_version_status\": []\n}\n");
+}
+
+TEST(MetadataAnswersTest, EachVersionsIsWrittenOnce) {
+  const char* const signature = R"(signature_def { key: "rank" value { method_name: "m" } })";
+  const auto servable = inference::MakeServable(3, signature);
+  MetadataAnswers answers;
+  Response first, second, other;
+  ASSERT_TRUE(answers.Find(servable, &first).ok());
+  EXPECT_NE(first.body.find("rank"), std::string::npos);
+  EXPECT_FALSE(first.gzipped.empty());
+  // Only this test changes a servable: what is written now would be another text.
+  const_cast<inference::SignatureMap&>(servable->signatures()).clear();
+  ASSERT_TRUE(answers.Find(servable, &second).ok());
+  EXPECT_EQ(second.body, first.body);
+  ASSERT_TRUE(answers.Find(inference::MakeServable(4, signature), &other).ok());
+  EXPECT_NE(other.body, first.body);
 }
 
 }  // namespace

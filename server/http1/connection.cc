@@ -120,7 +120,7 @@ void Connection::DoAll(unsigned work) {
     phase_ = Phase::kIdle;
     Parse();
   }
-  if (Flush()) Read();
+  if (Flush() && !is_held()) Read();
 }
 
 // A client that sends or reads too slowly must release memory that others need.

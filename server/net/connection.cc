@@ -61,7 +61,7 @@ bool Connection::IsWasteful() const {
   constexpr std::chrono::milliseconds kMaxWasted(5);
   // A host may be a proxy with clients of all kinds. If it has wasted too much, its connections
   // that pay for their turns still go on.
-  constexpr std::chrono::milliseconds kMaxWastedByHost(25);
+  constexpr std::chrono::milliseconds kMaxWastedByHost(10);
   constexpr std::chrono::microseconds kAlwaysForgiven(100);
   return wasted_ > kMaxWasted ||
          (wasted_ > kAlwaysForgiven && host_->wasted.InThisSecond() > kMaxWastedByHost);
@@ -74,7 +74,7 @@ void Connection::TakeTurn() {
   constexpr unsigned kReads = kRead | kReadToEnd;
   unsigned work = work_.exchange(0);
   if ((work & kTime) != 0) {
-    wasted_ = {};
+    wasted_ /= 2;
     work |= std::exchange(held_, 0);
   }
   if ((work & kReads) != 0 && IsWasteful()) {

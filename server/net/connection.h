@@ -61,6 +61,8 @@ class Connection : public Pollable, public std::enable_shared_from_this<Connecti
     ended_ = true;
     poller_->Remove(fd_, number_);
   }
+  // Whether the connection must not read before the next second, because it wastes time.
+  bool is_held() const { return held_ != 0; }
   // Reads again after other connections have had their turn.
   void Again() {
     if (!ended_) poller_->Again(fd_, number_);
@@ -93,7 +95,7 @@ class Connection : public Pollable, public std::enable_shared_from_this<Connecti
 
   // Used only by the owning thread.
   bool is_settled_ = false;
-  std::chrono::nanoseconds wasted_{};  // within this second
+  std::chrono::nanoseconds wasted_{};  // halved every second
   unsigned held_ = 0;                  // reads postponed to the next second
 };
 

@@ -40,10 +40,11 @@ class Newcomer final : public Connection {
     const bool is_late = (work & kTime) != 0 && Clock::now() - began_ >= kPatience;
     if (is_late || (work & kClose) != 0) {
       Close();
-    } else {
+    } else if ((work & ~kTime) != 0) {
       Ask((work & kReadToEnd) != 0);
+      return {0, 0, 1};
     }
-    return {0, 0, 1};
+    return {};
   }
 
   void Ask(bool at_end) {
