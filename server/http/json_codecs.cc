@@ -36,6 +36,16 @@ bool MayHaveRows(const Signatures& signatures, const std::string& input) {
   return true;
 }
 
+// The least that the outputs take as text, or as bytes behind it.
+size_t LeastBytes(const PredictResponse& response) {
+  size_t bytes = 0;
+  for (const OutputColumn& output : response.outputs) {
+    const bool is_decimal = output.dtype == DT_FLOAT || output.dtype == DT_DOUBLE;  // "0.0,"
+    bytes += static_cast<size_t>(output.ElementCount()) * (is_decimal ? 4 : 1);
+  }
+  return bytes;
+}
+
 }  // namespace
 
 Status JsonBody::ReadBody(api::Call* call, size_t max_bytes, bool* inflates_too_far) {
@@ -70,6 +80,11 @@ JsonPredict::JsonPredict(std::shared_ptr<Exchange> exchange, std::chrono::millis
 
 void JsonPredict::Describe(api::PredictCall* call, scheduling::JobProfile* profile) {
   inference::DescribePredict(call, profile);
+}
+
+Status JsonPredict::Write(const PredictResponse& response) {
+  Status status = exchange_.CountAnswer(LeastBytes(response));
+  return status.ok() ? form_->Write(response, exchange_.response()) : status;
 }
 
 Status JsonPredict::Parse(const BodyBytes& body, const inference::Servable& servable) {

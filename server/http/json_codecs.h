@@ -57,6 +57,8 @@ class RestExchange final : public api::Exchange {
   // Answers 413 instead of 429, because retrying does not make a body smaller.
   void set_too_large(bool too_large) { too_large_ = too_large; }
 
+  Status CountAnswer(size_t bytes) { return exchange_->CountAnswer(bytes); }
+
   Request& request() const { return exchange_->request(); }
   Response* response() { return &response_; }
 
@@ -114,9 +116,7 @@ class JsonPredict final : public JsonBody, public api::PredictCodec {
   Status Read(api::Call*) override { return OkStatus(); }
   void Describe(api::PredictCall* call, scheduling::JobProfile* profile) override;
   DecodedRequest& request() override { return form_->request(); }
-  Status Write(const PredictResponse& response) override {
-    return form_->Write(response, exchange_.response());
-  }
+  Status Write(const PredictResponse& response) override;
 
  private:
   Status Parse(const BodyBytes& body, const inference::Servable& servable) override;

@@ -107,6 +107,7 @@ class CorsExchange final : public Exchange {
   Status CheckClientReads(net::Budget::Clock::time_point since) const override {
     return exchange_->CheckClientReads(since);
   }
+  Status CountAnswer(size_t bytes) override { return exchange_->CountAnswer(bytes); }
   void Answer(Response response) override {
     AddCors(&response);
     exchange_->Answer(std::move(response));

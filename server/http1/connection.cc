@@ -83,19 +83,18 @@ void Connection::Answer(Response response) {
     response.headers.emplace_back("Content-Encoding", "gzip");
   }
   answer_ = std::move(response);
-  CountAnswer();
+  const Status status = CountAnswer(form_.without_body ? 0 : answer_.body.size());
+  if (!status.ok()) answer_ = ErrorResponse(status);
   Do(kAnswer);
 }
 
-void Connection::CountAnswer() {
+Status Connection::CountAnswer(size_t bytes) {
+  ReturnUnread();
+  if (bytes <= kLeastToCount) return OkStatus();
   net::Hosts& hosts = poller().hosts();
-  const size_t bytes = form_.without_body ? 0 : answer_.body.size();
-  if (bytes <= kLeastToCount) return;
-  if (hosts.unread.Take(&host()->unread, bytes)) {
-    unread_ = bytes;
-  } else {
-    answer_ = ErrorResponse(hosts.UnreadRefusal(*host()));
-  }
+  if (!hosts.unread.Take(&host()->unread, bytes)) return hosts.UnreadRefusal(*host());
+  unread_ = bytes;
+  return OkStatus();
 }
 
 net::Use Connection::DoNow(unsigned work) {

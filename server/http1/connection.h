@@ -47,6 +47,7 @@ class Connection final : public net::Connection, public Exchange {
   uint64_t client() const override { return client_; }
   bool cancelled() const override;
   Status CheckClientReads(net::Budget::Clock::time_point since) const override;
+  Status CountAnswer(size_t bytes) override;
   void Answer(Response response) override;
 
   // Closes the connection now, or after the answer if a request is in flight.
@@ -83,7 +84,6 @@ class Connection final : public net::Connection, public Exchange {
   void Write(Response response);
   void Written();
   void OnTimer();
-  void CountAnswer();
   void ReturnUnread();
   void SetDeadline(std::chrono::milliseconds time) { deadline_ = Clock::now() + time; }
   void LingerAndClose();

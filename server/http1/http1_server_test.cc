@@ -406,6 +406,27 @@ TEST_F(HttpServerTest, AnswersThatNobodyReadsAreBounded) {
   EXPECT_EQ(poller_.hosts().unread.bytes(), 0u);
 }
 
+TEST_F(HttpServerTest, AnAnswerForWhichThereIsNoRoomIsRefusedBeforeItIsWritten) {
+  Start();
+  Client client(*server_);
+  client.Send("GET /wait HTTP/1.1\r\nHost: x\r\n\r\n");
+  const std::shared_ptr<Exchange> exchange = waiting_.get_future().get();
+  const auto received = net::Budget::Clock::now();
+  net::Budget& unread = poller_.hosts().unread;
+  const std::shared_ptr<net::Host> host = poller_.hosts().Of("ipv4:127.0.0.1:1");
+  const size_t others = unread.max_bytes_per_host() - 5000;
+  ASSERT_TRUE(unread.Take(&host->unread, others));
+  EXPECT_TRUE(exchange->CheckClientReads(received).ok());
+  EXPECT_EQ(exchange->CountAnswer(6000).code, StatusCode::kResourceExhausted);
+  EXPECT_EQ(exchange->CheckClientReads(received).code, StatusCode::kResourceExhausted);
+  unread.Return(&host->unread, others);
+  EXPECT_TRUE(exchange->CheckClientReads(received).ok());
+  EXPECT_TRUE(exchange->CountAnswer(6000).ok());
+  EXPECT_EQ(unread.bytes(), 6000u);
+  exchange->Answer({});
+  EXPECT_EQ(unread.bytes(), 0u);
+}
+
 TEST_F(HttpServerTest, WhereConnectionsRunShortTheOldestNewcomerGoes) {
   HttpServer::Options options;
   options.max_connections = 2;

@@ -61,6 +61,10 @@ class Exchange {
   virtual Status CheckClientReads(net::Budget::Clock::time_point /*since*/) const {
     return OkStatus();
   }
+  // Counts an answer of `bytes` as unread in place of what was counted before, so that one for
+  // which there is no room need not be written. Errors as those of CheckClientReads(). Answer()
+  // counts again.
+  virtual Status CountAnswer(size_t /*bytes*/) { return OkStatus(); }
   // Must be called exactly once.
   virtual void Answer(Response response) = 0;
 };
