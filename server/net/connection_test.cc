@@ -22,7 +22,7 @@ class TestConnection final : public Connection {
   TestConnection(Poller* poller, std::unique_ptr<Socket> socket)
       : Connection(poller, *socket, "unix:"), socket_(std::move(socket)) {}
   using Connection::Begin;
-
+  using Connection::is_held;
   using Connection::Settle;
 
   std::function<void()> work = [] {};
@@ -92,7 +92,9 @@ TEST_F(ConnectionTest, OneThatOnlyWastesTimeIsNotReadUntilTheTimeIsLookedAt) {
   };
   EXPECT_TRUE(read());  // one turn may be so
   EXPECT_TRUE(read());
+  EXPECT_FALSE(connection_->is_held());
   EXPECT_FALSE(read());
+  EXPECT_TRUE(connection_->is_held());
   const int before = connection_->turns;
   connection_->Happened(EPOLLOUT);  // what waits is sent
   connection_->LookAtTheTime();
