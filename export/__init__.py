@@ -16,7 +16,7 @@ from colcast.export.graph._errors import ExportError
 if TYPE_CHECKING:
     from colcast.export._export import export_saved_model
     from colcast.export._options import ExportOptions
-    from colcast.export.convert._op_libraries import load_op_libraries
+    from colcast.export.graph._op_defs import load_op_libraries
     from colcast.export.report._report import ExportReport, SignatureReport
 
 __all__ = [
@@ -35,7 +35,7 @@ __all__ = [
 _NEED_TENSORFLOW = {
     "export_saved_model": "_export",
     "ExportOptions": "_options",
-    "load_op_libraries": "convert._op_libraries",
+    "load_op_libraries": "graph._op_defs",
     "ExportReport": "report._report",
     "SignatureReport": "report._report",
 }

@@ -16,14 +16,13 @@ from colcast.export.convert._folder import (
     write_graph,
     written_beside,
 )
-from colcast.export.convert._object_graph import publish_signature
-from colcast.export.convert._op_libraries import provide_ops
-from colcast.export.convert._serving_default import make_default
+from colcast.export.convert._object_graph import make_default, publish_signature
 from colcast.export.convert._signature import Conversion, add_columnar_signature, new_names
 from colcast.export.convert._variables import fill_variables
 from colcast.export.cut import LateReport, StagesReport
 from colcast.export.graph._errors import ExportError
 from colcast.export.graph._impure import find_impure
+from colcast.export.graph._op_defs import provide_ops
 from colcast.export.graph._sessions import loaded, uncollected
 from colcast.export.report._cost import Requests, measure_written
 from colcast.export.report._page import render

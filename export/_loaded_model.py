@@ -23,7 +23,7 @@ from colcast.export.cut import (
 )
 from colcast.export.graph._errors import ExportError
 from colcast.export.graph._findings import Probe
-from colcast.export.graph._flat_graph import FlatGraph
+from colcast.export.graph._nodes import FlatGraph
 from colcast.export.graph._ops import is_compiled
 from colcast.export.graph._signature import read_late_signature, read_signature
 from colcast.export.report._cost import SIZES, Compiled, Requests, Way
@@ -31,9 +31,8 @@ from colcast.export.rows import Independence, candidates
 from colcast.export.trials._both_signatures import BothSignatures
 from colcast.export.trials._generate import RowSource
 from colcast.export.trials._model_rows import ModelRows
-from colcast.export.trials._parity import Parity, prove_scores
+from colcast.export.trials._parity import Parity, prove_scores, scored_alike
 from colcast.export.trials._rows import Columns, Rows
-from colcast.export.trials._scored_alike import scored_alike
 from colcast.export.trials._tensor_traffic import TensorTraffic
 from colcast.export.trials._traffic import Traffic
 from colcast.export.warmup import warmup_request

@@ -10,10 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import tensorflow as tf
-from colcast.export.convert._columns import parsed_tensors, placeholders
 from colcast.export.convert._features import Feature
 from colcast.export.convert._parse_cut import check_features
-from colcast.export.convert._parse_op import PARSE_OPS, ParsedFeature, read_parse_op
+from colcast.export.convert._parse_op import (
+    PARSE_OPS,
+    ParsedFeature,
+    parsed_tensors,
+    placeholders,
+    read_parse_op,
+)
 from colcast.export.graph._errors import ExportError
 from colcast.export.graph._nodes import ancestors, canonical, producer
 from tensorflow.core.protobuf import saved_model_pb2

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import tensorflow as tf
-from colcast.export.trials._records import records
-from colcast.export.trials._serving_messages import PredictionLog
+from colcast.export.trials._serving_messages import PredictionLog, records
 
 EVERY_SERVER = Path("assets.extra", "tf_serving_warmup_requests")
 NATIVE_SERVER = Path("assets.extra", "colcast_warmup_requests")

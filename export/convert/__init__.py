@@ -2,7 +2,6 @@
 
 `_folder` reads it; `_variables` fills variables that loading leaves empty; `_flatten` inlines
 function calls; `_parse_cut`, `_parse_op` and `_lists` find the parse ops and their features
-(`_plain_inputs` for a signature that takes tensors); `_columns` builds their replacement;
-`_copy_nodes` and `_signature` add the new signature; `_object_graph` makes it visible to Python;
-`_serving_default` makes it the default. `_op_libraries` loads ops that TensorFlow lacks.
+(`_plain_inputs` for a signature that takes tensors); `_copy_nodes` and `_signature` add the new
+signature; `_object_graph` makes it visible to Python, and the default.
 """

@@ -7,15 +7,14 @@ graph; Python takes their signatures from the MetaGraph.
 
 import dataclasses
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from keyword import iskeyword
 from typing import Any
 
-from colcast.export.convert._function_def import function_def
 from colcast.export.graph._errors import ExportError
-from colcast.export.graph._nodes import Nodes, ancestors, canonical, producer
+from colcast.export.graph._nodes import Nodes, ancestors, canonical, output_index, producer
 from colcast.export.graph._op_defs import OpDefs
-from tensorflow.core.framework import op_def_pb2
+from tensorflow.core.framework import function_pb2, op_def_pb2
 from tensorflow.core.protobuf import struct_pb2
 
 _CALL_OPS = ("PartitionedCall", "StatefulPartitionedCall")
@@ -127,7 +126,7 @@ def _function(
         canonical(info.name): op_def_pb2.OpDef.ArgDef(name=f"{name}_output_{i}", type=info.dtype)
         for i, (_, info) in enumerate(sorted(signature.outputs.items()))
     }
-    function = function_def(
+    function = _function_def(
         _free_name(meta_graph, name),
         [node for node in meta_graph.graph_def.node if node.name in body],
         arguments,
@@ -198,3 +197,83 @@ def _keywords(names: Iterable[str]) -> dict[str, str]:
         taken.add(python_name)
         keywords[name] = keyword
     return dict(sorted(keywords.items(), key=lambda item: item[1]))
+
+
+def _function_def(
+    name: str,
+    nodes: Sequence[Any],
+    arguments: Mapping[str, Any],
+    outputs: Mapping[str, Any],
+    op_defs: OpDefs,
+) -> Any:
+    """Returns a function whose body is a copy of some nodes.
+
+    Args:
+      name: the function's name.
+      nodes: the NodeDefs to copy.
+      arguments: ArgDefs in order, by the tensor that each replaces.
+      outputs: ArgDefs of the outputs in order, by the tensor that each returns.
+      op_defs: the definitions of the nodes' ops.
+    """
+    function = function_pb2.FunctionDef()
+    function.signature.name = name
+    function.signature.input_arg.extend(arguments.values())
+    function.signature.output_arg.extend(outputs.values())
+    function.signature.is_stateful = any(op_defs.get(node.op).is_stateful for node in nodes)
+    references = _References(nodes, arguments, op_defs)
+    for node in nodes:
+        body = function.node_def.add()
+        body.CopyFrom(node)
+        del body.input[:]
+        body.input.extend(kept for r in node.input if (kept := references(r)))
+    for tensor, argument in outputs.items():
+        function.ret[argument.name] = references(tensor) or ""
+    return function
+
+
+class _References:
+    """Rewrites tensor names as functions have them: `node:output:index`, or an argument's name."""
+
+    def __init__(self, nodes: Sequence[Any], arguments: Mapping[str, Any], op_defs: OpDefs) -> None:
+        self._nodes = {node.name: node for node in nodes}
+        self._arguments = arguments
+        self._op_defs = op_defs
+
+    def __call__(self, reference: str) -> str | None:
+        """The reference inside the function; None for control inputs from outside."""
+        name = producer(reference)
+        if reference.startswith("^"):
+            return reference if name in self._nodes else None
+        if name in self._arguments:
+            return str(self._arguments[name].name)
+        output, index = self._op_defs.output_at(self._nodes[name], output_index(reference))
+        return f"{name}:{output}:{index}"
+
+
+DEFAULT = "serving_default"
+_FORMER = "serving_examples"
+
+
+def make_default(meta_graph: Any, name: str) -> None:
+    """Also gives a signature the name `serving_default`; the old default is renamed to `_FORMER`.
+
+    Raises:
+      ExportError: a signature `_FORMER` exists already.
+    """
+    definitions = meta_graph.signature_def
+    if _FORMER in definitions:
+        raise ExportError(
+            f"the present {DEFAULT!r} would be kept as {_FORMER!r}, which the model has already"
+        )
+    if DEFAULT in definitions:
+        definitions[_FORMER].CopyFrom(definitions[DEFAULT])
+    definitions[DEFAULT].CopyFrom(definitions[name])
+    signatures = signature_map(meta_graph.object_graph_def)
+    if signatures is None:
+        return
+    ids = {child.local_name: child.node_id for child in signatures.children}
+    for child in signatures.children:
+        if child.local_name == DEFAULT:
+            child.local_name = _FORMER
+    if name in ids:
+        signatures.children.add(node_id=ids[name], local_name=DEFAULT)

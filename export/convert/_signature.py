@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import tensorflow as tf
-from colcast.export.convert._columns import parsed_tensors, placeholders
 from colcast.export.convert._copy_nodes import copy_behind_cut, drop_attributes
 from colcast.export.convert._features import Feature
 from colcast.export.convert._flatten import Inlined, flatten
 from colcast.export.convert._parse_cut import ParseCut, find_cut, parses_examples
+from colcast.export.convert._parse_op import parsed_tensors, placeholders
 from colcast.export.convert._plain_inputs import find_inputs
-from colcast.export.graph._add_nodes import add_nodes
+from colcast.export.graph._emitter import add_nodes
 from colcast.export.graph._errors import ExportError
 from colcast.export.graph._impure import Impurity
 from colcast.export.graph._nodes import ancestors, canonical, producer

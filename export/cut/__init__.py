@@ -1,10 +1,10 @@
 """Cuts a columnar signature where domains meet, so that each domain's ops run once per row of it.
 
-`observe` runs a columnar signature to find which tensors may be repeated (`_frontier`).
+`observe` runs a columnar signature to find which tensors may be repeated.
 
 `add_late_signature` adds a signature whose user inputs have one row and whose graph repeats tensors
-only where user and items meet. Its steps are `_write_late` (`_late_graph` with `_rules`, `_split`
-and `_products`), `_late_proof`, `_summary` and `_late_report`.
+only where user and items meet. Its steps are `_write_late` (`_late_graph` with `_split` and
+`_products`), `_late_proof` and `_late_report`.
 
 `add_stages` writes the same for any number of users, with products split by domain, and cuts it
 into stages that any TensorFlow Serving can run. For the domains user, item and shop:
@@ -19,20 +19,18 @@ columnar_pair   user_state/k [U, ...], item_state/k [N, ...], shop_state/k [R, .
 ```
 
 Its steps are `_add_stages` (decides which domains have a stage), `_cut` (one attempt to cut),
-`_stage` (writes a domain's ops as a separate graph and runs it to find its states), `_boundary`
-(the states that are needed), `_gain` (whether they pay), `_pair` (the ops of the last stage),
-`_stages_proof` and `_stages_report`. `_reuse` counts how often recorded requests would have hit the
-state cache. Late signature, stages and last stage are each a `graph/` `Copy` of the nodes from
-which they are made.
+`_stage` (writes a domain's ops as a separate graph, runs it to find its states, and decides which
+are needed and whether they pay), `_pair` (the ops of the last stage), `_stages_proof` and
+`_stages_report`, which also counts how often recorded requests would have hit the state cache. Late
+signature, stages and last stage are each a `graph/` `Copy` of the nodes from which they are made.
 """
 
 from colcast.export.cut._add_late import add_late_signature
 from colcast.export.cut._add_stages import add_stages
-from colcast.export.cut._gain import row_bytes
 from colcast.export.cut._late_report import FrontierTensor, LateReport
 from colcast.export.cut._observed import Observed, observe
-from colcast.export.cut._reuse import Reuse, count_reuse
-from colcast.export.cut._stages_report import StagesReport, State
+from colcast.export.cut._stage import row_bytes
+from colcast.export.cut._stages_report import Reuse, StagesReport, State, count_reuse
 from colcast.export.cut._timing import user_share
 from colcast.export.graph._comparison import PROOF_ROWS
 from colcast.export.graph._requests import DrawRows

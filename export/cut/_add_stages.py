@@ -6,8 +6,8 @@ from types import MappingProxyType
 from typing import Any
 
 from colcast.export.cut._cut import Cut, DomainsWithoutStage, Model
-from colcast.export.cut._gain import row_bytes
 from colcast.export.cut._observed import Observed
+from colcast.export.cut._stage import row_bytes
 from colcast.export.cut._stages_proof import StagesProof
 from colcast.export.cut._stages_report import StagesReport
 from colcast.export.graph._colours import ITEM, PAIR, USER

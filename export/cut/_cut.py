@@ -6,20 +6,17 @@ from types import MappingProxyType
 from typing import Any
 
 import tensorflow as tf
-from colcast.export.cut._boundary import Boundary, find_boundary
-from colcast.export.cut._gain import why_no_gain
 from colcast.export.cut._observed import Observed
 from colcast.export.cut._pair import PairGraph, rows_keys, rows_of_pair, state_key
-from colcast.export.cut._stage import StageGraph
+from colcast.export.cut._stage import Boundary, StageGraph, find_boundary, why_no_gain
 from colcast.export.cut._stages_proof import Runner
 from colcast.export.cut._stages_report import State, one
 from colcast.export.cut._write_late import write_late
-from colcast.export.graph._add_nodes import add_nodes, import_nodes
 from colcast.export.graph._colours import FREE, ITEM, PAIR, USER, Colours, colour
-from colcast.export.graph._copy import Copy
+from colcast.export.graph._emitter import Copy, add_nodes, import_nodes
 from colcast.export.graph._errors import ExportError
 from colcast.export.graph._findings import Probe
-from colcast.export.graph._flat_graph import FlatGraph, GraphDef, NodeDef
+from colcast.export.graph._nodes import FlatGraph, GraphDef, NodeDef
 from colcast.export.graph._requests import Columns, Draws, Requests, trimmed
 from colcast.export.graph._signature import Signature
 from colcast.export.rows import CANDIDATE, Independence, find_independence, rows_of

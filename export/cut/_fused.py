@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 from colcast.export.graph._errors import ExportError
 from colcast.export.graph._findings import Probe
-from colcast.export.graph._flat_graph import FlatGraph, NodeDef, data_inputs, producer
+from colcast.export.graph._nodes import FlatGraph, NodeDef, data_inputs, producer
 from colcast.export.graph._requests import Array, Columns
 from colcast.export.graph._signature import Signature
 

@@ -12,17 +12,17 @@ import numpy as np
 import tensorflow as tf
 from colcast.export.cut._observed import Observed
 from colcast.export.graph._colours import FREE, ITEM, PAIR, USER, Colours
-from colcast.export.graph._copy import Copy
+from colcast.export.graph._emitter import Copy
 from colcast.export.graph._findings import Finding, RowKind
-from colcast.export.graph._flat_graph import (
+from colcast.export.graph._nodes import (
     FlatGraph,
     NodeDef,
     attribute,
     control_inputs,
     data_inputs,
     producer,
+    scope_name,
 )
-from colcast.export.graph._nodes import scope_name
 from colcast.export.graph._ops import computed_from_weights
 from colcast.export.graph._requests import Array
 from colcast.export.graph._signature import Signature

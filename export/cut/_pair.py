@@ -4,12 +4,10 @@ from collections.abc import Collection, Iterable, Mapping
 
 import numpy as np
 import tensorflow as tf
-from colcast.export.cut._boundary import Boundary
-from colcast.export.cut._stage import StageGraph
+from colcast.export.cut._stage import Boundary, StageGraph
 from colcast.export.graph._colours import ITEM, USER, Colours
-from colcast.export.graph._copy import Copy
-from colcast.export.graph._flat_graph import FlatGraph, NodeDef, attribute, data_inputs
-from colcast.export.graph._nodes import scope_name
+from colcast.export.graph._emitter import Copy
+from colcast.export.graph._nodes import FlatGraph, NodeDef, attribute, data_inputs, scope_name
 from colcast.export.rows import Fact, Kind, rows_of, sizes
 
 _INT32 = {"Tidx": tf.int32}

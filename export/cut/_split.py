@@ -12,7 +12,7 @@ import numpy as np
 import tensorflow as tf
 from colcast.export.cut._late_graph import LateGraph
 from colcast.export.graph._colours import PAIR, USER
-from colcast.export.graph._flat_graph import NodeDef, data_inputs, producer
+from colcast.export.graph._nodes import NodeDef, data_inputs, producer
 from colcast.export.graph._ops import FOR_EACH_ELEMENT, OF_TWO_ELEMENTS
 from colcast.export.graph._requests import Array
 

@@ -1,15 +1,24 @@
-"""The ops of one domain as a separate graph, which takes any number of rows."""
+"""Writes a domain's ops as a graph of their own, finds its states, and decides whether they pay."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
+import numpy as np
 import tensorflow as tf
-from colcast.export.graph._colours import Colours
-from colcast.export.graph._copy import Copy
-from colcast.export.graph._distrust import distrust
-from colcast.export.graph._findings import Finding, Findings, Probe, RowKind, fetchable
-from colcast.export.graph._flat_graph import FlatGraph, data_inputs, producer
-from colcast.export.graph._nodes import scope_name
+from colcast.export.cut._stages_report import State
+from colcast.export.graph._colours import FREE, PAIR, Colours
+from colcast.export.graph._emitter import Copy
+from colcast.export.graph._findings import Finding, Findings, Probe, RowKind, distrust, fetchable
+from colcast.export.graph._nodes import (
+    FlatGraph,
+    NodeDef,
+    ancestors,
+    control_inputs,
+    data_inputs,
+    producer,
+    scope_name,
+)
 from colcast.export.graph._requests import Columns
 from colcast.export.graph._row_findings import classify_rows
 
@@ -106,3 +115,157 @@ class StageGraph(Copy):
 
     def _late_name(self, tensor: str) -> str:
         return self._old.get(tensor) or tensor.removeprefix(self.emit.name("nodes", ""))
+
+
+@dataclass
+class Boundary:
+    """The nodes of the last stage, and the states that it reads.
+
+    Attributes:
+        states: tensors of the late graph by domain, in the graph's order.
+        pair: nodes that the last stage runs, in the graph's order.
+        again: those of them that read one domain only, with the reason why they are not in its
+            stage.
+        shapes: Shape nodes among them with known rank and inner sizes, which need only the number
+            of rows and no state.
+        outputs_wait_for: nodes of the last stage for which nodes of other stages wait.
+        waited_for: nodes of the other stages for which nodes of the last stage wait.
+    """
+
+    states: dict[str, list[str]] = field(default_factory=dict)
+    pair: list[str] = field(default_factory=list)
+    again: dict[str, str] = field(default_factory=dict)
+    shapes: set[str] = field(default_factory=set)
+    outputs_wait_for: list[str] = field(default_factory=list)
+    waited_for: dict[str, list[str]] = field(default_factory=dict)
+
+
+def find_boundary(
+    graph: FlatGraph,
+    colours: Colours,
+    stages: Mapping[str, StageGraph],
+    outputs: Sequence[str],
+    rows: str,
+) -> Boundary:
+    """Finds the states. Tensors that cannot be states are computed for each candidate from others.
+
+    Args:
+        graph: the late graph's nodes.
+        colours: the nodes' colours.
+        stages: the stages by domain, with their findings.
+        outputs: the late graph's output tensors.
+        rows: the late graph's tensor with the number of candidates.
+    """
+    boundary = Boundary(waited_for={domain: [] for domain in stages})
+    states: dict[str, set[str]] = {domain: set() for domain in stages}
+    needed: set[str] = set()
+    to_visit: list[str] = []
+
+    def need(name: str) -> None:
+        if name not in needed:
+            needed.add(name)
+            to_visit.append(name)
+
+    def wait(name: str) -> None:
+        domain = colours.of[name]
+        if domain == PAIR:
+            need(name)
+        elif domain != FREE and name not in boundary.waited_for[domain]:
+            boundary.waited_for[domain].append(name)
+
+    def read(tensor: str) -> None:
+        name, domain = producer(tensor), colours[tensor]
+        if tensor == rows or domain == FREE:
+            return
+        if domain == PAIR:
+            need(name)
+            return
+        finding = stages[domain].finding(tensor)
+        if finding.kind is RowKind.ROW:
+            states[domain].add(tensor)
+        elif _is_known_shape(graph.nodes[name], stages[domain]):
+            boundary.shapes.add(name)
+        else:
+            need(name)
+            boundary.again[name] = finding.reason
+
+    for output in outputs:
+        read(output)
+    late_controls = dict.fromkeys(colours.late_controls)
+    boundary.outputs_wait_for = [name for name in late_controls if colours.of[name] == PAIR]
+    for name in late_controls:
+        wait(name)
+    while to_visit:
+        node = graph.nodes[to_visit.pop()]
+        for tensor in data_inputs(node):
+            read(tensor)
+        for source in control_inputs(node):
+            if source in colours.awaited:
+                wait(source)
+    order = {name: number for number, name in enumerate(graph.nodes)}
+    boundary.pair = sorted(needed | boundary.shapes, key=order.__getitem__)
+    for domain, tensors in states.items():
+        boundary.states[domain] = sorted(tensors, key=lambda t: (order[producer(t)], t))
+    return boundary
+
+
+def _is_known_shape(node: NodeDef, stage: StageGraph) -> bool:
+    if node.op != "Shape":
+        return False
+    finding = stage.finding(data_inputs(node)[0])
+    return finding.kind is RowKind.ROW and None not in (finding.shape or (None,))
+
+
+# Gathering a state costs about as much as looking up an embedding. So a stage must save a product
+# with weights, or its states must be no larger than the columns they replace; and it must do more
+# than read its columns.
+_LENGTH = 64  # the assumed size of an unknown dimension, a list
+_STRING = 24  # bytes of a short string in TensorFlow
+_READING = {
+    "Cast", "ConcatV2", "EnsureShape", "ExpandDims", "Identity", "IdentityN", "Pack", "Placeholder",
+    "Reshape", "Shape", "Slice", "Snapshot", "Squeeze", "StopGradient", "StridedSlice", "Transpose",
+}  # fmt: skip
+_PRODUCTS = {
+    "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3", "Conv2D", "Einsum", "MatMul",
+    "SparseTensorDenseMatMul",
+}  # fmt: skip
+
+
+def row_bytes(states: Iterable[State]) -> int:
+    """The bytes of one row's states."""
+    return sum(_bytes(tf.as_dtype(state.dtype), state.shape[1:]) for state in states)
+
+
+def why_no_gain(
+    graph: FlatGraph, colours: Colours, states: Sequence[State], columns: Iterable[tf.Tensor]
+) -> str:
+    """Why a domain gets no stage; "" if its stage pays.
+
+    Args:
+        graph: the late graph's nodes.
+        colours: the nodes' colours.
+        states: the domain's states.
+        columns: the domain's placeholders.
+    """
+    if not states:
+        return "no output depends on its features"
+    ops = _ops(graph, colours, [state.tensor for state in states])
+    if ops <= _READING:
+        return "its ops only read its columns"
+    given = sum(_bytes(column.dtype, column.shape[1:].as_list()) for column in columns)
+    kept = row_bytes(states)
+    if kept > given and ops.isdisjoint(_PRODUCTS):
+        return f"its states take {kept:,} bytes per row, its columns {given:,}, and save no product"
+    return ""
+
+
+def _ops(graph: FlatGraph, colours: Colours, tensors: Sequence[str]) -> set[str]:
+    """The types of one domain's ops from which tensors are computed."""
+    others = {name for name, of in colours.of.items() if of != colours[tensors[0]]}
+    own = ancestors(graph.nodes, tensors, stop=others, controls=False)
+    return {graph.nodes[name].op for name in own}
+
+
+def _bytes(dtype: tf.DType, shape: Sequence[int | None]) -> int:
+    size = _STRING if dtype == tf.string else np.dtype(dtype.as_numpy_dtype).itemsize
+    return size * math.prod(_LENGTH if each is None else each for each in shape)

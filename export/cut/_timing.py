@@ -6,9 +6,9 @@ from typing import Any
 import tensorflow as tf
 from colcast.export.graph._colours import PAIR, USER, colour
 from colcast.export.graph._errors import TooLongError
-from colcast.export.graph._flat_graph import FlatGraph
-from colcast.export.graph._loops import loops_told
+from colcast.export.graph._nodes import FlatGraph
 from colcast.export.graph._requests import Columns
+from colcast.export.graph._sessions import loops_told
 from colcast.export.graph._signature import Signature, read_signature
 
 _RUNS = 9

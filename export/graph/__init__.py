@@ -1,8 +1,8 @@
 """The toolkit for late expansion and the stages: colour, observe, write, compare.
 
-`_signature` reads a signature; `_flat_graph` is its graph; `_ops` classifies ops by type;
-`_colours` finds which ops read which domains' columns. `_requests` draws trial rows; `_findings`
-and `_row_findings` run a graph to see how its tensors behave; `_distrust` corrects for what runs
-cannot show. `_emitter` collects new nodes, `_copy` copies a signature's nodes, `_add_nodes` adds
-them to a graph, and `_comparison` measures how far two signatures differ.
+`_nodes` has the nodes of a graph, `_op_defs` the definitions of its ops; `_signature` reads a
+signature; `_ops` classifies ops by type; `_colours` finds which ops read which domains' columns.
+`_requests` draws trial rows; `_findings` and `_row_findings` run a graph, in `_sessions`, to see
+how its tensors behave. `_emitter` collects new nodes, copies those of a signature and adds them to
+a graph, and `_comparison` measures how far two signatures differ.
 """

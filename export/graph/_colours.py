@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from colcast.export.graph._flat_graph import (
+from colcast.export.graph._nodes import (
     FlatGraph,
     NodeDef,
     control_inputs,

@@ -1,11 +1,11 @@
-"""Measures how far a new signature differs from the model on the same requests."""
+"""Measures how far a new signature differs from the model on the same requests, and tells it."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from colcast.export.graph._errors import ExportError
-from colcast.export.graph._not_finite import told
 from colcast.export.graph._requests import Array, Request
 
 PROOF_ROWS = (1, 2, 7, 64)
@@ -134,3 +134,36 @@ def _compare(
             f" (relative difference {worst:.2g}, tolerance {tolerance:g}){told(expected, given)}"
         )
     return worst
+
+
+def told(*values: Any) -> str:
+    """The end of a message about differing values: notes those that are not finite, else ""."""
+    if all_finite(*values):
+        return ""
+    return (
+        "; some are NaN or infinite, as generated rows may be outside the model's range: record"
+        " requests and name them with --examples"
+    )
+
+
+def all_finite(*values: Any) -> bool:
+    """Whether all floats are finite."""
+    arrays = [np.asarray(value) for value in values]
+    return all(np.isfinite(array).all() for array in arrays if array.dtype.kind in "fc")
+
+
+def drawn_again(values: Mapping[str, str] | None) -> str:
+    """A note about features whose values were drawn again because of NaN or infinite scores.
+
+    Args:
+      values: the new values by feature, in words; None if no draw gave finite scores.
+    """
+    if values is None:
+        return (
+            "some generated rows are scored NaN or infinite, and no values were found that are not:"
+            " record requests and name them with --examples"
+        )
+    if not values:
+        return ""
+    drawn = ", ".join(f"{name} ({of})" for name, of in values.items())
+    return f"drawn again, as other generated values are scored NaN or infinite: {drawn}"

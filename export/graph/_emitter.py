@@ -1,11 +1,19 @@
-"""Collects new nodes for a graph, all under one prefix, which may refer to existing nodes."""
+"""Collects new nodes, copies those of a signature, and adds them to graphs."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
-from colcast.export.graph._flat_graph import GraphDef, NodeDef, producer
+from colcast.export.graph._colours import FREE, Colours
+from colcast.export.graph._nodes import (
+    GraphDef,
+    NodeDef,
+    control_inputs,
+    data_inputs,
+    producer,
+)
+from colcast.export.graph._op_defs import OpDefs
 from colcast.export.graph._requests import Array
 
 # Colocations, and shapes that hold only for the original.
@@ -162,3 +170,95 @@ def _set_attribute(node: NodeDef, key: str, value: Any) -> None:
 def lies_together(numbers: Array) -> bool:
     """Whether ascending numbers are contiguous."""
     return bool(numbers[-1] - numbers[0] == len(numbers) - 1)
+
+
+class Copy:
+    """The new nodes of a signature.
+
+    Attributes:
+        emit: collects them.
+        inputs: new placeholders by the signature's key.
+        outputs: new tensors by the signature's key.
+    """
+
+    def __init__(self, colours: Colours, session: tf.compat.v1.Session, prefix: str) -> None:
+        """Takes the nodes' colours, a session with the graph, and the prefix of new names."""
+        self._colours = colours
+        self._session = session
+        self._new: dict[str, str] = {}  # replacements of tensors whose nodes are not copied
+        self.emit = Emitter(prefix)
+        self.inputs: dict[str, str] = {}
+        self.outputs: dict[str, str] = {}
+
+    def name(self, tensor: str) -> str:
+        """The copy of a tensor, or the tensor itself if it is free."""
+        if tensor in self._new:
+            return self._new[tensor]
+        return tensor if self._colours[tensor] == FREE else self.emit.name("nodes", tensor)
+
+    def dtype(self, tensor: str) -> tf.DType:
+        """The dtype of a copied tensor."""
+        return self._session.graph.get_tensor_by_name(tensor).dtype.base_dtype
+
+    def added(self) -> GraphDef:
+        """The nodes that the outputs need, and every input."""
+        return self.emit.needed_for([*self.inputs.values(), *self.outputs.values()])
+
+    def _write(self, node: NodeDef, own: Container[str]) -> None:
+        """Copies a node, keeping only control inputs that are free or among its own nodes."""
+        inputs = [self.name(tensor) for tensor in data_inputs(node)]
+        controls = [
+            self._control(source)
+            for source in control_inputs(node)
+            if source in self._colours.awaited
+            and (self._colours.of[source] == FREE or source in own)
+        ]
+        self.emit.copy(node, self.emit.name("nodes", node.name), inputs, controls)
+
+    def _control(self, node: str) -> str:
+        """The copy of a node, for use as a control input."""
+        return producer(self.name(f"{node}:0"))
+
+    def write_outputs(self, tensors: Mapping[str, str], waited_for: Iterable[str]) -> None:
+        """Writes the outputs by key, each waiting for the given nodes."""
+        controls = [self._control(node) for node in waited_for]
+        self.outputs = {
+            key: self.emit.output(number, self.name(tensor), controls, self.dtype(tensor))
+            for number, (key, tensor) in enumerate(tensors.items())
+        }
+
+
+def import_nodes(graph: tf.Graph, added: GraphDef) -> None:
+    """Adds nodes to a graph that may have some of them already, along with all their other inputs.
+
+    Raises:
+      ValueError: the graph has another node of that name.
+    """
+    known = {operation.name: operation for operation in graph.get_operations()}
+    for node in added.node:
+        if node.name in known and known[node.name].type != node.op:
+            raise ValueError(f"the graph has another node {node.name!r}")
+    trial, present = GraphDef(node=[n for n in added.node if n.name not in known]), {}
+    own = {node.name for node in trial.node}
+    for node in trial.node:
+        for source in list(node.input):
+            if producer(source) in own:
+                continue
+            outputs = graph.get_operation_by_name(producer(source)).outputs
+            if outputs:
+                present[source] = outputs[int(source.partition(":")[2] or 0)]
+            else:
+                # An assertion outside the copy, to which import_graph_def cannot refer.
+                node.input.remove(source)
+    with graph.as_default():
+        tf.import_graph_def(trial, input_map=present, name="")
+
+
+def add_nodes(meta_graph: Any, added: Sequence[NodeDef]) -> None:
+    """Adds new nodes to a MetaGraphDef, and their ops to its op list, which older loaders check."""
+    meta_graph.graph_def.node.extend(added)
+    listed = meta_graph.meta_info_def.stripped_op_list.op
+    missing = {node.op for node in added} - {op.name for op in listed}
+    definitions = OpDefs(meta_graph)
+    for op in sorted(missing):
+        listed.add().CopyFrom(definitions.get(op))

@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from colcast.export.graph._errors import ExportError
-from colcast.export.graph._flat_graph import NodeDef, attribute, data_inputs
-from colcast.export.graph._nodes import producer
+from colcast.export.graph._nodes import NodeDef, attribute, data_inputs, producer
 from colcast.export.graph._op_defs import OpDefs
 from tensorflow.core.framework.types_pb2 import DT_RESOURCE
 

@@ -9,7 +9,7 @@ columns). An op on none of them moves if runs show that it can.
 
 from collections.abc import Iterator
 
-from colcast.export.graph._flat_graph import FlatGraph, NodeDef, producer
+from colcast.export.graph._nodes import FlatGraph, NodeDef, producer
 
 # Ops that must not move: control flow, effects, random numbers.
 # Outputs of TF1 control flow may be dead, or belong to a loop's frame.

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
+from colcast.export.graph._comparison import told
 from colcast.export.graph._errors import ExportError
 from colcast.export.graph._findings import Finding, Findings, Probe, RowKind, equal, merged
-from colcast.export.graph._not_finite import told
 from colcast.export.graph._requests import Array, Columns, trimmed
 
 _ALONE = 3  # rows of a batch that are also run alone

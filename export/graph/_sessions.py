@@ -1,7 +1,7 @@
 """Sessions for trial runs of models."""
 
 import gc
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -87,3 +87,38 @@ class Run:
             **dict(zip(self._computed, computed, strict=True)),
         }
         return [known[name] for name in self._fetches]
+
+
+_LOOPS = ("While", "StatelessWhile", "LoopCond", "Map", "MapDefun")
+_SHOWN = 3
+
+
+def loops_told(graph: Any, inputs: Mapping[str, str], outputs: Iterable[str]) -> str:
+    """Names the loops on which outputs depend, each with the inputs it reads; "" if there is none.
+
+    Args:
+      graph: a tf.Graph without function calls around the loops.
+      inputs: names to tensors.
+      outputs: tensors.
+    """
+    names = {graph.get_tensor_by_name(tensor).op: name for name, tensor in inputs.items()}
+    behind = _behind(graph.get_tensor_by_name(tensor).op for tensor in outputs)
+    loops = []
+    for op in sorted((op for op in behind if op.type in _LOOPS), key=lambda op: str(op.name)):
+        read = sorted(names[source] for source in _behind([op]) if source in names)
+        loops.append(f"{op.name} ({op.type}) over {', '.join(read) or 'no input'}")
+    if not loops:
+        return ""
+    more = f" and {len(loops) - _SHOWN} more" if len(loops) > _SHOWN else ""
+    return f"a loop whose steps are a generated number? There is {'; '.join(loops[:_SHOWN])}{more}"
+
+
+def _behind(ops: Iterable[Any]) -> set[Any]:
+    """The operations on which these depend, including themselves."""
+    found, stack = set[Any](), list(ops)
+    while stack:
+        op = stack.pop()
+        if op not in found:
+            found.add(op)
+            stack += [tensor.op for tensor in op.inputs]
+    return found

@@ -1,6 +1,8 @@
-"""Converts features and comparisons of scores to their form in colcast.json."""
+"""The record's forms of features, proofs and files in colcast.json."""
 
+import zlib
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from colcast.export.convert._features import Feature, Kind, Scalar
@@ -44,3 +46,27 @@ def _plain(value: Scalar) -> int | float | str | Mapping[str, str]:
         return value.decode()
     except UnicodeDecodeError:
         return {"hex": value.hex()}
+
+
+_BLOCK = 1 << 20
+
+
+def manifest(folder: Path) -> dict[str, dict[str, Any]]:
+    """The size and checksum of the graph and of each asset.
+
+    Variables are not listed: TensorFlow checks them when it restores them, and they may be trained
+    further. Nor are files that people add, such as warm-up requests.
+    """
+    assets = sorted(file for file in (folder / "assets").rglob("*") if file.is_file())
+    return {
+        file.relative_to(folder).as_posix(): {"bytes": file.stat().st_size, "crc32": _crc32(file)}
+        for file in (folder / "saved_model.pb", *assets)
+    }
+
+
+def _crc32(file: Path) -> str:
+    checksum = 0
+    with file.open("rb") as opened:
+        while block := opened.read(_BLOCK):
+            checksum = zlib.crc32(block, checksum)
+    return f"{checksum:08x}"

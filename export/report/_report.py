@@ -10,8 +10,7 @@ from colcast.export.convert._features import Feature, Kind, Side
 from colcast.export.convert._signature import Conversion
 from colcast.export.cut import LateReport, StagesReport
 from colcast.export.report._cost import Compiled, Cost
-from colcast.export.report._json import feature_json, parity_json
-from colcast.export.report._manifest import manifest
+from colcast.export.report._json import feature_json, manifest, parity_json
 from colcast.export.report._verdict import verdict
 from colcast.export.rows import Independence
 from colcast.export.trials._parity import Parity

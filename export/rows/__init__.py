@@ -1,16 +1,17 @@
 """The independence rule: how each op treats rows.
 
 Requests are joined, split or answered from a cache only where the rule allows it and runs confirm
-it. `_facts` has the terms, `_op` the table of rules. The rules are in `_elements` (with `_fills`,
-`_numbers` and `_sizes`), `_shapes`, `_slices`, `_stacks`, `_repeats`, `_sums`, `_matrices`,
-`_searches`, `_lookups`, `_lists` and `_control`. `_walk` follows rows through a graph, `_nodes`
-through its nodes and functions (`_free`: tensors that no row affects). `_independence` is the
-verdict, `_signatures` applies it to signatures.
+it. `_facts` has the terms, `_op` the table of rules. The rules are in `_elements` (with `_numbers`,
+which follows padding, too), `_shapes`, `_slices`, `_stacks`, `_sums`, `_matrices`, `_lookups`,
+`_lists` and `_control`. `_walk` follows rows through a graph, `_nodes` through its nodes and
+functions (`_free`: tensors that no row affects). `_independence` is the verdict.
 """
 
 from colcast.export.rows._facts import Fact, Kind, sizes
 from colcast.export.rows._independence import (
+    CANDIDATE,
     Independence,
+    candidates,
     facts_of,
     find_independence,
     once,
@@ -18,7 +19,6 @@ from colcast.export.rows._independence import (
 )
 from colcast.export.rows._nodes import WALKED
 from colcast.export.rows._op import RULES
-from colcast.export.rows._signatures import CANDIDATE, candidates
 
 __all__ = [
     "CANDIDATE", "RULES", "WALKED", "Fact", "Independence", "Kind", "candidates",

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
-from colcast.export.graph._flat_graph import NodeDef
+from colcast.export.graph._nodes import NodeDef
 from colcast.export.rows._facts import Axes, Fact, Kind, fixed, has_rows, labels, longest
 
 

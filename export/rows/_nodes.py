@@ -4,30 +4,27 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
-from colcast.export.graph._flat_graph import FlatGraph, NodeDef, data_inputs
+from colcast.export.graph._nodes import FlatGraph, NodeDef, data_inputs
 from colcast.export.rows import (  # noqa: F401
     _control,
     _elements,
     _lists,
     _lookups,
     _matrices,
-    _repeats,
-    _searches,
     _shapes,
     _slices,
     _stacks,
     _sums,
 )
-from colcast.export.rows._bodies import declared, in_order, output_counts
-from colcast.export.rows._bounds import bounded
-from colcast.export.rows._facts import Fact, Kind, join, labels, mixed
+from colcast.export.rows._control import MERGES
+from colcast.export.rows._facts import Axis, Fact, Kind, fixed, join, labels, mixed
 from colcast.export.rows._free import free_fact, is_of_no_run
-from colcast.export.rows._maps import find_loop_over_rows
+from colcast.export.rows._maps import declared, find_loop_over_rows, in_order, output_counts
 from colcast.export.rows._numbers import with_numbers
 from colcast.export.rows._op import RULES, Mixes, Op, checked
 from colcast.export.rows._trials import OF_SHAPES
-from colcast.export.rows._ways import MERGES
 
 _CALLS = ("PartitionedCall", "StatefulPartitionedCall")
 _BRANCHES = ("If", "StatelessIf", "Case", "StatelessCase")
@@ -246,3 +243,44 @@ def _is_random(op: str) -> bool:
 def sizes_of(shape: tf.TensorShape) -> Sizes:
     """The dimensions of a shape, None for an unknown one; None if the rank is unknown."""
     return None if shape.rank is None else shape.as_list()
+
+
+# For example, `tf.math.bincount` outputs as many counts as its largest value requires, but within
+# the minimum and maximum length that it was given.
+_ONE: Axis = ()
+_TRUTHS = ("Equal", "Greater", "GreaterEqual", "Less", "LessEqual", "NotEqual")
+
+
+def bounded(op: str, inputs: Sequence[Fact], value_of: Callable[[int], Any], refused: Fact) -> Fact:
+    """The output of an op in which rows meet: `refused` with bounds, or what these imply."""
+    first, refused = inputs[0], mixed(refused.why)
+    if op in _TRUTHS:
+        return replace(refused, most=_ONE)
+    if op in ("Cast", "Identity"):
+        return replace(refused, most=first.most, below=first.below, least=first.least)
+    if op == "Max" and first.refers is not None:
+        return replace(refused, most=first.refers, below=True)
+    if op == "Mul" and _ONE in (most := [fact.most for fact in inputs]) and None not in most:
+        return replace(refused, most=most[1 - most.index(_ONE)])
+    return _beside_a_number(op, inputs, value_of, refused)
+
+
+def _beside_a_number(
+    op: str, inputs: Sequence[Fact], value_of: Callable[[int], Any], refused: Fact
+) -> Fact:
+    for index in (0, 1) if op in ("Add", "AddV2", "Maximum", "Minimum") else ():
+        one, other = inputs[index], inputs[1 - index]
+        if one.kind is Kind.MIXED or one.axes != ():
+            continue
+        if op == "Maximum" and one.sizes is not None and one.sizes == (other.most,):
+            return one
+        value = value_of(index)
+        if value is None or np.asarray(value).dtype.kind != "i":
+            continue
+        if op == "Maximum":
+            return replace(refused, least=float(value))
+        if op == "Minimum" and other.least is not None and other.least >= value:
+            return fixed((), np.asarray(value))
+        if op in ("Add", "AddV2") and other.below and value <= 1:
+            return replace(refused, most=other.most)
+    return refused

@@ -16,7 +16,7 @@ from colcast.export.rows._facts import (
     longest,
     sizes,
 )
-from colcast.export.rows._fills import is_finite, is_low
+from colcast.export.rows._numbers import is_finite, is_low
 from colcast.export.rows._op import Mixes, Op, as_value, rule, together
 
 _NOTHING = {"Sum": 0.0, "Any": 0.0, "All": 1.0, "Prod": 1.0}

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
-from colcast.export.graph._flat_graph import FlatGraph, GraphDef, NodeDef, data_inputs, producer
+from colcast.export.graph._nodes import FlatGraph, GraphDef, NodeDef, data_inputs, producer
 from colcast.export.rows._facts import Fact, Kind, axis, fixed, has_rows, is_counted, labels
 from colcast.export.rows._op import TABLE
 

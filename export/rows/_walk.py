@@ -3,14 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from colcast.export.graph._flat_graph import FlatGraph, NodeDef, data_inputs
+from colcast.export.graph._nodes import FlatGraph, NodeDef, data_inputs
 from colcast.export.graph._ops import computed_from_weights
-from colcast.export.rows._control import chosen
+from colcast.export.rows._control import MERGES, Ways, chosen
 from colcast.export.rows._facts import Fact, Kind, fixed, mixed
 from colcast.export.rows._free import known_sizes
 from colcast.export.rows._nodes import Nodes, sizes_of
 from colcast.export.rows._trials import Evaluate, Trials
-from colcast.export.rows._ways import MERGES, Ways
 
 
 class Walk:

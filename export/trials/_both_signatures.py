@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 from colcast.export.convert._signature import Conversion, is_by_list
+from colcast.export.graph._comparison import all_finite
 from colcast.export.graph._errors import ExportError, TooLongError
-from colcast.export.graph._loops import loops_told
-from colcast.export.graph._not_finite import all_finite
-from colcast.export.graph._sessions import Run
+from colcast.export.graph._sessions import Run, loops_told
 from colcast.export.trials._rows import Rows
 
 _FIRST_RUN_SECONDS = 60  # includes TensorFlow's preparation of the graph

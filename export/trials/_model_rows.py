@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from colcast.export.convert._features import Side
 from colcast.export.convert._signature import Conversion
+from colcast.export.graph._comparison import drawn_again
 from colcast.export.graph._errors import ExportError
-from colcast.export.graph._not_finite import drawn_again
 from colcast.export.trials._both_signatures import BothSignatures
 from colcast.export.trials._generate import Accepts, RowSource, accepted_rows, accepted_together
 from colcast.export.trials._parity import generated_batches

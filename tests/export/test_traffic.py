@@ -10,9 +10,8 @@ import tensorflow as tf
 from colcast.client.tfrecord import _masked_crc32c
 from colcast.export import ExportError, export_saved_model
 from colcast.export.report._recorded import read_report
-from colcast.export.trials._logged_columns import examples_of
-from colcast.export.trials._records import records
-from colcast.export.trials._traffic import read_traffic
+from colcast.export.trials._serving_messages import records
+from colcast.export.trials._traffic import examples_of, read_traffic
 from rich.console import Console
 from tensorflow_serving.apis import predict_pb2, prediction_log_pb2
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from colcast.export import ExportError, export_saved_model
-from colcast.export.graph._flat_graph import FlatGraph, data_inputs, producer
+from colcast.export.graph._nodes import FlatGraph, data_inputs, producer
 from colcast.export.rows import RULES, WALKED, Independence
 from tensorflow.core.protobuf import saved_model_pb2
 

@@ -90,7 +90,7 @@ def test_what_goes_over_rows_is_not_the_users_though_no_trial_shows_it(model: An
 @pytest.fixture(name="without_the_rule")
 def _without_the_rule(monkeypatch: pytest.MonkeyPatch) -> None:
     """Running alone says what is the user's, so that the proof has something to find."""
-    monkeypatch.setattr("colcast.export.cut._frontier.facts_of", lambda *_: {})
+    monkeypatch.setattr("colcast.export.cut._observed.facts_of", lambda *_: {})
 
 
 @pytest.mark.usefixtures("without_the_rule")

@@ -1,6 +1,6 @@
 """What recorded requests would have found of users and items seen before."""
 
-from colcast.export.cut._reuse import Reuse, count_reuse
+from colcast.export.cut._stages_report import Reuse, count_reuse
 
 
 def _row(user: bytes, item: bytes, price: bytes = b"1") -> dict[str, bytes]:

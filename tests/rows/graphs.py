@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
-from colcast.export.convert._columns import parsed_tensors
 from colcast.export.convert._features import Feature, Kind
-from colcast.export.graph._flat_graph import FlatGraph
+from colcast.export.convert._parse_op import parsed_tensors
+from colcast.export.graph._nodes import FlatGraph
 from colcast.export.rows import Independence, find_independence, rows_of
 
 v1 = tf.compat.v1

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from colcast.export.convert._features import Feature, Kind
 from colcast.export.graph._errors import ExportError
+from colcast.export.trials._parity import scored_alike
 from colcast.export.trials._rows import Rows
-from colcast.export.trials._scored_alike import scored_alike
 
 TOLERANCE = 1e-6
 
