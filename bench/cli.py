@@ -71,7 +71,7 @@ def command(**given: Any) -> None:
     from colcast.bench.run import run
     from colcast.bench.serving import Effort
     from colcast.bench.table import USUAL
-    from colcast.loadtest.measure.figures import finite
+    from colcast.loadtest.measure.recording import finite
 
     effort = Effort(given["rounds"], given["calls"], given["sizes"] or (), given["server_flag"])
     console = report_console(stderr=given["json"])

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
 
-from colcast.bench.chart import chart
 from colcast.bench.serving import Effort, timed_groups
 from colcast.bench.table import groups, selected
 from colcast.bench.turns import Line, head, measure
-from colcast.loadtest.measure.figures import finite
+from colcast.loadtest.measure.recording import finite, milliseconds
+from colcast.loadtest.report.charts import Panel, grouped_bars, standalone
 from colcast.loadtest.report.output import make_folder
 from colcast.loadtest.report.report import machine
 from rich.console import Console
@@ -44,3 +44,24 @@ def run(names: Sequence[str], effort: Effort, folder: Path, console: Console) ->
     for part, of_part in groupby(lines, lambda line: line.group.partition("/")[0]):
         (folder / f"{part}.svg").write_text(chart(list(of_part)))
     return lines
+
+
+def chart(lines: Sequence[Line]) -> str:
+    """Bars of CPU per request, the first of each group being 100 %; milliseconds above them.
+
+    A line's group is "part/model, N = 20"; every group has the same variants.
+    """
+    panels = []
+    for model, of_model in groupby(lines, lambda line: line.group.partition(",")[0]):
+        groups = [list(of_it) for _, of_it in groupby(of_model, lambda line: line.group)]
+        panels.append(
+            Panel(
+                title=model.partition("/")[2],
+                groups=[of_it[0].group.partition(", ")[2] for of_it in groups],
+                values=[[line.share[0] for line in of_it] for of_it in groups],
+                texts=[[milliseconds(line.cpu_ms) for line in of_it] for of_it in groups],
+            )
+        )
+    titles = list(dict.fromkeys(line.title for line in lines))
+    heading = f"CPU per request: {titles[0]} is 100 %, milliseconds above the bars"
+    return standalone(grouped_bars(panels, titles, heading))

@@ -5,10 +5,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from colcast.loadtest.measure.figures import milliseconds
-from colcast.loadtest.measure.recording import Recording
+from colcast.loadtest.measure.recording import Recording, milliseconds
 from colcast.loadtest.measure.run import in_turn
-from colcast.loadtest.report.progress import progress_bar
+from colcast.loadtest.report.output import progress_bar
 from rich.console import Console
 
 HEADINGS = ("CPU ms", "of the first", "per second", "p50 ms", "bytes", "difference")

@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 from fork import hooks, new_files, upstream
-from fork.errors import ForkError
+from fork.hooks import ForkError
 from fork.release import RELEASE, Release
 
 BAZEL = "bazel build -c opt //tensorflow_serving/model_servers:tensorflow_model_server"

@@ -9,7 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from fork.errors import ForkError
+
+class ForkError(Exception):
+    """An error whose message says in one or two lines what a person can fix."""
 
 
 @dataclass(frozen=True)

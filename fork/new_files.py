@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fork.errors import ForkError
+from fork.hooks import ForkError
 
 HERE = Path(__file__).resolve().parent.parent
 SERVING = "serving_patches"

@@ -8,7 +8,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from fork.errors import ForkError
+from fork.hooks import ForkError
 from fork.release import Release
 
 

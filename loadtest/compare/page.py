@@ -14,7 +14,7 @@ from colcast.cli.markup import (
     table,
     verdicts,
 )
-from colcast.loadtest.measure.figures import milliseconds, share
+from colcast.loadtest.measure.recording import milliseconds, share
 from colcast.loadtest.report.charts import Bar, bar_chart, outlines
 
 _NAN = float("nan")

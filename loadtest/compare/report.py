@@ -13,7 +13,7 @@ from colcast.loadtest.compare.agreement import (
     PerRequest,
     Refusal,
 )
-from colcast.loadtest.measure.figures import Figures, milliseconds, share
+from colcast.loadtest.measure.recording import Figures, milliseconds, share
 from colcast.loadtest.report.gate import Verdict
 from colcast.loadtest.report.report import machine
 

@@ -2,24 +2,24 @@
 
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from datetime import datetime
 from types import SimpleNamespace
 
 from colcast.cli.console import report_console, showing_progress
-from colcast.loadtest.compare.agreement import OutputAgreement, agreement
-from colcast.loadtest.compare.joined import joined
+from colcast.loadtest.compare.agreement import Agreement, OutputAgreement, agreement
 from colcast.loadtest.compare.page import render
 from colcast.loadtest.compare.plan import Plan, planned
 from colcast.loadtest.compare.report import CompareReport, Limits, difference_text, largest_text
 from colcast.loadtest.compare.sides import Served, series_of, serving, signature_of
 from colcast.loadtest.measure.correctness import answers_in_peace
-from colcast.loadtest.measure.figures import Figures, figures_of
+from colcast.loadtest.measure.recording import Figures, figures_of
 from colcast.loadtest.measure.run import Options, with_clients
 from colcast.loadtest.measure.series import Series
-from colcast.loadtest.report.output import make_folder, write
-from colcast.loadtest.report.tables import figures_table, plain_table
+from colcast.loadtest.report.output import figures_table, make_folder, plain_table, write
 from colcast.loadtest.send.formats import RequestData
 from colcast.loadtest.send.traffic import requested
 from rich.table import Table
@@ -174,3 +174,27 @@ def _settings(args: SimpleNamespace, typed: str, requests: int) -> dict[str, str
     }
     flags = {"flags of A": args.flag_a, "flags of B": args.flag_b}
     return settings | {name: " ".join(given) for name, given in flags.items() if given}
+
+
+def joined(found: Mapping[str, Agreement]) -> Agreement:
+    """Joins all requests and outputs; each output and refusal says which format it is for.
+
+    Args:
+      found: B's format -> the result of its comparison.
+    """
+    (first, *others) = found.values()
+    if not others:
+        return first
+    a, b = (sum((of.codes[side] for of in found.values()), Counter[str]()) for side in (0, 1))
+    each = found.items()
+    return Agreement(
+        requests=sum(of.requests for of in found.values()),
+        answered=sum(of.answered for of in found.values()),
+        codes=(a, b),
+        refusals=[replace(it, format=name) for name, of in each for it in of.refusals],
+        alike=[replace(it, format=name) for name, of in each for it in of.alike],
+        other_forms=[
+            replace(it, name=f"{it.name}, {name}") for name, of in each for it in of.other_forms
+        ],
+        outputs=[replace(it, name=f"{it.name}, {name}") for name, of in each for it in of.outputs],
+    )

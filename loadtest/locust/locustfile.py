@@ -150,7 +150,7 @@ def _compare(environment: Any, turns: Turns) -> None:
 
     environment.events.quitting.add_listener(tell)
     if environment.web_ui:
-        from colcast.loadtest.locust.page import add_tab
+        from colcast.loadtest.locust.comparison import add_tab
 
         add_tab(environment.web_ui, comparison)
 

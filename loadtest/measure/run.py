@@ -11,12 +11,11 @@ from colcast.loadtest.measure.budget import UNLIMITED, Budget
 from colcast.loadtest.measure.closed_loop import ClosedLoop
 from colcast.loadtest.measure.correctness import Check, check
 from colcast.loadtest.measure.meters import Meter
-from colcast.loadtest.measure.open_loop import OpenLoop
+from colcast.loadtest.measure.open_loop import OpenLoop, poisson
 from colcast.loadtest.measure.recording import Recording
 from colcast.loadtest.measure.search import Ended, Found, Sla, Window, confirm, find_max
 from colcast.loadtest.measure.series import Series
 from colcast.loadtest.send.connection import Connection
-from colcast.loadtest.send.schedule import poisson
 
 Thing = TypeVar("Thing")
 Measured = TypeVar("Measured")

@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 from colcast.loadtest.measure.budget import UNLIMITED, Budget
-from colcast.loadtest.measure.figures import finite
 from colcast.loadtest.measure.open_loop import kept_up
-from colcast.loadtest.measure.recording import Recording
+from colcast.loadtest.measure.recording import Recording, finite
 
 _WINDOWS, _MOST = 3, 2  # windows per rate; a rate holds if most of its windows hold
 # Number of rates measured again, and the factor from each to the next lower one.

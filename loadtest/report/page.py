@@ -17,7 +17,7 @@ from colcast.cli.markup import (
     table,
     verdicts,
 )
-from colcast.loadtest.measure.figures import milliseconds, share
+from colcast.loadtest.measure.recording import milliseconds, share
 from colcast.loadtest.measure.search import Ended
 from colcast.loadtest.report.charts import Bar, Line, bar_chart, histogram, line_chart, number
 

@@ -7,14 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from colcast.loadtest.measure.figures import figures_of, finite
 from colcast.loadtest.measure.open_loop import kept_up
-from colcast.loadtest.measure.recording import Recording, percentile_ms
+from colcast.loadtest.measure.recording import Recording, figures_of, finite, percentile_ms
 from colcast.loadtest.measure.run import Result
 from colcast.loadtest.measure.search import Ended, Sla
 from colcast.loadtest.measure.series import LeftOut
-from colcast.loadtest.report.gate import Thresholds, Verdict, judge
-from colcast.loadtest.report.headline import headline
+from colcast.loadtest.report.gate import Thresholds, Verdict, headline, judge
 from colcast.loadtest.send.formats import FORMATS
 
 PERCENTILES = (50.0, 75.0, 90.0, 95.0, 99.0, 99.9)

@@ -15,14 +15,13 @@ from colcast.cli.console import report_console
 from colcast.loadtest.measure.budget import UNLIMITED, Budget, about
 from colcast.loadtest.measure.interrupts import INTERRUPTED
 from colcast.loadtest.measure.meters import ProcessMeter
-from colcast.loadtest.measure.open_loop import OpenLoop
+from colcast.loadtest.measure.open_loop import OpenLoop, poisson
 from colcast.loadtest.measure.outlook import ClimbOutlook
 from colcast.loadtest.measure.recording import Recording
 from colcast.loadtest.measure.search import Ended, Found, Sla, Window, find_max
 from colcast.loadtest.measure.series import Target, prepare
 from colcast.loadtest.send.connection import Request
 from colcast.loadtest.send.formats import RequestData
-from colcast.loadtest.send.schedule import poisson
 from colcast.loadtest.send.traffic import Traffic
 from colcast.loadtest.tune.climb import Knob, Setting, climb
 from colcast.loadtest.tune.report import FILES, Tuned, tell, write

@@ -17,7 +17,7 @@ from colcast.client import (
 )
 from colcast.client.columns._inputs import Rows
 from colcast.client.request._request import build_prefetch, build_request
-from colcast.client.transport._choice import choose, home
+from colcast.client.transport._servers import choose, home
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -8,8 +8,7 @@ from typing import Any
 import grpc
 import pytest
 from colcast.client import ChannelOptions, InputError, ModelSchema, RankingClient, ServerError, Tls
-from colcast.client.transport._channel import channel_arguments, servers_at
-from colcast.client.transport._lookup import Lookup
+from colcast.client.transport._channel import Lookup, channel_arguments, servers_at
 
 from .test_transport import metadata
 

@@ -6,9 +6,8 @@ from typing import Any
 import grpc
 import pytest
 from colcast.client import ModelSchema, RankingClient, ServerError
-from colcast.client.transport._choice import home
-from colcast.client.transport._lookup import Lookup, addresses_of
-from colcast.client.transport._servers import Servers
+from colcast.client.transport._channel import Lookup, addresses_of
+from colcast.client.transport._servers import Servers, home
 
 from .conftest import ITEMS, USER
 from .test_restart import answering
@@ -43,7 +42,7 @@ def test_a_name_that_nobody_has_is_told() -> None:
 
 def test_servers_that_a_name_gains_and_loses(monkeypatch: pytest.MonkeyPatch) -> None:
     """What was in flight where a server is gone may end; its users go to the others."""
-    monkeypatch.setattr("colcast.client.transport._lookup._SECONDS", 0.0)
+    monkeypatch.setattr("colcast.client.transport._channel._SECONDS", 0.0)
     behind = [["10.0.0.1:1", "10.0.0.2:1", "10.0.0.3:1"]]
 
     def look_up(host: str, port: int) -> list[str]:

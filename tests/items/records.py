@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from colcast.zoo.record import with_record
+from colcast.zoo.saving import with_record
 
 
 def declared(

@@ -125,7 +125,7 @@ def test_a_model_that_was_not_exported(tmp_path):
 
 
 def test_signatures_that_do_not_agree(tmp_path):
-    from colcast.zoo.record import with_record
+    from colcast.zoo.saving import with_record
 
     one, other = {"year": declared()}, {"year": declared(dtype="float32")}
     with_record(tmp_path, {"a": {"features": one}, "b": {"features": other}})

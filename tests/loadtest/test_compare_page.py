@@ -11,7 +11,7 @@ import pytest
 from colcast.loadtest.compare.agreement import agreement
 from colcast.loadtest.compare.page import render
 from colcast.loadtest.compare.report import CompareReport, Limits
-from colcast.loadtest.measure.figures import figures_of
+from colcast.loadtest.measure.recording import figures_of
 
 from .reports import recording
 from .test_agreement import REQUEST, answer, refused

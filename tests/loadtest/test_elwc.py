@@ -17,8 +17,7 @@ from colcast.client import (
 from colcast.client.columns._dtypes import STRING, dtype_of_array
 from colcast.client.columns._schema import TensorSpec
 from colcast.loadtest.send.connection import CLASSIFY, REGRESS, Connection
-from colcast.loadtest.send.elwc import elwc_request, scoring_signature
-from colcast.loadtest.send.formats import RequestData, encode
+from colcast.loadtest.send.formats import RequestData, elwc_request, encode, scoring_signature
 from colcast.server import ServerProcess
 from colcast.zoo import wide
 from colcast.zoo.examples import serialize_request

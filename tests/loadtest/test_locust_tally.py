@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from colcast.loadtest.locust.tally import Calls, Tally
+from colcast.loadtest.locust.turns import Calls, Tally
 
 
 def test_percentiles_are_exact_to_half_a_percent():

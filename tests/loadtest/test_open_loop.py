@@ -7,10 +7,9 @@ from typing import Any
 import grpc
 import numpy as np
 import pytest
-from colcast.loadtest.measure.open_loop import OpenLoop, kept_up
+from colcast.loadtest.measure.open_loop import OpenLoop, Schedule, kept_up, poisson
 from colcast.loadtest.measure.recording import Recording
 from colcast.loadtest.send.connection import Answer, Request
-from colcast.loadtest.send.schedule import Schedule, poisson
 from colcast.server import ServerNotBuiltError
 
 REQUESTS = [Request(bytes([n]), rows=n) for n in range(5)]

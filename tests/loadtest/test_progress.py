@@ -3,7 +3,7 @@
 from io import StringIO
 
 import pytest
-from colcast.loadtest.report.progress import windows_shown
+from colcast.loadtest.report.output import windows_shown
 from rich.console import Console
 
 

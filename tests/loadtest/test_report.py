@@ -10,12 +10,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from colcast.loadtest.measure.figures import Figures, milliseconds, share
-from colcast.loadtest.measure.recording import Recording
+from colcast.loadtest.measure.recording import Figures, Recording, milliseconds, share
 from colcast.loadtest.measure.search import Found, Verdict, Window
-from colcast.loadtest.report.headline import headline
+from colcast.loadtest.report.gate import headline
+from colcast.loadtest.report.output import figures_table
 from colcast.loadtest.report.page import render
-from colcast.loadtest.report.tables import figures_table
 from rich.console import Console
 
 from .reports import FORMATS, report

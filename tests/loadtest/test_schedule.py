@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from colcast.loadtest.send.schedule import poisson
+from colcast.loadtest.measure.open_loop import poisson
 from colcast.loadtest.send.sizes import draw, parse_sizes
 from scipy import stats
 

@@ -12,7 +12,7 @@ from colcast.client.columns._dtypes import BY_NAME
 from colcast.client.tfrecord import _masked_crc32c, read_records
 from colcast.loadtest.send.formats import FORMATS, encode, signature_for
 from colcast.loadtest.send.generated import generated
-from colcast.loadtest.send.recorded import recorded_examples, recorded_requests
+from colcast.loadtest.send.traffic import recorded_examples, recorded_requests
 from colcast.zoo.examples import serialize
 from tensorflow_serving.apis import predict_pb2, prediction_log_pb2
 

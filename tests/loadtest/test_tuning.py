@@ -8,10 +8,10 @@ from xml.etree import ElementTree
 
 import pytest
 from colcast.cli.main import main
+from colcast.loadtest.measure.open_loop import Schedule
 from colcast.loadtest.measure.outlook import ClimbOutlook
 from colcast.loadtest.measure.recording import Recording
 from colcast.loadtest.measure.search import Sla, Verdict, Window
-from colcast.loadtest.send.schedule import Schedule
 from colcast.loadtest.tune.climb import Climbed, Knob, Setting
 from colcast.loadtest.tune.report import Tuned, plot
 from colcast.loadtest.tune.tuning import knobs

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import tensorflow as tf
-from colcast.zoo.record import with_record
+from colcast.zoo.saving import with_record
 
 from .saving import save_graph
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import tensorflow as tf
-from colcast.zoo.record import independent, with_record
+from colcast.zoo.saving import independent, with_record
 from tensorflow.core.protobuf import saved_model_pb2
 
 _EXAMPLE = {

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
-from colcast.zoo.record import independent, with_record
+from colcast.zoo.saving import independent, with_record
 
 from .saving import save_graph
 

@@ -9,7 +9,7 @@ from typing import Any
 import grpc
 import pytest
 import tensorflow as tf
-from colcast.zoo.record import with_record
+from colcast.zoo.saving import with_record
 
 from ..models.saving import save_graph
 

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
-from colcast.zoo.record import independent_rows, with_record
-from colcast.zoo.saving import with_defaults
+from colcast.zoo.saving import independent_rows, with_defaults, with_record
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

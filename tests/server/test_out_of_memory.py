@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from colcast.loadtest.measure.meters import ProcessMeter
-from colcast.zoo.record import independent_rows, with_record
+from colcast.zoo.saving import independent_rows, with_record
 from tensorflow_serving.apis import (
     classification_pb2,
     inference_pb2,

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from colcast.zoo.wheels import wheel
+from colcast.zoo.cache import wheel
 
 _WHEEL = "recbole==1.2.1"
 _TABLES = "recbole/dataset_example/ml-100k/ml-100k."

@@ -3,17 +3,23 @@
 Sizes follow DeepRecSys (ISCA 2020, github.com/harvard-acc/DeepRecSys). Tables
 are shrunk by one factor, nothing else; weights are random but fixed; ids and values are generated.
 
-model.py  what a paper model is: features, network              ncf.py, wide_deep.py, dlrm.py,
-saved.py  SavedModels of them, made once                        din.py, dien.py: the networks
+model.py     what a paper model is: features, network, layers that networks share
+networks.py  the eight models' networks
+saved.py     SavedModels of them, made once
 """
 
-from colcast.zoo.papers.dien import DIEN
-from colcast.zoo.papers.din import DIN
-from colcast.zoo.papers.dlrm import RMC1, RMC2, RMC3
 from colcast.zoo.papers.model import PaperModel
-from colcast.zoo.papers.ncf import NCF
+from colcast.zoo.papers.networks import (
+    DIEN,
+    DIN,
+    MULTI_TASK_WIDE_DEEP,
+    NCF,
+    RMC1,
+    RMC2,
+    RMC3,
+    WIDE_DEEP,
+)
 from colcast.zoo.papers.saved import SCALE, ensure
-from colcast.zoo.papers.wide_deep import MULTI_TASK_WIDE_DEEP, WIDE_DEEP
 
 PAPERS = {
     model.name: model

@@ -7,7 +7,7 @@ from typing import Any
 import tensorflow as tf
 from colcast.zoo import saving
 from colcast.zoo.cache import cached
-from colcast.zoo.papers import dien, din, dlrm, layers, model, ncf, wide_deep
+from colcast.zoo.papers import model, networks
 from colcast.zoo.papers.model import Columns, PaperModel
 
 SCALE = 0.01  # scale of the tables' rows: 10,000 instead of a million
@@ -46,6 +46,5 @@ def ensure(
         saving.save(folder, examples_scorer(paper, network), layers=[network])
         return {"parameters": network.count_params()}
 
-    sources = (saving, model, layers, ncf, wide_deep, dlrm, din, dien)
-    cached(base_path, sources, make, settings=f"{paper.name} {scale}")
+    cached(base_path, (saving, model, networks), make, settings=f"{paper.name} {scale}")
     return base_path

@@ -16,7 +16,7 @@ from typing import Any
 
 import tensorflow as tf
 from colcast.zoo.cache import VERSION, cached
-from colcast.zoo.record import independent, with_record
+from colcast.zoo.saving import independent, with_record
 from colcast.zoo.text import bert, encoder, packed, weights, words
 from colcast.zoo.text.encoder import WORK_DIR
 

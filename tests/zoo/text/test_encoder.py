@@ -4,7 +4,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 import tensorflow as tf
-from colcast.zoo.text import bert, encoder, guard
+from colcast.zoo.text import bert, encoder
 from colcast.zoo.text.packed import segments
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -86,8 +86,8 @@ def exact(minilm):
 
 def test_bfloat16_is_within_the_guard_and_not_exact(minilm, exact):
     rounded = encoder.Encoder(minilm, bert.in_bfloat16(bert.values(minilm)))
-    found = guard.check(exact.vectors, rounded.vectors, "bfloat16")
-    assert guard.LEAST_COSINE <= found.least <= found.mean < 1 - 1e-6
+    found = encoder.check(exact.vectors, rounded.vectors, "bfloat16")
+    assert encoder.LEAST_COSINE <= found.least <= found.mean < 1 - 1e-6
 
 
 def test_a_model_too_far_from_the_exact_one_is_refused_with_the_figures(minilm, exact):
@@ -96,7 +96,7 @@ def test_a_model_too_far_from_the_exact_one_is_refused_with_the_figures(minilm, 
         for name, value in bert.values(minilm).items()
     }
     with pytest.raises(RuntimeError, match=r"float8: the cosine .* is 0\.\d+ at least.*0\.999"):
-        guard.check(exact.vectors, encoder.Encoder(minilm, values).vectors, "float8")
+        encoder.check(exact.vectors, encoder.Encoder(minilm, values).vectors, "float8")
 
 
 def test_the_written_model_is_smaller_and_its_vectors_are_float32():

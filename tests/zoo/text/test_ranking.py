@@ -8,8 +8,7 @@ from colcast.cli.main import main as colcast
 from colcast.client import AsyncTextClient, InputError, TextClient
 from colcast.server import ServerProcess
 from colcast.zoo.text import reranker
-from colcast.zoo.text.bm25 import BM25
-from colcast.zoo.text.reuters import Story
+from colcast.zoo.text.reuters import BM25, Story
 
 from .reference import token_vectors, tokens
 
