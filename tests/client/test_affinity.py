@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 
 from .conftest import ITEMS, USER, request_options
 from .test_many_users import OTHER
-from .test_restart import answering
+from .test_passing_failures import answering
 from .test_targets import ALL
 from .test_transport import without_late
 

@@ -1,5 +1,6 @@
-"""How a server is reached: addresses, TLS, and settings that cannot work."""
+"""How a server is reached: addresses, names with several servers, TLS, spans, wrong settings."""
 
+import socket
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -8,9 +9,12 @@ from typing import Any
 import grpc
 import pytest
 from colcast.client import ChannelOptions, InputError, ModelSchema, RankingClient, ServerError, Tls
-from colcast.client.transport._channel import Lookup, channel_arguments, servers_at
+from colcast.client.transport._channel import Lookup, addresses_of, channel_arguments, servers_at
+from colcast.client.transport._servers import Servers, home
 
-from .test_transport import metadata
+from .conftest import ITEMS, USER
+from .test_passing_failures import answering
+from .test_transport import metadata, scores, unavailable_until
 
 
 @pytest.mark.parametrize(
@@ -120,3 +124,125 @@ def test_settings_that_cannot_work(settings: dict[str, Any], message: str) -> No
 def test_a_load_bound_that_no_server_could_keep() -> None:
     with pytest.raises(InputError, match="load_bound must be at least 1, got"):
         ChannelOptions(load_bound=0.9)
+
+
+ALWAYS = float("inf")
+
+
+def always_up() -> grpc.ChannelConnectivity:
+    return grpc.ChannelConnectivity.READY
+
+
+def test_a_name_has_addresses_of_one_family() -> None:
+    found = addresses_of("localhost", 8500)
+    assert found
+    assert set(found) <= {"127.0.0.1:8500"} or set(found) <= {"[::1]:8500"}
+
+
+def test_a_server_behind_a_name_is_asked(scripted: Any, schema: ModelSchema) -> None:
+    server = scripted(**answering(schema))
+    with RankingClient(f"dns:///localhost:{server.port}", "movies", timeout_seconds=120) as client:
+        assert client.rank(USER, ITEMS).order.tolist() == [2, 1, 0]
+
+
+def test_a_name_that_nobody_has_is_told() -> None:
+    with (
+        RankingClient("dns:///ranker.invalid:1", "movies", timeout_seconds=0.5) as client,
+        pytest.raises(ServerError, match=r"UNAVAILABLE .*: cannot resolve 'ranker\.invalid'") as no,
+    ):
+        client.schema()
+    assert no.value.attempts == 0
+
+
+def test_servers_that_a_name_gains_and_loses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was in flight where a server is gone may end; its users go to the others."""
+    monkeypatch.setattr("colcast.client.transport._channel._SECONDS", 0.0)
+    behind = [["10.0.0.1:1", "10.0.0.2:1", "10.0.0.3:1"]]
+
+    def look_up(host: str, port: int) -> list[str]:
+        assert (host, port) == ("ranker", 1)
+        if not behind[0]:
+            raise socket.gaierror(socket.EAI_AGAIN, "try again")
+        return behind[0]
+
+    servers = Servers(Lookup("ranker", 1, look_up), ALWAYS, str, lambda _: always_up)
+    assert servers.home("user") == ""
+
+    def asked() -> str:
+        server = servers.take("user")
+        if server is None:
+            return ""
+        servers.give_back(server)
+        return server.address
+
+    while not asked():
+        pass
+    first = asked()
+    assert first == home("user", behind[0])
+    held = servers.take("user")
+    behind[0] = [one for one in behind[0] if one != first]
+    while asked() == first:
+        pass
+    assert asked() == home("user", behind[0])
+    assert held is not None
+    servers.give_back(held)
+    behind[0] = []  # DNS is down: those that were known stay
+    for _ in range(20):
+        assert asked()
+    behind[0] = [first, "10.0.0.9:1"]
+    while asked() != home("user", behind[0]):
+        pass
+
+
+sdk = pytest.importorskip("opentelemetry.sdk.trace")
+
+
+@pytest.fixture(scope="module")
+def exporter() -> Any:
+    """Keeps the spans in memory."""
+    from opentelemetry import trace
+    from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+    from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+    kept = InMemorySpanExporter()
+    provider = sdk.TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(kept))
+    trace.set_tracer_provider(provider)
+    return kept
+
+
+def test_a_span_says_what_was_asked_and_travels_with_it(
+    scripted: Any, schema: ModelSchema, exporter: Any
+) -> None:
+    exporter.clear()
+    server = scripted(
+        GetModelMetadata=lambda *_: metadata(schema), Predict=lambda request, _: scores(request)
+    )
+    with RankingClient(server.address, "movies") as client:
+        client.rank(USER, [{**item, "poster_url": "x"} for item in ITEMS])
+    (span,) = exporter.get_finished_spans()
+    assert span.name == "colcast.rank"
+    expected = {
+        "rpc.system": "grpc",
+        "server.address": server.address,
+        "colcast.model": "movies",
+        "colcast.target": "late",
+        "colcast.candidates": 3,
+        "colcast.columns_not_sent": 1,
+        "colcast.attempts": 1,
+    }
+    assert expected.items() <= dict(span.attributes).items()
+    traceparent = server.requests[-1][2]["traceparent"]
+    assert f"{span.context.trace_id:032x}-{span.context.span_id:016x}" in traceparent
+
+
+def test_a_failure_is_recorded(scripted: Any, schema: ModelSchema, exporter: Any) -> None:
+    exporter.clear()
+    server = scripted(
+        GetModelMetadata=lambda *_: metadata(schema), Predict=unavailable_until(10**6, None)
+    )
+    with RankingClient(server.address, "movies") as client, pytest.raises(ServerError):
+        client.rank(USER, ITEMS, timeout_seconds=0.1)
+    (span,) = exporter.get_finished_spans()
+    assert span.attributes["rpc.grpc.status_code"] == "UNAVAILABLE"
+    assert not span.status.is_ok

@@ -1,9 +1,11 @@
-"""A converted model gives what the original gives, and is the original in everything else."""
+"""A converted model answers as the original does; its record lists its files."""
 
 import filecmp
 import json
+import shutil
 import subprocess
 import sys
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -14,9 +16,12 @@ from colcast.export.convert._folder import read_saved_model, variables_bytes
 from colcast.export.convert._signature import add_columnar_signature
 from colcast.export.report._report import SignatureReport
 from colcast.export.trials._parity import Parity
+from colcast.server import ServerProcess
 from tensorflow.core.protobuf import saved_model_pb2
 
 from ..models.saving import save_parser
+from ..server.conftest import Stubs
+from ..waiting import wait_until
 from .conftest import served
 
 
@@ -238,3 +243,54 @@ def test_variables_are_never_loaded(tmp_path):
     command = [sys.executable, "-c", CONVERT, str(tmp_path / "model"), str(tmp_path / "out")]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert int(done.stdout.split()[-1]) < megabytes / 4
+
+
+RECORD = Path("assets.extra", "colcast.json")
+
+
+@pytest.fixture(scope="module", name="exported")
+def _exported(embedded, tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("exported") / "1"
+    export_saved_model(embedded, folder, warmup=[2])
+    return folder
+
+
+def test_graph_and_assets_are_listed_and_what_people_add_or_train_is_not(exported):
+    files = json.loads((exported / RECORD).read_text())["files"]
+    assets = [file for file in (exported / "assets").rglob("*") if file.is_file()]
+    names = {file.relative_to(exported).as_posix() for file in assets}
+    assert set(files) == names | {"saved_model.pb"}
+    for name, listed in files.items():
+        content = (exported / name).read_bytes()
+        assert listed["bytes"] == len(content)
+        assert listed["crc32"] == f"{zlib.crc32(content):08x}"
+
+
+@pytest.mark.parametrize("damage", ["not there", "half there", "its space is taken"])
+def test_a_vocabulary_that_is_not_whole_is_waited_for(exported, tmp_path, damage) -> None:
+    """In a copy of files in any order; version 1 serves until version 2 is whole."""
+    shutil.copytree(exported, tmp_path / "model" / "1")
+    shutil.copytree(exported, tmp_path / "2")
+    (vocabulary,) = (tmp_path / "2" / "assets").iterdir()
+    whole = vocabulary.read_bytes()
+    half = whole[: len(whole) // 2]
+    vocabulary.write_bytes(half.ljust(len(whole), b"\0") if "space" in damage else half)
+    if damage == "not there":
+        vocabulary.unlink()
+    with ServerProcess("m", tmp_path / "model", ["--file_system_poll_wait_seconds=0.05"]) as server:
+        stubs = Stubs(server.target, model="m")
+        (tmp_path / "2").rename(tmp_path / "model" / "2")
+        wait_until(lambda: stubs.states().get(2, ("", 0, ""))[1] != 0)
+        assert f"2/assets/{vocabulary.name}" in stubs.states()[2][2]
+        assert "the version is still being copied" in stubs.states()[2][2]
+        assert stubs.states()[1][0] == "AVAILABLE"
+        (tmp_path / "model" / "2" / "assets" / vocabulary.name).write_bytes(whole)
+        wait_until(lambda: stubs.states()[2][0] == "AVAILABLE")
+
+
+def test_what_comes_to_a_version_that_serves_is_told(exported, tmp_path) -> None:
+    shutil.copytree(exported, tmp_path / "model" / "1")
+    shutil.move(tmp_path / "model" / "1" / RECORD, tmp_path)
+    with ServerProcess("m", tmp_path / "model", ["--file_system_poll_wait_seconds=0.05"]) as server:
+        shutil.move(tmp_path / RECORD.name, tmp_path / "model" / "1" / RECORD)
+        wait_until(lambda: "version 1 serves as it was loaded: files came" in server.log())

@@ -1,12 +1,18 @@
-"""Every model in models.py, converted and served: columns score as tf.Examples do, bit for bit."""
+"""Models and dtypes, converted and served: columns score as tf.Examples do, bit for bit."""
 
+import re
 import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import tensorflow as tf
 from colcast.client import RankingClient
 from colcast.export import export_saved_model
+from colcast.export.convert._features import DTYPES
+from colcast.export.report._recorded import read_report
 from colcast.server import ServerProcess
 
 from ..models.examples import MODELS
@@ -69,3 +75,85 @@ def test_python_sees_the_columnar_signature(converted):
     scores = signatures["serving_default"](examples=tf.constant(example))
     for output, value in expected.items():
         np.testing.assert_array_equal(scores[output].numpy(), value)
+
+
+DTYPE_ROWS = 3
+LISTED = Path(__file__).parents[2] / "docs" / "wire.md"
+
+
+def number(column: Any) -> Any:
+    """A column [rows] as float32."""
+    if column.dtype == tf.string:
+        column = tf.strings.length(column)
+    return tf.cast(column, tf.float32)
+
+
+@tf.function(
+    input_signature=[
+        {
+            f"{side}_{dtype}": tf.TensorSpec([None], dtype, f"{side}_{dtype}")
+            for side in ("user", "item")
+            for dtype in DTYPES
+        }
+    ]
+)
+def serve(columns: dict[str, Any]) -> Any:
+    """A score that each column has a say in."""
+    sums = [
+        number(columns[f"user_{dtype}"]) * (1.0 + number(columns[f"item_{dtype}"]))
+        for dtype in DTYPES
+    ]
+    return {"scores": tf.add_n([tf.tanh(each / 10) for each in sums])}
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The model as it was, `model`, and exported, `served/1`."""
+    folder = tmp_path_factory.mktemp("dtypes")
+    tf.saved_model.save(tf.Module(), str(folder / "model"), signatures=serve)
+    model, served = folder / "model", folder / "served" / "1"
+    export_saved_model(model, served, user_features=["user_*"], late=True, warmup=[2])
+    return folder
+
+
+@pytest.fixture(scope="module")
+def client(exported: Path) -> Iterator[RankingClient]:
+    """A client of the native server."""
+    with (
+        ServerProcess("dtypes", exported / "served") as server,
+        RankingClient(server.target, "dtypes", timeout_seconds=60) as client,
+    ):
+        yield client
+
+
+def values(dtype: str, count: int) -> list[Any]:
+    """Different values that the dtype holds."""
+    if dtype == "string":
+        return ["x" * (1 + n) for n in range(count)]
+    return [n % 2 == 0 for n in range(count)] if dtype == "bool" else [1 + n for n in range(count)]
+
+
+def test_the_export_takes_what_the_docs_list() -> None:
+    table = LISTED.read_text().partition("| dtype | number |")[2].partition("\n\n")[0]
+    listed = [row.split("|")[1] for row in table.splitlines()[2:]]
+    assert sorted(re.findall(r"\w+", " ".join(listed))) == sorted(DTYPES)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_column_of_each_dtype_is_scored_as_the_model_scores_it(
+    exported: Path, client: RankingClient, dtype: str
+) -> None:
+    report = read_report(exported / "served" / "1")
+    assert report is not None
+    features = {feature.name: feature for feature in report.signatures[0].features}
+    assert features[f"item_{dtype}"].dtype == features[f"user_{dtype}"].dtype == dtype
+    user = {f"user_{each}": values(each, 1)[0] for each in DTYPES}
+    items = {f"item_{each}": [values(each, 1)[0]] * DTYPE_ROWS for each in DTYPES}
+    items[f"item_{dtype}"] = values(dtype, DTYPE_ROWS)
+    columns = items | {name: [value] * DTYPE_ROWS for name, value in user.items()}
+    tensors = {name: tf.constant(c, name.partition("_")[2]) for name, c in columns.items()}
+    expected = serve(tensors)["scores"].numpy()
+    assert len(set(expected.tolist())) > 1
+    for target in ("late", "columnar", "stock", "repeated"):
+        given = client.rank(user, items, target=target).scores
+        np.testing.assert_allclose(given, expected, rtol=1e-5)

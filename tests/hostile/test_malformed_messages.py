@@ -1,12 +1,25 @@
-"""Bytes that are no PredictRequest: refused where protobuf refuses, with the place named."""
+"""Bytes that are no PredictRequest are refused by place; compressed ones wait as they came."""
 
+import gzip
+import os
+import socket
 import tarfile
+from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
+import grpc
 import pytest
+import tensorflow as tf
 from colcast.client.wire import field, varint
+from colcast.loadtest.measure.meters import ProcessMeter
+from colcast.server import ServerProcess
 from google.protobuf.message import DecodeError
-from tensorflow_serving.apis import predict_pb2
+from tensorflow_serving.apis import get_model_status_pb2, predict_pb2
+
+from ..waiting import wait_until
+from . import http2
+from .conftest import bytes_method
 
 CORPUS = Path(__file__).parent / "corpus" / "wire.tar.gz"
 
@@ -81,3 +94,117 @@ def test_no_input_of_the_fuzz_corpus_upsets_the_server(client, good_request, ser
     codes = {client.code_of(message) for message in messages}
     assert codes <= {"OK", "INVALID_ARGUMENT", "NOT_FOUND"}, server.log()
     assert client.send(good_request.SerializeToString()).outputs
+
+
+MIB = 1 << 20
+INFLATED = 48 * MIB
+NUM_BOMBS = 20
+
+
+class Reader(tf.Module):
+    """Reads a file: to open a pipe it waits until the test does so, too."""
+
+    @tf.function(input_signature=[tf.TensorSpec([], tf.string, "path")])
+    def read(self, path: tf.Tensor) -> dict[str, tf.Tensor]:
+        """How many bytes it has."""
+        return {"size": tf.strings.length(tf.io.read_file(path))}
+
+
+@pytest.fixture(name="reader_path", scope="module")
+def _reader_path(tmp_path_factory) -> Path:
+    reader_path = tmp_path_factory.mktemp("reader")
+    module = Reader()
+    tf.saved_model.save(module, str(reader_path / "1"), signatures=module.read)
+    return reader_path
+
+
+@pytest.fixture(name="target", scope="module")
+def serve_on_one_worker(reader_path) -> Iterator[ServerProcess]:
+    flags = ["--num_workers=1", f"--max_request_bytes={64 * MIB}"]
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("MALLOC_CONF", "dirty_decay_ms:0,muzzy_decay_ms:0")
+        with ServerProcess("reader", reader_path, flags) as process:
+            yield process
+
+
+def request_to_read(path: str | bytes, model: str = "reader") -> bytes:
+    request = predict_pb2.PredictRequest()
+    request.model_spec.name = model
+    request.inputs["path"].CopyFrom(tf.make_tensor_proto(path))
+    return request.SerializeToString()
+
+
+def make_bomb() -> bytes:
+    """A request of 48 MiB, compressed: 48 KiB, which fit into a connection's first window."""
+    return gzip.compress(request_to_read(b"\0" * INFLATED, model="nobody"))
+
+
+def send_compressed(target: str, message: bytes) -> socket.socket:
+    connection = http2.connect(target)
+    headers = http2.request_headers(grpc_encoding="gzip")
+    connection.sendall(http2.frame(http2.HEADERS, http2.END_HEADERS, 1, headers))
+    data = http2.grpc_message(message, compressed=True)
+    for at in range(0, len(data), 16384):
+        last = http2.END_STREAM if at + 16384 >= len(data) else 0
+        connection.sendall(http2.frame(http2.DATA, last, 1, data[at : at + 16384]))
+    return connection
+
+
+def ask_for_status(channel: grpc.Channel) -> None:
+    request = get_model_status_pb2.GetModelStatusRequest()
+    request.model_spec.name = "reader"
+    path = "/tensorflow.serving.ModelService/GetModelStatus"
+    bytes_method(channel, path)(request.SerializeToString(), timeout=60)
+
+
+def test_inflated_messages_of_a_host_have_a_limit(tmp_path, reader_path):
+    """Two that are being run, 48 MiB each, are more than three quarters of 80."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    unknown_field = field(100, bytes(INFLATED))
+    flags = ["--num_workers=2", f"--max_rest_bytes={80 * MIB}"]
+    with (
+        ServerProcess("reader", reader_path, flags) as server,
+        grpc.insecure_channel(server.target) as channel,
+    ):
+        predict = bytes_method(channel, http2.PREDICT)
+        request = request_to_read(str(pipe)) + unknown_field
+        options = {"timeout": 60, "compression": grpc.Compression.Gzip}
+        calls = [predict.future(request, **options) for _ in range(2)]
+        wait_until(lambda: any(call.done() for call in calls))
+        (refused,) = (call for call in calls if call.done())
+        (running,) = (call for call in calls if not call.done())
+        assert refused.code() == grpc.StatusCode.RESOURCE_EXHAUSTED
+        assert "--max_rest_bytes" in refused.details()
+        pipe.write_bytes(b"")
+        assert running.code() == grpc.StatusCode.INVALID_ARGUMENT
+        again = predict.future(request_to_read(__file__) + unknown_field, **options)
+        assert again.code() == grpc.StatusCode.OK
+
+
+def test_many_bombs_wait_as_they_came_and_others_are_answered(target, tmp_path):
+    pipe, bomb = tmp_path / "pipe", make_bomb()
+    os.mkfifo(pipe)
+    with grpc.insecure_channel(target.target) as channel, ExitStack() as connections:
+        predict = bytes_method(channel, http2.PREDICT)
+        (tmp_path / "file").write_bytes(b"123")
+        predict(request_to_read(str(tmp_path / "file")), timeout=60)
+        meter = ProcessMeter(target.pid)
+        before = meter.peak_memory_bytes()
+        first = predict.future(request_to_read(str(pipe)), timeout=60)  # the worker has it
+        ask_for_status(channel)
+        waiting = [
+            connections.enter_context(send_compressed(target.target, bomb))
+            for _ in range(NUM_BOMBS)
+        ]
+        for _ in range(20):
+            ask_for_status(channel)
+        pipe.write_bytes(b"")
+        assert (
+            first.code() == grpc.StatusCode.INVALID_ARGUMENT
+        )  # a pipe is no file, says TensorFlow
+        for connection in waiting:
+            http2.read_to_end_of_stream(connection)
+        assert predict(request_to_read(str(tmp_path / "file")), timeout=60)
+    # One at a time is inflated; together they are 1 GB.
+    assert meter.peak_memory_bytes() - before < 3 * INFLATED

@@ -1,4 +1,4 @@
-"""What the report says."""
+"""What the report says, also of users and items that recorded requests would have found."""
 
 import json
 from dataclasses import replace
@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 from colcast.export.cut import PROOF_ROWS
+from colcast.export.cut._stages_report import Reuse, count_reuse
 from colcast.export.graph import _comparison
 
 Columns = dict[str, Any]
@@ -107,3 +108,35 @@ def test_a_loop_that_stays_at_n_rows_is_named_where_late_does_not_help(model: An
     (line,) = [line for line in no_gain.lines() if "does not help" in line]
     assert "over age stays at N rows: control flow" in line
     assert "unroll=True" in line
+
+
+def _row(user: bytes, item: bytes, price: bytes = b"1") -> dict[str, bytes]:
+    return {"user": user, "item": item, "price": price}
+
+
+def test_counts_users_per_request_and_items_per_row() -> None:
+    requests = [
+        [_row(b"ann", b"tea"), _row(b"ann", b"ham")],
+        [_row(b"bob", b"tea")],
+        [_row(b"ann", b"tea"), _row(b"ann", b"jam")],
+    ]
+    reuse = count_reuse(requests, ["user"], ["item", "price"])
+    assert (reuse.requests, reuse.users_found) == (3, 1)
+    assert (reuse.rows, reuse.items_found) == (5, 2)
+
+
+def test_names_the_feature_that_made_items_new() -> None:
+    requests = [[_row(b"ann", item, b"%d" % day)] for day in range(3) for item in (b"tea", b"ham")]
+    reuse = count_reuse(requests, ["user"], ["item", "price"])
+    assert reuse.items_found == 0
+    assert reuse.made_new["price"] == 4  # with yesterday's price they would have been found
+    assert "price alone made 67% new" in reuse.line()
+
+
+def test_a_missing_feature_is_a_value_of_its_own() -> None:
+    requests = [[{"user": b"ann", "item": b"tea"}], [_row(b"ann", b"tea")]]
+    assert count_reuse(requests, ["user"], ["item", "price"]).items_found == 0
+
+
+def test_nothing_recorded() -> None:
+    assert count_reuse([], ["user"], ["item"]) == Reuse(0, 0, 0, 0)

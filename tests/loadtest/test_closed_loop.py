@@ -1,4 +1,4 @@
-"""Clients that wait for their answers: what they send, what they record."""
+"""Clients that wait for their answers, and take turns."""
 
 import threading
 from collections import Counter
@@ -8,6 +8,7 @@ from typing import Any
 import grpc
 import pytest
 from colcast.loadtest.measure.closed_loop import ClosedLoop
+from colcast.loadtest.measure.run import in_turn
 from colcast.loadtest.send.connection import Connection, Request
 
 
@@ -113,3 +114,18 @@ def test_figures_are_per_answered_request(serve: Any):
     assert recording.bytes_per_request == 4
     assert recording.bytes_per_response == 8
     assert 0 < recording.latency_ms(50) <= recording.latency_ms(99)
+
+
+def test_who_is_first_changes_from_round_to_round():
+    order: list[tuple[str, int]] = []
+    in_turn("abc", lambda thing, number: order.append((thing, number)), rounds=3)
+    assert order == [
+        *[("a", 0), ("b", 0), ("c", 0)],
+        *[("b", 1), ("c", 1), ("a", 1)],
+        *[("c", 2), ("a", 2), ("b", 2)],
+    ]
+
+
+def test_results_are_in_the_order_of_the_things_and_rounds():
+    found = in_turn("ab", lambda thing, number: f"{thing}{number}", rounds=2)
+    assert found == [["a0", "a1"], ["b0", "b1"]]

@@ -1,6 +1,7 @@
-"""CPU time and memory of a server: by pid, by the port it listens on, by its metrics."""
+"""CPU time and memory of a server; an interrupt ends a program, whatever it was doing."""
 
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -11,6 +12,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
+from colcast.loadtest.measure.interrupts import interruptible
 from colcast.loadtest.measure.meters import (
     MetricsMeter,
     ProcessMeter,
@@ -111,3 +113,51 @@ def test_metrics_that_do_not_tell_are_named(metrics_page: Callable[[str], str]):
         MetricsMeter(metrics_page("requests_total 5\n"))
     with pytest.raises(LookupError, match=r"no metrics at http://127\.0\.0\.1:1/"):
         MetricsMeter("http://127.0.0.1:1/")
+
+
+class Destroyed:
+    """Is interrupted while it is destroyed."""
+
+    def __init__(self, how: signal.Signals) -> None:
+        self._how = how
+
+    def __del__(self) -> None:
+        os.kill(os.getpid(), self._how)
+        time.sleep(0)  # where the handler runs
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_in_a_destructor_is_raised_after_it(how: signal.Signals):
+    def destroy() -> None:
+        Destroyed(how)
+        time.sleep(60)
+
+    with pytest.raises(KeyboardInterrupt), interruptible():
+        destroy()
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_elsewhere_is_raised_at_once(how: signal.Signals):
+    with pytest.raises(KeyboardInterrupt), interruptible():
+        os.kill(os.getpid(), how)
+
+
+def test_handlers_and_hook_are_put_back():
+    def installed() -> list[object]:
+        numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGALRM)
+        return [sys.unraisablehook, *map(signal.getsignal, numbers)]
+
+    before = installed()
+    with interruptible():
+        assert installed() != before
+    assert installed() == before
+
+
+def test_other_exceptions_of_destructors_are_shown_as_ever(capsys: pytest.CaptureFixture[str]):
+    class Broken:
+        def __del__(self) -> None:
+            raise ValueError("a broken destructor")
+
+    with interruptible():
+        Broken()
+    assert "a broken destructor" in capsys.readouterr().err

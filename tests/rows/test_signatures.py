@@ -1,14 +1,19 @@
-"""A user's list that a graph repeats for each candidate is each candidate's own."""
+"""Signatures: a user's list repeated, TensorFlow 1's control flow, rows together and apart."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
 import pytest
 import tensorflow as tf
+from colcast.export.convert._features import Feature, Kind
+from colcast.export.graph._errors import ExportError
 from colcast.export.graph._signature import Signature
 from colcast.export.rows import Independence, candidates
+from colcast.export.trials._parity import scored_alike
+from colcast.export.trials._rows import Rows
 
-from .graphs import ragged, sparse
+from .graphs import Graph, ragged, sparse
 
 v1 = tf.compat.v1
 C = Mapping[str, Any]
@@ -75,3 +80,146 @@ def test_what_is_made_of_a_length_is_no_length_of_the_list(lengths: Callable[[An
     found = verdict(as_long_as(lengths))
     assert not found.rows
     assert found.why_not.startswith("Cumsum (")
+
+
+raw = tf.raw_ops
+Columns = Mapping[str, Any]
+
+
+def switched(condition: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
+    """What tf.cond makes of its branches in TensorFlow 1."""
+    no, yes = raw.Switch(data=condition, pred=condition)
+    with tf.control_dependencies([tf.identity(yes)]):
+        first = then()
+    with tf.control_dependencies([tf.identity(no)]):
+        second = otherwise()
+    return raw.Merge(inputs=[second, first]).output
+
+
+def two_or_one(condition: Any) -> Any:
+    """A constant for each way."""
+    return switched(condition, lambda: tf.constant(2.0), lambda: tf.constant(1.0))
+
+
+def a_weight_is_positive() -> Any:
+    """The same in every run."""
+    return tf.Variable(1.0, use_resource=True) > 0
+
+
+def nested(c: Columns, condition: Any) -> Any:
+    """A condition within the branches of another one."""
+    outer = a_weight_is_positive()
+    inner = tf.identity(condition)
+    return c["f"] * switched(outer, lambda: two_or_one(inner), lambda: two_or_one(inner))
+
+
+def behind_a_check(c: Columns) -> Any:
+    """A branch that is no matter of the rows, behind an assertion that is."""
+    with tf.control_dependencies([two_or_one(tf.reduce_all(c["i"] >= 0))]):
+        doubled = c["f"] * 2
+    return switched(a_weight_is_positive(), lambda: tf.identity(doubled), lambda: c["f"] * 1)
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda c: c["f"] * two_or_one(tf.reduce_any(c["i"] > 2)),
+        lambda c: nested(c, tf.reduce_any(c["i"] > 2)),
+        lambda c: c["f"] * two_or_one(tf.shape(c["f"])[0] > 3),
+    ],
+    ids=["on rows", "nested", "on their number"],
+)
+def test_a_branch_on_rows_mixes_them_though_its_ways_are_constants(build: Any) -> None:
+    graph = Graph(build)
+    assert not graph.scores_rows_alike(0)
+    assert not graph.found.rows
+    assert graph.found.why_not
+
+
+def test_a_branch_on_the_longest_list_is_told() -> None:
+    graph = Graph(lambda c: c["f"] * two_or_one(tf.shape(c["ids"])[1] > 3))
+    assert graph.found.rows, graph.found.why_not
+    assert graph.found.own_length == ("ids",)
+
+
+@pytest.mark.parametrize(
+    "build",
+    [lambda c: c["f"] * two_or_one(a_weight_is_positive()), behind_a_check],
+    ids=["on a weight", "behind a check"],
+)
+def test_a_branch_on_what_is_the_same_in_every_run_keeps_rows_apart(build: Any) -> None:
+    graph = Graph(build)
+    assert graph.found.rows, graph.found.why_not
+    assert graph.found.own_length == ()
+    assert graph.scores_rows_alike(0)
+
+
+TOLERANCE = 1e-6
+
+
+def rows(*values: float) -> Rows:
+    price = Feature("price", Kind.FIXED_LEN, "float32", (1,))
+    return Rows.of([price], {"price": [[value] for value in values]})
+
+
+def prices(of: Rows) -> Any:
+    return of.columns()["price"][:, 0]
+
+
+def alike(score: Any, *values: float) -> bool | None:
+    return scored_alike(lambda of: {"scores": score(prices(of))}, rows(*values), TOLERANCE)
+
+
+def test_rows_of_their_own_are_alike():
+    assert alike(lambda price: price * 2, 1.0, -2.0, 3.0, 7.0)
+
+
+def test_rows_that_meet_are_not():
+    assert alike(lambda price: price - price.mean(), 1.0, -2.0, 3.0, 7.0) is False
+
+
+def test_integers_have_no_tolerance():
+    assert alike(lambda price: 1_000_000_000 + (price == price.max()), 1.0, 2.0, 3.0) is False
+
+
+def test_nan_is_like_nan():
+    assert alike(lambda price: np.where(price > 2, np.nan, price), 1.0, 2.0, 3.0)
+
+
+def test_what_large_floats_leave_of_each_other_is_rounding():
+    def cancelled(price: Any) -> Any:
+        return price + np.float32(1e-4 * len(price)) * (np.abs(price) > 100)
+
+    assert alike(cancelled, 1.0, 500.0, -3.0, 7.0)
+
+
+@pytest.mark.parametrize("factor", [1e-4, 1.0])
+def test_a_small_difference_that_small_floats_have_too_is_none(factor: float):
+    assert alike(lambda price: price + factor * price.mean(), 1.0, 2.0, 3.0) is False
+
+
+def test_a_large_score_hides_no_difference_of_small_ones():
+    assert alike(lambda price: price + 0.5 * len(price), 1.0, 1e9, -3.0, 7.0) is False
+
+
+def test_rows_with_short_lists_are_scored_without_long_ones():
+    seen = Feature("seen", Kind.VAR_LEN, "int64", ())
+    several = Rows.of([seen], {"seen": [[1] * count for count in (5, 5, 0, 5, 5, 5, 5, 5, 5)]})
+
+    def by_longest(of: Rows) -> Any:
+        columns = of.columns()
+        empty = columns["seen/length"] == 0
+        return {"scores": np.where(empty, columns["seen"].shape[1], 0.5).astype(np.float32)}
+
+    assert scored_alike(by_longest, several, TOLERANCE) is False
+
+
+def test_a_number_of_rows_is_a_part_of_the_score():
+    assert scored_alike(lambda of: {"mean": prices(of)[:1]}, rows(1.0, 2.0), TOLERANCE) is False
+
+
+def test_what_the_model_refuses_shows_nothing():
+    def refuse(_: Rows) -> Any:
+        raise ExportError("no such price")
+
+    assert scored_alike(refuse, rows(1.0, 2.0), TOLERANCE) is None

@@ -1,12 +1,19 @@
-"""The wide model: the sizes asked for, fixed weights, requests that a seed repeats."""
+"""The wide model, models made once, and a quiet console."""
 
+import os
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import tensorflow as tf
 from colcast.zoo import wide
+from colcast.zoo.cache import cached
 from colcast.zoo.examples import serialize, serialize_request
 
 SMALL = wide.Wide(name="small", user_features=5, item_features=4, embedding_width=3, hidden=(8,))
@@ -70,3 +77,76 @@ def test_scores_spread_between_zero_and_one(small: Path):
     assert values.shape == (6,)
     assert ((values > 0) & (values < 1)).all()
     assert values.std() > 0.01
+
+
+ME = (sys.modules[__name__],)
+
+
+def maker(runs: list[Path]) -> Any:
+    def make(folder: Path) -> dict[str, Any]:
+        runs.append(folder)
+        folder.mkdir(parents=True)
+        (folder / "saved_model.pb").write_text(f"run {len(runs)}")
+        return {"run": len(runs)}
+
+    return make
+
+
+def test_it_is_made_once(tmp_path: Path):
+    runs: list[Path] = []
+    assert [cached(tmp_path / "m", ME, maker(runs)) for _ in range(2)] == [{"run": 1}] * 2
+    assert (tmp_path / "m" / "1" / "saved_model.pb").read_text() == "run 1"
+
+
+def test_other_settings_make_it_again(tmp_path: Path):
+    runs: list[Path] = []
+    for settings in ("16 wide", "32 wide"):
+        cached(tmp_path / "m", ME, maker(runs), settings)
+    assert (tmp_path / "m" / "1" / "saved_model.pb").read_text() == "run 2"
+
+
+def test_a_run_that_fails_half_way_leaves_nothing_to_serve(tmp_path: Path):
+    def fail(folder: Path) -> dict[str, Any]:
+        maker([])(folder)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        cached(tmp_path / "m", ME, fail)
+    assert not (tmp_path / "m").exists()
+    assert cached(tmp_path / "m", ME, maker([])) == {"run": 1}
+
+
+def test_another_program_that_makes_it_is_waited_for(tmp_path: Path):
+    runs: list[Path] = []
+    begun, ended = threading.Event(), threading.Event()
+
+    def slow(folder: Path) -> dict[str, Any]:
+        begun.set()
+        assert not ended.wait(0.2), "the other one went on"
+        return dict(maker(runs)(folder))
+
+    def other() -> None:
+        begun.wait(60)
+        cached(tmp_path / "m", ME, maker(runs))
+        ended.set()
+
+    with ThreadPoolExecutor() as pool:
+        waits = pool.submit(other)
+        assert cached(tmp_path / "m", ME, slow) == {"run": 1}
+        waits.result()
+    assert len(runs) == 1
+
+
+@pytest.mark.parametrize(("given", "expected"), [(None, "3"), ("0", "0")])
+def test_errors_of_tensorflows_own_are_not_logged_unless_asked_for(
+    given: str | None, expected: str
+) -> None:
+    """A build for GPUs logs the failed call to cuInit as an error, level 2."""
+    environment = {name: os.environ[name] for name in os.environ if "TF_CPP" not in name}
+    if given:
+        environment["TF_CPP_MIN_LOG_LEVEL"] = given
+    code = "import colcast.zoo, os; print(os.environ['TF_CPP_MIN_LOG_LEVEL'])"
+    ran = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=environment, timeout=60
+    )
+    assert ran.stdout.strip() == expected
