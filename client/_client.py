@@ -73,7 +73,7 @@ class RankingClient(ClientSettings, Closing):
             ServerError: the server refused, or did not answer in time.
         """
         steps = self._flow.rank(user, items, item_keys, target, outputs, affinity_key)
-        return self._run("rank", steps, timeout_seconds, metadata)
+        return self._run("rank", steps, timeout_seconds, metadata, data=items)
 
     def prepare(self, items: Any, *, target: Target | None = None) -> PreparedItems:
         """Encodes N candidates once, for ranking them for many users.
@@ -90,7 +90,7 @@ class RankingClient(ClientSettings, Closing):
             SchemaError: the model has no signature for the target.
             ServerError: the server did not send the model's signatures.
         """
-        return self._run("prepare", self._flow.prepare(items, target))
+        return self._run("prepare", self._flow.prepare(items, target), data=None)
 
     def rank_many(
         self,
@@ -203,7 +203,7 @@ class RankingClient(ClientSettings, Closing):
             ServerError: the server refused, or did not answer in time.
         """
         steps = self._flow.examples(examples, target, outputs, affinity_key)
-        return self._run("predict_examples", steps, timeout_seconds, metadata)
+        return self._run("predict_examples", steps, timeout_seconds, metadata, data=examples)
 
     def encode(
         self,
@@ -242,10 +242,12 @@ class RankingClient(ClientSettings, Closing):
         metadata: Metadata = (),
         *,
         each: bool = False,
+        data: Any = (),
     ) -> Result:
         """Makes the calls requested by the steps, one after the other.
 
-        With `each`, the timeout applies to each call instead of all together.
+        With `each`, the timeout applies to each call instead of all together. `data` is what the
+        steps encode, None for much of it, which matters to the asyncio client only.
         """
         timeout = self.timeout_seconds if timeout_seconds is None else timeout_seconds
         deadline = Deadline(timeout)

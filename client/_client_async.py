@@ -1,15 +1,16 @@
 """AsyncRankingClient: the same methods for asyncio."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, cast
 
 from colcast.client._asking import Result, Steps
+from colcast.client._client import RankingClient
 from colcast.client._closing import AsyncClosing
 from colcast.client._errors import ServerError
 from colcast.client._flow import Flow
 from colcast.client._settings import ClientSettings, Target
-from colcast.client.columns._schema import ModelSchema
 from colcast.client.request._affinity import AffinityKey
 from colcast.client.request._many_users import MANY_IN_FLIGHT, Group, in_order
 from colcast.client.request._outputs import Ranking
@@ -17,6 +18,21 @@ from colcast.client.request._prepared import PreparedItems
 from colcast.client.transport._deadline import Deadline
 from colcast.client.transport._telemetry import call_span
 from colcast.client.transport._transport import AsyncTransport, Call, Metadata
+
+_Arguments = ParamSpec("_Arguments")
+
+
+def _awaited(
+    method: Callable[Concatenate[RankingClient, _Arguments], Result],
+) -> Callable[Concatenate[Any, _Arguments], Coroutine[Any, Any, Result]]:
+    """A method of the blocking client, awaited: it returns what `_run` does, here a coroutine."""
+
+    @wraps(method)
+    async def call(client: Any, /, *args: _Arguments.args, **more: _Arguments.kwargs) -> Result:
+        result: Any = method(client, *args, **more)
+        return cast(Result, await result)
+
+    return call
 
 
 class AsyncRankingClient(ClientSettings, AsyncClosing):
@@ -36,26 +52,13 @@ class AsyncRankingClient(ClientSettings, AsyncClosing):
         self._flow = Flow(self)
         self._transport = AsyncTransport(self.address, self.channel)
 
-    async def rank(
-        self,
-        user: Any = None,
-        items: Any = (),
-        *,
-        item_keys: Any = None,
-        target: Target | None = None,
-        outputs: Sequence[str] = (),
-        affinity_key: AffinityKey | None = None,
-        timeout_seconds: float | None = None,
-        metadata: Metadata = (),
-    ) -> Ranking:
-        """Scores N candidates for one user; see `RankingClient.rank`."""
-        steps = self._flow.rank(user, items, item_keys, target, outputs, affinity_key)
-        large = _is_large(items)
-        return await self._run("rank", steps, timeout_seconds, metadata, large=large)
-
-    async def prepare(self, items: Any, *, target: Target | None = None) -> PreparedItems:
-        """Encodes N candidates once; see `RankingClient.prepare`."""
-        return await self._run("prepare", self._flow.prepare(items, target), large=True)
+    rank = _awaited(RankingClient.rank)
+    prepare = _awaited(RankingClient.prepare)
+    prefetch = _awaited(RankingClient.prefetch)
+    predict_examples = _awaited(RankingClient.predict_examples)
+    encode = _awaited(RankingClient.encode)
+    send = _awaited(RankingClient.send)
+    schema = _awaited(RankingClient.schema)
 
     async def rank_many(
         self,
@@ -69,14 +72,14 @@ class AsyncRankingClient(ClientSettings, AsyncClosing):
     ) -> list[Ranking]:
         """Scores the candidates of several users; see `RankingClient.rank_many`."""
         steps = self._flow.group(pairs, target, outputs, affinity_keys, self._transport.home)
-        groups = await self._run("rank_many", steps, timeout_seconds, large=True)
+        groups = await self._run("rank_many", steps, timeout_seconds, data=None)
         turns = asyncio.Semaphore(MANY_IN_FLIGHT)
 
         async def ranked(group: Group) -> list[Ranking]:
             async with turns:
                 steps = self._flow.rank_group(group)
                 return await self._run(
-                    "rank_many", steps, timeout_seconds, metadata, each=True, large=True
+                    "rank_many", steps, timeout_seconds, metadata, each=True, data=None
                 )
 
         tasks = [asyncio.ensure_future(ranked(group)) for group in groups]
@@ -86,65 +89,6 @@ class AsyncRankingClient(ClientSettings, AsyncClosing):
             for task in tasks:
                 task.cancel()
 
-    async def prefetch(
-        self,
-        user: Any,
-        *,
-        affinity_key: AffinityKey | None = None,
-        timeout_seconds: float | None = None,
-        metadata: Metadata = (),
-    ) -> bool:
-        """Asks the server to keep a user's state; see `RankingClient.prefetch`."""
-        return await self._run(
-            "prefetch", self._flow.prefetch(user, affinity_key), timeout_seconds, metadata
-        )
-
-    async def predict_examples(
-        self,
-        examples: Any,
-        *,
-        target: Target | None = None,
-        outputs: Sequence[str] = (),
-        affinity_key: AffinityKey | None = None,
-        timeout_seconds: float | None = None,
-        metadata: Metadata = (),
-    ) -> Ranking:
-        """Scores tf.Examples; see `RankingClient.predict_examples`."""
-        steps = self._flow.examples(examples, target, outputs, affinity_key)
-        large = _is_large(examples)
-        return await self._run("predict_examples", steps, timeout_seconds, metadata, large=large)
-
-    async def encode(
-        self,
-        user: Any = None,
-        items: Any = (),
-        *,
-        item_keys: Any = None,
-        examples: Any = None,
-        target: Target | None = None,
-        outputs: Sequence[str] = (),
-    ) -> bytes:
-        """The PredictRequest that `rank` (or `predict_examples`) would send, without sending it."""
-        steps = self._flow.encode(user, items, item_keys, examples, target, outputs)
-        return await self._run("encode", steps)
-
-    async def send(
-        self,
-        request: bytes,
-        *,
-        affinity_key: AffinityKey | None = None,
-        timeout_seconds: float | None = None,
-        metadata: Metadata = (),
-    ) -> Ranking:
-        """Sends a PredictRequest that `encode` made; errors as for `rank`."""
-        return await self._run(
-            "send", self._flow.send(request, affinity_key), timeout_seconds, metadata
-        )
-
-    async def schema(self) -> ModelSchema:
-        """The signatures of the served model, asked for once per version."""
-        return await self._run("schema", self._flow.schema())
-
     async def _run(
         self,
         name: str,
@@ -153,13 +97,10 @@ class AsyncRankingClient(ClientSettings, AsyncClosing):
         metadata: Metadata = (),
         *,
         each: bool = False,
-        large: bool = False,
+        data: Any = (),
     ) -> Result:
-        """Awaits the calls requested by the steps, one after the other.
-
-        With `each`, the timeout applies to each call instead of all together. With `large`, a step
-        takes long enough to run in a thread.
-        """
+        """As `RankingClient._run`, awaited. Steps that encode much run in a thread."""
+        large = data is None or _is_large(data)
         timeout = self.timeout_seconds if timeout_seconds is None else timeout_seconds
         deadline = Deadline(timeout)
         with call_span(name, self.model, self._transport.address) as span:
