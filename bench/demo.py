@@ -177,7 +177,6 @@ def measure(server: ServerProcess, candidates: Candidates) -> list[Line]:
 
 
 def say_line(line: str) -> None:
-    """A line of the table."""
     console.print(line, highlight=False, markup=False, soft_wrap=True)
 
 

@@ -125,6 +125,5 @@ def selected(names: Sequence[str]) -> list[Variant]:
 
 
 def groups(rows: Sequence[Variant]) -> Iterator[tuple[str, list[Variant]]]:
-    """The rows by name."""
     for name, of_group in groupby(rows, lambda row: row.name):
         yield name, list(of_group)

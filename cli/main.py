@@ -29,7 +29,6 @@ class Subcommand(NamedTuple):
     summary: str
 
     def load(self) -> click.Command:
-        """Imports the command."""
         module, _, name = self.place.partition(":")
         command: click.Command = getattr(importlib.import_module(module), name or "command")
         return command

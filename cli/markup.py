@@ -81,7 +81,6 @@ def chip(place: int) -> str:
 
 
 def legend(labels: Sequence[str]) -> str:
-    """The legend: each colour with its label."""
     chips = "".join(f"<span>{chip(n)}{escape(label)}</span>" for n, label in enumerate(labels))
     return f'<p class="legend">{chips}</p>'
 
@@ -92,5 +91,4 @@ def charts(figures: Iterable[str]) -> str:
 
 
 def figure(title: str, explanation: str, chart: str) -> str:
-    """A chart with its title."""
     return f"<figure><h2>{escape(title)}</h2><p>{escape(explanation)}</p>{chart}</figure>"

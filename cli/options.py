@@ -97,7 +97,6 @@ class Number(click.FloatRange):
     """A range of numbers that refuses NaN."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The number."""
         number = super().convert(value, param, ctx)
         return self.fail(f"{value} is not a number", param, ctx) if number != number else number
 

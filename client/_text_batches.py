@@ -92,7 +92,6 @@ class Batches:
 
 
 def strings(texts: Sequence[bytes]) -> Tensor:
-    """A column of strings."""
     values = np.empty(len(texts), object)
     values[:] = texts
     return Tensor(STRING, values)

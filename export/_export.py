@@ -77,8 +77,6 @@ class _Converted:
 
 
 class _Export:
-    """The export of one model."""
-
     def __init__(self, source: Path, options: ExportOptions, progress: Progress) -> None:
         self._source, self._options, self._progress = source, options, progress
         self._start = time.monotonic()

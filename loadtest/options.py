@@ -114,7 +114,6 @@ def traffic_options(option: _Option) -> Callable[[_Command], _Command]:
 
 
 def call_timeout(option: _Option) -> Callable[[_Command], _Command]:
-    """--timeout, for every call."""
     declared: Callable[[_Command], _Command] = option(
         "--timeout",
         type=Number(min=0, min_open=True),
@@ -126,7 +125,6 @@ def call_timeout(option: _Option) -> Callable[[_Command], _Command]:
 
 
 def max_minutes(option: _Option) -> Callable[[_Command], _Command]:
-    """--max-minutes, for a search."""
     declared: Callable[[_Command], _Command] = option(
         "--max-minutes",
         type=Number(min=0, min_open=True),

@@ -21,7 +21,6 @@ class Column(NamedTuple):
 
     @property
     def rows(self) -> int:
-        """The number of rows."""
         return len(self.values)
 
     @property
@@ -30,7 +29,6 @@ class Column(NamedTuple):
         return self.values.shape[1] if self.lengths is None else int(self.lengths.max(initial=0))
 
     def take(self, rows: Sequence[int] | slice | Array) -> "Column":
-        """The column with only these rows."""
         lengths = None if self.lengths is None else self.lengths[rows]
         return Column(self.values[rows], lengths)
 

@@ -53,7 +53,6 @@ class Ranking:
 
     @cached_property
     def _score_name(self) -> str:
-        """The output that ranks."""
         named, column = self._named
         if named is not None and named not in self.outputs:
             raise InputError(f"no output {named!r}; there are {self._shapes()}")

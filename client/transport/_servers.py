@@ -149,7 +149,6 @@ class Servers:
         return "DEADLINE_EXCEEDED", "no server could be reached"
 
     def channels(self) -> list[Any]:
-        """The channels to close."""
         return [server.channel for server in self._servers.values()]
 
     def _follow(self) -> None:

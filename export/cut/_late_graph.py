@@ -102,15 +102,12 @@ class LateGraph(Copy):
         return self.is_fixed(tensor) and producer(tensor) not in self._from_weights
 
     def value(self, tensor: str) -> Array:
-        """The value of a constant tensor."""
         return np.asarray(self._session.run(tensor))
 
     def tensors_of(self, node: str) -> list[str]:
-        """The output tensors of a node."""
         return [t.name for t in self._session.graph.get_operation_by_name(node).outputs]
 
     def static_shape(self, tensor: str) -> tuple[int, ...]:
-        """The shape of a fixed tensor."""
         shape = self._session.graph.get_tensor_by_name(tensor).shape
         return tuple(shape if shape.is_fully_defined() else self._session.run(tensor).shape)
 

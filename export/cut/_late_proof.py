@@ -41,7 +41,6 @@ class Proof:
 
     @cached_property
     def timed(self) -> Request:
-        """A request for timing signatures."""
         return self._requests.draw(_TIMED_ROWS)
 
     def compare(self, late: Probe, tolerance: float, suspect: str) -> tuple[Differences, Moderated]:

@@ -117,7 +117,6 @@ class Splits:
         return Split(node, tuple(operands), columns, rank)
 
     def _domains(self, operand: Split | str, rank: int) -> Array | None:
-        """The domain of each column of an operand."""
         if isinstance(operand, Split):
             return operand.domains if (operand.rank, operand.flattened) == (rank, False) else None
         late, width = self._late, self._late.width(operand)

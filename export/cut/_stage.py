@@ -232,7 +232,6 @@ _PRODUCTS = {
 
 
 def row_bytes(states: Iterable[State]) -> int:
-    """The bytes of one row's states."""
     return sum(_bytes(tf.as_dtype(state.dtype), state.shape[1:]) for state in states)
 
 

@@ -35,7 +35,6 @@ class Reuse:
     made_new: Mapping[str, int] = field(default_factory=dict)
 
     def line(self) -> str:
-        """A one-line summary."""
         told = (
             f"of the recorded requests {_share(self.users_found, self.requests)} had a user, and"
             f" {_share(self.items_found, self.rows)} of the rows an item, that was there before"
@@ -157,7 +156,6 @@ class StagesReport:
 
     @property
     def user_states(self) -> tuple[State, ...]:
-        """The states of a user."""
         return self.states.get(USER, ())
 
     @property

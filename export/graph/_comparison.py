@@ -147,7 +147,6 @@ def told(*values: Any) -> str:
 
 
 def all_finite(*values: Any) -> bool:
-    """Whether all floats are finite."""
     arrays = [np.asarray(value) for value in values]
     return all(np.isfinite(array).all() for array in arrays if array.dtype.kind in "fc")
 

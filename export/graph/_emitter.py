@@ -93,7 +93,6 @@ class Emitter:
         return self.add("ConcatV2", name, inputs, N=len(tensors), **kinds)
 
     def shape(self, name: str, tensor: str, dtype: tf.DType, out_type: tf.DType = tf.int32) -> str:
-        """The shape of a tensor."""
         return self.add("Shape", name, [tensor], T=dtype, out_type=out_type)
 
     def section(
@@ -197,7 +196,6 @@ class Copy:
         return tensor if self._colours[tensor] == FREE else self.emit.name("nodes", tensor)
 
     def dtype(self, tensor: str) -> tf.DType:
-        """The dtype of a copied tensor."""
         return self._session.graph.get_tensor_by_name(tensor).dtype.base_dtype
 
     def added(self) -> GraphDef:

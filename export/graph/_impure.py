@@ -85,7 +85,6 @@ class _Graph:
         self.library = {f.signature.name: f for f in graph_def.library.function}
 
     def called_by(self, node: NodeDef) -> Iterator[Any]:
-        """The functions that a node calls."""
         names = [node.op]
         for value in node.attr.values():
             names += [value.func.name, *(function.name for function in value.list.func)]

@@ -28,7 +28,6 @@ class Signature:
 
     @property
     def inputs(self) -> dict[str, str]:
-        """All inputs."""
         return {**self.once, **self.items}
 
     @property

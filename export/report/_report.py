@@ -97,7 +97,6 @@ class SignatureReport:
         exact: LateReport | str | None = None,
         stages: StagesReport | None = None,
     ) -> "SignatureReport":
-        """The report of a conversion."""
         return cls(
             name=conversion.name,
             source=conversion.source,

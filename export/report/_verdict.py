@@ -32,7 +32,6 @@ def verdict(report: "SignatureReport") -> list[tuple[str, str]]:
 
 
 def written(report: "SignatureReport") -> str:
-    """The signatures, and what each is for."""
     told = [f"{report.name} for {report.source}"]
     if isinstance(report.exact, LateReport):
         told.append(f"{report.exact.signature} (the same bits, part of the user once)")

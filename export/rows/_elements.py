@@ -45,13 +45,11 @@ _FORWARD = {"Identity", "StopGradient", "Snapshot", "PlaceholderWithDefault", "D
 
 @rule(*_FORWARD)
 def forward(op: Op) -> Fact:
-    """Forwards the tensor."""
     return op.inputs[0]
 
 
 @rule("IdentityN")
 def forward_all(op: Op) -> list[Fact]:
-    """Forwards all tensors."""
     return list(op.inputs)
 
 

@@ -33,7 +33,6 @@ def diagonal_matrix(op: Op) -> Fact:
 
 @rule("MatrixDiagPart", "MatrixDiagPartV2", "MatrixDiagPartV3")
 def main_diagonal(op: Op) -> Fact:
-    """The main diagonal of each matrix."""
     fact, axes = as_value(op.inputs[0]), op.axes(0)
     _main_only(op)
     if has_rows(axes[-2:]):
@@ -43,7 +42,6 @@ def main_diagonal(op: Op) -> Fact:
 
 @rule("Cholesky", "MatrixInverse")
 def of_each_matrix(op: Op) -> Fact:
-    """Another matrix for each matrix."""
     fact, axes = as_value(op.inputs[0]), op.axes(0)
     if has_rows(axes[-2:]):
         raise Mixes("rows of a matrix meet")

@@ -70,7 +70,6 @@ def ladders(dtype: str, known: Sequence[Scalar]) -> list[Ladder]:
 
 
 def _ints(keys: Sequence[int], least: int, most: int) -> Iterator[Domain]:
-    """The domains of integers from `least` to `most`."""
     bold: list[Draw] = [
         functools.partial(_between, max(-3, least), 30),
         functools.partial(_between, 0, min(1 << _LARGEST_BITS, most)),

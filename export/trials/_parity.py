@@ -117,7 +117,6 @@ def prove_scores(probe: BothSignatures, batches: Iterable[Rows]) -> Parity:
 
 
 def generated_batches(accepts: Accepts, source: RowSource) -> Iterator[Rows]:
-    """Batches of generated rows that are accepted."""
     for count in _BATCHES:
         rows = accepted_together(source.draw(count), accepts)
         if len(rows):

@@ -85,11 +85,9 @@ class Rows:
         return cls(features, made)
 
     def __len__(self) -> int:
-        """The number of rows."""
         return len(next(iter(self.cells.values())).counts)
 
     def __getitem__(self, part: slice) -> "Rows":
-        """Some of the rows."""
         return self.take(part)
 
     def take(self, rows: Any) -> "Rows":
@@ -98,7 +96,6 @@ class Rows:
 
     @classmethod
     def joined(cls, features: Sequence[Feature], parts: Sequence["Rows"]) -> "Rows":
-        """The rows of all parts."""
         if not parts:
             return cls.of(features, {feature.name: () for feature in features})
         return cls(

@@ -37,7 +37,6 @@ class TensorTraffic:
     unused: Mapping[str, int] = dataclasses.field(default_factory=dict)
 
     def batches(self, features: Sequence[Feature]) -> Iterator[Rows]:
-        """The rows of each request."""
         for request in self.requests:
             rows = self._rows(request)
             values = {f.name: _values(f, request[f.name], rows) for f in features}

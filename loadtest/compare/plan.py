@@ -48,7 +48,6 @@ class Exported:
         return [self.source_format, "columnar", *(["late"] if self.late else [])]
 
     def signature(self, format_name: str) -> str:
-        """The signature that a format calls."""
         return self.kept if format_name == self.source_format else self.columnar
 
 

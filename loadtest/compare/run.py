@@ -29,11 +29,7 @@ _CLIENTS = 1  # one client, so that latencies contain no queueing behind other r
 
 
 def compare(args: SimpleNamespace, typed: str) -> int:
-    """Compares A and B, prints the result and writes the report.
-
-    Args:
-      args: the options of `colcast compare`.
-      typed: the command line, printed in the report.
+    """Compares A and B, prints the result and writes the report, with the command line `typed`.
 
     Returns:
       0; 1 if only one side answers a request, forms differ, or a threshold was missed.

@@ -46,7 +46,6 @@ class Calls:
     latencies: Counter[int] = field(default_factory=Counter)
 
     def add(self, milliseconds: float, request_bytes: int, *, ok: bool) -> None:
-        """Counts one call."""
         self.request_bytes += request_bytes
         if ok:
             self.answered += 1
@@ -77,7 +76,6 @@ class Tally:
         self.formats: dict[str, Calls] = {}
 
     def of(self, format_name: str) -> Calls:
-        """The calls of a format."""
         return self.formats.setdefault(format_name, Calls())
 
     @property

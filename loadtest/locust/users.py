@@ -18,12 +18,10 @@ class RankingUser(User):  # type: ignore[misc]
     wait_time = constant(0)
 
     def on_start(self) -> None:
-        """Connects."""
         self.connection = Connection(self.host)
         self.next = id(self)  # so that users do not all start with the same request
 
     def on_stop(self) -> None:
-        """Disconnects."""
         self.connection.close()
 
     @task  # type: ignore[untyped-decorator]

@@ -27,7 +27,6 @@ class ClosedLoop:
     """Connected clients, which are reused from run to run."""
 
     def __init__(self, connect: Callable[[], Connects], clients: int) -> None:
-        """Connects `clients` clients."""
         self._resources = ExitStack()
         self._connections = [
             self._resources.enter_context(closing(connect())) for _ in range(clients)

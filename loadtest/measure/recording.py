@@ -175,7 +175,6 @@ class Figures:
 
 
 def figures_of(recording: Recording) -> Figures:
-    """Computes the figures of a recording."""
     latencies = recording.latencies
     return Figures(
         calls=len(recording.calls),

@@ -251,11 +251,6 @@ def in_turn(
 ) -> list[list[Measured]]:
     """Measures every series once per round; each round starts with a different one.
 
-    Args:
-      things: the series to compare.
-      measure: (thing, number of the round) -> its measurement.
-      rounds: the number of rounds.
-
     Returns:
       One list per thing, in the order of `things`, with one entry per round.
     """

@@ -90,13 +90,7 @@ def windows_shown(
     """Shows which window of a run is being measured; does not update during a window.
 
     A terminal shows a bar above the renderable passed after each window. Otherwise, each window
-    that begins after the first ten seconds prints a line on standard error.
-
-    Args:
-      console: the terminal.
-      command: the prefix of the lines.
-      windows: the number of windows.
-      seconds: the length of a window.
+    that begins after the first ten seconds prints a line on standard error, after `command`.
     """
     bar = _bar(console, "window")
     task = bar.add_task("", total=windows)

@@ -95,11 +95,9 @@ class Connection:
         self._channel.close()
 
     def __enter__(self) -> "Connection":
-        """Returns the connection itself."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Closes the connection."""
         self.close()
 
 

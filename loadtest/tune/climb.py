@@ -35,7 +35,6 @@ class Knob:
         return list(self.values[max(place - 1, 0) : place + 2])
 
     def two_steps_away(self, value: float) -> list[float]:
-        """The values two steps away."""
         place = self.values.index(value)
         return [self.values[at] for at in (place - 2, place + 2) if 0 <= at < len(self.values)]
 
@@ -49,7 +48,6 @@ class Setting:
 
     @staticmethod
     def start(knobs: Sequence[Knob]) -> "Setting":
-        """The start of a climb."""
         return Setting(tuple(knobs), tuple(knob.start for knob in knobs))
 
     @property
@@ -150,7 +148,6 @@ class _EndedError(Exception):
 
 
 def _rests(pairs: Sequence[Places]) -> list[Sequence[Places]]:
-    """For each pair, the pairs after it."""
     return [pairs[place + 1 :] for place in range(len(pairs))]
 
 

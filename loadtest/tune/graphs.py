@@ -77,7 +77,6 @@ class Proof:
             self.why_not = "it gains nothing"
 
     def __str__(self) -> str:
-        """The proof as one line."""
         name = " and ".join(self.rewrites)
         if not self.cpu:
             return f"{name}: {self.why_not}"
@@ -88,9 +87,6 @@ class Proof:
 
 def run(options: SimpleNamespace) -> int:
     """Tunes a model's graphs, prints the measurements and writes the choice.
-
-    Args:
-      options: the options of `colcast tune --graphs`.
 
     Returns:
       0; 1 if no rewrite may be served or none pays; then nothing is written.

@@ -183,9 +183,6 @@ def search(
 def run(options: SimpleNamespace) -> int:
     """Tunes a model, prints the search and writes its result.
 
-    Args:
-      options: the options of `colcast tune`.
-
     Returns:
       0; 1 if no setting meets the target; 130 if it was interrupted.
 

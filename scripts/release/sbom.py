@@ -156,7 +156,6 @@ def compiled_in(known: dict[str, Component]) -> list[Component]:
 
 
 def debian(name: str, version: str, architecture: str, known: dict[str, Component]) -> Component:
-    """A Debian package."""
     release = platform.freedesktop_os_release()
     distro = f"{release['ID']}-{release['VERSION_ID']}"
     qualifiers = {"arch": architecture, "distro": distro}

@@ -77,7 +77,6 @@ class FeatureStore:
         }
 
     def item_row(self, movie: Movie) -> Row:
-        """The features of one movie."""
         mean = self._movie_means[movie.id]
         return {
             "movie_id": movie.id,
