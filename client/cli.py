@@ -26,7 +26,7 @@ def tls_options(option: Callable[..., Any] = click.option) -> Callable[[_Decorat
     Args:
         option: declares an option, with the arguments of `click.option`.
     """
-    declared = (
+    return together(
         option("--tls", is_flag=True, help="Use TLS, with the system's authorities."),
         option("--tls-root-certificates", metavar="PEM", help="The authorities to trust with TLS."),
         option("--tls-private-key", metavar="PEM", help="Our key, for mutual TLS."),
@@ -38,9 +38,13 @@ def tls_options(option: Callable[..., Any] = click.option) -> Callable[[_Decorat
         ),
     )
 
+
+def together(*options: Callable[[Any], Any]) -> Callable[[_Decorated], _Decorated]:
+    """A decorator that declares all options, in this order."""
+
     def decorate(function: _Decorated) -> _Decorated:
-        for one in reversed(declared):
-            function = one(function)
+        for option in reversed(options):
+            function = option(function)
         return function
 
     return decorate

@@ -11,14 +11,14 @@ import numpy as np
 from colcast.client._errors import ColcastError
 from colcast.client._files import STANDARD_INPUT
 from colcast.client._text import Pooling, TextClient
-from colcast.client.cli import channel_options, tls_options
+from colcast.client.cli import channel_options, tls_options, together
 
 _Decorated = TypeVar("_Decorated", bound=Callable[..., Any])
 
 
 def _text_options(*, model: str) -> Callable[[_Decorated], _Decorated]:
     """The options for server and model; `model` is the default model."""
-    declared = (
+    return together(
         click.option("--server", required=True, metavar="HOST:PORT[,...]", help="gRPC address."),
         click.option("--model", default=model, metavar="NAME", help="The served model."),
         click.option("--version", type=int, metavar="N", help="Model version."),
@@ -31,13 +31,6 @@ def _text_options(*, model: str) -> Callable[[_Decorated], _Decorated]:
         ),
         tls_options(),
     )
-
-    def decorate(function: _Decorated) -> _Decorated:
-        for one in reversed(declared):
-            function = one(function)
-        return function
-
-    return decorate
 
 
 @click.command(epilog="colcast encode news.txt --server localhost:8500 --output news.npy")

@@ -189,7 +189,7 @@ TensorProto Shaped(const std::vector<int64_t>& dims) {
   return proto;
 }
 
-// The shapes of tests/conformance/test_dtypes.py, for inputs of declared and of unknown rank.
+// The shapes of tests/conformance/test_unchanged.py, for inputs of declared and of unknown rank.
 TEST(ExpandedInputValuesTest, AShapeThatNoTensorHasIsTheFaultOfItsInput) {
   const std::vector<std::vector<int64_t>> shapes = {{-1},
                                                     {-1, 2},

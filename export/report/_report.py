@@ -114,7 +114,6 @@ class SignatureReport:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """The report as plain values."""
         return {
             "source": self.source,
             "source_input": self.source_input,

@@ -5,15 +5,14 @@ or the master) opens and closes all gates by Locust's messages. A gate counts as
 last call is answered, so all CPU time until then belongs to the format whose turn it was.
 """
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import count
-from math import ceil, exp, log
 from typing import Any
 
 import gevent
+from colcast.loadtest.locust.tally import Tally
 from colcast.loadtest.measure.meters import Meter
 from gevent.event import Event
 from locust.runners import STATE_MISSING, LocalRunner
@@ -24,82 +23,6 @@ ALL = ""
 # Messages to the sending processes, and their replies.
 _TURN, _COUNTED = "colcast_turn", "colcast_counted"
 _LAST_ANSWER_SECONDS = 90.0  # longer than any call
-
-
-_STEP = log(1.01)  # latencies that differ by less than 1 % are counted together
-
-
-@dataclass
-class Calls:
-    """The calls of one format.
-
-    Attributes:
-      answered: the number of calls that returned OK.
-      failed: the number of calls that did not.
-      request_bytes: the sum over all calls.
-      latencies: step on a logarithmic scale of milliseconds -> number of answered calls.
-    """
-
-    answered: int = 0
-    failed: int = 0
-    request_bytes: int = 0
-    latencies: Counter[int] = field(default_factory=Counter)
-
-    def add(self, milliseconds: float, request_bytes: int, *, ok: bool) -> None:
-        self.request_bytes += request_bytes
-        if ok:
-            self.answered += 1
-            self.latencies[round(log(max(milliseconds, 1e-3)) / _STEP)] += 1
-        else:
-            self.failed += 1
-
-    @property
-    def bytes_per_request(self) -> float:
-        """Mean size of a sent request; NaN if there was none."""
-        return self.request_bytes / (self.answered + self.failed or float("nan"))
-
-    def percentile_ms(self, percentile: float) -> float:
-        """A percentile of the latencies, to half a percent; NaN if nothing was answered."""
-        left = ceil(self.answered * percentile / 100)
-        for step, calls in sorted(self.latencies.items()):
-            left -= calls
-            if left <= 0:
-                return exp(step * _STEP)
-        return float("nan")
-
-
-class Tally:
-    """The calls of each format."""
-
-    def __init__(self) -> None:
-        """Starts with no calls."""
-        self.formats: dict[str, Calls] = {}
-
-    def of(self, format_name: str) -> Calls:
-        return self.formats.setdefault(format_name, Calls())
-
-    @property
-    def answered(self) -> int:
-        """The number of answered calls of all formats."""
-        return sum(calls.answered for calls in self.formats.values())
-
-    def take(self) -> dict[str, Any]:
-        """Returns all counts so far as plain values, and resets them to zero."""
-        taken = {
-            name: {**vars(calls), "latencies": dict(calls.latencies)}
-            for name, calls in self.formats.items()
-        }
-        self.formats.clear()
-        return taken
-
-    def merge(self, taken: dict[str, Any]) -> None:
-        """Adds the counts that another tally's `take` returned."""
-        for name, values in taken.items():
-            calls = self.of(name)
-            calls.answered += values["answered"]
-            calls.failed += values["failed"]
-            calls.request_bytes += values["request_bytes"]
-            calls.latencies.update(values["latencies"])
 
 
 class Gate:

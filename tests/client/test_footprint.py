@@ -1,9 +1,21 @@
-"""What importing the client costs, and whom it does not disturb; each in a fresh process."""
+"""What importing the client costs, and that the documents show what the code does."""
 
+import re
 import subprocess
 import sys
+from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
+from colcast.client import Tensor, encode_predict_request
+from colcast.client.columns._decode import decode_predict_response
+from colcast.client.columns._dtypes import INT64
+from colcast.server import ServerProcess
+from tensorflow_serving.apis import predict_pb2
+
+from ..models import build
+from ..models.saving import serialized
 
 
 def run(code: str) -> str:
@@ -51,3 +63,60 @@ assert tf.train.Example().SerializeToString() == b""
 @pytest.mark.parametrize("code", [USE + TENSORFLOW, TENSORFLOW + USE], ids=["before", "after"])
 def test_tensorflow_may_be_imported_before_or_after(code: str) -> None:
     assert run(code + "print('fine')") == "fine\n"
+
+
+DOCS = Path(__file__).parents[2] / "docs"
+COLUMNS = {
+    "age": np.array([31]),
+    "movie": np.array([7, 9]),
+    "genres": np.array([[b"War", b""], [b"Noir", b"War"]], object),
+    "genres/length": np.array([1, 2]),
+}
+
+
+def listings() -> list[bytes]:
+    """The annotated listings of wire.md, as bytes."""
+    blocks = re.findall(r"```\n(.*?)```", (DOCS / "wire.md").read_text(), re.DOTALL)
+    hexadecimal = [re.findall(r"^\s*((?:[0-9a-f]{2} ?)+)(?=\s|$)", b, re.MULTILINE) for b in blocks]
+    return [bytes.fromhex("".join(lines)) for lines in hexadecimal]
+
+
+def test_the_annotated_request_is_what_we_send() -> None:
+    request = listings()[0]
+    assert request == encode_predict_request("movies", "columnar", COLUMNS)
+    assert len(request) == 171
+    inputs = predict_pb2.PredictRequest.FromString(request).inputs
+    assert set(inputs) == set(COLUMNS)
+
+
+def test_the_annotated_stock_input_is_what_we_send() -> None:
+    once = {"age": Tensor(INT64, np.array([31]), (2,))}
+    assert encode_predict_request("movies", "columnar", once).endswith(listings()[1])
+
+
+def test_the_annotated_answer_is_what_we_read() -> None:
+    answer = decode_predict_response(listings()[2])
+    assert answer.outputs["scores"].tolist() == [0.25, 0.75]
+    assert (answer.model.name, answer.model.version) == ("movies", 3)
+    assert predict_pb2.PredictResponse.FromString(listings()[2]).outputs["scores"].dtype == 1
+
+
+@pytest.fixture(scope="module")
+def target(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """A server of the model that client.md speaks of."""
+    path = tmp_path_factory.mktemp("movies")
+    build("movies", path / "1")
+    with ServerProcess("movies", path) as server:
+        yield server.target
+
+
+def test_the_recipes_run(target: str) -> None:
+    text = (DOCS / "client.md").read_text().replace("localhost:8500", target)
+    recipes = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    runnable = [recipe for recipe in recipes if ".pem" not in recipe]
+    assert len(recipes) == len(runnable) + 1  # the certificates are the reader's
+    row = {"age": 31, "city": "Łódź", "history": [4], "movie": 7, "genres": ["War"]}
+    names: dict[str, Any] = {"examples": [serialized({**row, "vector": [0.1, 0.2, 0.3]})] * 2}
+    for recipe in runnable:
+        exec(recipe, names)
+    names["client"].close()

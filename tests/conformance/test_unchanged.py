@@ -1,4 +1,4 @@
-"""What TF Serving does and neither patches nor the native server may change."""
+"""What neither patches nor the native server may change, and every dtype that is expanded."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Any
 import grpc
 import numpy as np
 import pytest
+import tensorflow as tf
+from tensorflow.core.framework import tensor_pb2
 from tensorflow_serving.apis import get_model_metadata_pb2
 
 ROW = {"user": np.float32([1]), "item": np.float32([4])}
@@ -70,3 +72,110 @@ def test_metadata_declares_the_signatures_as_they_were_saved(stub: Any) -> None:
     assert [dim.size for dim in late["user"].tensor_shape.dim] == [1]
     assert [dim.size for dim in late["item"].tensor_shape.dim] == [-1]
     assert signatures.signature_def["any_rank"].inputs["user"].tensor_shape.unknown_rank
+
+
+# dtype, its field, one row and three others as that field holds them (a complex takes two each).
+COLUMNS = [
+    (tf.float16, "half_val", [0x3C00], [0x4000, 0x4200, 0x8000]),
+    (tf.bfloat16, "half_val", [0x3F80], [0x4000, 0x4040, 0x8000]),
+    (tf.float32, "float_val", [1.5], [2.5, -3.5, 0.0]),
+    (tf.float64, "double_val", [1.5], [2.5, -3.5, 1e300]),
+    (tf.complex64, "scomplex_val", [1.0, 2.0], [3.0, 4.0, 5.0, 6.0, 7.0, 8.0]),
+    (tf.complex128, "dcomplex_val", [1.0, 2.0], [3.0, 4.0, 5.0, 6.0, 7.0, 8.0]),
+    (tf.int8, "int_val", [-1], [127, -128, 0]),
+    (tf.int16, "int_val", [-1], [32767, -32768, 0]),
+    (tf.int32, "int_val", [-1], [2**31 - 1, -(2**31), 0]),
+    (tf.int64, "int64_val", [-1], [2**63 - 1, -(2**63), 0]),
+    (tf.uint8, "int_val", [1], [255, 128, 0]),
+    (tf.uint16, "int_val", [1], [65535, 32768, 0]),
+    (tf.uint32, "uint32_val", [1], [2**32 - 1, 2**31, 0]),
+    (tf.uint64, "uint64_val", [1], [2**64 - 1, 2**63, 0]),
+    (tf.bool, "bool_val", [True], [False, True, False]),
+    (tf.string, "string_val", [b"user"], [b"", b"\xff\x00 bytes", b"x" * 100]),
+    (tf.qint8, "int_val", [-1], [127, -128, 0]),
+    (tf.qint16, "int_val", [-1], [32767, -32768, 0]),
+    (tf.qint32, "int_val", [-1], [2**31 - 1, -(2**31), 0]),
+    (tf.quint8, "int_val", [1], [255, 128, 0]),
+    (tf.quint16, "int_val", [1], [65535, 32768, 0]),
+]
+
+
+def typed(dtype: tf.DType, field: str, values: list[Any], *shape: int) -> tensor_pb2.TensorProto:
+    proto = tensor_pb2.TensorProto(dtype=dtype.as_datatype_enum)
+    for size in shape:
+        proto.tensor_shape.dim.add(size=size)
+    getattr(proto, field).extend(values)
+    return proto
+
+
+def as_content(proto: tensor_pb2.TensorProto) -> tensor_pb2.TensorProto:
+    """The same tensor in tensor_content: its bytes; for strings all lengths, then all bytes."""
+    content = tensor_pb2.TensorProto(dtype=proto.dtype, tensor_shape=proto.tensor_shape)
+    if proto.string_val:
+        lengths = bytes(len(value) for value in proto.string_val)  # varints of one byte
+        content.tensor_content = lengths + b"".join(proto.string_val)
+    else:
+        content.tensor_content = tf.make_ndarray(proto).tobytes()
+    return content
+
+
+def interleaved(user: list[Any], item: list[Any]) -> list[Any]:
+    """The values of tf.stack([user, item], axis=1), the one user beside every item."""
+    width = len(user)
+    return [x for i in range(0, len(item), width) for x in (*user, *item[i : i + width])]
+
+
+@pytest.mark.parametrize("encoding", ["typed", "content"])
+@pytest.mark.parametrize("column", COLUMNS, ids=lambda column: column[0].name)
+def test_a_row_of_every_dtype_is_expanded(
+    predict: Callable[..., Any],
+    stock: bool,
+    column: tuple[tf.DType, str, list[Any], list[Any]],
+    encoding: str,
+) -> None:
+    dtype, field, user, item = column
+    inputs = {"user": typed(dtype, field, user, 1), "item": typed(dtype, field, item, 3)}
+    if encoding == "content":
+        inputs = {name: as_content(proto) for name, proto in inputs.items()}
+    answer = predict(f"pair_{dtype.name}", inputs)
+    if stock:
+        answer.refused(grpc.StatusCode.INVALID_ARGUMENT)
+        return
+    expected = typed(dtype, field, interleaved(user, item), 3, 2)
+    assert answer.output("pair").tolist() == tf.make_ndarray(expected).tolist()
+
+
+def test_a_short_list_repeats_its_last_value(predict: Callable[..., Any]) -> None:
+    inputs = {
+        "user": typed(tf.float32, "float_val", [1.0], 3),
+        "item": typed(tf.float32, "float_val", [4.0, 5.0], 3),
+    }
+    answer = predict("serving_default", inputs)
+    assert answer.output("score").tolist() == [104, 105, 105]
+
+
+@pytest.mark.parametrize(
+    ("name", "user"),
+    [
+        ("too_few_bytes", tensor_pb2.TensorProto(dtype=1, tensor_content=b"123")),
+        ("too_many_bytes", tensor_pb2.TensorProto(dtype=1, tensor_content=b"12345678")),
+        ("no_dtype", tensor_pb2.TensorProto(float_val=[1])),
+        ("unknown_dtype", tensor_pb2.TensorProto(dtype=99, float_val=[1])),
+    ],
+)
+def test_a_proto_that_is_no_tensor_is_refused(
+    predict: Callable[..., Any], stock: bool, name: str, user: tensor_pb2.TensorProto
+) -> None:
+    user.tensor_shape.dim.add(size=1)
+    item = tf.make_tensor_proto([1.0, 2.0])
+    answer = predict("serving_default", {"user": user, "item": item})
+    answer.refused(grpc.StatusCode.INVALID_ARGUMENT, "user")
+
+
+@pytest.mark.parametrize("shape", [[-1], [-1, 2], [2**62, 2**62], [2**40, 2**40, 0]])
+def test_a_shape_no_tensor_has_is_refused(
+    predict: Callable[..., Any], stock: bool, shape: list[int]
+) -> None:
+    user = typed(tf.float32, "float_val", [1.0], *shape)
+    answer = predict("any_rank", {"user": user, "item": tf.make_tensor_proto([1.0])})
+    answer.refused(grpc.StatusCode.INVALID_ARGUMENT, "user")

@@ -1,13 +1,21 @@
-"""The whole path on real people: trained, exported, served and ranked."""
+"""Whole paths: real people exported, served and ranked; a log of requests used again."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 from colcast.client import RankingClient
+from colcast.export import export_saved_model
 from colcast.server import ServerProcess
 from colcast.zoo.columnar import columnar
 from colcast.zoo.examples import serialize_request
 from colcast.zoo.movielens import train
 from colcast.zoo.movielens.features import Candidates
+
+from ..models import ranker
 
 MODEL = "movielens"
 LEAST_AUC = 0.77
@@ -62,3 +70,80 @@ def test_the_best_candidate_comes_first(client, candidates):
     best = ranking.top(10)
     assert [entry.score for entry in best] == sorted(ranking.scores, reverse=True)[:10]
     assert best[0].row == int(np.argmax(ranking.scores))
+
+
+COLCAST = Path(sys.executable).with_name("colcast")
+REQUESTS, ROWS = 6, len(ranker.ITEMS)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Has `model`, `ranker/1`, exported from it, and `logs`, with the requests of a while."""
+    folder = tmp_path_factory.mktemp("logged")
+    ranker.save(folder / "model")
+    export_saved_model(
+        folder / "model", folder / "ranker" / "1", user_features=["user_*"], late=True
+    )
+    (folder / "logs").mkdir()
+    config = folder / "models.config"
+    config.write_text(
+        f"""
+        model_config_list {{ config {{
+            name: "ranker" base_path: "{folder}/ranker" model_platform: "tensorflow"
+            logging_config {{
+                log_collector_config {{ type: "file" filename_prefix: "{folder}/logs/ranker" }}
+                sampling_config {{ sampling_rate: 1.0 }}
+            }}
+        }} }}
+        """
+    )
+    with (
+        ServerProcess(flags=[f"--model_config_file={config}"]) as server,
+        RankingClient(server.target, "ranker", timeout_seconds=60) as client,
+    ):
+        for age in range(REQUESTS):
+            user = ranker.USER | {"user_age": 20 + age}
+            client.rank(user, ranker.ITEMS, target="columnar" if age % 2 else "late")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def log(folder) -> Path:
+    (file,) = (folder / "logs").iterdir()
+    return file
+
+
+def test_an_export_is_proved_with_it_and_finds_the_users_features(folder, log, tmp_path):
+    report = export_saved_model(
+        folder / "model", tmp_path / "1", user_features=["auto"], examples=log, late=True
+    )
+    (signature,) = report.signatures
+    assert signature.parity.recorded_rows == REQUESTS * ROWS
+    assert signature.parity.identical
+    user = {feature.name for feature in signature.features if str(feature.side) == "user"}
+    assert user == {"user_age", "user_words"}
+
+
+def test_a_load_test_sends_it_again_in_every_format(folder, log, tmp_path):
+    with ServerProcess("ranker", folder / "ranker") as server:
+        options = {
+            "target": server.target,
+            "model": "ranker",
+            "traffic": f"requests:{log}",
+            "formats": "recorded,example,columnar,late",
+            "clients": "1",
+            "windows": "1",
+            "seconds": "0.2",
+            "max-errors": "0",
+            "output": str(tmp_path),
+        }
+        command = [COLCAST, "loadtest", *(f"--{name}={it}" for name, it in options.items())]
+        done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_server_is_warmed_up_with_it(folder, log, tmp_path):
+    shutil.copytree(folder / "ranker" / "1", tmp_path / "1")
+    shutil.copy(log, tmp_path / "1" / "assets.extra" / "tf_serving_warmup_requests")
+    with ServerProcess("ranker", tmp_path) as server:
+        assert f"warmed up with {REQUESTS} requests" in server.log()

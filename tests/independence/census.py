@@ -20,9 +20,15 @@ from colcast.export.rows import RULES, WALKED, Independence
 from tensorflow.core.protobuf import saved_model_pb2
 
 from .. import tensorflow_2_15
-from ..late.survey_stages import ESTIMATORS
 from ..models import RANKING
 from .exported import Exported
+
+ESTIMATORS = {  # name -> the features taken for the user's
+    "dnn": ["age", "user", "colors"],
+    "linear": ["age", "user"],
+    "combined": ["age", "user", "colors"],
+    "old_dnn": ["age", "user", "colors"],
+}
 
 Found = tuple[Path, Mapping[str, Independence]]  # a SavedModel and what its export found
 

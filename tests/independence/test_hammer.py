@@ -1,4 +1,4 @@
-"""No answer depends on what it ran beside, was split into, or was kept from."""
+"""No answer depends on what it ran beside; the export's record says so, as the registry does."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -111,3 +111,35 @@ def test_rows_with_nan_are_scored_by_the_whole_model_and_counted(
         }
     assert not any(tally.wrong or tally.inexact or tally.refused for tally in found.values()), found
     assert {("stages", "failed"), ("stages", "ok"), ("whole", "ok")} <= counted
+
+
+STAGES = {f"columnar_{stage}" for stage in ("user", "item", "pair")}
+
+
+def test_independent_models_keep_their_stages(group: Models) -> None:
+    for name, exported in group.items():
+        if exported.model.expected is not Expected.INDEPENDENT:
+            continue
+        independence = exported.record["independence"]
+        assert independence.keys() >= STAGES, name
+        for signature, found in independence.items():
+            own = exported.model.own_length if signature == "columnar_user" else ()
+            expected = {"rows": True, "why_not": "", "own_length": list(own)}
+            assert found == expected, (name, signature)
+        assert exported.record["parts"]["users_per_run"] == exported.model.users_per_run, name
+
+
+def test_interacting_models_are_found(group: Models) -> None:
+    for name, exported in group.items():
+        if exported.model.expected is Expected.INTERACTING:
+            for signature in ("columnar", "columnar_late"):
+                found = exported.record["independence"][signature]
+                assert not found["rows"], (name, signature)
+                assert found["why_not"], (name, signature)
+
+
+def test_models_that_read_padding_name_the_list(group: Models) -> None:
+    for name, exported in group.items():
+        if exported.model.expected is Expected.LENGTH:
+            found = exported.record["independence"]["columnar"]
+            assert not found["rows"] or found["own_length"], name

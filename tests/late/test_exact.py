@@ -1,13 +1,21 @@
-"""The exact signature: the user's part runs at one row as far as no output changes by a bit."""
+"""The exact signature, to the last bit; and the late one's error for several users' rows."""
 
-from collections.abc import Callable
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
+import grpc
+import numpy as np
 import pytest
 import tensorflow as tf
 from colcast.export import ExportError
 from colcast.export.cut import add_late_signature
 from colcast.export.graph._ops import EXACT
+from colcast.server import ServerProcess
+from tensorflow.core.protobuf import rewriter_config_pb2, saved_model_pb2
+from tensorflow_serving.apis import predict_pb2, prediction_log_pb2, prediction_service_pb2_grpc
 
 from .conftest import Columns, variable
 
@@ -105,3 +113,147 @@ def test_a_signature_that_saves_too_little_is_refused_and_left_alone(model: Any)
             built.meta_graph, built.observed, late_signature="columnar_fast", least_gain=1.0
         )
     assert built.meta_graph == before
+
+
+v1 = tf.compat.v1
+Columns = dict[str, Any]
+ONCE = ["user_age", "user_words", "user_words/length"]
+SIGNATURES = ["columnar_late", "columnar_exact"]
+
+
+def _request(user: int) -> Columns:
+    """One user with one candidate: the request that a batching session takes."""
+    return {
+        "user_age": np.array([user]),
+        "user_words": np.array([[b"red", b"blue"]], object),
+        "user_words/length": np.array([2]),
+        "item_id": np.array([3]),
+        "item_price": np.ones((1, 2), np.float32),
+    }
+
+
+def _joined(requests: list[Columns]) -> Columns:
+    return {name: np.concatenate([r[name] for r in requests]) for name in requests[0]}
+
+
+def _optimizers(toggle: str) -> Any:
+    """A configuration with the graph optimizers set to `toggle`, those that are off included.
+
+    All but mixed precision, which ends the process in TensorFlow 2.20 on some CPUs.
+    """
+    config = v1.ConfigProto()
+    if toggle:
+        options = config.graph_options.rewrite_options
+        for field in options.DESCRIPTOR.fields:
+            is_toggle = field.enum_type and field.enum_type.name == "Toggle"
+            if is_toggle and not field.name.startswith("auto_mixed_precision"):
+                setattr(options, field.name, getattr(rewriter_config_pb2.RewriterConfig, toggle))
+        options.min_graph_nodes = -1
+        options.meta_optimizer_iterations = rewriter_config_pb2.RewriterConfig.TWO
+    return config
+
+
+class _Loaded:
+    """The exported model in a session, as a server has it."""
+
+    def __init__(self, folder: Path, toggle: str) -> None:
+        self._session = v1.Session(graph=tf.Graph(), config=_optimizers(toggle))
+        with self._session.graph.as_default():
+            meta_graph = v1.saved_model.loader.load(self._session, ["serve"], str(folder))
+        self._signatures = meta_graph.signature_def
+
+    def run(self, signature: str, columns: Columns) -> Columns:
+        definition = self._signatures[signature]
+        feeds = {info.name: columns[name] for name, info in definition.inputs.items()}
+        fetches = {name: info.name for name, info in definition.outputs.items()}
+        outputs: Columns = self._session.run(fetches, feeds)
+        return outputs
+
+
+@pytest.fixture(scope="module", params=["", "ON", "AGGRESSIVE"])
+def loaded(request: Any, base_path: Path) -> _Loaded:
+    return _Loaded(base_path / "1", request.param)
+
+
+@pytest.mark.parametrize("signature", SIGNATURES)
+def test_requests_joined_by_a_batching_session_are_refused(loaded: _Loaded, signature: str) -> None:
+    alone = loaded.run(signature, _request(30))["score"]
+    assert alone.shape == (1,)
+    for users in (2, 3, 8):
+        joined = _joined([_request(30 + user) for user in range(users)])
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"expected shape \[1") as error:
+            loaded.run(signature, joined)
+        assert f"{signature}/inputs/user_" in str(error.value)
+        assert f"[{users}" in str(error.value)
+
+
+@pytest.mark.parametrize("signature", SIGNATURES)
+@pytest.mark.parametrize("column", ONCE)
+def test_every_input_of_the_user_is_checked_and_named(
+    loaded: _Loaded, signature: str, column: str
+) -> None:
+    columns = _joined([_request(user) for user in range(3)])
+    for other in ONCE:
+        if other != column:
+            columns[other] = columns[other][:1]
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"\[3.* expected shape \[1") as error:
+        loaded.run(signature, columns)
+    assert f"{signature}/inputs/{column}_" in str(error.value)
+
+
+@pytest.fixture(scope="module")
+def unguarded(base_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A server of the model with the user's rows declared open: only the graph refuses."""
+    folder = tmp_path_factory.mktemp("unguarded") / "1"
+    shutil.copytree(base_path / "1", folder)
+    file = folder / "saved_model.pb"
+    model = saved_model_pb2.SavedModel.FromString(file.read_bytes())
+    for signature in SIGNATURES:
+        inputs = model.meta_graphs[0].signature_def[signature].inputs
+        for column in ONCE:
+            inputs[column].tensor_shape.dim[0].size = -1
+    file.write_bytes(model.SerializeToString())
+    (folder / "assets.extra" / "colcast_warmup_requests").unlink()
+    record = folder / "assets.extra" / "colcast.json"
+    recorded = json.loads(record.read_text())
+    del recorded["files"]["saved_model.pb"]  # as the server's refusal says
+    record.write_text(json.dumps(recorded))
+    with ServerProcess("ranker", folder.parent) as server:
+        yield server.target
+
+
+@pytest.mark.parametrize("signature", SIGNATURES)
+def test_a_server_that_lets_several_rows_through_gets_the_error(
+    unguarded: str, signature: str
+) -> None:
+    request = predict_pb2.PredictRequest()
+    request.model_spec.name = "ranker"
+    request.model_spec.signature_name = signature
+    for name, column in _joined([_request(user) for user in range(3)]).items():
+        request.inputs[name].CopyFrom(tf.make_tensor_proto(column))
+    with grpc.insecure_channel(unguarded) as channel, pytest.raises(grpc.RpcError) as error:
+        prediction_service_pb2_grpc.PredictionServiceStub(channel).Predict(request)
+    assert error.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+    assert f"{signature}/inputs/user_" in error.value.details()
+    assert "is not compatible with expected shape [1" in error.value.details()
+
+
+def test_warm_up_that_every_server_replays_has_as_many_rows_in_every_input(base_path: Path) -> None:
+    file = base_path / "1" / "assets.extra" / "tf_serving_warmup_requests"
+    logs = [
+        prediction_log_pb2.PredictionLog.FromString(r.numpy())
+        for r in tf.data.TFRecordDataset(str(file))
+    ]
+    rows = [
+        {t.tensor_shape.dim[0].size for t in log.predict_log.request.inputs.values()}
+        for log in logs
+    ]
+    assert rows == [{1}, {5}]
+
+
+def test_declared_shapes_have_one_row_for_the_user(base_path: Path) -> None:
+    model = saved_model_pb2.SavedModel.FromString((base_path / "1" / "saved_model.pb").read_bytes())
+    for signature in SIGNATURES:
+        inputs = model.meta_graphs[0].signature_def[signature].inputs
+        rows = {name: info.tensor_shape.dim[0].size for name, info in inputs.items()}
+        assert rows == dict.fromkeys(ONCE, 1) | {"item_id": -1, "item_price": -1}

@@ -6,8 +6,16 @@ from pathlib import Path
 from typing import Any
 
 import grpc
+import numpy as np
 import pytest
 from colcast.export import export_saved_model
+from colcast.loadtest.measure.correctness import Check
+from colcast.loadtest.measure.recording import Recording
+from colcast.loadtest.measure.run import Result
+from colcast.loadtest.measure.search import Found, Sla, Verdict, Window
+from colcast.loadtest.measure.series import Series, Target
+from colcast.loadtest.report.report import Report
+from colcast.loadtest.send.connection import Answer, Request
 from colcast.server import ServerProcess
 from colcast.zoo import wide
 
@@ -64,3 +72,47 @@ def served(exported: Path) -> Iterator[ServerProcess]:
     """The native server with the model `small`."""
     with ServerProcess("small", exported) as server:
         yield server
+
+
+FORMATS = ("example", "repeated", "columnar")
+RATES = {"example": 400.0, "repeated": 600.0, "columnar": 1000.0}
+
+
+def recording(seed: int, milliseconds: float, payload: int, errors: int = 0) -> Recording:
+    """Two thousand calls over ten seconds; latencies are gamma distributed."""
+    random = np.random.default_rng(seed)
+    found = Recording(wall_seconds=10.0, server_cpu_seconds=2.0 * milliseconds)
+    request = Request(bytes(payload), rows=200)
+    for number, latency in enumerate(random.gamma(4, milliseconds / 4000, 2000)):
+        due = number / 200
+        code = "RESOURCE_EXHAUSTED" if number < errors else "OK"
+        answer = Answer(code, bytes(800), "the queue is full" * (code != "OK"), due, due + latency)
+        found.add(request, answer, 0.0, due)
+    return found
+
+
+def report(*, wrong: int = 0, errors: int = 0, with_search: bool = True) -> Report:
+    """Series `example`, `repeated` and `columnar`, each faster than the one before."""
+    results = []
+    for place, name in enumerate(FORMATS):
+        milliseconds = (8.0, 5.0, 3.0)[place]
+        series = Series(Target("", "127.0.0.1:8500"), name, [Request(b"", 200)])
+        windows = tuple(
+            Window(rate, milliseconds * (1 + rate / 500), Verdict.HOLDS)
+            for rate in (50, 100, 200, RATES[name])
+        )
+        again = (Window(RATES[name], milliseconds, Verdict.HOLDS),)
+        found = Found(RATES[name], windows, False, again, confirmed=True)
+        results.append(
+            Result(
+                series,
+                recording(place, milliseconds, 100_000 // (place + 1), errors * (place == 0)),
+                Check(200, wrong * (place == 2), 0.25 if wrong else 0.0),
+                memory_bytes=300 << 20,
+                found=found if with_search else None,
+            )
+        )
+    settings = {"command": "colcast loadtest <&>", "model": "movies", "load": "200 per second"}
+    sizes = [100] * 2 + [200] * 12 + [300] * 2 + [400, 500, 600, 700]
+    sla = Sla(95, 25.0) if with_search else None
+    return Report(settings, results, sizes, sla, machine="a test machine")

@@ -25,8 +25,7 @@ from tensorflow.io import TFRecordWriter
 from tensorflow_serving.apis import predict_pb2
 
 from ..waiting import wait_until
-from .conftest import SMALL
-from .reports import recording
+from .conftest import SMALL, recording
 from .test_agreement import REQUEST, answer, refused
 
 SIZES = (4, 12, 3)  # candidates of the recorded requests; the second has a top 10

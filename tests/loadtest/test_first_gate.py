@@ -19,7 +19,7 @@ from colcast.server import ServerProcess
 from ..models import plain
 from ..models.examples import build_flat_graph
 from ..models.saving import save_graph
-from .reports import report
+from .conftest import report
 
 v1 = tf.compat.v1
 SPEC = {

@@ -19,7 +19,7 @@ from colcast.loadtest.report.output import figures_table
 from colcast.loadtest.report.page import render
 from rich.console import Console
 
-from .reports import FORMATS, report
+from .conftest import FORMATS, report
 
 
 def test_the_json_has_every_figure_and_no_nan():

@@ -5,7 +5,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from ._keras import Features, keras_model
+from ._weights import Features, keras_model
 
 layers = tf.keras.layers
 Score = Callable[[Features], Any]

@@ -6,8 +6,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from ._keras import Features, keras_model
 from ._model import Expected, RankingModel
+from ._weights import Features, keras_model
 from .saving import save_graph
 
 v1 = tf.compat.v1

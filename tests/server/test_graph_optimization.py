@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+from collections.abc import Callable, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -19,9 +20,38 @@ from colcast.zoo import wide
 from colcast.zoo.columnar import columnar
 
 from ..models.saving import save_graph
-from .graph_choices import has_bfloat16, log_of, write_choice
 from .metrics_page import status
 from .servers import AS_SAVED, Stubs
+
+_KEY = re.compile(r'this is "([^"]+)"')
+
+
+def has_bfloat16() -> bool:
+    """Whether the CPU has the instructions of "bfloat16 products"."""
+    return "avx512_bf16" in Path("/proc/cpuinfo").read_text()
+
+
+def log_of(stubs: Stubs) -> str:
+    """What the server has said of the model."""
+    lines = stubs.server.log().splitlines()
+    return "\n".join(line for line in lines if f'"{stubs.model}"' in line)
+
+
+def write_choice(
+    folder: Path,
+    serve_fast: Callable[[Path], Stubs],
+    base_path: Path,
+    rewrites: Sequence[str],
+) -> Path:
+    """A choice for the model on this machine, in the folder of --graph_choices."""
+    log = log_of(serve_fast(base_path))
+    found = _KEY.search(log)
+    assert found, log
+    file = folder / f"{base_path.name}.json"
+    choice = {"key": found[1], "rewrites": rewrites, "signatures": ["serving_default"]}
+    file.write_text(json.dumps(choice))
+    return file
+
 
 SMALL = wide.Wide(name="small", user_features=12, item_features=9, buckets=50, hidden=(8,))
 
