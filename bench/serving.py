@@ -7,8 +7,15 @@ from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from colcast.bench import encoding, text
-from colcast.bench.requests import RestConnection, item_table, zoo_data, zoo_requests
+from colcast.bench import encoding
+from colcast.bench.requests import (
+    RestConnection,
+    item_table,
+    text_base_path,
+    text_requests,
+    zoo_data,
+    zoo_requests,
+)
 from colcast.bench.table import Variant
 from colcast.bench.turns import Timed
 from colcast.client import RankingClient
@@ -64,7 +71,7 @@ def base_path(model: str) -> Path:
 
     silence_tensorflow()
     if model not in MODELS:
-        return text.base_path(model)
+        return text_base_path(model)
     return columnar(MODELS[model].saved_model(), late=True)
 
 
@@ -131,7 +138,7 @@ def _requests(
     row: Variant, server: ServerProcess, size: int, data: dict[int, list[RequestData]]
 ) -> list[Request]:
     if row.part == "text":
-        return text.text_requests(_model(row), row.send, size, _REPEATED + _COMPARED)
+        return text_requests(_model(row), row.send, size, _REPEATED + _COMPARED)
     with RankingClient(server.target, _model(row)) as client:
         return zoo_requests(client, row.send, data[size], size)
 

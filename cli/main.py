@@ -12,7 +12,7 @@ from urllib.request import url2pathname
 
 import click
 from click.exceptions import NoArgsIsHelpError
-from click.shell_completion import CompletionItem
+from click.shell_completion import CompletionItem, get_completion_class
 
 
 class Subcommand(NamedTuple):
@@ -53,7 +53,7 @@ SUBCOMMANDS = {
     ),
     "bench": Subcommand("colcast.bench.cli", "loadtest", "measure the zoo's models"),
     "tune": Subcommand("colcast.loadtest.tune.cli", "loadtest", "find the server's best settings"),
-    "completion": Subcommand("colcast.cli.completion", None, "print a script for your shell"),
+    "completion": Subcommand("colcast.cli.main:completion", None, "print a script for your shell"),
 }
 
 REMOVED = {
@@ -115,6 +115,22 @@ class _Subcommands(click.Group):
 @click.version_option(package_name="colcast", message="%(prog)s %(version)s")
 def cli() -> None:
     """Serves TensorFlow ranking models: send the user once, rank every candidate."""
+
+
+_INSTALL = {
+    "bash": "source <(colcast completion bash)   # in ~/.bashrc",
+    "zsh": "source <(colcast completion zsh)    # in ~/.zshrc, after compinit",
+    "fish": "colcast completion fish > ~/.config/fish/completions/colcast.fish",
+}
+
+
+@click.command(epilog="\b\n" + "\n".join(_INSTALL.values()))
+@click.argument("shell", type=click.Choice(list(_INSTALL)))
+def completion(shell: str) -> None:
+    """Prints the script that makes SHELL complete subcommands, options and file names."""
+    found = get_completion_class(shell)
+    assert found is not None
+    click.echo(found(cli, {}, "colcast", "_COLCAST_COMPLETE").source())
 
 
 def main(argv: Sequence[str] | None = None) -> int:

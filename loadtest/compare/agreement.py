@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from colcast.loadtest.compare.ranking import correlation, overlap
-from colcast.loadtest.measure.correctness import differences
+from colcast.loadtest.measure.correctness import correlation, differences, overlap
 from colcast.loadtest.send.connection import Answer, Outputs, Request
 
 _BINS = 32

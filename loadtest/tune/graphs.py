@@ -17,8 +17,7 @@ from typing import Any
 import numpy as np
 from colcast.cli.console import report_console
 from colcast.client.wire import fields, message
-from colcast.loadtest.compare.ranking import overlap
-from colcast.loadtest.measure.correctness import Refused, differences, reference_answers
+from colcast.loadtest.measure.correctness import Refused, differences, overlap, reference_answers
 from colcast.loadtest.measure.meters import ProcessMeter
 from colcast.loadtest.measure.run import Options, with_clients
 from colcast.loadtest.measure.series import Series, Target, prepare

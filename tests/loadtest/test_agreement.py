@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 from colcast.loadtest.compare.agreement import Agreement, OutputAgreement, agreement
-from colcast.loadtest.compare.ranking import correlation, overlap
+from colcast.loadtest.measure.correctness import correlation, overlap
 from colcast.loadtest.send.connection import Answer, Request
 
 from .test_recording import response
