@@ -19,13 +19,13 @@ from tensorflow_serving.apis import (
     regression_pb2,
 )
 
-from .. import tensorflow_2_15
+from ..other_environment import ESTIMATOR
 from .example_apis import CLASSIFY, REGRESS, answers
 
 NAMES = ["dnn", "linear", "combined", "old_dnn"]
 
 pytestmark = pytest.mark.skipif(
-    tensorflow_2_15.package("tensorflow") is None,
+    ESTIMATOR.package("tensorflow") is None,
     reason="Estimators need TensorFlow 2.15: make setup-estimator",
 )
 
@@ -33,7 +33,7 @@ pytestmark = pytest.mark.skipif(
 @pytest.fixture(scope="session")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("estimators")
-    tensorflow_2_15.run("export/estimators.py", folder)
+    ESTIMATOR.run("export/estimators.py", folder)
     return folder
 
 
@@ -181,7 +181,7 @@ def test_examples_read_as_columns_get_the_same_answers(trained, tmp_path, name):
 
 
 def test_converted_models_load_and_score_where_they_came_from(converted, tmp_path):
-    tensorflow_2_15.run(
+    ESTIMATOR.run(
         "export/estimators.py",
         "score",
         tmp_path / "scores.json",

@@ -12,13 +12,13 @@ from colcast.export import ExportError, export_saved_model
 from colcast.server import ServerProcess
 from tensorflow_serving.apis import input_pb2
 
-from .. import tensorflow_2_15
+from ..other_environment import ESTIMATOR
 from .conftest import served
 
 PREDICT = "tensorflow/serving/predict"
 
 pytestmark = pytest.mark.skipif(
-    tensorflow_2_15.package("tensorflow_ranking") is None,
+    ESTIMATOR.package("tensorflow_ranking") is None,
     reason="TF-Ranking needs TensorFlow 2.15: make setup-estimator",
 )
 
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.skipif(
 @pytest.fixture(scope="session")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("ranking")
-    tensorflow_2_15.run("export/ranking_models.py", folder)
+    ESTIMATOR.run("export/ranking_models.py", folder)
     return folder
 
 

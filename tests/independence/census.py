@@ -19,8 +19,8 @@ from colcast.export.graph._nodes import FlatGraph, data_inputs, producer
 from colcast.export.rows import RULES, WALKED, Independence
 from tensorflow.core.protobuf import saved_model_pb2
 
-from .. import tensorflow_2_15
 from ..models import RANKING
+from ..other_environment import ESTIMATOR
 from .exported import Exported
 
 ESTIMATORS = {  # name -> the features taken for the user's
@@ -118,15 +118,15 @@ def _exported(names: list[str] | None, scratch: Path) -> Iterator[tuple[str, Fou
 
 def _elsewhere(scratch: Path) -> Iterator[tuple[str, Path, dict[str, Any]]]:
     """Models of TensorFlow 2.15: name, folder, how to export it."""
-    if tensorflow_2_15.package("tensorflow"):
+    if ESTIMATOR.package("tensorflow"):
         trained = scratch / "estimators"
-        tensorflow_2_15.run("export/estimators.py", trained)
+        ESTIMATOR.run("export/estimators.py", trained)
         for name, user in ESTIMATORS.items():
             options = {"signatures": ["predict"], "user_features": user}
             yield f"estimator_{name}", trained / name / "examples", options
-    if tensorflow_2_15.package("tensorflow_ranking"):
+    if ESTIMATOR.package("tensorflow_ranking"):
         trained = scratch / "ranking"
-        tensorflow_2_15.run("export/ranking_models.py", trained)
+        ESTIMATOR.run("export/ranking_models.py", trained)
         lists = {
             "signatures": ["tensorflow/serving/predict"],
             "examples": trained / "pointwise/lists",

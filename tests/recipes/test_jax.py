@@ -10,14 +10,13 @@ from colcast.client import RankingClient
 from colcast.export import ExportError, export_saved_model
 from colcast.server import ServerProcess
 
-from .. import other_environment
+from ..other_environment import JAX
 
-ENVIRONMENT = other_environment.ROOT / ".venv-jax"
 MODELS = ["by_keras", "by_hand"]
 ROWS = (7, 20)
 
 pytestmark = pytest.mark.skipif(
-    other_environment.package(ENVIRONMENT, "jax") is None,
+    JAX.package("jax") is None,
     reason="JAX is in an environment of its own: make setup-jax",
 )
 export = partial(export_saved_model, user_features=["user_*"])
@@ -26,7 +25,7 @@ export = partial(export_saved_model, user_features=["user_*"])
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("jax")
-    other_environment.run(ENVIRONMENT, "recipes/jax_models.py", folder)
+    JAX.run("recipes/jax_models.py", folder)
     return folder
 
 

@@ -15,7 +15,7 @@ import ydf
 import ydf_tf  # noqa: F401  the ops of the graphs
 from numpy.testing import assert_allclose, assert_array_equal
 
-from .. import tensorflow_2_15
+from ..other_environment import ESTIMATOR
 from .servers import Stubs
 
 NAMES = ["clicked", "genre", "spent"]
@@ -26,10 +26,10 @@ Columns = dict[str, np.ndarray]
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    if tensorflow_2_15.package("tensorflow_decision_forests") is None:
+    if ESTIMATOR.package("tensorflow_decision_forests") is None:
         pytest.skip("TF-DF needs TensorFlow 2.15: make setup-estimator")
     folder = tmp_path_factory.mktemp("forests")
-    tensorflow_2_15.run("server/forests.py", folder)
+    ESTIMATOR.run("server/forests.py", folder)
     return folder
 
 

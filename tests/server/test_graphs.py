@@ -14,9 +14,9 @@ import tensorflow as tf
 import tensorflow_text as text
 from colcast.server import ServerProcess, find_executable
 
-from .. import tensorflow_2_15
 from ..models import saving
 from ..models.saving import save_version
+from ..other_environment import ESTIMATOR
 from .conftest import config_flag
 from .servers import AS_SAVED, Stubs
 
@@ -258,7 +258,7 @@ def test_a_library_that_does_not_load_is_refused_by_name(tmp_path, tokens):
 
 
 def test_a_library_for_another_tensorflow_is_refused_with_both_versions(tokens):
-    forests = tensorflow_2_15.package("tensorflow_decision_forests")
+    forests = ESTIMATOR.package("tensorflow_decision_forests")
     if forests is None:
         pytest.skip("TensorFlow 2.15 and a library for it: make setup-estimator")
     said = refusal(tokens[1], forests / "tensorflow" / "ops" / "inference" / "inference.so")
