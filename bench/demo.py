@@ -21,8 +21,8 @@ from colcast.client import RankingClient
 from colcast.export import export_saved_model
 from colcast.export.cli import silence_tensorflow
 from colcast.items import build_table
+from colcast.loadtest.measure.budget import interruptible
 from colcast.loadtest.measure.closed_loop import ClosedLoop
-from colcast.loadtest.measure.interrupts import interruptible
 from colcast.loadtest.measure.meters import ProcessMeter
 from colcast.loadtest.measure.recording import Recording
 from colcast.loadtest.measure.series import Series, Target, prepare

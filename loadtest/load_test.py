@@ -8,8 +8,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 from colcast.cli.console import report_console, showing_progress
-from colcast.loadtest.measure.budget import UNLIMITED, Budget
-from colcast.loadtest.measure.interrupts import INTERRUPTED
+from colcast.loadtest.measure.budget import INTERRUPTED, UNLIMITED, Budget
 from colcast.loadtest.measure.meters import Meter, meter_of
 from colcast.loadtest.measure.outlook import SearchOutlook
 from colcast.loadtest.measure.recording import Recording, figures_of

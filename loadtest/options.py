@@ -173,7 +173,7 @@ def output_options(
 def failures_told() -> Iterator[None]:
     """Makes the block interruptible; expected errors become the command's messages."""
     from colcast.client import ColcastError
-    from colcast.loadtest.measure.interrupts import interruptible
+    from colcast.loadtest.measure.budget import interruptible
 
     try:
         with interruptible():

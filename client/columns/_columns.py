@@ -11,8 +11,16 @@ import numpy as np
 from colcast.client._errors import InputError
 from colcast.client._settings import Policies
 from colcast.client.columns._column import Column, empty_lists
-from colcast.client.columns._dtypes import BFLOAT16, FLOAT, INT64, STRING, Array, bfloat16_bits
-from colcast.client.columns._masked import unmasked, unmasked_entries
+from colcast.client.columns._dtypes import (
+    BFLOAT16,
+    FLOAT,
+    INT64,
+    STRING,
+    Array,
+    bfloat16_bits,
+    unmasked,
+    unmasked_entries,
+)
 from colcast.client.columns._schema import Feature, Kind
 from colcast.client.columns._values import (
     Place,

@@ -17,8 +17,8 @@ from colcast.client.columns._dtypes import (
     DType,
     bfloat16_bits,
     dtype_of_array,
+    has_masked,
 )
-from colcast.client.columns._masked import has_masked
 from colcast.client.wire import field, integer_field, varint, varints
 
 Parts = list[bytes]

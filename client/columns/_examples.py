@@ -10,9 +10,16 @@ import numpy as np
 from colcast.client._errors import InputError
 from colcast.client.columns._column import Column
 from colcast.client.columns._columns import is_nested
-from colcast.client.columns._dtypes import BFLOAT16, FLOAT, INT64, STRING, DType, bfloat16_values
+from colcast.client.columns._dtypes import (
+    BFLOAT16,
+    FLOAT,
+    INT64,
+    STRING,
+    DType,
+    bfloat16_values,
+    unmasked_entries,
+)
 from colcast.client.columns._inputs import Table
-from colcast.client.columns._masked import unmasked_entries
 from colcast.client.columns._schema import LENGTH_SUFFIX, Feature, Kind
 from colcast.client.columns._values import is_missing, is_nan
 from colcast.client.wire import field, varint

@@ -15,8 +15,7 @@ from typing import Any
 
 import numpy as np
 from colcast.client._errors import InputError
-from colcast.client.columns._dtypes import Array
-from colcast.client.columns._masked import unmasked_entries
+from colcast.client.columns._dtypes import Array, unmasked_entries
 from colcast.client.columns._values import NOT_GIVEN, shown
 
 Wanted = Set[str] | None

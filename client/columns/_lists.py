@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 from colcast.client.columns._column import Column, empty_lists
 from colcast.client.columns._columns import Source, fixed_column, is_nested, list_shape, stored
-from colcast.client.columns._dtypes import INT64, STRING, Array
-from colcast.client.columns._masked import unmasked_entries
+from colcast.client.columns._dtypes import INT64, STRING, Array, unmasked_entries
 from colcast.client.columns._schema import LENGTH_SUFFIX, Feature, Kind
 from colcast.client.columns._values import entries_of, flat_array, is_missing, is_nan, shown
 

@@ -1,9 +1,17 @@
-"""A limit to the time of a search; durations as text."""
+"""What ends a run: a limit to its time, or an interrupt; durations as text."""
 
+import signal
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import inf
+from types import FrameType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sys import UnraisableHookArgs
 
 
 @dataclass(frozen=True)
@@ -45,3 +53,40 @@ def about(seconds: float) -> str:
     if seconds < 90:
         return f"{max(seconds, 0):.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+INTERRUPTED = 130
+"""The exit code of an interrupted command."""
+_AGAIN_SECONDS = 0.01
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """SIGINT and SIGTERM raise KeyboardInterrupt in the block, again if Python dropped it.
+
+    Python drops an exception that is raised in a destructor. After Ctrl-C at such a moment, the
+    program would continue.
+
+    For the main thread only; restores the previous handlers afterwards.
+    """
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGALRM)
+    handlers = {number: signal.signal(number, _interrupt) for number in numbers}
+    hook, sys.unraisablehook = sys.unraisablehook, _once_more
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        sys.unraisablehook = hook
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def _once_more(dropped: "UnraisableHookArgs") -> None:
+    if dropped.exc_type is KeyboardInterrupt:
+        signal.setitimer(signal.ITIMER_REAL, _AGAIN_SECONDS)  # by then the destructor has returned
+    else:
+        sys.__unraisablehook__(dropped)

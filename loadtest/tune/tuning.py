@@ -12,8 +12,7 @@ from types import SimpleNamespace
 
 import numpy as np
 from colcast.cli.console import report_console
-from colcast.loadtest.measure.budget import UNLIMITED, Budget, about
-from colcast.loadtest.measure.interrupts import INTERRUPTED
+from colcast.loadtest.measure.budget import INTERRUPTED, UNLIMITED, Budget, about
 from colcast.loadtest.measure.meters import ProcessMeter
 from colcast.loadtest.measure.open_loop import OpenLoop, poisson
 from colcast.loadtest.measure.outlook import ClimbOutlook

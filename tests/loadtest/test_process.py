@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from colcast.loadtest.measure.interrupts import interruptible
+from colcast.loadtest.measure.budget import interruptible
 from colcast.loadtest.measure.meters import (
     MetricsMeter,
     ProcessMeter,
