@@ -1,4 +1,4 @@
-"""The exporter: converts a SavedModel that parses tf.Example, or takes tensors, to take columns.
+"""The exporter: adds signatures that take columns to a SavedModel.
 
 `convert/` reads a model and adds its columnar signature; `trials/` provides trial rows and proves
 that scores agree; `rows/` is the independence rule; `cut/` adds late expansion and the stages;

@@ -68,7 +68,7 @@ def export_saved_model(
 
 @dataclass(frozen=True)
 class _Converted:
-    """A converted signature and the shapes of its requests."""
+    """A converted signature's report, the requests to measure, and its warm-up requests."""
 
     report: SignatureReport
     requests: Requests = field(default_factory=dict)

@@ -39,7 +39,7 @@ from colcast.export.warmup import warmup_request
 
 _LEAST_GAIN_OF_EXACT = 0.03  # a smaller gain may be measurement error
 _BATCHES = (2, 9, 30)  # rows that are scored together and separately
-# Between source and columnar signature, since sums in another order differ by as much.
+# Allowed between source and columnar signature: sums in another order differ by as much.
 _LARGEST_DIFFERENCE = 1e-6
 _COMPILED_ROWS = (11, 13, 17)  # not used for any other trial, so that they compile anew
 _COST_ROWS = 100  # distinct rows in a measured request
@@ -62,7 +62,7 @@ class LoadedModel:
           session: a session with the model loaded.
           meta_graph: the MetaGraphDef with the conversion's signatures.
           conversion: the converted signature to be tried.
-          source: a source of generated rows, restricted as far as the model needs.
+          source: draws generated rows; it is restricted until the model accepts them.
           traffic: recorded rows, if there are any.
         """
         self._session = session
@@ -243,7 +243,7 @@ class LoadedModel:
         return 1e3 * (time.process_time() - start)
 
     def _ways(self, rows: Rows, signatures: Sequence[str]) -> list[Way]:
-        """The request for these rows as the source takes it, and with the user as one row."""
+        """The request for these rows to the source, and to others with the user as one row."""
         of_request = self._probe.of_a_request(rows)
         columns = of_request.columns()
         once = self._once(columns)

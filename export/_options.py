@@ -20,11 +20,11 @@ class ExportOptions:
         name.
       user_features: names or patterns (`user_*`) of the features that are the same on every row of
         a request, in addition to the context features of an ExampleListWithContext; `auto` means
-        those that are the same in all recorded requests.
+        the features for which this holds in all recorded requests.
       domains: names or patterns of the features of each further domain, such as `shop`. Features
         without a domain are the item's.
       late: also add `columnar_late`, which computes the user part once per request;
-        `columnar_exact`, which does so only where scores stay bit-identical; and, if the model
+        `columnar_exact`, which moves only ops that keep scores bit-identical; and, if the model
         allows it, the stages `columnar_user`, `columnar_item`, `columnar_<domain>` and
         `columnar_pair`.
       context_features: names or patterns of features that depend on user and item, or on the moment
@@ -63,7 +63,7 @@ class ExportOptions:
     measure_seconds: float = 0.0
 
     def __post_init__(self) -> None:
-        """Refuses values with which no model can be exported."""
+        """Raises ExportError for values with which no model can be exported."""
         if self.exact not in ("auto", "always"):
             raise ExportError(f"exact: expected 'auto' or 'always', got {self.exact!r}")
         if self.patterns()[Side.CANDIDATE] and not self.late:
@@ -74,5 +74,5 @@ class ExportOptions:
             raise ExportError(f"--tolerance: expected 0 or more, got {self.tolerance}")
 
     def patterns(self) -> Patterns:
-        """The patterns of all domains for which any were given."""
+        """The patterns of each domain, including those of the user and the candidates."""
         return read_domains(self.domains, self.user_features, self.context_features)

@@ -234,7 +234,7 @@ def silence_tensorflow() -> None:
 
         tf.get_logger().setLevel("ERROR")
         with tf.Graph().as_default(), tf.compat.v1.Session(config=session_config()) as session:
-            session.run(tf.constant(0))  # a process' first run logs that MLIR is not enabled
+            session.run(tf.constant(0))  # a process's first run logs that MLIR is not enabled
     finally:
         os.dup2(stderr, 2)
         os.close(stderr)

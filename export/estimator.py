@@ -2,7 +2,7 @@
 
     estimator.export_saved_model(base, columnar_serving_input_receiver_fn(feature_spec))
 
-The signatures take the same columns as the ones `colcast export` makes from the usual export.
+These signatures take the same columns as the signatures that `colcast export` adds.
 """
 
 from collections.abc import Callable, Mapping
@@ -51,7 +51,7 @@ def columnar_serving_input_receiver_fn(feature_spec: Mapping[str, Any]) -> Calla
 def add_signature_defaults(saved_model: str | Path, feature_spec: Mapping[str, Any]) -> None:
     """Writes the defaults of a feature_spec into the columnar signatures of an exported model.
 
-    Estimators cannot write `SignatureDef.defaults`, from which servers take a missing input.
+    Estimators cannot write `SignatureDef.defaults`, which servers use for missing inputs.
 
     Args:
       saved_model: what `estimator.export_saved_model` returned.
@@ -113,7 +113,7 @@ class _Spec:
         )
 
     def _behind_parse_op(self, tensors: list[str]) -> Any:
-        """The nodes that combine parsed features of several keys into sparse and ragged ones."""
+        """The nodes that combine several parsed features into one sparse or ragged feature."""
         nodes = {node.name: node for node in self._graph_def.node}
         needed = ancestors(nodes, map(producer, tensors), stop=[self._parse_node])
         graph_def = tf.compat.v1.GraphDef(versions=self._graph_def.versions)

@@ -35,7 +35,7 @@ def command(
     """Shows what `colcast export` recorded in the SavedModel that it wrote.
 
     For a model that has not been exported, it shows what an export would do. DIR has
-    saved_model.pb, or versions, of which the highest is shown. Nothing is written. The exit code is
+    saved_model.pb, or versions; the highest version is shown. Nothing is written. The exit code is
     1 if there is no SavedModel, or if an export would refuse it.
     """
     silence_tensorflow()

@@ -8,7 +8,7 @@ from colcast.export.convert._flatten import Inlined
 from colcast.export.convert._parse_cut import ParseCut
 from colcast.export.graph._nodes import ancestors, canonical, descendants, producer, rewire
 
-# Colocations, and shapes inferred for the original.
+# Attributes that hold only for the original node: colocations and inferred shapes.
 _DROPPED_ATTRIBUTES = ("_class", "_output_shapes")
 
 
@@ -22,13 +22,13 @@ def copy_behind_cut(
     """Returns copies of the nodes behind the cut, and an Identity for each output.
 
     Nodes of the MetaGraph that do not depend on the tf.Examples (variables, tables, constants) are
-    shared, not copied. Nodes that function calls ran for their effects run before any output.
+    shared, not copied. Nodes that function calls run for their effects will run before any output.
 
     Args:
       name: the prefix of the new names; outputs are `name/outputs/0` and so on.
       flat: the graph to cut.
       cut: where to cut it.
-      replaced: the replacement of each tensor in front of the cut, by its name.
+      replaced: for each tensor in front of the cut, by name, the tensor that replaces it.
       outputs: tensors of `flat` with their DataType numbers.
     """
     front = {*cut.serialized, *cut.parse_nodes}

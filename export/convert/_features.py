@@ -85,7 +85,7 @@ class Feature:
 
     @property
     def length_column(self) -> str | None:
-        """The column with the number of values in each row; None if all rows have as many."""
+        """The column with the number of values in each row; None if all rows have equally many."""
         return f"{self.name}/length" if self.kind in (Kind.VAR_LEN, Kind.RAGGED) else None
 
     @property

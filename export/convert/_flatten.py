@@ -1,8 +1,8 @@
 """Inlines function calls, so that a TensorFlow 2 signature becomes one flat graph.
 
 Names show where a node came from: node `b` of the function that call node `a` runs becomes `a/b`.
-Functions that If, While and other ops take as attributes are not inlined, nor are those that XLA
-compiles (`jit_compile=True`), because inlining could change their results.
+Functions that If, While and other ops take as attributes are not inlined. Functions that XLA
+compiles (`jit_compile=True`) are not inlined either, because that could change their results.
 """
 
 import dataclasses
@@ -15,7 +15,7 @@ from colcast.export.graph._op_defs import OpDefs
 
 _CALL_OPS = ("PartitionedCall", "StatefulPartitionedCall")
 
-# Stateful ops that only read state, which are dropped if no output needs them.
+# Ops without effects. They are dropped if no output needs them, even if they are stateful.
 _READING_OPS = frozenset(
     {
         "Const",
@@ -40,8 +40,7 @@ class Inlined:
     """The nodes that some tensors need, without function calls.
 
     Attributes:
-      nodes: NodeDef by name; nodes that were not in a function are those of the MetaGraph and keep
-        their names.
+      nodes: NodeDef by name; nodes from outside functions keep their names.
       tensors: for each requested tensor its name in `nodes`.
       inlined: names of the nodes that came from functions.
       effects: nodes that calls run for their effects (assertions, assignments, prints).
@@ -64,7 +63,7 @@ class _Inliner:
         self._main = {node.name: node for node in meta_graph.graph_def.node}
         self._functions = {f.signature.name: f for f in meta_graph.graph_def.library.function}
         self._nodes: dict[str, Any] = {}
-        self._inlined: dict[str, tuple[str, ...]] = {}  # node -> functions through which it came
+        self._inlined: dict[str, tuple[str, ...]] = {}  # node -> the functions it was inlined from
         self._outputs: dict[str, list[str]] = {}  # call node -> its output tensors
         self._controls: dict[str, list[str]] = {}  # call node -> nodes after which it is complete
 
@@ -131,7 +130,7 @@ class _Inliner:
         return canonical(reference)
 
     def _resolve_controls(self, name: str) -> list[str]:
-        """The nodes that have run once this node has: for an inlined call, its final nodes."""
+        """The nodes to wait for in place of `name`: an inlined call's final nodes, else itself."""
         if name not in self._outputs:
             return [name]
         ends = [producer(tensor) for tensor in self._outputs[name]] + self._controls[name]
@@ -184,7 +183,7 @@ class _Scope:
         return canonical(f"{self.name(name)}:{start + int(index or 0)}")
 
     def instantiate(self, node_def: Any) -> Any:
-        """A body node with names, attributes and control inputs adapted to the call."""
+        """A copy of a body node with names, attributes and control inputs adapted to the call."""
         node = _copy(node_def)
         node.name = self.name(node_def.name)
         rewire(node, self.tensor)

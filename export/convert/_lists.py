@@ -38,11 +38,11 @@ class Lists:
     parse_nodes: Mapping[str, tuple[str, ...]]
 
     def stand_ins(self, rows: Any, nodes: Mapping[str, Any]) -> dict[str, Any]:
-        """Replacements for the outputs of the nodes, for lists of one example each.
+        """Tensors that replace the nodes' outputs, by node, for lists of one example each.
 
         Args:
           rows: the number of lists, a scalar.
-          nodes: the flat graph's.
+          nodes: the flat graph's nodes.
         """
         made = {self.decode: tf.ones([rows, len(self.fields)], tf.int32)}
         for number, _ in enumerate(self.fields, start=1):
@@ -54,10 +54,13 @@ class Lists:
 
 
 def find_lists(flat: Inlined, parse_nodes: Sequence[str], signature: str) -> Lists | None:
-    """Finds where parse ops get their tf.Examples from lists; None if they come from the input.
+    """Finds the node that decodes ExampleListWithContexts for the parse ops.
+
+    Returns:
+      The lists; None if the parse ops read the signature's input directly.
 
     Raises:
-      ExportError: they do so in a way that columns cannot represent, which the message describes.
+      ExportError: columns cannot represent how the lists are decoded; the message says why.
     """
     found = [name for name, node in flat.nodes.items() if node.op == _DECODE_OP]
     found = [name for name in found if _is_list(flat.nodes[name])]

@@ -232,7 +232,7 @@ def _function_def(
 
 
 class _References:
-    """Rewrites tensor names as functions have them: `node:output:index`, or an argument's name."""
+    """Rewrites tensor names as functions spell them: `node:output:index`, or an argument's name."""
 
     def __init__(self, nodes: Sequence[Any], arguments: Mapping[str, Any], op_defs: OpDefs) -> None:
         self._nodes = {node.name: node for node in nodes}

@@ -11,7 +11,7 @@ from colcast.export.convert._parse_op import PARSE_OPS, ParsedFeature, read_pars
 from colcast.export.graph._errors import ExportError
 from colcast.export.graph._nodes import consumers, producer
 
-# Those forwarding ops that keep the shape.
+# Forwarding ops that keep the shape.
 _UNCHANGED_OPS = ("Identity", "StopGradient", "Snapshot")
 _OTHER_PARSE_OPS = (
     "ParseSingleExample",
@@ -31,8 +31,10 @@ class ParseCut:
         if the signature takes tensors.
       parse_nodes: names of the parse ops, or of the placeholders if it takes tensors.
       parsed: the features of each parse op; a feature may appear in several ops.
-      refusing: the node between input and parse op, if any, that may refuse a batch of Examples.
-      lists: where the tf.Examples are decoded from ExampleListWithContexts, if they are.
+      refusing: a node between input and parse op that may refuse a batch of tf.Examples; None if
+        there is none.
+      lists: where tf.Examples are decoded from ExampleListWithContexts; None if the input holds
+        tf.Examples.
     """
 
     serialized: list[str]

@@ -142,7 +142,7 @@ def _ragged(node: Any, keys: Sequence[str]) -> Iterator[Feature]:
         yield Feature(key, Kind.RAGGED, dtype, row_splits_dtype=row_splits)
 
 
-# The converter replaces the parse op with them; the Estimator's receiver uses them instead of one.
+# The converter replaces parse ops by these placeholders; an Estimator's receiver has only these.
 def placeholders(feature: Feature) -> dict[str, Any]:
     """Returns a placeholder for each column of a feature, by column name."""
     return {

@@ -1,4 +1,4 @@
-"""A signature that takes plain tensors: the inputs are its features, the cut is behind them."""
+"""Reads a signature that takes plain tensors: its inputs are features, the cut is behind them."""
 
 from collections.abc import Mapping
 from typing import Any

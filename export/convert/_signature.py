@@ -168,7 +168,7 @@ def _source_signature(meta_graph: Any, source: str, name: str) -> Any:
 
 
 def _with_use(cut: ParseCut, flat: Inlined) -> list[Feature]:
-    """The features of a cut, with those that no output needs marked as unused."""
+    """The features of a cut; `used` tells whether an output needs them."""
     behind = {name: node for name, node in flat.nodes.items() if name not in cut.parse_nodes}
     read = {canonical(r) for node in behind.values() for r in node.input}
     read.update(flat.tensors.values())
@@ -178,7 +178,13 @@ def _with_use(cut: ParseCut, flat: Inlined) -> list[Feature]:
 
 @dataclasses.dataclass(frozen=True)
 class _Replacement:
-    """The replacement of the parse ops: nodes, placeholders by column, new tensors by old ones."""
+    """The replacement of the parse ops.
+
+    Attributes:
+      nodes: the new nodes.
+      columns: the placeholder of each column.
+      tensors: the new tensor for each tensor that it replaces.
+    """
 
     nodes: list[Any]
     columns: dict[str, Any]
@@ -188,7 +194,7 @@ class _Replacement:
 def _build_columns(
     name: str, features: list[Feature], cut: ParseCut, flat: Inlined
 ) -> _Replacement:
-    """Builds placeholders and the parse op's results in a separate graph, as nodes to be added."""
+    """Builds placeholders and the parse ops' results in a separate graph; returns its nodes."""
     columns: dict[str, Any] = {}
     tensors: dict[str, str] = {}
     with tf.Graph().as_default() as graph, tf.name_scope(name):

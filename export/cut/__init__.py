@@ -1,4 +1,4 @@
-"""Cuts a columnar signature where domains meet, so that each domain's ops run once per row of it.
+"""Cuts a columnar signature where domains meet: a domain's ops run once per row of that domain.
 
 `observe` runs a columnar signature to find which tensors may be repeated.
 
@@ -6,8 +6,8 @@
 only where user and items meet. Its steps are `_write_late` (`_late_graph` with `_split` and
 `_products`), `_late_proof` and `_late_report`.
 
-`add_stages` writes the same for any number of users, with products split by domain, and cuts it
-into stages that any TensorFlow Serving can run. For the domains user, item and shop:
+`add_stages` writes a late graph for any number of users, with products split by domain, and cuts
+it into stages that any TensorFlow Serving can run. For the domains user, item and shop:
 
 ```
 columnar_user   user columns [U, ...]  -> user_state/0, user_state/1, ... [U, ...]
@@ -21,8 +21,9 @@ columnar_pair   user_state/k [U, ...], item_state/k [N, ...], shop_state/k [R, .
 Its steps are `_add_stages` (decides which domains have a stage), `_cut` (one attempt to cut),
 `_stage` (writes a domain's ops as a separate graph, runs it to find its states, and decides which
 are needed and whether they pay), `_pair` (the ops of the last stage), `_stages_proof` and
-`_stages_report`, which also counts how often recorded requests would have hit the state cache. Late
-signature, stages and last stage are each a `graph/` `Copy` of the nodes from which they are made.
+`_stages_report`, which also counts how often recorded requests would have hit the state cache. The
+late signature, the stages and the last stage are each written by a subclass of `Copy` (`graph/`),
+which copies nodes.
 """
 
 from colcast.export.cut._add_late import add_late_signature

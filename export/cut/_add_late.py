@@ -24,7 +24,7 @@ from colcast.export.graph._signature import Signature
 
 
 class _Summary:
-    """What the new graph moved and what it did not.
+    """Which ops a late graph runs once per request, and which stay at N rows.
 
     Attributes:
         moved: nodes of the columnar signature that now run once per request.
@@ -35,7 +35,7 @@ class _Summary:
     def __init__(
         self, graph: FlatGraph, colours: Colours, late: LateGraph, added: GraphDef
     ) -> None:
-        """Takes the original graph, its colours, the late graph and the nodes that it added."""
+        """Compares the original graph with `added`, the nodes that the late graph added."""
         names = {node.name for node in added.node}
         self._nodes, self._colours, self._late = graph.nodes, colours, late
         ops = [name for name in graph.nodes if not late.is_input(name)]
@@ -47,7 +47,7 @@ class _Summary:
         }
         self.frontier = self._frontier(added)
         self.refused = dict(colours.held) | {
-            name: late.finding(f"{name}:0").reason or "not looked at"
+            name: late.finding(f"{name}:0").reason or "not observed"
             for name, of in colours.of.items()
             if of == USER and late.emit.name("item", name) in names
         }
@@ -68,7 +68,7 @@ class _Summary:
         products: Products,
         proof: Differences,
     ) -> LateReport:
-        """The report, with op times measured on a request."""
+        """Measures op times on a request, and returns the report."""
         rows = len(next(iter(request.items.values())))
         columnar, late = signatures
         before, after = op_times(
@@ -94,7 +94,7 @@ class _Summary:
         )
 
     def _slowest_refused(self, columnar: Signature, before: Mapping[str, float]) -> str:
-        """The slowest op that stays at N rows, the user features that it reads, and the reason."""
+        """A sentence on the slowest op that stays at N rows; "" if none takes time."""
         taken = {
             name: sum(
                 time for op, time in before.items() if op == name or op.startswith(f"{name}/")
@@ -150,8 +150,8 @@ def add_late_signature(
     """Adds a signature that computes the user part of a model once per request.
 
     Only adds nodes, all named under `late_signature`; they share variables, tables and constants
-    with existing ones. Inputs and outputs are those of the columnar signature, with one row for
-    user inputs. The signature is proved equal on drawn requests before it is added.
+    with existing nodes. The new signature has the columnar signature's inputs and outputs; its user
+    inputs have one row. It is proved equal on drawn requests before it is added.
 
     Args:
         meta_graph: MetaGraphDef with the columnar signature; changed in place. The session's graph
@@ -159,12 +159,12 @@ def add_late_signature(
         observed: the observed columnar signature. If it is `exact`, products are not split, and the
             proof allows no difference.
         late_signature: the name of the new signature.
-        least_gain: a signature that saves a smaller share of the op time is not added.
-        most_gathered_bytes: how many bytes of weights may be gathered where user and item rows of a
-            kernel interleave.
+        least_gain: the share of the op time that the new signature must save.
+        most_gathered_bytes: limit for the bytes of weights that are gathered where user and item
+            rows of a kernel interleave.
 
     Returns:
-        What was moved, what was not and why, and the differences in the proof.
+        The report: which ops moved, which did not and why, and the differences in the proof.
 
     Raises:
         ExportError: the name is taken; the proof fails; nothing can move while results stay
@@ -180,7 +180,7 @@ def add_late_signature(
     if not summary.moved:
         _check_compiled(observed)
     if observed.exact and not summary.moved:
-        raise ExportError("no op of the user's can run once and give the same bits")
+        raise ExportError("no user op can run once with bit-identical results")
     differences, moderated = observed.proof.compare(
         Probe(session, new.inputs, new.outputs), observed.tolerance, summary.suspect()
     )
@@ -190,7 +190,7 @@ def add_late_signature(
     report = replace(report, moderated=moderated)
     if report.gain < least_gain:
         raise ExportError(
-            f"it would take {report.late_ms:.2f} ms in place of {report.columnar_ms:.2f} ms at"
+            f"it would take {report.late_ms:.2f} ms instead of {report.columnar_ms:.2f} ms at"
             f" {report.timed_rows} candidates"
         )
     add_nodes(meta_graph, added.node)

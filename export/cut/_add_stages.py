@@ -17,9 +17,9 @@ from colcast.export.graph._requests import DrawRows, Requests
 from colcast.export.graph._signature import Signature, read_late_signature
 from colcast.export.rows import Independence
 
-# A separate run costs a user about 100 microseconds. Copying states of 8 KiB for 50 candidates
-# takes as long, at 4 GB/s, and the ops that follow then read one row per candidate instead of a
-# single one.
+# Maximum bytes of a user's states if several users are to share a run. A separate run costs a user
+# about 100 microseconds. Copying 8 KiB for each of 50 candidates takes as long, at 4 GB/s, and the
+# ops that follow then read one row per candidate instead of a single row.
 _MOST_GATHERED = 8192
 
 
@@ -32,19 +32,19 @@ def add_stages(
     context_features: Collection[str] = (),
     late_signature: str = "columnar_late",
 ) -> StagesReport:
-    """Adds `columnar_<domain>` for each domain, and `columnar_pair`, if they are proved equal.
+    """Adds `columnar_<domain>` for each domain, and `columnar_pair`, if the proof succeeds.
 
     Args:
         meta_graph: MetaGraphDef with the columnar signature and the late one made from it; changed
             in place if the stages are written. The session's graph gets the new nodes too.
         observed: the observed columnar signature.
         rows: draws rows for the proof, as for `observe`.
-        domains: the features of domains other than user and item; `f` includes `f/length`.
-        context_features: features without a domain, in the same form.
-        late_signature: the signature whose results they must equal.
+        domains: feature names by domain, without user and item; `f` includes `f/length`.
+        context_features: features that belong to no domain; `f` includes `f/length`.
+        late_signature: the late signature; the stages must give the same results.
 
     Returns:
-        A report of what was written, or why nothing was.
+        A report on the stages that were written, or the reason why none were.
     """
     try:
         late = read_late_signature(meta_graph, late_signature, observed.name)
@@ -65,7 +65,7 @@ class _Adding:
         self._cuts = 0
 
     def add(self) -> StagesReport:
-        """Cuts repeatedly, leaving domains to the last stage until all others can have a stage."""
+        """Cuts; if domains cannot have a stage, leaves them to the last stage and cuts again."""
         left: dict[str, str] = {}
         while True:
             domains = [d for d in self._model.columns if d != PAIR and d not in left]
@@ -114,7 +114,7 @@ class _Adding:
         return report
 
     def _cut(self, domains: Sequence[str]) -> Cut:
-        """A cut with known states; DomainsWithoutStage if some domains cannot have a stage."""
+        """Cuts and finds the states. Raises DomainsWithoutStage if domains cannot have a stage."""
         self._cuts += 1
         again = f"/again_{self._cuts}" if self._cuts > 1 else ""
         cut = Cut(self._model, domains, again)
@@ -125,7 +125,10 @@ class _Adding:
         return StagesProof(cut.runner(self._late), self._requests, self._tolerance)
 
     def _culprits(self, domains: Sequence[str], why: str) -> dict[str, str]:
-        """The domains that fail the proof when only they join user and item; all if none does."""
+        """The domains that fail the proof when cut alone with user and item.
+
+        Returns all domains but user and item if none fails alone.
+        """
         _, _, *others = domains
         failing = [d for d in others if len(others) == 1 or self._differs([USER, ITEM, d])]
         return dict.fromkeys(failing or others, why)
@@ -143,7 +146,10 @@ class _Adding:
         self, independence: Independence, proof: StagesProof, report: StagesReport
     ) -> dict[str, Any]:
         if not independence.rows:
-            return {"users_per_run": "one", "why_one": f"rows may meet: {independence.why_not}"}
+            return {
+                "users_per_run": "one",
+                "why_one": f"rows may affect each other: {independence.why_not}",
+            }
         try:
             proof.compare(several_users=True)
         except ExportError as error:
@@ -158,7 +164,7 @@ class _Adding:
 def _columns(
     late: Signature, features: Mapping[str, Collection[str]]
 ) -> dict[str, Collection[str]]:
-    """The columns of each domain, user and item first; under PAIR, those without a domain."""
+    """Column names by domain, user and item first; under PAIR, columns that belong to no domain."""
     if late.shared:
         raise ExportError(f"input {min(late.shared)!r} has no rows")
     if not late.user:

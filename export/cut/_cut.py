@@ -1,4 +1,4 @@
-"""One attempt to cut a columnar signature into stages: finds states, writes, applies the rule."""
+"""One attempt to cut a columnar signature: finds states, writes stages, checks independence."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ class Model:
         observed: the observed columnar signature.
         late: the late signature.
         late_name: the late signature's name.
-        columns: column names by domain; under PAIR, those without a domain.
+        columns: column names by domain; under PAIR, columns that belong to no domain.
     """
 
     meta_graph: Any
@@ -56,14 +56,14 @@ class DomainsWithoutStage(ExportError):
 class Cut:
     """A columnar signature cut into the stages of some domains and the last stage.
 
-    A late graph for any number of users is written first, and this graph is cut. Everything stays
-    in the session's graph until `publish`.
+    It first writes a late graph for any number of users, then cuts that graph. The new nodes exist
+    only in the session's graph until `publish` adds them to the MetaGraphDef.
 
     Attributes:
         domains: the domains with a stage, user and item first.
-        names: signature names by domain; under PAIR the last stage's.
-        candidates: the columns without a stage, with their placeholders.
-        boundary: where the stages meet.
+        names: signature names by domain; under PAIR, the last stage's.
+        candidates: columns that the last stage reads, with their placeholders.
+        boundary: the states and the last stage's nodes.
         states: the states by domain.
         refused: nodes whose products could have been split but were not, with the reason.
     """
@@ -113,10 +113,10 @@ class Cut:
         return colour(graph, own, held, waiting=waiting)
 
     def find_states(self, requests: Requests, tolerance: float) -> None:
-        """Runs the stages and finds where they meet.
+        """Runs the stages; finds their states and the last stage's nodes.
 
         Raises:
-            ExportError: the user's or the items' stage fails on several batches in a row.
+            ExportError: the user's or the items' stage fails on several consecutive batches.
             DomainsWithoutStage: other domains' stages fail, or gain nothing.
         """
         probes = {domain: stage.probe() for domain, stage in self._stages.items()}
@@ -133,7 +133,7 @@ class Cut:
         _check({d: self._why_no_gain(d) for d in self.domains if d not in (USER, ITEM)})
 
     def write(self) -> None:
-        """Writes the outputs of the stages, and the last stage.
+        """Writes the stages' outputs and the last stage.
 
         Raises:
             ExportError: the user or the item domain has no state.
@@ -164,7 +164,7 @@ class Cut:
 
         Raises:
             ExportError: rows of the user or the item domain may affect each other.
-            DomainsWithoutStage: rows of other domains may.
+            DomainsWithoutStage: rows of another domain may affect each other.
         """
         nodes = [node for added in self._added() for node in added.node]
         found, known = {}, self._session.graph
@@ -183,12 +183,12 @@ class Cut:
     def _why_no_stage(self, domain: str, found: Independence) -> str:
         """Why a domain's states cannot be cached; "" if they can.
 
-        A list without lengths has the width that the request gives it, which is part of the key.
-        Any other list is padded to the longest of its request, and a state must not depend on the
-        other rows.
+        A state may depend on the width of a list column without `f/length`: the width is part of
+        the cache key. Outside the user domain, it must not depend on the width of a column with
+        `f/length`, which is padded to the longest list in the request and so depends on other rows.
         """
         if not found.rows:
-            return f"rows of the {domain} may meet: {found.why_not}"
+            return f"rows of the {domain} domain may affect each other: {found.why_not}"
         lists = [name for name in found.own_length if f"{name}/length" in self._columns[domain]]
         if lists and domain != USER:
             of_all = f"the longest list of all {domain}s of its run: {', '.join(lists)}"
@@ -196,7 +196,7 @@ class Cut:
         return ""
 
     def runner(self, late: Probe) -> Runner:
-        """Runs the written stages and the late signature."""
+        """Returns a runner for the written stages and the late signature."""
         probes = {
             domain: Probe(self._session, stage.inputs, stage.outputs)
             for domain, stage in self._written.items()
@@ -243,7 +243,7 @@ class Cut:
         return stage
 
     def _why_it_fails(self, domain: str, probe: Probe, draws: Draws, tolerance: float) -> str:
-        """Runs a stage; returns why it fails on several batches in a row, or ""."""
+        """Runs a stage; returns why it fails on several consecutive batches, or ""."""
         drawn = draws.again()
 
         def draw(rows: int) -> Columns:
@@ -276,7 +276,12 @@ class Cut:
 
 
 def _check(why: Mapping[str, str]) -> None:
-    """Raises why domains cannot have a stage: ExportError if user or item is among them."""
+    """Raises an error with the reasons that are not "".
+
+    Raises:
+        DomainsWithoutStage: domains other than user and item have a reason.
+        ExportError: only user or item has a reason.
+    """
     refused = {domain: reason for domain, reason in why.items() if reason}
     if others := {d: reason for d, reason in refused.items() if d not in (USER, ITEM)}:
         raise DomainsWithoutStage(others)

@@ -1,7 +1,7 @@
 """Finds products that TensorFlow fuses with their bias and Relu, which makes them turn NaN into 0.
 
-A separate Relu passes NaN on. So a split product, whose sum a separate Relu reads, would keep a NaN
-that the model makes 0. Such a product is split only if its rows are finite.
+If the product is split, a separate Relu reads the sum and passes NaN on, where the model returns 0.
+So such a product is split only if its input rows are finite.
 """
 
 from collections.abc import Iterable, Mapping
@@ -17,7 +17,7 @@ from colcast.export.graph._signature import Signature
 
 _RELUS = ("Relu", "Relu6")
 _BIASES = ("Add", "AddV2", "BiasAdd")
-# Removed before TensorFlow fuses.
+# Ops that TensorFlow removes before it fuses others.
 _REMOVED = ("Identity", "PreventGradient", "Snapshot", "StopGradient")
 
 
@@ -26,11 +26,12 @@ class Fused:
     """The products that a Relu follows.
 
     Attributes:
-        read: for each MatMul with a bias, the tensor that it multiplies.
+        read: for each MatMul with a bias, its first input.
         biases: the nodes that add the biases.
-        alone: MatMuls without a bias, and sums read by a Relu, which are not fused.
-        not_finite: the MatMuls of `read` that had NaN or infinity in a trial row which the model
-            still scored finitely: requests may have such rows.
+        alone: nodes that a Relu reads without being fused: MatMuls without a bias, and sums whose
+            addend is not a bias.
+        not_finite: MatMuls of `read` that read NaN or infinity in a trial row whose scores were
+            finite. Requests may contain such rows.
     """
 
     read: Mapping[str, str] = field(default_factory=dict)
@@ -45,7 +46,7 @@ def find_fused(
     signature: Signature,
     batches: Iterable[Columns],
 ) -> Fused:
-    """Finds them, and runs a columnar signature to see which read values that are not finite."""
+    """Finds the products, and runs the columnar signature to see which read NaN or infinity."""
     read, biases, alone = {}, set[str](), set[str]()
     find = session.graph.get_tensor_by_name
     for relu in graph.nodes.values():
@@ -67,7 +68,7 @@ def find_fused(
 
 
 def _is_bias(shape: tf.TensorShape, of: tf.TensorShape) -> bool:
-    """Whether a tensor has one entry per unit and no rows, as far as shapes tell."""
+    """Whether a static shape fits a bias of a product with shape `of`: one entry per unit."""
     if not shape.rank or any(size != 1 for size in shape[:-1]):
         return False
     return bool(shape[-1:].is_compatible_with(of[-1:]))
@@ -102,7 +103,7 @@ def _not_finite(
 
 
 def _finite_rows(value: Array, rows: int) -> Array:
-    """Marks rows with finite entries only; if the number of rows differs, marks all rows alike."""
+    """For each row, whether all entries are finite; one answer for all rows if they do not fit."""
     if value.dtype.kind not in "fc":
         return np.ones(rows, bool)
     finite = np.isfinite(value)

@@ -32,18 +32,18 @@ class LateGraph(Copy):
     """The nodes written so far, and the facts about the original graph that rules need.
 
     Attributes:
-        one_user: whether user columns must have one row, which the graph then checks.
+        one_user: whether user columns must have one row. The graph then checks that.
         rows: the number of candidates, int32 [1].
     """
 
     def __init__(self, observed: Observed, prefix: str, domains: Colours | None = None) -> None:
-        """Takes the findings about the original graph.
+        """Starts an empty graph.
 
         Args:
             observed: the observed columnar signature.
             prefix: the first part of every new node's name.
-            domains: colours of its nodes, if the graph will be cut into stages, which take any
-                number of users. Otherwise everything that is not the user's belongs to the items.
+            domains: the nodes' colours by domain, if the graph will be cut into stages (any number
+                of users). None: everything outside the user part counts as the items'.
         """
         super().__init__(observed.colours, observed.session, prefix)
         signature = observed.signature
@@ -67,22 +67,22 @@ class LateGraph(Copy):
         return self._colours[tensor]
 
     def finding(self, tensor: str) -> Finding:
-        """The finding of the trials; OTHER for a tensor that was not observed."""
+        """What the trials found about the tensor; OTHER if it was not observed."""
         return self._findings.get(tensor, Finding(RowKind.OTHER))
 
     def domain(self, tensor: str) -> str:
-        """The domain whose columns it reads; PAIR if it reads several."""
+        """The domain whose columns it reads, PAIR for several; without `domains`, USER or ITEM."""
         if self.side(tensor) == USER:
             return USER
         return self._domains[tensor] if self._domains else ITEM
 
     def rank(self, tensor: str) -> int | None:
-        """The number of dimensions found in trials."""
+        """The number of dimensions that the trials found; None if unknown."""
         shape = self.finding(tensor).shape
         return None if shape is None else len(shape)
 
     def width(self, tensor: str) -> int | None:
-        """The size of the last dimension, if it is always the same."""
+        """The size of the last dimension; None if it is unknown or varies."""
         shape = self.finding(tensor).shape
         return shape[-1] if shape else None
 
@@ -112,23 +112,23 @@ class LateGraph(Copy):
         return tuple(shape if shape.is_fully_defined() else self._session.run(tensor).shape)
 
     def is_user_row(self, tensor: str, rank: int | None = None) -> bool:
-        """Whether it is on the user side and has one row (and that rank)."""
+        """Whether it is on the user side and has one row (and `rank`, if given)."""
         return self.side(tensor) == USER and self.finding(tensor).is_one_row(rank)
 
     def is_item_rows(self, tensor: str, rank: int | None = None) -> bool:
-        """Whether it is on the item side and has one row per candidate (and that rank)."""
+        """Whether it is on the item side and has one row per candidate (and `rank`, if given)."""
         return self.side(tensor) == PAIR and self.finding(tensor).is_one_row(rank)
 
-    # Its name in the new graph.
+    # A tensor's name in the new graph.
 
     def once(self, tensor: str) -> str:
-        """The one-row version of a user-side or free tensor."""
+        """The one-row version of a user-side tensor; a free tensor itself."""
         if producer(tensor) in self._inputs:
             return self._new[tensor]
         return tensor if self.side(tensor) == FREE else self.emit.name("user", tensor)
 
     def name(self, tensor: str) -> str:
-        """The tensor at N rows, in the form needed for an output."""
+        """The tensor at N rows, which `Copy` writes as an output."""
         return self.many(tensor)
 
     def many(self, tensor: str) -> str:
@@ -152,10 +152,10 @@ class LateGraph(Copy):
         return self._expanded[tensor]
 
     def addend(self, node: NodeDef, once: str, dtype: tf.DType) -> str:
-        """A row added to all rows, with a static shape that TensorFlow does not take for a bias.
+        """Returns a one-row addend; hides its static shape if a Relu reads the sum `node`.
 
-        TensorFlow would fuse a bias with a following Relu. The model's addend has N rows and is not
-        fused.
+        TensorFlow would recognise a bias by its shape and fuse it with the Relu. In the model the
+        addend has N rows, so TensorFlow does not fuse it.
         """
         if not self.one_user or node.name not in self._fused.alone:
             return once
@@ -188,10 +188,10 @@ class LateGraph(Copy):
     # Methods that write nodes.
 
     def place_inputs(self, signature: Signature) -> None:
-        """Writes the placeholders; with one user, also checks that user inputs have one row.
+        """Writes the placeholders. If `one_user`, also writes checks that user inputs have one row.
 
         TensorFlow does not compare a fed value with the placeholder's shape, and a batching session
-        would feed the rows of several requests, so of several users. The placeholders leave the
+        would feed the rows of several requests, and so of several users. The placeholders leave the
         number of rows open, because an optimizer removes a check that cannot fail according to the
         static shape.
         """
@@ -226,7 +226,7 @@ class LateGraph(Copy):
         return signature.moved(self.inputs, self.outputs)
 
     def write_user(self, node: NodeDef) -> None:
-        """Writes a user-side node: at one row and, if neither row-like nor constant, at N rows."""
+        """Writes a user-side node at one row; also at N rows if other nodes need it computed so."""
         sources = [c for c in self._awaited(node) if self._colours.of[c] != PAIR]
         controls = [self._control(source) for source in sources]
         inputs = [self.once(tensor) for tensor in data_inputs(node)]

@@ -28,7 +28,12 @@ class Proof:
     """Compares signatures with a columnar one on the same random requests."""
 
     def __init__(self, columnar: Probe, requests: Requests) -> None:
-        """Takes the probe of the columnar outputs and the source of requests."""
+        """Creates a proof.
+
+        Args:
+            columnar: runs the columnar signature's outputs.
+            requests: draws requests.
+        """
         self._columnar, self._requests = columnar, requests
 
     @cached_property
@@ -49,8 +54,8 @@ class Proof:
         The difference of floats is relative to the value or to the output's median absolute value
         over all requests, whichever is larger, so that a logit near zero does not count more than
         others. Differences that rounding the inputs would also cause do not count: where large
-        numbers cancel each other, no exact digits remain to compare. Everything else must be equal,
-        and with a tolerance of 0 everything must.
+        numbers cancel each other, no exact digits remain to compare. Outputs other than floats must
+        be equal; with a tolerance of 0, floats must be equal, too.
 
         Args:
             late: runs the late signature's outputs.
@@ -58,7 +63,7 @@ class Proof:
             suspect: the frontier tensor accepted last, for the error message.
 
         Returns:
-            The differences and, separately, those that only large floats show.
+            The differences and, separately, the differences that appear only with large floats.
 
         Raises:
             ExportError: a difference is too large, or the columnar signature differs from itself.
@@ -99,7 +104,7 @@ class _Asked:
         )
 
     def trial(self, late: Probe, *, noisy: bool) -> Trial:
-        """The late signature's answer compared with it."""
+        """Runs the late signature on the request; returns both answers for comparison."""
 
         def moderate() -> Trial:
             asked = _Asked(self._columnar, self._request.moderate(), self._rows)

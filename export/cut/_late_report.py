@@ -10,7 +10,7 @@ Size = int | None
 
 
 def listed(title: str, entries: Sequence[str], most: int) -> list[str]:
-    """A title and the first entries below it, one per line; empty if there are no entries."""
+    """Lines with a title and the first `most` entries; no lines if there are no entries."""
     if not entries:
         return []
     more = len(entries) - most
@@ -19,7 +19,7 @@ def listed(title: str, entries: Sequence[str], most: int) -> list[str]:
 
 
 def grouped(tensors: Iterable[tuple[str, str, Sequence[Size], str]]) -> list[str]:
-    """Groups tensors (name, dtype, shape, other distinction) by kind, and names one of each."""
+    """Groups tensors (name, dtype, shape, suffix) that differ only in name; a line per group."""
     groups: dict[str, list[str]] = {}
     for name, dtype, shape, more in tensors:
         sizes = ", ".join("?" if size is None else str(size) for size in shape)
@@ -55,7 +55,7 @@ class FrontierTensor:
 
 @dataclass(frozen=True)
 class LateReport:
-    """A late signature.
+    """The report on a late signature.
 
     Attributes:
         signature: the name of the new signature.
@@ -67,12 +67,12 @@ class LateReport:
         columnar_ms: op time of the columnar signature at `timed_rows` candidates, in ms.
         late_ms: the same for the late signature.
         timed_rows: number of candidates in the timed requests.
-        frontier: the tensors where user and items meet.
+        frontier: the user-side tensors that ops at N rows read.
         refused: tensors and ops that read only the user but still run at N rows, with the reason.
         split_products: products whose user part is computed once.
         proof: largest relative difference by number of candidates and output.
-        moderated: output -> the largest relative difference with floats as drawn. It does not
-            count, because the same request agrees once its floats lie between -1 and 1.
+        moderated: for outputs that differ only on large floats, the largest relative difference.
+            The proof ignores it, because the same request with floats scaled to [-1, 1] agrees.
         slowest_refused: a sentence on the slowest entry of `refused`; "" if none takes time.
     """
 
@@ -94,7 +94,10 @@ class LateReport:
 
     @property
     def gain(self) -> float:
-        """The share of the columnar signature's op time that it saves; negative if slower."""
+        """The share of the columnar signature's op time saved; negative if the late one is slower.
+
+        0 if the columnar signature takes no time.
+        """
         return 1 - self.late_ms / self.columnar_ms if self.columnar_ms else 0.0
 
     def why_no_gain(self) -> str | None:
@@ -121,7 +124,7 @@ class LateReport:
         return asdict(self)
 
     def summary(self) -> str:
-        """How much runs once, and how much time that saves."""
+        """A line on how many ops run once per request, and how much time that saves."""
         return (
             f"{self.signature}: {self.user_ops} of {self.ops} ops run once per request"
             f" ({self.user_time_share:.0%} of the time at {self.timed_rows} candidates):"
@@ -149,5 +152,5 @@ class LateReport:
         told += listed(f"frontier: {len(self.frontier)} tensors", frontier, _SHOWN)
         told += listed("split products", self.split_products, _SHOWN)
         refused = [f"{name}: {why}" for name, why in self.refused.items()]
-        told += listed("runs at N rows all the same", refused, _SHOWN)
+        told += listed("still runs at N rows", refused, _SHOWN)
         return told

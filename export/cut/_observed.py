@@ -1,4 +1,4 @@
-"""Runs a columnar signature to find where the user part may end: what runs and the rule allow."""
+"""Finds where a columnar signature's user part may end, by trial runs and the independence rule."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -31,7 +31,7 @@ _CANDIDATES = (2, 5)  # numbers of candidates in trials of item tensors
 
 
 class _Watched:
-    """A columnar signature's tensors in trial runs, the basis of findings for any colouring."""
+    """Trial runs of a columnar signature; findings() evaluates them for any colouring."""
 
     def __init__(
         self,
@@ -49,11 +49,12 @@ class _Watched:
             session: a session with the graph.
             graph: the signature's nodes.
             signature: the columnar signature.
-            colours: the nodes' colours, with as many nodes the user's as possible.
-            users: users with whom tensors are classified, each with as many candidates as `REPEATS`
-                needs.
-            requests: a source of more requests.
-            tolerances: the largest differences that count as equal in `classify_user`.
+            colours: the nodes' colours, with the largest possible user part.
+            users: requests of the users on which user tensors are classified; each has as many
+                candidates as `REPEATS` needs.
+            requests: draws more requests.
+            tolerances: largest differences that count as equal; `classify_user` classifies for
+                each.
 
         Raises:
             ExportError: the signature fails on generated rows.
@@ -80,11 +81,11 @@ class _Watched:
             self._of_rows = follow_rows(probes[1], tried)
 
     def findings(self, colours: Colours, tolerance: float) -> Findings:
-        """The findings for every tensor of the user side and the item side.
+        """Returns a finding for every tensor of the user side and the item side.
 
-        They determine the frontier: where an op at N rows reads a user-side tensor, the tensor is
-        repeated if it is row-like, read as it is if it is constant, and otherwise computed again at
-        N rows from its inputs.
+        Findings determine the frontier: where an op at N rows reads a user-side tensor, the tensor
+        is repeated if it is row-like, read unchanged if it is constant, and otherwise computed
+        again at N rows from its inputs.
 
         Args:
             colours: the nodes' colours.
@@ -101,11 +102,11 @@ class _Watched:
         return trusted | self._mixed(colours, trusted)
 
     def _mixed(self, colours: Colours, findings: Findings) -> Findings:
-        """The user's tensors that the rule does not prove to follow their rows.
+        """Marks as OTHER the user's tensors that the independence rule cannot prove to be row-wise.
 
-        The rule is needed because a sum over rows that are 0 for all tried users looks constant. It
-        may treat the user's columns as lists or as columns of equal width, since all rows belong to
-        one user; one proof suffices.
+        Trial runs are not enough: a sum over rows looks constant if it is 0 for every tried user.
+        The rule is applied twice, with the user's columns as lists and as columns of equal width;
+        either proof is enough, since all rows belong to one user.
         """
         unproved = {
             tensor: finding
@@ -122,7 +123,11 @@ class _Watched:
         return unproved
 
     def _find_facts(self, lists: bool) -> Mapping[str, Fact]:
-        """The rule's fact for every tensor, with the user's columns as lists or equally wide."""
+        """The rule's fact for every tensor.
+
+        Args:
+            lists: whether the user's columns are treated as lists; else they have equal width.
+        """
         graph, signature = self._session.graph, self._signature
         given = {
             **rows_of(_ROWS, signature.items, graph),
@@ -143,13 +148,13 @@ def _placeholders(graph: tf.Graph, signature: Signature) -> Findings:
     return findings
 
 
-_USERS = 8  # users with whom tensors are classified; products are observed on their rows
+_USERS = 8  # users on whose rows tensors are classified and products observed
 _NO_VALUE = "0 or empty in all generated rows, so nothing shows what it does"
 
 
 @dataclass(frozen=True)
 class Observed:
-    """A columnar signature in trials.
+    """A columnar signature and what its trial runs showed.
 
     Attributes:
         name: the signature's name.
@@ -157,8 +162,8 @@ class Observed:
         signature: its inputs by domain.
         graph: its nodes.
         held: the user's placeholders that must stay at N rows, with the reason.
-        watched: its tensors in trial runs.
-        colours: colours of its nodes: the user's, all others', or free.
+        watched: its trial runs.
+        colours: colours of its nodes: USER, PAIR for all other columns, or FREE.
         findings: findings about its tensors.
         fused: products that must read finite values or stay whole.
         requests: draws requests that it accepts.
@@ -166,8 +171,8 @@ class Observed:
         proof: compares other signatures with it.
         tolerance: largest relative difference of float outputs; 0 if `exact`.
         exact: whether only ops that keep every bit count as the user's.
-        kernel_rows: tensors with rows of a kernel in a signature already made from it, in the same
-            MetaGraph.
+        kernel_rows: tensors with rows of a kernel that an earlier signature of the same MetaGraph
+            wrote; the next one reads them, too.
     """
 
     name: str
@@ -187,7 +192,7 @@ class Observed:
     kernel_rows: dict[tuple[str, bool, bytes], str] = field(default_factory=dict)
 
     def exactly(self) -> "Observed":
-        """The same trials, but moving only ops that leave every output bit-identical."""
+        """The same trials, for a user part with only ops that keep outputs bit-identical."""
         colours = _colour(self.graph, self.signature, self.held, exact=True)
         findings = self.watched.findings(colours, 0.0)
         return replace(self, colours=colours, findings=findings, tolerance=0.0, exact=True)
@@ -213,8 +218,8 @@ def observe(
         rows: draws trial rows: `rows(n)` returns n rows of every columnar input, new ones on each
             call. They should cover everything that can differ: empty and long lists, unknown words,
             zeros, negative numbers, large ids.
-        bold_rows: draws rows that the model may score NaN, which `rows` avoids. User tensors are
-            observed on both; the proof uses only `rows`.
+        bold_rows: draws rows that the model may score NaN; `rows` avoids such rows. User tensors
+            are observed on both; the proof uses only `rows`.
         columnar_signature: the signature's name.
         tolerance: largest relative difference of float outputs.
 

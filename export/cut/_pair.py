@@ -1,4 +1,4 @@
-"""The last stage: the ops that follow the domains' states."""
+"""Writes the last stage: the ops that read the domains' states and score candidates."""
 
 from collections.abc import Collection, Iterable, Mapping
 
@@ -14,12 +14,12 @@ _INT32 = {"Tidx": tf.int32}
 
 
 def state_key(domain: str, number: int) -> str:
-    """The name of a state: an input here, an output of its stage."""
+    """The name of a state, as an output of its stage and an input of the last stage."""
     return f"{domain}_state/{number}"
 
 
 def index_key(domain: str) -> str:
-    """The input that holds each candidate's row of a domain."""
+    """The input with the row of a domain that each candidate reads."""
     return f"row_to_{domain}"
 
 
@@ -50,7 +50,7 @@ def rows_of_pair(
             columns.pop(index_key(domain)): index,
             f"{prefix}/rows/of_{domain}/index:0": index,
         }
-    # With a single user, the state would keep one row.
+    # The number of user rows after gathering; it would be 1 with a single user.
     found[f"{prefix}/rows/of_user:0"] = sizes(rows)
     return found | rows_of("candidate", columns, graph)
 
@@ -116,13 +116,13 @@ class PairGraph(Copy):
         self.write_outputs(outputs, boundary.outputs_wait_for)
 
     def _place(self, key: str, dtype: tf.DType, shape: tf.TensorShape) -> str:
-        """A new input."""
+        """Writes a placeholder for an input; returns its tensor."""
         name = self.emit.name("inputs", scope_name(key))
         self.inputs[key] = self.emit.add("Placeholder", name, [], dtype=dtype, shape=shape)
         return self.inputs[key]
 
     def _gather_rows(self, domain: str) -> str:
-        """Gathers a domain's states; returns their number of rows after that, int32 [1]."""
+        """Gathers a domain's states. Returns the number of gathered rows, int32 [1]."""
         states = self._boundary.states[domain]
         row, rows = self.emit.name("rows", f"of_{domain}"), self._rows[ITEM]
         count = self._count(f"{domain}s", states[0])
@@ -142,7 +142,7 @@ class PairGraph(Copy):
         return rows
 
     def _first_if(self, is_one: str, index: str, name: str) -> str:
-        """The first entry of an index for a single user, whose state has one row; else all."""
+        """Only the first entry of the index if there is a single user; else the whole index."""
         one, most = (
             self.emit.constant(np.full(1, size, np.int32)) for size in (1, np.iinfo(np.int32).max)
         )
@@ -150,19 +150,19 @@ class PairGraph(Copy):
         return self.emit.section(name, index, 0, end, tf.int64)
 
     def _checked_index(self, domain: str, is_one: str) -> str:
-        """`row_to_<domain>`, with an error if the rows are not those of a single request.
+        """Writes `row_to_<domain>` with a check that all rows belong to a single request.
 
         When a batching session joins requests, their row numbers 0 to R - 1 repeat. The op that
         refuses them outputs zeros, which are added to the index so that the check cannot be
-        optimized away. The same holds for a single user, whose index is not read otherwise.
+        optimized away. If the domain has one row, every entry of the index is also looked up in
+        the zeros: of a single user's index, no other op reads more than the first entry.
         """
         numbers, given = (
             self._place(key, tf.int64, tf.TensorShape([None]))
             for key in (number_key(domain), index_key(domain))
         )
         zero = self.emit.constant(np.array(0, np.int64))
-        # An op's error message has the op's name but no text of ours, so the name says what is
-        # wrong.
+        # TensorFlow's error message contains the op's name, so the name says what is wrong.
         last = f"{_many(domain)}_minus_1"
         name = self.emit.name("rows", f"{domain}_state_row_must_be_0_to_{last}_of_one_request")
         size = self.emit.shape(f"{name}/size", numbers, tf.int64, tf.int64)
@@ -200,5 +200,5 @@ def _many(domain: str) -> str:
 
 
 def _no_row(domain: str) -> str:
-    """The error message for an index that refers to no row."""
+    """The name of the op that fails if an index refers to a row that does not exist."""
     return f"{index_key(domain)}_must_be_0_to_{_many(domain)}_minus_1"

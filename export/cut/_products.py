@@ -1,4 +1,4 @@
-"""Splits a product, so that each domain's contribution is computed once.
+"""Splits products, so that each domain's term is computed once per row of the domain.
 
 x @ K is x_user @ K[user rows] + x_item @ K[item rows] + ..., and the first term is the same on
 every row. A domain with fewer columns than the product has units is multiplied together with the
@@ -65,7 +65,15 @@ class Products:
         most_gathered_bytes: int,
         kernel_rows: Mapping[_Rows, str],
     ) -> None:
-        """Takes the split tensors, what must stay finite, and limits and results of gathering."""
+        """Starts without products.
+
+        Args:
+            late: the graph to which products are written.
+            splits: tensors split by domain.
+            fused: products whose inputs must be finite.
+            most_gathered_bytes: limit for gathered kernel rows.
+            kernel_rows: kernel rows that were written earlier.
+        """
         self._late = late
         self._splits = splits
         self._fused = fused
@@ -76,7 +84,7 @@ class Products:
         self.kernel_rows = dict(kernel_rows)
 
     def write(self, node: NodeDef) -> bool:
-        """Writes an item-side node if it needs only split tensors; else returns False."""
+        """Writes an item-side node if split tensors suffice to compute it; else returns False."""
         self._splits.follow(node)
         return self._splits.write_shape(node) or self._write_product(node)
 
@@ -149,7 +157,7 @@ class Products:
         if node.name not in self._fused.read:
             return ""
         if split.flattened:
-            return "its Relu would be fused no more, and would not make NaN 0"
+            return "its Relu would no longer be fused, and would pass NaN on instead of making it 0"
         stays = not self._late.one_user and node.name in self._fused.not_finite
         return f"{_NOT_FINITE}: an empty list's mean, a negative number's logarithm" * stays
 
@@ -165,7 +173,7 @@ class Products:
     def _kernels(
         self, node: NodeDef, kernel: str, split: Split, groups: list[Group], transposed: bool
     ) -> list[str] | None:
-        """The rows of the kernel for each group's columns."""
+        """The kernel's rows for each group's columns; None if too many bytes would be gathered."""
         columns = [split.columns(group) for group in groups]
         keys = [(kernel, transposed, own.tobytes()) for own in columns]
         missing = {
@@ -232,7 +240,7 @@ class Products:
         return product.with_user(f"{added.name}:0")
 
     def _checked(self, node: NodeDef, terms: Mapping[Group, str]) -> dict[Group, str]:
-        """The terms with a check for NaN: a NaN in a row also reaches the row's first unit."""
+        """Adds a check for NaN to the terms; one unit is enough, as a NaN reaches all units."""
         emit, dtype = self._late.emit, self._late.dtype(f"{node.name}:0")
         start, size, axes = ([0, 0], [-1, 1], [0, 1])
         checked = {}

@@ -1,7 +1,7 @@
 """Tensors at N rows whose columns, along the last axis, belong to several domains.
 
-A Concat of user and item columns is one. Ops that treat each column separately, such as batch
-normalisation, can be applied to each domain's columns, so a tensor stays split up to the next
+An example is the Concat of user and item columns. Ops that treat each column separately, such as
+batch normalisation, can be applied to each domain's columns, so a tensor stays split up to the next
 product.
 """
 
@@ -19,12 +19,12 @@ from colcast.export.graph._requests import Array
 
 @dataclass(frozen=True)
 class Split:
-    """A tensor whose columns belong to several domains, as its node builds it.
+    """A tensor whose columns belong to several domains, and the node that computes it.
 
     Attributes:
         node: a Concat, or an op that treats each column separately.
-        operands: its inputs except the axis: each is split, of one domain, or fixed (a scalar, or a
-            vector with one element per column).
+        operands: the node's inputs except the axis. Each is a split tensor, a tensor of one domain,
+            or fixed (a scalar, or a vector with one element per column).
         domains: the domain of each column, [columns].
         rank: the number of dimensions.
         flattened: whether all dimensions but the last have been folded into one, so that the whole
@@ -57,17 +57,17 @@ class Splits:
     """The split tensors of a graph, found by following it in its order."""
 
     def __init__(self, late: LateGraph) -> None:
-        """Takes the graph to which their columns are written."""
+        """Starts without split tensors; columns will be written to `late`."""
         self._late = late
         self._found: dict[str, Split] = {}
         self._written: dict[tuple[str, tuple[str, ...]], str] = {}
 
     def get(self, tensor: str) -> Split | None:
-        """A tensor as a split one; None if it is not."""
+        """The tensor's columns by domain; None if the tensor is not split."""
         return self._found.get(tensor)
 
     def follow(self, node: NodeDef) -> None:
-        """Notes whether an item-side node outputs a split tensor."""
+        """Records an item-side node's output if it is a split tensor."""
         inputs = data_inputs(node)
         split = self.get(inputs[0]) if inputs else None
         found = None
@@ -85,14 +85,17 @@ class Splits:
             self._found[f"{node.name}:0"] = found
 
     def part(self, split: Split, domains: Collection[str]) -> str:
-        """Writes the columns of some domains: the user's at one row, others' at N rows."""
+        """Writes the columns of some domains, the user's at one row; returns the new tensor."""
         key = split.node.name, tuple(sorted(domains))
         if key not in self._written:
             self._written[key] = self._write(split, domains)
         return self._written[key]
 
     def write_shape(self, node: NodeDef) -> bool:
-        """Writes the Shape of a split tensor, so that the whole need not exist only for that."""
+        """Writes the Shape of a split tensor without computing the unsplit tensor for it.
+
+        Returns whether `node` is such a Shape.
+        """
         split = self.get(data_inputs(node)[0]) if node.op == "Shape" else None
         if not split or split.flattened or self._late.dtype(f"{node.name}:0") != tf.int32:
             return False
@@ -160,7 +163,7 @@ class Splits:
         return f"{late.emit.apply(node, name, inputs).name}:0"
 
     def _own(self, operand: Split | str, domains: Collection[str]) -> str:
-        """The inputs of a Concat that belong to some domains; "" if none does."""
+        """The part of one Concat operand that belongs to these domains; "" if it has none."""
         if isinstance(operand, Split):
             return self.part(operand, domains) if len(operand.columns(domains)) else ""
         late = self._late

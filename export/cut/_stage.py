@@ -26,10 +26,10 @@ _BATCHES = (3, 3, 3, 3, 64)  # numbers of rows in the batches from which states 
 
 
 class StageGraph(Copy):
-    """Copies of a domain's ops, whose inputs are columns [None, ...].
+    """A graph with copies of a domain's ops. Its inputs are the domain's columns [None, ...].
 
     Attributes:
-        findings: by tensor of the late graph; ROW means that it can be a state.
+        findings: findings by tensor of the late graph; a tensor of kind ROW can be a state.
     """
 
     def __init__(
@@ -69,7 +69,11 @@ class StageGraph(Copy):
                 self._write(node, own)
 
     def _read_by(self, own: set[str]) -> set[str]:
-        """The domain's nodes, and nodes they read that have a column only as a control input."""
+        """The domain's nodes, and nodes they read that depend on a column only by a control input.
+
+        Args:
+            own: the domain's nodes.
+        """
         read = set(own)
         for name, node in reversed(self._graph.nodes.items()):
             if name in read:
@@ -77,7 +81,7 @@ class StageGraph(Copy):
         return read
 
     def probe(self) -> Probe:
-        """Runs all tensors of the stage. Its nodes must be in the session's graph."""
+        """Returns a probe of all tensors. The stage's nodes must be in the session's graph."""
         made = fetchable(self._session.graph, self.emit.nodes)
         tensors = {self._late_name(tensor): tensor for tensor in made}
         return Probe(self._session, self.inputs, tensors, inner=True)
@@ -86,12 +90,12 @@ class StageGraph(Copy):
         """Runs the stage to find the tensors that can be states.
 
         Args:
-            probe: runs its tensors.
-            draw: draws that many rows of every column of the domain.
+            probe: runs the stage's tensors.
+            draw: `draw(n)` returns n rows of every column of the domain.
             tolerance: largest difference that counts as equal.
 
         Raises:
-            ExportError: the stage fails on several batches in a row.
+            ExportError: the stage fails on several consecutive batches.
         """
         found = classify_rows(probe, draw, _BATCHES, tolerance)
         trusted = distrust(self._graph, self._colours, self._domain, found)
@@ -103,7 +107,7 @@ class StageGraph(Copy):
         }
 
     def _declared_shape(self, tensor: str, rank: int) -> tuple[int | None, ...]:
-        """The declared shape of a row: a size that is equal in all trials may be a coincidence."""
+        """A row's static shape: sizes seen in trials may have been equal by coincidence."""
         shape = self._session.graph.get_tensor_by_name(self.name(tensor)).shape
         if shape.rank is None:
             return (1, *[None] * (rank - 1))
@@ -111,7 +115,7 @@ class StageGraph(Copy):
 
     def finding(self, tensor: str) -> Finding:
         """The finding about a tensor of the late graph."""
-        return self.findings.get(tensor, Finding(RowKind.OTHER, reason="cannot be looked at"))
+        return self.findings.get(tensor, Finding(RowKind.OTHER, reason="cannot be fetched"))
 
     def _late_name(self, tensor: str) -> str:
         return self._old.get(tensor) or tensor.removeprefix(self.emit.name("nodes", ""))
@@ -124,10 +128,10 @@ class Boundary:
     Attributes:
         states: tensors of the late graph by domain, in the graph's order.
         pair: nodes that the last stage runs, in the graph's order.
-        again: those of them that read one domain only, with the reason why they are not in its
+        again: nodes of `pair` that read a single domain, with the reason why they are not in its
             stage.
-        shapes: Shape nodes among them with known rank and inner sizes, which need only the number
-            of rows and no state.
+        shapes: Shape nodes of `pair` with known rank and inner sizes; they need only the number of
+            rows, and no state.
         outputs_wait_for: nodes of the last stage for which nodes of other stages wait.
         waited_for: nodes of the other stages for which nodes of the last stage wait.
     """
@@ -147,7 +151,7 @@ def find_boundary(
     outputs: Sequence[str],
     rows: str,
 ) -> Boundary:
-    """Finds the states. Tensors that cannot be states are computed for each candidate from others.
+    """Finds the states. A tensor that cannot be a state is recomputed for each candidate.
 
     Args:
         graph: the late graph's nodes.
@@ -219,7 +223,7 @@ def _is_known_shape(node: NodeDef, stage: StageGraph) -> bool:
 # Gathering a state costs about as much as looking up an embedding. So a stage must save a product
 # with weights, or its states must be no larger than the columns they replace; and it must do more
 # than read its columns.
-_LENGTH = 64  # the assumed size of an unknown dimension, a list
+_LENGTH = 64  # the assumed size of an unknown dimension, which is usually a list's
 _STRING = 24  # bytes of a short string in TensorFlow
 _READING = {
     "Cast", "ConcatV2", "EnsureShape", "ExpandDims", "Identity", "IdentityN", "Pack", "Placeholder",
@@ -259,7 +263,7 @@ def why_no_gain(
 
 
 def _ops(graph: FlatGraph, colours: Colours, tensors: Sequence[str]) -> set[str]:
-    """The types of one domain's ops from which tensors are computed."""
+    """The types of the ops that compute these tensors of one domain, within that domain."""
     others = {name for name, of in colours.of.items() if of != colours[tensors[0]]}
     own = ancestors(graph.nodes, tensors, stop=others, controls=False)
     return {graph.nodes[name].op for name in own}

@@ -34,7 +34,7 @@ class Runner:
         late: the late signature.
         stages: the stages' probes by domain.
         pair: the last stage.
-        columns: column names by domain; under PAIR, those without a stage.
+        columns: column names by domain; under PAIR, columns that the last stage reads.
     """
 
     late: Probe
@@ -61,7 +61,7 @@ class Runner:
     def noise(
         self, request: Request, expected: Mapping[str, Array], noisy_runs: int
     ) -> Mapping[str, Array]:
-        """By how much rounding of a request's inputs changes the late signature's outputs."""
+        """How much the late signature's outputs change if a request's inputs are rounded."""
         return rounding_noise(
             lambda rounded: self.late(rounded.once()), request, expected, noisy_runs
         )
@@ -72,7 +72,7 @@ class _Draw:
     """Rows of every domain, and for each candidate the rows that it reads.
 
     Attributes:
-        columns: by domain; under PAIR, those without a stage.
+        columns: columns by domain; under PAIR, columns that the last stage reads.
         index: each candidate's row, for all domains except ITEM and PAIR, whose rows are the
             candidates.
         states: states of the domains that have been run.
@@ -102,11 +102,17 @@ class StagesProof:
     """Compares stages with the late signature on the same draws, for one user and several.
 
     Attributes:
-        runner: runs both of them.
+        runner: runs the stages and the late signature.
     """
 
     def __init__(self, runner: Runner, requests: Requests, tolerance: float) -> None:
-        """Takes the runner of both, the source of rows, and the largest difference allowed."""
+        """Creates a proof.
+
+        Args:
+            runner: runs the stages and the late signature.
+            requests: draws rows.
+            tolerance: the largest relative difference allowed.
+        """
         self.runner, self._requests, self._tolerance = runner, requests, tolerance
 
     @cached_property
@@ -117,8 +123,8 @@ class StagesProof:
     def compare(self, *, several_users: bool = False) -> Mapping[str, float]:
         """Compares requests of one user each, or runs with the candidates of several users.
 
-        States come from batches of different sizes and orders, with rows repeated and alone; those
-        of several users come from one batch.
+        Each state is taken from one of several batches: the whole batch, a shuffled one with a
+        repeated row, or a single row. The states of a request's only user are computed alone.
 
         Raises:
             ExportError: results differ, or one run cannot take the states of several users.
@@ -132,7 +138,7 @@ class StagesProof:
 
 
 def _draw(runner: Runner, requests: Requests, rows: int) -> _Draw:
-    """A draw whose users the late signature accepts one by one."""
+    """Draws rows, again if the late signature fails for one of the users alone."""
     random = np.random.default_rng(rows)
     counts = dict.fromkeys(runner.columns, (rows + 1) // 2)
     counts |= {USER: _USERS, ITEM: rows, PAIR: rows}
@@ -196,7 +202,7 @@ def _states(runner: Runner, draw: _Draw, but: str = "") -> dict[str, States]:
 
 
 def _shared(runner: Runner, domain: str, columns: Columns) -> States:
-    """Each row's state, taken from one of several batches: all rows, shuffled, or alone."""
+    """Each row's state, taken from a run of all rows, of shuffled rows, or of that row alone."""
     rows = len(next(iter(columns.values())))
     order = np.random.default_rng(rows).permutation([*range(rows), 0])
     back = [int(np.flatnonzero(order == row)[0]) for row in range(rows)]

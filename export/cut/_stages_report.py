@@ -17,14 +17,14 @@ _LISTED = 5  # how many features to list as reasons for new items
 
 @dataclass(frozen=True)
 class Reuse:
-    """The hits of a state cache that never evicts.
+    """The hits that requests would have in a state cache that never evicts.
 
     Attributes:
-        requests: number of requests, and so of users asked for.
-        users_found: how many of these users had been asked for before.
-        rows: candidates of all requests.
-        items_found: how many of these items had been scored before, in any request.
-        made_new: for each item feature, the number of rows that were new only because of it: with
+        requests: number of requests; each has one user.
+        users_found: number of requests whose user an earlier request had.
+        rows: number of candidates in all requests.
+        items_found: number of candidates whose item had been scored before, in any request.
+        made_new: for each item feature, the number of rows that missed only because of it: with
             the feature's value from an earlier row they would have been hits.
     """
 
@@ -36,19 +36,19 @@ class Reuse:
 
     def line(self) -> str:
         told = (
-            f"of the recorded requests {_share(self.users_found, self.requests)} had a user, and"
-            f" {_share(self.items_found, self.rows)} of the rows an item, that was there before"
+            f"in the recorded requests, {_share(self.users_found, self.requests)} of users and"
+            f" {_share(self.items_found, self.rows)} of item rows had been seen before"
         )
         if self.made_new:
             name, rows = next(iter(self.made_new.items()))
-            told += f"; {name} alone made {_share(rows, self.rows)} new"
+            told += f"; {name} alone made {_share(rows, self.rows)} of rows miss"
         return told
 
 
 def count_reuse(
     requests: Iterable[Sequence[Row]], user: Collection[str], items: Collection[str]
 ) -> Reuse:
-    """Counts the hits.
+    """Counts the hits that requests would have.
 
     Args:
         requests: the rows of each request; the first row's user is the request's.
@@ -100,7 +100,7 @@ _SHOWN = 4
 
 @dataclass(frozen=True)
 class State:
-    """A state.
+    """A tensor that a stage computes for each row and later stages read.
 
     Attributes:
         tensor: its name in the late graph.
@@ -136,7 +136,7 @@ class StagesReport:
         not_states: ops of one domain that the last stage runs, with the reason.
         difference: largest relative difference from the late signature, by output.
         independence: how the rows of each signature may be batched and cached, by name.
-        reuse: hits among recorded requests, if there are any.
+        reuse: cache hits in recorded requests; None if none were recorded.
     """
 
     written: bool
@@ -173,7 +173,8 @@ class StagesReport:
     def lines(self) -> list[str]:
         """The report for a console, one string per line."""
         left_out = [
-            f"  {domain} is left to the candidates: {why}" for domain, why in self.left_out.items()
+            f"  {domain} has no stage; the last stage reads its columns: {why}"
+            for domain, why in self.left_out.items()
         ]
         if not self.written:
             return [f"stages: not written: {self.reason}", *left_out, *self._not_states()]
@@ -194,7 +195,7 @@ class StagesReport:
 
     def _not_states(self) -> list[str]:
         entries = [f"{name}: {why}" for name, why in self.not_states.items()]
-        return listed("computed for each pair all the same", entries, _SHOWN)
+        return listed("still computed per candidate", entries, _SHOWN)
 
 
 def one(domain: str) -> str:
@@ -204,4 +205,4 @@ def one(domain: str) -> str:
 
 def _states(whose: str, states: tuple[State, ...]) -> list[str]:
     kinds = grouped((state.tensor, state.dtype, state.shape, "") for state in states)
-    return [f"  kept of {whose}: {kind}" for kind in kinds]
+    return [f"  cached for {whose}: {kind}" for kind in kinds]

@@ -1,4 +1,4 @@
-"""Measures how long ops take, from TensorFlow's trace, and the user's share of that."""
+"""Measures the time of each op, from TensorFlow's trace, and the user ops' share of the time."""
 
 from collections.abc import Collection, Sequence
 from typing import Any

@@ -1,7 +1,7 @@
-"""Writes a columnar signature again with its user part at one row, which ops at N rows then read.
+"""Writes the late form of a columnar signature: the user part at one row, other ops at N rows.
 
-A rule takes an item-side node, and either writes it and returns True, or leaves it alone. Rules
-rely on facts from trial runs: ranks, one row, N rows.
+A rule takes an item-side node; it writes the node and returns True, or returns False. Rules rely on
+what trial runs found: a tensor's rank, and whether it has one row or N.
 """
 
 import itertools
@@ -20,7 +20,7 @@ from colcast.export.graph._ops import BROADCASTING, EXACT
 
 
 def _broadcast(late: LateGraph, node: NodeDef) -> bool:
-    """Leaves the repetition to an op that broadcasts a first dimension of 1."""
+    """Passes user tensors at one row to an op that itself broadcasts a first dimension of 1."""
     inputs = data_inputs(node)
     if node.op not in BROADCASTING:
         return False
@@ -92,7 +92,10 @@ def _pack(late: LateGraph, node: NodeDef) -> bool:
 
 
 def _add_n(late: LateGraph, node: NodeDef) -> bool:
-    """Adds the user's addends first: AddN does not broadcast, but an addition of two does."""
+    """Sums the user's and the items' addends separately, then adds the two sums.
+
+    AddV2 broadcasts, AddN does not.
+    """
     if node.op != "AddN":
         return False
     tensors = data_inputs(node)
@@ -124,7 +127,7 @@ def _runs(tensors: Sequence[str], of_user: Callable[[str], bool]) -> list[tuple[
 
 MOST_GATHERED_BYTES = 256 << 20
 
-Rule = Callable[[NodeDef], bool]  # writes an item-side node and returns True, or leaves it alone
+Rule = Callable[[NodeDef], bool]  # writes an item-side node and returns True, or returns False
 
 _RULES = (_broadcast, _concat, _pack, _add_n)
 _EXACT_RULES = (_broadcast_exactly, _concat, _pack)
@@ -137,16 +140,19 @@ def write_late(
     domains: Colours | None = None,
     most_gathered_bytes: int = MOST_GATHERED_BYTES,
 ) -> tuple[LateGraph, Products]:
-    """Writes the nodes.
+    """Writes the late graph's nodes.
 
     Args:
-        observed: the columnar signature.
+        observed: the observed columnar signature.
         prefix: the first part of every new node's name.
-        domains: colours of its nodes, if stages will be cut from the graph: products are then split
-            by domain, and there may be any number of users. Otherwise they are split into the user
-            and the rest, and there is one user.
-        most_gathered_bytes: how many bytes of weights may be gathered where the rows of a kernel
+        domains: the nodes' colours by domain, if stages will be cut from the graph: products are
+            then split by domain, and there may be any number of users. None: products are split
+            into the user's and all other columns, and there is one user.
+        most_gathered_bytes: limit for the bytes of weights that are gathered where a kernel's rows
             interleave.
+
+    Returns:
+        The late graph and its split products.
     """
     late = LateGraph(observed, prefix, domains)
     late.place_inputs(observed.signature)

@@ -3,6 +3,7 @@
 `_nodes` has the nodes of a graph, `_op_defs` the definitions of its ops; `_signature` reads a
 signature; `_ops` classifies ops by type; `_colours` finds which ops read which domains' columns.
 `_requests` draws trial rows; `_findings` and `_row_findings` run a graph, in `_sessions`, to see
-how its tensors behave. `_emitter` collects new nodes, copies those of a signature and adds them to
-a graph, and `_comparison` measures how far two signatures differ.
+how its tensors behave. `_emitter` collects new nodes, copies a signature's nodes and adds nodes to
+a graph. `_comparison` measures how far two signatures differ. `_impure` finds signatures whose
+answers depend on more than the request.
 """

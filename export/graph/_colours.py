@@ -1,4 +1,4 @@
-"""The colour of an op, the domain whose columns it reads; determined without running it."""
+"""Colours ops by the domains whose columns they read, without running them."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -27,19 +27,19 @@ ITEM = "item"
 
 @dataclass
 class Colours:
-    """The colour of every node, and why it has it.
+    """The colour of every node, and the facts that decided it.
 
     Attributes:
         of: node name to FREE, a domain, or PAIR. PAIR is for nodes that read columns of several
             domains, that are control flow, random or have side effects, or that read such a node.
-        reads: node name to the domains whose columns it reads.
-        waiting: nodes that read no column but have a control input from a node that does.
-        held: nodes that read only the user but are PAIR, with the reason.
+        reads: node name to the domains whose columns the node reads.
+        waiting: nodes that read no column but have a control input from a node that reads one.
+        held: nodes that read only user columns but are PAIR, with the reason.
         unsteady: nodes after a TF1 Switch, Merge or Enter, whose tensors cannot be fetched because
             they may be dead or belong to a loop's frame.
         pinned: nodes that are control flow, random or stateful, or read such a node.
-        awaited: nodes for which waiting matters: effects, assertions, branches of TF1 control flow,
-            and nodes that run after them.
+        awaited: nodes for which others must wait: effects, assertions, branches of TF1 control
+            flow, and nodes that run after them.
         late_controls: nodes (mostly assertions) for which a node of another colour waited; the
             outputs wait for them instead.
     """
@@ -70,12 +70,12 @@ def colour(
 
     Args:
         graph: the nodes.
-        columns: tensors of the placeholders of each domain; under PAIR, those of the candidates.
-        held: placeholders of the user that are PAIR, with the reason.
+        columns: placeholder tensors by domain; under PAIR, those that belong to no domain.
+        held: user placeholders that must be PAIR, with the reason.
         waiting: the colour of nodes that read no column but have a control input from a node that
-            does.
-        exact: whether ops that read the user are PAIR unless they give the same bits for any number
-            of rows.
+            reads one.
+        exact: whether ops that read user columns are PAIR unless they give the same bits for any
+            number of rows.
     """
     found = Colours()
     domains = {producer(tensor): {domain} for domain, of in columns.items() for tensor in of}
@@ -122,7 +122,10 @@ def _colour(name: str, sources: set[str], found: Colours, waiting: str) -> str:
 
 
 def _late_controls(node: NodeDef, found: Colours) -> list[str]:
-    """The control inputs to drop: those of a node that belongs to a stage or only waits."""
+    """The control inputs for which the outputs wait in place of this node.
+
+    Only a node that belongs to a stage, or a waiting node, drops control inputs.
+    """
     own = found.of[node.name]
     if own == FREE or (own == PAIR and node.name not in found.waiting):
         return []

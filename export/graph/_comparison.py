@@ -1,4 +1,4 @@
-"""Measures how far a new signature differs from the model on the same requests, and tells it."""
+"""Measures how far a new signature's outputs differ from the model's on the same requests."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,16 +15,16 @@ PERTURBED = 3
 """The number of runs with rounded inputs for each request."""
 
 CANCELLED = 1e-2
-"""A relative difference up to which rounding may be the cause, where large floats cancel out."""
+"""Relative differences below this may be rounding errors, where large floats cancel out."""
 
-_NOISE_FACTOR = 4  # sums in another order round more often than the inputs
+_NOISE_FACTOR = 4  # sums in another order round more than the inputs do
 _ROUNDING = 2.0**-23  # for float32: half the relative distance between neighbours
 
 Differences = dict[int, dict[str, float]]
 """(number of candidates, output) to the largest relative difference."""
 
 Moderated = dict[str, float]
-"""Output to the largest relative difference of requests that agree once their floats are small."""
+"""Output to the largest relative difference that disappears once a request's floats are small."""
 
 
 @dataclass(frozen=True)
@@ -34,8 +34,8 @@ class Trial:
     Attributes:
         rows: number of candidates.
         expected: the model's outputs.
-        given: the outputs to be proved equal.
-        noise: by how much rounding of the inputs changes the outputs.
+        given: the new signature's outputs.
+        noise: how much the outputs change if the inputs are rounded.
         moderate: repeats the trial with the request's floats made small, if possible.
     """
 
@@ -49,7 +49,9 @@ class Trial:
 def compare_trials(
     trials: Sequence[Trial], tolerance: float, moderated: Moderated | None = None
 ) -> Differences:
-    """The largest differences. Those of trials that agree only with small floats go to `moderated`.
+    """Returns the largest differences.
+
+    If a trial agrees only once its floats are made small, `moderated` gets its difference.
 
     Raises:
         ExportError: a difference exceeds the tolerance; names the output, the row and the values.
@@ -88,7 +90,7 @@ def rounding_noise(
     expected: Mapping[str, Array],
     noisy_runs: int,
 ) -> dict[str, Array]:
-    """By how much the outputs change with the last bits of the float inputs."""
+    """How much the outputs change if the last bits of the float inputs change."""
     noise = {output: np.zeros(value.shape) for output, value in expected.items()}
     random = np.random.default_rng(0)
     for _ in range(noisy_runs):
@@ -121,7 +123,7 @@ def _compare(
     relative = relative_difference(expected, given, floor, trial.noise[output])
     worst = float(relative.max(initial=0.0))
     if tolerance < worst < CANCELLED and trial.moderate:
-        # Large numbers that nearly cancel out leave only rounding errors, so small ones must agree.
+        # Large floats that nearly cancel out leave only rounding errors, so compare small floats.
         again = replace(trial.moderate(), moderate=None)
         small = _compare(output, again, _floor([again.expected[output]]), tolerance, moderated)
         moderated[output] = max(moderated.get(output, 0.0), worst)
@@ -137,7 +139,7 @@ def _compare(
 
 
 def told(*values: Any) -> str:
-    """The end of a message about differing values: notes those that are not finite, else ""."""
+    """The end of a message about differing values: a hint if some are not finite, else ""."""
     if all_finite(*values):
         return ""
     return (
@@ -155,7 +157,7 @@ def drawn_again(values: Mapping[str, str] | None) -> str:
     """A note about features whose values were drawn again because of NaN or infinite scores.
 
     Args:
-      values: the new values by feature, in words; None if no draw gave finite scores.
+      values: a description of the new values by feature; None if no draw gave finite scores.
     """
     if values is None:
         return (

@@ -16,7 +16,7 @@ from colcast.export.graph._nodes import (
 from colcast.export.graph._op_defs import OpDefs
 from colcast.export.graph._requests import Array
 
-# Colocations, and shapes that hold only for the original.
+# Attributes that hold only for the original node: colocations and shapes.
 _NOT_COPIED = ("_class", "_output_shapes")
 
 
@@ -28,7 +28,7 @@ class Emitter:
     """
 
     def __init__(self, prefix: str) -> None:
-        """Takes the prefix of all names, without a slash."""
+        """Starts without nodes. All names will begin with `prefix`, which has no slash."""
         self._prefix = prefix
         self._constants: dict[tuple[str, bytes, tuple[int, ...]], str] = {}
         self.nodes: dict[str, NodeDef] = {}
@@ -80,7 +80,7 @@ class Emitter:
         return added
 
     def output(self, number: int, tensor: str, controls: Iterable[str], dtype: tf.DType) -> str:
-        """The signature's output with this number: a tensor, after the nodes it must wait for."""
+        """Adds the signature's output with this number, which waits for `controls`; returns it."""
         inputs = [tensor, *(f"^{producer(control)}" for control in controls)]
         return self.add("Identity", self.name("outputs", str(number)), inputs, T=dtype)
 
@@ -103,7 +103,7 @@ class Emitter:
         end: int | str | None,
         dtype: tf.DType = tf.int32,
     ) -> str:
-        """vector[begin:end] of a vector; `end` may be an int32 tensor of shape [1]."""
+        """Adds the slice vector[begin:end]; `end` may be an int32 tensor of shape [1]."""
         bounds = [
             value if isinstance(value, str) else self.constant(np.array([value or 0], np.int32))
             for value in (begin, end, 1)
@@ -117,7 +117,7 @@ class Emitter:
     def gather(
         self, name: str, params: str, index: str, dtype: tf.DType, of: tf.DType, axis: int = 0
     ) -> str:
-        """params[index] along an axis; `of` is the dtype of `index`."""
+        """Adds params[index] along an axis; `of` is the dtype of `index`."""
         kinds = {"Tparams": dtype, "Tindices": of, "Taxis": tf.int32}
         inputs = [params, index, self.constant(np.array(axis, np.int32))]
         return self.add("GatherV2", name, inputs, batch_dims=0, **kinds)
@@ -125,7 +125,7 @@ class Emitter:
     def kernel_rows(
         self, name: str, kernel: str, rows: Array, dtype: tf.DType, *, transposed: bool
     ) -> str:
-        """Some rows of a kernel, or columns of a transposed one; contiguous ones are a slice."""
+        """Gathers rows of a kernel, or columns of a transposed one; slices contiguous rows."""
         if transposed or not lies_together(rows):
             index = self.constant(rows.astype(np.int32))
             return self.gather(name, kernel, index, dtype, tf.int32, int(transposed))
@@ -172,16 +172,22 @@ def lies_together(numbers: Array) -> bool:
 
 
 class Copy:
-    """The new nodes of a signature.
+    """Writes a new signature as copies of another one's nodes.
 
     Attributes:
-        emit: collects them.
+        emit: collects the new nodes.
         inputs: new placeholders by the signature's key.
         outputs: new tensors by the signature's key.
     """
 
     def __init__(self, colours: Colours, session: tf.compat.v1.Session, prefix: str) -> None:
-        """Takes the nodes' colours, a session with the graph, and the prefix of new names."""
+        """Starts without nodes.
+
+        Args:
+            colours: the nodes' colours.
+            session: a session with the graph.
+            prefix: the first part of every new node's name.
+        """
         self._colours = colours
         self._session = session
         self._new: dict[str, str] = {}  # replacements of tensors whose nodes are not copied
@@ -190,7 +196,7 @@ class Copy:
         self.outputs: dict[str, str] = {}
 
     def name(self, tensor: str) -> str:
-        """The copy of a tensor, or the tensor itself if it is free."""
+        """The copy of a tensor, or the tensor itself if it is FREE."""
         if tensor in self._new:
             return self._new[tensor]
         return tensor if self._colours[tensor] == FREE else self.emit.name("nodes", tensor)
@@ -203,7 +209,7 @@ class Copy:
         return self.emit.needed_for([*self.inputs.values(), *self.outputs.values()])
 
     def _write(self, node: NodeDef, own: Container[str]) -> None:
-        """Copies a node, keeping only control inputs that are free or among its own nodes."""
+        """Copies a node, keeping only control inputs from nodes that are FREE or in `own`."""
         inputs = [self.name(tensor) for tensor in data_inputs(node)]
         controls = [
             self._control(source)
@@ -227,7 +233,7 @@ class Copy:
 
 
 def import_nodes(graph: tf.Graph, added: GraphDef) -> None:
-    """Adds nodes to a graph that may have some of them already, along with all their other inputs.
+    """Adds nodes to a graph. It may have some of them already, and must have all other inputs.
 
     Raises:
       ValueError: the graph has another node of that name.
@@ -246,7 +252,8 @@ def import_nodes(graph: tf.Graph, added: GraphDef) -> None:
             if outputs:
                 present[source] = outputs[int(source.partition(":")[2] or 0)]
             else:
-                # An assertion outside the copy, to which import_graph_def cannot refer.
+                # A control input from an assertion outside the copy: import_graph_def cannot
+                # refer to it.
                 node.input.remove(source)
     with graph.as_default():
         tf.import_graph_def(trial, input_map=present, name="")

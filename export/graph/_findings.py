@@ -1,7 +1,7 @@
 """Observes, by running a graph, how its tensors depend on the number of rows.
 
-No rule about ops is used here: a user-side tensor is classified by feeding the same user row once,
-twice, three and many times.
+A user-side tensor is classified by feeding the same user row once, twice, three and many times;
+`distrust` then corrects findings where the op that computes a tensor makes runs no evidence.
 """
 
 import enum
@@ -33,15 +33,15 @@ class RowKind(enum.Enum):
 
 @dataclass(frozen=True)
 class Finding:
-    """The finding about one tensor.
+    """What trial runs showed about one tensor.
 
     Attributes:
         kind: its kind. For an item tensor, ROW means that the first dimension follows N.
         shape: its shape at one row; None for sizes that differ from request to request.
         axis: for ROW: the dimension that follows the rows; 0 unless the model has transposed it.
         reason: for OTHER: what was observed.
-        counts_rows: for OTHER: whether its size is the same for every number of rows, or it holds
-            floats. It is then a number of rows or a statistic over them, and no index.
+        counts_rows: for OTHER: whether it may be a number of rows or a statistic over rows, and no
+            index: its size is the same for every number of rows, or it holds floats.
     """
 
     kind: RowKind
@@ -51,14 +51,14 @@ class Finding:
     counts_rows: bool = False
 
     def is_one_row(self, rank: int | None = None) -> bool:
-        """Whether it has exactly one row per candidate (and that rank)."""
+        """Whether it has exactly one row per candidate (and `rank`, if given)."""
         if self.kind is not RowKind.ROW or self.axis or not self.shape or self.shape[0] != 1:
             return False
         return rank is None or rank == len(self.shape)
 
 
 _FIRST_RUN_SECONDS = 60  # includes TensorFlow's preparation of the graph
-_RUN_SECONDS = 20  # a loop may never end for rows that no trial of the model had
+_RUN_SECONDS = 20  # for later runs; a loop may never end on some generated rows
 
 Findings = dict[str, Finding]
 
@@ -82,12 +82,16 @@ class Probe:
         *,
         inner: bool = False,
     ) -> None:
-        """Takes the inputs to feed and the tensors to fetch, each by name with its tensor.
+        """Prepares the runs.
 
-        `inner` tensors are outputs of arbitrary ops rather than of signatures. They are fetched
-        through an additional op: with oneDNN, TensorFlow 2.20's remapper fuses x * sigmoid(x) even
-        if the Sigmoid is fetched, and then cannot find it; it does not fuse a node that another
-        node reads.
+        Args:
+            session: a session with the graph.
+            inputs: the tensors to feed, by name.
+            tensors: the tensors to fetch, by name.
+            inner: whether `tensors` are outputs of arbitrary ops rather than of signatures. An
+                additional op then reads them: with oneDNN, TensorFlow 2.20's remapper fuses
+                x * sigmoid(x) even if the Sigmoid is fetched, and then cannot find it; it does not
+                fuse a node that another node reads.
         """
         find = session.graph.get_tensor_by_name
         self._loops = partial(loops_told, session.graph, dict(inputs), list(tensors.values()))
@@ -133,8 +137,8 @@ def classify_user(
     """Determines, for each tolerance, the kind of tensors that depend only on user features.
 
     Args:
-        probe: runs those tensors.
-        users: users to try; a tensor must be of the same kind with all of them.
+        probe: runs the tensors.
+        users: requests of the users to try; a tensor must have the same kind for all of them.
         tolerances: largest differences that count as equal, relative to a tensor's largest value,
             because sums over more rows may be added in another order.
     """
@@ -157,7 +161,7 @@ def follow_rows(probe: Probe, requests: Mapping[int, Request]) -> Findings:
     """Finds the item tensors whose first dimension follows the number of candidates.
 
     Args:
-        probe: runs those tensors.
+        probe: runs the tensors.
         requests: requests by number of candidates, with at least two different numbers.
     """
     found: Findings = {}
@@ -227,7 +231,7 @@ def _settled(finding: Finding) -> Finding:
 
 
 def equal(one: Array, other: Array, tolerance: float) -> bool:
-    """Whether two tensors are equal; floats within a tolerance relative to the largest."""
+    """Whether two tensors are equal; floats within a tolerance relative to the largest float."""
     if one.shape != other.shape:
         return False
     if one.dtype.kind not in "fc" or np.array_equal(one, other):
@@ -246,12 +250,12 @@ def _values(single: Array, many: Mapping[int, Array]) -> str:
 
 
 def distrust(graph: FlatGraph, colours: Colours, domain: str, findings: Findings) -> Findings:
-    """Corrects findings about tensors of one domain for what runs cannot show.
+    """Corrects findings about one domain's tensors where a few runs are no evidence.
 
-    A handful of runs cannot show a dependence on the number of rows that sets in later:
+    A tensor may depend on the number of rows only beyond the numbers that were tried:
     `tf.where(rows > 1000, a, b)` looks the same for 1, 2, 3 and 64 rows. So a tensor computed from
-    a number of rows, or from floats that differ from row to row, counts as neither row-like nor
-    constant. A tensor that only takes its shape from a number of rows is trusted.
+    a number of rows, or from a float statistic over rows, counts as neither row-like nor constant.
+    A tensor that only takes its shape from a number of rows is trusted.
 
     Args:
         graph: the signature's nodes.

@@ -1,8 +1,9 @@
 """Finds signatures whose answers depend on more than the request and the model's files.
 
-Only where the answer is a function of those two are states cached, requests joined and split, and
-stages cut: no served signature may write what a signature reads, and no op may read a clock, random
-numbers, a file or a counter. An unknown stateful op counts as impure.
+If a signature is impure, its states are not cached, its requests are not joined or split, and it is
+not cut into stages. A signature is impure if it writes a resource, reads one that another served
+signature writes, or runs an op that reads a clock, random numbers, a file or a counter. An unknown
+stateful op counts as impure.
 """
 
 from collections.abc import Collection, Iterator
@@ -21,8 +22,8 @@ _HANDLES = {
     "MutableHashTable", "MutableHashTableOfTensors", "MutableHashTableOfTensorsV2",
     "MutableHashTableV2", "VarHandleOp", "Variable", "VariableV2",
 }  # fmt: skip
-# Ops that are registered as stateful, or read state, but change nothing when run, and whose results
-# follow from what they read. The state of TensorArrays and stacks lives for one run only.
+# Ops that are registered as stateful, or read state, but change nothing when run; their results
+# depend only on what they read. The state of TensorArrays and stacks lives for one run only.
 _HARMLESS = {
     "Assert", "BoostedTreesEnsembleResourceHandleOp", "BoostedTreesPredict", "Case",
     "CheckNumerics", "CheckNumericsV2", "DeepCopy", "Empty", "GuaranteeConst", "If",
@@ -57,11 +58,14 @@ class Impurity:
 
 
 def find_impure(meta_graph: Any, unserved: Collection[str] = ()) -> dict[str, Impurity]:
-    """The impure signatures among those that are served.
+    """Finds the impure signatures among the served ones.
 
     Args:
         meta_graph: the MetaGraphDef.
         unserved: signatures that no request can run.
+
+    Returns:
+        Signature names with the reason.
     """
     graph = _Graph(meta_graph)
     served = {
@@ -100,7 +104,7 @@ class _Graph:
         return not (stateful or self.takes_handle(op))
 
     def takes_handle(self, op: str) -> bool:
-        """Whether an op is known to take a resource or a reference."""
+        """Whether an op takes a resource or a reference, or is unknown."""
         definition = self._definition(op)
         inputs = definition.input_arg if definition else ()
         return definition is None or any(i.is_ref or i.type == DT_RESOURCE for i in inputs)
@@ -136,7 +140,7 @@ class _Scope:
 
 
 class _Reached:
-    """Everything that a run of a signature reaches."""
+    """The resources and effects that a run of a signature reaches, also in functions it calls."""
 
     def __init__(self, graph: _Graph, signature: Any) -> None:
         self._graph = graph
@@ -190,7 +194,7 @@ class _Reached:
 
 
 def _arguments(caller: _Scope, call: NodeDef, function: Any, count: int) -> list[str]:
-    """The resource of each argument; any resource, if it is unknown how inputs are passed on."""
+    """The resource of each argument; _ANY if it is unknown how the call passes its inputs."""
     given = data_inputs(call)[1 if call.op in _BY_CONDITION else 0 :][:count]
     known = call.op in _BY_CONDITION | _BY_POSITION or call.op == function.signature.name
     if not known or len(given) < count:
@@ -199,7 +203,7 @@ def _arguments(caller: _Scope, call: NodeDef, function: Any, count: int) -> list
 
 
 def _written(reader: _Reached, served: dict[str, _Reached]) -> str:
-    """A resource that another signature writes, and that signature; "" if there is none."""
+    """Names a resource that `reader` reads and the signature that writes it; "" if none does."""
     for name in sorted(served):
         written = served[name].written.keys()
         if found := sorted(reader.read if _ANY in written else reader.read & written):

@@ -1,4 +1,4 @@
-"""GraphDef nodes: references, closures, constants; those of one signature, inputs first."""
+"""GraphDef nodes: their references, ancestors and constants, and the nodes of one signature."""
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -24,7 +24,7 @@ class FlatGraph:
     """
 
     def __init__(self, meta_graph: Any, tensors: Iterable[str]) -> None:
-        """Takes the MetaGraphDef, and the tensors ("node:0") whose ancestors are included."""
+        """Collects the nodes of a MetaGraphDef from which `tensors` ("node:0") are computed."""
         graph_def = meta_graph.graph_def
         every = {node.name: node for node in graph_def.node}
         self.op_defs = OpDefs(meta_graph)
@@ -48,7 +48,7 @@ def data_inputs(node: NodeDef) -> list[str]:
 
 
 def control_inputs(node: NodeDef) -> list[str]:
-    """The nodes that must run before this one but give it no value."""
+    """The nodes that must run before this one without passing it a value."""
     return [name[1:] for name in node.input if name[0] == "^"]
 
 

@@ -1,4 +1,4 @@
-"""Ops: their definitions in a MetaGraph, and the libraries that have them."""
+"""Ops: their definitions in a MetaGraph, and the libraries that implement them."""
 
 from collections.abc import Iterable
 from importlib.util import find_spec

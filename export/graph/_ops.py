@@ -2,9 +2,9 @@
 
 How ops treat rows is a separate subject: see export/rows.
 
-Runs decide what may move. These lists only prevent moves (control flow, effects, values computed
-from a number of rows, ops that may round differently) or choose a cheaper form (broadcasting, split
-columns). An op on none of them moves if runs show that it can.
+Trial runs decide which ops may move to the user part. These lists only prevent moves (control flow,
+effects, values computed from a number of rows, ops that may round differently) or choose a cheaper
+form (broadcasting, split columns). An op on no list moves if trial runs show that it can.
 """
 
 from collections.abc import Iterator
@@ -52,7 +52,7 @@ SHAPE_INPUTS = {
     "Tile": (1,), "UnsortedSegmentMax": (2,), "UnsortedSegmentMin": (2,),
     "UnsortedSegmentProd": (2,), "UnsortedSegmentSum": (2,),
 }  # fmt: skip
-# They take dense shapes of sparse tensors, at positions that depend on how many there are.
+# Ops that take dense shapes of sparse tensors, at positions that depend on the number of tensors.
 TAKE_DENSE_SHAPES = {
     "SparseConcat",
     "SparseCross",
@@ -60,7 +60,7 @@ TAKE_DENSE_SHAPES = {
     "SparseCrossV2",
     "SparseSplit",
 }
-# The entry of a shape that they pick may be a size other than the number of rows.
+# Ops that, given a shape, may pick a size other than the number of rows.
 PICK_SIZES = {"GatherV2", "Slice", "SplitV", "StridedSlice", "Unpack"}
 
 # Exact ops: a row gets the same bits alone as among N. They copy, look up, hash, compare, or
@@ -152,7 +152,7 @@ def why_inexact(node: NodeDef) -> str | None:
 
 
 def has_effect(node: NodeDef, graph: FlatGraph) -> bool:
-    """Whether it matters when an op runs, apart from failing assertions."""
+    """Whether it matters when or how often an op runs; random ops and assertions do not count."""
     return any(
         _changes_something(inner, graph) and not _is_random(inner)
         for inner in _with_functions(node, graph, set())
@@ -197,4 +197,4 @@ def is_compiled(op: str) -> bool:
 
 
 MODULE = "XlaCallModule"
-"""The op for a whole compiled function, as `jax2tf.convert` writes it by default."""
+"""The op that runs a whole function compiled by XLA; `jax2tf.convert` writes it by default."""

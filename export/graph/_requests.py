@@ -1,4 +1,4 @@
-"""Requests for trying a graph out: one user, some candidates."""
+"""Draws requests for trial runs of a graph: one user, some candidates."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
@@ -16,7 +16,7 @@ _SMALL = 100  # smaller numbers count as small
 Array = np.ndarray[Any, np.dtype[Any]]
 Columns = Mapping[str, Array]
 DrawRows = Callable[[int], Columns]
-"""Returns that many rows of every input of the columnar signature, different ones on each call."""
+"""`draw(n)` returns n rows of every input of the columnar signature, new ones on each call."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Request:
         return {**self.shared, **self.user, **self.items}
 
     def repeated(self, rows: int) -> Columns:
-        """The columns of a columnar signature: the user on each of the first `rows` items' rows."""
+        """The columns of a columnar signature: the first `rows` items, the user on each row."""
         user = {name: np.repeat(column, rows, axis=0) for name, column in self.user.items()}
         items = {name: column[:rows] for name, column in self.items.items()}
         return {**self.shared, **user, **items}
@@ -64,13 +64,13 @@ class Request:
 
 
 class Requests:
-    """Draws requests from a source of rows: unchanged, and in turn with small numbers.
+    """Draws requests from a source of rows. In every other request, numbers are made small.
 
-    With small numbers, floats that are equal in all rows are also made different. Large numbers
-    reveal overflows and unknown ids, but saturate a network, whose answers then prove little. A
-    request is not used if the model fails on it, or on its first candidates alone: many models
-    fail, in every format, on a list that is empty in all rows of a request, or need a number of
-    values that only all rows together have.
+    Large numbers reveal overflows and unknown ids, but saturate a network, so that its answers
+    prove little. Where numbers are made small, floats that are equal in all rows are also replaced
+    by different ones. A request is not used if the model fails on it, or on its first candidates
+    alone: many models fail, in every format, if a list is empty in all rows of a request, or if a
+    request has too few values.
 
     Attributes:
         rows: the rows from which the last request was drawn, each with its own user.
@@ -83,7 +83,14 @@ class Requests:
         items: Collection[str],
         run: Callable[[Columns], object],
     ) -> None:
-        """Takes the names of the user's and of the items' inputs; `run` runs the model."""
+        """Starts with the first request.
+
+        Args:
+            source: draws rows of every input.
+            user: names of the user's inputs.
+            items: names of the items' inputs.
+            run: runs the model; raises ExportError if the model fails.
+        """
         self._source = source
         self._user = user
         self._items = items
@@ -94,11 +101,11 @@ class Requests:
         self._makes_small = True
 
     def draw(self, candidates: int) -> Request:
-        """A request with one user and that many candidates, all newly drawn.
+        """Draws a request with one user and that many candidates.
 
         Raises:
-            ExportError: the model fails on several draws in a row.
-            TooLongError: it does not end with values that it accepted before.
+            ExportError: the model fails on several consecutive draws.
+            TooLongError: the model does not finish, even if numbers are not made small.
         """
         for left in reversed(range(_TRIES)):
             request = self._next(candidates)
@@ -108,7 +115,7 @@ class Requests:
             except TooLongError:
                 if not self._makes_small:
                     raise
-                self._makes_small = False  # small values are new: no trial of the model had them
+                self._makes_small = False  # only the source's own values are known to run
             except ExportError:
                 if not left:
                     raise
@@ -117,7 +124,7 @@ class Requests:
         return request
 
     def columns(self, rows: int) -> Columns:
-        """That many rows of every input; the model may refuse them."""
+        """Draws that many rows of every input. The model may fail on them."""
         columns = self._source(rows)
         self._drawn += 1
         if self._drawn % 2 and self._makes_small:
@@ -143,7 +150,7 @@ class Requests:
 
 
 def moderate(column: Array) -> Array:
-    """Maps floats to between -1 and 1, keeping their order; other columns stay as they are."""
+    """Maps floats to between -1 and 1, keeping their order; returns other columns unchanged."""
     if column.dtype.kind != "f":
         return column
     with np.errstate(invalid="ignore"):  # the default may be infinity
@@ -151,22 +158,22 @@ def moderate(column: Array) -> Array:
 
 
 def draw_rows(requests: Requests, rows: int) -> Columns:
-    """Rows in random order from a larger draw: sources may give long lists first."""
+    """Draws a few rows more and picks `rows` of them at random: long lists may come first."""
     columns = requests.columns(rows + _MORE)
     chosen = requests.random.permutation(rows + _MORE)[:rows]
     return {name: column[chosen] for name, column in columns.items()}
 
 
 class Draws:
-    """Draws of rows that several readers use, each from the first draw on."""
+    """Keeps the rows that it draws, so that several readers get the same rows."""
 
     def __init__(self, requests: Requests) -> None:
-        """Takes the source of rows."""
+        """Starts without rows; `requests` draws them."""
         self._requests = requests
         self._drawn: dict[int, list[Columns]] = {}
 
     def again(self) -> DrawRows:
-        """Returns the same rows as before, and new ones after these are used up."""
+        """Returns a function that returns the kept rows from the first on, then draws new ones."""
         taken = Counter[int]()
 
         def draw(rows: int) -> Columns:
@@ -180,7 +187,7 @@ class Draws:
 
 
 def without_a_value(requests: Collection[Request]) -> set[str]:
-    """User inputs that are 0 or empty in all those requests, so that their effect does not show."""
+    """User inputs that are 0 or empty in all requests, so that trials cannot show their effect."""
     seen = {
         name
         for request in requests
@@ -191,7 +198,7 @@ def without_a_value(requests: Collection[Request]) -> set[str]:
 
 
 def trimmed(row: Columns) -> Columns:
-    """The row without padding added for longer rows of the draw, as a client sends it."""
+    """The row without the padding for longer rows of its draw, as a client would send it."""
     trimmed = dict(row)
     for name, lengths in row.items():
         feature = name.removesuffix("/length")

@@ -1,6 +1,6 @@
 """Finds the tensors of a stage that can be states: one row each, independent of other rows.
 
-Found by running batches of different rows: together, in another order, repeated and alone.
+It runs batches of different rows together, in another order, repeated and alone.
 """
 
 from collections.abc import Callable, Iterable
@@ -20,18 +20,18 @@ _PADDING = "depends on how long the lists of its batch are"
 def classify_rows(
     probe: Probe, draw: Callable[[int], Columns], sizes: Iterable[int], tolerance: float
 ) -> Findings:
-    """Determines the kinds of a stage's tensors; ROW means that it can be a state.
+    """Determines the kinds of a stage's tensors. A tensor of kind ROW can be a state.
 
-    Rows may differ in padding, because lists are as long as the longest of their batch.
+    A row may have other padding in another batch: lists are padded to the longest of their batch.
 
     Args:
         probe: runs the tensors.
-        draw: draws the columns of a batch with that many rows, new ones on each call.
+        draw: `draw(n)` returns the columns of a batch of n rows, new ones on each call.
         sizes: numbers of rows of the batches.
         tolerance: largest difference that counts as equal, relative to the tensor's largest value.
 
     Raises:
-        ExportError: the stage fails on several batches in a row.
+        ExportError: the stage fails on several consecutive batches.
     """
     found: Findings = {}
     for rows in sizes:
@@ -61,7 +61,7 @@ class _Batch:
     order: Array
 
     def finding(self, tensor: str, tolerance: float) -> Finding:
-        """What the runs show of a tensor."""
+        """What the runs show about a tensor."""
         whole = self.whole[tensor]
         ones = [run[tensor] for run in self.alone]
         finding = _classify(whole, ones, len(self.order) - 1, tolerance)
@@ -98,7 +98,7 @@ def _run(probe: Probe, draw: Callable[[int], Columns], rows: int) -> _Batch:
 
 
 def _together(one: Finding, other: Finding) -> Finding:
-    """Combines the findings of two batches; a count of rows must show in every batch."""
+    """Combines the findings of two batches; `counts_rows` must be true for both."""
     together = merged(one, other)
     if one.kind is other.kind is RowKind.OTHER:
         return replace(together, counts_rows=one.counts_rows and other.counts_rows)

@@ -9,14 +9,14 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.python.client import pywrap_tf_session
 
-# With which the native server runs the models that it supports.
+# The native server uses this executor for every model that the executor supports.
 SINGLE_THREADED = "SINGLE_THREADED_EXECUTOR"
 
 
 def session_config(executor: str = "") -> Any:
     """A configuration with one thread, so that the same graph gives the same bits.
 
-    A process has one thread pool for work inside ops, whose size its first session decides.
+    A process has one thread pool for work inside ops; its first session sets the pool's size.
     """
     config = tf.compat.v1.ConfigProto(
         intra_op_parallelism_threads=1, inter_op_parallelism_threads=1, device_count={"GPU": 0}
@@ -55,24 +55,33 @@ def loaded(folder: Path, tags: Sequence[str], executor: str = "") -> Iterator[An
 
 
 class Run:
-    """Computes tensors of a session from others.
+    """Runs a session faster than `Session.run`.
 
-    `Session.run` checks every array, which takes longer than running a graph with hundreds of
-    inputs.
+    `Session.run` checks every array. With hundreds of inputs, this takes longer than the graph.
     """
 
     def __init__(self, session: Any, feeds: Sequence[str], fetches: Sequence[str]) -> None:
-        """Takes the names of the tensors to feed and to fetch."""
+        """Prepares the run.
+
+        Args:
+          session: the session.
+          feeds: names of the tensors to feed.
+          fetches: names of the tensors to compute.
+        """
         find = session.graph.get_tensor_by_name
         self._session, self._fetches = session, list(fetches)
         self._feeds = {name: find(name).ref() for name in feeds}
         self._computed = {name: find(name) for name in fetches if name not in self._feeds}
 
     def __call__(self, values: Sequence[Any], seconds: float) -> list[Any]:
-        """Computes the tensors from arrays with the dtypes of the fed ones.
+        """Computes the tensors.
+
+        Args:
+          values: an array for each tensor to feed, of the tensor's dtype.
+          seconds: the time limit.
 
         Raises:
-          tf.errors.DeadlineExceededError: it takes longer.
+          tf.errors.DeadlineExceededError: the run takes longer than `seconds`.
         """
         options = tf.compat.v1.RunOptions(timeout_in_ms=int(1000 * seconds)).SerializeToString()
         buffer = pywrap_tf_session.TF_NewBufferFromString(options)
@@ -114,7 +123,7 @@ def loops_told(graph: Any, inputs: Mapping[str, str], outputs: Iterable[str]) ->
 
 
 def _behind(ops: Iterable[Any]) -> set[Any]:
-    """The operations on which these depend, including themselves."""
+    """The operations on which `ops` depend, including `ops`."""
     found, stack = set[Any](), list(ops)
     while stack:
         op = stack.pop()

@@ -44,7 +44,7 @@ class Signature:
 
 
 def read_signature(meta_graph: Any, name: str, user_features: Collection[str]) -> Signature:
-    """Reads a columnar signature and divides its inputs by domain.
+    """Reads a columnar signature and groups its inputs by domain.
 
     Raises:
         ExportError: the signature or a user feature does not exist, an input or output is not a

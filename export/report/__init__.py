@@ -1,6 +1,6 @@
 """Describes what an export found: verdict, page and record.
 
-`_report` holds it as data and prints it as a table; `_json` is its form in colcast.json; `_verdict`
-sums it up in a few lines, with what `_cost` measured; `_page` is the HTML form.
-`_recorded` reads colcast.json back.
+`_report` holds the findings as data and prints tables; `_json` writes them for colcast.json, and
+`_recorded` reads them back; `_verdict` sums them up in five lines, with the costs that `_cost`
+measured; `_page` renders them as HTML.
 """

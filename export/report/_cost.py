@@ -18,7 +18,7 @@ from tensorflow.core.protobuf import config_pb2
 
 SIZES = (20, 100, 500)
 _MOST_ROUNDS, _LEAST_ROUNDS, _FIRST_RUNS = 25, 3, 2
-_RUNS_IN_A_TURN = 5  # the first run finds the caches filled by another graph
+_RUNS_IN_A_TURN = 5  # the first does not count: another graph has filled the CPU's caches
 # From "What a request is expected to cost" in docs/late.md.
 _CALL_MS, _CALL_MS_PER_MB, _REWRITTEN_MS_PER_INPUT = 0.06, 1.0, 0.0005
 
@@ -27,15 +27,15 @@ Run = Callable[..., Any]
 
 @dataclass(frozen=True)
 class Cost:
-    """The cost of one way of asking for a number of candidates.
+    """The cost of one way to ask for a number of candidates.
 
     Attributes:
-        candidates: N.
+        candidates: the number of candidates.
         signature: the signature that answers.
         bytes: size of the request.
         cpu_ms: expected server CPU: the fastest of the runs, plus the call.
-        least_ms: the same for the runs' lower quartile.
-        most_ms: the same for the upper quartile.
+        least_ms: the runs' lower quartile, plus the call.
+        most_ms: the runs' upper quartile, plus the call.
     """
 
     candidates: int
@@ -53,7 +53,7 @@ class Way:
     Attributes:
         signature: its name.
         definition: its SignatureDef.
-        feeds: its inputs, with the number of rows that the graph gets.
+        feeds: its inputs as the graph gets them, after the server has expanded rows.
         bytes: size of the request.
     """
 
@@ -65,7 +65,7 @@ class Way:
 
 @dataclass(frozen=True)
 class Compiled:
-    """The cost of compiling.
+    """The cost of compiling a signature with XLA.
 
     Attributes:
         ops: number of compiled ops in a signature.
@@ -101,7 +101,7 @@ def measure_written(
         seconds: CPU seconds for each name.
 
     Returns:
-        Costs by name; none where TensorFlow refuses a request.
+        Costs by name; empty if TensorFlow refuses a request.
     """
     for executor in (SINGLE_THREADED, ""):  # the single-threaded executor refuses TF1 control flow
         try:
@@ -113,11 +113,12 @@ def measure_written(
 
 
 def _measure(session: tf.compat.v1.Session, requests: Requests, seconds: float) -> tuple[Cost, ...]:
-    """Runs all ways of asking in turn, for each number of candidates.
+    """For each number of candidates, runs all ways to ask for them in turn.
 
     Args:
         session: has the signatures, as a server would load them.
-        requests: N -> the ways to ask for N candidates, of the same signatures for each N.
+        requests: for each number N, the ways to ask for N candidates; all N have the same
+            signatures.
         seconds: CPU seconds. The first runs, which prepare the graphs, may take as long again; if
             they take longer, larger N are left out.
     """
@@ -142,7 +143,7 @@ def _measure(session: tf.compat.v1.Session, requests: Requests, seconds: float) 
 def served_ms(run_ms: float, way: Way) -> float:
     """The server's CPU for a request whose graph takes TensorFlow `run_ms`.
 
-    It is lower by a constant per input, because the server runs many lookups as one op.
+    The server's graph takes less, by a constant per input, because many lookups run as one op.
     """
     graph = max(0.0, run_ms - _REWRITTEN_MS_PER_INPUT * len(way.feeds))
     return graph + _CALL_MS + _CALL_MS_PER_MB * way.bytes / 1e6

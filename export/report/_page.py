@@ -26,9 +26,9 @@ def _signature(report: SignatureReport) -> Iterable[str]:
     yield f"<dl>{lines}</dl>"
     yield f'<figure class="drawing">{drawing(_boxes(report), _last(report))}</figure>'
     yield from _section("What a request is expected to cost", _costs(report))
-    yield from _section("States: what is kept of a row", _states(report))
+    yield from _section("States: what is cached per row", _states(report))
     yield from _section("Where the user meets the items", _frontier(report))
-    yield from _section("What runs for every candidate all the same", _refused(report))
+    yield from _section("What still runs for every candidate", _refused(report))
     yield from _section("Signatures whose rows do not mix with others", _rows(report))
     yield _features(report)
 
@@ -100,7 +100,8 @@ def _states(report: SignatureReport) -> str:
         for number, kind in enumerate(grouped((s.tensor, s.dtype, s.shape, "") for s in states))
     ]
     left = _items(
-        f"{domain} is left to the candidates: {why}" for domain, why in stages.left_out.items()
+        f"{domain} has no stage; the last stage reads its columns: {why}"
+        for domain, why in stages.left_out.items()
     )
     why = [] if stages.written else [f"no stages: {stages.reason}"]
     why += [f"one user per run, because {stages.why_one}"] if stages.why_one else []

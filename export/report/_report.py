@@ -34,21 +34,21 @@ class SignatureReport:
       name: the columnar signature's name.
       source: the signature from which it was made.
       source_input: the source's input for serialized tf.Examples; None if it takes tensors.
-      features: the features that it takes.
+      features: the features that the columnar signature takes.
       nodes_before: number of the source's nodes, with all calls inlined.
       nodes_after: number of the columnar signature's nodes.
       parity: the comparison of scores.
-      late: the report of the late signature made from it, if one was.
+      late: the report of the late signature; None if there is none.
       exact: the report of the exact signature, or why there is none.
-      not_transcoded: why a server must not answer the source's tf.Examples with it; None if it may,
-        because both give the same bits.
+      not_transcoded: why a server must not answer the source's tf.Examples with the columnar
+        signature; None if it may, because both give the same bits.
       stages: the report of the late signature's stages.
       independence: how the rows of each written signature may be batched and cached, by name.
       costs: the expected costs of requests, the source's first at each size; empty if not measured.
       user_share: the share of its op time that a late signature would run once; None if there is a
         late one, or if not measured.
       compiled: the cost of compiling it again for each number of candidates; None if it is not
-          compiled.
+        compiled.
       impure: why its answer depends on more than the request and the model's files; None if it does
           not.
     """
@@ -83,7 +83,7 @@ class SignatureReport:
 
     @property
     def once(self) -> tuple[str, ...]:
-        """The signatures made from it that take the user as one row."""
+        """The late and the exact signature, if written; they take the user as one row."""
         made = (self.late, self.exact)
         return tuple(each.signature for each in made if isinstance(each, LateReport))
 
@@ -141,8 +141,8 @@ class ExportReport:
       output: the folder written.
       signatures: one for each converted signature.
       seconds: duration of the export, proof included.
-      mended_variables: variables that only Python's loader fills in the model that was read; in the
-        written one every loader does.
+      mended_variables: variables that only Python's loader fills in the model read; every loader
+        fills them in the model written.
       unused_requests: number of recorded requests that were left out, by reason.
     """
 
@@ -175,7 +175,7 @@ class ExportReport:
         _say(console, [f"{took}; {PAGE} in it has all that was found"])
 
     def notes(self) -> list[str]:
-        """Warnings about what a reader would not expect."""
+        """Warnings about refused rows, requests left out and mended variables."""
         told = [line for report in self.signatures for line in _rows_lines(report)]
         if self.unused_requests:
             told.append(f"recorded requests left out: {unused_text(self.unused_requests)}")

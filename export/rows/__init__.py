@@ -4,7 +4,8 @@ Requests are joined, split or answered from a cache only where the rule allows i
 it. `_facts` has the terms, `_op` the table of rules. The rules are in `_elements` (with `_numbers`,
 which follows padding, too), `_shapes`, `_slices`, `_stacks`, `_sums`, `_matrices`, `_lookups`,
 `_lists` and `_control`. `_walk` follows rows through a graph, `_nodes` through its nodes and
-functions (`_free`: tensors that no row affects). `_independence` is the verdict.
+functions (`_maps`: loops over rows; `_free`: tensors that no row affects; `_trials`: runs a node on
+a few entries). `_independence` gives the verdict on a signature.
 """
 
 from colcast.export.rows._facts import Fact, Kind, sizes

@@ -26,7 +26,7 @@ def merge(op: Op) -> list[Fact]:
 
 
 def chosen(name: str, made: Sequence[Fact], conditions: Sequence[Fact]) -> list[Fact]:
-    """The outputs of a Merge whose branch depends on conditions."""
+    """The facts `made` about a Merge's outputs, given the conditions that choose its branch."""
     meets = [fact for fact in conditions if fact.kind is Kind.MIXED]
     if meets:
         return [mixed(meets[0].why)] * len(made)
@@ -38,7 +38,11 @@ def chosen(name: str, made: Sequence[Fact], conditions: Sequence[Fact]) -> list[
 
 
 def check_condition(fact: Fact) -> frozenset[str]:
-    """The lists on whose length a condition depends; raises Mixes if a row decides for all rows."""
+    """Returns the lists on whose length a condition depends.
+
+    Raises:
+        Mixes: the condition depends on a row, so that one row decides for all.
+    """
     value = as_value(fact)
     if value.kind is not Kind.FIXED:
         raise Mixes("a branch on a value of the request")
@@ -47,7 +51,7 @@ def check_condition(fact: Fact) -> frozenset[str]:
 
 @rule("TensorListReserve", "EmptyTensorList")
 def reserve(op: Op) -> Fact:
-    """A new list, of which only the length is known."""
+    """A new list; only its length is known."""
     return fixed(None)
 
 
@@ -95,12 +99,12 @@ def list_length(op: Op) -> Fact:
 
 
 def with_trips(facts: Sequence[Fact], condition: Fact) -> list[Fact]:
-    """The outputs of a loop whose number of iterations depends on what its condition reads."""
+    """The facts about a loop's outputs, given that `condition` ends the loop."""
     lengths = check_condition(condition)
     return [replace(fact, lengths=fact.lengths | lengths) for fact in facts]
 
 
-# A branch may be a constant without data inputs, which runs or not because of its control inputs.
+# A branch may be a constant. It has no data inputs; its control inputs decide whether it runs.
 SWITCHES = ("Switch", "RefSwitch")
 MERGES = ("Merge", "RefMerge")
 
@@ -113,7 +117,7 @@ class Ways:
     def __init__(self) -> None:
         self._under: dict[str, _Ways] = {}  # by node: each condition with the branch to take
         self._switched: dict[str, str] = {}  # by Switch: its condition
-        self._same: dict[str, str] = {}  # tensors that another one passes on unchanged
+        self._same: dict[str, str] = {}  # by Identity output: the tensor that it forwards
 
     def conditions(self, node: NodeDef) -> list[str]:
         """The tensors that decide which input a Merge outputs; none for other nodes.

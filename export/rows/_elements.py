@@ -1,4 +1,4 @@
-"""Rules for ops that treat each entry separately, or combine entries at the same place."""
+"""Rules for ops that treat each entry separately, or combine entries at the same position."""
 
 from dataclasses import replace
 from typing import Any
@@ -83,13 +83,13 @@ def unary(op: Op) -> Fact:
 
 @rule("DecodeRaw")
 def decode_raw(op: Op) -> Fact:
-    """The numbers in each string; in one run all strings have equally many, or the op fails."""
+    """The numbers in each string; the op fails unless all strings hold equally many."""
     return as_value(op.inputs[0]).changed(axes=(*op.axes(0), (f"size:{op.name}",)))
 
 
 @rule(*_NARY)
 def nary(op: Op) -> Fact:
-    """Computes each entry from the entries at the same place."""
+    """Computes each entry from the inputs' entries at the same position."""
     return _of_sizes(op) or _of_lists(op) or _times_one(op) or elementwise(op, op.inputs)
 
 
@@ -165,7 +165,7 @@ def batch_norm(op: Op) -> list[Fact]:
 
 
 def elementwise(op: Op, inputs: Any) -> Fact:
-    """The output of an op that computes each entry from the entries at the same place."""
+    """The output of an op that computes each entry from the inputs' entries at that position."""
     facts = [as_value(fact) for fact in inputs]
     axes: Axes = ()
     ties: frozenset[str] = frozenset()
@@ -182,7 +182,7 @@ def elementwise(op: Op, inputs: Any) -> Fact:
 
 
 def _of_lists(op: Op) -> Fact | None:
-    """Results that stay lengths, masks or splits of a feature's lists; None for others."""
+    """A result that is again the lengths or a mask of a feature's lists; None for other results."""
     if len(op.inputs) != 2:
         return None
     marks = [fact.mark or ("", "") for fact in op.inputs]
@@ -201,7 +201,7 @@ def _of_lists(op: Op) -> Fact | None:
 
 
 def _times_one(op: Op) -> Fact | None:
-    """Positions that multiplication by ones repeats; None for other products."""
+    """Positions multiplied by ones, which only repeats them; None for other products."""
     if op.type != "Mul" or all(fact.refers is None for fact in op.inputs):
         return None
     ones, positions = sorted(op.inputs, key=lambda fact: fact.refers is not None)
@@ -217,7 +217,7 @@ def _is_zero(op: Op, index: int) -> bool:
 
 
 def _of_sizes(op: Op) -> Fact | None:
-    """Products and unchanged sizes; None for other arithmetic."""
+    """Arithmetic on sizes whose results are known sizes; None for other arithmetic."""
     if not any(fact.kind is Kind.SIZES for fact in op.inputs) or len(op.inputs) != 2:
         return None
     if any(fact.kind not in (Kind.SIZES, Kind.FIXED) for fact in op.inputs):
@@ -244,7 +244,7 @@ def _of_sizes(op: Op) -> Fact | None:
 
 
 def _size(type_: str, one: Any, other: Any) -> Any:
-    """The size that two dimensions or numbers make; None if unknown."""
+    """The size that an op computes from two dimensions or numbers; None if unknown."""
     if type_ == "Mul":
         both = [axis(each) if isinstance(each, int) else each for each in (one, other)]
         return None if None in both else axis(*both[0], *both[1])

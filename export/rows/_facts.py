@@ -1,14 +1,14 @@
-"""What is known of a tensor before any run: how its values depend on the rows of a run.
+"""What is known about a tensor before any run: how its values depend on the rows of a run.
 
 A dimension is a product of factors, the slowest first: `("rows:candidate", 4)` is four entries for
 each candidate, candidate by candidate. A factor is a number or one of these labels:
 
     rows:D       the rows of domain D
     longest:F    the longest list of feature F among the rows of the run
-    longest+1:F  one more
+    longest+1:F  the same, plus 1
     elements:S   all elements of lists S, row by row
     distinct:P   the distinct values P of a run, in any order
-    splits:S     one more than the rows of lists S: where each begins and ends
+    splits:S     the row splits of lists S, one more than rows: where each list begins and ends
     size:X       some size that is the same in every run that rows may share
 """
 
@@ -37,7 +37,7 @@ class Kind(enum.Enum):
 
 @dataclass(frozen=True)
 class Fact:
-    """What is known of one tensor.
+    """What is known about one tensor.
 
     Attributes:
         kind: what its values depend on.
@@ -46,11 +46,11 @@ class Fact:
         fills: for each `longest` dimension, the padding after the end of each list: a number or
             bytes; `LOW` for a number so low that a softmax gives it no weight beside another; None
             if it may be anything.
-        uniform: the value of all entries; None if they differ.
+        uniform: the value of all entries; None if they differ or are unknown.
         sizes: for SIZES: the size that each entry of a vector, or a scalar, holds; None for an
             unknown number.
-        refers: the dimension along which the entries are positions, each within its own row.
-        places: the same for each column of the last dimension; None for a column of plain values.
+        refers: for positions: the dimension along which they point, each to an entry of its row.
+        places: `refers` for each column of the last dimension; None for a column of plain values.
         mark: the tensor's role for the lists of a feature: ("length" | "mask" | "position" | "ends"
             | "starts" | "splits", lists).
         why: for MIXED: the node and what it does.
@@ -94,7 +94,10 @@ class Fact:
         return self.fills[number] if self.fills else None
 
     def changed(self, **changes: Any) -> "Fact":
-        """Other values with the same dependence; the roles of the old entries are dropped."""
+        """The fact of new values that depend on the same rows.
+
+        Drops `mark`, `fills`, `uniform` and `value`, unless `changes` has them.
+        """
         own = {"mark": None, "fills": (), "uniform": None, "value": None}
         return replace(self, **{**own, **changes})
 
@@ -115,13 +118,13 @@ def fixed(axes: Axes | None, value: Any = None) -> Fact:
 
 
 def _least(value: Any) -> float | None:
-    """The least of some numbers; None for other values, or without any."""
+    """The smallest of some numbers; None if there are none or the values are not numbers."""
     numbers = np.asarray(() if value is None else value)
     return float(numbers.min()) if numbers.size and numbers.dtype.kind in "biuf" else None
 
 
 def mixed(why: str) -> Fact:
-    """A tensor in which rows may meet."""
+    """A tensor whose entries may depend on other rows."""
     return Fact(Kind.MIXED, why=why)
 
 
@@ -175,10 +178,10 @@ def same_size(one: Axis, other: Axis) -> bool:
 
 
 def broadcast(one: Axes, other: Axes) -> tuple[Axes, frozenset[str]] | None:
-    """The dimensions of an op over two tensors; None if their rows would meet.
+    """The dimensions of an op over two tensors; None if it would combine different rows.
 
     If a dimension has the lists of two features, either they are equally long or one has length 1.
-    Which case holds depends on both features, which are the second result.
+    Which case holds depends on both features; the second result names them.
     """
     made: list[Axis] = []
     ties: frozenset[str] = frozenset()
@@ -216,10 +219,9 @@ def has_open(each: Axis) -> bool:
 
 
 def without_open(each: Axis) -> Axis:
-    """The same dimension with unknown fixed sizes taken as 1, since no other size would fit.
+    """Replaces unknown fixed sizes by 1 in a dimension with entries of different rows.
 
-    Applies only to a dimension with entries of different rows: a wrong row count would fail in a
-    run.
+    With any other size, the dimension would have a wrong number of rows, and a run would fail.
     """
     if not has_rows([each]):
         return each
@@ -241,7 +243,7 @@ def are_aligned(one: Axis, other: Axis) -> bool:
 
 
 def join(one: Fact, other: Fact) -> Fact:
-    """The fact of a tensor that is either of two."""
+    """The fact of a tensor that is one of two tensors, such as the results of two branches."""
     for fact in (one, other):
         if fact.kind is Kind.MIXED:
             return mixed(fact.why)

@@ -30,12 +30,14 @@ class Independence:
     """How the rows of a signature may be batched and cached.
 
     Attributes:
-        rows: whether every output has a row for each row of the signature's domain, which depends
-            on that row alone, so that rows of other requests may be in the same run.
-        why_not: the op that lets rows meet, or what is wrong with an output; "" if `rows`.
-        own_length: list features on whose longest list in a run the result depends: rows may share
-            a run only if these are equal. For a feature without lengths, it is the width of its
-            column.
+        rows: whether every output has one row for each row of the signature's domain, and each
+            output row depends on that row alone. Rows of other requests may then be in the same
+            run.
+        why_not: the op through which rows affect each other, or what is wrong with an output; ""
+            if `rows`.
+        own_length: list features whose longest list in a run affects results. Requests may share a
+            run only if their longest lists have the same length. For a feature without `f/length`,
+            this length is the width of its column.
     """
 
     rows: bool
@@ -47,7 +49,11 @@ class Independence:
         return {**asdict(self), "own_length": list(self.own_length)}
 
     def and_run(self, alike: bool | None) -> "Independence":
-        """This finding, or a negative one if runs contradicted it or could not confirm it."""
+        """This finding, or a negative one if runs contradicted it or could not confirm it.
+
+        Args:
+            alike: whether rows scored apart got the same scores; None if no run could tell.
+        """
         if not self.rows or alike:
             return self
         shown = "was not tried: the model refuses rows" if alike is None else "failed in a run"
@@ -64,8 +70,8 @@ def rows_of(
         columns: tensors by column name. `f/length` gives the length of each row's list in `f`;
             without it, all lists have the width sent.
         graph: the graph with the tensors.
-        lists: whether columns of unknown width are lists. Otherwise, as for states, rows come
-            together only if they are equally wide.
+        lists: whether columns of unknown width are lists. Otherwise, as for states, rows share a
+            run only if they are equally wide.
     """
     found = {}
     for name, tensor in columns.items():
@@ -106,7 +112,7 @@ def once(user: Mapping[str, str], shared: Mapping[str, str], graph: tf.Graph) ->
 def facts_of(
     graph: FlatGraph, session: tf.compat.v1.Session, given: Mapping[str, Fact]
 ) -> Mapping[str, Fact]:
-    """Facts about every tensor of a graph, derived from those about its inputs."""
+    """Facts about every tensor of a graph, derived from `given`, the facts about its inputs."""
     return Walk(graph, given, {}, session.graph, partial(_evaluate, session)).facts
 
 
@@ -118,7 +124,7 @@ def find_independence(
     domain: str,
     copies: Mapping[str, Fact] = MappingProxyType({}),
 ) -> tuple[Independence, set[str]]:
-    """Follows the rows through a signature's graph.
+    """Applies the rule to a signature's graph.
 
     Args:
         graph: all nodes from which the outputs are computed.
@@ -126,7 +132,7 @@ def find_independence(
         given: facts about the inputs, and about other tensors if the caller knows more.
         outputs: tensors by the signature's key.
         domain: the domain whose rows the outputs have.
-        copies: facts about tensors that repeat one row of a column for each row.
+        copies: facts about tensors that repeat a one-row column for each row.
 
     Returns:
         The finding, and the op types for which there is no rule.
@@ -183,8 +189,8 @@ def candidates(
 ) -> Independence:
     """Applies the rule to the candidates of a signature.
 
-    User inputs have one row in every run that candidates may share. A columnar signature has none,
-    since all its columns have one row per candidate.
+    Candidates share a run only if they have the same user, so user inputs have one row. A columnar
+    signature has no user inputs in this sense: all its columns have one row per candidate.
     """
     tensors = [*signature.outputs.values(), *signature.inputs.values()]
     given = {
@@ -198,7 +204,7 @@ def candidates(
 
 
 def _copies(graph: FlatGraph, columns: Mapping[str, Fact]) -> dict[str, Fact]:
-    """Facts about tensors that repeat unchanged columns, as if each row had its own."""
+    """Facts about tensors that repeat an unchanged column: as if each row had its own value."""
     facts = {producer(tensor): fact for tensor, fact in columns.items()}
     found = {}
     for node in graph.nodes.values():

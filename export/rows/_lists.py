@@ -232,7 +232,7 @@ def ragged_to_sparse(op: Op) -> list[Fact]:
 
 
 def _dense_shape(op: Op, index: int) -> list[Axis]:
-    """The dimensions of a sparse tensor, the first of which has rows."""
+    """The dimensions of a sparse tensor; raises Mixes unless the first one has rows."""
     shape = op.entries(index)
     if not shape or shape[0] is None or not has_rows(shape[:1]):
         raise Mixes("a sparse tensor whose first dimension is not the rows")

@@ -137,7 +137,7 @@ def scatter_nd(op: Op) -> Fact:
 
 
 def as_plain(fact: Fact) -> Fact:
-    """The same fact without `refers`."""
+    """The same fact without `refers` and `places`."""
     return replace(fact, refers=None, places=None)
 
 
@@ -151,7 +151,7 @@ def where(op: Op) -> Fact:
         raise Mixes("rows are not the first dimension")
     if fact.mark and fact.mark[0] == "mask":
         lists = fact.mark[1]
-    else:  # a user's lists are the same on every row, like a feature's
+    else:  # "?" marks lists that depend on rows; a user's lists are the same on every row
         unknown = "" if fact.kind is Kind.FIXED else "?"
         lists = f"{unknown}{op.sources[0]}@{_domain(axes[0])}"
     lengths = fact.lengths
@@ -184,7 +184,7 @@ def _domain(each: Axis) -> str:
 
 @rule("Unique", "UniqueV2", "UniqueWithCounts", "UniqueWithCountsV2")
 def unique(op: Op) -> list[Fact]:
-    """The distinct values, and each entry's index among them; their number belongs to no row."""
+    """The distinct values, which belong to no row, and each entry's index among them."""
     fact = as_value(op.inputs[0])
     axes = op.axes(0)
     if len(axes) != 1 or longest(axes):

@@ -1,4 +1,4 @@
-"""The nodes of functions, which tell less than those of a graph, and their loops over rows."""
+"""Reads the nodes of functions, which say less than a graph's, and recognizes loops over rows."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ def in_order(nodes: Sequence[NodeDef]) -> list[NodeDef]:
 
 
 def output_counts(node: NodeDef, graph: FlatGraph) -> dict[str, int]:
-    """How many tensors a node outputs under each output name in its definition."""
+    """The number of tensors that a node outputs, by output name in its op's definition."""
     counts = {}
     for argument in graph.op_defs.get(node.op).output_arg:
         if argument.number_attr:
@@ -77,7 +77,7 @@ class LoopOverRows:
     written: frozenset[int]
 
     def of_one_row(self, variables: Sequence[Fact]) -> list[Fact]:
-        """What an iteration reads: only its own row, and the row's number as a position."""
+        """Facts about an iteration's variables: its own row, and the row's number as a position."""
         made = [fact.changed() for fact in variables]
         for number in self.counters:
             made[number] = Fact(Kind.FIXED, (), refers=self.rows)
@@ -164,7 +164,7 @@ class _Function:
         return bool(self._types[number] == tf.variant.as_datatype_enum)
 
     def is_counter(self, number: int) -> bool:
-        """Whether an iteration adds 1 to it."""
+        """Whether an iteration adds 1 to a variable."""
         node = self._node(self._returned[number])
         if node is None or node.op not in ("Add", "AddV2"):
             return False
@@ -172,7 +172,7 @@ class _Function:
         return sources[0] == self.argument(number) and self._constant(sources[1]) == 1
 
     def limits(self, counters: set[int]) -> set[int]:
-        """The variables that counters must be less than for another iteration to run."""
+        """The variables that bound the counters: the loop goes on while counters are less."""
         found, waiting = set[int](), [self._returned[0]]
         while waiting:
             node = self._node(waiting.pop())
@@ -226,7 +226,7 @@ class _Function:
         return self._nodes.get(tensor.partition(":")[0]) if tensor not in self._arguments else None
 
     def _origin(self, tensor: str) -> str:
-        """The tensor that is passed on unchanged as this one, or the tensor itself."""
+        """The tensor that Identity ops forward as this one, or the tensor itself."""
         node = self._node(tensor)
         while node is not None and node.op in _SAME:
             tensor = node.input[0]

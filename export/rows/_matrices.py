@@ -69,7 +69,7 @@ def _main_only(op: Op) -> None:
 
 
 def _given(op: Op, indices: Sequence[int]) -> list[int]:
-    """Those of some inputs that this version of the op has."""
+    """The given input indices that exist in this version of the op."""
     return [index for index in indices if index < len(op.inputs)]
 
 

@@ -56,7 +56,7 @@ class Nodes:
     """
 
     def __init__(self, graph: FlatGraph, compute: Callable[[NodeDef, Sequence[Any]], Any]) -> None:
-        """Takes the graph, and a function that runs a node on one entry of each input."""
+        """Starts with a graph; `compute` runs a node on one entry of each input."""
         self.unknown: set[str] = set()
         self._graph = graph
         self._compute = compute
@@ -121,7 +121,7 @@ class Nodes:
             return self._loop(node, list(inputs))
         if node.op == "VarHandleOp":
             shape = tf.TensorShape(node.attr["shape"].shape)
-            return [free_fact(node, 0, sizes_of(shape))]  # like the tensor read from it
+            return [free_fact(node, 0, sizes_of(shape))]  # the fact of the tensor read from it
         if node.op == "ReadVariableOp":
             return [inputs[0]]
         if node.op not in _FOLLOWED and all(map(is_of_no_run, inputs)):
@@ -224,7 +224,7 @@ _FOLLOWED = {
     "EmptyTensorList", "Identity", "Shape", "ShapeN", "Size", "TensorListReserve",
     "TensorListSetItem", "TensorListStack",
 }  # fmt: skip
-"""Ops for which the rule knows more than that no row affects them."""
+"""Ops whose rule is applied even if no row affects their inputs, since it finds out more."""
 
 
 def _by_rule(op: Op) -> list[Fact]:
@@ -245,14 +245,14 @@ def sizes_of(shape: tf.TensorShape) -> Sizes:
     return None if shape.rank is None else shape.as_list()
 
 
-# For example, `tf.math.bincount` outputs as many counts as its largest value requires, but within
-# the minimum and maximum length that it was given.
+# Bounds of numbers to which all rows contribute. `tf.math.bincount` needs them: its largest value
+# determines the number of counts, but a given minimum and maximum length bound that number.
 _ONE: Axis = ()
 _TRUTHS = ("Equal", "Greater", "GreaterEqual", "Less", "LessEqual", "NotEqual")
 
 
 def bounded(op: str, inputs: Sequence[Fact], value_of: Callable[[int], Any], refused: Fact) -> Fact:
-    """The output of an op in which rows meet: `refused` with bounds, or what these imply."""
+    """The output of an op that mixes rows: `refused` with bounds, or a number that they imply."""
     first, refused = inputs[0], mixed(refused.why)
     if op in _TRUTHS:
         return replace(refused, most=_ONE)

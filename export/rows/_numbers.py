@@ -37,7 +37,10 @@ def behind(axes: Axes, fill: Any) -> tuple[Any, ...]:
 
 
 def _fill(op: Op, facts: Any, fills: Any) -> Any:
-    """An op's result for paddings, each None if it may be anything."""
+    """The padding value of an op's output, given the padding values of its inputs.
+
+    None means an unknown value.
+    """
     finite = all(map(is_finite, facts, fills))
     if op.type in ("Mul", "LogicalAnd") and finite and any(is_equal(fill, 0) for fill in fills):
         return 0.0 if op.type == "Mul" else False
@@ -51,14 +54,14 @@ def _fill(op: Op, facts: Any, fills: Any) -> Any:
 
 
 def is_finite(fact: Fact, fill: Any) -> bool:
-    """Whether the padding of lists, `fill` if it is known, is a finite number."""
+    """Whether padding is finite: `fill`, or if that is unknown, all entries of the tensor."""
     if fill is None:
         return not fact.may_break
     return fill is LOW or not is_number(fill) or math.isfinite(fill)
 
 
 def is_low(fill: Any) -> bool:
-    """Whether a softmax gives a number no weight beside one that is not as low."""
+    """Whether a number is so low that a softmax gives it no weight beside an ordinary score."""
     return fill is LOW or (is_number(fill) and bool(fill <= _NO_NUMBER))
 
 
@@ -76,7 +79,7 @@ _THE_SAME = {
     "BroadcastTo", "EnsureShape", "ExpandDims", "Gather", "GatherV2", "Identity", "Reshape",
     "Snapshot", "Squeeze", "StopGradient", "StridedSlice", "Tile", "Transpose",
 }  # fmt: skip
-"""Ops whose entries are a selection of their first input's."""
+"""Ops that output only entries of their first input."""
 _NOT_NEGATIVE = {
     "Abs", "Exp", "Relu", "Relu6", "Rsqrt", "Sigmoid", "Softmax", "Softplus", "Sqrt", "Square",
     "SquaredDifference",
@@ -101,7 +104,7 @@ _SOMEWHERE = {
 
 
 def with_numbers(op: Op, fact: Fact) -> Fact:
-    """Adds the range of its numbers to the fact of an op's output."""
+    """Sets `least` and `may_break` in the fact of an op's output."""
     given = [fact, *op.inputs]
     breaks = any(each.may_break for each in given) or _may_break(op)
     return replace(fact, least=_least(op), may_break=breaks and op.type not in _FINITE)

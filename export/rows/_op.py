@@ -29,7 +29,7 @@ TABLE = object()
 
 
 class Mixes(Exception):
-    """An op lets rows meet, or nothing is known of how it treats them here."""
+    """An op mixes rows, or may do so; the message says how."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Op:
         outputs: number of its output tensors.
         sources: names of its input tensors.
         value_of: returns input i as numbers if they are known before a run, else None.
-        compute: returns the op's result for one entry of each input; None if it cannot be tried.
+        compute: returns the op's result for one entry of each input; None if that fails.
         shape_of: returns the shape of output i declared in the graph, a list with None for unknown
             sizes; None for an unknown rank.
         of_one_row: returns a row's entries of input i, [...], if they are the same in all rows of

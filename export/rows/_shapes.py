@@ -148,9 +148,9 @@ def _regrouped(factors: list[Any], wanted: list[Axis | None]) -> Axes:
 
 
 def _needed(factors: list[Any], wanted: Sequence[Axis | None]) -> list[Any]:
-    """The factors without those that must be 1: fixed unknown sizes that are not wanted.
+    """Drops the factors that must be 1: fixed unknown sizes that are not wanted.
 
-    With any other size there would be more entries than wanted, and no result.
+    With any other size there would be more entries than wanted, and the op would fail.
     """
     named = [factor for each in wanted for factor in each or ()]
     return [factor for factor in factors if factor in named or not has_open((factor,))]
@@ -184,9 +184,9 @@ def _taken(factors: list[Any], size_: Axis) -> tuple[Axis, list[Any]]:
 
 
 def with_axes(fact: Fact, begin: int, end: int, axes: Sequence[Axis]) -> Fact:
-    """A tensor with other dimensions in place of those from `begin` to `end`; entries stay.
+    """A tensor with `axes` in place of the dimensions from `begin` to `end`, and the same entries.
 
-    The padding values of lists move along.
+    The padding values of lists move with their dimensions.
     """
     old = fact.axes or ()
     fills = fact.fills

@@ -274,7 +274,7 @@ def _some_splits(op: Op, fact: Fact) -> Fact:
 
 
 def _column(fact: Fact, number: int, index: int) -> Fact:
-    """The dimension to which one entry of a dimension refers."""
+    """The fact of one entry of a dimension; a column of positions gets its own `refers`."""
     if fact.places is not None and fact.axes and number == len(fact.axes) - 1:
         return replace(fact, places=None, refers=fact.places[index])
     return fact

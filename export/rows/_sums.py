@@ -64,8 +64,8 @@ def reduce_to_position(op: Op) -> Fact:
 def softmax(op: Op) -> Fact:
     """Normalizes the entries of the last dimension against each other.
 
-    The result after the end of a list padded with low numbers may be anything, because the padding
-    of an empty list also adds up to 1.
+    Results after the end of a list are unknown even if its padding is low, because the results for
+    an empty list, which are all padding, also add up to 1.
     """
     fact, axes = as_value(op.inputs[0]), op.axes(0)
     last = len(axes) - 1
@@ -114,7 +114,7 @@ def mat_mul(op: Op) -> Fact:
 
 @rule("BatchMatMul", "BatchMatMulV2", "BatchMatMulV3")
 def batch_mat_mul(op: Op) -> Fact:
-    """The same for each pair of matrices in a batch."""
+    """The product of each pair of matrices in a batch."""
     return _product(op, (op.attribute("adj_x").b, op.attribute("adj_y").b))
 
 

@@ -1,4 +1,4 @@
-"""Runs nodes on a few entries, where that determines what they compute on all."""
+"""Runs nodes on a few entries, where these results tell the results for all entries."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -11,10 +11,10 @@ from colcast.export.rows._facts import Fact, Kind, axis, fixed, has_rows, is_cou
 from colcast.export.rows._op import TABLE
 
 Evaluate = Callable[[str, Mapping[str, Any]], Any]
-"""Computes a tensor as numbers, from values of others; None if it cannot be computed."""
+"""Computes a tensor's numbers, given values of other tensors; None if that fails."""
 
 OF_SHAPES = ("OnesLike", "Rank", "Shape", "ShapeN", "Size", "ZerosLike")
-"""Ops that read no values."""
+"""Ops that read only their input's shape or dtype, not its values."""
 
 _ROWS = 2  # of each domain
 _MOST = 64  # maximum number of entries to remember
@@ -26,14 +26,21 @@ class Trials:
     def __init__(
         self, nodes: FlatGraph, graph: tf.Graph, given: Mapping[str, Fact], evaluate: Evaluate
     ) -> None:
-        """Takes the nodes, their graph, facts about the inputs, and a function that evaluates."""
+        """Prepares trials.
+
+        Args:
+            nodes: the nodes.
+            graph: the tf.Graph with the nodes.
+            given: facts about the inputs, by tensor.
+            evaluate: computes a tensor.
+        """
         self._nodes = nodes
         self._graph = graph
         self._given = given
         self._evaluate = evaluate
 
     def compute(self, node: NodeDef, values: Sequence[Any]) -> Any:
-        """An op's result for one entry of each of its inputs; None where it cannot be tried."""
+        """An op's result for one entry of each of its inputs; None if that fails."""
         trial = NodeDef()
         trial.CopyFrom(node)
         trial.name = "trial"
@@ -57,7 +64,7 @@ class Trials:
         return None if value is None or np.size(value) != 1 else np.reshape(value, [-1])[0]
 
     def measured(self, tensor: str, fact: Fact) -> Fact:
-        """The fact of a tensor without inputs, with the sizes that the graph leaves open."""
+        """Adds sizes that the graph leaves open to a fact, if the tensor reads no input."""
         open_ = fact.axes is None or labels(fact.axes)
         if fact.kind is not Kind.FIXED or not open_:
             return fact
@@ -69,7 +76,7 @@ class Trials:
     def of_one_row(self, tensor: str, fact: Fact) -> Any:
         """A row's entries, if they are the same in all rows of all runs; None if unknown.
 
-        They depend on no row, so any row will do.
+        No row may affect them, so the trial feeds arbitrary rows.
         """
         factors = [factor for each in fact.axes or () for factor in each]
         if fact.kind is not Kind.FIXED or fact.lengths or not factors:

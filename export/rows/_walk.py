@@ -32,8 +32,8 @@ class Walk:
         Args:
             graph: the nodes.
             given: facts about its inputs, by tensor.
-            copies: facts that hold for tensors if they have a row for each row as copies of
-                another.
+            copies: facts about tensors that repeat a one-row column. Such a fact is used if the
+                tensor turns out to have one copy per row.
             session_graph: the tf.Graph with the nodes.
             evaluate: computes tensors from values of others; returns None on failure.
         """
@@ -70,7 +70,7 @@ class Walk:
         inputs = [
             self.facts.get(source, mixed(f"{source}: nothing is known")) for source in sources
         ]
-        if node.op in MERGES:  # a loop's back edge comes later
+        if node.op in MERGES:  # a loop's back edge has no fact yet
             inputs = [self.facts[source] for source in sources if source in self.facts]
             if len(inputs) < len(sources):
                 inputs.append(mixed(f"{node.name} ({node.op}): a loop of TensorFlow 1"))

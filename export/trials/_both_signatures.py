@@ -14,9 +14,9 @@ from colcast.export.graph._sessions import Run, loops_told
 from colcast.export.trials._rows import Rows
 
 _FIRST_RUN_SECONDS = 60  # includes TensorFlow's preparation of the graph
-_RUN_SECONDS = 2  # bounds a model that takes a generated number for a number of steps
+_RUN_SECONDS = 2  # for later runs; a model may loop as often as a generated number says
 _READILY_SECONDS = 0.2  # a tighter bound while rows are chosen, which takes many runs
-_READILY_TIMES = 8  # the same as a multiple of the time for modest rows
+_READILY_TIMES = 8  # the same bound, as a multiple of the time for modest rows
 _ALONE = 3  # rows that must also finish alone; the first ones are extreme
 
 Outputs = Mapping[str, Any]
@@ -27,15 +27,15 @@ class BothSignatures:
 
     Attributes:
       refusal: why the source last refused rows.
-      by_columns: whether to try rows as columns instead of with the source: once both are proved to
-        score alike, columns are faster.
+      by_columns: whether to try rows with the columnar signature instead of the source. It is
+        faster, but must first be proved to give the same scores.
     """
 
     refusal = ""
     by_columns = False
 
     def __init__(self, session: Any, meta_graph: Any, conversion: Conversion) -> None:
-        """Takes an initialised session with the MetaGraphDef that has both signatures."""
+        """Prepares runs in an initialised session with `meta_graph`, which has both signatures."""
         self._session = session
         self._source = meta_graph.signature_def[conversion.source]
         self._conversion = conversion
@@ -111,7 +111,7 @@ class BothSignatures:
         return True
 
     def _scored(self, rows: Rows, seconds: float) -> Outputs | None:
-        """The scores; None, with the reason in `refusal`, if there are none in that time."""
+        """The scores; None, with the reason in `refusal`, if the model fails or takes longer."""
         self._patience_seconds = _RUN_SECONDS
         try:
             return self._run(*self._asked(rows), seconds)

@@ -16,7 +16,7 @@ from colcast.export.convert._features import Scalar
 Random = np.random.Generator
 Draw = Callable[[Random, int], Any]  # returns an array of that many values
 
-_LARGEST_BITS = 16  # a model may take a number for a size or a number of steps
+_LARGEST_BITS = 16  # a model may use a number as a size or a number of steps
 _WORDS = ("", "unknown", "Größe 東京", "a b", "17", "-2.5", "x" * 40)
 
 
@@ -25,7 +25,7 @@ class Domain:
     """A set of values to draw from.
 
     Attributes:
-      draw: draws that many random values.
+      draw: returns an array of random values, given a generator and their number.
       ends: the extreme values; the first rows get them, so that refusals show early.
       told: a description of the values.
     """
@@ -38,7 +38,7 @@ class Domain:
 Ladder = Sequence[Domain]
 """Domains of a dtype, boldest first; the last has a single value.
 
-A model that accepts one of them accepts those after it.
+A model that accepts one domain is assumed to accept all later ones.
 """
 
 
@@ -137,7 +137,7 @@ def _strings(keys: Sequence[bytes]) -> Iterator[Domain]:
 
 
 def _mix(draws: Sequence[Draw], random: Random, count: int) -> Any:
-    """Values each drawn by one of the draws."""
+    """Draws each value with one of `draws`, chosen at random."""
     drawn = [draw(random, count) for draw in draws]
     kinds = random.integers(0, len(drawn), count)
     return np.stack(drawn)[kinds, np.arange(count)]

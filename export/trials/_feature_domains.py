@@ -49,7 +49,9 @@ def mark_domains(
     domains: Patterns,
     traffic: Traffic | TensorTraffic | None,
 ) -> list[Conversion]:
-    """Returns the conversions with each feature in its domain; context features are the user's.
+    """Returns the conversions with each feature in its domain.
+
+    The context features of an ExampleListWithContext are the user's.
 
     Args:
       conversions: the signatures.

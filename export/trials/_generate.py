@@ -47,7 +47,7 @@ _LENGTHS = (
 
 @dataclasses.dataclass(frozen=True)
 class _Style:
-    """How a feature is drawn.
+    """How to draw a feature.
 
     Attributes:
       domain: its values.
@@ -66,7 +66,13 @@ class RowSource:
     def __init__(
         self, features: Sequence[Feature], known: Mapping[str, Sequence[Scalar]], seed: int = 0
     ) -> None:
-        """Takes a signature's features, and the values that its model knows for each."""
+        """Starts with the boldest values.
+
+        Args:
+          features: a signature's features.
+          known: the values that the model treats specially, by feature.
+          seed: the random seed.
+        """
         self._features = tuple(features)
         self._random = np.random.default_rng(seed)
         self._ladders = {f.name: ladders(f.dtype, known.get(f.name, ())) for f in features}
@@ -74,7 +80,7 @@ class RowSource:
         self._lengths = _ANY
 
     def draw(self, count: int) -> Rows:
-        """That many rows."""
+        """Draws `count` rows."""
         together = self._draw_lengths(self._lengths, count)
         made = {f.name: self._cells(f, count, together) for f in self._features}
         return Rows(self._features, made)
@@ -83,7 +89,7 @@ class RowSource:
         """Restricts values and lists until the model accepts them; False if it accepts none.
 
         Args:
-          accepts: whether the model scores some rows.
+          accepts: returns whether the model accepts given rows.
         """
         trial = _Trial(self, accepts, _TRIAL_ROWS)
         # Modest values first, because a model may take long to refuse others.
@@ -102,9 +108,9 @@ class RowSource:
         return False
 
     def fitted(self, accepts: Accepts) -> "RowSource | None":
-        """A copy of this source, restricted further as far as `accepts` needs.
+        """A copy of this source, restricted further until `accepts` returns True for its rows.
 
-        None if nothing is accepted, or only the same value of a feature in all rows.
+        None if no rows are accepted, or only rows in which a feature has the same value everywhere.
         """
         other = copy.copy(self)
         trial = _Trial(other, accepts, _MANY_TRIAL_ROWS)
@@ -118,20 +124,20 @@ class RowSource:
         return None
 
     def _be_modest(self, ladder: int, lengths: Mapping[str, _Lengths]) -> None:
-        """Draws a single value per feature, the most modest of that ladder or of its last one."""
+        """Draws a single value per feature: the most modest one of that ladder, or of its last."""
         self._styles = {
             name: _Style(of[min(ladder, len(of) - 1)][-1], lengths[name], may_miss=False)
             for name, of in self._ladders.items()
         }
 
     def _below(self, name: str) -> list[Ladder]:
-        """The ladders of a feature, up to the level of its present domain."""
+        """The ladders of a feature, without domains that are bolder than its present one."""
         present = self._styles[name].domain
         height = max(len(of) - of.index(present) for of in self._ladders[name] if present in of)
         return [of[-height:] for of in self._ladders[name]]
 
     def more_modest(self, than: "RowSource") -> dict[str, str]:
-        """Descriptions of the features that `than` draws more boldly, with the present values."""
+        """The features that `than` draws more boldly; describes the values of this source."""
         return {
             name: style.domain.told
             for name, style in self._styles.items()
@@ -148,7 +154,14 @@ class RowSource:
         find: Callable[[str, Callable[[], bool]], None],
         tried: Callable[[], bool],
     ) -> None:
-        """Draws features as boldly as is accepted: all at once, or in ever smaller groups."""
+        """Makes features as bold as the model accepts: all at once, or in ever smaller groups.
+
+        Args:
+          names: the features.
+          boldest: returns a feature's boldest style.
+          find: finds the boldest accepted style of a single feature.
+          tried: returns whether the model accepts rows drawn now.
+        """
         modest = {name: self._styles[name] for name in names}
         self._styles.update({name: boldest(name) for name in names})
         if tried():

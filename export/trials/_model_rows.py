@@ -1,4 +1,4 @@
-"""Rows that a model accepts: generated ones, restricted as it needs, and recorded ones."""
+"""Rows that a model accepts: generated rows, restricted until it accepts them, or recorded rows."""
 
 import itertools
 from collections.abc import Callable, Iterator
@@ -22,7 +22,7 @@ _MOST_REFUSED = 100
 
 
 class ModelRows:
-    """Draws rows that a model takes.
+    """Draws rows that a model accepts.
 
     Attributes:
       recorded: the recorded rows that it accepts, in batches.
@@ -44,7 +44,7 @@ class ModelRows:
         Args:
           probe: runs the model.
           conversion: the conversion whose features rows have.
-          source: generated rows, to be restricted as far as the model needs.
+          source: draws generated rows; it is restricted until the model accepts them.
           traffic: recorded rows, if there are any.
         """
         self._probe = probe
@@ -69,16 +69,16 @@ class ModelRows:
         return "" if not len(rows) or self._probe.scores_finitely(rows) else drawn_again(None)
 
     def batches(self) -> Iterator[Rows]:
-        """Generated rows, then bold ones whose scores may be NaN, then recorded ones."""
+        """Generated rows, bold ones first, then rows with finite scores; then recorded rows."""
         yield from generated_batches(self._probe.accepts, self._bold)
         if self.redrawn:
             yield from generated_batches(self._accepts, self._source)
         yield from self.recorded
 
     def accepted(self, count: int) -> Rows:
-        """That many rows, generated or, if the model refuses those, recorded.
+        """Returns `count` accepted rows: generated or, if the model refuses those, recorded rows.
 
-        Generated rows have finite scores, if any have.
+        Generated rows have finite scores, if the model scores any finitely.
         """
         rows = self._generated(count, self._source, self._accepts)
         if rows is None and self.redrawn:  # some rows may score NaN only when alone
@@ -96,12 +96,12 @@ class ModelRows:
         return self._of_recorded(count)
 
     def bold(self, count: int) -> Rows:
-        """That many rows of all accepted values, including those with NaN or infinite scores."""
+        """Returns `count` rows of all accepted values, even if their scores are NaN or infinite."""
         rows = self._generated(count, self._bold, self._probe.accepts) if self.redrawn else None
         return self.accepted(count) if rows is None else rows
 
     def _generated(self, count: int, source: RowSource, accepts: Accepts) -> Rows | None:
-        """That many rows; None if the model refuses too many of the drawn rows."""
+        """Returns `count` rows; None if the model refuses too many of the drawn rows."""
         rows: Rows | None = None
         for _ in range(_REDRAWS if self._fits else 0):
             drawn = source.draw(count)
@@ -114,7 +114,7 @@ class ModelRows:
         return None
 
     def everyday(self, count: int) -> Rows:
-        """Rows of one user: recorded ones, or generated ones as small as those of real requests."""
+        """Returns `count` rows of one user: recorded ones, or generated ones with small values."""
         user = [feature.name for feature in self._features if feature.side == Side.USER]
         if self.recorded:
             return self._of_recorded(count).of_one(user)
@@ -133,7 +133,7 @@ class ModelRows:
         return lambda count: next(turns)(count).columns()
 
     def _of_recorded(self, count: int) -> Rows:
-        """That many recorded rows, drawn at random."""
+        """Returns `count` recorded rows, drawn at random."""
         drawn = self._random.integers(len(self._all_recorded), size=count)
         return self._all_recorded.take(drawn)
 

@@ -29,7 +29,7 @@ class Parity:
       recorded_rows: number of recorded rows among them.
       differences: largest absolute difference by output; 0.0 if bit-identical.
       unstable: outputs that differ between two runs of one signature, so that they prove nothing.
-      note: why scores were not compared, if so. Parsed features always are.
+      note: why scores were not compared; None if they were. Parsed features are always compared.
       refused_rows: number of recorded rows that the model refused.
       refusal: the model's error for the first of them.
       not_finite: a note on generated rows that the model scores NaN or infinite.
@@ -168,18 +168,18 @@ _ALONE = 4  # rows with the shortest lists that are scored alone
 def scored_alike(run: Run, rows: Rows, tolerance: float) -> bool | None:
     """Whether candidates score the same together, alone, reordered and in slices.
 
-    Large floats that nearly cancel out leave only rounding errors, which hide what smaller ones
-    show, so rows must also agree with small floats.
+    Where large floats nearly cancel out, rounding errors hide other differences. So rows must also
+    agree once their floats are made small.
 
     Args:
         run: runs the signature on rows of one request.
         rows: rows of one request, which the model accepts.
         tolerance: largest difference of floats, relative to an output's largest value or 1, because
-            small values may be what remains of large ones. With small floats it is relative to the
-            output's median.
+            a small value may be the difference of large ones. With small floats it is relative to
+            the output's median.
 
     Returns:
-        None if the model refuses some of the candidates.
+        Whether all scores agree; None if the model refuses some of the candidates.
     """
     try:
         if _largest_difference(run, rows, np.max) > max(tolerance, CANCELLED):

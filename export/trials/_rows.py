@@ -36,7 +36,7 @@ class Cells:
     counts: Any
 
     def take(self, rows: Any) -> "Cells":
-        """The rows of a slice, or with these numbers."""
+        """The rows in a slice, or with these row numbers."""
         return Cells(self.padded[rows], self.counts[rows])
 
     @property
@@ -91,7 +91,7 @@ class Rows:
         return self.take(part)
 
     def take(self, rows: Any) -> "Rows":
-        """The rows of a slice, or with these numbers, in that order."""
+        """The rows in a slice, or with these row numbers, in that order."""
         return Rows(self.features, {name: of.take(rows) for name, of in self.cells.items()})
 
     @classmethod
@@ -139,7 +139,7 @@ class Rows:
         return bytes(message.SerializeToString(deterministic=True))
 
     def of_one(self, names: Collection[str]) -> "Rows":
-        """The rows, with the first row's values of some features on all of them."""
+        """The rows, each with the first row's values of the features in `names`."""
         first = np.zeros(len(self), int)
         made = {name: of.take(first) if name in names else of for name, of in self.cells.items()}
         return Rows(self.features, made)
@@ -153,9 +153,9 @@ class Rows:
         return Rows(self.features, made)
 
     def everyday(self) -> "Rows":
-        """The rows with ids, short strings and floats between -1 and 1, and no missing values.
+        """The rows with small ids, short strings, floats from -1 to 1 and no missing values.
 
-        Bold values take more bytes than those of real requests.
+        Generated values would otherwise take more bytes than the values of real requests.
         """
         made = {}
         for name, of in self.cells.items():

@@ -62,8 +62,8 @@ def _file() -> Any:
         ("context", 2, _Field.LABEL_OPTIONAL),
     ):
         lists.field.add(name=name, number=number, label=label, type=_Field.TYPE_BYTES)
-    # An ExampleList is one without a context. Requests to Classify, Regress and MultiInference have
-    # their input in the same field.
+    # An ExampleList is an ExampleListWithContext without a context. Requests to Classify, Regress
+    # and MultiInference have their input in the same field.
     one_list = f".{_PACKAGE}.ExampleListWithContext"
     either = {"example_list": (1, one_list), "example_list_with_context": (2, one_list)}
     _add_message(file.message_type, "Input", either)

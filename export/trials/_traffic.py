@@ -1,4 +1,4 @@
-"""Recorded requests from a TFRecord file: tf.Examples, or requests with them or with columns."""
+"""Recorded traffic from a TFRecord file: tf.Examples, or requests with tf.Examples or columns."""
 
 import dataclasses
 from collections import Counter
@@ -56,7 +56,10 @@ class Traffic:
             yield rows_of(request, features)
 
     def features(self) -> Iterator[list[dict[str, bytes]]]:
-        """The serialized features of each row, request by request; single rows are requests."""
+        """The serialized features of each row, request by request.
+
+        If the file does not show the requests, each row counts as a request.
+        """
         for request in self.requests:
             rows = [_features(serialized) for serialized in request]
             yield from [rows] if self.has_requests else [[row] for row in rows]
@@ -195,7 +198,7 @@ def recorded_inputs(record: bytes) -> Any:
 def why_unused(
     inputs: Mapping[str, Any], features: Collection[str], by_row: Collection[str]
 ) -> str | None:
-    """Why a request has no rows of one user to score; None if it has.
+    """Why a request is left out: several users, other domains, no candidates; None if it is not.
 
     Args:
       inputs: the TensorProtos that were sent.
@@ -214,7 +217,7 @@ def _logged_examples(record: bytes) -> tuple[bytes, ...] | None:
     log = _parsed(PredictionLog, record)
     for field in _INPUT_LOGS if log else ():
         request = getattr(log, field).request
-        # A field that no key of a PredictRequest's inputs can be mistaken for.
+        # The bytes of a PredictRequest may parse as a PredictionLog, but not with this field.
         if request.HasField("input"):
             lists = (request.input.example_list, request.input.example_list_with_context)
             return tuple(example for each in lists for example in _with_context(each))

@@ -240,7 +240,7 @@ def test_a_domain_that_is_only_an_id_is_left_to_the_candidates(model: Any) -> No
     assert set(stages.report.context_features) == {*OF_SHOP, "position"} - {"size", "tags"} - {
         "tags/length"
     }
-    assert any("shop is left to the candidates" in line for line in stages.report.lines())
+    assert any("shop has no stage; the last" in line for line in stages.report.lines())
     stages.check(12, {"campaign": 3}, stages.built.rows(12))
 
 

@@ -100,7 +100,7 @@ def test_what_may_round_differently_runs_at_n_rows_and_is_named(model: Any) -> N
 
 
 def test_a_model_without_anything_to_move_is_refused_and_left_alone(model: Any) -> None:
-    with pytest.raises(ExportError, match="no op of the user's can run once and give the same"):
+    with pytest.raises(ExportError, match="no user op can run once with bit-identical results"):
         model(lambda c: {"score": tf.exp(c["age"]) * c["price"]}, COLUMNS, USER, exact=True)
 
 
@@ -108,7 +108,7 @@ def test_a_signature_that_saves_too_little_is_refused_and_left_alone(model: Any)
     built = model(_tables, COLUMNS, USER, exact=True)
     before = type(built.meta_graph)()
     before.CopyFrom(built.meta_graph)
-    with pytest.raises(ExportError, match=r"it would take .* ms in place of .* ms at 100 cand"):
+    with pytest.raises(ExportError, match=r"it would take .* ms instead of .* ms at 100 cand"):
         add_late_signature(
             built.meta_graph, built.observed, late_signature="columnar_fast", least_gain=1.0
         )

@@ -184,7 +184,9 @@ def test_what_is_recorded(exported: Path) -> None:
     assert json.loads(json.dumps(report.to_json())) == written
     (stages,) = (signature.stages for signature in report.signatures)
     assert stages is not None
-    assert any(line.startswith("  kept of a shop: 1 x float32 [1, 32]") for line in stages.lines())
+    assert any(
+        line.startswith("  cached for a shop: 1 x float32 [1, 32]") for line in stages.lines()
+    )
 
 
 @pytest.mark.parametrize(

@@ -130,7 +130,7 @@ def test_names_the_feature_that_made_items_new() -> None:
     reuse = count_reuse(requests, ["user"], ["item", "price"])
     assert reuse.items_found == 0
     assert reuse.made_new["price"] == 4  # with yesterday's price they would have been found
-    assert "price alone made 67% new" in reuse.line()
+    assert "price alone made 67% of rows miss" in reuse.line()
 
 
 def test_a_missing_feature_is_a_value_of_its_own() -> None:
