@@ -278,7 +278,9 @@ def test_what_requests_of_a_run_share_is_computed_once(
 def test_by_slices_each_is_answered_as_whole(slices: Stubs, alone: Stubs) -> None:
     spec = {"signature_name": LATE}
     with_index = 0
-    for seed in range(30):
+    for seed in range(300):
+        if seed >= 30 and with_index > 0:  # a busy server splits fewer
+            break
         columns, _ = drawn(seed, most=4000)
         before = of_predicts(slices, "divided_requests", LATE)
         got = slices.predict(columns, **spec)["score"]
