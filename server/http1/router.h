@@ -23,8 +23,8 @@ using BodyFilter = std::function<bool(const Request&)>;
 class Router {
  public:
   // Answers GET and HEAD of exactly `path` with the result of `page`, other methods with 405. Once
-  // rendering a page has taken 10 ms of the current second, requests share the last copy until that
-  // second ends.
+  // rendering a page has taken 100 ms of the current second, requests share a copy that is renewed
+  // every 100 ms.
   void AddPage(std::string path, std::function<Response()> page);
 
   // Handles every method for paths that begin with `prefix`, in upper or lower case, except pages.
