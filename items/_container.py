@@ -64,6 +64,12 @@ class Tensor:
         """The size in bytes."""
         return math.prod(self.shape) * _STORAGE[self.dtype].itemsize
 
+    @classmethod
+    def of(cls, name: str, array: Array, dtype: str = "") -> "Tensor":
+        """An array as a tensor, by default of the array's own dtype."""
+        data = np.ascontiguousarray(array).view(np.uint8).data
+        return cls(name, DTYPES[dtype or array.dtype.name], array.shape, data)
+
 
 def write_container(path: Path, metadata: Mapping[str, str], tensors: Iterable[Tensor]) -> str:
     """Writes a new file to the disk, with its checksum in the metadata.

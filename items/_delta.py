@@ -1,15 +1,13 @@
 """Builds a delta of a table's newest version from the items that changed."""
 
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from colcast.client import InputError
-from colcast.items._container import Tensor, write_container
+from colcast.items._container import Tensor
 from colcast.items._index import Keys
-from colcast.items._publish import publish, work_folder
+from colcast.items._publish import publish_delta, work_folder
 from colcast.items._rows import Progress, Rows, keys_of, shown_key, take_rows, values_of
 from colcast.items._schema import Schema
 from colcast.items._sources import LIST_SEPARATOR, batches_of
@@ -52,18 +50,14 @@ def build_delta(
         rows = take_rows(schema, batches, work / "columns", progress)
         gone = _keys(schema, delete)
         _check(now, rows, gone)
-        number, target = now.next_delta()
         metadata = {
             **schema.to_metadata(),
             "kind": "delta",
             "rows": str(rows.keys.rows),
-            "created": str(int(time.time())),
-            "sequence": str(number),
             "table_checksum": now.checksum,
         }
-        write_container(work / target.name, metadata, [*rows.tensors, *_deleted(gone)])
-        publish(work / target.name, target)
-    return target
+        tensors = [*rows.tensors, *_deleted(gone)]
+        return publish_delta(now.folder, work, len(now.deltas), metadata, tensors)
 
 
 def _keys(schema: Schema, delete: Sequence[int | str | bytes]) -> Keys:
@@ -88,9 +82,5 @@ def _check(table: ItemTable, rows: Rows, gone: Keys) -> None:
 
 def _deleted(gone: Keys) -> list[Tensor]:
     if gone.offsets is None:
-        return [_tensor("values", "I64", gone.values)]
-    return [_tensor("offsets", "I64", gone.offsets), _tensor("bytes", "U8", gone.values)]
-
-
-def _tensor(name: str, dtype: str, array: np.ndarray[Any, Any]) -> Tensor:
-    return Tensor(f"deleted/{name}", dtype, array.shape, array.view(np.uint8).data)
+        return [Tensor.of("deleted/values", gone.values)]
+    return [Tensor.of("deleted/offsets", gone.offsets), Tensor.of("deleted/bytes", gone.values)]

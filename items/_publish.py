@@ -4,10 +4,12 @@ import fcntl
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from colcast.items._container import Tensor, write_container
 from colcast.items._errors import ItemTableError
 
 _DELTA = "delta-{:06}.safetensors"
@@ -38,10 +40,19 @@ def deltas(folder: Path) -> list[Path]:
     return paths
 
 
-def next_delta(folder: Path, before: Sequence[object]) -> tuple[int, Path]:
-    """The number of the delta after `before`, and its file."""
-    number = len(before) + 1
-    return number, folder / _DELTA.format(number)
+def publish_delta(
+    folder: Path, work: Path, before: int, metadata: Mapping[str, str], tensors: Iterable[Tensor]
+) -> Path:
+    """Writes a delta in a work folder and publishes it in `folder`, which has `before` deltas.
+
+    Raises:
+        ItemTableError: another delta was published in the meantime.
+    """
+    target = folder / _DELTA.format(before + 1)
+    numbered = {**metadata, "created": str(int(time.time())), "sequence": str(before + 1)}
+    write_container(work / target.name, numbered, tensors)
+    publish(work / target.name, target)
+    return target
 
 
 @contextmanager

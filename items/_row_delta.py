@@ -1,6 +1,5 @@
 """Builds a delta of an embedding table from its changed rows (docs/tables.md)."""
 
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -8,10 +7,10 @@ from zipfile import BadZipFile
 
 import numpy as np
 from colcast.client import InputError
-from colcast.items._container import Array, Tensor, write_container
+from colcast.items._container import Tensor
 from colcast.items._convert import Columns
 from colcast.items._features import ItemFeature
-from colcast.items._publish import deltas, next_delta, publish, work_folder
+from colcast.items._publish import deltas, publish_delta, work_folder
 from colcast.items._rows import Progress, take_rows
 from colcast.items._schema import Schema
 from colcast.items._sources import batches_of
@@ -52,23 +51,13 @@ def build_row_delta(
     """
     folder = version_of(Path(model), version)
     variable = _find(folder, table)
-    checkpoint = checkpoint_of(folder)
-    target_folder = folder / FOLDER
-    with work_folder(target_folder) as work:
-        ids, rows = _read(source, variable, work, progress)
-        number, target = next_delta(target_folder, deltas(target_folder))
-        # part of the data, so that the checksum covers it
-        name = _tensor("table", np.frombuffer(table.encode(), np.uint8), "U8")
-        metadata = {
-            "format": FORMAT,
-            "format_version": "1",
-            "checkpoint": checkpoint,
-            "created": str(int(time.time())),
-            "sequence": str(number),
-        }
-        write_container(work / target.name, metadata, [_tensor("ids", ids), rows, name])
-        publish(work / target.name, target)
-    return target
+    metadata = {"format": FORMAT, "format_version": "1", "checkpoint": checkpoint_of(folder)}
+    # The name is data, so that the checksum covers it.
+    name = Tensor.of("table", np.frombuffer(table.encode(), np.uint8))
+    folder /= FOLDER
+    with work_folder(folder) as work:
+        tensors = [name, *_read(source, variable, work, progress)]
+        return publish_delta(folder, work, len(deltas(folder)), metadata, tensors)
 
 
 def _find(folder: Path, table: str) -> Variable:
@@ -80,7 +69,7 @@ def _find(folder: Path, table: str) -> Variable:
     return found
 
 
-def _read(source: Any, variable: Variable, work: Path, progress: Progress) -> tuple[Array, Tensor]:
+def _read(source: Any, variable: Variable, work: Path, progress: Progress) -> list[Tensor]:
     """The ids in ascending order, and their rows."""
     shape = list(variable.shape[1:])
     declared = {"kind": "fixed_len", "dtype": variable.dtype.name, "shape": shape, "default": None}
@@ -98,7 +87,7 @@ def _read(source: Any, variable: Variable, work: Path, progress: Progress) -> tu
     (spilled,) = (one for one in read.tensors if one.name == f"column/{_VECTOR}")
     rows = np.fromfile(str(spilled.data), variable.dtype.storage).reshape(spilled.shape)
     order = np.argsort(ids)
-    return ids[order], _tensor("rows", rows[order], spilled.dtype)
+    return [Tensor.of("ids", ids[order]), Tensor.of("rows", rows[order], variable.dtype.name)]
 
 
 def _batches(source: Any, vector: ItemFeature) -> Iterator[Columns]:
@@ -110,7 +99,3 @@ def _batches(source: Any, vector: ItemFeature) -> Iterator[Columns]:
             yield {name: arrays[name] for name in arrays}
     except (OSError, ValueError, BadZipFile) as error:
         raise InputError(f"cannot read {source}: {error}") from error
-
-
-def _tensor(name: str, array: Array, dtype: str = "I64") -> Tensor:
-    return Tensor(name, dtype, array.shape, np.ascontiguousarray(array).view(np.uint8).data)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 from colcast.client import InputError
-from colcast.items._container import DTYPES, Tensor
+from colcast.items._container import Tensor
 from colcast.items._convert import Columns, check_columns, convert
 from colcast.items._features import ItemFeature
 from colcast.items._index import Hashes, Index, Key, Keys, first_twice, hashes_of, make_index
@@ -118,8 +118,5 @@ def _indexed(schema: Schema, spill: Spill, hashes: Hashes, absent: tuple[str, ..
         one, other = twice
         message = f"key {shown_key(keys.at(one))} is in row {one}, too: expected each key once"
         raise InputError(message, feature=schema.key, row=other)
-    tensors = [
-        Tensor(f"index/{name}", DTYPES["uint32"], array.shape, array.view(np.uint8).data)
-        for name, array in index._asdict().items()
-    ]
+    tensors = [Tensor.of(f"index/{name}", array) for name, array in index._asdict().items()]
     return Rows(keys, index, absent, [*spill.tensors, *tensors])

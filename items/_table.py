@@ -7,7 +7,7 @@ from typing import Any
 from colcast.items._errors import ItemTableError
 from colcast.items._index import Key
 from colcast.items._part import Part
-from colcast.items._publish import deltas, newest, next_delta
+from colcast.items._publish import deltas, newest
 from colcast.items._schema import Schema
 
 TABLE_FILE = "table.safetensors"
@@ -70,10 +70,6 @@ class ItemTable:
         """Reads all files; ItemTableError if a checksum does not match."""
         for part in (self.table, *self.deltas):
             part.container.verify()
-
-    def next_delta(self) -> tuple[int, Path]:
-        """The number and the path of the next delta."""
-        return next_delta(self.folder, self.deltas)
 
     def _delta(self, path: Path) -> Part:
         delta = Part(path)
