@@ -17,18 +17,25 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+_SMALL = "it is smaller than --map_tables_min_bytes"
+_NONE = "the server maps no table: --map_tables=off, or all are smaller than --map_tables_min_bytes"
+_OFFLINE = (
+    "A server maps tables of 64 MiB or more (--map_tables_min_bytes) that are only looked up; its "
+    "log and --server name the others, each with the reason."
+)
+
 
 def tables_of(model: Path, version: int | None, server: str | None) -> dict[str, Any]:
     """The tables of a version as plain values; ItemTableError if a delta is malformed."""
     folder = version_of(model, version)
     served = {} if server is None else _served(server, folder)
-    said = {one["name"]: one for one in served.get("looked_up", ())}
+    said = {one["name"]: one["in_memory_because"] for one in served.get("tables", ())}
+    others = _SMALL if said else _NONE
     tables = []
     for one in variables_of(folder).values():
         if len(one.shape) < 2:
             continue
-        known = said.get(one.name, {"in_memory_because": "no lookup reads it"})
-        told = {} if server is None else {"in_memory_because": known["in_memory_because"]}
+        told = {} if server is None else {"in_memory_because": said.get(one.name, others)}
         tables.append(
             {"name": one.name, "dtype": one.dtype.name, "shape": list(one.shape), "bytes": one.size}
             | told
@@ -54,7 +61,8 @@ def print_tables(console: Console, found: Mapping[str, Any]) -> None:
             cells.append(f"in memory: {why}" if why else "mapped")
         tables.add_row(*map(escape, cells))
     console.print(tables)
-    lines = [
+    lines = [] if told else [_OFFLINE]
+    lines += [
         f"delta {one['sequence']}, {ago(one)}: {one['rows']:,} rows of {one['table']}, "
         f"{size(one['bytes'])}"
         for one in found["deltas"]

@@ -90,7 +90,8 @@ class TensorFlowModel final : public Model {
   absl::Status Load(const std::string& directory, const std::vector<std::string>& tags,
                     const Options& options);
   absl::Status Restore(const std::string& directory, const tensorflow::MetaGraphDef& saved,
-                       const NeededGraphs& needed, bool shared, const Options& options);
+                       const NeededGraphs& needed, const std::string& why_shared,
+                       const Options& options);
   // Makes all graphs read mapped tables, and loads into memory the tables that they cannot read
   // mapped.
   absl::Status ReadMapped(const std::string& directory, SignatureGraphs* graphs,

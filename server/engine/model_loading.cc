@@ -57,12 +57,17 @@ bool RunsForCertain(const GraphDef& graph) {
          });
 }
 
-absl::StatusOr<bool> AnyHasSessionState(const SignatureGraphs& graphs) {
+// Why the signatures must share a session; empty if they need not.
+absl::StatusOr<std::string> WhyShared(const SignatureGraphs& graphs) {
   for (const auto& [name, graph] : graphs) {
-    const absl::StatusOr<bool> has = HasSessionState(graph);
-    if (!has.ok() || *has) return has;
+    absl::StatusOr<std::string> state = SessionStateIn(graph);
+    if (!state.ok()) return state;
+    if (!state->empty()) {
+      return absl::StrCat("signature \"", name, "\" has ", *state,
+                          ", whose state all signatures share");
+    }
   }
-  return false;
+  return std::string();
 }
 
 }  // namespace
@@ -91,7 +96,7 @@ absl::Status TensorFlowModel::Load(const std::string& directory,
   impure_ = FindImpure(saved, options.unserved_signatures);
   const NeededGraphs needed(saved.graph_def());
   SignatureGraphs graphs = GraphsToServe(needed, options);
-  const absl::StatusOr<bool> shared = AnyHasSessionState(graphs);
+  const absl::StatusOr<std::string> shared = WhyShared(graphs);
   if (!shared.ok()) return shared.status();
   status = Restore(directory, saved, needed, *shared, options);
   if (!status.ok()) return status;
@@ -120,9 +125,10 @@ absl::Status TensorFlowModel::Load(const std::string& directory,
 }
 
 absl::Status TensorFlowModel::Restore(const std::string& directory, const MetaGraphDef& saved,
-                                      const NeededGraphs& needed, bool shared,
+                                      const NeededGraphs& needed, const std::string& why_shared,
                                       const Options& options) {
-  if (options.map_tables && !shared) {
+  const bool shared = !why_shared.empty();
+  if (options.map_tables) {
     std::string init_op;
     absl::Status status = tensorflow::internal::GetInitOp(directory, saved, &init_op);
     if (!status.ok()) return status;
@@ -130,10 +136,11 @@ absl::Status TensorFlowModel::Restore(const std::string& directory, const MetaGr
         needed.Of(init_op.empty() ? std::vector<std::string>() : std::vector<std::string>{init_op});
     if (!initializing.ok()) return initializing.status();
     mapped_ = MappedVariables(saved.graph_def(), *initializing, options.map_tables_min_bytes);
+    if (shared) mapped_.KeepInMemory(why_shared);
   }
   auto sessions = ModelSessions::Restore(directory, saved, needed, options, shared, mapped_.any());
   if (sessions.ok() && !mapped_.Find((*sessions)->restored())) {
-    mapped_ = MappedVariables();
+    mapped_.KeepInMemory("the checkpoint restores a variable whose name is not in the graph");
     sessions = ModelSessions::Restore(directory, saved, needed, options, shared, /*maps=*/false);
   }
   if (!sessions.ok()) return sessions.status();
@@ -154,8 +161,12 @@ absl::Status TensorFlowModel::ReadMapped(const std::string& directory, Signature
   if (status.ok() && tables != nullptr && !tables->tables().empty()) {
     table_checks_ = std::make_unique<TableChecks>(std::move(tables), options.lock_tables);
   }
-  if (status.ok() && options.map_tables && !sessions_->shared()) {
+  if (status.ok() && options.map_tables) {
     table_deltas_ = std::make_unique<TableDeltas>(directory, mapped_.Tables());
+  }
+  if (!options.map_tables) {
+    if (std::string note = UnusedDeltas(directory); !note.empty())
+      notes_.push_back(std::move(note));
   }
   return status;
 }

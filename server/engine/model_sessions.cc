@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "server/engine/mapping/restore_op.h"
 #include "server/engine/scalar_conditions.h"
 #include "tensorflow/cc/saved_model/loader.h"
@@ -94,17 +95,19 @@ bool SharesStateByName(const tensorflow::NodeDef& node) {
 
 }  // namespace
 
-absl::StatusOr<bool> HasSessionState(const tensorflow::GraphDef& graph) {
+absl::StatusOr<std::string> SessionStateIn(const tensorflow::GraphDef& graph) {
   const tensorflow::FunctionLibraryDefinition ops(tensorflow::OpRegistry::Global(),
                                                   graph.library());
-  bool has = false;
+  std::string found;
   for (const tensorflow::NodeDef& node : graph.node()) {
     const tensorflow::OpDef* op = nullptr;
     absl::Status status = ops.LookUpOpDef(node.op(), &op);
     if (!status.ok()) return status;
-    has = has || (op->is_stateful() && !SharesStateByName(node));
+    if (found.empty() && op->is_stateful() && !SharesStateByName(node)) {
+      found = absl::StrCat(node.op(), " ", node.name());
+    }
   }
-  return has;
+  return found;
 }
 
 absl::StatusOr<std::unique_ptr<ModelSessions>> ModelSessions::Restore(const std::string& directory,

@@ -83,9 +83,10 @@ class ModelSessions {
   std::vector<std::unique_ptr<tensorflow::Session>> added_;
 };
 
-// Whether an op of the graph has state in its session that other sessions would not see, such as a
-// random generator or a table without a name. The error is that of an unregistered op.
-absl::StatusOr<bool> HasSessionState(const tensorflow::GraphDef& graph);
+// The first op and node of the graph with state in its session that other sessions would not see,
+// such as a random generator or a table without a name; empty if there is none. The error is that
+// of an unregistered op.
+absl::StatusOr<std::string> SessionStateIn(const tensorflow::GraphDef& graph);
 
 }  // namespace colcast::engine
 

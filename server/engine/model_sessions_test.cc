@@ -16,27 +16,27 @@ tensorflow::GraphDef Of(const std::string& op, const std::string& shared_name = 
   return graph;
 }
 
-TEST(HasSessionState, VariablesAndNamedTablesAreFoundByEverySession) {
-  EXPECT_FALSE(*HasSessionState(Of("VarHandleOp", "table")));
-  EXPECT_FALSE(*HasSessionState(Of("HashTableV2", "words")));
-  EXPECT_FALSE(*HasSessionState(Of("AssignAddVariableOp")));
-  EXPECT_FALSE(*HasSessionState(Of("MatMul")));
+TEST(SessionStateIn, VariablesAndNamedTablesAreFoundByEverySession) {
+  EXPECT_EQ(*SessionStateIn(Of("VarHandleOp", "table")), "");
+  EXPECT_EQ(*SessionStateIn(Of("HashTableV2", "words")), "");
+  EXPECT_EQ(*SessionStateIn(Of("AssignAddVariableOp")), "");
+  EXPECT_EQ(*SessionStateIn(Of("MatMul")), "");
 }
 
-TEST(HasSessionState, ATableWithoutANameAndARandomGeneratorAreTheirSessionsOwn) {
-  EXPECT_TRUE(*HasSessionState(Of("HashTableV2")));
-  EXPECT_TRUE(*HasSessionState(Of("RandomUniform")));
-  EXPECT_TRUE(*HasSessionState(Of("MutableHashTableV2", "counts")));
+TEST(SessionStateIn, ATableWithoutANameAndARandomGeneratorAreTheirSessionsOwn) {
+  EXPECT_EQ(*SessionStateIn(Of("HashTableV2")), "HashTableV2 node");
+  EXPECT_EQ(*SessionStateIn(Of("RandomUniform")), "RandomUniform node");
+  EXPECT_EQ(*SessionStateIn(Of("MutableHashTableV2", "counts")), "MutableHashTableV2 node");
 }
 
-TEST(HasSessionState, AFunctionIsNoUnknownOp) {
+TEST(SessionStateIn, AFunctionIsNoUnknownOp) {
   tensorflow::GraphDef graph = Of("called");
   graph.mutable_library()->add_function()->mutable_signature()->set_name("called");
-  EXPECT_FALSE(*HasSessionState(graph));
+  EXPECT_EQ(*SessionStateIn(graph), "");
 }
 
-TEST(HasSessionState, AnOpThatIsNotRegisteredIsNamed) {
-  const absl::Status status = HasSessionState(Of("NobodyHasThis")).status();
+TEST(SessionStateIn, AnOpThatIsNotRegisteredIsNamed) {
+  const absl::Status status = SessionStateIn(Of("NobodyHasThis")).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
   EXPECT_NE(status.message().find("NobodyHasThis"), std::string::npos);
 }

@@ -7,14 +7,12 @@
 #include <utility>
 
 #include "server/base/log.h"
-#include "server/base/thread_priority.h"
 #include "server/wire/data_type.h"
 
 namespace colcast::items {
 namespace {
 
 namespace fs = std::filesystem;
-using Clock = std::chrono::steady_clock;
 
 constexpr char kTable[] = "table.safetensors";
 
@@ -151,28 +149,12 @@ void ItemTableSource::Publish(std::shared_ptr<const ItemTable> table, int64_t ve
 
 ItemTables::ItemTables(const std::vector<ItemTableConfig>& configs) {
   for (const ItemTableConfig& config : configs) {
-    sources_.push_back(std::make_unique<ItemTableSource>(config));
-    sources_.back()->Poll();
-  }
-  if (sources_.empty()) return;
-  const Status status = StartThread(
-      "item tables", [this] { Run(); }, &thread_);
-  if (!status.ok()) LogError(status.message + "; item tables stay as they are");
-}
-
-ItemTables::~ItemTables() { stop_.Set(); }
-
-void ItemTables::Run() {
-  LowerThisThreadsPriority();
-  std::vector<Clock::time_point> next;
-  for (const auto& source : sources_) next.push_back(Clock::now() + source->config().poll_wait);
-  while (!stop_.WaitUntil(*std::min_element(next.begin(), next.end()))) {
-    const bool all = poll_all_.exchange(false);
-    for (size_t i = 0; i < sources_.size() && !stop_.IsSet(); ++i) {
-      if (!all && next[i] > Clock::now()) continue;
-      sources_[i]->Poll();
-      next[i] = Clock::now() + sources_[i]->config().poll_wait;
-    }
+    ItemTableSource* const source =
+        sources_.emplace_back(std::make_unique<ItemTableSource>(config)).get();
+    source->Poll();
+    const Status status = poller_.Add(
+        config.poll_wait, [source] { source->Poll(); }, &jobs_.emplace_back());
+    if (!status.ok()) LogError(status.message + "; " + config.base_path + " stays as it is");
   }
 }
 

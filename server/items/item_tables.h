@@ -17,10 +17,9 @@
 
 #include "server/base/file.h"
 #include "server/base/status.h"
-#include "server/base/stop_flag.h"
-#include "server/base/thread.h"
 #include "server/items/item_table.h"
 #include "server/tables/polled_files.h"
+#include "server/tables/poller.h"
 
 namespace colcast::items {
 
@@ -92,26 +91,19 @@ class ItemTables {
  public:
   // Polls all tables once, then periodically on a separate thread.
   explicit ItemTables(const std::vector<ItemTableConfig>& configs);
-  ~ItemTables();
 
   const std::vector<std::unique_ptr<ItemTableSource>>& sources() const { return sources_; }
 
   // Makes the thread look for new files of all tables now.
-  void PollNow() {
-    poll_all_ = true;
-    stop_.Wake();
-  }
+  void PollNow() { poller_.PollNow(); }
 
   // The tables of a model.
   std::vector<ItemTableSource*> Of(std::string_view model) const;
 
  private:
-  void Run();
-
   std::vector<std::unique_ptr<ItemTableSource>> sources_;
-  StopFlag stop_;
-  std::atomic<bool> poll_all_{false};
-  Thread thread_;
+  tables::Poller poller_;
+  std::vector<tables::Poller::Job> jobs_;
 };
 
 }  // namespace colcast::items

@@ -63,7 +63,7 @@ void WriteTables(const engine::TableMemory& tables, JsonWriter* json) {
                {"changed_bytes", tables.changed},
                {"deltas", tables.deltas},
                {"delta_error", tables.delta_error}});
-    json->List("looked_up", [&] {
+    json->List("tables", [&] {
       for (const engine::TableMemory::Table& table : tables.tables) {
         json->Object({{"name", table.name},
                       {"in_memory_because", table.why_in_memory},
@@ -84,7 +84,7 @@ void WriteVersion(const VersionSnapshot& version, JsonWriter* json) {
              {"error_code", StatusName(is_damaged ? StatusCode::kDataLoss : status.error.code)},
              {"error", is_damaged ? tables.damage : status.error.message},
              {"path", version.path}});
-  if (tables.mapped > 0 || !tables.delta_error.empty()) WriteTables(tables, json);
+  if (!tables.tables.empty() || !tables.delta_error.empty()) WriteTables(tables, json);
   const std::vector<std::string> notes =
       version.servable == nullptr ? std::vector<std::string>() : version.servable->model().notes();
   if (!notes.empty()) {

@@ -10,12 +10,6 @@ namespace {
 // Memory that must remain free besides a file, as a share of its size.
 constexpr double kMemoryMargin = 0.2;
 
-std::string DeltaName(int64_t sequence) {
-  char name[48];
-  std::snprintf(name, sizeof(name), "delta-%06lld.safetensors", static_cast<long long>(sequence));
-  return name;
-}
-
 Status CheckMemory(const std::string& path, int64_t bytes) {
   const auto needed = static_cast<int64_t>(static_cast<double>(bytes) * (1 + kMemoryMargin));
   const int64_t available = AvailableMemory();
@@ -25,6 +19,18 @@ Status CheckMemory(const std::string& path, int64_t bytes) {
 }
 
 }  // namespace
+
+std::string DeltaName(int64_t sequence) {
+  char name[48];
+  std::snprintf(name, sizeof(name), "delta-%06lld.safetensors", static_cast<long long>(sequence));
+  return name;
+}
+
+int64_t DeltasIn(const std::string& folder) {
+  int64_t count = 0;
+  while (IdentityOf(folder + "/" + DeltaName(count + 1)) != FileIdentity{}) ++count;
+  return count;
+}
 
 Status PolledFiles::Use(const std::string& path, const FileIdentity& id, const UseBytes& use) {
   const auto refused = refused_.find(path);

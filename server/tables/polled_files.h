@@ -15,6 +15,12 @@
 
 namespace colcast::tables {
 
+// The file name of a folder's delta.
+std::string DeltaName(int64_t sequence);
+
+// The number of deltas in a folder, up to the first that is missing.
+int64_t DeltasIn(const std::string& folder);
+
 // Used by one thread.
 class PolledFiles {
  public:

@@ -51,7 +51,7 @@ class Delta:
 def _deltas(server: ServerProcess, folder: Path) -> list[Delta]:
     """Of one mapped table after the other: tables of two generations are of none."""
     draw = np.random.default_rng(3)
-    mapped = [t["name"] for t in _tables(server)["looked_up"] if not t["in_memory_because"]]
+    mapped = [t["name"] for t in _tables(server)["tables"] if not t["in_memory_because"]]
     tables = [one for name, one in variables_of(folder).items() if "embeddings" in name]
     tables = [one for one in tables if one.name in mapped]
     assert len(tables) == 2

@@ -91,10 +91,12 @@ def test_every_way_of_reading_gives_tensorflows_bits_and_errors(
 def test_the_log_and_the_status_page_say_what_is_mapped_and_why_not(stubs: Stubs):
     (version,) = versions_of(stubs)
     assert all(note in stubs.server.log() for note in version["notes"])
-    for name in ("of_lists", "whole", "written"):  # of which rows are looked up, too
-        reads = f'table "{name}" is in memory, not mapped: signature "{name}" reads it by '
-        (note,) = (note for note in version["notes"] if note.startswith(reads))
-        assert tables.OTHERWISE[name] in note
+    told = {one["name"]: one["in_memory_because"] for one in version["tables"]["tables"]}
+    for name, op in {**tables.OTHERWISE, "axis": "GatherV2"}.items():
+        reads = f'signature "{name}" reads it by '
+        assert told[name].startswith(reads)
+        assert op in told[name]
+        assert f'table "{name}" is in memory, not mapped: {told[name]}' in version["notes"]
     assert version["tables"]["mapped_bytes"] == 4 * 50 * 7 * 4 + 50 * 6 * 2 + 1  # and `aa`
 
     def all_are_checked() -> bool:
@@ -110,10 +112,18 @@ def test_the_log_and_the_status_page_say_what_is_mapped_and_why_not(stubs: Stubs
     wait_until(all_are_checked)
 
 
-def test_without_mapping_no_file_is_mapped(base_path: Path, serve: Callable[..., Stubs]):
+def test_without_mapping_no_file_is_mapped_and_deltas_are_named(
+    base_path: Path, serve: Callable[..., Stubs]
+):
+    (base_path / "1/deltas").mkdir()
+    for number in (1, 2):
+        (base_path / f"1/deltas/delta-00000{number}.safetensors").touch()
     server = serve(base_path, *NOTHING_KEPT).server
     assert "variables.data" not in Path(f"/proc/{server.pid}/maps").read_text()
-    assert "mapped" not in server.log()
+    assert (
+        f"with --map_tables=off, tables take no deltas: {base_path}/1/deltas/"
+        "delta-000001.safetensors to delta-000002.safetensors are not applied"
+    ) in server.log()
 
 
 def damage_by_cutting(data: Path) -> None:

@@ -26,6 +26,15 @@ using tensorflow::Var;
 using tensorflow::core::RefCountPtr;
 
 constexpr char kNotFollowed[] = "several nodes, or a function, hold it";
+constexpr char kReference[] = "it is a TensorFlow 1 variable that is no resource";
+constexpr char kNoShape[] = "its shape is not known before it is restored";
+constexpr char kNotPlain[] =
+    "the checkpoint does not have it as one plain tensor, or an op reads that tensor";
+
+// TensorFlow 1 variables that are not resources.
+bool IsReference(const NodeDef& node) {
+  return node.op() == "VariableV2" || node.op() == "Variable";
+}
 
 RefCountPtr<Var> FindVariable(ResourceMgr* resources, const std::string& container,
                               const std::string& name) {
@@ -43,7 +52,7 @@ int64_t BytesOf(const NodeDef& variable) {
       !shape.IsFullyDefined()) {
     return 0;
   }
-  return shape.num_elements() * tensorflow::DataTypeSize(type);
+  return shape.num_elements() * tensorflow::DataTypeSize(tensorflow::BaseType(type));
 }
 
 std::string TextAttribute(const NodeDef& node, const char* name) {
@@ -71,19 +80,28 @@ absl::Status CopyIntoMemory(const MappedTable& table, Var* variable) {
 }  // namespace
 
 MappedVariables::MappedVariables(const GraphDef& model, const GraphDef& initializing,
-                                 int64_t least_bytes) {
+                                 int64_t least_bytes)
+    : least_bytes_(least_bytes) {
   const std::set<std::string> followed = VariablesOf(model);
   std::set<std::pair<std::string, std::string>> seen, large;
   const auto add = [&](const NodeDef& node) {
-    if (node.op() != "VarHandleOp" || BytesOf(node) == 0) return;
+    if (node.op() != "VarHandleOp" && !IsReference(node)) return;
     Variable one;
     one.container = TextAttribute(node, "container");
     one.name = TextAttribute(node, "shared_name");
-    if (followed.count(one.name) == 0) one.why = kNotFollowed;
-    if (BytesOf(node) < least_bytes) {
+    one.bytes = BytesOf(node);
+    if (IsReference(node)) {
+      if (one.name.empty()) one.name = node.name();
+      one.why = kReference;
+    } else if (one.bytes == 0) {
+      one.why = kNoShape;
+    } else if (one.bytes < least_bytes) {
       one.why =
-          absl::StrCat("it has ", BytesOf(node), " bytes; --map_tables_min_bytes is ", least_bytes);
-    } else {
+          absl::StrCat("it has ", one.bytes, " bytes; --map_tables_min_bytes is ", least_bytes);
+    } else if (followed.count(one.name) == 0) {
+      one.why = kNotFollowed;
+    }
+    if (one.why != kReference && (one.bytes == 0 || one.bytes >= least_bytes)) {
       large.insert({one.container, one.name});
     }
     if (seen.insert({one.container, one.name}).second) variables_.push_back(std::move(one));
@@ -95,10 +113,19 @@ MappedVariables::MappedVariables(const GraphDef& model, const GraphDef& initiali
   const auto is_initialized_from = [&](const NodeDef& node) {
     return large.count({TextAttribute(node, "container"), TextAttribute(node, "shared_name")}) > 0;
   };
-  if (absl::c_any_of(initializing.node(), is_initialized_from)) {
-    for (Variable& variable : variables_)
-      variable.why = "a table is read while the model is loaded";
+  const auto read = absl::c_find_if(initializing.node(), is_initialized_from);
+  if (read != initializing.node().end()) {
+    KeepInMemory(absl::StrCat("the model's initialization reads \"",
+                              TextAttribute(*read, "shared_name"), "\""));
   }
+}
+
+void MappedVariables::KeepInMemory(const std::string& why) {
+  for (Variable& variable : variables_) {
+    variable.mapped = nullptr;
+    if (variable.why.empty()) variable.why = why;
+  }
+  mapped_.clear();
 }
 
 bool MappedVariables::any() const {
@@ -108,29 +135,33 @@ bool MappedVariables::any() const {
 bool MappedVariables::Find(tensorflow::Session* session) {
   const auto tables = MappedTables::Of(session);
   const absl::StatusOr<ResourceMgr*> resources = ResourcesOf(session);
-  if (tables == nullptr || !resources.ok()) return true;
+  if (!resources.ok()) return true;
   std::set<const MappedTable*> found;
   for (Variable& variable : variables_) {
     const RefCountPtr<Var> held = FindVariable(*resources, variable.container, variable.name);
-    if (held == nullptr) continue;
+    if (held == nullptr) {
+      variable.is_restored = variable.why == kReference;
+      continue;
+    }
     const tensorflow::tf_shared_lock lock(*held->mu());
-    const auto table = tables->Find(*held->tensor());
-    if (table == nullptr) continue;
-    found.insert(table.get());
-    variable.was_mapped = true;
-    variable.mapped = table;
-    if (variable.why.empty()) mapped_.insert(variable.name);
+    variable.bytes = static_cast<int64_t>(held->tensor()->TotalBytes());
+    if (tables != nullptr) variable.mapped = tables->Find(*held->tensor());
+    if (variable.mapped != nullptr) {
+      found.insert(variable.mapped.get());
+      if (variable.why.empty()) mapped_.insert(variable.name);
+    } else if (variable.why.empty()) {
+      variable.why = kNotPlain;
+    }
   }
-  return found.size() == tables->tables().size();
+  return tables == nullptr || found.size() == tables->tables().size();
 }
 
 void MappedVariables::Read(const std::string& signature, const tensorflow::SignatureDef& declared,
                            GraphDef* graph) {
-  const MappedReaders readers = GatherMapped(mapped_, declared, graph);
+  const std::map<std::string, std::string> readers = GatherMapped(mapped_, declared, graph);
   for (Variable& variable : variables_) {
-    variable.is_gathered |= readers.gathered.count(variable.name) > 0;
-    const auto other = readers.others.find(variable.name);
-    if (other == readers.others.end() || !variable.why.empty()) continue;
+    const auto other = readers.find(variable.name);
+    if (other == readers.end() || !variable.why.empty()) continue;
     variable.why = absl::StrCat("signature \"", signature, "\" reads it by ", other->second);
   }
 }
@@ -165,9 +196,7 @@ void MappedVariables::ReadInInt8(const std::set<std::string>& variables) {
 std::vector<ServedTable> MappedVariables::Tables() const {
   std::vector<ServedTable> tables;
   for (const Variable& one : variables_) {
-    std::string why = one.why;
-    if (one.mapped == nullptr && why.empty()) why = "its values in the checkpoint are not plain";
-    tables.push_back({one.name, std::move(why), one.mapped, one.is_gathered, one.is_read_in_int8});
+    tables.push_back({one.name, one.why, one.mapped, IsLarge(one), one.is_read_in_int8});
   }
   return tables;
 }
@@ -189,11 +218,10 @@ std::vector<std::string> MappedVariables::notes() const {
   int count = 0;
   int64_t bytes = 0;
   for (const Variable& variable : variables_) {
-    if (!variable.was_mapped) continue;
-    if (variable.why.empty()) {
+    if (variable.mapped != nullptr) {
       ++count;
-      bytes += static_cast<int64_t>(variable.mapped->size);
-    } else if (variable.is_gathered) {
+      bytes += variable.bytes;
+    } else if (IsLarge(variable)) {
       notes.push_back(
           absl::StrCat("table \"", variable.name, "\" is in memory, not mapped: ", variable.why));
     }

@@ -27,10 +27,13 @@ class MappedVariables {
   MappedVariables(const tensorflow::GraphDef& model, const tensorflow::GraphDef& initializing,
                   int64_t least_bytes);
 
+  // Maps none, for this reason.
+  void KeepInMemory(const std::string& why);
+
   // Whether the session should restore by MapRestored() (restore_op.h).
   bool any() const;
 
-  // Finds the mapped tables of a session. Returns false if one of them belongs to no known
+  // Finds the variables of a session. Returns false if a mapped table belongs to no known
   // variable; the session must then not be used.
   bool Find(tensorflow::Session* session);
 
@@ -52,20 +55,23 @@ class MappedVariables {
   // The addresses of the mapped tables that a graph reads.
   std::vector<const void*> TablesOf(const tensorflow::GraphDef& graph) const;
 
-  // Notes for the operator, one sentence each.
+  // Notes for the operator, one sentence each: what is mapped, and why other large tables are not.
   std::vector<std::string> notes() const;
 
  private:
   struct Variable {
     std::string container;  // "" for the default one
     std::string name;
-    std::string why;  // why it must be in memory; "" if it may stay mapped
-    bool was_mapped = false;
-    bool is_gathered = false;
+    int64_t bytes = 0;  // 0 if it is not known until the variable is restored
+    std::string why;    // why it must be in memory; "" if it may stay mapped
+    bool is_restored = true;
     std::shared_ptr<const MappedTable> mapped;  // null if it is not mapped, or no longer
     bool is_read_in_int8 = false;
   };
 
+  bool IsLarge(const Variable& one) const { return one.is_restored && one.bytes >= least_bytes_; }
+
+  int64_t least_bytes_ = 0;
   std::vector<Variable> variables_;
   std::set<std::string> mapped_;  // variables without a reason to be in memory
 };

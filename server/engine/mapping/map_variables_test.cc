@@ -3,13 +3,17 @@
 #include <gmock/gmock.h>
 
 #include "server/engine/mapping/testing.h"
+#include "tensorflow/cc/ops/state_ops.h"
 
 namespace colcast::engine {
 namespace {
 
+using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
+using ::testing::StartsWith;
+using ::testing::UnorderedElementsAre;
 
 class MapVariablesTest : public MappingTest {
  protected:
@@ -68,7 +72,38 @@ TEST_F(MapVariablesTest, NoneIsMappedWhereLoadingReadsOne) {
   EXPECT_TRUE(MappedVariables(Graph(), {}, kBytes).any());
   const MappedVariables variables(Graph(), Graph(), kBytes);
   EXPECT_FALSE(variables.any());
-  EXPECT_THAT(Table(variables.Tables(), "first").why, HasSubstr("while the model is loaded"));
+  EXPECT_THAT(Table(variables.Tables(), "first").why, HasSubstr("initialization reads \"first\""));
+}
+
+TEST_F(MapVariablesTest, EachLargeTableThatIsNotMappedIsNotedWithTheReason) {
+  const auto session = Restored();
+  MappedVariables variables = Loaded(session.get());
+  ASSERT_TRUE(variables.CopyOthers(session.get()).ok());
+  const std::string in_memory = "table \"second\" is in memory, not mapped: ";
+  EXPECT_THAT(variables.notes(), ElementsAre(StartsWith(in_memory + "signature \"s\" reads it by"),
+                                             StartsWith("1 table of ")));
+  variables.KeepInMemory("so it is");
+  EXPECT_THAT(variables.notes(),
+              UnorderedElementsAre("table \"first\" is in memory, not mapped: so it is",
+                                   StartsWith(in_memory + "signature")));
+}
+
+TEST_F(MapVariablesTest, ATableThatWasRestoredOtherwiseIsNoted) {
+  const auto session = Restored(nullptr, /*least_bytes=*/kBytes + 1);
+  MappedVariables variables(Graph(), {}, kBytes);
+  EXPECT_TRUE(variables.Find(session.get()));
+  EXPECT_THAT(variables.notes(), Each(HasSubstr("does not have it as one plain tensor")));
+  EXPECT_THAT(variables.notes(), SizeIs(2));
+}
+
+TEST_F(MapVariablesTest, VariablesOfOtherKindsAreNoted) {
+  const auto scope = tensorflow::Scope::NewRootScope();
+  tensorflow::ops::Variable(scope.WithOpName("old"), {kRows, kWidth}, tensorflow::DT_FLOAT);
+  tensorflow::GraphDef graph;
+  TF_CHECK_OK(scope.ToGraphDef(&graph));
+  EXPECT_THAT(MappedVariables(graph, {}, kBytes).notes(),
+              ElementsAre("table \"old\" is in memory, not mapped: it is a TensorFlow 1 variable "
+                          "that is no resource"));
 }
 
 TEST_F(MapVariablesTest, SmallTablesAreNoReasonToMap) {

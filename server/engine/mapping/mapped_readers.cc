@@ -109,7 +109,7 @@ class Walk {
     for (const auto& [reader, input] : readers->second) Read(scope, held, reader, input);
   }
 
-  MappedReaders found;
+  std::map<std::string, std::string> others;
 
  private:
   void Read(const Scope& scope, const Held& held, NodeDef* reader, int input) {
@@ -119,17 +119,15 @@ class Walk {
     } else if (op == "ReadVariableOp" && !held.is_value) {
       Follow(scope, reader->name(), {held.variable, true});
     } else if (input == 0 && GathersRows(scope, *reader, held.is_value)) {
-      found.gathered.insert(held.variable);
       if (IsSummedBySegment(scope, reader->name())) {
         Note(held, absl::StrCat(op, " ", reader->name(), ", summed by segment"));
       } else {
         MakeMappedGather(reader);
       }
-    } else if (IsGroupedTable(*reader, input) || (input == 0 && IsMappedGather(*reader))) {
-      found.gathered.insert(held.variable);
     } else if (const FunctionDef* const called = CalledBy(*reader); called != nullptr) {
       Enter(called->signature().name(), input, held);
-    } else if (!ReadsTheShape(*reader, held.is_value)) {
+    } else if (!IsGroupedTable(*reader, input) && !(input == 0 && IsMappedGather(*reader)) &&
+               !ReadsTheShape(*reader, held.is_value)) {
       Note(held, absl::StrCat(op, " ", reader->name()));
     }
   }
@@ -159,9 +157,7 @@ class Walk {
     Follow(body, function->signature().input_arg(argument).name(), held);
   }
 
-  void Note(const Held& held, const std::string& reader) {
-    found.others.emplace(held.variable, reader);
-  }
+  void Note(const Held& held, const std::string& reader) { others.emplace(held.variable, reader); }
 
   std::map<std::string, FunctionDef*> functions_;
   std::set<std::tuple<std::string, int, std::string, bool>> entered_;
@@ -169,8 +165,9 @@ class Walk {
 
 }  // namespace
 
-MappedReaders GatherMapped(const std::set<std::string>& variables,
-                           const tensorflow::SignatureDef& declared, tensorflow::GraphDef* graph) {
+std::map<std::string, std::string> GatherMapped(const std::set<std::string>& variables,
+                                                const tensorflow::SignatureDef& declared,
+                                                tensorflow::GraphDef* graph) {
   if (variables.empty()) return {};
   Scope main = ScopeOf(graph->mutable_node());
   for (const std::string& tensor : TensorsOf(declared)) main.results.insert(NodeOf(tensor));
@@ -180,7 +177,7 @@ MappedReaders GatherMapped(const std::set<std::string>& variables,
     if (handle->op() != "VarHandleOp" || !TryGetNodeAttr(*handle, "shared_name", &name)) continue;
     if (variables.count(name) > 0) walk.Follow(main, node, {name, false});
   }
-  return std::move(walk.found);
+  return std::move(walk.others);
 }
 
 }  // namespace colcast::engine

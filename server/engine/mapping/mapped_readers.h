@@ -11,16 +11,12 @@
 
 namespace colcast::engine {
 
-struct MappedReaders {
-  std::set<std::string> gathered;  // variables from which rows are gathered
-  std::map<std::string, std::string>
-      others;  // variables used in any other way, with the node that does so
-};
-
 // Uses ColcastGather wherever a graph or its functions gather rows of one of `variables`, given by
-// the `shared_name` of their VarHandleOps. The values of `others` must be in memory.
-MappedReaders GatherMapped(const std::set<std::string>& variables,
-                           const tensorflow::SignatureDef& declared, tensorflow::GraphDef* graph);
+// the `shared_name` of their VarHandleOps. Returns the variables that are used in any other way,
+// with the node that does so; their values must be in memory.
+std::map<std::string, std::string> GatherMapped(const std::set<std::string>& variables,
+                                                const tensorflow::SignatureDef& declared,
+                                                tensorflow::GraphDef* graph);
 
 }  // namespace colcast::engine
 

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "server/base/log.h"
-#include "server/base/thread_priority.h"
 #include "server/tables/checked_tensors.h"
 #include "server/wire/data_type.h"
 
@@ -26,6 +25,8 @@ Status ChecksumOfIndex(const std::string& directory, std::string* checksum) {
   return status;
 }
 
+std::string FolderOf(const std::string& directory) { return directory + "/deltas"; }
+
 std::vector<int64_t> ShapeOf(const MappedTable& table) {
   const auto dims = table.shape.dim_sizes();
   return {dims.begin(), dims.end()};
@@ -36,15 +37,10 @@ std::vector<int64_t> ShapeOf(const MappedTable& table) {
 TableDeltas::TableDeltas(const std::string& directory, std::vector<ServedTable> tables)
     : directory_(directory), tables_(std::move(tables)), now_(std::make_shared<Generation>()) {
   Poll();
-  const auto run = [this] {
-    LowerThisThreadsPriority();
-    while (!stop_.WaitFor(kPollWait)) Poll();
-  };
-  const Status status = StartThread("deltas", run, &thread_);
+  const Status status = poller_->Add(
+      kPollWait, [this] { Poll(); }, &job_);
   if (!status.ok()) LogError(status.message + "; tables of " + directory + " stay as they are");
 }
-
-TableDeltas::~TableDeltas() { stop_.Set(); }
 
 tables::GenerationPtr TableDeltas::now() const {
   const std::lock_guard<std::mutex> lock(mutex_);
@@ -52,7 +48,7 @@ tables::GenerationPtr TableDeltas::now() const {
 }
 
 void TableDeltas::Poll() {
-  const Status status = files_.UseDeltas(directory_ + "/deltas", now()->deltas,
+  const Status status = files_.UseDeltas(FolderOf(directory_), now()->deltas,
                                          [this](const auto& bytes) { return Apply(*bytes); });
   const std::lock_guard<std::mutex> lock(mutex_);
   if (!status.ok() && status.message != error_) LogWarning("delta of a table: " + status.message);
@@ -121,7 +117,7 @@ void TableDeltas::AddTo(TableMemory* memory) const {
   const tables::GenerationPtr now = this->now();
   memory->deltas = now->deltas;
   for (const ServedTable& table : tables_) {
-    if (table.mapped == nullptr && !table.is_gathered) continue;
+    if (table.mapped == nullptr && !table.is_large) continue;
     TableMemory::Table& one = memory->tables.emplace_back();
     one.name = table.name;
     one.why_in_memory = table.why;
@@ -133,6 +129,14 @@ void TableDeltas::AddTo(TableMemory* memory) const {
   }
   const std::lock_guard<std::mutex> lock(mutex_);
   memory->delta_error = error_;
+}
+
+std::string UnusedDeltas(const std::string& directory) {
+  const int64_t count = tables::DeltasIn(FolderOf(directory));
+  if (count == 0) return "";
+  return "with --map_tables=off, tables take no deltas: " + FolderOf(directory) + "/" +
+         tables::DeltaName(1) + (count > 1 ? " to " + tables::DeltaName(count) : "") + " " +
+         (count > 1 ? "are" : "is") + " not applied";
 }
 
 }  // namespace colcast::engine

@@ -11,12 +11,11 @@
 #include <vector>
 
 #include "server/base/status.h"
-#include "server/base/stop_flag.h"
-#include "server/base/thread.h"
 #include "server/engine/engine.h"
 #include "server/engine/mapping/mapped_tables.h"
 #include "server/tables/generation.h"
 #include "server/tables/polled_files.h"
+#include "server/tables/poller.h"
 #include "server/tables/row_delta.h"
 
 namespace colcast::engine {
@@ -26,15 +25,15 @@ struct ServedTable {
   std::string name;
   std::string why;                            // why it is in memory
   std::shared_ptr<const MappedTable> mapped;  // null if it is in memory
-  bool is_gathered = false;                   // whether signatures look up its rows
+  bool is_large = false;                      // whether its size allows it to be mapped
   bool is_read_in_int8 = false;
 };
 
 class TableDeltas {
  public:
-  // Applies the deltas of the version in `directory`, then polls for further ones in a thread.
+  // Applies the deltas of the version in `directory`, then polls for further ones in a thread that
+  // all models share.
   TableDeltas(const std::string& directory, std::vector<ServedTable> tables);
-  ~TableDeltas();
 
   // False as long as now() has no changes, which no run needs to read then.
   bool has_changed() const { return has_changed_.load(std::memory_order_acquire); }
@@ -63,9 +62,12 @@ class TableDeltas {
 
   std::atomic<bool> has_changed_{false};
 
-  StopFlag stop_;
-  Thread thread_;
+  const std::shared_ptr<tables::Poller> poller_ = tables::Poller::Shared();
+  tables::Poller::Job job_;
 };
+
+// A note that names the version's deltas, for a server that maps no tables; empty without deltas.
+std::string UnusedDeltas(const std::string& directory);
 
 }  // namespace colcast::engine
 

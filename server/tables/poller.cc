@@ -1,0 +1,74 @@
+#include "server/tables/poller.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "server/base/thread_priority.h"
+
+namespace colcast::tables {
+
+std::shared_ptr<Poller> Poller::Shared() {
+  static std::mutex mutex;
+  static std::weak_ptr<Poller> shared;
+  const std::lock_guard<std::mutex> lock(mutex);
+  std::shared_ptr<Poller> found = shared.lock();
+  if (found == nullptr) shared = found = std::make_shared<Poller>();
+  return found;
+}
+
+Poller::~Poller() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  stop_ = true;
+  changed_.notify_all();
+}
+
+Status Poller::Add(std::chrono::milliseconds wait, std::function<void()> poll, Job* job) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (!thread_.joinable()) {
+    Status status = StartThread(
+        "polling of tables", [this] { Run(); }, &thread_);
+    if (!status.ok()) return status;
+  }
+  polled_.push_back({wait, std::move(poll), Clock::now() + wait});
+  *job = Job(&polled_.back(), [this](void* polled) { Remove(static_cast<Polled*>(polled)); });
+  changed_.notify_all();
+  return OkStatus();
+}
+
+void Poller::PollNow() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (Polled& one : polled_) one.next = Clock::now();
+  changed_.notify_all();
+}
+
+void Poller::Run() {
+  LowerThisThreadsPriority();
+  std::unique_lock<std::mutex> lock(mutex_);
+  running_ = nullptr;  // after an exception, too
+  while (!stop_) {
+    const auto first =
+        std::min_element(polled_.begin(), polled_.end(),
+                         [](const Polled& a, const Polled& b) { return a.next < b.next; });
+    changed_.notify_all();
+    if (first == polled_.end()) {
+      changed_.wait(lock);
+    } else if (first->next > Clock::now()) {
+      changed_.wait_until(lock, first->next);
+    } else {
+      first->next = Clock::now() + first->wait;
+      running_ = &*first;
+      lock.unlock();
+      first->poll();
+      lock.lock();
+      running_ = nullptr;
+    }
+  }
+}
+
+void Poller::Remove(const Polled* polled) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  changed_.wait(lock, [&] { return running_ != polled; });
+  polled_.remove_if([&](const Polled& one) { return &one == polled; });
+}
+
+}  // namespace colcast::tables
