@@ -158,8 +158,9 @@ absl::Status TensorFlowModel::ReadMapped(const std::string& directory, Signature
   absl::Status status = mapped_.CopyOthers(sessions_->restored());
   for (std::string& note : mapped_.notes()) notes_.push_back(std::move(note));
   auto tables = MappedTables::Of(sessions_->restored());
+  if (status.ok() && options.lock_tables && tables != nullptr) status = LockTables(*tables);
   if (status.ok() && tables != nullptr && !tables->tables().empty()) {
-    table_checks_ = std::make_unique<TableChecks>(std::move(tables), options.lock_tables);
+    table_checks_ = std::make_unique<TableChecks>(std::move(tables));
   }
   if (status.ok() && options.map_tables) {
     table_deltas_ = std::make_unique<TableDeltas>(directory, mapped_.Tables());

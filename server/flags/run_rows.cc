@@ -91,10 +91,10 @@ void AddRunRows(Given* given, ServerOptions* options, Table* table) {
                          {{"auto", true}, {"off", false}});
   table->Add("map_tables_min_bytes", &engine.map_tables_min_bytes,
              "with --map_tables=auto: tables of fewer bytes are read into memory", {0});
-  table->Add(
-      "lock_tables", &engine.lock_tables,
-      "keep mapped tables in memory, so that no request waits for the disk; the process must "
-      "be allowed to lock so much");
+  table->Add("lock_tables", &engine.lock_tables,
+             "read mapped tables into memory at load and keep them there, so that no request waits "
+             "for the "
+             "disk; a version is not loaded if the process may not lock so much (`ulimit -l`)");
   table->Add(
       "unserved_signatures", &engine.unserved_signatures,
       "signatures of all models, separated by commas, that are not served, so that what they "

@@ -12,6 +12,7 @@ import grpc
 import numpy as np
 import pytest
 import tensorflow as tf
+from colcast.server import ServerFailedError, ServerProcess, find_executable
 
 from ..models import tables
 from ..waiting import wait_until
@@ -110,6 +111,35 @@ def test_the_log_and_the_status_page_say_what_is_mapped_and_why_not(stubs: Stubs
         return kinds["checked"] == kinds["resident"] == kinds["mapped"] and not kinds["locked"]
 
     wait_until(all_are_checked)
+
+
+def test_locked_tables_are_in_memory_when_the_version_serves(
+    base_path: Path, monitoring: list[str]
+):
+    flags = ["--map_tables_min_bytes=1", "--lock_tables", *monitoring]
+    with ServerProcess("ranker", base_path, flags) as server:
+        (version,) = status(server)["models"][0]["versions"]
+        assert version["tables"]["locked_bytes"] == version["tables"]["mapped_bytes"] > 0
+        labels = {"model_name": "ranker", "version": "1", "kind": "locked"}
+        locked = Metrics(server).value(":colcast:table_bytes", **labels)
+        assert locked == version["tables"]["mapped_bytes"]
+
+
+def test_a_version_whose_tables_may_not_be_locked_is_refused_with_the_limit(
+    base_path: Path, tmp_path: Path
+):
+    limited = tmp_path / "limited.sh"
+    drop = "setpriv --bounding-set=-ipc_lock --inh-caps=-ipc_lock" if os.geteuid() == 0 else ""
+    limited.write_text(f'#!/bin/sh\nulimit -l 8\nexec {drop} {find_executable()} "$@"\n')
+    limited.chmod(0o755)
+    flags = ["--map_tables_min_bytes=1", "--lock_tables", "--max_num_load_retries=0"]
+    data = base_path / "1" / DATA
+    os.truncate(data, data.stat().st_size + (1 << 20))  # more than the limit
+    server = ServerProcess("ranker", base_path, flags, executable=limited)
+    with pytest.raises(ServerFailedError) as error, server:
+        pass
+    assert f"--lock_tables needs {data.stat().st_size} bytes" in str(error.value)
+    assert "the process may lock 8192" in str(error.value)
 
 
 def test_without_mapping_no_file_is_mapped_and_deltas_are_named(

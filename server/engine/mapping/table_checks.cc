@@ -1,9 +1,14 @@
 #include "server/engine/mapping/table_checks.h"
 
+#include <sys/resource.h>
+
 #include <chrono>
 #include <map>
+#include <set>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "server/base/available_memory.h"
 #include "server/base/log.h"
 #include "server/base/thread_priority.h"
 #include "server/engine/status.h"
@@ -12,8 +17,34 @@ namespace colcast::engine {
 
 using tables::MappedFile;
 
-TableChecks::TableChecks(tensorflow::core::RefCountPtr<MappedTables> tables, bool lock)
-    : tables_(std::move(tables)), thread_("checks of tables", [this, lock] { Run(lock); }) {}
+absl::Status LockTables(const MappedTables& tables) {
+  std::set<std::shared_ptr<const MappedFile>> files;
+  for (const auto& table : tables.tables()) files.insert(table->file);
+  int64_t bytes = 0, missing = 0;
+  for (const auto& file : files) {
+    const auto size = static_cast<int64_t>(file->bytes().size());
+    bytes += size;
+    missing += size - file->Resident(0, size);
+  }
+  const auto refused = [&](const std::string& why) {
+    struct rlimit limit = {};
+    getrlimit(RLIMIT_MEMLOCK, &limit);
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "--lock_tables needs ", bytes, " bytes for the files of the model's mapped tables (the ",
+        "process may lock ", limit.rlim_cur, ", `ulimit -l`): ", why));
+  };
+  if (const int64_t available = AvailableMemory(); missing > available) {
+    return refused(absl::StrCat(missing, " are not in memory yet, and ", available, " are left"));
+  }
+  for (const auto& file : files) {
+    if (file->locked()) continue;
+    if (Status status = file->Lock(); !status.ok()) return refused(status.message);
+  }
+  return absl::OkStatus();
+}
+
+TableChecks::TableChecks(tensorflow::core::RefCountPtr<MappedTables> tables)
+    : tables_(std::move(tables)), thread_("checks of tables", [this] { Run(); }) {}
 
 TableChecks::~TableChecks() {
   {
@@ -23,15 +54,10 @@ TableChecks::~TableChecks() {
   stopping_.notify_all();
 }
 
-void TableChecks::Run(bool lock) {
+void TableChecks::Run() {
   LowerThisThreadsPriority();
   std::map<const MappedFile*, int64_t> touched;
   for (const auto& table : tables_->tables()) touched[table->file.get()] = table->file->touched();
-  if (lock) {
-    for (const auto& [file, times] : touched) {
-      if (Status status = file->Lock(); !status.ok()) LogError(status.message);
-    }
-  }
   CheckAll();
   while (!WaitToStop()) {
     tables_->Check().IgnoreError();  // detects a change while no request runs

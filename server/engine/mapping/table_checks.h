@@ -14,18 +14,22 @@
 
 namespace colcast::engine {
 
+// Reads the files of all tables into memory and keeps them there, so that no run waits for the
+// disk. RESOURCE_EXHAUSTED, with what they need and the process's limit, if the system does not
+// allow it.
+absl::Status LockTables(const MappedTables& tables);
+
 class TableChecks {
  public:
-  // Checks each table once, and again after its file was touched. With `lock`, keeps them in
-  // memory.
-  TableChecks(tensorflow::core::RefCountPtr<MappedTables> tables, bool lock);
+  // Checks each table once, and again after its file was touched.
+  explicit TableChecks(tensorflow::core::RefCountPtr<MappedTables> tables);
   // Does not wait for the table being read.
   ~TableChecks();
 
   TableMemory memory() const;
 
  private:
-  void Run(bool lock);
+  void Run();
   void CheckAll();
   bool WaitToStop();
 
