@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,7 @@ AT_ONCE = 3  # deltas between two looks of the server
 CLIENTS = 12
 SIZES = (1, 2, 5, 20, 150, 700)
 KEY = "item_key"
+MODELS = ("plain_functional", "masked_attention")  # takes tensors; tf.Examples
 
 
 @dataclass
@@ -134,8 +136,16 @@ def _tables(server: ServerProcess) -> dict[str, Any]:
 
 
 @pytest.mark.timeout(1800)
-@pytest.mark.parametrize("variant", VARIANTS if ANSWERS else ["one worker", "split"])
-@pytest.mark.parametrize("name", ["plain_functional"])
+@pytest.mark.parametrize(
+    ("name", "variant"),
+    [
+        *(
+            product(MODELS, VARIANTS)
+            if ANSWERS
+            else zip(MODELS, ("one worker", "split"), strict=True)
+        )
+    ],
+)
 def test_every_answer_is_of_one_generation_and_none_is_followed_by_an_older_one(
     name: str, variant: str, exported: Callable[[str], Exported], tmp_path: Path
 ) -> None:
@@ -172,8 +182,9 @@ def test_every_answer_is_of_one_generation_and_none_is_followed_by_an_older_one(
 
 
 def _items(model: Exported) -> pd.DataFrame:
+    scalars = {n for n, f in model.record["features"].items() if f["kind"] == "fixed_len"}
     rows = [
-        {name: values if len(values) > 1 else values[0] for name, values in row.items()}
+        {name: values[0] if name in scalars else values for name, values in row.items()}
         for row in items_of(model)
     ]
     return pd.DataFrame(rows).assign(**{KEY: range(len(rows))})

@@ -95,6 +95,7 @@ def test_deltas_are_numbered(model: Path):
         found["tables"]
     )
     assert "delta 2" in run("inspect", model)[1]
+    assert "its log" in run("inspect", model)[1].replace("\n", " ")
 
 
 @pytest.mark.parametrize(
