@@ -182,7 +182,8 @@ def test_every_answer_is_of_one_generation_and_none_is_followed_by_an_older_one(
 
 
 def _items(model: Exported) -> pd.DataFrame:
-    scalars = {n for n, f in model.record["features"].items() if f["kind"] == "fixed_len"}
+    features = model.record["features"].items()
+    scalars = {n for n, f in features if f["kind"] == "fixed_len" and not f["shape"]}
     rows = [
         {name: values[0] if name in scalars else values for name, values in row.items()}
         for row in items_of(model)

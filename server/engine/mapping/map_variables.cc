@@ -1,17 +1,21 @@
 #include "server/engine/mapping/map_variables.h"
 
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <utility>
 
 #include "absl/algorithm/container.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "server/engine/in_parallel.h"
 #include "server/engine/mapping/mapped_readers.h"
 #include "server/engine/mapping/mapped_tables.h"
+#include "server/engine/rewrites/needed_graph.h"
 #include "server/engine/rewrites/table_readers.h"
 #include "server/engine/session_resources.h"
+#include "tensorflow/cc/saved_model/constants.h"
 #include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/framework/resource_var.h"
 
@@ -61,18 +65,43 @@ std::string TextAttribute(const NodeDef& node, const char* name) {
   return value;
 }
 
-absl::Status CopyIntoMemory(const MappedTable& table, Var* variable) {
-  const std::atomic<bool> stop{false};
-  Tensor copy;
-  {
-    const tensorflow::mutex_lock lock(*variable->mu());
-    copy = Tensor(variable->tensor()->dtype(), variable->tensor()->shape());
-    if (!copy.IsInitialized()) {
-      return absl::ResourceExhaustedError(
-          absl::StrCat("no memory for the ", table.size, " bytes of table ", table.name));
+// A node that reads one of the variables, of which `is_one` tells, otherwise than to give another
+// variable its value, by which both share a tensor and no byte is read; null if there is none.
+const NodeDef* ReaderIn(const GraphDef& graph, const std::function<bool(const NodeDef&)>& is_one) {
+  std::map<std::string, std::vector<std::pair<const NodeDef*, int>>> readers;
+  for (const NodeDef& node : graph.node()) {
+    for (int i = 0; i < node.input_size() && !absl::StartsWith(node.input(i), "^"); ++i) {
+      readers[NodeOf(node.input(i))].emplace_back(&node, i);
     }
-    std::memcpy(copy.data(), table.data(), table.size);
-    *variable->tensor() = std::move(copy);
+  }
+  const auto is_assigned = [&](const auto& reader) {
+    return reader.first->op() == "AssignVariableOp" && reader.second == 1;
+  };
+  for (const NodeDef& node : graph.node()) {
+    if (node.op() != "VarHandleOp" || !is_one(node)) continue;
+    for (const auto& [reader, input] : readers[node.name()]) {
+      const bool is_written = reader->op() == "AssignVariableOp" && input == 0;
+      const bool is_passed_on =
+          reader->op() == "ReadVariableOp" && absl::c_all_of(readers[reader->name()], is_assigned);
+      if (!is_written && !is_passed_on) return reader;
+    }
+  }
+  return nullptr;
+}
+
+// Gives variables that share a mapped table a copy of it.
+absl::Status CopyIntoMemory(const MappedTable& table,
+                            const std::vector<RefCountPtr<Var>>& variables) {
+  const std::atomic<bool> stop{false};
+  Tensor copy(table.dtype, table.shape);
+  if (!copy.IsInitialized()) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("no memory for the ", table.size, " bytes of table ", table.name));
+  }
+  std::memcpy(copy.data(), table.data(), table.size);
+  for (const RefCountPtr<Var>& variable : variables) {
+    const tensorflow::mutex_lock lock(*variable->mu());
+    *variable->tensor() = copy;
   }
   return CheckBytes(table, stop);
 }
@@ -113,10 +142,9 @@ MappedVariables::MappedVariables(const GraphDef& model, const GraphDef& initiali
   const auto is_initialized_from = [&](const NodeDef& node) {
     return large.count({TextAttribute(node, "container"), TextAttribute(node, "shared_name")}) > 0;
   };
-  const auto read = absl::c_find_if(initializing.node(), is_initialized_from);
-  if (read != initializing.node().end()) {
-    KeepInMemory(absl::StrCat("the model's initialization reads \"",
-                              TextAttribute(*read, "shared_name"), "\""));
+  if (const NodeDef* const reader = ReaderIn(initializing, is_initialized_from)) {
+    KeepInMemory(absl::StrCat("the model's initialization reads a table by ", reader->op(), " ",
+                              reader->name()));
   }
 }
 
@@ -158,6 +186,8 @@ bool MappedVariables::Find(tensorflow::Session* session) {
 
 void MappedVariables::Read(const std::string& signature, const tensorflow::SignatureDef& declared,
                            GraphDef* graph) {
+  // It has run, and only passed variables on: otherwise no table would be mapped.
+  if (signature == tensorflow::kSavedModelInitOpSignatureKey) return;
   const std::map<std::string, std::string> readers = GatherMapped(mapped_, declared, graph);
   for (Variable& variable : variables_) {
     const auto other = readers.find(variable.name);
@@ -170,18 +200,25 @@ absl::Status MappedVariables::CopyOthers(tensorflow::Session* session) {
   const auto tables = MappedTables::Of(session);
   const absl::StatusOr<ResourceMgr*> resources = ResourcesOf(session);
   if (!resources.ok()) return resources.status();
-  std::vector<Variable*> others;
-  for (Variable& variable : variables_) {
-    if (variable.mapped == nullptr || variable.why.empty()) continue;
-    others.push_back(&variable);
+  std::map<std::shared_ptr<const MappedTable>, std::string> whys;
+  for (const Variable& variable : variables_) {
+    if (variable.mapped != nullptr && !variable.why.empty()) whys[variable.mapped] = variable.why;
+  }
+  const std::vector<std::pair<std::shared_ptr<const MappedTable>, std::string>> others(whys.begin(),
+                                                                                       whys.end());
+  std::vector<std::vector<RefCountPtr<Var>>> held(others.size());
+  for (size_t i = 0; i < others.size(); ++i) {
+    for (Variable& variable : variables_) {
+      if (variable.mapped != others[i].first) continue;
+      if (variable.why.empty()) variable.why = others[i].second;
+      variable.mapped = nullptr;
+      held[i].push_back(FindVariable(*resources, variable.container, variable.name));
+    }
   }
   std::vector<absl::Status> copied(others.size());
   InParallel(others.size(), [&](size_t i) {
-    const auto table = std::move(others[i]->mapped);
-    const auto held = FindVariable(*resources, others[i]->container, others[i]->name);
-    if (held == nullptr) return;
-    copied[i] = CopyIntoMemory(*table, held.get());
-    tables->Drop(*table);
+    copied[i] = CopyIntoMemory(*others[i].first, held[i]);
+    tables->Drop(*others[i].first);
   });
   for (absl::Status& status : copied) {
     if (!status.ok()) return std::move(status);
@@ -190,7 +227,13 @@ absl::Status MappedVariables::CopyOthers(tensorflow::Session* session) {
 }
 
 void MappedVariables::ReadInInt8(const std::set<std::string>& variables) {
-  for (Variable& one : variables_) one.is_read_in_int8 |= variables.count(one.name) > 0;
+  std::set<std::shared_ptr<const MappedTable>> tables;
+  for (const Variable& one : variables_) {
+    if (variables.count(one.name) > 0) tables.insert(one.mapped);
+  }
+  for (Variable& one : variables_) {
+    one.is_read_in_int8 |= one.mapped != nullptr && tables.count(one.mapped) > 0;
+  }
 }
 
 std::vector<ServedTable> MappedVariables::Tables() const {

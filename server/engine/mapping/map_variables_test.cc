@@ -72,7 +72,8 @@ TEST_F(MapVariablesTest, NoneIsMappedWhereLoadingReadsOne) {
   EXPECT_TRUE(MappedVariables(Graph(), {}, kBytes).any());
   const MappedVariables variables(Graph(), Graph(), kBytes);
   EXPECT_FALSE(variables.any());
-  EXPECT_THAT(Table(variables.Tables(), "first").why, HasSubstr("initialization reads \"first\""));
+  EXPECT_THAT(Table(variables.Tables(), "first").why,
+              HasSubstr("initialization reads a table by ResourceGather rows"));
 }
 
 TEST_F(MapVariablesTest, EachLargeTableThatIsNotMappedIsNotedWithTheReason) {
@@ -86,6 +87,61 @@ TEST_F(MapVariablesTest, EachLargeTableThatIsNotMappedIsNotedWithTheReason) {
   EXPECT_THAT(variables.notes(),
               UnorderedElementsAre("table \"first\" is in memory, not mapped: so it is",
                                    StartsWith(in_memory + "signature")));
+}
+
+// As in an export of Keras 3: its initialization gives `twin` the value of `first`.
+class TwinTest : public MapVariablesTest {
+ protected:
+  TwinTest() : model_(Graph()) {
+    namespace ops = tensorflow::ops;
+    const auto scope = tensorflow::Scope::NewRootScope();
+    const auto first = ops::VarHandleOp(scope.WithOpName("first"), tensorflow::DT_FLOAT,
+                                        {kRows, kWidth}, ops::VarHandleOp::SharedName("first"));
+    const auto twin = ops::VarHandleOp(scope.WithOpName("twin"), tensorflow::DT_FLOAT,
+                                       {kRows, kWidth}, ops::VarHandleOp::SharedName("twin"));
+    const auto value =
+        ops::ReadVariableOp(scope.WithOpName("pass_on"), first, tensorflow::DT_FLOAT);
+    ops::AssignVariableOp(scope.WithOpName("fill"), twin, value);
+    TF_CHECK_OK(scope.ToGraphDef(&initializing_));
+    for (const tensorflow::NodeDef& node : initializing_.node()) {
+      if (node.name() != "first") *model_.add_node() = node;
+    }
+    ops::ReadVariableOp(scope.WithOpName("twin_value"), twin, tensorflow::DT_FLOAT);
+    TF_CHECK_OK(scope.ToGraphDef(&served_));
+    *model_.add_node() = served_.node(served_.node_size() - 1);
+    session_ = Restored(model_);
+    TF_CHECK_OK(session_->Run({}, {}, {"fill"}, nullptr));
+  }
+
+  tensorflow::GraphDef model_, initializing_, served_;
+  std::unique_ptr<tensorflow::Session> session_;
+};
+
+TEST_F(TwinTest, BothStayMapped) {
+  MappedVariables variables(model_, initializing_, kBytes);
+  EXPECT_TRUE(variables.any());
+  ASSERT_TRUE(variables.Find(session_.get()));
+  const auto tables = variables.Tables();
+  ASSERT_NE(Table(tables, "first").mapped, nullptr);
+  EXPECT_EQ(Table(tables, "first").mapped, Table(tables, "twin").mapped);
+  variables.Read("__saved_model_init_op", {}, &served_);
+  ASSERT_TRUE(variables.CopyOthers(session_.get()).ok());
+  EXPECT_NE(Table(variables.Tables(), "twin").mapped, nullptr);
+  variables.ReadInInt8({"twin"});
+  EXPECT_TRUE(Table(variables.Tables(), "first").is_read_in_int8);
+}
+
+TEST_F(TwinTest, BothAreCopiedIfOneIsReadOtherwise) {
+  MappedVariables variables(model_, initializing_, kBytes);
+  ASSERT_TRUE(variables.Find(session_.get()));
+  tensorflow::SignatureDef declared;
+  (*declared.mutable_outputs())["whole"].set_name("twin_value:0");
+  variables.Read("s", declared, &served_);
+  ASSERT_TRUE(variables.CopyOthers(session_.get()).ok());
+  EXPECT_EQ(Table(variables.Tables(), "first").mapped, nullptr);
+  EXPECT_THAT(Table(variables.Tables(), "first").why, HasSubstr("signature \"s\" reads it by"));
+  EXPECT_EQ((*Run(session_.get(), {}, "twin_value:0"))[29], 29);
+  EXPECT_EQ((*Run(session_.get(), {9}))[2], 29);
 }
 
 TEST_F(MapVariablesTest, ATableThatWasRestoredOtherwiseIsNoted) {

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/base/available_memory.h"
 #include "server/base/log.h"
+#include "server/base/machine.h"
 #include "server/base/thread_priority.h"
 #include "server/engine/status.h"
 

@@ -48,6 +48,9 @@ tables::GenerationPtr TableDeltas::now() const {
 }
 
 void TableDeltas::Poll() {
+  before_.erase(std::remove_if(before_.begin(), before_.end(),
+                               [](const auto& one) { return one.use_count() == 1; }),
+                before_.end());
   const Status status = files_.UseDeltas(FolderOf(directory_), now()->deltas,
                                          [this](const auto& bytes) { return Apply(*bytes); });
   const std::lock_guard<std::mutex> lock(mutex_);
@@ -109,7 +112,7 @@ void TableDeltas::Publish(const RowDelta& delta, const MappedTable& table) {
   }
   *of = (*of)->With(delta.ids, delta.rows, delta.sequence);
   const std::lock_guard<std::mutex> lock(mutex_);
-  now_ = std::move(made);
+  before_.push_back(std::exchange(now_, std::move(made)));
   has_changed_.store(true, std::memory_order_release);
 }
 

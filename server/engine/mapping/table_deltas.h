@@ -55,6 +55,8 @@ class TableDeltas {
   // Used only by the thread.
   tables::PolledFiles files_;
   std::string checkpoint_;  // checksum of the version's index; empty until the first delta
+  // Generations that runs may still read. The thread frees them, because that may take long.
+  std::vector<tables::GenerationPtr> before_;
 
   mutable std::mutex mutex_;  // guards the members below
   tables::GenerationPtr now_;
