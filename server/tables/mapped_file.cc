@@ -1,5 +1,6 @@
 #include "server/tables/mapped_file.h"
 
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -106,6 +107,23 @@ int64_t MappedFile::Resident(size_t offset, size_t size) const {
 void MappedFile::Leave(size_t offset, size_t size) const {
   const Pages pages = PagesWithin(data_, offset, size);
   if (pages.size > 0) madvise(pages.begin, pages.size, MADV_DONTNEED);
+}
+
+void MappedFile::ReadSparingly() const {
+  if (!sparing_.exchange(true)) madvise(data_, size_, MADV_RANDOM);
+}
+
+bool MappedFile::CopyAndEvict(size_t offset, size_t size, char* copy) const {
+  const auto begin = static_cast<off_t>(offset);
+  for (size_t done = 0; done < size;) {
+    const ssize_t count =
+        pread(file_.descriptor(), copy + done, size - done, begin + static_cast<off_t>(done));
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return false;
+    done += static_cast<size_t>(count);
+  }
+  posix_fadvise(file_.descriptor(), begin, static_cast<off_t>(size), POSIX_FADV_DONTNEED);
+  return true;
 }
 
 }  // namespace colcast::tables

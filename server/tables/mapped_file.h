@@ -54,6 +54,13 @@ class MappedFile {
   // cache.
   void Leave(size_t offset, size_t size) const;
 
+  // For a file that does not fit in memory: a read loads no page beside the one that it needs.
+  void ReadSparingly() const;
+  bool reads_sparingly() const { return sparing_; }
+  // Copies a range, and evicts its pages from memory unless a process has mapped them. Returns
+  // false if it cannot be read.
+  bool CopyAndEvict(size_t offset, size_t size, char* copy) const;
+
  private:
   MappedFile(File file, const struct stat& opened, void* data);
 
@@ -65,6 +72,7 @@ class MappedFile {
   mutable std::atomic<int64_t> changed_nanoseconds_;
   mutable std::atomic<int64_t> touched_{0};
   mutable std::atomic<bool> locked_{false};
+  mutable std::atomic<bool> sparing_{false};
   const BusErrorGuard guard_;
 };
 

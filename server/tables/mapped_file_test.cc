@@ -48,6 +48,18 @@ TEST_F(MappedFileTest, ItsBytesAreTheFiles) {
   EXPECT_TRUE(file->Check().ok());
 }
 
+TEST_F(MappedFileTest, ARangeIsCopiedWithoutTheMapping) {
+  Write("0123456789");
+  const auto file = Open();
+  file->ReadSparingly();
+  EXPECT_TRUE(file->reads_sparingly());
+  std::string copy(4, ' ');
+  EXPECT_TRUE(file->CopyAndEvict(3, 4, copy.data()));
+  EXPECT_EQ(copy, "3456");
+  EXPECT_EQ(file->bytes(), "0123456789");
+  EXPECT_FALSE(file->CopyAndEvict(8, 4, copy.data())) << "two bytes are missing";
+}
+
 TEST_F(MappedFileTest, AFileThatIsCutShortReadsAsZerosAndHasFailed) {
   const auto file = Open();
   fs::resize_file(path_, 10'000);

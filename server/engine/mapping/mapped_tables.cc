@@ -76,10 +76,18 @@ absl::Status ReadEntry(BundleReader* checkpoint, const std::string& name,
 
 absl::Status CheckBytes(const MappedTable& table, const std::atomic<bool>& stop) {
   constexpr size_t kAtOnce = size_t{4} << 20;
+  const MappedFile& file = *table.file;
+  std::string copy(file.reads_sparingly() ? kAtOnce : 0, '\0');
   uint32_t sum = 0;
   for (size_t done = 0; done < table.size; done += kAtOnce) {
     if (stop) return absl::CancelledError("the model is unloaded");
-    sum = tsl::crc32c::Extend(sum, table.data() + done, std::min(kAtOnce, table.size - done));
+    const size_t size = std::min(kAtOnce, table.size - done);
+    const char* bytes = table.data() + done;
+    if (!copy.empty()) {
+      if (!file.CopyAndEvict(table.offset + done, size, copy.data())) file.SetFailed();
+      bytes = copy.data();
+    }
+    sum = tsl::crc32c::Extend(sum, bytes, size);
   }
   if (tsl::crc32c::Mask(sum) != table.checksum) table.file->SetFailed();
   absl::Status status = ToAbsl(table.file->Check());

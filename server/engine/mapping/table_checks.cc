@@ -43,8 +43,20 @@ absl::Status LockTables(const MappedTables& tables) {
   return absl::OkStatus();
 }
 
-TableChecks::TableChecks(tensorflow::core::RefCountPtr<MappedTables> tables)
-    : tables_(std::move(tables)), thread_("checks of tables", [this] { Run(); }) {}
+// Returns the tables, which are read sparingly if they exceed `available` bytes.
+tensorflow::core::RefCountPtr<MappedTables> ReadWithin(
+    int64_t available, tensorflow::core::RefCountPtr<MappedTables> tables) {
+  int64_t bytes = 0;
+  for (const auto& table : tables->tables()) bytes += static_cast<int64_t>(table->size);
+  if (bytes > available) {
+    for (const auto& table : tables->tables()) table->file->ReadSparingly();
+  }
+  return tables;
+}
+
+TableChecks::TableChecks(tensorflow::core::RefCountPtr<MappedTables> tables, int64_t available)
+    : tables_(ReadWithin(available, std::move(tables))),
+      thread_("checks of tables", [this] { Run(); }) {}
 
 TableChecks::~TableChecks() {
   {

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <string>
 
+#include "server/base/machine.h"
 #include "server/base/thread.h"
 #include "server/engine/engine.h"
 #include "server/engine/mapping/mapped_tables.h"
@@ -21,8 +22,10 @@ absl::Status LockTables(const MappedTables& tables);
 
 class TableChecks {
  public:
-  // Checks each table once, and again after its file was touched.
-  explicit TableChecks(tensorflow::core::RefCountPtr<MappedTables> tables);
+  // Checks each table once, and again after its file was touched. If the tables exceed `available`
+  // bytes, a check evicts what it reads, so that the rows that requests need stay in memory.
+  explicit TableChecks(tensorflow::core::RefCountPtr<MappedTables> tables,
+                       int64_t available = AvailableMemory());
   // Does not wait for the table being read.
   ~TableChecks();
 

@@ -35,12 +35,21 @@ TEST_F(TableChecksTest, ReadsAllTablesAndSaysWhatIsInMemory) {
   EXPECT_EQ(memory.damage, "");
 }
 
+TEST_F(TableChecksTest, ReadsTablesThatExceedTheMemoryAsWell) {
+  const auto session = Restored();
+  const TableChecks checks(MappedTables::Of(session.get()), 2 * kBytes - 1);
+  WaitUntil([&] { return checks.memory().checked == 2 * kBytes; });
+  EXPECT_EQ(checks.memory().damage, "");
+}
+
 TEST_F(TableChecksTest, FindsBytesThatAreNotThoseSaved) {
   Damage();
-  const auto session = Restored();
-  const TableChecks checks(MappedTables::Of(session.get()));
-  WaitUntil([&] { return !checks.memory().damage.empty(); });
-  EXPECT_THAT(checks.memory().damage, HasSubstr(data_));
+  for (const int64_t available : {0, 1 << 30}) {
+    const auto session = Restored();
+    const TableChecks checks(MappedTables::Of(session.get()), available);
+    WaitUntil([&] { return !checks.memory().damage.empty(); });
+    EXPECT_THAT(checks.memory().damage, HasSubstr(data_));
+  }
 }
 
 TEST_F(TableChecksTest, ReadsATableAgainWhoseFileWasWrittenToWithItsOldTime) {
