@@ -195,7 +195,6 @@ Status Serve(ServerOptions options, const sigset_t& stop_signals) {
   WaitForStop(stop_signals, [&] {
     models.PollNow();
     item_tables.PollNow();
-    standby.LookNow();
   });
   EndAtNext(stop_signals);
   models.Stop();

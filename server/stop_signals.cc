@@ -44,7 +44,7 @@ void WaitForStop(const sigset_t& signals, const std::function<void()>& reload) {
   for (int signal = 0;;) {
     sigwait(&signals, &signal);
     if (signal != SIGHUP) break;
-    LogInfo("SIGHUP: reading configuration, versions, item tables and certificates again");
+    LogInfo("SIGHUP: reading configuration, versions and item tables again");
     reload();
   }
   stop_was_asked = true;

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <atomic>
+#include <csignal>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -17,6 +18,8 @@ namespace {
 
 class HandshakesTest : public ::testing::Test {
  protected:
+  HandshakesTest() { std::signal(SIGPIPE, SIG_IGN); }  // OpenSSL writes without MSG_NOSIGNAL
+
   // A client that connects: its end, which blocks.
   std::unique_ptr<Socket> Connect(const std::string& peer = "unix:") {
     std::array<int, 2> ends{};

@@ -22,7 +22,8 @@ class Standby {
   Standby(const Standby&) = delete;
   Standby& operator=(const Standby&) = delete;
 
-  // Has the time looked at at once: certificates are read again.
+  // Looks at the time of all sockets at once, not only every second: for tests that wait for
+  // limits.
   void LookNow() { look_now_ = true; }
 
  private:
