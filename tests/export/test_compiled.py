@@ -219,7 +219,7 @@ def test_a_loop_that_never_ends_is_named_with_its_features(
     monkeypatch.setattr(_both_signatures, "_FIRST_RUN_SECONDS", 2)
     monkeypatch.setattr(_both_signatures, "_RUN_SECONDS", 0.2)
     model = saved_loop(tmp_path / "model", tf.float32, lambda at, n: n < 2e9, lambda at, _: at)
-    arguments = ["export", "--saved_loop-model", str(model), "--output", str(tmp_path / "out")]
+    arguments = ["export", "--saved-model", str(model), "--output", str(tmp_path / "out")]
     assert main([*arguments, "--late", "--user-features", "user_*"]) == 1
     message = capsys.readouterr().err
     assert "not done within" in message
