@@ -1,4 +1,4 @@
-"""Reports a late signature: what was moved, what was not, and the proof."""
+"""Reports a late signature: the nodes moved, the nodes not moved, and the proof."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field

@@ -162,7 +162,7 @@ class PairGraph(Copy):
             for key in (number_key(domain), index_key(domain))
         )
         zero = self.emit.constant(np.array(0, np.int64))
-        # TensorFlow's error message contains the op's name, so the name says what is wrong.
+        # TensorFlow's error message contains the op's name, so the name describes the error.
         last = f"{_many(domain)}_minus_1"
         name = self.emit.name("rows", f"{domain}_state_row_must_be_0_to_{last}_of_one_request")
         size = self.emit.shape(f"{name}/size", numbers, tf.int64, tf.int64)

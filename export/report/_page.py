@@ -38,7 +38,7 @@ def _section(title: str, content: str) -> list[str]:
 
 
 class _Box(NamedTuple):
-    """A domain: its features, the ops that read them, and what it passes to the last stage."""
+    """A domain: its features, the ops that read them, and the tensors that the last stage reads."""
 
     domain: str
     features: str

@@ -118,7 +118,7 @@ def records(file: Path) -> Iterator[bytes]:
 
 
 def _whole_records(file: Path) -> tuple[int, str]:
-    """The number of complete records, and what is wrong with the next one.
+    """The number of complete records, and the error in the next one.
 
     Checked first, because TensorFlow's reader allocates as many bytes as a record claims, which can
     end the process.

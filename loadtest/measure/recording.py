@@ -1,4 +1,4 @@
-"""Requests to measure: what was recorded of them, and its figures for reports."""
+"""Recordings of measured requests, and their figures for reports."""
 
 import math
 from collections import Counter

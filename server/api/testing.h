@@ -1,4 +1,4 @@
-// For tests: an exchange that keeps what is sent.
+// For tests: an exchange that keeps the answer.
 #ifndef COLCAST_SERVER_API_TESTING_H_
 #define COLCAST_SERVER_API_TESTING_H_
 
@@ -10,7 +10,7 @@
 
 namespace colcast::api {
 
-// What a client got.
+// An answer, as the client gets it.
 struct Sent {
   Status status;
   std::string answer;

@@ -41,8 +41,7 @@ int64_t ReusableAddressSpace();
 // and /sys/fs/cgroup.
 int64_t AvailableMemory(const std::string& root = "");
 
-// The total of machine and control groups, including used memory; for the address space, what is
-// left.
+// The same limits with used memory included; of the address space, only the unused part.
 int64_t TotalMemory(const std::string& root = "");
 
 }  // namespace colcast

@@ -19,19 +19,13 @@ class StopFlag {
   void Set();
   bool IsSet() const;
 
-  // Ends the current wait early, or the next one if no thread waits.
-  void Wake();
-
-  // Waits until the flag is set, `time` has come, or Wake() was called. Returns whether the flag is
-  // set.
-  bool WaitUntil(Clock::time_point time);
-  bool WaitFor(Clock::duration wait) { return WaitUntil(Clock::now() + wait); }
+  // Waits until the flag is set, at most for `wait`. Returns whether it is set.
+  bool WaitFor(Clock::duration wait);
 
  private:
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   bool set_ ABSL_GUARDED_BY(mutex_) = false;
-  bool woken_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace colcast

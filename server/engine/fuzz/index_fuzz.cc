@@ -74,7 +74,7 @@ void MapAll() {
     Check(table->size <= kDataBytes - table->offset);
     Check(tensor.NumElements() > 0 && tensor.NumElements() <= static_cast<int64_t>(kDataBytes));
     Check(tensor.TotalBytes() == table->size);
-    CheckBytes(*table, false).IgnoreError();
+    CheckBytes(*table, colcast::StopFlag()).IgnoreError();
   }
 }
 

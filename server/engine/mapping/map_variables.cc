@@ -92,7 +92,6 @@ const NodeDef* ReaderIn(const GraphDef& graph, const std::function<bool(const No
 // Gives variables that share a mapped table a copy of it.
 absl::Status CopyIntoMemory(const MappedTable& table,
                             const std::vector<RefCountPtr<Var>>& variables) {
-  const std::atomic<bool> stop{false};
   Tensor copy(table.dtype, table.shape);
   if (!copy.IsInitialized()) {
     return absl::ResourceExhaustedError(
@@ -103,7 +102,7 @@ absl::Status CopyIntoMemory(const MappedTable& table,
     const tensorflow::mutex_lock lock(*variable->mu());
     *variable->tensor() = copy;
   }
-  return CheckBytes(table, stop);
+  return CheckBytes(table, StopFlag());
 }
 
 }  // namespace

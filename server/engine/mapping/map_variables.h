@@ -22,8 +22,8 @@ class MappedVariables {
   MappedVariables() = default;  // no variables
 
   // The mapped variables of a model; variables smaller than `least_bytes` are not mapped.
-  // `initializing` is the graph of the op that runs after they are restored; it must not read any
-  // of them.
+  // `initializing` is the graph of the op that runs after they are restored: if it reads one of
+  // them otherwise than to give another variable its value, none is mapped.
   MappedVariables(const tensorflow::GraphDef& model, const tensorflow::GraphDef& initializing,
                   int64_t least_bytes);
 

@@ -74,13 +74,13 @@ absl::Status ReadEntry(BundleReader* checkpoint, const std::string& name,
 
 }  // namespace
 
-absl::Status CheckBytes(const MappedTable& table, const std::atomic<bool>& stop) {
+absl::Status CheckBytes(const MappedTable& table, const StopFlag& stop) {
   constexpr size_t kAtOnce = size_t{4} << 20;
   const MappedFile& file = *table.file;
   std::string copy(file.reads_sparingly() ? kAtOnce : 0, '\0');
   uint32_t sum = 0;
   for (size_t done = 0; done < table.size; done += kAtOnce) {
-    if (stop) return absl::CancelledError("the model is unloaded");
+    if (stop.IsSet()) return absl::CancelledError("the model is unloaded");
     const size_t size = std::min(kAtOnce, table.size - done);
     const char* bytes = table.data() + done;
     if (!copy.empty()) {

@@ -11,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "server/base/stop_flag.h"
 #include "server/tables/mapped_file.h"
 #include "tensorflow/core/framework/resource_mgr.h"
 #include "tensorflow/core/framework/tensor.h"
@@ -34,8 +35,8 @@ struct MappedTable {
 };
 
 // Reads the whole table. DATA_LOSS, which the file remembers, if its bytes differ from those saved;
-// CANCELLED if `stop` becomes true.
-absl::Status CheckBytes(const MappedTable& table, const std::atomic<bool>& stop);
+// CANCELLED if `stop` is set.
+absl::Status CheckBytes(const MappedTable& table, const StopFlag& stop);
 
 class MappedTables final : public tensorflow::ResourceBase {
  public:

@@ -12,7 +12,7 @@ using ::testing::SizeIs;
 
 using MappedTablesTest = MappingTest;
 
-const std::atomic<bool> kGoOn{false};
+const StopFlag kGoOn;
 
 TEST_F(MappedTablesTest, TwoSessionsShareTablesThatAreTheSame) {
   const auto one = Restored(), other = Restored();

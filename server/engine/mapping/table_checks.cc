@@ -43,6 +43,8 @@ absl::Status LockTables(const MappedTables& tables) {
   return absl::OkStatus();
 }
 
+namespace {
+
 // Returns the tables, which are read sparingly if they exceed `available` bytes.
 tensorflow::core::RefCountPtr<MappedTables> ReadWithin(
     int64_t available, tensorflow::core::RefCountPtr<MappedTables> tables) {
@@ -54,24 +56,20 @@ tensorflow::core::RefCountPtr<MappedTables> ReadWithin(
   return tables;
 }
 
+}  // namespace
+
 TableChecks::TableChecks(tensorflow::core::RefCountPtr<MappedTables> tables, int64_t available)
     : tables_(ReadWithin(available, std::move(tables))),
       thread_("checks of tables", [this] { Run(); }) {}
 
-TableChecks::~TableChecks() {
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    stop_ = true;
-  }
-  stopping_.notify_all();
-}
+TableChecks::~TableChecks() { stop_.Set(); }
 
 void TableChecks::Run() {
   LowerThisThreadsPriority();
   std::map<const MappedFile*, int64_t> touched;
   for (const auto& table : tables_->tables()) touched[table->file.get()] = table->file->touched();
   CheckAll();
-  while (!WaitToStop()) {
+  while (!stop_.WaitFor(std::chrono::seconds(1))) {
     tables_->Check().IgnoreError();  // detects a change while no request runs
     for (const auto& table : tables_->tables()) {
       int64_t& seen = touched[table->file.get()];
@@ -87,17 +85,12 @@ void TableChecks::CheckAll() {
   for (const auto& table : tables_->tables()) {
     absl::Status status =
         table->is_checked ? ToAbsl(table->file->Check()) : CheckBytes(*table, stop_);
-    if (stop_) return;
+    if (stop_.IsSet()) return;
     if (!status.ok()) damage = std::string(status.message());
   }
   const std::lock_guard<std::mutex> lock(mutex_);
   if (damage_.empty() && !damage.empty()) LogError(damage);
   damage_ = std::move(damage);
-}
-
-bool TableChecks::WaitToStop() {
-  std::unique_lock<std::mutex> lock(mutex_);
-  return stopping_.wait_for(lock, std::chrono::seconds(1), [this] { return stop_.load(); });
 }
 
 TableMemory TableChecks::memory() const {

@@ -3,12 +3,11 @@
 #ifndef COLCAST_SERVER_ENGINE_MAPPING_TABLE_CHECKS_H_
 #define COLCAST_SERVER_ENGINE_MAPPING_TABLE_CHECKS_H_
 
-#include <atomic>
-#include <condition_variable>
 #include <mutex>
 #include <string>
 
 #include "server/base/machine.h"
+#include "server/base/stop_flag.h"
 #include "server/base/thread.h"
 #include "server/engine/engine.h"
 #include "server/engine/mapping/mapped_tables.h"
@@ -34,12 +33,10 @@ class TableChecks {
  private:
   void Run();
   void CheckAll();
-  bool WaitToStop();
 
   const tensorflow::core::RefCountPtr<MappedTables> tables_;
-  std::atomic<bool> stop_{false};
+  StopFlag stop_;
   mutable std::mutex mutex_;
-  std::condition_variable stopping_;
   std::string damage_;
   Thread thread_;
 };
