@@ -136,7 +136,7 @@ class _Export:
         options, size = self._options, variables_bytes(self._source)
         needs_a_run = options.late or options.warmup or options.examples
         if not needs_a_run and size > options.most_parity_bytes:
-            why = f"the variables ({size / 2**20:,.0f} MB) are not loaded to compare scores"
+            why = f"the variables ({size / 2**20:,.0f} MB) are too large to be loaded"
             parity = Parity(note=why)
             return [_Converted(SignatureReport.of(c, parity, {})) for c in self._conversions]
         provide_ops(self._meta_graph)
@@ -152,7 +152,7 @@ class _Export:
         parity = model.parity()
         made = self._add_late(model, name) if options.late else ()
         once = [each.signature for each in made if isinstance(each, LateReport)]
-        self._progress(f"{name}: following its rows")
+        self._progress(f"{name}: finding whether its rows are independent")
         independence = model.independence([name, *once], options.tolerance)
         report = SignatureReport.of(conversion, parity, independence, *made)
         report = replace(report, compiled=model.compiled(options.warmup))
@@ -178,7 +178,7 @@ class _Export:
         return late, exact, model.add_stages(late_name, observed)
 
     def _measured(self, folder: Path, converted: Sequence[_Converted]) -> list[SignatureReport]:
-        """Adds to each report what requests cost."""
+        """Adds the costs of requests to the reports."""
         options = self._options
         requests = {c.report.name: c.requests for c in converted if c.requests}
         if not requests:
@@ -207,10 +207,10 @@ def _check_use(conversions: Sequence[Conversion], *, late: bool, warmup: bool) -
     for conversion in conversions:
         if conversion.source_input is None and not late and not warmup:
             raise ExportError(
-                f"signature {conversion.source!r} takes tensors already"
+                f"signature {conversion.source!r} already takes tensors"
                 f" ({', '.join(map(repr, (f.name for f in conversion.features)))}): serve it as it"
-                " is, or add --late, which computes the user's part once, or --warmup for requests"
-                " that a server runs before it serves"
+                " is, or add --late, which computes the user part once per request, or --warmup,"
+                " which writes warm-up requests"
             )
 
 
@@ -227,5 +227,5 @@ def _publish(meta_graph: Any, reports: Sequence[SignatureReport], default: str |
         publish_signature(meta_graph, name, source)
     if default is not None:
         if default not in new:
-            raise ExportError(f"{default!r} is not a new signature; there are {', '.join(new)}")
+            raise ExportError(f"{default!r} is not a new signature; new ones are {', '.join(new)}")
         make_default(meta_graph, default)

@@ -222,7 +222,7 @@ class LoadedModel:
             return None
 
     def compiled(self, warmed: Sequence[int]) -> Compiled | None:
-        """What compiling the columnar signature costs; None if it is not compiled."""
+        """The cost of compiling the columnar signature; None if it is not compiled."""
         name = self._conversion.name
         outputs = self._meta_graph.signature_def[name].outputs.values()
         graph = FlatGraph(self._meta_graph, [info.name for info in outputs])

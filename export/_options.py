@@ -67,9 +67,9 @@ class ExportOptions:
         if self.exact not in ("auto", "always"):
             raise ExportError(f"exact: expected 'auto' or 'always', got {self.exact!r}")
         if self.patterns()[Side.CANDIDATE] and not self.late:
-            raise ExportError("--context-features say what the last stage takes: add --late")
+            raise ExportError("--context-features name inputs of the last stage: add --late")
         if min(self.warmup, default=1) < 1:
-            raise ExportError(f"--warmup: requests have 1 row or more, got {min(self.warmup)}")
+            raise ExportError(f"--warmup: expected 1 row or more, got {min(self.warmup)}")
         if not 0 <= self.tolerance < math.inf:
             raise ExportError(f"--tolerance: expected 0 or more, got {self.tolerance}")
 

@@ -56,11 +56,11 @@ class Plan:
             lines.append(f"{how} would add {report.name}: {columns} columns -> {outputs}")
         if self.mended_variables:
             lines.append(
-                f"it would mend {len(self.mended_variables)} variables"
+                f"it would repair {len(self.mended_variables)} variables"
                 f" ({self.mended_variables[0]} ...), which TensorFlow Serving cannot find"
             )
         if self.others:
-            lines.append(f"--signature shows another one: {', '.join(self.others)}")
+            lines.append(f"other signatures, for --signature: {', '.join(self.others)}")
         lines.append("not exported yet: nothing was compared, nothing was written")
         for line in lines:
             console.print(line, highlight=False, markup=False)

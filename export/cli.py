@@ -21,30 +21,28 @@ _model = section("Model")
 _features = section("Features")
 _late = section("Late expansion and stages, with --late")
 _proof = section("Proof")
-_written = section("What else is written")
+_written = section("Also written")
 
 op_library = section("Model")(
     "--op-library",
     type=_FILE,
     multiple=True,
     metavar="SO",
-    help="Library of custom ops that the model has, if not TF Text's or Decision Forests';"
+    help="Library with custom ops of the model; not needed for TF Text and Decision Forests;"
     " repeatable.",
 )
 
 
 json_option = section("Options")(
-    "--json", is_flag=True, help="Print JSON in place of tables, in the form of colcast.json."
+    "--json", is_flag=True, help="Print JSON, in colcast.json's format, instead of tables."
 )
 
 
 def print_json(values: Mapping[str, Any]) -> None:
-    """Prints the output of --json."""
     click.echo(json.dumps(values, indent=2, ensure_ascii=False))
 
 
 def signature_option(text: str) -> Callable[..., Any]:
-    """Declares --signature, for commands that convert signatures."""
     return _model(
         "--signature",
         "signatures",
@@ -95,37 +93,37 @@ def _by_domain(values: Sequence[str]) -> dict[str, list[str]]:
     "--output", type=_FILE, required=True, metavar="OUT", help="Folder to write; must not exist."
 )
 @signature_option(
-    "A signature to convert: the first becomes `columnar`, another one `columnar_NAME`, unless NEW"
-    " is given"
+    "A signature to convert: the first becomes `columnar`, others `columnar_NAME`, unless NEW is"
+    " given"
 )
 @op_library
 @user_features_option(
-    "Features that are the same on every row of a request (`auto`: those that are in every request"
-    " of --examples)"
+    "Features that are the same on every row of a request (`auto`: those for which this holds in"
+    " every request of --examples)"
 )
 @domain_option(
     "Features of another domain, a kind of row that several candidates of a request share (`user`"
-    " and `candidate` stand for --user-features and --context-features, the rest is `item`)"
+    " and `candidate` mean --user-features and --context-features; all other features are `item`)"
 )
 @_late(
     "--late",
     is_flag=True,
     help="Also add `columnar_late`, which computes the user's part once per request,"
-    " `columnar_exact`, which does so as far as scores stay equal to the last bit, and the"
-    " stages `columnar_user`, `columnar_item`, `columnar_NAME` for each --domain and"
-    " `columnar_pair`, whose results a server keeps.",
+    " `columnar_exact`, which does so only where scores stay bit-identical, and the stages"
+    " `columnar_user`, `columnar_item`, `columnar_NAME` for each --domain, and `columnar_pair`,"
+    " whose results a server can cache.",
 )
 @_late(
     "--context-features",
     several=True,
     metavar="PATTERN...",
-    help="Features of neither user nor item, such as position or distance.",
+    help="Features that depend on both user and item, or on the moment: position, distance.",
 )
 @_late(
     "--exact",
     type=click.Choice(["auto", "always"]),
     default="auto",
-    help="Write `columnar_exact` only where it was measured to be faster, or always.",
+    help="Write `columnar_exact` only if it was measured to be faster, or always.",
 )
 @_proof(
     "--tolerance",
@@ -138,33 +136,33 @@ def _by_domain(values: Sequence[str]) -> dict[str, list[str]]:
     "--examples",
     type=_FILE,
     metavar="FILE",
-    help="TFRecord of recorded tf.Examples, PredictRequests or PredictionLogs to compare scores"
-    " on, beside generated rows; - is standard input.",
+    help="TFRecord file of recorded tf.Examples, PredictRequests or PredictionLogs, on which scores"
+    " are compared in addition to generated rows; - is standard input.",
 )
 @_written(
     "--make-default",
     is_flag=False,
     flag_value="columnar",
     metavar="[NEW]",
-    help="Make a new signature serving_default (without NEW: columnar); the present one is kept as"
+    help="Make a new signature serving_default (without NEW: columnar); the old one is kept as"
     " serving_examples.",
 )
 @_model(
     "--unserved-signatures",
     several=True,
     metavar="NAME...",
-    help="Signatures that no server of the model serves (--unserved_signatures there): what only"
-    " they write counts as constant.",
+    help="Signatures that no server of the model serves (--unserved_signatures there): variables"
+    " that only they write count as constants.",
 )
 @_written(
     "--warmup",
     type=click.IntRange(min=1),
     several=True,
     metavar="ROWS...",
-    help="Write warm-up requests of that many rows.",
+    help="Write warm-up requests with these numbers of rows.",
 )
 @section("Options")(
-    "--verbose", is_flag=True, help="Print every feature, and the ops and tensors found, too."
+    "--verbose", is_flag=True, help="Also print every feature, and the ops and tensors found."
 )
 @json_option
 def command(
@@ -178,13 +176,13 @@ def command(
     json: bool,
     **options: Any,
 ) -> None:
-    """Writes a copy of a SavedModel that has signatures for columns.
+    """Writes a copy of a SavedModel with additional signatures that take columns.
 
-    The signature `columnar` takes one tensor per feature where another one parses tf.Example. With
-    --late, signatures that take tensors already are converted, too.
+    `columnar` takes one tensor per feature instead of serialized tf.Examples. With --late,
+    signatures that already take tensors are converted, too.
     """
     if options["context_features"] and not options["late"]:
-        raise click.UsageError("--context-features say what the last stage takes: add --late")
+        raise click.UsageError("--context-features name inputs of the last stage: add --late")
     silence_tensorflow()
     from colcast.export import ExportError, export_saved_model, load_op_libraries
 

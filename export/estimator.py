@@ -71,7 +71,7 @@ def add_signature_defaults(saved_model: str | Path, feature_spec: Mapping[str, A
 
 
 class _Spec:
-    """A feature_spec, parsed once in a separate graph to see which features it asks for."""
+    """A feature_spec, parsed once in a separate graph to learn its features."""
 
     def __init__(self, feature_spec: Mapping[str, Any]) -> None:
         with tf.Graph().as_default() as graph:

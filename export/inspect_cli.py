@@ -1,4 +1,4 @@
-"""`colcast inspect`: what an export recorded in a SavedModel, or what one would do to it."""
+"""`colcast inspect`: shows what an export recorded in a SavedModel, or what one would do."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -22,8 +22,8 @@ from colcast.export.cli import (
 @signature_option("A signature that the export would convert")
 @op_library
 @json_option
-@user_features_option("Of a model not exported yet: features that would be the user's")
-@domain_option("Of a model not exported yet: features that would be of another domain")
+@user_features_option("For a model not exported yet: the user's features")
+@domain_option("For a model not exported yet: features of another domain")
 def command(
     folder: Path,
     signatures: Sequence[str],
@@ -34,8 +34,8 @@ def command(
 ) -> int:
     """Shows what `colcast export` recorded in the SavedModel that it wrote.
 
-    For a model that has not been exported, it shows what an export would do. DIR has
-    saved_model.pb, or versions; the highest version is shown. Nothing is written. The exit code is
+    For a model that has not been exported, it shows what an export would do. DIR holds
+    saved_model.pb, or versions, of which the highest is shown. Nothing is written. The exit code is
     1 if there is no SavedModel, or if an export would refuse it.
     """
     silence_tensorflow()

@@ -80,10 +80,10 @@ class Compiled:
 
     def told(self, signature: str) -> str:
         """The cost in words."""
-        of = f" ({', '.join(map(str, self.warmed))})" if self.warmed else ""
-        but = f" but for those of its warm-up requests{of}" if self.warmed else ""
+        warmed = ", ".join(map(str, self.warmed))
+        but = f", except those of its warm-up requests ({warmed})" if warmed else ""
         cost = "" if self.cpu_ms is None else f": {self.cpu_ms:,.0f} ms of CPU each, measured here"
-        return f"XLA compiles {signature} anew for every number of candidates it meets{but}{cost}"
+        return f"XLA compiles {signature} again for each number of candidates{but}{cost}"
 
 
 Requests = Mapping[int, Sequence[Way]]

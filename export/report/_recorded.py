@@ -13,7 +13,7 @@ from colcast.export.report._report import FILE, FORMAT, ExportReport, SignatureR
 from colcast.export.rows import Independence
 from colcast.export.trials._parity import Parity
 
-_UNSAID = "the export that wrote this model did not say"
+_UNSAID = "not recorded by the export that wrote this model"
 
 
 def read_report(folder: Path) -> ExportReport | None:

@@ -171,8 +171,8 @@ class ExportReport:
             _say(console, self.notes())
         for report in self.signatures:
             _say(console, [f"{heading + ':':11}{text}" for heading, text in verdict(report)])
-        took = f"{self.output} was written in {self.seconds:.1f} s"
-        _say(console, [f"{took}; {PAGE} in it has all that was found"])
+        took = f"wrote {self.output} in {self.seconds:.1f} s"
+        _say(console, [f"{took}; its {PAGE} has all findings"])
 
     def notes(self) -> list[str]:
         """Warnings about refused rows, requests left out and mended variables."""
@@ -213,12 +213,12 @@ def write_report(folder: Path, report: ExportReport) -> None:
 def _late_lines(report: SignatureReport) -> list[str]:
     lines = report.late.lines() if report.late else []
     if isinstance(report.exact, LateReport):
-        lines.append(f"{report.exact.summary()}, equal to the last bit")
+        lines.append(f"{report.exact.summary()}, bit-identical")
     elif report.exact:
         lines.append(f"no exact signature: {report.exact}")
     lines += report.stages.lines() if report.stages else []
     return lines + [
-        f"{name}: runs apart from other requests, whole: {found.why_not}"
+        f"{name}: its requests are neither joined nor split: {found.why_not}"
         for name, found in report.independence.items()
         if not found.rows
     ]
@@ -226,15 +226,15 @@ def _late_lines(report: SignatureReport) -> list[str]:
 
 def _not_transcoded(conversion: Conversion, parity: Parity) -> str | None:
     if conversion.source_input is None:
-        return "it takes tensors, no tf.Examples"
+        return "it takes tensors, not tf.Examples"
     if conversion.context is not None:
         return "it takes ExampleListWithContexts"
     if conversion.impurity and conversion.impurity.writes:
         return f"{conversion.impurity.why}, which must not run twice"
     if conversion.refusing:
-        return f"{conversion.refusing} in front of the parse may refuse a batch of tf.Examples"
+        return f"{conversion.refusing}, before the parse op, may refuse a batch of tf.Examples"
     if parity.rows and not parity.identical:
-        return "the scores of columns and tf.Examples were not identical in every bit"
+        return "the scores of columns and tf.Examples were not bit-identical"
     return None
 
 
@@ -293,8 +293,8 @@ def _parity_line(parity: Parity, *, parses: bool) -> str:
     if parity.recorded_rows:
         rows += f" and {parity.recorded_rows} recorded ones"
     if parity.identical:
-        return f"parity: {rows}, all bits of {', '.join(parity.differences)} identical"
+        return f"parity: {rows}: {', '.join(parity.differences)} bit-identical"
     worst = ", ".join(f"{name} {value:.2g}" for name, value in parity.differences.items())
     unstable = ", ".join(parity.unstable)
-    tail = f"; not repeatable by themselves: {unstable}" if unstable else ""
+    tail = f"; different in every run: {unstable}" if unstable else ""
     return f"parity: {rows}, largest differences: {worst or 'none'}{tail}"

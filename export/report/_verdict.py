@@ -11,9 +11,9 @@ from colcast.export.report._cost import Compiled, Cost
 if TYPE_CHECKING:
     from colcast.export.report._report import SignatureReport
 
-_HOW_TO_RECORD = "docs/operations.md, Logging requests, has the recipe"
+_HOW_TO_RECORD = "docs/operations.md, Logging requests, says how"
 _PAGE = "assets.extra/colcast.html"
-_PLAIN_OPS = "docs/models.md has the ways"
+_PLAIN_OPS = "docs/models.md says how"
 _NO_GAIN = 0.05  # share of the graph's time
 _NOT_WORTH = 0.95  # share of the source's CPU
 _SPREADS = ((0.1, "steady"), (0.3, "give or take a fifth"), (0.6, "give or take a half"))
@@ -34,9 +34,9 @@ def verdict(report: "SignatureReport") -> list[tuple[str, str]]:
 def written(report: "SignatureReport") -> str:
     told = [f"{report.name} for {report.source}"]
     if isinstance(report.exact, LateReport):
-        told.append(f"{report.exact.signature} (the same bits, part of the user once)")
+        told.append(f"{report.exact.signature} (bit-identical, some user ops once per request)")
     if report.late:
-        told.append(f"{report.late.signature} (the user's part once)")
+        told.append(f"{report.late.signature} (the user part once per request)")
         told.append(_stages(report))
     return ", ".join(told)
 
@@ -66,12 +66,12 @@ def expected(report: "SignatureReport") -> str:
     if gains:
         shares = "; ".join(_share(*pair) for pair in gains)
         size = sum(after.bytes for _, after in gains) / sum(before.bytes for before, _ in gains)
-        told.append(f"server CPU against {given}: {shares}; {100 * size:.0f} % of the bytes")
+        told.append(f"server CPU compared with {given}: {shares}; {100 * size:.0f} % of the bytes")
     if idle:
         alone = ", ".join(f"{_ms(of.cpu_ms)} ms at {of.candidates}" for of in idle)
         where = "at these sizes" if gains else "for this model at your sizes"
-        told.append(f"not worth it {where}: the server alone gives {alone} candidates")
-    return f"{'; '.join(told)} (nothing cached, {_rows(report)} rows, one thread here)"
+        told.append(f"not worth it {where}: the server alone takes {alone} candidates")
+    return f"{'; '.join(told)} (nothing cached, {_rows(report)} rows, one thread)"
 
 
 def limit_and_step(report: "SignatureReport") -> tuple[str, str]:
@@ -79,7 +79,7 @@ def limit_and_step(report: "SignatureReport") -> tuple[str, str]:
     late, stages, parity = report.late, report.stages, report.parity
     recorded = bool(parity.recorded_rows or parity.refused_rows)
     examples = (
-        f"nothing more here: {_PAGE} has what was found"
+        f"none; {_PAGE} has all findings"
         if recorded
         else f"--examples FILE with recorded requests ({_HOW_TO_RECORD})"
     )
@@ -87,15 +87,15 @@ def limit_and_step(report: "SignatureReport") -> tuple[str, str]:
         return f"scores were not compared: {parity.note}", examples
     if report.impure:
         return (
-            f"its requests run alone and whole, and nothing is kept: {report.impure}",
-            "--unserved-signatures NAME for a signature that writes and that no server serves; or"
-            " send what changes as a feature",
+            f"its requests are not joined, split or cached: {report.impure}",
+            "--unserved-signatures NAME if no server serves the signature that writes; or send the"
+            " changing value as a feature",
         )
     if report.compiled:
         return report.compiled.told(report.name), _instead_of_compiling(report.compiled)
     if not report.user_features:
         return (
-            "no feature is named as the user's, so each is sent and computed for every candidate",
+            "no user features are named, so every feature is sent and computed for every candidate",
             "--user-features 'user_*' --late, or "
             + ("" if recorded else "--examples FILE ")
             + "--user-features auto --late",
@@ -105,19 +105,19 @@ def limit_and_step(report: "SignatureReport") -> tuple[str, str]:
     if "While" in late.slowest_refused:
         return (
             f"{late.slowest_refused}",
-            "unroll=True in that layer, which makes ordinary ops of the loop",
+            "unroll=True in that layer, which turns the loop into ordinary ops",
         )
     if stages and not stages.written:
-        return f"no stages, so nothing is kept between requests: {stages.reason}", examples
+        return f"no stages, so nothing is cached between requests: {stages.reason}", examples
     if late.why_nothing_moved():
-        return f"the user's part cannot run once: {late.why_nothing_moved()}", examples
+        return f"the user part cannot run once per request: {late.why_nothing_moved()}", examples
     if not recorded:
         return (
-            "only generated rows were tried; recorded ones also tell which users and items return",
+            "only generated rows were tried; recorded ones also show which users and items return",
             examples,
         )
     return (
-        f"most of the time left goes into {_most_time(report)}",
+        f"most of the remaining time goes into {_most_time(report)}",
         "--domain shop='shop_*' for features that several candidates of a request share",
     )
 
@@ -138,27 +138,27 @@ def _stages(report: "SignatureReport") -> str:
 def _parity(report: "SignatureReport") -> str:
     parity = report.parity
     if not parity.rows:
-        return "parsed features are the same, scores were not compared"
+        return "parsed features are identical, scores were not compared"
     rows = f"{parity.rows - parity.recorded_rows} generated"
     if parity.recorded_rows:
         rows += f" and {parity.recorded_rows} recorded"
     if parity.identical:
-        return f"{report.name} gives the same bits on {rows} rows"
+        return f"{report.name} is bit-identical on {rows} rows"
     worst = max(parity.differences.values(), default=0.0)
-    unstable = f", but for {', '.join(parity.unstable)}, which vary" if parity.unstable else ""
-    return f"{report.name} differs by {worst:.1g} at most on {rows} rows{unstable}"
+    unstable = f", except {', '.join(parity.unstable)}, which vary" if parity.unstable else ""
+    return f"{report.name} differs by at most {worst:.1g} on {rows} rows{unstable}"
 
 
 def _without_late(report: "SignatureReport") -> tuple[str, str]:
     share = report.user_share
     if share is None:
-        return "the user's part runs for every candidate", "--late, which runs it once per request"
-    told = f"the user's part runs for every candidate: {share:.0%} of the graph's time at 100"
+        return "the user part runs for every candidate", "--late, which runs it once per request"
+    told = f"the user part runs for every candidate: {share:.0%} of the graph's time at 100"
     if share < _NO_GAIN:
-        return f"{told}, so columns save the parse and little else is left", "--late for stages"
+        return f"{told}, so columns save the parsing and little else remains", "--late for stages"
     return (
         told,
-        f"--late, which runs it once: up to {share:.0%} less, and more where products are split",
+        f"--late, which runs it once: saves up to {share:.0%}, or more where products are split",
     )
 
 
@@ -185,7 +185,7 @@ def _share(before: Cost, after: Cost) -> str:
         after.most_ms / before.least_ms / share - 1, 1 - after.least_ms / before.most_ms / share
     )
     words = next((word for most, word in _SPREADS if spread <= most), "rough")
-    values = f"{_ms(after.cpu_ms)} against {_ms(before.cpu_ms)} ms"
+    values = f"{_ms(after.cpu_ms)} instead of {_ms(before.cpu_ms)} ms"
     return f"{100 * share:.0f} % at {before.candidates} candidates ({values}, {words})"
 
 

@@ -45,7 +45,7 @@ def check_condition(fact: Fact) -> frozenset[str]:
     """
     value = as_value(fact)
     if value.kind is not Kind.FIXED:
-        raise Mixes("a branch on a value of the request")
+        raise Mixes("a value in the request decides a branch")
     return value.lengths
 
 
@@ -72,9 +72,9 @@ def get_item(op: Op) -> Fact:
     """One entry of a list."""
     fact = op.inputs[0]
     if op.inputs[1].kind is not Kind.FIXED:
-        raise Mixes("an entry is taken by a row's position")
+        raise Mixes("an entry is read at a row's position")
     if fact.kind is Kind.ROWS and has_rows(op.axes(0)[:1]):
-        raise Mixes("rows are taken one after the other")
+        raise Mixes("rows are read one after another")
     return fact.changed(axes=op.axes(0)[1:])
 
 
@@ -83,11 +83,11 @@ def set_item(op: Op) -> Fact:
     """A list with one entry replaced."""
     fact, item = op.inputs[0], as_value(op.inputs[2])
     if op.inputs[1].kind is not Kind.FIXED:
-        raise Mixes("an entry is set by a row's position")
+        raise Mixes("an entry is written at a row's position")
     if has_rows((fact.axes or ())[:1]):
-        raise Mixes("rows are set one after the other")
+        raise Mixes("rows are written one after another")
     if item.axes is None:
-        raise Mixes("the rank of an entry is not known")
+        raise Mixes("the rank of an entry is unknown")
     steps: Axes = ((f"size:{op.name}",),) if fact.axes is None else fact.axes[:1]
     return join(fact, item.changed(axes=(*steps, *item.axes)))
 

@@ -129,7 +129,7 @@ def one_hot(op: Op) -> Fact:
     keys = as_value(op.inputs[0])
     (depth,) = op.entries(1)
     if depth is None or labels([depth]):
-        raise Mixes("the depth is a size of the run")
+        raise Mixes("the depth depends on the request's sizes")
     number = op.attribute("axis").i
     at = op.axis_of(0, number, more=1)
     on, off = map(as_value, op.inputs[2:])
@@ -158,7 +158,7 @@ def same_everywhere(op: Op) -> Fact:
 def batch_norm(op: Op) -> list[Fact]:
     """A factor and an offset for each channel, unless the op is in training mode."""
     if op.attribute("is_training").b:
-        raise Mixes("statistics over the rows of a run")
+        raise Mixes("it computes statistics over rows")
     if any(fact.kind is not Kind.FIXED for fact in op.inputs[1:]):
         raise Mixes("its statistics depend on rows")
     return [as_value(op.inputs[0]).changed(), *[fixed(None)] * (op.outputs - 1)]
@@ -171,10 +171,10 @@ def elementwise(op: Op, inputs: Any) -> Fact:
     ties: frozenset[str] = frozenset()
     for fact in facts:
         if fact.axes is None:
-            raise Mixes("the rank of an input is not known")
+            raise Mixes("the rank of an input is unknown")
         met = broadcast(axes, fact.axes)
         if met is None:
-            raise Mixes("every row meets every other")
+            raise Mixes("every row is combined with every other")
         axes, tied = met
         ties |= tied
     kind, lengths = together(facts)

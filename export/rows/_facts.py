@@ -250,12 +250,12 @@ def join(one: Fact, other: Fact) -> Fact:
     if one.axes is None or other.axes is None:  # a list to which nothing has been written yet
         return other if one.axes is None else one
     if one.axes != other.axes:
-        return mixed("its shape differs from way to way")
+        return mixed("its shape differs between branches")
     kinds = {one.kind, other.kind}
     if len(kinds) > 1 and kinds != {Kind.FIXED, Kind.ROWS}:
-        return mixed("sizes in one way and values in the other")
+        return mixed("sizes in one branch and values in the other")
     if (one.refers, one.places) != (other.refers, other.places):
-        return mixed("positions in one way and values in the other")
+        return mixed("positions in one branch and values in the other")
     kind = Kind.ROWS if Kind.ROWS in kinds else one.kind
     return Fact(
         kind,

@@ -56,8 +56,8 @@ class Independence:
         """
         if not self.rows or alike:
             return self
-        shown = "was not tried: the model refuses rows" if alike is None else "failed in a run"
-        return Independence(False, f"scoring rows apart {shown}", self.own_length)
+        shown = "was not tried: the model refuses rows" if alike is None else "changed scores"
+        return Independence(False, f"scoring rows separately {shown}", self.own_length)
 
 
 def rows_of(
@@ -78,7 +78,7 @@ def rows_of(
         rows = (f"rows:{domain}",)
         shape = graph.get_tensor_by_name(tensor).shape
         if shape.rank is None:
-            found[tensor] = mixed(f"the rank of {name!r} is not known")
+            found[tensor] = mixed(f"the rank of {name!r} is unknown")
             continue
         inner = [
             (f"size:{name}/{number}",) if size is None else axis(size)
@@ -145,19 +145,19 @@ def find_independence(
             return Independence(False, fact.why), walk.unknown
         if not fact.axes or without_open(fact.axes[0]) != (f"rows:{domain}",):
             shape = _shown(fact)
-            why = f"output {key!r} has no row per {domain}{shape}"
+            why = f"output {key!r} does not have one row per {domain}{shape}"
             return Independence(False, why), walk.unknown
         if has_rows(fact.axes[1:]):
-            why = f"output {key!r} has entries of other rows in each{_shown(fact)}"
+            why = f"output {key!r} has entries of several rows in each row{_shown(fact)}"
             return Independence(False, why), walk.unknown
         if not fact.plain or fact.kind not in (Kind.ROWS, Kind.FIXED):
-            return Independence(False, f"output {key!r} is a position"), walk.unknown
+            return Independence(False, f"output {key!r} holds positions, not values"), walk.unknown
         lengths |= fact.lengths | longest(fact.axes)
     lengths -= _longest(copies)  # equal in all rows
     unknown = sorted(lengths - _longest(given))
     if unknown:
         name = unknown[0].removeprefix("?").rpartition("@")[0]
-        why = f"it depends on the longest list that {name} makes of any row"
+        why = f"it depends on the longest list that {name} makes for any row"
         return Independence(False, why), walk.unknown
     own = tuple(sorted({lists.rpartition("@")[0] for lists in lengths}))
     return Independence(True, own_length=own), walk.unknown
@@ -169,7 +169,7 @@ def _longest(facts: Mapping[str, Fact]) -> frozenset[str]:
 
 def _shown(fact: Fact) -> str:
     if fact.axes is None:
-        return ": its rank is not known"
+        return ": its rank is unknown"
     sizes = ["*".join(map(str, each)) or "1" for each in fact.axes]
     return f": its shape is [{', '.join(sizes)}]"
 

@@ -27,7 +27,7 @@ def to_dense(op: Op) -> Fact:
     rows, *inner = _dense_shape(op, 1)
     _check_indices(indices, rows)
     if default.kind is not Kind.FIXED:
-        raise Mixes("the value of one row fills all")
+        raise Mixes("one row's value fills all rows")
     axes = (rows, *inner)
     fills = tuple(default.uniform if longest([each]) else None for each in axes)
     return Fact(Kind.ROWS, axes, values.lengths | indices.lengths, fills)
@@ -45,7 +45,7 @@ def reshape(op: Op) -> list[Fact]:
     if first is None and rest == inner:
         first = rows
     if first != rows:
-        raise Mixes("lists of different rows are laid out together")
+        raise Mixes("lists of different rows are merged")
     made = [tuple(whole) if each is None else each for each in rest]
     shape = sizes([rows, *made])
     width = (len(wanted),) if len(wanted) > 1 else ()
@@ -68,7 +68,7 @@ def fill_empty_rows(op: Op) -> list[Fact]:
     rows, *_ = _dense_shape(op, 2)
     _check_indices(indices, rows)
     if default.kind is not Kind.FIXED:
-        raise Mixes("the value of one row fills others")
+        raise Mixes("one row's value fills other rows")
     lists = f"{_lists_of(op.axes(0)[0])}"
     filled = (f"elements:+{lists}",)
     lengths = indices.lengths | values.lengths
@@ -88,9 +88,9 @@ def sparse_segments(op: Op) -> Fact:
     if index.refers is None:
         index = as_value(index)
         if has_rows([into]):
-            raise Mixes("rows are taken by a position that need not be their own")
+            raise Mixes("positions may point to other rows")
     elif not are_aligned(index.refers, into):
-        raise Mixes("positions along one dimension are used along another")
+        raise Mixes("positions in one dimension are used in another")
     rows = _segments(op, op.axes(1)[0], segments, 3)
     lengths = data.lengths | index.lengths | segments.lengths
     return Fact(Kind.ROWS, (rows, *op.axes(0)[1:]), lengths)
@@ -102,7 +102,7 @@ def segments(op: Op) -> Fact:
     """Sums elements by segments."""
     data, ids = as_value(op.inputs[0]), op.inputs[1]
     if len(op.axes(1)) != 1:
-        raise Mixes("segments in several dimensions")
+        raise Mixes("segments have several dimensions")
     if op.type.startswith("Unsorted") and all(map(is_of_no_run, op.inputs)):
         (number,) = op.entries(2)
         return fixed((number or (), *op.axes(0)[1:]))
@@ -116,14 +116,14 @@ def ragged_to_dense(op: Op) -> Fact:
     values, default = as_value(op.inputs[1]), as_value(op.inputs[2])
     elements, rows = _partition(op)
     if not op.axes(1) or not are_aligned(op.axes(1)[0], elements):
-        raise Mixes("elements of other lists")
+        raise Mixes("values and splits belong to different lists")
     lists = _lists_of(elements)
     wanted: Sequence[Axis | None] = [None, None]
     if op.inputs[0].axes:
         wanted = op.entries(0)
     width = wanted[1] if len(wanted) > 1 and wanted[1] is not None else (f"longest:{lists}",)
     if wanted and wanted[0] not in (None, rows):
-        raise Mixes("a number of rows that is not that of the run")
+        raise Mixes("the output may have another number of rows")
     axes = (rows, width, *op.axes(1)[1:])
     fills = tuple(default.uniform if longest([each]) else None for each in axes)
     return Fact(Kind.ROWS, axes, values.lengths, fills)
@@ -139,7 +139,7 @@ def _partition(op: Op) -> tuple[Axis, Axis]:
     by_ids = kinds == ["FIRST_DIM_SIZE", "VALUE_ROWIDS"] and last.refers
     if by_ids and last.refers and last.axes and op.entries(3) == [last.refers]:
         return last.axes[0], last.refers
-    raise Mixes("ragged in several dimensions")
+    raise Mixes("lists are ragged in several dimensions")
 
 
 @rule("StringSplitV2", "StringSplit")
@@ -168,13 +168,13 @@ def cross(op: Op) -> list[Fact]:
         facts.append(as_value(op.inputs[index]))
         rows = rows or op.axes(index)[0]
         if op.axes(index)[0] != rows:
-            raise Mixes("every row meets every other")
+            raise Mixes("every row is combined with every other")
     if rows is None or not has_rows([rows]):
-        raise Mixes("its rows are not known")
+        raise Mixes("its rows are unknown")
     for number, index in enumerate(shapes):
         _check_indices(op.inputs[number], op.entries(index)[0])
         if op.entries(index)[0] != rows:
-            raise Mixes("every row meets every other")
+            raise Mixes("every row is combined with every other")
     lists = f"?{op.name}@{_lists_of(rows).rpartition('@')[2]}"
     elements: Axis = (f"elements:{lists}",)
     width: Axis = (f"longest:{lists}",)
@@ -197,7 +197,7 @@ def sparse_mat_mul(op: Op) -> Fact:
     rows, *_ = _dense_shape(op, 2)
     _check_indices(indices, rows)
     if table.kind is not Kind.FIXED or op.attribute("adjoint_a").b or op.attribute("adjoint_b").b:
-        raise Mixes("rows are added up")
+        raise Mixes("rows are summed")
     return Fact(Kind.ROWS, (rows, *op.axes(3)[1:]), values.lengths | indices.lengths)
 
 
@@ -209,7 +209,7 @@ def sparse_reduce(op: Op) -> Fact:
     _check_indices(indices, shape[0])
     gone = {number % len(shape) for number in op.numbers(3)}
     if 0 in gone:
-        raise Mixes("over the rows")
+        raise Mixes("it reduces over rows")
     keep = op.attribute("keep_dims").b
     axes = [() if n in gone else each for n, each in enumerate(shape) if keep or n not in gone]
     return Fact(Kind.ROWS, tuple(axes), values.lengths | indices.lengths)
@@ -220,7 +220,7 @@ def ragged_to_sparse(op: Op) -> list[Fact]:
     """Positions of the elements within their rows."""
     splits, values = op.inputs[0], as_value(op.inputs[-1])
     if len(op.inputs) != 2 or not splits.mark or splits.mark[0] != "splits":
-        raise Mixes("ragged in several dimensions")
+        raise Mixes("lists are ragged in several dimensions")
     lists = splits.mark[1]
     rows = (f"rows:{lists.rpartition('@')[2]}",)
     elements = (f"elements:{lists}",)
@@ -235,28 +235,28 @@ def _dense_shape(op: Op, index: int) -> list[Axis]:
     """The dimensions of a sparse tensor; raises Mixes unless the first one has rows."""
     shape = op.entries(index)
     if not shape or shape[0] is None or not has_rows(shape[:1]):
-        raise Mixes("a sparse tensor whose first dimension is not the rows")
+        raise Mixes("the first dimension of a sparse tensor is not the rows")
     return [each if each is not None else (f"size:{op.name}/{n}",) for n, each in enumerate(shape)]
 
 
 def _check_indices(indices: Fact, rows: Axis | None) -> None:
     if indices.places is None or indices.places[0] != rows or any(indices.places[1:]):
-        raise Mixes("positions of which it is not known whose they are")
+        raise Mixes("it is unknown which rows the positions belong to")
 
 
 def _segments(op: Op, along: Axis, ids: Fact, count: int) -> Axis:
     """The dimension of the results: the rows to which the segments belong."""
     if ids.refers is None or not ids.axes or not has_rows([ids.refers]):
-        raise Mixes("segments that need not be the rows")
+        raise Mixes("segments may differ from rows")
     if not are_aligned(ids.axes[0], along):
-        raise Mixes("segments that need not be the rows")
+        raise Mixes("segments may differ from rows")
     if "NumSegments" in op.type or op.type.startswith("Unsorted"):
         if op.entries(count) != [ids.refers]:
             raise Mixes("the number of segments is not the number of rows")
         return ids.refers
     # Without the number of rows, trailing rows without elements are missing.
     if not str(along[0]).startswith("elements:+"):
-        raise Mixes("rows behind the last one with elements are missing")
+        raise Mixes("trailing rows without elements would be missing")
     return ids.refers
 
 
@@ -266,4 +266,4 @@ def _lists_of(each: Axis) -> str:
             return factor.removeprefix("elements:")
         if isinstance(factor, str) and factor.startswith("rows:"):
             return "@" + factor.removeprefix("rows:")
-    raise Mixes("rows of no domain")
+    raise Mixes("rows belong to no domain")

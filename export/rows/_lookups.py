@@ -35,18 +35,18 @@ def gather(op: Op) -> Fact:
     into = axes[number]
     if indices.refers is not None:
         if not are_aligned(indices.refers, into):
-            raise Mixes("positions along one dimension are used along another")
+            raise Mixes("positions in one dimension are used in another")
         index = indices
     else:
         index = as_value(indices)
         if has_rows([into]):
-            raise Mixes("rows are taken by a position that need not be their own")
+            raise Mixes("positions may point to other rows")
     if params.plain or (number == len(axes) - 1 and params.places is not None):
         params = as_value(params)
     kind, lengths = together([params, replace(index, refers=None)])
     made = (*axes[:number], *(index.axes or ()), *axes[number + 1 :])
     if index.axes is None:
-        raise Mixes("the rank of the positions is not known")
+        raise Mixes("the rank of the positions is unknown")
     if kind is Kind.FIXED and has_rows(made):
         kind = Kind.ROWS
     return Fact(kind, made, lengths, refers=params.refers, places=params.places)
@@ -56,14 +56,14 @@ def _from_table(op: Op, indices: Fact, batched: int) -> Fact:
     """Picks rows of a variable."""
     index = as_value(indices)
     if batched or index.axes is None:
-        raise Mixes("the rank of the positions is not known")
+        raise Mixes("the rank of the positions is unknown")
     return index.changed(axes=(*index.axes, *op.axes(0)[1:]))
 
 
 def _of_sizes(op: Op, params: Fact, indices: Fact) -> Fact:
     """Picks sizes from a shape."""
     if indices.kind is not Kind.FIXED or params.sizes is None:
-        raise Mixes("sizes are chosen by values")
+        raise Mixes("values choose among sizes")
     picked = [params.sizes[number] for number in op.numbers(1)]
     return sizes(picked, scalar=op.axes(1) == ())
 
@@ -73,9 +73,9 @@ def _of_each(op: Op, params: Fact, indices: Fact, number: int, batched: int) -> 
     params, index = as_value(params), as_value(indices)
     axes, at = op.axes(0), op.axes(1)
     if axes[:batched] != at[:batched]:
-        raise Mixes("positions of different rows")
+        raise Mixes("positions belong to different rows")
     if has_rows([axes[number]]):
-        raise Mixes("rows are taken by a position that need not be their own")
+        raise Mixes("positions may point to other rows")
     kind, lengths = together([params, index])
     made = (*axes[:number], *at[batched:], *axes[number + 1 :])
     return Fact(kind, made, lengths)
@@ -86,7 +86,7 @@ def gather_nd(op: Op) -> Fact:
     """Picks entries by their position in the first dimensions."""
     params, indices = op.inputs[0], op.inputs[1]
     if op.type == "ResourceGatherNd":
-        raise Mixes("the shape of the table is not known")
+        raise Mixes("the shape of the table is unknown")
     axes, at = op.axes(0), op.axes(1)
     depth = count(at[-1])
     if params.plain or (params.places is not None and depth == len(axes)):
@@ -94,7 +94,7 @@ def gather_nd(op: Op) -> Fact:
     if indices.plain:
         indices = as_value(indices)
     if not _own_rows(axes[:depth], indices):
-        raise Mixes("rows are taken by a position that need not be their own")
+        raise Mixes("positions may point to other rows")
     made = (*at[:-1], *axes[depth:])
     lengths = params.lengths | indices.lengths
     known = Kind.ROWS if has_rows(made) else together([as_plain(params), as_plain(indices)])[0]
@@ -125,11 +125,11 @@ def scatter_nd(op: Op) -> Fact:
         at, own = op.axes(1), op.axes(2)
     axes, depth = into.axes or (), count(at[-1])
     if own != (*at[:-1], *axes[depth:]):
-        raise Mixes("entries and their positions are not laid out alike")
+        raise Mixes("entries and their positions have different layouts")
     if not has_rows(axes[:depth]) and has_rows(own):
-        raise Mixes("rows are written to one place")
+        raise Mixes("rows are written to the same position")
     if not _own_rows(axes[:depth], indices) or has_rows(axes[depth:]):
-        raise Mixes("rows are written to a position that need not be their own")
+        raise Mixes("rows may be written to positions of other rows")
     if indices.plain:
         indices = as_value(indices)
     kind, lengths = together([into, as_plain(indices), updates])
@@ -179,7 +179,7 @@ def _domain(each: Axis) -> str:
             return factor.removeprefix("rows:")
         if isinstance(factor, str) and "@" in factor:
             return factor.rpartition("@")[2]
-    raise Mixes("rows of no domain")
+    raise Mixes("rows belong to no domain")
 
 
 @rule("Unique", "UniqueV2", "UniqueWithCounts", "UniqueWithCountsV2")
@@ -188,9 +188,9 @@ def unique(op: Op) -> list[Fact]:
     fact = as_value(op.inputs[0])
     axes = op.axes(0)
     if len(axes) != 1 or longest(axes):
-        raise Mixes("distinct rows of several dimensions")
+        raise Mixes("distinct values of several dimensions")
     values = (f"distinct:{op.name}@{_domain(axes[0])}",)
-    counts = mixed(f"{op.type} ({op.name}): rows of equal values are counted")
+    counts = mixed(f"{op.type} ({op.name}): rows with equal values are counted")
     made = [
         Fact(Kind.ROWS, (values,), fact.lengths),
         Fact(Kind.ROWS, axes, fact.lengths, refers=values),
@@ -205,9 +205,9 @@ def bound(op: Op) -> Fact:
     facts = [as_value(fact) for fact in op.inputs[:2]]
     (batch, among), (own, each) = op.axes(0), op.axes(1)
     if batch != own:
-        raise Mixes("values are looked for among those of other rows")
+        raise Mixes("values are searched for among other rows' values")
     if has_rows([among]):
-        raise Mixes("rows are put in order")
+        raise Mixes("values are searched for among rows")
     kind, lengths = together(facts)
     return Fact(kind, (own, each), lengths | longest([among]))
 
@@ -218,8 +218,8 @@ def in_top_k(op: Op) -> Fact:
     facts = [as_value(fact) for fact in op.inputs]
     (batch, classes), (own,) = op.axes(0), op.axes(1)
     if batch != own:
-        raise Mixes("positions of different rows")
+        raise Mixes("positions belong to different rows")
     if has_rows([classes]):
-        raise Mixes("the best of the rows are chosen")
+        raise Mixes("the top rows are chosen")
     kind, lengths = together(facts)
     return Fact(kind, (own,), lengths | longest([classes]))

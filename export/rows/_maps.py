@@ -92,7 +92,7 @@ class LoopOverRows:
         lengths = frozenset[str]().union(*(fact.lengths for fact in variables))
         made = list(variables)
         for number in self.counters:
-            made[number] = mixed("the number of rows, which a loop has counted")
+            made[number] = mixed("a loop counts the rows")
         for number in self.written:
             made[number] = self._rows_of(after[number], lengths)
         return made
@@ -101,7 +101,7 @@ class LoopOverRows:
         if fact.kind is Kind.MIXED:
             return fact
         if fact.kind is not Kind.FIXED or fact.axes is None or has_rows(fact.axes[1:]):
-            raise Mixes("a loop over rows that writes something else")
+            raise Mixes("a loop over rows writes something other than its row")
         return Fact(Kind.ROWS, (self.rows, *fact.axes[1:]), lengths | fact.lengths)
 
 

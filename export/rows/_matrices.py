@@ -11,7 +11,7 @@ def band(op: Op) -> Fact:
     """Keeps a band of each matrix; the rest becomes 0."""
     (fact, *diagonals), axes = map(as_value, op.inputs), op.axes(0)
     if has_rows(axes[-2:]):
-        raise Mixes("rows are kept by their position")
+        raise Mixes("rows are selected by position")
     lengths = frozenset[str]().union(*(each.lengths for each in diagonals))
     return fact.changed(lengths=fact.lengths | lengths)
 
@@ -22,11 +22,11 @@ def diagonal_matrix(op: Op) -> Fact:
     fact, axes = as_value(op.inputs[0]), op.axes(0)
     _main_only(op)
     if has_rows([axes[-1]]):
-        raise Mixes("every row meets every other")
+        raise Mixes("every row is combined with every other")
     if any(
         size not in (-1, *axes[-1]) for index in _given(op, (2, 3)) for size in op.numbers(index)
     ):
-        raise Mixes("a matrix larger than its diagonal")
+        raise Mixes("the matrix is larger than its diagonal")
     lengths = frozenset[str]().union(*(_lengths(op, index) for index in _given(op, (4,))))
     return fact.changed(axes=(*axes, axes[-1]), lengths=fact.lengths | lengths)
 
@@ -36,7 +36,7 @@ def main_diagonal(op: Op) -> Fact:
     fact, axes = as_value(op.inputs[0]), op.axes(0)
     _main_only(op)
     if has_rows(axes[-2:]):
-        raise Mixes("rows are kept by their position")
+        raise Mixes("rows are selected by position")
     return fact.changed(axes=(*axes[:-2], _shorter(axes[-2:])))
 
 
@@ -44,7 +44,7 @@ def main_diagonal(op: Op) -> Fact:
 def of_each_matrix(op: Op) -> Fact:
     fact, axes = as_value(op.inputs[0]), op.axes(0)
     if has_rows(axes[-2:]):
-        raise Mixes("rows of a matrix meet")
+        raise Mixes("rows are combined within a matrix")
     return fact.changed(lengths=fact.lengths | longest(axes[-2:]))
 
 
@@ -55,17 +55,17 @@ def solve(op: Op) -> Fact:
     matrix, right = op.axes(0), op.axes(1)
     met = broadcast(matrix[:-2], right[:-2])
     if met is None or has_rows(matrix[-2:]) or has_rows(right[-2:-1]):
-        raise Mixes("rows of a matrix meet")
+        raise Mixes("rows are combined within a matrix")
     batch, ties = met
     if has_rows(batch) and has_rows(right[-1:]):
-        raise Mixes("every row meets every other")
+        raise Mixes("every row is combined with every other")
     kind, lengths = together(facts)
     return Fact(kind, (*batch, *right[-2:]), lengths | ties | longest([*matrix[-2:], right[-2]]))
 
 
 def _main_only(op: Op) -> None:
     if any(op.number(index) != 0 for index in _given(op, (1,))):
-        raise Mixes("a diagonal other than the main one")
+        raise Mixes("it uses a diagonal other than the main one")
 
 
 def _given(op: Op, indices: Sequence[int]) -> list[int]:

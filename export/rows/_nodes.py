@@ -111,7 +111,7 @@ class Nodes:
         self, op: Op, node: NodeDef, inputs: Sequence[Fact], shapes: Sequence[Any]
     ) -> list[Fact]:
         if _is_random(node.op) and any(not is_of_no_run(fact) for fact in inputs):
-            raise Mixes("random numbers for all rows of a run")
+            raise Mixes("random numbers are drawn for all rows together")
         if node.op in _CALLS or node.op in self._graph.library:
             name = node.attr["f"].func.name if node.op in _CALLS else node.op
             return self._call(name, inputs)
@@ -176,7 +176,7 @@ class Nodes:
             if settled == variables or len(meets) == len(settled):
                 return settled
             variables = settled
-        raise Mixes("a loop whose variables do not settle")
+        raise Mixes("the facts about a loop's variables do not settle")
 
     def _has_random(self, function: Any) -> bool:
         """Whether a function draws random numbers, directly or through a call."""
@@ -202,7 +202,7 @@ class Nodes:
             sources = [source for source in node.input if not source.startswith("^")]
             given = [facts[source] for source in sources]
             if node.op in MERGES:
-                given = [mixed(f"{node.name} ({node.op}): a branch of TensorFlow 1 in a function")]
+                given = [mixed(f"{node.name} ({node.op}): a TensorFlow 1 branch in a function")]
 
             def value_of(index: int, sources: Sequence[str] = sources, given: Any = given) -> Any:
                 return values.get(sources[index], given[index].value)
@@ -231,7 +231,7 @@ def _by_rule(op: Op) -> list[Fact]:
     try:
         found = RULES[op.type](op)
     except (IndexError, TypeError, ValueError) as error:  # mostly inputs that no run would accept
-        raise Mixes(f"its inputs do not fit each other ({error})") from error
+        raise Mixes(f"its inputs do not fit together ({error})") from error
     made = [found] if isinstance(found, Fact) else list(found)
     return [with_numbers(op, fact) for fact in made]
 

@@ -70,21 +70,21 @@ class Op:
         """Input `index` as a number known before a run."""
         value = self.value_of(index)
         if value is None or np.size(value) != 1:
-            raise Mixes(f"input {index} is not known before a run")
+            raise Mixes(f"input {index} is unknown before a run")
         return int(np.reshape(value, []))
 
     def numbers(self, index: int) -> list[int]:
         """Input `index` as numbers known before a run."""
         value = self.value_of(index)
         if value is None:
-            raise Mixes(f"input {index} is not known before a run")
+            raise Mixes(f"input {index} is unknown before a run")
         return [int(number) for number in np.reshape(value, [-1])]
 
     def axes(self, index: int) -> Axes:
         """The dimensions of input `index`."""
         found = self.inputs[index].axes
         if found is None:
-            raise Mixes(f"the rank of input {index} is not known")
+            raise Mixes(f"the rank of input {index} is unknown")
         return found
 
     def axis_of(self, index: int, number: int, more: int = 0) -> int:
@@ -113,7 +113,7 @@ def count(each: Axis) -> int:
         Mixes: the number depends on the run.
     """
     if not is_counted(each):
-        raise Mixes("it is not known before a run how many entries a dimension has")
+        raise Mixes("the size of a dimension is unknown before a run")
     return int(each[0]) if each else 1
 
 
@@ -155,7 +155,7 @@ def together(facts: Sequence[Fact]) -> tuple[Kind, frozenset[str]]:
 
 
 def checked(name: str, type_: str, fact: Fact) -> Fact:
-    """The fact, or MIXED if entries depend on rows although no dimension has rows."""
+    """Returns the fact, or MIXED if entries depend on rows although no dimension has rows."""
     if fact.kind is Kind.ROWS and fact.axes is not None and not has_rows(fact.axes):
-        return mixed(f"{type_} ({name}): what is left of the rows has no row")
+        return mixed(f"{type_} ({name}): its output depends on rows but has none")
     return fact

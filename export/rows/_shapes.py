@@ -11,7 +11,7 @@ from colcast.export.rows._op import Mixes, Op, as_value, rule
 
 STACKED = ("columns", "one below the other")
 """The mark of a matrix of positions that must be transposed before use."""
-LAID_OUT = "sizes of the run are laid out in more than one dimension"
+LAID_OUT = "the run's sizes are held in more than one dimension"
 
 
 @rule("Shape", "ShapeN")
@@ -27,7 +27,7 @@ def broadcast_args(op: Op) -> Fact:
     made = []
     for one, other in zip_longest(*shapes, fillvalue=()):
         if one != other and () not in (one, other):
-            raise Mixes("it is not known which of two dimensions is of size 1")
+            raise Mixes("it is unknown which of two dimensions has size 1")
         made.append(one or other)
     return sizes(made[::-1])
 
@@ -68,7 +68,7 @@ def squeeze(op: Op) -> Fact:
     numbers = [op.axis_of(0, number) for number in op.attribute("squeeze_dims").list.i]
     numbers = numbers or [number for number, each in enumerate(axes) if not each]
     if any(axes[number] and not has_open(axes[number]) for number in numbers):
-        raise Mixes("a dimension that need not be of size 1 is dropped")
+        raise Mixes("a dimension that may be larger than 1 is dropped")
     if fact.kind is Kind.SIZES:
         return sizes(fact.sizes or (), scalar=True)
     kept = [each for number, each in enumerate(axes) if number not in numbers]
@@ -101,7 +101,7 @@ def reshaped(fact: Fact, axes: Axes, wanted: Sequence[Axis | None]) -> Fact:
         if made and made[-1] == axes[-1]:
             return replace(fact, axes=made, fills=(), mark=None)
         if axes[-1]:
-            raise Mixes("positions are laid out anew")
+            raise Mixes("positions are reshaped")
         return replace(fact, axes=made, places=None, refers=places[0], fills=(), mark=None)
     return replace(fact, axes=made, fills=_fills_of(fact, axes, made), value=None)
 
@@ -125,7 +125,7 @@ def _regrouped(factors: list[Any], wanted: list[Axis | None]) -> Axes:
         Mixes: an entry would belong to several rows.
     """
     if wanted.count(None) > 1:
-        raise Mixes("several sizes are not known before a run")
+        raise Mixes("several sizes are unknown before a run")
     if None not in wanted:
         factors = _needed(factors, wanted)
     front: list[Axis] = []
@@ -136,7 +136,7 @@ def _regrouped(factors: list[Any], wanted: list[Axis | None]) -> Axes:
         front.append(group)
     else:
         if axis(*factors):
-            raise Mixes("it is not known which rows the entries belong to")
+            raise Mixes("it is unknown which rows the entries belong to")
         return tuple(front)
     behind: list[Axis] = []
     for size_ in reversed(wanted[len(front) + 1 :]):
@@ -161,7 +161,7 @@ def _taken(factors: list[Any], size_: Axis) -> tuple[Axis, list[Any]]:
     left, rest, group = list(size_), list(factors), []
     while left:
         if not rest:
-            raise Mixes("it is not known which rows the entries belong to")
+            raise Mixes("it is unknown which rows the entries belong to")
         factor = rest.pop(0)
         if factor in left:
             left.remove(factor)
@@ -169,7 +169,7 @@ def _taken(factors: list[Any], size_: Axis) -> tuple[Axis, list[Any]]:
             continue
         numbers = [f for f in left if isinstance(f, int)]
         if not isinstance(factor, int) or not numbers:
-            raise Mixes("rows and other dimensions change places")
+            raise Mixes("rows trade places with another dimension")
         number = numbers[0]
         left.remove(number)
         if number % factor == 0:
@@ -179,7 +179,7 @@ def _taken(factors: list[Any], size_: Axis) -> tuple[Axis, list[Any]]:
             group.append(number)
             rest.insert(0, factor // number)
         else:
-            raise Mixes("entries of a row are divided among others")
+            raise Mixes("a row's entries are divided among several rows")
     return axis(*group), rest
 
 
@@ -194,7 +194,7 @@ def with_axes(fact: Fact, begin: int, end: int, axes: Sequence[Axis]) -> Fact:
         fills = (*fills[:begin], *[None] * len(axes), *fills[end:])
     places, refers = fact.places, fact.refers
     if places is not None and (begin >= len(old) or end == len(old) > begin):
-        raise Mixes("positions are laid out anew")
+        raise Mixes("positions are reshaped")
     return replace(
         fact,
         axes=(*old[:begin], *axes, *old[end:]),

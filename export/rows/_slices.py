@@ -15,7 +15,7 @@ def unpack(op: Op) -> list[Fact]:
     if fact.kind is Kind.SIZES:
         return [sizes([entry], scalar=True) for entry in fact.sizes or ()]
     if has_rows([op.axes(0)[number]]):
-        raise Mixes("rows are taken apart")
+        raise Mixes("rows are split up")
     return [
         with_axes(_column(fact, number, index), number, number + 1, [])
         for index in range(op.outputs)
@@ -29,7 +29,7 @@ def split(op: Op) -> list[Fact]:
     fact, number = as_value(op.inputs[data]), op.axis_of(data, op.number(by))
     (whole,) = [op.axes(data)[number]]
     if not is_counted(whole):
-        raise Mixes("rows are taken apart" if has_rows([whole]) else "lists are taken apart")
+        raise Mixes("rows are split up" if has_rows([whole]) else "lists are split up")
     total = count(whole)
     pieces = op.numbers(1) if op.type == "SplitV" else [total // op.outputs] * op.outputs
     pieces = [total - sum(p for p in pieces if p >= 0) if p < 0 else p for p in pieces]
@@ -60,10 +60,10 @@ def slice_(op: Op) -> Fact:
 
 def _piece(op: Op, number: int, each: Axis, start: int, wanted: Axis | None) -> Axis:
     if has_rows([each]) or longest([each]):
-        raise Mixes("a slice of the rows is taken" if has_rows([each]) else "lists are cut")
+        raise Mixes("rows are sliced" if has_rows([each]) else "lists are sliced")
     if wanted is None:
         if len(each) != 1 or not isinstance(each[0], int):
-            raise Mixes(f"a piece of dimension {number} is of unknown size")
+            raise Mixes(f"a slice of dimension {number} has an unknown size")
         return axis(each[0] - start)
     return wanted
 
@@ -78,7 +78,7 @@ def reverse(op: Op) -> Fact:
     for number in numbers:
         each = op.axes(0)[op.axis_of(0, number)]
         if has_rows([each]):
-            raise Mixes("the order of the rows is turned round")
+            raise Mixes("the rows are reversed")
         lengths |= longest([each])
     return fact.changed(lengths=fact.lengths | lengths)
 
@@ -100,9 +100,9 @@ def reverse_sequence(op: Op) -> Fact:
     along = op.axes(0)[op.axis_of(0, op.attribute("seq_dim").i)]
     own = op.axes(0)[op.axis_of(0, op.attribute("batch_dim").i)]
     if has_rows([along]):
-        raise Mixes("the order of the rows is turned round")
+        raise Mixes("the rows are reversed")
     if (own,) != op.axes(1):
-        raise Mixes("the numbers of other rows")
+        raise Mixes("the lengths belong to other rows")
     kind, lengths = together([fact, counts])
     return Fact(kind, op.axes(0), lengths)
 
@@ -191,7 +191,7 @@ def _specs(op: Op) -> list[_Spec]:
             continue
         behind -= 1
         if begins is None and not masks["begin"] & bit:
-            raise Mixes("it is not known which entries are taken")
+            raise Mixes("it is unknown which entries are picked")
         begin = None if masks["begin"] & bit else int(begins[place])
         end = None if masks["end"] & bit or ends is None else int(ends[place])
         step = None if steps is None else int(steps[place])
@@ -220,24 +220,24 @@ def _masks(op: Op) -> dict[str, int]:
 def _single(each: Axis, begin: int | None) -> frozenset[str]:
     """Checks that one entry may be picked; returns the lists on whose length that depends."""
     if has_rows([each]):
-        raise Mixes("a row is taken by its position")
+        raise Mixes("a row is picked by position")
     if begin is None:
-        raise Mixes("it is not known which entry is taken")
+        raise Mixes("it is unknown which entry is picked")
     return longest([each]) if begin < 0 else frozenset()
 
 
 def _stretch(each: Axis, spec: _Spec) -> tuple[Axis, frozenset[str]]:
     """A slice of a dimension, and the lists on whose length it depends."""
     if has_rows([each]):
-        raise Mixes("rows are taken by their position")
+        raise Mixes("rows are picked by position")
     begin, end, step = spec.begin, spec.end, spec.step
     if not is_counted(each):
         from_the_front = step == 1 and (begin is None or begin >= 0)
         if longest([each]) and from_the_front and end is not None and end >= 0:
             return axis(f"size:the first {end}"), longest([each])
-        raise Mixes("lists are cut")
+        raise Mixes("lists are sliced")
     if step is None or (end is None and not spec.open_end):
-        raise Mixes("it is not known which entries are taken")
+        raise Mixes("it is unknown which entries are picked")
     return axis(len(range(count(each))[slice(begin, end, step)])), frozenset()
 
 
@@ -257,7 +257,7 @@ def _some_splits(op: Op, fact: Fact) -> Fact:
     """Slices of splits: where lists end, where they begin, or the total number of elements."""
     masks = _masks(op)
     if fact.mark is None or fact.mark[0] != "splits" or op.number(3) != 1:
-        raise Mixes("splits are taken by their position")
+        raise Mixes("splits are picked by position")
     lists = fact.mark[1]
     rows = (f"rows:{lists.rpartition('@')[2]}",)
     begin = 0 if masks["begin"] else op.number(1)
@@ -270,7 +270,7 @@ def _some_splits(op: Op, fact: Fact) -> Fact:
         return Fact(Kind.SPLITS, (rows,), mark=("starts", lists))
     elif begin == 0 and masks["end"]:
         return fact
-    raise Mixes("splits are taken by their position")
+    raise Mixes("splits are picked by position")
 
 
 def _column(fact: Fact, number: int, index: int) -> Fact:

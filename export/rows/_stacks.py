@@ -71,7 +71,7 @@ def joined_along(op: Op, facts: list[Fact], number: int) -> Fact:
 def _side_by_side(facts: list[Fact], number: int) -> Fact:
     shapes = [fact.axes for fact in facts if fact.axes is not None]
     if len(shapes) != len(facts) or len(set(map(len, shapes))) != 1:
-        raise Mixes("the rank of an input is not known")
+        raise Mixes("the rank of an input is unknown")
     rank_ = len(shapes[0])
     number %= rank_
     if number == rank_ - 1 and any(not fact.plain for fact in facts):
@@ -81,13 +81,13 @@ def _side_by_side(facts: list[Fact], number: int) -> Fact:
     if has_rows(along) or longest(along):
         if len(facts) == 1:
             return facts[0]
-        raise Mixes("rows are put behind one another" if has_rows(along) else "lists are joined")
+        raise Mixes("rows are concatenated" if has_rows(along) else "lists are concatenated")
     inner = [tuple(a for n, a in enumerate(axes) if n != number) for axes in shapes]
     same = max(inner, key=lambda axes: len([a for a in axes if a]))
     for each in inner:
         pairs = zip(each, same, strict=True)
         if any(a != b and not (has_open(a) or has_open(b)) for a, b in pairs):
-            raise Mixes("rows of one input meet others of another")
+            raise Mixes("rows of different inputs may not match")
     width = axis(f"size:{len(facts)} side by side")
     if all(map(is_counted, along)):
         width = axis(sum(map(count, along)))
@@ -108,11 +108,11 @@ def _columns(facts: list[Fact]) -> Fact:
     for fact in facts:
         width = fact.axes[-1] if fact.axes else ()
         if not is_counted(width):
-            raise Mixes("positions are put beside columns of unknown number")
+            raise Mixes("positions are concatenated with an unknown number of columns")
         places += list(fact.places) if fact.places else [fact.refers] * count(width)
     inner = {fact.axes[:-1] for fact in facts if fact.axes and fact.kind is not Kind.FIXED}
     if len(inner) != 1:
-        raise Mixes("positions of different rows are put side by side")
+        raise Mixes("positions of different rows are concatenated")
     lengths = frozenset[str]().union(*(fact.lengths for fact in facts))
     return Fact(Kind.ROWS, (*inner.pop(), axis(len(places))), lengths, places=tuple(places))
 
@@ -128,7 +128,7 @@ def tile(op: Op) -> Fact:
     made = []
     for each, times in zip(op.axes(0), op.entries(1), strict=True):
         if times is None:
-            raise Mixes("it is not known how often it is repeated")
+            raise Mixes("the number of repetitions is unknown")
         made.append(axis(*times, *each))
     return repeated(fact, tuple(made))
 
@@ -141,7 +141,7 @@ def broadcast_to(op: Op) -> Fact:
     made = []
     for each, size_ in zip(axes, wanted, strict=True):
         if size_ is None or (each and not same_size(each, size_)):
-            raise Mixes("it is not known how often it is repeated")
+            raise Mixes("the number of repetitions is unknown")
         made.append(each or size_)
     return repeated(replace(fact, axes=axes, fills=()), tuple(made))
 
@@ -151,10 +151,10 @@ def fill(op: Op) -> Fact:
     """One number everywhere."""
     axes = tuple(each if each is not None else () for each in op.entries(0))
     if None in op.entries(0):
-        raise Mixes("its size is not known")
+        raise Mixes("its size is unknown")
     value = as_value(op.inputs[1])
     if value.kind is not Kind.FIXED:
-        raise Mixes("the value of one row fills all")
+        raise Mixes("one row's value fills all rows")
     return replace(value, axes=axes, value=None)
 
 
@@ -174,10 +174,10 @@ def pad(op: Op) -> Fact:
         if not more:
             made.append(each)
         elif has_rows([each]):
-            raise Mixes("rows are added")
+            raise Mixes("it pads the rows")
         elif longest([each]):
             if len(each) > 1 or not str(each[0]).startswith("longest:"):
-                raise Mixes("lists are made longer again")
+                raise Mixes("it pads lists that may already be padded")
             made.append((str(each[0]).replace("longest:", f"longest+{more}:"),))
         elif is_counted(each):
             made.append(axis(count(each) + more))
@@ -196,7 +196,7 @@ def range_(op: Op) -> Fact:
         raise Mixes("its end depends on values")
     (end,) = op.entries(1)
     if op.number(0) != 0 or op.number(2) != 1 or end is None:
-        raise Mixes("positions that do not begin at 0")
+        raise Mixes("positions do not begin at 0")
     if has_rows([end]):
         return Fact(Kind.ROWS, (end,), refers=end)
     lists = longest([end])

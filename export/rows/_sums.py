@@ -72,7 +72,7 @@ def softmax(op: Op) -> Fact:
     masked = is_low(fact.fill(last))
     lengths = fact.lengths | _spread_over("Softmax", fact, axes, set() if masked else {last})
     if has_rows([axes[last]]):
-        raise Mixes("rows are weighed against each other")
+        raise Mixes("rows are normalized against each other")
     return fact.changed(lengths=lengths)
 
 
@@ -86,7 +86,7 @@ def cumulate(op: Op) -> Fact:
     if of_lists and fact.mark and op.type == "Cumsum" and not backwards:
         return Fact(Kind.SPLITS, (each,), mark=("starts" if exclusive else "ends", fact.mark[1]))
     if has_rows([each]):
-        raise Mixes("rows are added up one after the other")
+        raise Mixes("rows are accumulated")
     fact = as_value(fact)
     return fact.changed(lengths=fact.lengths | (longest([each]) if backwards else frozenset()))
 
@@ -96,10 +96,10 @@ def top_k(op: Op) -> list[Fact]:
     """The largest entries of the last dimension, and their positions."""
     fact, axes = as_value(op.inputs[0]), op.axes(0)
     if has_rows([axes[-1]]):
-        raise Mixes("the best of the rows are chosen")
+        raise Mixes("the top rows are chosen")
     (count,) = op.entries(1)
     if count is None or (count != axes[-1] and not is_counted(count)):
-        raise Mixes("how many are chosen is not known before a run")
+        raise Mixes("the number of entries to choose is unknown before a run")
     lengths = fact.lengths | _spread_over("Max", fact, axes, {len(axes) - 1})
     made = fact.changed(axes=(*axes[:-1], count), lengths=lengths)
     return [made, made]
@@ -125,7 +125,7 @@ def einsum(op: Op) -> Fact:
     terms = left.split(",")
     facts = [as_value(fact) for fact in op.inputs]
     if "." in left or len(terms) != len(facts):
-        raise Mixes("an equation with dots")
+        raise Mixes("the equation has an ellipsis")
     sizes_: dict[str, Axis] = {}
     kind, lengths = together(facts)
     silent: set[str] = set()
@@ -133,7 +133,7 @@ def einsum(op: Op) -> Fact:
         for number, (letter, each) in enumerate(zip(letters, op.axes(index), strict=True)):
             before = sizes_.setdefault(letter, each)
             if before != each and (has_rows([before]) or has_rows([each])):
-                raise Mixes("every row meets every other")
+                raise Mixes("every row is combined with every other")
             others = facts[:index] + facts[index + 1 :]
             if fact.fill(number) == 0.0 and each and not any(f.may_break for f in others):
                 silent.add(letter)
@@ -141,7 +141,7 @@ def einsum(op: Op) -> Fact:
         if letter in right:
             continue
         if has_rows([each]):
-            raise Mixes("rows are added up")
+            raise Mixes("rows are summed")
         if letter not in silent:
             lengths |= longest([each])
     _rows_meet([sizes_[letter] for letter in right])
@@ -158,7 +158,7 @@ def convolve(op: Op) -> Fact:
         raise Mixes("neighbouring rows are combined")
     declared = op.shape_of(0)
     if declared is None:
-        raise Mixes("the rank of the result is not known")
+        raise Mixes("the rank of the result is unknown")
     made = [
         (size,) if size is not None and size > 1 else () if size == 1 else (f"size:{op.name}/{n}",)
         for n, size in enumerate(declared[1:])
@@ -171,7 +171,7 @@ def of_all(op: Op) -> Fact:
     """One number from all entries."""
     fact = as_value(op.inputs[0])
     if fact.kind is not Kind.FIXED:
-        raise Mixes("rows are added up")
+        raise Mixes("rows are summed")
     return fact.changed(axes=())
 
 
@@ -186,7 +186,7 @@ def count_values(op: Op) -> Fact:
         raise Mixes("the values of all rows are counted together")
     (width,) = sizes_
     if width is None or any(isinstance(factor, str) for factor in width):
-        raise Mixes("the number of bins is a size of the run")
+        raise Mixes("the number of bins depends on the request's sizes")
     lengths = fact.lengths | weights.lengths | longest([axes[1]])
     return Fact(Kind.ROWS, (axes[0], width), lengths)
 
@@ -197,7 +197,7 @@ def _counted_by_row(op: Op, rows: Axis) -> Fact:
     lengths = op.inputs[0].lengths | weights.lengths
     if weights.axes != ((0,),):
         if weights.axes is None or not are_aligned(weights.axes[0], along):
-            raise Mixes("weights of other entries")
+            raise Mixes("weights belong to other entries")
         return Fact(Kind.ROWS, (rows,), lengths)
     label = str(along[0]) if len(along) == 1 else ""
     of_lists = label.startswith("elements:") and not _is_binary(op)
@@ -218,7 +218,7 @@ def _spread_over(type_: str, fact: Fact, axes: Axes, gone: set[int]) -> frozense
     over = [axes[number] for number in gone]
     same = fact.kind is Kind.FIXED and type_ in ("All", "Any", "Max", "Mean", "Min")
     if has_rows(over) and not (same and _never_empty(over)):
-        raise Mixes("it goes over the rows")
+        raise Mixes("it reduces over rows")
     found = frozenset[str]()
     for number in gone:
         fill = fact.fill(number)
@@ -256,14 +256,14 @@ def _product(op: Op, flip: Sequence[bool]) -> Fact:
         inner.append(shape[number])
         numbers.append(number)
     if has_rows(inner):
-        raise Mixes("rows are added up")
+        raise Mixes("rows are summed")
     outer = [
         shape[n ^ 1 if len(shape) == 2 else _other(n, len(shape))]
         for shape, n in zip(shapes, numbers, strict=True)
     ]
     met = broadcast(tuple(shapes[0][:-2]), tuple(shapes[1][:-2]))
     if met is None:
-        raise Mixes("every row meets every other")
+        raise Mixes("every row is combined with every other")
     kind, lengths = together(facts)
     silent = any(
         fact.fill(number) == 0.0
@@ -296,4 +296,4 @@ def _other(number: int, rank: int) -> int:
 
 def _rows_meet(axes: Sequence[Axis]) -> None:
     if sum(has_rows([each]) for each in axes) > 1:
-        raise Mixes("every row meets every other")
+        raise Mixes("every row is combined with every other")

@@ -68,12 +68,12 @@ class Walk:
         if not operation.outputs:
             return
         inputs = [
-            self.facts.get(source, mixed(f"{source}: nothing is known")) for source in sources
+            self.facts.get(source, mixed(f"{source}: no fact is known")) for source in sources
         ]
         if node.op in MERGES:  # a loop's back edge has no fact yet
             inputs = [self.facts[source] for source in sources if source in self.facts]
             if len(inputs) < len(sources):
-                inputs.append(mixed(f"{node.name} ({node.op}): a loop of TensorFlow 1"))
+                inputs.append(mixed(f"{node.name} ({node.op}): a TensorFlow 1 loop"))
 
         def value_of(index: int) -> Any:
             fact = inputs[index]

@@ -113,7 +113,7 @@ def test_the_formats_named_are_those_there_are(capsys):
         (["export", *FOLDERS, "--warmup", "0"], "colcast export: Invalid value for '--warmup': 0"),
         (
             ["export", *FOLDERS, "--context-features", "position"],
-            "colcast export: --context-features say what the last stage takes: add --late",
+            "colcast export: --context-features name inputs of the last stage: add --late",
         ),
         (["inspect"], "colcast inspect: Missing argument 'DIR'"),
         (["inspect", "a", "b"], "colcast inspect: Got unexpected extra argument (b)"),

@@ -83,7 +83,7 @@ def test_the_verdict_names_the_signature_its_cost_and_warm_up(
     command = ["export", "--saved-model", str(saved(tmp_path)), "--output", str(tmp_path / "1")]
     assert main(command) == 0
     printed = " ".join(capsys.readouterr().out.split())
-    assert "XLA compiles columnar anew for every number of candidates it meets: " in printed
+    assert "XLA compiles columnar again for each number of candidates: " in printed
     assert "ms of CPU each, measured here" in printed
     assert "next step: --warmup with the numbers of candidates that requests have" in printed
     recorded = json.loads((tmp_path / "1" / "assets.extra" / "colcast.json").read_text())
@@ -99,7 +99,7 @@ def test_with_warm_up_the_verdict_says_what_is_left(tmp_path: Path) -> None:
     report = export_saved_model(saved(tmp_path), tmp_path / "1", warmup=[20, 100])
     (signature,) = report.signatures
     told = signature.compiled.told("columnar")
-    assert "but for those of its warm-up requests (20, 100)" in told
+    assert "except those of its warm-up requests (20, 100)" in told
 
 
 def test_late_is_refused_where_a_module_takes_user_and_items(tmp_path: Path) -> None:

@@ -77,7 +77,7 @@ def test_exported_model_shows_the_tables_of_its_export(exported, capsys):
     assert "serving_default -> columnar: 4 features" in printed
     assert "user_genres" in printed
     assert "[?, ?] + length" in printed
-    assert "all bits of scores identical" in printed
+    assert "scores bit-identical" in printed
     assert all(line in printed for line in report.signatures[0].late.lines())
     assert "exported in" in printed
     assert contents(output) == before

@@ -247,5 +247,5 @@ def test_rows_that_depend_on_each_other_are_told(exported: Path, tmp_path: Path)
 
 
 def test_without_late_there_is_nothing_to_convert(exported: Path, tmp_path: Path) -> None:
-    with pytest.raises(ExportError, match=r"takes tensors already \('item', .*: serve it as it is"):
+    with pytest.raises(ExportError, match=r"already takes tensors \('item', .*: serve it as it is"):
         export_saved_model(exported / "functional" / "model", tmp_path / "out")

@@ -76,7 +76,7 @@ def test_new_signature_can_be_the_default(two_signatures, tmp_path):
 
 
 def test_default_that_is_not_new(two_signatures, tmp_path):
-    with pytest.raises(ExportError, match="'shift' is not a new signature; there are columnar"):
+    with pytest.raises(ExportError, match="'shift' is not a new signature; new ones are columnar"):
         export_saved_model(two_signatures, tmp_path / "out", default="shift")
     assert not (tmp_path / "out").exists()
 
@@ -257,7 +257,7 @@ def test_command_line_prints_a_verdict_and_features_when_asked_to(
     more = ["--verbose"] if verbose else []
     assert main(["export", *folders, "--user-features", "user_*", *more]) == 0
     printed = capsys.readouterr().out
-    assert "the same bits" in printed
+    assert "bit-identical" in printed
     assert ("user_genres" in printed) == verbose
 
 

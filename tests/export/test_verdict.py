@@ -35,9 +35,9 @@ def test_export_ends_with_five_lines_without_names_of_ops(embedded, tmp_path, ca
     printed, told = export(capsys, embedded, tmp_path / "out", *options)
     assert list(told) == HEADINGS
     assert len(printed.splitlines()) == len(HEADINGS) + 1
-    assert "columnar_late (the user's part once)" in told["written"]
-    assert "columnar gives the same bits on 200 generated rows" in told["proved"]
-    assert told["expected"].startswith(("server CPU against tf.Examples: ", "not worth it for "))
+    assert "columnar_late (the user part once per request)" in told["written"]
+    assert "columnar is bit-identical on 200 generated rows" in told["proved"]
+    assert told["expected"].startswith(("server CPU compared with tf.Examples: ", "not worth it "))
     assert "--examples FILE" in told["next step"]
     assert "columnar/" not in printed
 
@@ -53,10 +53,8 @@ def test_a_domain_without_a_stage_is_named_with_the_reason(embedded, tmp_path, c
 
 def test_names_of_ops_go_and_what_is_around_them_stays(embedded, tmp_path):
     report = export_saved_model(embedded, tmp_path / "out").signatures[0]
-    said = (
-        "rows meet: Softmax (columnar_pair/late/item/Softmax): it goes over the rows, columnar/x."
-    )
-    assert _without_ops(said, report) == "rows meet: Softmax (an op): it goes over the rows, an op."
+    said = "rows mix: Softmax (columnar_pair/late/item/Softmax): it reduces over rows, columnar/x."
+    assert _without_ops(said, report) == "rows mix: Softmax (an op): it reduces over rows, an op."
 
 
 def test_without_late_it_tells_what_late_would_add(embedded, tmp_path, capsys):
@@ -136,10 +134,10 @@ def test_each_size_has_one_figure_and_its_spread_in_words(embedded, tmp_path):
     (made,) = export_saved_model(embedded, tmp_path / "out").signatures
     measured = costs((20, 1.0, 0.98, 0), (100, 4.0, 2.0, 0.1), (500, 20.0, 5.0, 1.0))
     assert expected(dataclasses.replace(made, costs=measured)) == (
-        "server CPU against tf.Examples: 50 % at 100 candidates (2 against 4 ms, steady);"
-        " 25 % at 500 candidates (5 against 20 ms, give or take a fifth); 10 % of the bytes;"
-        " not worth it at these sizes: the server alone gives 1 ms at 20 candidates"
-        " (nothing cached, generated rows, one thread here)"
+        "server CPU compared with tf.Examples: 50 % at 100 candidates (2 instead of 4 ms, steady);"
+        " 25 % at 500 candidates (5 instead of 20 ms, give or take a fifth); 10 % of the bytes;"
+        " not worth it at these sizes: the server alone takes 1 ms at 20 candidates"
+        " (nothing cached, generated rows, one thread)"
     )
 
 
@@ -156,7 +154,7 @@ def test_what_is_not_worth_it_is_said(embedded, tmp_path):
     measured = costs((20, 0.5, 0.5, 0), (100, 2.0, 2.2, 0))
     told = expected(dataclasses.replace(made, costs=measured))
     assert told.startswith(
-        "not worth it for this model at your sizes: the server alone gives 0.5 ms at 20, 2 ms at"
+        "not worth it for this model at your sizes: the server alone takes 0.5 ms at 20, 2 ms at"
         " 100 candidates"
     )
 
