@@ -30,7 +30,7 @@ class Kind(_Word):
 
 
 class Side(_Word):
-    """The domains that every model has; the model's owner may define more."""
+    """The domains that every model has; its owner may define more."""
 
     USER = "user"  # the same on every row of a request
     ITEM = "item"
@@ -85,7 +85,7 @@ class Feature:
 
     @property
     def length_column(self) -> str | None:
-        """The column with the number of values in each row; None if all rows have equally many."""
+        """The column with the number of values in each row; None if it is the same for all rows."""
         return f"{self.name}/length" if self.kind in (Kind.VAR_LEN, Kind.RAGGED) else None
 
     @property

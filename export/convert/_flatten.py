@@ -1,4 +1,4 @@
-"""Inlines function calls, so that a TensorFlow 2 signature becomes one flat graph.
+"""Inlines function calls to make one flat graph of a TensorFlow 2 signature.
 
 Names show where a node came from: node `b` of the function that call node `a` runs becomes `a/b`.
 Functions that If, While and other ops take as attributes are not inlined. Functions that XLA
@@ -149,7 +149,7 @@ class _Inliner:
 
 
 class _Scope:
-    """One call of one function: translates names in the function into names of the flat graph."""
+    """A function call: translates names in the function into names of the flat graph."""
 
     def __init__(self, function: Any, call: Any, op_defs: OpDefs) -> None:
         self._call = call

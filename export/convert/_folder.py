@@ -1,4 +1,4 @@
-"""SavedModel folders: reads one's graph and writes a copy, without reading the variables."""
+"""Reads the graph of a SavedModel folder, and writes copies of folders."""
 
 import shutil
 import tempfile
@@ -62,9 +62,9 @@ def written_beside(source: Path, output: Path) -> Iterator[Path]:
       ExportError: `output` exists and is not an empty folder, or lies inside `source`.
     """
     if output.exists() and not (output.is_dir() and not any(output.iterdir())):
-        raise ExportError(f"{output} is there already; name an output that is not, or remove it")
+        raise ExportError(f"{output} exists already; name another output, or remove it")
     if output.resolve().is_relative_to(source.resolve()):
-        raise ExportError(f"{output} is inside the model that is read; choose an output beside it")
+        raise ExportError(f"{output} is inside the model to export; choose an output outside it")
     output.parent.mkdir(parents=True, exist_ok=True)
     beside = Path(tempfile.mkdtemp(prefix=f".{output.name}.", dir=output.parent))
     unfinished = beside / output.name
@@ -93,8 +93,8 @@ def check_size(saved_model: Any) -> None:
     size = saved_model.ByteSize()
     if size > _MOST_BYTES:
         raise ExportError(
-            f"the graph with its new signature has {size / 2**30:.2f} GB, which {GRAPH_FILE} cannot"
-            " hold (2 GB); large constants belong into variables or asset files"
+            f"the graph with its new signatures has {size / 2**30:.2f} GB, but {GRAPH_FILE} holds"
+            " at most 2 GB; move large constants into variables or asset files"
         )
 
 
@@ -105,7 +105,6 @@ def versions(base: Path) -> list[Path]:
 
 
 def variables_bytes(folder: Path) -> int:
-    """The size of the variables on disk."""
     return sum(file.stat().st_size for file in (folder / "variables").glob("*"))
 
 
@@ -122,8 +121,8 @@ def _fingerprint(folder: Path) -> bytes | None:
 def _what_else(folder: Path) -> str:
     for other in (_TEXT_FILE, _CHUNKED_FILE):
         if (folder / other).exists():
-            return f"holds {other}, which is not read; save the model with {GRAPH_FILE}"
+            return f"holds {other}, which is not supported; save the model with {GRAPH_FILE}"
     if found := versions(folder):
         names = ", ".join(version.name for version in found)
-        return f"holds versions ({names}), no {GRAPH_FILE}; name one of them"
-    return f"holds no {GRAPH_FILE}, so it is no SavedModel"
+        return f"holds versions ({names}) instead of {GRAPH_FILE}; name one of them"
+    return f"holds no {GRAPH_FILE}, so it is not a SavedModel"

@@ -67,9 +67,7 @@ def find_lists(flat: Inlined, parse_nodes: Sequence[str], signature: str) -> Lis
     if not found:
         return None
     if len(found) > 1:
-        raise ExportError(
-            f"signature {signature!r} takes lists apart {len(found)} times, expected 1"
-        )
+        raise ExportError(f"signature {signature!r} decodes lists {len(found)} times, expected 1")
     (decode,) = found
     fields = tuple(name.decode() for name in flat.nodes[decode].attr["field_names"].list.s)
     strings = _strings(flat, decode, fields, signature)
@@ -81,9 +79,9 @@ def find_lists(flat: Inlined, parse_nodes: Sequence[str], signature: str) -> Lis
             read = producer(source)
             raise ExportError(
                 f"parse op {name!r} behind signature {signature!r} reads {read!r}"
-                f" ({flat.nodes[read].op}), expected the context or the examples of a list as they"
-                " are; where lists are padded or cut to one size (list_size) or shuffled, export"
-                " the model without that"
+                f" ({flat.nodes[read].op}), expected a list's unchanged context or examples;"
+                " if the model pads, truncates (list_size) or shuffles lists, export it without"
+                " that"
             )
         by_field[field].append(name)
     if not by_field["examples"]:
@@ -116,8 +114,8 @@ def _strings(flat: Inlined, decode: str, fields: Sequence[str], signature: str) 
             if node.op not in FORWARDING_OPS or producer(node.input[0]) != name:
                 raise ExportError(
                     f"node {reader!r} ({node.op}) behind signature {signature!r} reads the"
-                    " serialized tf.Examples of a list; where lists are padded or cut to one size"
-                    " (list_size) or shuffled, export the model without that"
+                    " serialized tf.Examples of a list; if the model pads, truncates (list_size) or"
+                    " shuffles lists, export it without that"
                 )
             forwarding[reader] = next(filter(None, held))
             queue.append(reader)

@@ -147,8 +147,8 @@ def _check_body(nodes: Nodes, body: set[str], name: str) -> None:
     for node in sorted(body):
         if nodes[node].op in ("VarHandleOp", "HashTableV2", "MutableHashTableV2"):
             raise ExportError(
-                f"signature {name!r} reads {node!r} ({nodes[node].op}), which the signature it was"
-                " made from does not: it cannot be shown to tf.saved_model.load"
+                f"signature {name!r} reads {node!r} ({nodes[node].op}), which its source signature"
+                " does not: it cannot be made visible to tf.saved_model.load"
             )
 
 
@@ -263,7 +263,7 @@ def make_default(meta_graph: Any, name: str) -> None:
     definitions = meta_graph.signature_def
     if _FORMER in definitions:
         raise ExportError(
-            f"the present {DEFAULT!r} would be kept as {_FORMER!r}, which the model has already"
+            f"the old {DEFAULT!r} would be renamed to {_FORMER!r}, which exists already"
         )
     if DEFAULT in definitions:
         definitions[_FORMER].CopyFrom(definitions[DEFAULT])

@@ -76,8 +76,8 @@ def find_cut(signature: str, signature_def: Any, flat: Inlined, meta_graph: Any)
     for output, tensor in flat.tensors.items():
         if producer(tensor) in serialized:
             raise ExportError(
-                f"output {output!r} of signature {signature!r} gives back the serialized"
-                " tf.Examples, which a columnar request does not have; leave it out of the model"
+                f"output {output!r} of signature {signature!r} returns the serialized"
+                " tf.Examples, which a columnar request does not have; remove it from the model"
             )
     parsed = [
         feature
@@ -103,7 +103,7 @@ def _check_sides(cut: ParseCut, signature: str) -> None:
 
 
 def _source(flat: Inlined, parse_node: str) -> str:
-    """The node from which the serialized input of a parse op comes."""
+    """The node that produces the serialized input of a parse op."""
     name = producer(flat.nodes[parse_node].input[0])
     while flat.nodes[name].op in FORWARDING_OPS:
         name = producer(flat.nodes[name].input[0])
@@ -118,9 +118,9 @@ def _serialized_input(
     for node, source in sources.items():
         if source not in inputs:
             raise ExportError(
-                f"parse op {node!r} behind signature {signature!r} reads {source!r}, which is no"
-                f" input of the signature (its inputs: {_quoted(signature_def.inputs)}); only"
-                " tf.Examples that come in as they are can be replaced by columns"
+                f"parse op {node!r} behind signature {signature!r} reads {source!r}, not an"
+                f" input of the signature (its inputs: {_quoted(signature_def.inputs)}); columns"
+                " can replace tf.Examples only if they are parsed as received"
             )
     if len(found) > 1:
         raise ExportError(
@@ -131,8 +131,8 @@ def _serialized_input(
     extra = [other for other in signature_def.inputs if other != name]
     if extra:
         raise ExportError(
-            f"signature {signature!r} takes {_quoted(extra)} beside the tf.Examples in {name!r};"
-            " only signatures with the one input are supported"
+            f"signature {signature!r} takes {_quoted(extra)} in addition to the tf.Examples in"
+            f" {name!r}; only signatures with a single input are supported"
         )
     return name, info
 

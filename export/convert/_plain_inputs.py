@@ -1,4 +1,4 @@
-"""Reads a signature that takes plain tensors: its inputs are features, the cut is behind them."""
+"""Reads a signature that takes plain tensors: each input is a feature."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -29,17 +29,17 @@ def find_inputs(signature: str, signature_def: Any, nodes: Mapping[str, Any]) ->
         node = producer(info.name)
         if nodes[node].op not in ("Placeholder", "PlaceholderWithDefault"):
             raise ExportError(
-                f"input {name!r} of signature {signature!r} is fed into {node!r}"
+                f"input {name!r} of signature {signature!r} feeds {node!r}"
                 f" ({nodes[node].op}), expected a placeholder"
             )
         if (first := owners.setdefault(node, name)) != name:
             raise ExportError(
-                f"inputs {first!r} and {name!r} of signature {signature!r} are one placeholder"
+                f"inputs {first!r} and {name!r} of signature {signature!r} share one placeholder"
             )
         parsed.append(ParsedFeature(feature, (canonical(info.name),)))
     if not any(p.feature.kind is not Kind.WHOLE for p in parsed):
         raise ExportError(
-            f"no input of signature {signature!r} has a row per candidate, [None, ...]; it takes"
+            f"no input of signature {signature!r} has one row per candidate, [None, ...]; it takes"
             f" {', '.join(p.feature.describe() for p in parsed) or 'nothing'}"
         )
     check_features(parsed)
@@ -52,7 +52,7 @@ def _feature(signature: str, name: str, info: Any) -> Feature:
     if dtype not in DTYPES:
         raise ExportError(f"{declared}, expected one of {', '.join(DTYPES)}")
     if shape.rank is None:
-        raise ExportError(f"{declared}: its rank is not known; export it with an input signature")
+        raise ExportError(f"{declared}: its rank is unknown; export it with an input signature")
     sizes = tuple(shape)
     if not sizes or sizes[0] is not None:
         kind, inner = Kind.WHOLE, sizes
@@ -62,6 +62,6 @@ def _feature(signature: str, name: str, info: Any) -> Feature:
         kind, inner = Kind.FIXED_LEN, sizes[1:]
     if None in inner:
         raise ExportError(
-            f"{declared}: beside the rows only the next dimension, that of a list, may be open"
+            f"{declared}: besides the rows, only the next dimension, for lists, may be unknown"
         )
     return Feature(name, kind, dtype, inner)

@@ -168,7 +168,7 @@ def _source_signature(meta_graph: Any, source: str, name: str) -> Any:
 
 
 def _with_use(cut: ParseCut, flat: Inlined) -> list[Feature]:
-    """The features of a cut; `used` tells whether an output needs them."""
+    """The features of a cut, with `used` set if an output needs them."""
     behind = {name: node for name, node in flat.nodes.items() if name not in cut.parse_nodes}
     read = {canonical(r) for node in behind.values() for r in node.input}
     read.update(flat.tensors.values())

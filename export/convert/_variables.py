@@ -1,9 +1,9 @@
 """Fills variables that signatures read but that loading leaves empty.
 
 When a Keras 3 model is saved with tf.saved_model.save, each variable gets two handles: the restore
-op fills one, and the signatures read the other. Python's tf.saved_model.load copes with that;
-TensorFlow Serving fails with "Could not find variable". The init op, which runs after the restore
-op, is therefore extended to pass the values on; both handles then share their memory.
+op fills one, and the signatures read the other. Python's tf.saved_model.load handles that;
+TensorFlow Serving fails with "Could not find variable". So the init op, which runs after the
+restore op, is extended to assign the values; both handles then share their memory.
 """
 
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ _PREFIX = "colcast_mended"
 
 
 def fill_variables(meta_graph: Any) -> list[str]:
-    """Makes the init op fill each variable if only its twin is restored; returns their names."""
+    """Makes the init op fill variables of which only a twin is restored; returns their names."""
     nodes = {node.name: node for node in meta_graph.graph_def.node}
     filled = _handles(nodes, [meta_graph.saver_def.restore_op_name, *_init_ops(meta_graph)])
     outputs = [

@@ -1,4 +1,4 @@
-"""Measures the time of each op, from TensorFlow's trace, and the user ops' share of the time."""
+"""Measures each op's time with TensorFlow's trace, and the share of ops that read the user only."""
 
 from collections.abc import Collection, Sequence
 from typing import Any
@@ -8,7 +8,7 @@ from colcast.export.graph._colours import PAIR, USER, colour
 from colcast.export.graph._errors import TooLongError
 from colcast.export.graph._nodes import FlatGraph
 from colcast.export.graph._requests import Columns
-from colcast.export.graph._sessions import loops_told
+from colcast.export.graph._sessions import describe_loops
 from colcast.export.graph._signature import Signature, read_signature
 
 _RUNS = 9
@@ -18,7 +18,7 @@ _RUN_SECONDS = 60
 def op_times(
     session: tf.compat.v1.Session, timed: Sequence[tuple[Signature, Columns]]
 ) -> list[dict[str, float]]:
-    """The time of each op that a signature runs, in milliseconds: the shortest of several runs.
+    """The shortest time of each op in several runs of a signature, in milliseconds.
 
     Signatures run in turn, so that other load on the machine slows all of them alike. Feeding and
     fetching do not count. Ops that TensorFlow folds are missing; ops that it fuses appear under the
@@ -39,8 +39,8 @@ def op_times(
             try:
                 session.run(fetches, feeds, options=options, run_metadata=trace)
             except tf.errors.DeadlineExceededError as error:
-                done = f"a signature that is timed is not done within {_RUN_SECONDS} s"
-                loops = loops_told(session.graph, signature.inputs, fetches)
+                done = f"a timed signature did not finish within {_RUN_SECONDS} s"
+                loops = describe_loops(session.graph, signature.inputs, fetches)
                 raise TooLongError(f"{done}; {loops}".rstrip("; ")) from error
             if turn:  # the first run prepares the graph
                 of_signature.append(_times(trace))

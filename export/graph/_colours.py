@@ -27,7 +27,7 @@ ITEM = "item"
 
 @dataclass
 class Colours:
-    """The colour of every node, and the facts that decided it.
+    """The colour of every node, and what decided it.
 
     Attributes:
         of: node name to FREE, a domain, or PAIR. PAIR is for nodes that read columns of several
@@ -103,7 +103,7 @@ def colour(
 
 
 def _spread(name: str, sources: set[str], marked: set[str], *, start: bool = False) -> None:
-    """Marks a node if it starts a mark or has a marked input."""
+    """Marks a node if `start`, or if one of its inputs is marked."""
     if start or not sources.isdisjoint(marked):
         marked.add(name)
 
@@ -122,7 +122,7 @@ def _colour(name: str, sources: set[str], found: Colours, waiting: str) -> str:
 
 
 def _late_controls(node: NodeDef, found: Colours) -> list[str]:
-    """The control inputs for which the outputs wait in place of this node.
+    """The control inputs of a node for which the outputs will wait instead.
 
     Only a node that belongs to a stage, or a waiting node, drops control inputs.
     """

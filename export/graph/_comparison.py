@@ -15,7 +15,7 @@ PERTURBED = 3
 """The number of runs with rounded inputs for each request."""
 
 CANCELLED = 1e-2
-"""Relative differences below this may be rounding errors, where large floats cancel out."""
+"""Relative differences below this may be rounding errors where large floats cancel out."""
 
 _NOISE_FACTOR = 4  # sums in another order round more than the inputs do
 _ROUNDING = 2.0**-23  # for float32: half the relative distance between neighbours
@@ -51,7 +51,7 @@ def compare_trials(
 ) -> Differences:
     """Returns the largest differences.
 
-    If a trial agrees only once its floats are made small, `moderated` gets its difference.
+    If a trial agrees only with small floats, its difference goes into `moderated`.
 
     Raises:
         ExportError: a difference exceeds the tolerance; names the output, the row and the values.
@@ -133,18 +133,19 @@ def _compare(
         row = at[0] if at else 0
         raise ExportError(
             f"output {output!r}, row {row} of {trial.rows}, is {given[at]}, expected {expected[at]}"
-            f" (relative difference {worst:.2g}, tolerance {tolerance:g}){told(expected, given)}"
+            f" (relative difference {worst:.2g}, tolerance {tolerance:g})"
+            f"{non_finite_hint(expected, given)}"
         )
     return worst
 
 
-def told(*values: Any) -> str:
-    """The end of a message about differing values: a hint if some are not finite, else ""."""
+def non_finite_hint(*values: Any) -> str:
+    """The end of a message about differing values; "" if all values are finite."""
     if all_finite(*values):
         return ""
     return (
-        "; some are NaN or infinite, as generated rows may be outside the model's range: record"
-        " requests and name them with --examples"
+        "; some are NaN or infinite, because generated rows may be outside the model's range:"
+        " record requests and name them with --examples"
     )
 
 
@@ -153,18 +154,18 @@ def all_finite(*values: Any) -> bool:
     return all(np.isfinite(array).all() for array in arrays if array.dtype.kind in "fc")
 
 
-def drawn_again(values: Mapping[str, str] | None) -> str:
-    """A note about features whose values were drawn again because of NaN or infinite scores.
+def redraw_note(values: Mapping[str, str] | None) -> str:
+    """A note about features whose values were redrawn because of NaN or infinite scores.
 
     Args:
       values: a description of the new values by feature; None if no draw gave finite scores.
     """
     if values is None:
         return (
-            "some generated rows are scored NaN or infinite, and no values were found that are not:"
+            "some generated rows get NaN or infinite scores, and no values were found that do not:"
             " record requests and name them with --examples"
         )
     if not values:
         return ""
     drawn = ", ".join(f"{name} ({of})" for name, of in values.items())
-    return f"drawn again, as other generated values are scored NaN or infinite: {drawn}"
+    return f"redrawn, because other generated values get NaN or infinite scores: {drawn}"

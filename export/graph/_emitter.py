@@ -34,7 +34,6 @@ class Emitter:
         self.nodes: dict[str, NodeDef] = {}
 
     def name(self, folder: str, name: str) -> str:
-        """The full name of a node."""
         return f"{self._prefix}/{folder}/{name}"
 
     def folder(self, name: str) -> str:
@@ -56,7 +55,7 @@ class Emitter:
         return added
 
     def apply(self, node: NodeDef, name: str, inputs: Sequence[str]) -> NodeDef:
-        """Adds a node like `copy` does, under an unused name close to `name`."""
+        """Like `copy`, but under an unused name close to `name`."""
         return self.copy(node, self._free(name), inputs)
 
     def add(self, op: str, name: str, inputs: Sequence[str], **attributes: Any) -> str:
@@ -233,7 +232,7 @@ class Copy:
 
 
 def import_nodes(graph: tf.Graph, added: GraphDef) -> None:
-    """Adds nodes to a graph. It may have some of them already, and must have all other inputs.
+    """Adds nodes to a graph, which may have some of them already.
 
     Raises:
       ValueError: the graph has another node of that name.

@@ -1,7 +1,7 @@
-"""Observes, by running a graph, how its tensors depend on the number of rows.
+"""Runs a graph to see how its tensors depend on the number of rows.
 
 A user-side tensor is classified by feeding the same user row once, twice, three and many times;
-`distrust` then corrects findings where the op that computes a tensor makes runs no evidence.
+`distrust` then corrects findings for ops whose behaviour a few runs cannot show.
 """
 
 import enum
@@ -17,10 +17,10 @@ from colcast.export.graph._errors import ExportError, TooLongError
 from colcast.export.graph._nodes import FlatGraph, NodeDef, data_inputs, producer
 from colcast.export.graph._ops import PICK_SIZES, SHAPE_INPUTS, TAKE_DENSE_SHAPES
 from colcast.export.graph._requests import Array, Columns, Request
-from colcast.export.graph._sessions import Run, loops_told
+from colcast.export.graph._sessions import Run, describe_loops
 
 REPEATS = (2, 3, 64)
-"""How often a user row is repeated in trials; 64 shows effects that small counts hide."""
+"""How often trials repeat a user row; 64 shows effects that small numbers hide."""
 
 
 class RowKind(enum.Enum):
@@ -40,7 +40,7 @@ class Finding:
         shape: its shape at one row; None for sizes that differ from request to request.
         axis: for ROW: the dimension that follows the rows; 0 unless the model has transposed it.
         reason: for OTHER: what was observed.
-        counts_rows: for OTHER: whether it may be a number of rows or a statistic over rows, and no
+        counts_rows: for OTHER: whether it may be a number of rows or a statistic over rows, not an
             index: its size is the same for every number of rows, or it holds floats.
     """
 
@@ -94,7 +94,7 @@ class Probe:
                 fuse a node that another node reads.
         """
         find = session.graph.get_tensor_by_name
-        self._loops = partial(loops_told, session.graph, dict(inputs), list(tensors.values()))
+        self._loops = partial(describe_loops, session.graph, dict(inputs), list(tensors.values()))
         self._seconds: float = _FIRST_RUN_SECONDS
         self._inputs = list(inputs)
         self.names = list(tensors)
@@ -109,7 +109,7 @@ class Probe:
         try:
             values = self._run([columns[name] for name in self._inputs], self._seconds)
         except tf.errors.DeadlineExceededError as error:
-            done = f"the signature is not done with generated columns within {self._seconds} s"
+            done = f"the signature did not finish on generated columns within {self._seconds} s"
             raise TooLongError(f"{done}; {self._loops()}".rstrip("; ")) from error
         except tf.errors.OpError as error:
             shapes = {name: list(columns[name].shape) for name in self._inputs}
@@ -190,7 +190,7 @@ def _classify(single: Array, many: Mapping[int, Array], tolerance: float) -> Fin
     for rows, value in many.items():
         if not equal(np.concatenate([single] * rows, axis), value, tolerance):
             seen = _values(single, {rows: value})
-            return replace(other, reason=f"rows differ at {rows} rows{seen}")
+            return replace(other, reason=f"not the same row repeated at {rows} rows{seen}")
     return Finding(RowKind.ROW, single.shape, axis)
 
 
@@ -250,7 +250,7 @@ def _values(single: Array, many: Mapping[int, Array]) -> str:
 
 
 def distrust(graph: FlatGraph, colours: Colours, domain: str, findings: Findings) -> Findings:
-    """Corrects findings about one domain's tensors where a few runs are no evidence.
+    """Corrects findings about one domain's tensors that a few runs cannot prove.
 
     A tensor may depend on the number of rows only beyond the numbers that were tried:
     `tf.where(rows > 1000, a, b)` looks the same for 1, 2, 3 and 64 rows. So a tensor computed from

@@ -162,9 +162,7 @@ class _Reached:
         if self.written:
             resource, op = min(self.written.items())
             return Impurity(f'it writes "{resource}" ({op})', writes=True)
-        return (
-            Impurity(f"{self._effect} gives something else in each run") if self._effect else None
-        )
+        return Impurity(f"{self._effect} differs between runs") if self._effect else None
 
     def _visit(self, scope: _Scope, node: NodeDef) -> None:
         if node.op in _HANDLES:

@@ -88,7 +88,7 @@ def producer(reference: str) -> str:
 
 
 def canonical(reference: str) -> str:
-    """The spelling that GraphDef uses for inputs: `a` rather than `a:0`."""
+    """The spelling of an input in a GraphDef: `a` rather than `a:0`."""
     return reference.removesuffix(":0")
 
 
@@ -119,7 +119,7 @@ def ancestors(
         if name in found or name in stop:
             continue
         if name not in nodes:
-            raise ExportError(f"the graph has no node {name!r}, which another node takes as input")
+            raise ExportError(f"the graph has no node {name!r}, which another node reads")
         found.add(name)
         queue.extend(
             producer(reference)
@@ -170,7 +170,7 @@ def constants(nodes: Nodes, references: Sequence[str], versions: Any) -> list[An
     graph_def = tf.compat.v1.GraphDef(versions=versions)
     for name in ancestors(nodes, references, controls=False):
         if nodes[name].op in ("Placeholder", "VarHandleOp", "VariableV2", "HashTableV2"):
-            raise ExportError(f"expected a constant, found that it depends on {name!r}")
+            raise ExportError(f"expected a constant, but it depends on {name!r}")
         node = graph_def.node.add()
         node.CopyFrom(nodes[name])
         rewire(node, lambda reference: None if reference.startswith("^") else reference)

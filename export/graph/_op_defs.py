@@ -84,7 +84,7 @@ def provide_ops(meta_graph: Any) -> None:
             load_op_libraries(sorted(Path(location, folder).glob("*.so")))
     if missing := _missing_ops(meta_graph):
         raise ExportError(
-            f"op {missing[0]!r} is not defined in this TensorFlow: install the package that has it"
+            f"op {missing[0]!r} is not defined in this TensorFlow: install its package"
             " (tensorflow-text: TF Text's, ydf-tf: Decision Forests'),"
             " or load its library with --op-library"
         )

@@ -1,6 +1,6 @@
-"""Classifies ops by type: the only op lists of late expansion, and their meaning.
+"""Classifies ops by type; late expansion uses no other op lists.
 
-How ops treat rows is a separate subject: see export/rows.
+export/rows describes how ops treat rows.
 
 Trial runs decide which ops may move to the user part. These lists only prevent moves (control flow,
 effects, values computed from a number of rows, ops that may round differently) or choose a cheaper
@@ -20,7 +20,7 @@ TF1_CONTROL_FLOW |= {f"Ref{op}" for op in TF1_CONTROL_FLOW}
 _CONTROL_FLOW = {"If", "While", "Case"}
 _CONTROL_FLOW |= {f"Stateless{op}" for op in _CONTROL_FLOW} | {"For"} | TF1_CONTROL_FLOW
 _RANDOM = ("Random", "Multinomial", "TruncatedNormal", "Shuffle", "UniformCandidate", "Dropout")
-# Registered as stateful, but running them once or N times, now or later, makes no difference.
+# Registered as stateful, but it makes no difference when or how often they run.
 _ONLY_READS = {
     "Assert", "BoostedTreesEnsembleResourceHandleOp", "BoostedTreesPredict", "HashTable",
     "HashTableV2", "IsVariableInitialized", "LookupTableFind", "LookupTableFindV2",

@@ -9,7 +9,7 @@ import numpy as np
 from colcast.export.graph._errors import ExportError, TooLongError
 
 _TRIES = 5
-_FIRST_ROWS = (1, 2, 3)  # a request must also run with only this many of its candidates
+_FIRST_ROWS = (1, 2, 3)  # a request must also run with only its first 1, 2 or 3 candidates
 _MORE = 5
 _SMALL = 100  # smaller numbers count as small
 
@@ -124,7 +124,7 @@ class Requests:
         return request
 
     def columns(self, rows: int) -> Columns:
-        """Draws that many rows of every input. The model may fail on them."""
+        """Draws rows of every input, on which the model may fail."""
         columns = self._source(rows)
         self._drawn += 1
         if self._drawn % 2 and self._makes_small:
@@ -158,7 +158,7 @@ def moderate(column: Array) -> Array:
 
 
 def draw_rows(requests: Requests, rows: int) -> Columns:
-    """Draws a few rows more and picks `rows` of them at random: long lists may come first."""
+    """Draws some more rows and picks `rows` of them at random, since long lists may come first."""
     columns = requests.columns(rows + _MORE)
     chosen = requests.random.permutation(rows + _MORE)[:rows]
     return {name: column[chosen] for name, column in columns.items()}
@@ -187,7 +187,7 @@ class Draws:
 
 
 def without_a_value(requests: Collection[Request]) -> set[str]:
-    """User inputs that are 0 or empty in all requests, so that trials cannot show their effect."""
+    """User inputs that are 0 or empty in all requests, so trials cannot show their effect."""
     seen = {
         name
         for request in requests

@@ -1,20 +1,20 @@
 """Finds the tensors of a stage that can be states: one row each, independent of other rows.
 
-It runs batches of different rows together, in another order, repeated and alone.
+It runs batches of rows together, in another order, with one repeated, and alone.
 """
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from colcast.export.graph._comparison import told
+from colcast.export.graph._comparison import non_finite_hint
 from colcast.export.graph._errors import ExportError
 from colcast.export.graph._findings import Finding, Findings, Probe, RowKind, equal, merged
 from colcast.export.graph._requests import Array, Columns, trimmed
 
 _ALONE = 3  # rows of a batch that are also run alone
 _TRIES = 8  # batches to try until the model accepts one
-_PADDING = "depends on how long the lists of its batch are"
+_PADDING = "depends on the longest list of its batch"
 
 
 def classify_rows(
@@ -22,7 +22,7 @@ def classify_rows(
 ) -> Findings:
     """Determines the kinds of a stage's tensors. A tensor of kind ROW can be a state.
 
-    A row may have other padding in another batch: lists are padded to the longest of their batch.
+    Lists are padded to the longest of their batch, so a row's padding differs between batches.
 
     Args:
         probe: runs the tensors.
@@ -71,7 +71,7 @@ class _Batch:
         if not _same_without_padding(ones, [run[tensor] for run in self.trimmed], tolerance):
             return replace(other, reason=_PADDING)
         if not _same_rows(self.mixed[tensor], whole, self.order, tolerance):
-            return replace(other, reason="a row depends on its place")
+            return replace(other, reason="a row depends on its position")
         return finding
 
 
@@ -118,7 +118,7 @@ def _classify(whole: Array, ones: list[Array], rows: int, tolerance: float) -> F
         for row, one in enumerate(ones):
             inside = whole[row : row + 1][tuple(slice(0, size) for size in one.shape)]
             if not equal(one, inside, tolerance):
-                reason = f"row {row} of {rows} is another one alone{told(one, inside)}"
+                reason = f"row {row} of {rows} has other values alone{non_finite_hint(one, inside)}"
                 return Finding(RowKind.OTHER, shape, reason=reason, counts_rows=is_float)
         return Finding(RowKind.ROW, (1, *_inner(whole, ones)))
     reason = f"shape {list(shape)} alone, {list(whole.shape)} at {rows} rows"

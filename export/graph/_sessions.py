@@ -102,8 +102,8 @@ _LOOPS = ("While", "StatelessWhile", "LoopCond", "Map", "MapDefun")
 _SHOWN = 3
 
 
-def loops_told(graph: Any, inputs: Mapping[str, str], outputs: Iterable[str]) -> str:
-    """Names the loops on which outputs depend, each with the inputs it reads; "" if there is none.
+def describe_loops(graph: Any, inputs: Mapping[str, str], outputs: Iterable[str]) -> str:
+    """Names the loops on which outputs depend, each with the inputs that it reads; "" if none.
 
     Args:
       graph: a tf.Graph without function calls around the loops.
@@ -119,7 +119,7 @@ def loops_told(graph: Any, inputs: Mapping[str, str], outputs: Iterable[str]) ->
     if not loops:
         return ""
     more = f" and {len(loops) - _SHOWN} more" if len(loops) > _SHOWN else ""
-    return f"a loop whose steps are a generated number? There is {'; '.join(loops[:_SHOWN])}{more}"
+    return f"is a generated number a loop's length? Loops: {'; '.join(loops[:_SHOWN])}{more}"
 
 
 def _behind(ops: Iterable[Any]) -> set[Any]:

@@ -52,7 +52,7 @@ def read_signature(meta_graph: Any, name: str, user_features: Collection[str]) -
     """
     if name not in meta_graph.signature_def:
         known = ", ".join(sorted(meta_graph.signature_def)) or "none"
-        raise ExportError(f"no signature {name!r} to expand late; there are: {known}")
+        raise ExportError(f"no signature {name!r} to expand late; the model has: {known}")
     signature = meta_graph.signature_def[name]
     for key, info in [*signature.inputs.items(), *signature.outputs.items()]:
         if info.WhichOneof("encoding") != "name":
@@ -60,7 +60,7 @@ def read_signature(meta_graph: Any, name: str, user_features: Collection[str]) -
             raise ExportError(f"signature {name!r}: {key!r} is {encoding}, expected a dense tensor")
     for key, info in signature.inputs.items():
         if info.tensor_shape.unknown_rank:
-            raise ExportError(f"signature {name!r}: the rank of {key!r} is not known")
+            raise ExportError(f"signature {name!r}: the rank of {key!r} is unknown")
     user = _user_inputs(name, signature.inputs, user_features)
     batched = {key: info.name for key, info in signature.inputs.items() if _is_batched(info)}
     read = Signature(

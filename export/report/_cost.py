@@ -78,7 +78,7 @@ class Compiled:
     cpu_ms: float | None
     warmed: tuple[int, ...] = ()
 
-    def told(self, signature: str) -> str:
+    def describe(self, signature: str) -> str:
         """The cost in words."""
         warmed = ", ".join(map(str, self.warmed))
         but = f", except those of its warm-up requests ({warmed})" if warmed else ""

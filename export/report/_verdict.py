@@ -92,7 +92,7 @@ def limit_and_step(report: "SignatureReport") -> tuple[str, str]:
             " changing value as a feature",
         )
     if report.compiled:
-        return report.compiled.told(report.name), _instead_of_compiling(report.compiled)
+        return report.compiled.describe(report.name), _instead_of_compiling(report.compiled)
     if not report.user_features:
         return (
             "no user features are named, so every feature is sent and computed for every candidate",

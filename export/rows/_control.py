@@ -26,7 +26,7 @@ def merge(op: Op) -> list[Fact]:
 
 
 def chosen(name: str, made: Sequence[Fact], conditions: Sequence[Fact]) -> list[Fact]:
-    """The facts `made` about a Merge's outputs, given the conditions that choose its branch."""
+    """Adjusts the facts `made` about a Merge's outputs to the conditions that choose its branch."""
     meets = [fact for fact in conditions if fact.kind is Kind.MIXED]
     if meets:
         return [mixed(meets[0].why)] * len(made)
@@ -41,7 +41,7 @@ def check_condition(fact: Fact) -> frozenset[str]:
     """Returns the lists on whose length a condition depends.
 
     Raises:
-        Mixes: the condition depends on a row, so that one row decides for all.
+        Mixes: the condition depends on a row, so one row decides for all.
     """
     value = as_value(fact)
     if value.kind is not Kind.FIXED:
@@ -63,7 +63,6 @@ def list_of(op: Op) -> Fact:
 
 @rule("TensorListStack")
 def stack(op: Op) -> Fact:
-    """The list as a tensor."""
     return op.inputs[0] if op.inputs[0].axes is not None else fixed(None)
 
 
@@ -80,7 +79,6 @@ def get_item(op: Op) -> Fact:
 
 @rule("TensorListSetItem")
 def set_item(op: Op) -> Fact:
-    """A list with one entry replaced."""
     fact, item = op.inputs[0], as_value(op.inputs[2])
     if op.inputs[1].kind is not Kind.FIXED:
         raise Mixes("an entry is written at a row's position")

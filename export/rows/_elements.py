@@ -1,4 +1,4 @@
-"""Rules for ops that treat each entry separately, or combine entries at the same position."""
+"""Rules for ops that compute each entry from the inputs' entries at the same position."""
 
 from dataclasses import replace
 from typing import Any
@@ -55,13 +55,11 @@ def forward_all(op: Op) -> list[Fact]:
 
 @rule("EnsureShape")
 def ensure_shape(op: Op) -> Fact:
-    """Forwards the tensor, or fails."""
     return op.inputs[0]
 
 
 @rule("Cast", "Bitcast")
 def cast(op: Op) -> Fact:
-    """The same numbers in another dtype."""
     fact = op.inputs[0]
     if op.type == "Bitcast":
         return as_value(fact).changed()
@@ -76,7 +74,6 @@ def cast(op: Op) -> Fact:
 
 @rule(*_UNARY)
 def unary(op: Op) -> Fact:
-    """Computes each entry from one entry."""
     fact = as_value(op.inputs[0])
     return fact.changed(fills=fills_of(op, [fact], op.axes(0)))
 
@@ -89,7 +86,6 @@ def decode_raw(op: Op) -> Fact:
 
 @rule(*_NARY)
 def nary(op: Op) -> Fact:
-    """Computes each entry from the inputs' entries at the same position."""
     return _of_sizes(op) or _of_lists(op) or _times_one(op) or elementwise(op, op.inputs)
 
 
@@ -156,7 +152,7 @@ def same_everywhere(op: Op) -> Fact:
 
 @rule("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")
 def batch_norm(op: Op) -> list[Fact]:
-    """A factor and an offset for each channel, unless the op is in training mode."""
+    """Applies a factor and an offset per channel; in training mode it mixes rows."""
     if op.attribute("is_training").b:
         raise Mixes("it computes statistics over rows")
     if any(fact.kind is not Kind.FIXED for fact in op.inputs[1:]):
@@ -182,7 +178,7 @@ def elementwise(op: Op, inputs: Any) -> Fact:
 
 
 def _of_lists(op: Op) -> Fact | None:
-    """A result that is again the lengths or a mask of a feature's lists; None for other results."""
+    """The result, if it is again the lengths or a mask of a feature's lists; else None."""
     if len(op.inputs) != 2:
         return None
     marks = [fact.mark or ("", "") for fact in op.inputs]
@@ -201,7 +197,7 @@ def _of_lists(op: Op) -> Fact | None:
 
 
 def _times_one(op: Op) -> Fact | None:
-    """Positions multiplied by ones, which only repeats them; None for other products."""
+    """The result, if positions are multiplied by ones, which only repeats them; else None."""
     if op.type != "Mul" or all(fact.refers is None for fact in op.inputs):
         return None
     ones, positions = sorted(op.inputs, key=lambda fact: fact.refers is not None)
@@ -217,7 +213,7 @@ def _is_zero(op: Op, index: int) -> bool:
 
 
 def _of_sizes(op: Op) -> Fact | None:
-    """Arithmetic on sizes whose results are known sizes; None for other arithmetic."""
+    """The result, if the op computes known sizes from sizes; else None."""
     if not any(fact.kind is Kind.SIZES for fact in op.inputs) or len(op.inputs) != 2:
         return None
     if any(fact.kind not in (Kind.SIZES, Kind.FIXED) for fact in op.inputs):

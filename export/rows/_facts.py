@@ -4,7 +4,7 @@ A dimension is a product of factors, the slowest first: `("rows:candidate", 4)` 
 each candidate, candidate by candidate. A factor is a number or one of these labels:
 
     rows:D       the rows of domain D
-    longest:F    the longest list of feature F among the rows of the run
+    longest:F    the length of feature F's longest list in the run
     longest+1:F  the same, plus 1
     elements:S   all elements of lists S, row by row
     distinct:P   the distinct values P of a run, in any order
@@ -79,7 +79,6 @@ class Fact:
 
     @property
     def rank(self) -> int | None:
-        """The number of dimensions."""
         return None if self.axes is None else len(self.axes)
 
     @property
@@ -157,7 +156,7 @@ def is_of_rows(label: str) -> bool:
 
 
 def is_counted(each: Axis) -> bool:
-    """Whether a dimension has no labels."""
+    """Whether the size of a dimension is a number."""
     return all(isinstance(factor, int) for factor in each)
 
 
@@ -167,7 +166,7 @@ def has_rows(axes: Iterable[Axis | None]) -> bool:
 
 
 def longest(axes: Iterable[Axis | None]) -> frozenset[str]:
-    """The features whose longest list is the size of any of the dimensions."""
+    """The features whose longest list is the size of a dimension."""
     found = [label.partition(":") for label in labels(axes)]
     return frozenset(lists for kind, _, lists in found if kind.startswith("longest"))
 
@@ -193,7 +192,7 @@ def broadcast(one: Axes, other: Axes) -> tuple[Axes, frozenset[str]] | None:
         elif not a:
             made.append(b)
         elif _is_open(b) and has_rows([a]):
-            made.append(a)  # Of size 1: any other size would fit only one number of rows.
+            made.append(a)  # of size 1: any other size would fit only one number of rows
         elif _is_open(a) and has_rows([b]):
             made.append(b)
         elif are_aligned(a, b):
@@ -243,7 +242,7 @@ def are_aligned(one: Axis, other: Axis) -> bool:
 
 
 def join(one: Fact, other: Fact) -> Fact:
-    """The fact of a tensor that is one of two tensors, such as the results of two branches."""
+    """The fact of a tensor that may be either of two, such as the result of a branch."""
     for fact in (one, other):
         if fact.kind is Kind.MIXED:
             return mixed(fact.why)

@@ -1,4 +1,4 @@
-"""Tensors that are the same in every run."""
+"""Tensors with the same values and size in every run."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Decides whether a signature's rows may be joined with others, split, or cached."""
+"""Decides whether a signature's requests may be joined, split or cached."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -33,8 +33,7 @@ class Independence:
         rows: whether every output has one row for each row of the signature's domain, and each
             output row depends on that row alone. Rows of other requests may then be in the same
             run.
-        why_not: the op through which rows affect each other, or what is wrong with an output; ""
-            if `rows`.
+        why_not: the op that mixes rows, or what is wrong with an output; "" if `rows`.
         own_length: list features whose longest list in a run affects results. Requests may share a
             run only if their longest lists have the same length. For a feature without `f/length`,
             this length is the width of its column.
@@ -49,10 +48,10 @@ class Independence:
         return {**asdict(self), "own_length": list(self.own_length)}
 
     def and_run(self, alike: bool | None) -> "Independence":
-        """This finding, or a negative one if runs contradicted it or could not confirm it.
+        """Returns this finding, or a negative one if runs contradicted or could not confirm it.
 
         Args:
-            alike: whether rows scored apart got the same scores; None if no run could tell.
+            alike: whether rows scored separately got the same scores; None if no run could show it.
         """
         if not self.rows or alike:
             return self
@@ -63,15 +62,15 @@ class Independence:
 def rows_of(
     domain: str, columns: Mapping[str, str], graph: tf.Graph, *, lists: bool = True
 ) -> dict[str, Fact]:
-    """Facts about columns with a row for each row of a domain, by tensor.
+    """Facts about the columns of a domain, by tensor.
 
     Args:
         domain: the domain.
         columns: tensors by column name. `f/length` gives the length of each row's list in `f`;
             without it, all lists have the width sent.
         graph: the graph with the tensors.
-        lists: whether columns of unknown width are lists. Otherwise, as for states, rows share a
-            run only if they are equally wide.
+        lists: whether columns of unknown width are lists. Otherwise rows share a run only if their
+            columns have the same width, as for states.
     """
     found = {}
     for name, tensor in columns.items():
@@ -94,7 +93,7 @@ def rows_of(
 
 
 def once(user: Mapping[str, str], shared: Mapping[str, str], graph: tf.Graph) -> dict[str, Fact]:
-    """Facts about a user's columns, one row each, and about columns without rows."""
+    """Facts about one user's columns (one row each) and columns without rows, by tensor."""
     found = {}
     for name, tensor in {**user, **shared}.items():
         shape = graph.get_tensor_by_name(tensor).shape
@@ -129,7 +128,7 @@ def find_independence(
     Args:
         graph: all nodes from which the outputs are computed.
         session: an initialised session with the nodes.
-        given: facts about the inputs, and about other tensors if the caller knows more.
+        given: facts about the inputs, and about other tensors that the caller knows.
         outputs: tensors by the signature's key.
         domain: the domain whose rows the outputs have.
         copies: facts about tensors that repeat a one-row column for each row.
@@ -189,8 +188,8 @@ def candidates(
 ) -> Independence:
     """Applies the rule to the candidates of a signature.
 
-    Candidates share a run only if they have the same user, so user inputs have one row. A columnar
-    signature has no user inputs in this sense: all its columns have one row per candidate.
+    Candidates share a run only if they have the same user, so user inputs have one row. In a
+    columnar signature, all columns have one row per candidate.
     """
     tensors = [*signature.outputs.values(), *signature.inputs.values()]
     given = {
@@ -204,7 +203,7 @@ def candidates(
 
 
 def _copies(graph: FlatGraph, columns: Mapping[str, Fact]) -> dict[str, Fact]:
-    """Facts about tensors that repeat an unchanged column: as if each row had its own value."""
+    """Facts about tensors that repeat an unchanged column, as if each row had its own value."""
     facts = {producer(tensor): fact for tensor, fact in columns.items()}
     found = {}
     for node in graph.nodes.values():

@@ -55,7 +55,6 @@ def reshape(op: Op) -> list[Fact]:
 
 @rule("SparseReorder")
 def reorder(op: Op) -> list[Fact]:
-    """The elements of each row, ordered by position."""
     rows, *_ = _dense_shape(op, 2)
     _check_indices(op.inputs[0], rows)
     return [op.inputs[0], as_value(op.inputs[1])]

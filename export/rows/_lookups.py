@@ -20,7 +20,7 @@ from colcast.export.rows._op import Mixes, Op, as_value, count, rule, together
 
 @rule("GatherV2", "Gather", "ResourceGather")
 def gather(op: Op) -> Fact:
-    """Picks entries along one dimension, by their position in it."""
+    """Picks entries along one dimension by position."""
     params, indices = op.inputs[0], op.inputs[1]
     batched = op.attribute("batch_dims").i if op.type != "Gather" else 0
     if op.type == "ResourceGather":

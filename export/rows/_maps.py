@@ -1,4 +1,4 @@
-"""Reads the nodes of functions, which say less than a graph's, and recognizes loops over rows."""
+"""Reads the nodes of functions, which record less than a graph's, and finds loops over rows."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -77,7 +77,7 @@ class LoopOverRows:
     written: frozenset[int]
 
     def of_one_row(self, variables: Sequence[Fact]) -> list[Fact]:
-        """Facts about an iteration's variables: its own row, and the row's number as a position."""
+        """Facts about an iteration's variables: its row, and the row's number as a position."""
         made = [fact.changed() for fact in variables]
         for number in self.counters:
             made[number] = Fact(Kind.FIXED, (), refers=self.rows)
@@ -172,7 +172,7 @@ class _Function:
         return sources[0] == self.argument(number) and self._constant(sources[1]) == 1
 
     def limits(self, counters: set[int]) -> set[int]:
-        """The variables that bound the counters: the loop goes on while counters are less."""
+        """The variables that bound the counters: the loop continues while counters are less."""
         found, waiting = set[int](), [self._returned[0]]
         while waiting:
             node = self._node(waiting.pop())

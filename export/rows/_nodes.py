@@ -43,7 +43,7 @@ WALKED = {
     "ReadVariableOp",
     "VarHandleOp",
 }
-"""Ops without a rule: functions are followed, variables are fixed, checks have no results."""
+"""Ops that need no rule: functions are followed, variables are fixed, checks have no results."""
 
 Sizes = Sequence[int | None] | None
 
@@ -100,7 +100,6 @@ class Nodes:
         return [checked(node.name, node.op, fact) for fact in made]
 
     def _defaults(self, op: str) -> dict[str, Any]:
-        """The default attributes of an op type."""
         return {
             each.name: each.default_value
             for each in self._graph.op_defs.get(op).attr
@@ -224,7 +223,7 @@ _FOLLOWED = {
     "EmptyTensorList", "Identity", "Shape", "ShapeN", "Size", "TensorListReserve",
     "TensorListSetItem", "TensorListStack",
 }  # fmt: skip
-"""Ops whose rule is applied even if no row affects their inputs, since it finds out more."""
+"""Ops whose rule is applied even if no row affects their inputs, because its fact says more."""
 
 
 def _by_rule(op: Op) -> list[Fact]:

@@ -27,7 +27,7 @@ def _fill_of(fact: Fact, from_behind: int) -> Any:
         return fact.uniform
     axes = fact.axes or ()
     if from_behind > len(axes) or not axes[-from_behind]:
-        return None  # the input is repeated along it
+        return None  # the input is repeated along this dimension
     return fact.fill(len(axes) - from_behind)
 
 
@@ -66,12 +66,10 @@ def is_low(fill: Any) -> bool:
 
 
 def is_equal(fill: Any, number: float) -> bool:
-    """Whether a padding is known to be that number."""
     return is_number(fill) and bool(fill == number)
 
 
 def is_number(fill: Any) -> bool:
-    """Whether a padding is known to be a number."""
     return fill is not None and fill not in (TABLE, LOW) and not isinstance(fill, bytes | str)
 
 

@@ -25,7 +25,7 @@ RULES: dict[str, Rule] = {}
 """How each op treats rows. An op that is not listed mixes them, unless no row reaches it."""
 
 TABLE = object()
-"""Stands for a table among the entries passed to `Op.compute`."""
+"""A placeholder for a table among the entries passed to `Op.compute`."""
 
 
 class Mixes(Exception):
@@ -63,7 +63,6 @@ class Op:
     of_one_row: Callable[[int], Any]
 
     def attribute(self, name: str) -> Any:
-        """An attribute's AttrValue."""
         return self.attributes[name]
 
     def number(self, index: int) -> int:
@@ -81,7 +80,6 @@ class Op:
         return [int(number) for number in np.reshape(value, [-1])]
 
     def axes(self, index: int) -> Axes:
-        """The dimensions of input `index`."""
         found = self.inputs[index].axes
         if found is None:
             raise Mixes(f"the rank of input {index} is unknown")
@@ -118,7 +116,7 @@ def count(each: Axis) -> int:
 
 
 def rule(*types: str) -> Callable[[Rule], Rule]:
-    """Registers a function as the rule of some op types."""
+    """Registers the decorated function as the rule of some op types."""
 
     def register(function: Rule) -> Rule:
         for each in types:
@@ -149,7 +147,7 @@ def as_value(fact: Fact) -> Fact:
 
 
 def together(facts: Sequence[Fact]) -> tuple[Kind, frozenset[str]]:
-    """The kind of values computed from all of these, and the lists on which they depend."""
+    """The kind of values computed from all these tensors, and the lists on which they depend."""
     kind = Kind.ROWS if any(fact.kind is Kind.ROWS for fact in facts) else Kind.FIXED
     return kind, frozenset().union(*(fact.lengths for fact in facts))
 

@@ -52,7 +52,6 @@ def reshape(op: Op) -> Fact:
 
 @rule("ExpandDims")
 def expand_dims(op: Op) -> Fact:
-    """Adds a dimension of size 1."""
     fact, number = op.inputs[0], op.axis_of(0, op.number(1), more=1)
     if fact.kind is Kind.SIZES:
         if op.axes(0):
@@ -63,7 +62,6 @@ def expand_dims(op: Op) -> Fact:
 
 @rule("Squeeze")
 def squeeze(op: Op) -> Fact:
-    """Removes dimensions of size 1."""
     fact, axes = op.inputs[0], op.axes(0)
     numbers = [op.axis_of(0, number) for number in op.attribute("squeeze_dims").list.i]
     numbers = numbers or [number for number, each in enumerate(axes) if not each]
@@ -78,7 +76,6 @@ def squeeze(op: Op) -> Fact:
 
 @rule("Transpose")
 def transpose(op: Op) -> Fact:
-    """The dimensions in another order."""
     fact, order = op.inputs[0], op.numbers(1)
     axes = op.axes(0)
     if fact.mark == STACKED and order == [1, 0]:
@@ -91,7 +88,7 @@ def transpose(op: Op) -> Fact:
 
 
 def reshaped(fact: Fact, axes: Axes, wanted: Sequence[Axis | None]) -> Fact:
-    """A tensor in other dimensions; None in `wanted` stands for any size."""
+    """The fact of a reshaped tensor; None in `wanted` stands for any size."""
     if fact.kind is Kind.SIZES:
         scalar = len(wanted) == 0
         return sizes(fact.sizes or (), scalar=scalar)
@@ -132,7 +129,7 @@ def _regrouped(factors: list[Any], wanted: list[Axis | None]) -> Axes:
     for size_ in wanted:
         if size_ is None:
             break
-        group, factors = _taken(factors, size_)
+        group, factors = _take_factors(factors, size_)
         front.append(group)
     else:
         if axis(*factors):
@@ -141,7 +138,7 @@ def _regrouped(factors: list[Any], wanted: list[Axis | None]) -> Axes:
     behind: list[Axis] = []
     for size_ in reversed(wanted[len(front) + 1 :]):
         assert size_ is not None
-        group, rest = _taken(factors[::-1], size_)
+        group, rest = _take_factors(factors[::-1], size_)
         factors = rest[::-1]
         behind.append(group[::-1])
     return (*front, axis(*factors), *reversed(behind))
@@ -156,8 +153,8 @@ def _needed(factors: list[Any], wanted: Sequence[Axis | None]) -> list[Any]:
     return [factor for factor in factors if factor in named or not has_open((factor,))]
 
 
-def _taken(factors: list[Any], size_: Axis) -> tuple[Axis, list[Any]]:
-    """The first factors, whose product is `size_`, and the remaining ones."""
+def _take_factors(factors: list[Any], size_: Axis) -> tuple[Axis, list[Any]]:
+    """Splits factors into the first ones, whose product is `size_`, and the rest."""
     left, rest, group = list(size_), list(factors), []
     while left:
         if not rest:
@@ -184,7 +181,7 @@ def _taken(factors: list[Any], size_: Axis) -> tuple[Axis, list[Any]]:
 
 
 def with_axes(fact: Fact, begin: int, end: int, axes: Sequence[Axis]) -> Fact:
-    """A tensor with `axes` in place of the dimensions from `begin` to `end`, and the same entries.
+    """Replaces the dimensions from `begin` to `end` by `axes`; entries stay the same.
 
     The padding values of lists move with their dimensions.
     """

@@ -10,7 +10,6 @@ from colcast.export.rows._shapes import LAID_OUT, with_axes
 
 @rule("Unpack")
 def unpack(op: Op) -> list[Fact]:
-    """Separate entries of one dimension."""
     fact, number = op.inputs[0], op.axis_of(0, op.attribute("axis").i)
     if fact.kind is Kind.SIZES:
         return [sizes([entry], scalar=True) for entry in fact.sizes or ()]
@@ -24,7 +23,6 @@ def unpack(op: Op) -> list[Fact]:
 
 @rule("Split", "SplitV")
 def split(op: Op) -> list[Fact]:
-    """Splits one dimension into slices."""
     data, by = (1, 0) if op.type == "Split" else (0, 2)
     fact, number = as_value(op.inputs[data]), op.axis_of(data, op.number(by))
     (whole,) = [op.axes(data)[number]]
@@ -41,7 +39,6 @@ def split(op: Op) -> list[Fact]:
 
 @rule("Slice")
 def slice_(op: Op) -> Fact:
-    """A slice along each dimension."""
     fact, begin = op.inputs[0], op.numbers(1)
     if fact.kind is Kind.SIZES:
         end = op.numbers(2)[0]
@@ -54,11 +51,11 @@ def slice_(op: Op) -> Fact:
         if start == 0 and (wanted is None or wanted == each):
             made.append(each)
         else:
-            made.append(_piece(op, number, each, start, wanted))
+            made.append(_slice_size(op, number, each, start, wanted))
     return as_value(fact).changed(axes=tuple(made), uniform=fact.uniform)
 
 
-def _piece(op: Op, number: int, each: Axis, start: int, wanted: Axis | None) -> Axis:
+def _slice_size(op: Op, number: int, each: Axis, start: int, wanted: Axis | None) -> Axis:
     if has_rows([each]) or longest([each]):
         raise Mixes("rows are sliced" if has_rows([each]) else "lists are sliced")
     if wanted is None:
@@ -70,7 +67,6 @@ def _piece(op: Op, number: int, each: Axis, start: int, wanted: Axis | None) -> 
 
 @rule("Reverse", "ReverseV2")
 def reverse(op: Op) -> Fact:
-    """Reverses a dimension."""
     fact, lengths = as_value(op.inputs[0]), frozenset[str]()
     numbers = op.numbers(1)
     if op.type == "Reverse":
@@ -85,7 +81,6 @@ def reverse(op: Op) -> Fact:
 
 @rule("Roll")
 def roll(op: Op) -> Fact:
-    """Moves entries along dimensions, wrapping around the end."""
     fact, by = as_value(op.inputs[0]), as_value(op.inputs[1])
     moved = [op.axes(0)[op.axis_of(0, number)] for number in op.numbers(2)]
     if has_rows(moved):
@@ -95,7 +90,7 @@ def roll(op: Op) -> Fact:
 
 @rule("ReverseSequence")
 def reverse_sequence(op: Op) -> Fact:
-    """Each row with its first entries reversed."""
+    """Reverses the first entries of each row."""
     fact, counts = as_value(op.inputs[0]), as_value(op.inputs[1])
     along = op.axes(0)[op.axis_of(0, op.attribute("seq_dim").i)]
     own = op.axes(0)[op.axis_of(0, op.attribute("batch_dim").i)]
@@ -134,7 +129,7 @@ def strided_slice(op: Op) -> Fact:
             made.append(each)
             fills.append(fact.fill(number))
         else:
-            found, tied = _stretch(each, spec)
+            found, tied = _sliced(each, spec)
             made.append(found)
             fills.append(None)
             lengths |= tied
@@ -156,8 +151,8 @@ class _Spec:
     """The slice of one dimension.
 
     Attributes:
-        taken: "one" entry, "some" or "all"; "rows" for a slice as long as the number of rows, of a
-            dimension of size one; "new" for a new dimension.
+        taken: "one" entry, "some" or "all"; "rows" for a slice as long as the number of rows, in a
+            dimension of size 1; "new" for a new dimension.
         begin: the first entry; None from the start.
         end: the end, exclusive; None if unknown or open.
         step: the distance between entries; None if unknown.
@@ -177,7 +172,7 @@ def _specs(op: Op) -> list[_Spec]:
     begins, ends, steps = (op.value_of(index) for index in (1, 2, 3))
     (width,) = op.axes(1)
     found = []
-    behind = len(op.axes(0))  # dimensions that no spec has named yet
+    behind = len(op.axes(0))  # dimensions not named by a spec yet
     count_ = count(width)
     for place in range(count_):
         bit = 1 << place
@@ -226,7 +221,7 @@ def _single(each: Axis, begin: int | None) -> frozenset[str]:
     return longest([each]) if begin < 0 else frozenset()
 
 
-def _stretch(each: Axis, spec: _Spec) -> tuple[Axis, frozenset[str]]:
+def _sliced(each: Axis, spec: _Spec) -> tuple[Axis, frozenset[str]]:
     """A slice of a dimension, and the lists on whose length it depends."""
     if has_rows([each]):
         raise Mixes("rows are picked by position")

@@ -24,20 +24,18 @@ from colcast.export.rows._shapes import STACKED, with_axes
 
 @rule("ConcatV2")
 def concat(op: Op) -> Fact:
-    """Concatenates tensors."""
     *_, last = range(len(op.inputs))
     return joined_along(op, list(op.inputs[:last]), op.number(last))
 
 
 @rule("Concat")
 def concat_old(op: Op) -> Fact:
-    """Concatenates tensors; the dimension is the first input."""
+    """Like `concat`, with the dimension as the first input."""
     return joined_along(op, list(op.inputs[1:]), op.number(0))
 
 
 @rule("Pack")
 def pack(op: Op) -> Fact:
-    """Stacks tensors along a new dimension."""
     number = op.attribute("axis").i
     if any(fact.kind is Kind.SIZES for fact in op.inputs) and not op.axes(0):
         return sizes(entry for index in range(len(op.inputs)) for entry in op.entries(index))
@@ -51,7 +49,7 @@ def pack(op: Op) -> Fact:
 
 
 def joined_along(op: Op, facts: list[Fact], number: int) -> Fact:
-    """Tensors concatenated along a dimension."""
+    """The fact of tensors concatenated along a dimension."""
     if any(fact.kind is Kind.SIZES for fact in facts):
         entries: list[Axis | None] = []
         first = op.inputs.index(facts[0])
@@ -123,7 +121,6 @@ def _one(values: set[Any]) -> Any:
 
 @rule("Tile")
 def tile(op: Op) -> Fact:
-    """Repeats all entries."""
     fact = op.inputs[0]
     made = []
     for each, times in zip(op.axes(0), op.entries(1), strict=True):
@@ -148,7 +145,6 @@ def broadcast_to(op: Op) -> Fact:
 
 @rule("Fill")
 def fill(op: Op) -> Fact:
-    """One number everywhere."""
     axes = tuple(each if each is not None else () for each in op.entries(0))
     if None in op.entries(0):
         raise Mixes("its size is unknown")
@@ -160,7 +156,6 @@ def fill(op: Op) -> Fact:
 
 @rule("Pad", "PadV2", "MirrorPad")
 def pad(op: Op) -> Fact:
-    """Pads some dimensions at both ends."""
     fact = as_value(op.inputs[0])
     amounts = np.reshape(op.numbers(1), [-1, 2])
     made: list[Axis] = []
@@ -205,7 +200,7 @@ def range_(op: Op) -> Fact:
 
 
 def repeated(fact: Fact, axes: Axes) -> Fact:
-    """A tensor with dimensions of size 1 enlarged."""
+    """The fact of a tensor whose dimensions of size 1 are repeated."""
     if fact.axes == axes:
         return fact
     if fact.kind is Kind.SIZES:

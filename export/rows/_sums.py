@@ -20,13 +20,12 @@ from colcast.export.rows._numbers import is_finite, is_low
 from colcast.export.rows._op import Mixes, Op, as_value, rule, together
 
 _NOTHING = {"Sum": 0.0, "Any": 0.0, "All": 1.0, "Prod": 1.0}
-_NOT_OF_ZEROS = ("Prod", "ReduceJoin")  # not 0 when all entries are 0
+_NOT_OF_ZEROS = ("Prod", "ReduceJoin")  # may not be 0 even if all entries are 0
 _REDUCTIONS = (*_NOTHING, "Max", "Mean", "Min", "EuclideanNorm", "ReduceJoin")
 
 
 @rule(*_REDUCTIONS)
 def reduce(op: Op) -> Fact:
-    """Reduces some dimensions to one entry."""
     fact, axes = op.inputs[0], op.axes(0)
     if fact.kind is Kind.SIZES:
         return _product_of_sizes(op, fact)
@@ -52,7 +51,6 @@ def reduce(op: Op) -> Fact:
 
 @rule("ArgMax", "ArgMin")
 def reduce_to_position(op: Op) -> Fact:
-    """The position of the largest entry along a dimension."""
     fact, number = as_value(op.inputs[0]), op.axis_of(0, op.number(1))
     axes = op.axes(0)
     kind = "Max" if op.type == "ArgMax" else "Min"
@@ -168,7 +166,7 @@ def convolve(op: Op) -> Fact:
 
 @rule("L2Loss")
 def of_all(op: Op) -> Fact:
-    """One number from all entries."""
+    """Computes one number from all entries."""
     fact = as_value(op.inputs[0])
     if fact.kind is not Kind.FIXED:
         raise Mixes("rows are summed")
@@ -192,7 +190,7 @@ def count_values(op: Op) -> Fact:
 
 
 def _counted_by_row(op: Op, rows: Axis) -> Fact:
-    """The number of entries of each row, counted by row number: the lengths of lists."""
+    """The number of entries per row, counted by row number: the lengths of lists."""
     (along,), weights = op.axes(0), as_value(op.inputs[2])
     lengths = op.inputs[0].lengths | weights.lengths
     if weights.axes != ((0,),):

@@ -1,4 +1,4 @@
-"""Runs nodes on a few entries, where these results tell the results for all entries."""
+"""Runs nodes on a few entries to learn their result for all entries."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Follows the rows of a run through a graph, op by op."""
+"""Applies the rules to a graph, op by op."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,7 +13,7 @@ from colcast.export.rows._trials import Evaluate, Trials
 
 
 class Walk:
-    """The facts about every tensor of a graph.
+    """Facts about every tensor of a graph.
 
     Attributes:
         facts: by tensor, in the form "node:port".
@@ -41,8 +41,7 @@ class Walk:
         self._copies = copies
         self._session_graph = session_graph
         self._evaluate = evaluate
-        # Tensors that depend on neither inputs nor weights; conclusions from them hold for a
-        # retrained model too.
+        # Tensors that depend on neither inputs nor weights: retraining does not change them.
         self._free: set[str] = set()
         from_weights = computed_from_weights(graph)
         self._trials = Trials(graph, session_graph, given, evaluate)

@@ -1,4 +1,4 @@
-"""Runs a signature and the columnar one made from it, on rows that the model may refuse."""
+"""Runs a signature and the columnar one made from it on rows that the model may refuse."""
 
 import functools
 import time
@@ -10,11 +10,11 @@ import tensorflow as tf
 from colcast.export.convert._signature import Conversion, is_by_list
 from colcast.export.graph._comparison import all_finite
 from colcast.export.graph._errors import ExportError, TooLongError
-from colcast.export.graph._sessions import Run, loops_told
+from colcast.export.graph._sessions import Run, describe_loops
 from colcast.export.trials._rows import Rows
 
 _FIRST_RUN_SECONDS = 60  # includes TensorFlow's preparation of the graph
-_RUN_SECONDS = 2  # for later runs; a model may loop as often as a generated number says
+_RUN_SECONDS = 2  # for later runs; a generated number may be a model's number of iterations
 _READILY_SECONDS = 0.2  # a tighter bound while rows are chosen, which takes many runs
 _READILY_TIMES = 8  # the same bound, as a multiple of the time for modest rows
 _ALONE = 3  # rows that must also finish alone; the first ones are extreme
@@ -27,8 +27,8 @@ class BothSignatures:
 
     Attributes:
       refusal: why the source last refused rows.
-      by_columns: whether to try rows with the columnar signature instead of the source. It is
-        faster, but must first be proved to give the same scores.
+      by_columns: whether to try rows with the columnar signature instead of the source: faster,
+        but allowed only once it is proved to give the same scores.
     """
 
     refusal = ""
@@ -67,8 +67,8 @@ class BothSignatures:
     def accepts_readily(self, rows: Rows) -> bool:
         """Whether the source scores the rows in not much more time than the first, modest ones.
 
-        The first rows must also finish alone, because a loop may run as often as the least number
-        in the request says.
+        The first rows must also finish alone, because the smallest number in a request may be a
+        loop's number of iterations.
         """
         return self._scored_readily(rows) is not None
 
@@ -130,7 +130,7 @@ class BothSignatures:
     def _loops(self) -> str:
         inputs = {name: info.name for name, info in self._columnar.inputs.items()}
         outputs = [info.name for info in self._columnar.outputs.values()]
-        return loops_told(self._session.graph, inputs, outputs)
+        return describe_loops(self._session.graph, inputs, outputs)
 
     def check_rows_of_outputs(self, batches: Iterable[Rows]) -> None:
         """Raises ExportError if no output of the source has a row per candidate.
@@ -146,8 +146,8 @@ class BothSignatures:
             rows, outputs = shapes[-1]
             found = ", ".join(f"{name!r} {list(np.shape(o))}" for name, o in outputs.items())
             raise ExportError(
-                f"no output has a row per candidate: for {rows} rows there is {found}; do all"
-                " inputs have one? A ragged or sparse input comes as tensors that do not"
+                f"no output has one row per candidate: for {rows} rows, shapes are {found}; do all"
+                " inputs have one? The tensors of a ragged or sparse input do not"
             )
 
     def _source_feeds(self, rows: Rows) -> dict[str, Any]:
@@ -172,7 +172,7 @@ class BothSignatures:
         try:
             outputs = run(list(feeds.values()), timeout_seconds)
         except tf.errors.DeadlineExceededError as error:
-            done = f"not done within {timeout_seconds:.2g} s"
+            done = f"not finished within {timeout_seconds:.2g} s"
             raise TooLongError(f"{done}; {self._loops}".rstrip("; ")) from error
         return dict(zip(signature.outputs, outputs, strict=True))
 

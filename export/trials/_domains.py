@@ -1,8 +1,8 @@
-"""The generated values of a feature, from bold ones that reveal differences to modest ones.
+"""The values generated for a feature, from bold ones that reveal differences to modest ones.
 
 A model may refuse bold values in every format: an id that indexes a table, a string that is parsed
 as a number. It may also score them NaN: the logarithm of a negative price. `_generate` finds the
-boldest domain that it accepts.
+boldest domain that the model accepts.
 """
 
 import dataclasses
@@ -27,12 +27,12 @@ class Domain:
     Attributes:
       draw: returns an array of random values, given a generator and their number.
       ends: the extreme values; the first rows get them, so that refusals show early.
-      told: a description of the values.
+      description: the values in words.
     """
 
     draw: Draw
     ends: tuple[Scalar, ...]
-    told: str = "any"
+    description: str = "any"
 
 
 Ladder = Sequence[Domain]
@@ -43,7 +43,7 @@ A model that accepts one domain is assumed to accept all later ones.
 
 
 def ladders(dtype: str, known: Sequence[Scalar]) -> list[Ladder]:
-    """The ladders of a dtype: for all values, for positive numbers, for values the model knows.
+    """The ladders of a dtype: for all values, positive numbers, and values that the model looks up.
 
     Args:
       dtype: one of `_features.DTYPES`.
@@ -119,9 +119,9 @@ def _positive_floats(edges: Sequence[float], large: float) -> Iterator[Domain]:
 def _known(keys: Sequence[Scalar]) -> list[Ladder]:
     """A ladder with the values that a model looks up, since it may accept no others."""
     counts = sorted({len(keys), min(2, len(keys)), min(1, len(keys))}, reverse=True)
-    told = "what the model knows"
+    described = "values that the model looks up"
     some = [keys[:count] for count in counts]
-    return [[Domain(functools.partial(_pick, of), (), told) for of in some]] if keys else []
+    return [[Domain(functools.partial(_pick, of), (), described) for of in some]] if keys else []
 
 
 def _strings(keys: Sequence[bytes]) -> Iterator[Domain]:
@@ -130,7 +130,7 @@ def _strings(keys: Sequence[bytes]) -> Iterator[Domain]:
     bold: list[Draw] = [functools.partial(_pick, words), pick_key, _fresh]
     yield Domain(functools.partial(_mix, bold), (b"", b"x" * 300))
     if keys:
-        yield Domain(pick_key, (), "words that the model knows")
+        yield Domain(pick_key, (), "words that the model looks up")
     numbers = [str(n).encode() for n in range(100)]
     yield Domain(functools.partial(_pick, numbers), (b"99", b"0"), "'0' to '99'")
     yield Domain(functools.partial(_pick, [b"1"]), (), "'1'")

@@ -33,10 +33,10 @@ def read_domains(
     """
     for domain, patterns in domains.items():
         if not _NAME.fullmatch(domain):
-            expected = "letters, digits and underscores, a letter first"
+            expected = "letters, digits and underscores, beginning with a letter"
             raise ExportError(f"domain {domain!r}: expected {expected}")
         if domain in _TAKEN:
-            raise ExportError(f"domain {domain!r}: a signature has that name; choose another")
+            raise ExportError(f"domain {domain!r}: this name is reserved; choose another")
         if not patterns:
             raise ExportError(f"domain {domain!r} has no features: expected names or patterns")
     named = {Side.USER: user_features, Side.CANDIDATE: context_features}
@@ -105,7 +105,5 @@ def _flag(domain: str, pattern: str) -> str:
 
 def _constant(traffic: Traffic | TensorTraffic | None) -> Sequence[str]:
     if traffic is None:
-        raise ExportError(
-            "--user-features 'auto' are told from recorded requests: name them with --examples"
-        )
+        raise ExportError("--user-features auto needs recorded requests: name them with --examples")
     return traffic.constant_features()

@@ -20,7 +20,7 @@ Accepts = Callable[[Rows], bool]
 
 _MISSING = 0.1  # share of rows that lack an optional feature
 _TRIAL_ROWS = 24
-_MANY_TRIAL_ROWS = 100  # for models in which a few rows may pass by chance
+_MANY_TRIAL_ROWS = 100  # for models that may accept a few rows by chance
 _END_ROWS = 3  # rows with the extreme values of domains
 
 
@@ -92,7 +92,7 @@ class RowSource:
           accepts: returns whether the model accepts given rows.
         """
         trial = _Trial(self, accepts, _TRIAL_ROWS)
-        # Modest values first, because a model may take long to refuse others.
+        # Modest values first, because a model may take long to refuse bold ones.
         lists = [f.name for f in self._features if f.kind not in (Kind.FIXED_LEN, Kind.WHOLE)]
         for ladder in range(max(map(len, self._ladders.values()))):
             for lengths in _LENGTHS if lists else _LENGTHS[:1]:
@@ -139,7 +139,7 @@ class RowSource:
     def more_modest(self, than: "RowSource") -> dict[str, str]:
         """The features that `than` draws more boldly; describes the values of this source."""
         return {
-            name: style.domain.told
+            name: style.domain.description
             for name, style in self._styles.items()
             if style.domain is not than._styles[name].domain
         }
@@ -177,7 +177,7 @@ class RowSource:
     def _embolden_lengths(self, trial: "_Trial") -> None:
         """Gives lists separate lengths, since an optional scalar may accompany longer lists.
 
-        Ragged lists are left alone: if other inputs hold their partitions, TensorFlow may not end.
+        Ragged lists keep theirs: if other inputs hold their partitions, TensorFlow may not finish.
         """
         own = (Kind.VAR_LEN, Kind.FIXED_LEN_SEQUENCE)
         names = [f.name for f in self._features if f.kind in own]
@@ -262,7 +262,7 @@ class _Trial:
 
 
 def accepted_together(rows: Rows, accepts: Accepts) -> Rows:
-    """The rows that a model accepts one by one, if it also accepts them together; else none."""
+    """The rows that a model accepts both one by one and together."""
     accepted = accepted_rows(rows, accepts)
     if accepted is rows or (len(accepted) and accepts(accepted)):
         return accepted

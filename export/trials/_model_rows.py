@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from colcast.export.convert._features import Side
 from colcast.export.convert._signature import Conversion
-from colcast.export.graph._comparison import drawn_again
+from colcast.export.graph._comparison import redraw_note
 from colcast.export.graph._errors import ExportError
 from colcast.export.trials._both_signatures import BothSignatures
 from colcast.export.trials._generate import Accepts, RowSource, accepted_rows, accepted_together
@@ -64,9 +64,9 @@ class ModelRows:
     def not_finite(self) -> str:
         """A note about generated rows with NaN or infinite scores; "" if there are none."""
         if self._source is not self._bold:
-            return drawn_again(self.redrawn)
+            return redraw_note(self.redrawn)
         rows = accepted_together(self._bold.draw(_FINITE_ROWS), self._probe.accepts)
-        return "" if not len(rows) or self._probe.scores_finitely(rows) else drawn_again(None)
+        return "" if not len(rows) or self._probe.scores_finitely(rows) else redraw_note(None)
 
     def batches(self) -> Iterator[Rows]:
         """Generated rows, bold ones first, then rows with finite scores; then recorded rows."""

@@ -7,7 +7,12 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 from colcast.export.convert._signature import CutGraph
-from colcast.export.graph._comparison import CANCELLED, comparable, relative_difference, told
+from colcast.export.graph._comparison import (
+    CANCELLED,
+    comparable,
+    non_finite_hint,
+    relative_difference,
+)
 from colcast.export.graph._errors import ExportError
 from colcast.export.graph._sessions import session_config
 from colcast.export.trials._both_signatures import BothSignatures, Outputs
@@ -141,7 +146,8 @@ def _check(found: float, output: str, expected: Any, given: Any) -> None:
     if found > _allowed(expected):
         raise ExportError(
             f"output {output!r} differs from the source's for the same {len(expected)} rows by"
-            f" {found:.3g}: {_shown(given)}, expected {_shown(expected)}{told(expected, given)}"
+            f" {found:.3g}: {_shown(given)}, expected {_shown(expected)}"
+            f"{non_finite_hint(expected, given)}"
         )
 
 
@@ -193,7 +199,7 @@ def _largest_difference(run: Run, rows: Rows, scale: Scale) -> float:
     """How far scores together and separately differ; infinite if their shapes do."""
     together = run(rows)
     worst = 0.0
-    for own in _pieces(rows):
+    for own in _groups(rows):
         apart = run(rows.take(own))
         for output, whole in together.items():
             given, expected = np.asarray(apart[output]), np.asarray(whole)
@@ -204,7 +210,7 @@ def _largest_difference(run: Run, rows: Rows, scale: Scale) -> float:
     return worst
 
 
-def _pieces(rows: Rows) -> list[Any]:
+def _groups(rows: Rows) -> list[Any]:
     """Groups of rows to score separately: shuffled, short lists, long lists, single rows."""
     count = len(rows)
     order = np.random.default_rng(count).permutation(count)

@@ -114,7 +114,7 @@ def records(file: Path) -> Iterator[bytes]:
     except tf.errors.OpError as error:
         problem = str(error)
     if problem:
-        raise ExportError(f"{file} is not a TFRecord file that can be read: {problem}")
+        raise ExportError(f"{file} is not a readable TFRecord file: {problem}")
 
 
 def _whole_records(file: Path) -> tuple[int, str]:

@@ -61,8 +61,8 @@ class TensorTraffic:
         several = [rows for rows in self.features() if len(rows) > 1]
         if not several:
             raise ExportError(
-                "user features cannot be told: expected recorded requests of two rows or more,"
-                " found requests of one row only"
+                "cannot tell which features are the user's: expected recorded requests of two rows"
+                " or more, found only requests of one row"
             )
         return tuple(
             sorted(
@@ -109,7 +109,7 @@ def read_tensor_traffic(file: Path, features: Sequence[Feature]) -> TensorTraffi
         if len(requests) == MOST_REQUESTS:
             break
     if not requests and unused:
-        raise ExportError(f"{file} has no request that can be compared, only {unused_text(unused)}")
+        raise ExportError(f"{file} has no request to compare, only {unused_text(unused)}")
     if not requests:
         raise ExportError(
             f"no record of {file} is a PredictRequest or PredictionLog with all inputs of the"

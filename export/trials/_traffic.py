@@ -72,10 +72,10 @@ class Traffic:
         """
         requests = [request for request in self.requests if len(request) > 1]
         if not self.has_requests or not requests:
-            found = "requests of one row only" if self.has_requests else "single tf.Examples"
+            found = "only requests of one row" if self.has_requests else "single tf.Examples"
             raise ExportError(
-                "user features cannot be told: expected recorded PredictRequests or PredictionLogs"
-                f" of two rows or more, found {found}"
+                "cannot tell which features are the user's: expected recorded PredictRequests or"
+                f" PredictionLogs of two rows or more, found {found}"
             )
         seen: set[str] = set()
         varying: set[str] = set()
@@ -132,7 +132,7 @@ def read_traffic(
     if singles and requests:
         raise ExportError(f"{file} has both tf.Examples and requests; expected one kind")
     if not singles and not requests:
-        only = f"request that can be compared, only {unused_text(+unused)}"
+        only = f"request to compare, only {unused_text(+unused)}"
         raise ExportError(f"{file} has no {only if +unused else 'records'}")
     batches = tuple(tuple(singles[i : i + _BATCH]) for i in range(0, len(singles), _BATCH))
     return Traffic(tuple(requests) or batches, has_requests=bool(requests), unused=+unused)
@@ -161,7 +161,7 @@ def _examples_of_list(serialized: bytes, record: str) -> tuple[bytes, ...]:
     try:
         message = ExampleListWithContext.FromString(serialized)
     except DecodeError as error:
-        raise ExportError(f"{record} holds no ExampleListWithContext") from error
+        raise ExportError(f"{record} is not an ExampleListWithContext") from error
     return _with_context(message)
 
 

@@ -1,6 +1,6 @@
 """Values that a model treats specially: keys of lookup tables, bucket boundaries.
 
-Generated rows include them, in order to reach more than a model's "unknown" branch.
+Generated rows include them to reach more than a model's "unknown" branch.
 """
 
 from collections.abc import Iterable, Mapping

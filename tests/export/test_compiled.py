@@ -98,7 +98,7 @@ def test_the_verdict_names_the_signature_its_cost_and_warm_up(
 def test_with_warm_up_the_verdict_says_what_is_left(tmp_path: Path) -> None:
     report = export_saved_model(saved(tmp_path), tmp_path / "1", warmup=[20, 100])
     (signature,) = report.signatures
-    told = signature.compiled.told("columnar")
+    told = signature.compiled.describe("columnar")
     assert "except those of its warm-up requests (20, 100)" in told
 
 
@@ -222,7 +222,7 @@ def test_a_loop_that_never_ends_is_named_with_its_features(
     arguments = ["export", "--saved-model", str(model), "--output", str(tmp_path / "out")]
     assert main([*arguments, "--late", "--user-features", "user_*"]) == 1
     message = capsys.readouterr().err
-    assert "not done within" in message
+    assert "not finished within" in message
     assert "while (StatelessWhile) over" in message
     assert "user_number" in message
     assert not (tmp_path / "out").exists()
@@ -255,7 +255,7 @@ def test_a_run_that_does_not_end_is_an_error(monkeypatch: pytest.MonkeyPatch) ->
         (last,) = tf.while_loop(lambda at: at < most, lambda at: at + 1, [tf.constant(0, tf.int64)])
         probe = _findings.Probe(session, {"user_steps": steps.name}, {"last": last.name})
         with pytest.raises(
-            ExportError, match=r"not done with generated columns .* over user_steps"
+            ExportError, match=r"not finish on generated columns .* over user_steps"
         ):
             probe({"user_steps": np.array([1 << 62])})
 
@@ -268,7 +268,7 @@ def test_a_timed_run_that_does_not_end_is_an_error(monkeypatch: pytest.MonkeyPat
         (last,) = tf.while_loop(lambda at: at < most, lambda at: at + 1, [tf.constant(0, tf.int64)])
         signature = Signature({"user_steps": steps.name}, {}, {}, {"last": last.name})
         assert _timing.op_times(session, [(signature, {"user_steps": np.array([3])})])
-        with pytest.raises(TooLongError, match=r"timed is not done within 1 s.* over user_steps"):
+        with pytest.raises(TooLongError, match=r"did not finish within 1 s.* over user_steps"):
             _timing.op_times(session, [(signature, {"user_steps": np.array([1 << 62])})])
 
 

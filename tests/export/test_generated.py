@@ -71,7 +71,7 @@ def test_numbers_that_are_scored_nan_or_infinite_are_drawn_again(name: str, tmp_
     assert len(np.unique(columns["user_id"])) > ROWS / 2
     with served(tmp_path / "out") as model:
         assert np.isfinite(model.run("columnar", columns)["scores"]).all()
-    assert report.parity.not_finite.startswith("drawn again, as other generated values")
+    assert report.parity.not_finite.startswith("redrawn, because other generated values")
     assert "price (" in report.parity.not_finite
     assert "user_id" not in report.parity.not_finite
 

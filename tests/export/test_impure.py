@@ -25,8 +25,8 @@ SERVERS_ANALYSIS = Path(__file__).parents[2] / "server/engine/rewrites/impure_si
 WHY = {
     "written_variable": 'which signature "set" writes',
     "mutable_table": 'which signature "set" writes',
-    "clock": "(Timestamp) gives something else in each run",
-    "random": "(RandomUniform) gives something else in each run",
+    "clock": "(Timestamp) differs between runs",
+    "random": "(RandomUniform) differs between runs",
     "counter": "it writes",
 }
 

@@ -164,7 +164,7 @@ def test_base_path_shows_the_highest_version(exported, tmp_path, capsys):
 
 @pytest.mark.parametrize(
     ("folder", "reason"),
-    [("none", "no such folder"), ("empty", "holds no saved_model.pb, so it is no SavedModel")],
+    [("none", "no such folder"), ("empty", "holds no saved_model.pb, so it is not a SavedModel")],
 )
 def test_no_saved_model_is_one_line(tmp_path, capsys, folder, reason):
     (tmp_path / "empty").mkdir()

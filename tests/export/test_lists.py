@@ -177,7 +177,7 @@ FLOAT = tf.io.FixedLenFeature([], tf.float32, 0.0)
 @pytest.mark.parametrize(
     ("context", "examples", "cut_to", "message"),
     [
-        ({"x": FLOAT}, {"y": FLOAT}, 3, "cut to one size"),
+        ({"x": FLOAT}, {"y": FLOAT}, 3, "truncates"),
         ({"x": FLOAT}, {"x": FLOAT}, None, "'x' of signature 'serving_default' is parsed from the"),
     ],
 )

@@ -191,11 +191,11 @@ def saved(folder: Path, *specs: Any) -> Path:
 REFUSED = {
     "unknown rank": (
         [tf.TensorSpec(None, tf.float32, "user_x"), tf.TensorSpec([None], tf.float32, "y")],
-        "input 'user_x' of signature 'serving_default' is float32 <unknown>: its rank is not known",
+        "input 'user_x' of signature 'serving_default' is float32 <unknown>: its rank is unknown",
     ),
     "two open dimensions": (
         [tf.TensorSpec([None, 2, None], tf.float32, "user_x"), tf.TensorSpec([None], name="y")],
-        "(None, 2, None): beside the rows only the next dimension",
+        "(None, 2, None): besides the rows, only the next dimension",
     ),
     "complex": (
         [tf.TensorSpec([None], tf.complex64, "user_x"), tf.TensorSpec([None], name="y")],
@@ -203,15 +203,15 @@ REFUSED = {
     ),
     "no rows": (
         [tf.TensorSpec([3], tf.float32, "user_x"), tf.TensorSpec([], tf.float32, "y")],
-        "has a row per candidate, [None, ...]; it takes whole float32 [3], whole float32 []",
+        "has one row per candidate, [None, ...]; it takes whole float32 [3], whole float32 []",
     ),
     "ragged": (
         [tf.RaggedTensorSpec([None, None], tf.float32), tf.TensorSpec([None], name="y")],
-        "no output has a row per candidate",
+        "no output has one row per candidate",
     ),
     "rows that are added up": (
         [tf.TensorSpec([None], tf.float32, "user_x"), tf.TensorSpec([None], tf.float32, "y")],
-        "no output has a row per candidate: for 5 rows there is 'scores' [1]",
+        "no output has one row per candidate: for 5 rows, shapes are 'scores' [1]",
     ),
 }
 

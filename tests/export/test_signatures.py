@@ -230,7 +230,7 @@ def test_user_pattern_that_matches_nothing(embedded, tmp_path):
 def test_output_that_is_not_empty(embedded, tmp_path):
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "mine.txt").write_text("keep me")
-    with pytest.raises(ExportError, match="out is there already"):
+    with pytest.raises(ExportError, match="out exists already"):
         export_saved_model(embedded, tmp_path / "out")
     assert (tmp_path / "out" / "mine.txt").read_text() == "keep me"
 

@@ -165,7 +165,7 @@ def test_requests_of_several_users_or_none_are_left_out_and_told(embedded, tmp_p
 
 def test_nothing_but_requests_of_several_users(embedded, tmp_path):
     file = record(tmp_path / "traffic", columns_of(predict_pb2.PredictRequest(), **SEVERAL_USERS))
-    with pytest.raises(ExportError, match="no request that can be compared, only 1 of several"):
+    with pytest.raises(ExportError, match="no request to compare, only 1 of several"):
         export_saved_model(embedded, tmp_path / "out", examples=file)
 
 
@@ -224,7 +224,7 @@ def test_files_with_something_else(embedded, tmp_path, content, message):
 
 def test_file_that_is_no_tfrecord(embedded, tmp_path):
     (tmp_path / "traffic").write_text("user,item\n1,2\n" * 10)
-    with pytest.raises(ExportError, match="is not a TFRecord file"):
+    with pytest.raises(ExportError, match="is not a readable TFRecord file"):
         export_saved_model(embedded, tmp_path / "out", examples=tmp_path / "traffic")
 
 

@@ -196,7 +196,7 @@ def test_what_is_recorded(exported: Path) -> None:
         ({"shop": ["user_id_*"]}, "'user_id_.' is in two domains: by --user-features 'user_.'"),
         ({"shop": ["store_*"]}, r"--domain shop='store_\*' matches no feature; the model takes"),
         ({"2nd": ["shop_*"]}, "domain '2nd': expected letters, digits and underscores"),
-        ({"pair": ["shop_*"]}, "domain 'pair': a signature has that name"),
+        ({"pair": ["shop_*"]}, "domain 'pair': this name is reserved"),
         ({"shop": []}, "domain 'shop' has no features"),
     ],
 )

@@ -219,7 +219,7 @@ def test_a_state_that_depends_on_its_batch_is_refused_with_the_reason(model: Any
     report = add_stages(built.meta_graph, built.observed, rows=built.rows)
     assert not report.written
     assert report.reason.endswith("the longest list of all items of its run: clicked")
-    why = "depends on how long the lists of its batch are"
+    why = "depends on the longest list of its batch"
     assert report.not_states["columnar_pair/late/item/Mean"] == why
     assert built.meta_graph == before
 
