@@ -5,10 +5,10 @@ request    columns -> one request, or one for several users; the ranking that co
 transport  servers and calls: which server, deadlines, retries
 
 `_asking` handles one question and its refusals; `_flow` has the steps of each method, as
-generators that yield calls, so that `_client` and `_client_async` only wait. `_text` sends texts,
-which need no schema. `_settings` has every setting. `data_set` converts data in advance of
-requests, `tfrecord` reads TFRecord files, `wire` protobuf messages. Imports go from columns to
-request to the clients.
+generators that yield calls, so `_client` and `_client_async` only wait. `_text` sends texts, which
+need no schema. `_settings` has every setting. `data_set` converts data before requests are made,
+`tfrecord` reads TFRecord files, `wire` protobuf messages. The clients import `request`, which
+imports `columns`.
 """
 
 from typing import Any
@@ -68,7 +68,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """`__version__`, looked up on first use."""
+    """Looks up `__version__` on first use."""
     if name != "__version__":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib.metadata import version

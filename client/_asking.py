@@ -40,9 +40,9 @@ _JOINED = re.compile(
     r"|must have equal 0th-dimension size"
 )
 _JOINS = (
-    "columnar_late is refused: the server joins the rows of requests (--enable_batching), or fills"
-    " up even a lone row (allowed_batch_sizes without 1). Send target='columnar', or 'auto', which"
-    " does so by itself for 10 minutes"
+    "columnar_late is refused: the server joins the rows of requests (--enable_batching), or pads"
+    " even a single row (allowed_batch_sizes without 1). Use target='columnar', or 'auto', which"
+    " switches to columnar for 10 minutes"
 )
 
 _log = logging.getLogger("colcast.client")
@@ -55,7 +55,7 @@ _LEARNING_SECONDS = 10.0
 class Permission:
     """Whether to ask a server for a feature that it may have refused before.
 
-    After a refusal no call asks for 10 minutes. Then one call tries, and its result holds; if it
+    After a refusal, no call asks for 10 minutes. Then one call tries, and its result decides; if it
     learns nothing, another call tries 10 seconds later.
 
     Attributes:
@@ -69,7 +69,7 @@ class Permission:
         self._logged = False
 
     def ask(self) -> bool:
-        """Whether the call that begins now may ask for it."""
+        """Whether a call that begins now may ask for the feature."""
         if not self._refused_until:
             return True
         now = time.monotonic()
@@ -104,7 +104,7 @@ class Asking:
         self._current: ModelSchema | None = None
         self._fetched_at = 0.0
         self._answering: int | None = None  # the version that answered last
-        self._expansion = Permission()  # for letting the server repeat rows
+        self._expansion = Permission()  # for requests whose rows the server repeats
         self._late = Permission()
         self._indices = Permission()  # for indices to the rows of any domain
         self._several = Permission()  # for several users in one request
@@ -162,7 +162,7 @@ class Asking:
         built: Built,
         error: ServerError,
     ) -> Steps[Reply]:
-        """The reply to the question in another form; raises the error if there is none."""
+        """The reply to the question in another form; raises `error` if there is no other form."""
         if (yield from self._changed_since(schema)):
             return (yield predict((yield from self._build(inputs, options))))
         if built.distinct:
@@ -191,7 +191,7 @@ class Asking:
         try:
             reply = yield from self._repeated(inputs, options, built, error)
         except ServerError as again:
-            if again is not error:  # the refusal holds, whatever this error is
+            if again is not error:  # the refusal stands, whatever this error is
                 self._late.refused()
             raise
         self._late.refused()

@@ -22,9 +22,8 @@ from colcast.client.transport._transport import Metadata, Transport
 class RankingClient(ClientSettings, Closing):
     """Ranks candidates with a model behind colcast's server or any TensorFlow Serving.
 
-    `ClientSettings` lists its arguments. Thread-safe. Nothing is sent before the first call, which
-    asks the server for the model's signatures; later calls ask again only when another version
-    answers.
+    `ClientSettings` lists its arguments. Thread-safe. The first call asks the server for the
+    model's signatures; later calls ask again only when another version answers.
 
     Example:
         >>> with RankingClient("127.0.0.1:8500", "movies") as client:
@@ -244,10 +243,10 @@ class RankingClient(ClientSettings, Closing):
         each: bool = False,
         data: Any = (),
     ) -> Result:
-        """Makes the calls requested by the steps, one after the other.
+        """Makes the calls that the steps yield, one after another.
 
-        With `each`, the timeout applies to each call instead of all together. `data` is what the
-        steps encode, None for much of it, which matters to the asyncio client only.
+        With `each`, the timeout applies to each call instead of all together. Only the asyncio
+        client uses `data`, the data to encode; None means much data.
         """
         timeout = self.timeout_seconds if timeout_seconds is None else timeout_seconds
         deadline = Deadline(timeout)

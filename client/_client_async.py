@@ -1,4 +1,4 @@
-"""AsyncRankingClient: the same methods for asyncio."""
+"""AsyncRankingClient: RankingClient for asyncio."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -25,7 +25,7 @@ _Arguments = ParamSpec("_Arguments")
 def _awaited(
     method: Callable[Concatenate[RankingClient, _Arguments], Result],
 ) -> Callable[Concatenate[Any, _Arguments], Coroutine[Any, Any, Result]]:
-    """A method of the blocking client, awaited: it returns what `_run` does, here a coroutine."""
+    """Makes a blocking client's method awaitable: it returns the coroutine of `_run`."""
 
     @wraps(method)
     async def call(client: Any, /, *args: _Arguments.args, **more: _Arguments.kwargs) -> Result:
@@ -38,9 +38,9 @@ def _awaited(
 class AsyncRankingClient(ClientSettings, AsyncClosing):
     """`RankingClient` for asyncio: same settings, methods and errors, awaited.
 
-    Requests are encoded on the event loop; at 500 candidates and 200 features that takes
-    about 2 ms from arrays. From 1,000 candidates on they are encoded in a thread, so that other
-    tasks go on.
+    Requests are encoded on the event loop, which takes about 2 ms for 500 candidates and 200
+    features given as arrays. Requests of 1,000 candidates or more are encoded in a thread, so other
+    tasks can run.
 
     Example:
         >>> async with AsyncRankingClient("127.0.0.1:8500", "movies") as client:
@@ -99,7 +99,7 @@ class AsyncRankingClient(ClientSettings, AsyncClosing):
         each: bool = False,
         data: Any = (),
     ) -> Result:
-        """As `RankingClient._run`, awaited. Steps that encode much run in a thread."""
+        """Like `RankingClient._run`; steps that encode much data run in a thread."""
         large = data is None or _is_large(data)
         timeout = self.timeout_seconds if timeout_seconds is None else timeout_seconds
         deadline = Deadline(timeout)
@@ -124,7 +124,7 @@ _LARGE_ROWS = 1000
 
 
 async def _made(in_thread: bool, step: Callable[[Any], Call], argument: Any) -> Any:
-    """The next call requested by the steps, or the StopIteration with their result."""
+    """The next call that the steps yield, or the StopIteration with their result."""
 
     def make() -> Call | StopIteration:
         try:

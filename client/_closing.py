@@ -8,12 +8,12 @@ _Client = TypeVar("_Client")
 
 
 class Closing:
-    """A blocking client of this transport."""
+    """A blocking client with a transport to close."""
 
     _transport: Transport
 
     def close(self) -> None:
-        """Closes the connections. A closed client stays closed."""
+        """Closes the connections; the client cannot be used again."""
         self._transport.close()
 
     def __enter__(self: _Client) -> _Client:
@@ -24,12 +24,12 @@ class Closing:
 
 
 class AsyncClosing:
-    """A client for asyncio of this transport."""
+    """An asyncio client with a transport to close."""
 
     _transport: AsyncTransport
 
     async def close(self) -> None:
-        """Closes the connections. A closed client stays closed."""
+        """Closes the connections; the client cannot be used again."""
         await self._transport.close()
 
     async def __aenter__(self: _Client) -> _Client:

@@ -1,10 +1,10 @@
-"""The errors of this package and their attributes."""
+"""The errors that this package raises."""
 
 from typing import Any
 
 
 class ColcastError(Exception):
-    """Base class of all errors that this package raises. All can be copied and pickled."""
+    """Base class of this package's errors. All can be copied and pickled."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _restored, (type(self), self.args, self.__dict__)
@@ -34,7 +34,7 @@ class InputError(ColcastError, ValueError):
         self.row = row
 
     def below(self, rows: int) -> "InputError":
-        """The same error for a row that is `rows` rows further down."""
+        """The same error with `rows` added to the row number."""
         if self.row is None:
             return self
         return InputError(

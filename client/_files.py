@@ -1,4 +1,4 @@
-"""Users and items from files: JSON, JSON lines, CSV, Parquet."""
+"""Reads users and items from files: JSON, JSON lines, CSV, Parquet."""
 
 import csv
 import io
@@ -18,10 +18,10 @@ ITEM_FILES = (".jsonl", ".json", ".csv", ".parquet")
 
 
 def read_user(path: Path) -> dict[str, Any]:
-    """A JSON object of user features, from a file or STANDARD_INPUT.
+    """Reads a JSON object of user features from a file or STANDARD_INPUT.
 
     Raises:
-        InputError: the file cannot be read, or holds something else.
+        InputError: the file cannot be read, or does not hold a JSON object.
     """
     if path == STANDARD_INPUT:
         user = _json("standard input", _standard_input())

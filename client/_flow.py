@@ -1,8 +1,8 @@
 """The steps of a call to a ranking model, without I/O.
 
-The steps (get the schema if there is none, build the request, send it, notice a new model version,
-try another form if the server refuses) are one generator, which yields calls and receives their
-replies. The blocking and the asyncio client differ only in how they wait.
+A generator does all steps: get the schema if it is unknown, build the request, send it, notice a
+new model version, try another form if the server refuses. It yields calls and receives their
+replies; the blocking and the asyncio client differ only in how they wait.
 """
 
 from collections.abc import Callable, Sequence
@@ -38,14 +38,12 @@ class Flow(Asking):
         outputs: Sequence[str],
         affinity_key: Any,
     ) -> Steps[Ranking]:
-        """Scores items."""
         rows = Rows(by_key(items, item_keys, self._settings), user)
         return self._ask(rows, self._options(target, outputs, affinity_key))
 
     def examples(
         self, examples: Any, target: Target | None, outputs: Sequence[str], affinity_key: Any
     ) -> Steps[Ranking]:
-        """Scores tf.Examples."""
         options = self._options(target, outputs, affinity_key)
         return self._ask(examples_of_any(examples), options)
 
@@ -88,7 +86,7 @@ class Flow(Asking):
         asked = self._options(target, outputs)
         affinities = [self._affinity(key) for key in keys]
         schema = yield from self.schema()
-        # Needs an index of users, as well as support for several users.
+        # Needs an index of users, and support for several users.
         together = self._several.ask()
         asked = replace(asked, indexed=asked.indexed and together)
         options = [replace(asked, affinity=affinity) for affinity in affinities]
@@ -119,7 +117,7 @@ class Flow(Asking):
         return rankings
 
     def _joined(self, group: Group, plan: Plan) -> Steps[Reply]:
-        """The reply for all users of a group; without distinct rows if the server refuses these."""
+        """The reply for all users of a group; without distinct rows if the server refuses them."""
         built = build_joined(plan, group)
         try:
             reply = yield predict(built)

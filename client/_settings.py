@@ -1,4 +1,4 @@
-"""All settings of the clients."""
+"""The settings of the clients."""
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
@@ -16,19 +16,19 @@ UnusedPolicy = Literal["suggest", "drop", "error"]
 Dedupe = Literal["auto", "off"]
 Affinity = Literal["auto", "off"]
 Target = Literal["auto", "late", "columnar_late", "columnar", "stock", "repeated", "example"]
-"""The form in which a request is written.
+"""How a request is written.
 
 - auto: late if the model has that signature, the request has one user and the server has not
-  refused it; otherwise columnar, or stock once a server has shown that it does not expand; example
-  if the model takes nothing else. If the model's only input may also be text, rows with only that
-  input are sent as columnar.
+  refused it; otherwise columnar, or stock once the server has shown that it does not repeat rows;
+  example if the model takes only tf.Examples. If the model's only input may also be text, rows with
+  only that input are sent as columnar.
 - late, columnar_late: user features as one row, items as N rows, to the signature `columnar_late`;
   the model repeats the user's row.
 - columnar: the same to the signature `columnar`; the server (colcast's or the fork) repeats the
   user's row.
-- stock: for an unpatched TensorFlow Serving: N rows for every feature, but a feature with one value
-  for all rows is written once, and TensorFlow fills the tensor with it.
-- repeated: N rows for every feature, all written.
+- stock: for an unpatched TensorFlow Serving: N rows for every feature, but if all rows have the
+  same value, it is written once, and TensorFlow fills the tensor with it.
+- repeated: N rows for every feature, all of them written.
 - example: N serialized tf.Examples.
 """
 
@@ -42,12 +42,12 @@ class Policies:
             masked arrays) in place of a value. "default": the model's default, an empty list for
             a multi-valued feature, an error for a feature without default. "error": always an
             error.
-        nan: NaN in a float feature. "error": an error, as is an infinity. "send": both are sent,
-            for models that take them, as decision forests do. "default": NaN is as None. A feature
-            whose default is NaN takes NaN. (NaN where no float belongs, as pandas leaves behind
-            for a missing integer, string, list or vector, always counts as None.)
-        unused: a column the signature does not use. "suggest": dropped, named once in the log,
-            but an error if its name looks like a misspelling of a feature that is absent.
+        nan: NaN in a float feature. "error": NaN and infinity are errors. "send": both are sent,
+            for models that accept them, such as decision forests. "default": NaN counts as None. A
+            feature whose default is NaN accepts NaN. (NaN in place of an integer, string, list or
+            vector, with which pandas marks missing values, always counts as None.)
+        unused: a column that the signature does not use. "suggest": dropped and logged once, but an
+            error if its name looks like a misspelling of a missing feature.
             "drop": dropped. "error": an error.
     """
 
@@ -62,7 +62,9 @@ class Policies:
             ("unused", self.unused, get_args(UnusedPolicy)),
         ):
             if value not in allowed:
-                raise InputError(f"policy {name}={value!r} is none of {', '.join(allowed)}")
+                raise InputError(
+                    f"policy {name} must be one of {', '.join(allowed)}, got {value!r}"
+                )
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +76,8 @@ class Tls:
         private_key: PEM file of the client's key.
         certificate_chain: PEM file of the client's certificate.
         server_name: the name in the servers' certificates, if it differs from the address. With
-            several addresses it defaults to the first one's name, since gRPC checks one name for
-            all.
+            several addresses, the default is the first one's name, since gRPC checks one name for
+            all of them.
     """
 
     root_certificates: str | Path | None = None
@@ -87,7 +89,7 @@ class Tls:
         """Reads the files: root certificates, private key, certificate chain.
 
         Raises:
-            InputError: key without certificate or the reverse, or a file that cannot be read.
+            InputError: a key without a certificate or vice versa, or a file that cannot be read.
         """
         if (self.private_key is None) != (self.certificate_chain is None):
             raise InputError("mutual TLS needs both private_key and certificate_chain")
@@ -100,13 +102,13 @@ class ChannelOptions:
 
     Attributes:
         tls: TLS settings; None for plain text.
-        max_message_bytes: largest request or answer; -1 for unlimited. gRPC's default limit of 4 MB
-            for answers is often hit in production: a thousand candidates with a few embeddings
-            exceed it, and the servers set no limit either.
+        max_message_bytes: largest request or answer; -1 for unlimited, because embeddings for a
+            thousand candidates exceed gRPC's default of 4 MB.
         keepalive_seconds: interval after which an unanswered connection with open calls is pinged.
-        gzip: whether to compress requests. Columns of embeddings hardly shrink; ids and text do.
-        load_bound: with several servers, calls leave the user's server while it has more than this
-            many times the mean of the client's calls in flight; infinity: never.
+        gzip: whether to compress requests; ids and text shrink, embeddings hardly do.
+        load_bound: with several servers, a call goes to another server than the user's while the
+            user's has more than this many times the mean number of the client's calls in flight;
+            infinity: never.
 
     Raises:
         InputError: a `load_bound` below 1.
@@ -129,25 +131,25 @@ class ClientSettings:
 
     Attributes:
         address: "HOST:PORT", several of them, or "dns:///NAME:PORT", a DNS name with several
-            servers behind it. Calls go to those that are up and say that they serve: a user's to
-            the same one, others to the one with the fewest calls in flight.
+            servers behind it. Calls go only to servers that are up and report that they serve: a
+            user's calls to the same server, others to the one with the fewest calls in flight.
         model: the served model's name.
         target: how requests are written; see `Target`.
         signature: overrides the signature that the target would call.
         version: the model version; None lets the server choose.
         version_label: the label of the version, instead of its number.
-        score_output: the output that ranks, like "scores", or its column, like
+        score_output: the output to rank by, such as "scores", or a column of it, such as
             "probabilities[:, 1]"; None finds it (see `Ranking.scores`).
-        score_column: the column of an output [N, k] that ranks.
+        score_column: the column to rank by, if that output is [N, k].
         item_key: the name of the key when `item_keys` is a plain list.
         timeout_seconds: deadline of a call, including retries and requests for signatures.
-        dedupe: "auto" sends columns that are equal on every row once, and each distinct row of a
-            domain if that is much smaller; "off" does neither.
-        affinity: "auto" sends with each single-user request a hash of the user's columns, as
+        dedupe: "auto" sends columns that are equal on every row once, and only the distinct rows of
+            a domain if that is much smaller; "off" does neither.
+        affinity: "auto" sends a hash of the user's columns with each single-user request, as
             `x-colcast-user`, which routes all of the user's requests to one server; "off" does so
-            only for calls that are given a key.
-        affinity_secret: the key of that hash, at most 64 bytes; must be the same in all clients of
-            the servers.
+            only for calls with a key.
+        affinity_secret: the key of that hash, at most 64 bytes; all clients of the servers must use
+            the same one.
         policies: how missing values and unused columns are treated.
         channel: TLS, message size, keepalive, compression.
 

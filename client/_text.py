@@ -34,7 +34,7 @@ class TextSettings:
         version_label: the label of the version, instead of its number.
         timeout_seconds: deadline of each request.
         batch_tokens: the approximate number of tokens per request. Larger requests make the model
-            slightly faster; smaller ones let other clients in between.
+            slightly faster; smaller ones delay other clients less.
         in_flight: the number of requests that one call keeps in flight.
         channel: TLS, message size, keepalive, compression.
 
@@ -113,7 +113,7 @@ class TextClient(TextSettings, Closing):
                 that are not valid UTF-8.
             pooling: how a text's token vectors are combined: their mean, the vector of [CLS], or
                 the maximum.
-            max_seq_len: number of tokens to which longer texts are cut; None for the model's
+            max_seq_len: number of tokens to which longer texts are truncated; None for the model's
                 default.
             progress: called with the number of answered requests and the total.
 
@@ -121,7 +121,7 @@ class TextClient(TextSettings, Closing):
             float32 [texts, width], in the order of the texts.
 
         Raises:
-            InputError: something that is not a text; nothing was sent.
+            InputError: an entry is not a text; nothing was sent.
             ServerError: the server refused, or did not answer in time.
         """
         batches, said = self._plan(texts, pooling, max_seq_len)
@@ -153,10 +153,10 @@ class TextClient(TextSettings, Closing):
 
         Args:
             query: str, or bytes in UTF-8.
-            titles: N of them.
+            titles: N titles, as for `query`.
 
         Raises:
-            InputError: something that is not a text.
+            InputError: an entry is not a text.
             ServerError: the server refused, or did not answer in time.
         """
         call = self._rank_call(query, titles)

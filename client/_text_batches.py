@@ -1,4 +1,4 @@
-"""Turns texts into requests: checks them, removes repeats, batches by length within a budget."""
+"""Turns texts into requests: checks them, removes duplicates, batches them by length."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
@@ -117,7 +117,7 @@ def all_bytes(texts: Any, name: str) -> list[bytes]:
 
 
 def _divided(sizes: Sequence[int], tokens: int, longest: int) -> list[Array]:
-    """Rows by size, cut into batches in which count * longest text stays within the budget."""
+    """Splits rows, sorted by size, into batches with count * longest size within the budget."""
     order = np.argsort(np.array(sizes, np.int64), kind="stable")
     batches, begin = [], 0
     for end, row in enumerate(order):

@@ -1,4 +1,4 @@
-"""`colcast rank`: ranks the items of a file for the user of another."""
+"""`colcast rank`: ranks items from a file for one user."""
 
 import json
 import logging
@@ -27,20 +27,24 @@ def tls_options(option: Callable[..., Any] = click.option) -> Callable[[_Decorat
         option: declares an option, with the arguments of `click.option`.
     """
     return together(
-        option("--tls", is_flag=True, help="Use TLS, with the system's authorities."),
-        option("--tls-root-certificates", metavar="PEM", help="The authorities to trust with TLS."),
-        option("--tls-private-key", metavar="PEM", help="Our key, for mutual TLS."),
-        option("--tls-certificate-chain", metavar="PEM", help="Our certificate, for mutual TLS."),
+        option("--tls", is_flag=True, help="Use TLS and trust the system's authorities."),
+        option("--tls-root-certificates", metavar="PEM", help="The authorities to trust."),
+        option("--tls-private-key", metavar="PEM", help="The client's key, for mutual TLS."),
+        option(
+            "--tls-certificate-chain",
+            metavar="PEM",
+            help="The client's certificate, for mutual TLS.",
+        ),
         option(
             "--tls-server-name",
             metavar="NAME",
-            help="The name in the server's certificate, where it is not the address called.",
+            help="The name in the server's certificate, if it differs from the address.",
         ),
     )
 
 
 def together(*options: Callable[[Any], Any]) -> Callable[[_Decorated], _Decorated]:
-    """A decorator that declares all options, in this order."""
+    """A decorator that declares the options in this order."""
 
     def decorate(function: _Decorated) -> _Decorated:
         for option in reversed(options):
@@ -86,7 +90,7 @@ class _TargetName(click.Choice[str]):
     "--user",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="JSON object of the user's features; - is standard input. Without it the items have all"
+    help="JSON object of the user's features; - is standard input. Without it, the items have all"
     " features.",
 )
 @click.option(
@@ -99,37 +103,38 @@ class _TargetName(click.Choice[str]):
 @click.option(
     "--item-key",
     metavar="NAME",
-    help="The items' column by which the server knows their features; the others win over those.",
+    help="The column with the items' keys in the server's item table; other columns override the"
+    " table's features.",
 )
 @click.option(
     "--top",
     type=click.IntRange(min=1),
     default=10,
     metavar="K",
-    help="How many to print.",
+    help="Number of items to print.",
 )
-@click.option("--json", is_flag=True, help="Print JSON in place of a table.")
+@click.option("--json", is_flag=True, help="Print JSON instead of a table.")
 @click.option("--show", metavar="A,B", help="Item columns to print. [default: the first four]")
 @click.option(
     "--target",
     type=_TargetName(get_args(Target)),
     default="auto",
-    help="How the request is written; auto is the smallest that the server takes.",
+    help="How the request is written; auto is the smallest form that the server accepts.",
 )
-@click.option("--signature", metavar="NAME", help="Call this one in place of the target's own.")
+@click.option("--signature", metavar="NAME", help="Signature to call instead of the target's.")
 @click.option(
     "--version", type=int, metavar="N", help="Model version. [default: the server's choice]"
 )
 @click.option(
     "--score-output",
     metavar="NAME",
-    help="The output that ranks, where the model has several, or its column: 'NAME[:, 1]'.",
+    help="The output to rank by, if the model has several, or a column of it: 'NAME[:, 1]'.",
 )
 @click.option(
     "--nan",
     type=click.Choice(get_args(NanPolicy)),
     default="error",
-    help="NaN in a float feature: send it to a model that takes it, like a decision forest.",
+    help="NaN in a float feature: 'send' it to a model that accepts it, such as a decision forest.",
 )
 @click.option(
     "--timeout-seconds",
@@ -139,7 +144,7 @@ class _TargetName(click.Choice[str]):
     help="Deadline of the call.",
 )
 @click.option(
-    "--list-separator", default="|", metavar="TEXT", help="Between the values in a CSV cell."
+    "--list-separator", default="|", metavar="TEXT", help="Separator of the values in a CSV cell."
 )
 @tls_options()
 def command(**given: Any) -> None:
@@ -249,7 +254,7 @@ def _check_items(options: SimpleNamespace, items: Sequence[Any]) -> None:
     for name in (options.show or "").split(","):
         if name and not any(name in item for item in items):
             there = ", ".join(items[0])
-            raise click.UsageError(f"--show: no column {name!r}; there are {there}")
+            raise click.UsageError(f"--show: no column {name!r}; the items have {there}")
 
 
 def _cell(value: Any) -> str:

@@ -1,8 +1,8 @@
 """Converts rows of a data set by the rules of `rank`, for tables that are built in advance.
 
 `columns_of` converts rows in any form that `rank` takes; `entries_of_examples` turns tf.Examples
-into such rows; `check_absent` and `misspelled` report what a data set lacks; `default_column`
-supplies it.
+into such rows; `check_absent` and `misspelled` report columns that a data set lacks, and
+`default_column` supplies them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,7 +34,7 @@ def names_of(features: Mapping[str, Feature]) -> frozenset[str]:
 
 
 def columns_of(features: Mapping[str, Feature], rows: Any) -> dict[str, Column]:
-    """The columns of the given features; leaves out features that no row has.
+    """The columns of the given features, without features that no row has.
 
     Args:
         features: the features to convert; others in the rows are left out as well.

@@ -1,4 +1,4 @@
-"""`colcast encode` and `colcast rerank`: vectors for a file's lines, the best for a query."""
+"""`colcast encode` and `colcast rerank`: a file's lines as vectors, or ranked for a query."""
 
 import json
 import sys
@@ -43,9 +43,14 @@ def _text_options(*, model: str) -> Callable[[_Decorated], _Decorated]:
     help="Write the vectors here, float32 [lines, width]. [default: JSON, one line each]",
 )
 @click.option(
-    "--pooling", type=click.Choice(get_args(Pooling)), default="mean", help="What of the tokens."
+    "--pooling",
+    type=click.Choice(get_args(Pooling)),
+    default="mean",
+    help="How the tokens' vectors are combined.",
 )
-@click.option("--max-seq-len", type=click.IntRange(2, 512), help="Tokens to keep of a line.")
+@click.option(
+    "--max-seq-len", type=click.IntRange(2, 512), help="Truncate lines to this number of tokens."
+)
 def encode(file: Path, output: Path | None, **given: Any) -> None:
     """Writes the vector of each line of FILE; - is standard input."""
     texts = _lines(file)
@@ -66,9 +71,11 @@ def encode(file: Path, output: Path | None, **given: Any) -> None:
 
 @click.command(epilog='colcast rerank titles.txt --query "cocoa prices" --server localhost:8500')
 @click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
-@click.option("--query", required=True, metavar="TEXT", help="What the lines are ranked for.")
+@click.option("--query", required=True, metavar="TEXT", help="Rank the lines for this query.")
 @_text_options(model="reranker")
-@click.option("--top", type=click.IntRange(min=1), default=10, metavar="K", help="How many.")
+@click.option(
+    "--top", type=click.IntRange(min=1), default=10, metavar="K", help="Number of lines to print."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, one title per line.")
 def rerank(file: Path, query: str, top: int, as_json: bool, **given: Any) -> None:
     """Ranks the lines of FILE for a query; - is standard input."""

@@ -1,4 +1,4 @@
-"""Reads TFRecord files without TensorFlow, safely even if records claim wrong lengths.
+"""Reads TFRecord files without TensorFlow, safely even if a record claims a wrong length.
 
 https://www.tensorflow.org/tutorials/load_data/tfrecord: a record consists of its length (8 bytes),
 a checksum of the length (4), the data, and a checksum of the data (4), all little-endian.
@@ -23,7 +23,7 @@ def read_records(path: Path) -> Iterator[bytes]:
     The path "-" is standard input.
 
     Raises:
-      ValueError: the file is no TFRecord file, or ends within a record.
+      ValueError: the file is not a TFRecord file, or ends within a record.
     """
     with nullcontext(sys.stdin.buffer) if path == _STDIN else path.open("rb") as file:
         at = 0
@@ -53,7 +53,7 @@ def _length(path: Path, at: int, header: bytes) -> int:
         length, checksum = _HEADER.unpack(header)
         if checksum == _masked_crc32c(header[:8]):
             return int(length)
-    raise ValueError(f"{path} is no uncompressed TFRecord file: no record begins at byte {at}")
+    raise ValueError(f"{path} is not an uncompressed TFRecord file: no record begins at byte {at}")
 
 
 def _masked_crc32c(data: bytes) -> int:

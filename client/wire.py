@@ -64,7 +64,7 @@ def read_varints(data: bytes) -> Array:
         return np.empty(0, np.uint64)
     last = raw < 128
     if not last[-1]:
-        raise DecodeError("packed integers end in the middle of one")
+        raise DecodeError("packed integers end within one")
     ends = np.flatnonzero(last)
     starts = np.concatenate(([0], ends[:-1] + 1))
     if (ends - starts).max() > 9:
@@ -113,7 +113,7 @@ def fields(data: bytes) -> Iterator[tuple[int, int, int | bytes]]:
         else:
             raise DecodeError(f"field {number} has wire type {wire_type} at byte {at}")
         if size > end - at:
-            raise DecodeError(f"field {number} wants {size} bytes, {end - at} are left")
+            raise DecodeError(f"field {number} claims {size} bytes, but {end - at} remain")
         yield number, wire_type, data[at : at + size]
         at += size
 

@@ -1,6 +1,6 @@
 """Converts any form of data to checked columns and to bytes, and answers back to arrays.
 
-`_inputs`, `_inputs_examples` (any form -> table) -> `_columns`, `_lists`, `_values` (checked) ->
-`_batch` (one user, N candidates) -> `_encode`. `_decode` reads answers, `_schema` says what the
-server wants, `_examples` writes tf.Examples.
+`_inputs` and `_inputs_examples` turn data into a table; `_columns`, `_lists` and `_values` check
+and convert it; `_batch` combines one user and N candidates; `_encode` writes bytes. `_decode` reads
+answers, `_schema` describes the model's signatures, `_examples` writes tf.Examples.
 """

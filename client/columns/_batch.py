@@ -34,8 +34,8 @@ class Batch:
 
     Attributes:
         rows: N, the number of candidates.
-        columns: feature -> its column, with N rows, or with 1 row if the user (or every row) has
-            the same value. Leaves out absent features for which the model has a default.
+        columns: feature -> its column, with N rows, or with 1 row for a user feature or one that
+            is equal on every row. Absent features with a default are left out.
         whole: features without a row dimension, as arrays.
         unused: given names that the signature does not use.
         encoded: feature -> its encoded column, if it was encoded before.
@@ -70,7 +70,7 @@ def batch_of(
 
     Raises:
         InputError: there are no rows, a feature is in both tables, a feature without default is
-            missing, the policy forbids an unused one, or a value does not fit.
+            missing, the policy forbids an unused column, or a value does not fit.
     """
     if user is not None and (both := user.columns.keys() & items.columns.keys()):
         raise InputError("given in user and in items", feature=min(both))
@@ -93,10 +93,10 @@ def item_batch(features: Mapping[str, Feature], items: Table, policies: Policies
 def with_user(
     features: Mapping[str, Feature], user: Table | None, items: Batch, policies: Policies
 ) -> Batch:
-    """The whole request: the items' columns, unchanged, and the user's.
+    """Adds the user's columns to the items'.
 
     Raises:
-        InputError: in the cases of `batch_of`.
+        InputError: as for `batch_of`.
     """
     batch = replace(items, columns=dict(items.columns), whole=dict(items.whole))
     if user is not None:
@@ -157,7 +157,7 @@ def check_absent(features: Mapping[str, Feature], given: Set[str], unused: froze
 def misspelled(
     features: Mapping[str, Feature], given: Set[str], unused: frozenset[str]
 ) -> dict[str, str]:
-    """Absent features, each with an unused name that resembles it."""
+    """Absent feature -> an unused name that resembles it, perhaps a misspelling."""
     return _misspelled(tuple(name for name in features if name not in given), unused, 0.8)
 
 
@@ -177,14 +177,14 @@ def _add_columns(
         feature = features.get(name)
         if feature is None:
             if name.removesuffix(LENGTH_SUFFIX) not in table.columns:
-                raise InputError("given without the values it counts", feature=name)
+                raise InputError("given without the values that it counts", feature=name)
         else:
             own = _policies_of(feature, policies)
             _add_column(batch, Source(feature, own, of_user), table, values)
 
 
 def _policies_of(feature: Feature, policies: Policies) -> Policies:
-    """Lets a feature whose default is NaN accept NaN, which then stands for a missing value."""
+    """Lets a feature whose default is NaN accept NaN as a missing value."""
     default = feature.default
     if policies.nan != "error" or default is None or default.dtype.kind not in "fc":
         return policies
@@ -201,7 +201,7 @@ def _add_column(batch: Batch, source: Source, table: Table, values: Any) -> None
             rows = replace(source, feature=replace(feature, kind=Kind.SINGLE))
             batch.whole[feature.name] = _column(rows, values).values
         else:
-            raise source.error(None, "does not come by rows: give it in user")
+            raise source.error(None, "has no rows: pass it in user")
     elif feature.kind is Kind.MULTI and length in table.columns:
         batch.columns[feature.name] = given_lengths(source, values, table.columns[length])
     else:
@@ -209,7 +209,7 @@ def _add_column(batch: Batch, source: Source, table: Table, values: Any) -> None
 
 
 def _column(source: Source, values: Any) -> Column:
-    """Converts values by rows; values that rows share are converted once."""
+    """Converts values by row; values that rows share are converted once."""
     if isinstance(values, Dictionary):
         shared = replace(source, codes=values.codes)
         return _column(shared, values.entries).take(values.codes)
@@ -230,7 +230,7 @@ def _check_names(features: Mapping[str, Feature], batch: Batch, policies: Polici
     check_absent(features, given, unused)
     if policies.unused != "drop":
         for name, near in misspelled(features, given, unused).items():
-            message = f"absent; misspelled as {near!r}? (unused='drop' sends neither)"
+            message = f"missing; misspelled as {near!r}? (unused='drop' sends neither)"
             raise InputError(message, feature=name)
     if not unused <= _logged:
         _log_unused(unused)
@@ -242,11 +242,11 @@ def _missing(needed: list[str], unused: frozenset[str]) -> InputError:
     others = [repr(other) for other in needed if other != name]
     if len(others) > 4:
         others[4:] = [f"{len(others) - 4} more"]
-    also = f" (and so: {', '.join(others)})" if others else ""
+    also = f" (also: {', '.join(others)})" if others else ""
     if name in hints:
         hint = f"; misspelled as {hints[name]!r}?"
     else:
-        hint = f"; given and not used: {', '.join(sorted(map(repr, unused))[:4])}" if unused else ""
+        hint = f"; given but unused: {', '.join(sorted(map(repr, unused))[:4])}" if unused else ""
     message = f"missing{also}, and the model has no default for it{hint}"
     return InputError(message, feature=name)
 

@@ -1,4 +1,4 @@
-"""The values of one feature in the form in which they are sent."""
+"""The values of one feature as they are sent."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -8,7 +8,7 @@ from colcast.client.columns._dtypes import Array
 
 
 class Column(NamedTuple):
-    """The values of one feature in the form in which they are sent.
+    """The values of one feature as they are sent.
 
     Attributes:
         values: [rows, *shape] (MULTI and SEQUENCE: [rows, longest, ...], padded), in the dtype's
@@ -25,7 +25,7 @@ class Column(NamedTuple):
 
     @property
     def longest(self) -> int:
-        """The length of its longest list, in values or steps."""
+        """The length of the longest list, in values or steps."""
         return self.values.shape[1] if self.lengths is None else int(self.lengths.max(initial=0))
 
     def take(self, rows: Sequence[int] | slice | Array) -> "Column":
@@ -76,5 +76,5 @@ def _padded(column: Column, columns: Sequence[Column]) -> Column:
 
 
 def _alike(one: Any, two: Any) -> bool:
-    """Whether two values may be equal. A cheap test; only False is certain."""
+    """Whether two values may be equal: a cheap test, of which only False is certain."""
     return bool(one == two or one != one)

@@ -35,7 +35,7 @@ from colcast.client.columns._values import (
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The feature whose values are converted, and the rules for that.
+    """The feature whose values are converted, and the rules for converting them.
 
     Attributes:
         feature: the feature as the model declares it.
@@ -85,8 +85,8 @@ def fixed_column(source: Source, values: Any) -> Column:
     Args:
         source: the feature, of kind SINGLE, and the rules.
         values: [rows] entries: scalars, or lists or arrays for features with an inner shape;
-            an array [rows, ...] of any NumPy dtype; NOT_GIVEN or None where one is missing,
-            and NaN where a list or an array is.
+            an array [rows, ...] of any NumPy dtype. A missing entry is NOT_GIVEN or None; a
+            missing list or array may also be NaN.
 
     Raises:
         InputError: a value does not fit; names its feature and row.
@@ -156,7 +156,7 @@ def no_rows(feature: Feature) -> Column:
 
 
 def stored(feature: Feature, values: Array) -> Array:
-    """A decoded default in the dtype's storage type (bfloat16 is decoded to float32)."""
+    """A decoded default in the dtype's storage type (bfloat16 decodes to float32)."""
     return bfloat16_bits(values) if feature.dtype is BFLOAT16 else values
 
 
@@ -219,12 +219,12 @@ def _default_row(feature: Feature) -> Array | None:
 
 
 def _sizes(feature: Feature) -> tuple[int, ...]:
-    """The declared shape of a row; 0 for sizes that the request decides."""
+    """The declared shape of a row; 0 for unknown sizes."""
     return tuple(int(size or 0) for size in feature.shape or ())
 
 
 def _inner_shape(feature: Feature, values: Any) -> tuple[int, ...]:
-    """The declared shape of one row's values; if it is open, the first row's."""
+    """The declared shape of one row's values; if it is unknown, the first row's."""
     if feature.shape is not None:
         return _sizes(feature)
     if isinstance(values, np.ndarray):

@@ -1,4 +1,4 @@
-"""Decodes PredictResponse bytes to arrays, from tensor_content and typed fields alike."""
+"""Decodes PredictResponse bytes to arrays, from tensor_content or typed fields."""
 
 import math
 from dataclasses import dataclass
@@ -162,7 +162,7 @@ def _piece(wire_type: int, value: int | bytes, dtype: DType) -> Array:
     return raw.astype(np.int64).astype(dtype.storage)
 
 
-_LARGEST_FILL = 1 << 28  # number of values; larger claims with fewer values are refused
+_LARGEST_FILL = 1 << 28  # values; larger shapes with fewer values are refused
 
 
 def _fill(
@@ -178,7 +178,6 @@ def _fill(
         values = np.concatenate((values, np.full(needed - values.size, last, dtype.storage)))
     if values.size != needed:
         raise DecodeError(
-            f"tensor {name!r} has {values.size} values for the shape {list(shape)}, "
-            f"which holds {needed}"
+            f"tensor {name!r} has {values.size} values, but its shape {list(shape)} needs {needed}"
         )
     return values.reshape(shape)

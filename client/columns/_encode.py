@@ -1,7 +1,8 @@
 """Encodes columns as a PredictRequest, directly from the arrays' memory.
 
-No protobuf object is built: a tensor is a few header bytes in front of its array's own buffer
-(tensor_content), and everything is joined once. docs/wire.md annotates the result byte by byte.
+No protobuf object is built: a tensor is a few header bytes followed by its array's own buffer
+(tensor_content), and everything is concatenated once. docs/wire.md explains the result byte by
+byte.
 """
 
 from collections.abc import Mapping, Sequence
@@ -75,10 +76,10 @@ def encode_predict_request(
 
 
 def encode_inputs(columns: Mapping[str, Any]) -> bytes:
-    """Encodes the part of a PredictRequest that holds these columns.
+    """Encodes the fields of a PredictRequest that hold these columns.
 
-    Such parts and an encoded request may be concatenated in any order, because a message is the
-    sequence of its fields.
+    They may be appended or prepended to an encoded request, because a message is a sequence of
+    fields.
     """
     parts: Parts = []
     for name, column in columns.items():
@@ -121,14 +122,14 @@ def _append_input(parts: Parts, name: str, tensor: Tensor) -> None:
 
 @lru_cache(maxsize=1 << 15)
 def _content_lead(name: str, dtype: int, shape: tuple[int, ...], size: int) -> bytes:
-    """The cached start of a numeric column; a service sends the same few repeatedly."""
+    """The start of a numeric column, cached because a service sends the same few repeatedly."""
     return _lead(name, dtype, shape, size, content=size > 0)
 
 
 def _lead(name: str, dtype: int, shape: tuple[int, ...], size: int, *, content: bool) -> bytes:
     """A map entry up to its values: sizes, key, dtype, shape, and the tag of tensor_content.
 
-    Protobuf puts lengths first, so all of it depends on the number of bytes that follow.
+    Protobuf writes lengths first, so the result depends on the number of bytes that follow.
     """
     tensor = _header(dtype, shape)
     if content:
@@ -189,7 +190,7 @@ def _tensor_of(name: str, column: Any) -> Tensor:
 
 
 def _require_all_given(name: str, values: Any) -> None:
-    """Raises InputError for a masked array: without a signature, gaps have no meaning."""
+    """Raises InputError for masked entries, since without a signature no default is known."""
     if has_masked(values):
         raise InputError("has masked entries, and no default is known for them", feature=name)
 

@@ -142,7 +142,7 @@ def _counts(name: str, table: Table) -> bool:
 
 
 def _lists(values: Any, dtype: DType | None) -> list[list[Any]]:
-    """A column's lists. Beside text or lists, NaN is pandas' mark for a missing value."""
+    """A column's lists. Among text or lists, NaN is pandas' mark for a missing value."""
     values = unmasked_entries(values)
     gaps = dtype in (INT64, STRING) or any(
         isinstance(value, str | bytes) or is_nested(value) for value in values

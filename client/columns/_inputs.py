@@ -4,8 +4,8 @@ tf.Examples are handled in `_inputs_examples.py`. A table holds the caller's val
 only `_columns.py` has the rules for types and missing values.
 
 pandas, Polars and pyarrow are not imported here: a caller with a frame has imported its library. A
-numeric column without gaps stays an array; everything else becomes a list, with None or the
-library's own mark for missing values.
+numeric column without missing values stays an array; everything else becomes a list, with None or
+the library's own mark for missing values.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
@@ -69,7 +69,7 @@ def table_of_user(user: Any, wanted: Wanted) -> Table:
     """The user's features, a dict or a pandas Series, as a table of one row.
 
     Raises:
-        InputError: the type is another, or a name is not text or repeated.
+        InputError: `user` has another type, or a name is repeated or is not text.
     """
     if _kind(user) == "pandas.Series":
         if not user.index.is_unique:
@@ -90,7 +90,7 @@ def table_of_items(items: Any, wanted: Wanted) -> Table:
     """Candidates in any of the accepted forms as a table.
 
     Raises:
-        InputError: the form is none of these, or malformed.
+        InputError: `items` has another form, or is malformed.
     """
     if isinstance(items, Mapping):
         return table_of_columns(items, wanted)
@@ -213,8 +213,8 @@ def _pandas(series: Any) -> Any:
     values = series.to_numpy()
     if values.dtype.kind in "biufcM":
         return values
-    # For arrays of objects, calls the array's tolist(), because pandas' would build the array of
-    # text again. For time spans calls pandas' tolist(), because NumPy's returns integers.
+    # An object array's tolist() is faster: pandas' would build the array of text again. For time
+    # spans, NumPy's tolist() would return integers.
     return values.tolist() if values.dtype == object else series.tolist()
 
 

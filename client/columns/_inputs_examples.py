@@ -1,4 +1,4 @@
-"""Converts serialized tf.Examples to tables: features equal on every row, and all others."""
+"""Converts serialized tf.Examples to two tables: features equal on every row, and all others."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ def serialized(examples: Sequence[Any]) -> list[bytes]:
     """Serializes tf.train.Example protos; bytes stay as they are.
 
     Raises:
-        InputError: not a sequence, or an entry is neither; names its row.
+        InputError: not a sequence, or an entry is neither a proto nor bytes; names its row.
     """
     if isinstance(examples, str | bytes) or not isinstance(examples, Sequence | np.ndarray):
         raise InputError(
@@ -76,7 +76,7 @@ def merged(context: bytes, examples: Sequence[bytes]) -> list[bytes]:
 
 
 def split_shared(examples: Sequence[bytes]) -> tuple[bytes, list[bytes]]:
-    """The reverse of `merged`: (context, examples without what is in it).
+    """The reverse of `merged`: (context, examples without the context's features).
 
     The context holds the features that are equal, byte for byte, in every example.
 
@@ -96,9 +96,9 @@ def split_shared(examples: Sequence[bytes]) -> tuple[bytes, list[bytes]]:
 def tables_of_examples(
     examples: Sequence[bytes], features: Mapping[str, Feature]
 ) -> tuple[Table, Table]:
-    """Tables of the features that all examples share (one row) and of the others (N rows).
+    """A table of the features that all examples share (one row), and one of the others (N rows).
 
-    Features are compared as bytes, so that shared ones are parsed once.
+    Features are compared as bytes, so shared ones are parsed only once.
 
     Args:
         examples: N serialized tf.Examples.

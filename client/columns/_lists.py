@@ -1,4 +1,4 @@
-"""Features that are lists of any length: padded to the longest, with or without lengths."""
+"""Converts features that are lists of any length: pads them to the longest."""
 
 from collections.abc import Sequence
 from itertools import chain
@@ -15,9 +15,8 @@ from colcast.client.columns._values import entries_of, flat_array, is_missing, i
 def list_column(source: Source, values: Any) -> Column:
     """Converts a multi-valued feature or a sequence.
 
-    A multi-valued column has at least width 1, because a server that pads the lists of several
-    requests needs a value to pad with. (The model sees the padding of a sequence, so none is
-    added.)
+    A multi-valued column has at least width 1, because a server that joins requests needs a value
+    to pad lists with. (Models see the padding of a sequence, so none is added there.)
 
     Args:
         source: the feature, of kind MULTI or SEQUENCE, and the rules.

@@ -19,7 +19,7 @@ ROW_TO = "row_to_"  # prefix; with a domain: int64 [N], the row of that domain f
 
 @dataclass(frozen=True, slots=True)
 class TensorSpec:
-    """A declared input or output; None in `shape` is a free dimension, a shape of None any rank."""
+    """A declared input or output; None in `shape` is any size, a shape of None any rank."""
 
     name: str
     dtype: DType
@@ -32,8 +32,8 @@ class Kind(Enum):
     SINGLE: the same number of values on every row: [rows, *shape].
     MULTI: a list of any length: [rows, longest], padded, with `feature/length` int64 [rows].
     SEQUENCE: a list whose padding the model sees: [rows, longest, *rest], no lengths.
-    WHOLE: not by rows (a scalar, a fixed first dimension, any rank beside other inputs): passed as
-        it is.
+    WHOLE: not by row (a scalar, a fixed first dimension, any rank beside other inputs): sent
+        unchanged.
     """
 
     SINGLE = "single"
@@ -51,9 +51,8 @@ class Feature:
         dtype: the dtype of its values.
         kind: how values are laid out.
         shape: the declared shape after the row dimension, for WHOLE the whole declared shape; None
-            if it is open.
-        one_row: whether it is declared with exactly one row, as the user features of a late model
-            are.
+            if it is unknown.
+        one_row: whether it is declared with exactly one row, like a late model's user features.
         default: its value when absent, [1, *shape]; None if it must be given.
     """
 
@@ -108,7 +107,7 @@ class Signature:
 
     @property
     def declares_examples(self) -> bool:
-        """Whether its method or its input's name says that it takes tf.Examples."""
+        """Whether its method or its input's name implies that it takes tf.Examples."""
         named = any("example" in name.lower() for name in self.inputs)
         return self.takes_examples and (named or self.method in _METHODS_OF_EXAMPLES)
 
@@ -183,7 +182,7 @@ class ModelSchema:
         """
         if name not in self.signatures:
             if name in self.unreadable:
-                raise SchemaError(f"signature {name!r} has tensors of a dtype that cannot travel")
+                raise SchemaError(f"signature {name!r} has tensors of a dtype that cannot be sent")
             raise SchemaError(
                 f"model {self.model!r} version {self.version} has no signature {name!r}; "
                 f"it has {', '.join(sorted(self.signatures))}"
@@ -206,18 +205,18 @@ class ModelSchema:
         return found[0]
 
     def columnar_signature(self) -> Signature | None:
-        """The signature that takes columns, the exporter's or a model's own; None without one."""
+        """The signature that takes columns, the exporter's or the model's own; None if none."""
         own = self.signatures.get(COLUMNAR) or self.signatures.get("serving_default")
         if own is None or (own.takes_examples and not self.takes_text(own)):
             return None
         return own
 
     def columns_of(self, called: Signature) -> Signature | None:
-        """The signature that takes as columns what this one parses; None if undetermined.
+        """The signature that takes columns of the features that this one parses; None if unknown.
 
-        The metadata does not tell, but the exporter's names do, unless they were chosen by hand.
-        Its first signature, `columnar`, is assumed to belong to the default signature. Both must
-        have the same outputs.
+        The metadata does not say, but the exporter's names do, unless they were chosen by hand.
+        `columnar` is assumed to be made from the default signature. Both must have the same
+        outputs.
         """
         found = self.signatures.get(f"{COLUMNAR}_{called.name}")
         if found is None and called is self.example_signature():
@@ -227,11 +226,10 @@ class ModelSchema:
         return found
 
     def domains_of(self, called: Signature) -> dict[str, frozenset[str]]:
-        """The features of each domain of which a request may send any number of rows with an index.
+        """The features of each domain whose rows a request may send once, with an index.
 
-        The stages that the exporter wrote show them; columns of a domain without a stage are the
-        candidates'. For such a model, colcast's server accepts an index in `columnar` and
-        `columnar_late`.
+        These are the domains with a stage. For such a model, colcast's server accepts an index in
+        `columnar` and `columnar_late`.
         """
         late, pair = self.signatures.get(COLUMNAR_LATE), self.signatures.get(COLUMNAR_PAIR)
         if late is None or late.features.keys() != called.features.keys():
@@ -247,8 +245,8 @@ class ModelSchema:
     def takes_text(self, called: Signature) -> bool:
         """Whether its only input may be a column of strings as well as tf.Examples.
 
-        That is so if nothing distinguishes them: neither what the signature declares, nor another
-        signature with the columns that it parses.
+        True if neither the signature's declaration nor another signature with its columns tells
+        them apart.
         """
         if not called.takes_examples or called.declares_examples:
             return False

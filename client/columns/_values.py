@@ -1,7 +1,7 @@
 """Converts a flat run of Python or NumPy values to a checked array of a feature's dtype.
 
-The types in a list are found in one pass (`set(map(type, values))`), so a valid list takes one bulk
-conversion; only a list with a mistake is searched for its place.
+One pass finds the types in a list (`set(map(type, values))`), so a valid list is converted in bulk;
+only a list with a mistake is searched for its position.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ _MISSING_TYPES = ("NoneType", "NotGiven", "NAType", "NaTType")
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The origin of a flat run of values; makes the error for the value at a position."""
+    """Where a flat run of values came from; makes the error for the value at a position."""
 
     error: Callable[[int, str], InputError]
 
@@ -52,7 +52,7 @@ def object_array(values: Sequence[Any] | Array) -> Array:
 
 
 def is_missing(value: Any) -> bool:
-    """Whether a value stands for a missing one: None, pandas' NA and NaT, or an absent key."""
+    """Whether a value means a missing one: None, pandas' NA and NaT, or an absent key."""
     return type(value).__name__ in _MISSING_TYPES
 
 
@@ -160,7 +160,7 @@ def _require_finite(array: Array, dtype: DType, place: Place) -> None:
         raise place.error(
             first,
             f"expected a finite {dtype}, got {shown(array[first])}: most models score it wrongly; "
-            "for one that takes it, like a decision forest: Policies(nan='send')",
+            "for one that accepts it, such as a decision forest: Policies(nan='send')",
         )
 
 

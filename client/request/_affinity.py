@@ -1,7 +1,7 @@
 """The header that routes a user's requests to the server with the user's state.
 
-Its value is a keyed hash of the user's columns, whose bytes are also the key of cached states, or
-of a key that the caller passes. The hash reveals nothing about either.
+Its value is a keyed hash: of the user's columns, whose bytes are also the key of cached states, or
+of a key that the caller passes. The hash reveals nothing about them.
 """
 
 from hashlib import blake2b
@@ -17,7 +17,7 @@ AffinityKey = str | bytes | int
 
 
 def hash_of_key(key: Any, settings: ClientSettings) -> str:
-    """16 hex digits for a caller's key; an integer and its decimal text are the same key.
+    """Hashes a caller's key to 16 hex digits; an integer and its decimal text are the same key.
 
     Raises:
         InputError: the key is neither text, bytes nor an integer.
@@ -32,7 +32,7 @@ def hash_of_key(key: Any, settings: ClientSettings) -> str:
 
 
 def hash_of_user(schema: ModelSchema, batch: Batch, settings: ClientSettings) -> str:
-    """16 hex digits for the user's columns of a request, in whatever form it is written.
+    """Hashes the user's columns to 16 hex digits, the same for every target.
 
     Empty if the setting is off, if the request has several users, or if the model has no
     `columnar_late`: then the user's features are unknown, and no user states are cached.

@@ -1,6 +1,6 @@
-"""Finds the distinct rows of a domain's columns, to send each once if that shrinks the request.
+"""Finds the distinct rows of a domain's columns, and sends each once if that shrinks the request.
 
-The input `row_to_<domain>`, int64 [N], then has the distinct row of each candidate.
+The input `row_to_<domain>`, int64 [N], then holds each candidate's row.
 """
 
 from collections.abc import Hashable, Sequence
@@ -29,7 +29,7 @@ class Distinct(NamedTuple):
 
 
 def send_distinct_rows(plan: Plan, batch: Batch) -> Batch:
-    """The same request with the distinct rows of each of the plan's domains, where that pays.
+    """The same request with the distinct rows of the plan's domains, where that pays.
 
     Columns that all candidates share keep one row, and so does a late signature's user. A server
     neither joins nor splits requests with an index, so the first index must save 128 KiB.
@@ -61,9 +61,8 @@ def send_distinct_rows(plan: Plan, batch: Batch) -> Batch:
 def distinct_rows(columns: Sequence[Column]) -> Distinct | None:
     """The distinct rows of equally long columns; None if that gains nothing.
 
-    It gains something if they take at most three quarters of the columns' bytes, index included.
-    The search ends with the first column if that alone has more than three quarters distinct rows,
-    like an id.
+    They must take at most three quarters of the columns' bytes, index included. The search ends
+    with the first column if more than three quarters of its own rows are distinct, as with an id.
     """
     arrays = _arrays(columns)
     if not arrays:

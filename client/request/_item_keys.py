@@ -1,4 +1,4 @@
-"""Candidates by key: the server's item table has their features (docs/items.md)."""
+"""Candidates by key: the server's item table holds their features (docs/items.md)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -32,7 +32,7 @@ def by_key(items: Any, item_keys: Any, settings: ClientSettings) -> Any:
     """Combines items and keys; returns the items unchanged if there are no keys.
 
     Raises:
-        InputError: `item_keys` is neither a list nor a dict of one.
+        InputError: `item_keys` is neither a list nor a dict with a list.
     """
     if item_keys is None:
         return items
@@ -43,7 +43,7 @@ def by_key(items: Any, item_keys: Any, settings: ClientSettings) -> Any:
 
 
 def batch_by_key(plan: Plan, given: ItemsByKey, policies: Policies) -> Batch:
-    """The columns of the items alone, including their keys.
+    """The columns of the items, with their keys.
 
     Raises:
         InputError: there are no keys, they are neither integers nor strings, or their number is
@@ -66,12 +66,12 @@ _TEXT = (str, bytes)
 
 
 def _tensor(plan: Plan, name: str, keys: Sequence[Any]) -> Tensor:
-    """The input of a key, with the dtype that the model declares if it is also a feature."""
+    """The tensor of a key, in the dtype that the model declares if the key is also a feature."""
     text = len(keys) > 0 and isinstance(keys[0], _TEXT)
     feature = plan.features.get(name)
     if feature is None:
         feature = Feature(name, STRING if text else INT64, Kind.SINGLE, ())
     elif feature.kind is not Kind.SINGLE or feature.one_row:
-        raise InputError(f"it is not a key of items: the model reads {feature}", feature=name)
+        raise InputError(f"cannot be a key of items: the model reads {feature}", feature=name)
     column = fixed_column(Source(replace(feature, default=None), Policies()), keys)
     return Tensor(feature.dtype, column.values)

@@ -27,7 +27,7 @@ from colcast.client.request._request import (
 from colcast.client.request._targets import Plan, only_row, tensors_of
 
 MANY_IN_FLIGHT = 8
-"""The number of multi-user requests in flight at a time: enough to keep a server busy."""
+"""The number of multi-user requests in flight at a time, which keeps a server busy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ def read_pairs(pairs: Sequence[Sequence[Any]], settings: ClientSettings) -> list
     """Converts (user, items) or (user, items, item_keys) to (user, items) for each user.
 
     Raises:
-        InputError: an entry is neither.
+        InputError: an entry has another form.
     """
     read = []
     for place, pair in enumerate(pairs):
@@ -74,11 +74,11 @@ def grouped(
     together: bool = True,
     home: Callable[[str], str] = lambda _: "",
 ) -> list[Group]:
-    """Pairs of user and items in groups of at most 4,096 candidates: larger requests gain nothing.
+    """Groups pairs of user and items into requests of at most 4,096 candidates.
 
-    The late signature distinguishes users' columns from items'. Without one, and with targets that
-    repeat rows, each user gets a separate request. If the model may see padding, a group's lists
-    have the same padded width, so that no user changes another one's score.
+    Larger requests gain nothing. The late signature distinguishes users' columns from items'.
+    Without one, and with targets that repeat rows, each user gets a separate request. If the model
+    may see padding, a group's lists have the same padded width, so no user changes another's score.
 
     Args:
         schema: the served model's schema.
@@ -165,7 +165,7 @@ def _joinable(
 ) -> list[list[int]]:
     """The positions of the batches that may share a request."""
     seen = [Kind.SEQUENCE]
-    # Otherwise the export proved that padding has no effect.
+    # With stages, the export has proved that padding has no effect.
     if COLUMNAR_PAIR not in schema.signatures:
         seen.append(Kind.MULTI)
     lists = [feature for feature in joint.features.values() if feature.kind in seen]
@@ -173,7 +173,7 @@ def _joinable(
     for place, batch in enumerate(batches):
         columns = [batch.columns.get(one.name) or default_column(one) for one in lists]
         widths = tuple(column.longest for column in columns if column is not None)
-        # An absent feature, which the item table fills in, has no default.
+        # The item table fills in absent features; they have no default.
         named = frozenset(batch.columns) if batch.keys else None
         alike = groups.setdefault((homes[place], widths, frozenset(batch.keys), named), [[]])
         if sum(batches[i].rows for i in alike[-1]) + batch.rows > _ROWS_TOGETHER and alike[-1]:
@@ -183,7 +183,7 @@ def _joinable(
 
 
 def _for_several_users(schema: ModelSchema, plan: Plan) -> Plan | None:
-    """The plan with the users' features marked; None if one request cannot hold several users."""
+    """The plan with the users' features marked; None if a request cannot hold several users."""
     if plan.target not in ("late", "columnar") or not schema.domains_of(plan.signature):
         return None
     return replace(plan, features=schema.signature(COLUMNAR_LATE).features)
@@ -192,8 +192,8 @@ def _for_several_users(schema: ModelSchema, plan: Plan) -> Plan | None:
 def _joined(plan: Plan, batches: Sequence[Batch]) -> Batch:
     """The columns of a multi-user request: U rows of the users' columns, and all candidates.
 
-    Equal users are not merged, because candidates may be scored only beside those of their own
-    user.
+    Equal users are not merged, because a candidate's score may depend on the user's other
+    candidates.
 
     Raises:
         InputError: a user feature differs between the rows of one user.

@@ -31,10 +31,10 @@ class Ranking:
         outputs: output name -> array [N, ...], with row i for candidate i.
         model_version: the version that answered; None if the server did not say.
         metadata: the server's response metadata (initial and trailing).
-        score_output: the output that ranks, if the caller named one, such as "scores" or
+        score_output: the output to rank by, if the caller named one, such as "scores" or
             "probabilities[:, 1]".
-        keys: the ranked keys by name, [N] each; empty unless items came by key.
-        score_column: the column of an output [N, k] that ranks; None if the output has one column.
+        keys: the ranked keys by name, [N] each; empty unless items were given by key.
+        score_column: the column to rank by, if that output is [N, k]; else None.
     """
 
     outputs: dict[str, Array]
@@ -55,7 +55,7 @@ class Ranking:
     def _score_name(self) -> str:
         named, column = self._named
         if named is not None and named not in self.outputs:
-            raise InputError(f"no output {named!r}; there are {self._shapes()}")
+            raise InputError(f"no output {named!r}; the outputs are {self._shapes()}")
         possible = [named] if named else sorted(self.outputs)
         fitting = [name for name in possible if _one_float_a_row(self.outputs[name], column)]
         if not fitting:
@@ -82,9 +82,9 @@ class Ranking:
     def scores(self) -> Array:
         """One score per candidate, [N].
 
-        The output or column that the caller named; else the only floating-point output with one
-        value per row; else the one among these with a usual name (scores, score, predictions,
-        logistic, ...).
+        The output or column that the caller named. Otherwise the only floating-point output with
+        one value per row, or among several such outputs the one with a usual name (scores, score,
+        predictions, logistic, ...).
 
         Raises:
             InputError: the named output does not exist or has several values per row, or it is
@@ -115,11 +115,11 @@ class Ranking:
         """The keys of the k best candidates, best first.
 
         Raises:
-            InputError: the candidates did not come by key, or by several keys.
+            InputError: the candidates were not given by one key.
         """
         if len(self.keys) != 1:
             names = ", ".join(self.keys) or "none"
-            raise InputError(f"which keys? The candidates came by {names}; expected one")
+            raise InputError(f"which keys? The candidates have {names}; expected one")
         (keys,) = self.keys.values()
         return [keys[row] for row in self.order[:k]]
 
@@ -131,13 +131,12 @@ class Ranking:
                 the dict of lists or arrays.
 
         Returns:
-            The candidates' rows as the index (with `items`: its index), and the columns `score`
-            and, by their names, the other outputs with one value per candidate; without `items`
-            their keys, if they came by key. A column of
-            `items` of the same name comes first and keeps its name; ours is then `name_output`.
+            The columns `score` and the other outputs with one value per candidate, by their names;
+            without `items` also the keys, if there are any. The index is that of `items`, or the
+            candidates' rows. If `items` has a column of the same name, ours is `name_output`.
 
         Raises:
-            InputError: in the cases of `scores`, or if `items` has another number of rows.
+            InputError: as for `scores`, or if `items` has another number of rows.
             ModuleNotFoundError: pandas is not installed.
         """
         import pandas as pd
@@ -198,7 +197,7 @@ def _frame(pd: Any, items: Any) -> Any:
     try:
         return pd.DataFrame(items)
     except (TypeError, ValueError) as error:
-        raise InputError(f"items is not what was ranked: {error}") from None
+        raise InputError(f"items are not the ones that were ranked: {error}") from None
 
 
 def _one_float_a_row(values: Array, column: int | None) -> bool:

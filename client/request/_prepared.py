@@ -15,8 +15,8 @@ from colcast.client.request._targets import Plan, column_tensors, index_tensors,
 class PreparedItems:
     """The result of `RankingClient.prepare`, passed to `rank` instead of the items.
 
-    The items must not be changed afterwards, because they are read again when another model version
-    or target needs another form. Threads and clients may share it.
+    Do not change the items afterwards: they are read again when another model version or target
+    needs another form. Threads and clients may share it.
     """
 
     def __init__(self, items: Any) -> None:

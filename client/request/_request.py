@@ -42,7 +42,7 @@ class RequestOptions:
         target: see `Target`.
         output_filter: the outputs to return; empty for all.
         late: whether "auto" may use the late signature.
-        server_expands: whether "auto" may leave the repetition to the server.
+        server_expands: whether "auto" may let the server repeat rows.
         indexed: whether a domain's distinct rows may be sent with an index.
         affinity: a hash that identifies the user, if the caller gave a key.
     """
@@ -154,12 +154,12 @@ def build_prefetch(schema: ModelSchema, user: Any, options: RequestOptions) -> B
 
 
 def batch_for(plan: Plan, inputs: Rows | Examples, options: RequestOptions) -> tuple[Plan, Batch]:
-    """The columns and the plan, whose features are inferred from the data if it had none."""
+    """The columns and the plan, with features inferred from the data if the plan has none."""
     inferred = plan.target == "example" and not plan.features
     if isinstance(inputs, Examples):
         user, items = tables_of_examples(inputs.examples, plan.features)
         policies = options.settings.policies
-        if policies.unused == "suggest":  # the parse op would ignore them as well
+        if policies.unused == "suggest":  # the parse op would ignore them, too
             policies = replace(policies, unused="drop")
         return plan, batch_of(plan.features, user, items, policies)
     wanted = None if inferred else plan.inputs
@@ -244,8 +244,8 @@ def built_of(
 def _plan(schema: ModelSchema, inputs: Rows | Examples, options: RequestOptions) -> Plan:
     """The plan for these inputs.
 
-    If the signature's only input may be text or tf.Examples, rows that hold only that input, by
-    name, are text, as for any signature of plain tensors.
+    If the signature's only input may be text or tf.Examples, rows with only that input, by name,
+    are text.
     """
     plan = plan_of(schema, options)
     if (
@@ -253,7 +253,7 @@ def _plan(schema: ModelSchema, inputs: Rows | Examples, options: RequestOptions)
         and isinstance(inputs, Rows)
         and isinstance(inputs.items, ItemsByKey)
     ):
-        message = "item_keys need a signature that takes columns; this request is of tf.Examples"
+        message = "item_keys need a signature that takes columns; this one takes tf.Examples"
         raise InputError(message)
     if options.target != "auto" or plan.target != "example" or isinstance(inputs, Examples):
         return plan

@@ -1,4 +1,4 @@
-"""Who repeats the user's row: the five forms in which a batch can be written."""
+"""Chooses and writes the form of a request, which decides who repeats the user's row."""
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
@@ -32,9 +32,9 @@ class Plan:
     Attributes:
         target: any target except auto.
         signature: the signature to call.
-        features: the features that a row may hold; for `example`, those of the columnar signature
-            with the same features, or none if that is unknown.
-        dtypes: in that case, the dtypes of features according to the model's columns.
+        features: the features that a row may hold; for `example`, those of the matching columnar
+            signature, or none if that is unknown.
+        dtypes: for `example`, the dtypes of features in the model's columnar signatures.
         domains: the features of each domain whose distinct rows may be sent with an index.
     """
 
@@ -66,7 +66,7 @@ def plan_for(
         schema: the served model's schema.
         target: see `Target`.
         signature: overrides the signature that the target would call.
-        server_expands: whether "auto" may leave the repetition to the server.
+        server_expands: whether "auto" may let the server repeat rows.
         late: whether "auto" may use the late signature, whose user features have one row.
         indexed: whether a domain's distinct rows may be sent with an index.
 
@@ -121,7 +121,7 @@ def tensors_of(plan: Plan, batch: Batch) -> dict[str, Tensor]:
 
 
 def plan_of_columns(plan: Plan, batch: Batch) -> Plan:
-    """The plan for a batch's columns: with an index, the one for a server that repeats rows."""
+    """The plan for a batch's columns; with an index, a server that repeats rows is needed."""
     return replace(plan, target="columnar") if batch.indices else plan
 
 
@@ -161,7 +161,7 @@ def only_row(feature: Feature, column: Column) -> Column:
     )
     here, there = column.values[[0, other]].tolist()
     raise InputError(
-        "a user feature of the late signature, so it must be the same on every row, "
+        "is a user feature of the late signature and must be the same on every row, "
         f"but it is {here!r} on row 0 and {there!r} here",
         feature=feature.name,
         row=other,
@@ -193,7 +193,7 @@ def _auto(
 def _stand_in(plan: Plan, feature: Feature) -> Column | None:
     """The column to send for an absent feature; None if the server fills in the default.
 
-    Only a server that repeats rows does; others would use the default's single row.
+    Only a server that repeats rows does; others would read the default as a single row.
     """
     expanded = plan.target == "columnar" or feature.one_row
     if feature.kind is Kind.WHOLE or (expanded and feature.name in plan.signature.defaults):

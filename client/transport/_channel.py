@@ -1,4 +1,4 @@
-"""Turns addresses and options into servers and the arguments of their gRPC channels."""
+"""Finds servers from addresses, and gRPC channel arguments from options."""
 
 import json
 import socket
@@ -27,7 +27,7 @@ def addresses_of(host: str, port: int) -> list[str]:
 
 
 class Lookup:
-    """The addresses of one name. A separate thread waits for DNS; calls do not.
+    """Looks up the addresses of a name in a separate thread, so calls do not wait for DNS.
 
     Attributes:
         addresses: the result of the last successful look-up; empty before the first.
@@ -43,7 +43,7 @@ class Lookup:
         self._next = 0.0
 
     def refresh(self) -> None:
-        """Starts another look-up if the last one was long ago or failed."""
+        """Starts another look-up if the last one failed or was long ago."""
         now = time.monotonic()
         if now < self._next:
             return
@@ -68,12 +68,12 @@ _SECONDS_AFTER_A_PROBLEM = 0.5
 
 
 TLS_HINT = (
-    "the port speaks TLS: give channel=ChannelOptions(tls=Tls(...)), or --tls on a command line"
+    "the port speaks TLS: use channel=ChannelOptions(tls=Tls(...)), or --tls on a command line"
 )
 
 
 def servers_at(address: str | Sequence[str]) -> Sequence[str] | Lookup:
-    """The address of each server, from a client's address argument; or a name to look up.
+    """The servers' addresses, from a client's address argument, or a name to look up.
 
     `dns:///NAME:PORT` is looked up by the client, and every address of the name is a server. Other
     names are left to gRPC, which follows changes of the name and uses its addresses in turn.
@@ -110,10 +110,10 @@ def channel_arguments(
         ("grpc.keepalive_time_ms", int(options.keepalive_seconds * 1000)),
         ("grpc.keepalive_timeout_ms", 10_000),
         ("grpc.service_config", json.dumps(_SERVICE_CONFIG)),
-        # The client repeats requests itself, within their deadline, so gRPC need not keep copies.
+        # The client retries by itself, within the deadline, so gRPC need not keep copies.
         ("grpc.enable_retries", 0),
-        # Reconnects soon after a restart, before the next server is restarted; gRPC's default delay
-        # grows to two minutes.
+        # Reconnects soon after a restart; gRPC's default delay grows to two minutes, in which the
+        # next server may be restarted.
         ("grpc.min_reconnect_backoff_ms", 5_000),  # how long one attempt may take
         ("grpc.initial_reconnect_backoff_ms", 100),
         ("grpc.max_reconnect_backoff_ms", 500),
@@ -138,9 +138,9 @@ def speaks_tls(address: str) -> bool:
     """Whether HOST:PORT, the first of several, speaks TLS; a step takes at most half a second."""
     host, _, port = address.partition(",")[0].strip().rpartition(":")
     if not host or not port.isdigit():
-        return False  # a socket's path, or another of gRPC's schemes
+        return False  # a socket's path, or another gRPC scheme
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    # Safe, since nothing is sent.
+    # Safe, because nothing is sent.
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     context.set_alpn_protocols(["h2"])
     try:
@@ -154,7 +154,7 @@ def speaks_tls(address: str) -> bool:
 
 
 # Each server is watched (grpc.health.v1, for the server as a whole) and gets calls only while it
-# reports that it serves; a server without the health service, while it is connected.
+# reports that it serves, or if it has no health service, while it is connected.
 # https://github.com/grpc/grpc/blob/master/doc/health-checking.md
 _SERVICE_CONFIG = {
     "loadBalancingConfig": [{"round_robin": {}}],

@@ -1,4 +1,4 @@
-"""The time that one call of the client may wait for servers."""
+"""The deadline of a call."""
 
 import random
 import time
@@ -9,8 +9,8 @@ from colcast.client._settings import check_timeout
 class Deadline:
     """The time that one call of the client may wait for servers, including all retries.
 
-    It runs only while the transport waits. The time that the process itself needs in between, to
-    encode ten thousand candidates or to run other asyncio tasks, is not the servers' delay.
+    Time passes only while the transport waits, not while the process itself encodes candidates or
+    runs other asyncio tasks.
     """
 
     def __init__(self, timeout_seconds: float) -> None:
@@ -26,14 +26,14 @@ class Deadline:
         self._left = self.left()
 
     def left(self) -> float:
-        """Seconds left, at least a microsecond (gRPC then reports DEADLINE_EXCEEDED)."""
+        """The remaining seconds, at least a microsecond (gRPC then reports DEADLINE_EXCEEDED)."""
         return max(self._at - time.monotonic(), 1e-6)
 
     def pause_after(self, attempt: int) -> float | None:
         """Seconds to wait before the next attempt; None if there must not be one.
 
-        10 ms, doubled each time up to 200 ms, varied by a fifth so that clients do not retry in
-        step; the pause must end before the deadline.
+        The pause is 10 ms, doubled each time up to 200 ms, and varied by a fifth so that clients do
+        not retry in step. It must end before the deadline.
         """
         pause = min(0.01 * 2 ** (attempt - 1), 0.2) * random.uniform(0.8, 1.2)
         return pause if pause < self.left() else None

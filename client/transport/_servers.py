@@ -1,4 +1,4 @@
-"""The servers of one client: a channel to each, which of them are up, and which gets a call."""
+"""The servers of one client: their channels, which are up, and which one gets a call."""
 
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -10,8 +10,7 @@ from colcast.client.transport._channel import Lookup
 
 
 # Rendezvous hashing: every server has a weight for every key, and the heaviest server is the key's
-# home. When a server joins or leaves, only users whose home it becomes or was move. Pure
-# functions.
+# home. When a server is added or removed, only the users whose home it becomes or was move.
 def home(key: str, servers: Collection[str]) -> str:
     """The server for a key's calls; the same in every process.
 
@@ -25,8 +24,8 @@ def home(key: str, servers: Collection[str]) -> str:
 def choose(key: str, in_flight: Mapping[str, int], load_bound: float, turn: int = 0) -> str:
     """The server that gets the next call.
 
-    With a key: the heaviest for the key among servers with less than `load_bound` times the mean of
-    calls in flight, counting this call; there always is one. Without a key: a server with the
+    With a key, it is the heaviest server for the key that has fewer than `load_bound` times the
+    mean number of calls in flight, this call included. Without a key, it is a server with the
     fewest calls in flight.
 
     Args:
@@ -80,8 +79,8 @@ class Server:
 class Servers:
     """The servers among which a client's calls are divided. Thread-safe.
 
-    They have the given addresses, or those that a DNS name has at the time. A server that the name
-    no longer has keeps the calls it was given.
+    They are the given addresses, or the current addresses of a DNS name. A server that leaves the
+    name still finishes its calls.
     """
 
     def __init__(
@@ -91,7 +90,7 @@ class Servers:
         open_channel: Callable[[str], Any],
         watch: Watch,
     ) -> None:
-        """Takes the servers without opening connections.
+        """Opens no connections yet.
 
         Args:
             where: the servers' addresses, or the name to look up.
@@ -108,15 +107,15 @@ class Servers:
         self._lock = threading.Lock()
 
     def home(self, key: str) -> str:
-        """The address for a key's calls while all servers are well; empty if none is known."""
+        """The address for a key's calls while all servers are up; empty if none is known."""
         return home(key, self._servers) if self._servers else ""
 
     def take(self, key: str, tried: Sequence[str] = ()) -> Server | None:
-        """A server for a call with this key, to be given back when the call ends.
+        """Chooses a server for a call with this key; give it back when the call ends.
 
-        Among servers that are up, it chooses one tried least often. If all are down, it returns any
-        of them, whose channel reports why. None: no server has been reached yet, and some may still
-        be.
+        Prefers servers that are up, and among these the ones tried least often. If all are down, it
+        returns any of them, whose channel reports why. None if no server has been reached yet but
+        one may still become reachable.
         """
         with self._lock:
             self._follow()
@@ -138,7 +137,7 @@ class Servers:
             server.calls -= 1
 
     def has_another(self, tried: Collection[str]) -> bool:
-        """Whether any server is up that was not tried."""
+        """Whether a server is up that was not tried."""
         others = [one for one in self._servers.values() if one.address not in tried]
         return any(one.state() is _State.READY for one in others)
 
@@ -169,7 +168,7 @@ class Servers:
 
     @staticmethod
     def _able(servers: list[Server]) -> list[Server]:
-        """The servers that are up; all if none is; none if that is not known yet."""
+        """The servers that are up; all if all are down; none if that is not known yet."""
         states = [server.state() for server in servers]
         if _State.READY in states:
             return [s for s, state in zip(servers, states, strict=True) if state is _State.READY]

@@ -1,7 +1,7 @@
 """An OpenTelemetry span around each call, in processes that use OpenTelemetry.
 
-Nothing is imported here that the process has not imported itself, so without OpenTelemetry a call
-costs one look into `sys.modules`.
+OpenTelemetry is used only if the process has imported it; otherwise a call costs one look-up in
+`sys.modules`.
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""Sends bytes to a server and returns its reply, blocking and asyncio: deadlines, retries."""
+"""The blocking and the asyncio transport: send bytes to a server, with deadline and retries."""
 
 import asyncio
 import os
@@ -60,10 +60,10 @@ class Reply:
 class Connection:
     """The part shared by the blocking and the asyncio transport: chooses servers, opens channels.
 
-    Channels are opened on the first call, by the calling process, because gRPC's threads do not
-    survive a fork: a child that inherits a client opens its own channels. If the parent has made
-    calls before, gRPC's fork support must be on; in older versions of grpcio this takes
-    GRPC_ENABLE_FORK_SUPPORT=1 in the environment.
+    A process opens channels on its first call, because gRPC's threads do not survive a fork: a
+    child that inherits a client opens its own channels. If the parent has made calls before the
+    fork, gRPC's fork support must be on, which older versions of grpcio need
+    GRPC_ENABLE_FORK_SUPPORT=1 in the environment for.
     """
 
     def __init__(self, address: str | Sequence[str], options: ChannelOptions) -> None:
@@ -73,7 +73,7 @@ class Connection:
         self._certificates = None if options.tls is None else options.tls.read()
         self._compression = grpc.Compression.Gzip if options.gzip else None
         self._lock = threading.Lock()
-        # The process, or the event loop in it, that may use the channels.
+        # The process or event loop that may use the channels.
         self._owner: object = None
         self._servers: Servers | None = None
         self._closed = False
@@ -118,10 +118,9 @@ class Connection:
     ) -> float | None:
         """Seconds to wait before the next attempt; None if there must not be one.
 
-        Retries calls that a server left unanswered because it went away: UNAVAILABLE, and
-        CANCELLED, with which a stopping server ends calls. A request may therefore run twice, which
-        is harmless because all methods only read. A server that is up and was not tried gets the
-        next attempt without a pause.
+        Retries calls that fail because a server went away: UNAVAILABLE, and CANCELLED, with which a
+        stopping server ends calls. A request may therefore run twice, which is harmless because all
+        methods only read. If another server is up and was not tried, there is no pause.
         """
         if self._closed or error.code() not in _SERVER_GONE:
             return None
@@ -217,8 +216,8 @@ class AsyncTransport(Connection):
         Raises:
             ServerError: any other status, or no server was reached before the deadline.
         """
-        # Lets tasks that were started together encode first, since each blocks the loop: otherwise
-        # the deadline would count their work as the server's delay.
+        # Lets tasks that were started together encode first: encoding blocks the loop, and the
+        # deadline would count it as the server's delay.
         await asyncio.sleep(0)
         with deadline:
             return await self._call(call, deadline, self.metadata(call, metadata))
@@ -266,7 +265,7 @@ class AsyncTransport(Connection):
 
 
 _STATES = {state.value[0]: state for state in grpc.ChannelConnectivity}
-_UNTIL_REACHED = 0.005  # seconds between two checks whether a server has been reached
+_UNTIL_REACHED = 0.005  # seconds between checks whether a server has been reached
 
 
 def _owner() -> object:

@@ -91,7 +91,7 @@ def test_a_column_to_show_that_is_not_there(
     target: str, files: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(rank(target, files, "items.jsonl", "--show", "titel")) == 2
-    assert "--show: no column 'titel'; there are title, " in capsys.readouterr().err
+    assert "--show: no column 'titel'; the items have title, " in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_a_column_to_show_that_is_not_there(
         ("long.csv", 'movie,year\n"\n7",8,9\n', "long.csv:3: 3 cells, but the header has 2"),
         ("twice.csv", "movie,year,movie\n7,1,8\n", "the header names 'movie' more than once"),
         ("wide.csv", f"movie\n{'7' * 200_000}\n", "wide.csv:2: not CSV: field larger than field"),
-        ("semicolon.csv", "id;when;what\n7;1;2\n", "given and not used: 'id;when;what'"),
+        ("semicolon.csv", "id;when;what\n7;1;2\n", "given but unused: 'id;when;what'"),
         ("bad.parquet", "PAR1", "cannot read"),
         ("empty.jsonl", "", "empty.jsonl: no items, expected one per row"),
         ("header.csv", "movie,year\n", "header.csv: no items, expected one per row"),
@@ -174,8 +174,8 @@ def two_outputs(request: bytes, _: grpc.ServicerContext) -> bytes:
     ("options", "message"),
     [
         ([], "which of click, stay is the score? Name it with score_output (--score-output"),
-        (["--score-output", "nix"], "no output 'nix'; there are click float32[3], stay"),
-        (["--score-output", "nix", "--json"], "no output 'nix'; there are click float32[3], stay"),
+        (["--score-output", "nix"], "no output 'nix'; the outputs are click float32[3], stay"),
+        (["--score-output", "nix", "--json"], "no output 'nix'; the outputs are click float32[3], stay"),
     ],
 )
 def test_a_model_with_several_outputs_is_told_which_to_choose_from(

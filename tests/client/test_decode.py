@@ -133,8 +133,8 @@ def test_every_truncation_of_an_answer_is_refused_or_shorter() -> None:
     ("fields", "message"),
     [
         ({"tensor_content": b"123"}, "3 bytes of float32, not a multiple of 4"),
-        ({"tensor_content": b"12341234"}, r"2 values for the shape \[3\], which holds 3"),
-        ({"float_val": [1.0] * 4}, r"4 values for the shape \[3\]"),
+        ({"tensor_content": b"12341234"}, r"2 values, but its shape \[3\] needs 3"),
+        ({"float_val": [1.0] * 4}, r"4 values, but its shape \[3\]"),
     ],
 )
 def test_values_that_do_not_fit_the_shape(fields: dict[str, Any], message: str) -> None:

@@ -231,7 +231,7 @@ def test_inputs_that_do_not_come_by_rows_go_as_they_are() -> None:
     for target in ("columnar", "stock", "repeated"):
         found = sent(schema, Rows(ITEMS, user), target)
         assert (found["k"], found["w"], found["m"]) == (5, [1, 2, 3], [[1.0] * 4] * 2)
-    with pytest.raises(InputError, match="feature 'k': does not come by rows: give it in user"):
+    with pytest.raises(InputError, match="feature 'k': has no rows: pass it in user"):
         sent(schema, Rows([{**user, **item} for item in ITEMS]))
     with pytest.raises(InputError, match=r"'w': expected float32 of shape \[3\], got shape \[2\]"):
         sent(schema, Rows(ITEMS, {**user, "w": [1, 2]}))

@@ -132,8 +132,8 @@ def test_a_users_feature_is_still_missed(schema: ModelSchema) -> None:
         ([7, None], (), "feature 'item_id', row 1: expected int64, got None"),
         ("abc", (), "feature 'item_id': expected a list or an array"),
         ([7], ITEMS[:2], "items has 2 rows, item_keys has 1"),
-        ({"age": [7]}, (), "user feature 'age'|feature 'age': it is not a key of items"),
-        ({"genres": [7]}, (), "feature 'genres': it is not a key of items"),
+        ({"age": [7]}, (), "user feature 'age'|feature 'age': cannot be a key of items"),
+        ({"genres": [7]}, (), "feature 'genres': cannot be a key of items"),
         ({"a": [1], "b": [1, 2]}, (), "feature 'b': 2 rows, but 'a' has 1"),
     ],
 )

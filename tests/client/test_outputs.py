@@ -62,7 +62,7 @@ def test_what_is_no_frame_becomes_one(items: Any) -> None:
 def test_vectors_of_what_was_ranked_are_lists() -> None:
     table = RANKING.to_pandas({"v": np.arange(6).reshape(3, 2)})
     assert [list(row) for row in table["v"]] == [[2, 3], [4, 5], [0, 1]]
-    with pytest.raises(InputError, match="items is not what was ranked"):
+    with pytest.raises(InputError, match="items are not the ones that were ranked"):
         RANKING.to_pandas({"v": [1, 2], "w": [1]})
 
 
@@ -97,7 +97,7 @@ def test_a_column_of_an_output_ranks(named: Any) -> None:
         ("vector", r"'vector' is not one float per row, .*\]; score_output=\"NAME\[:, 1\]\" ranks"),
         ("vector[:, 2]", "'vector' is not floats with a column 2, to rank by: click"),
         ("scores[:, 0]", "'scores' is not floats with a column 0"),
-        ("other[:, 0]", "no output 'other'; there are click"),
+        ("other[:, 0]", "no output 'other'; the outputs are click"),
     ],
 )
 def test_a_column_that_is_not_there_is_named(named: str, message: str) -> None:

@@ -51,17 +51,17 @@ MISTAKES: list[tuple[Any, Any, str]] = [
     (
         user(age=..., city=...),
         ITEMS,
-        "feature 'age': missing (and so: 'city'), and the model has no default for it",
+        "feature 'age': missing (also: 'city'), and the model has no default for it",
     ),
     (
         USER,
         columns(years=[1.0, 2.0, 3.0], year=...),
-        "feature 'year': absent; misspelled as 'years'? (unused='drop' sends neither)",
+        "feature 'year': missing; misspelled as 'years'? (unused='drop' sends neither)",
     ),
     (
         user(histroy=[1], history=...),
         ITEMS,
-        "feature 'history': absent; misspelled as 'histroy'? (unused='drop' sends neither)",
+        "feature 'history': missing; misspelled as 'histroy'? (unused='drop' sends neither)",
     ),
     (user() | {7: 1}, ITEMS, "feature names must be text, got 7 (int)"),
     (USER, [*ITEMS, {None: 1}], "feature names must be text, got None (NoneType)"),
@@ -69,7 +69,7 @@ MISTAKES: list[tuple[Any, Any, str]] = [
     (
         user(**{"history/length": 2}, history=...),
         ITEMS,
-        "feature 'history/length': given without the values it counts",
+        "feature 'history/length': given without the values that it counts",
     ),
     # Rows.
     (
@@ -307,7 +307,7 @@ EXAMPLE.features.feature["age"].int64_list.value.append(31)
         (EXAMPLE, "expected a list of tf.Examples, got one Example"),
         ([b"\x0a\x00", 7], "row 1: expected a proto or its bytes, got int"),
         ([b"", b"\x0a\x05\x0a"], "row 1: not a serialized tf.Example: Error parsing message"),
-        ([EXAMPLE], "feature 'city': missing (and so: 'movie', 'vector'), and the model"),
+        ([EXAMPLE], "feature 'city': missing (also: 'movie', 'vector'), and the model"),
     ],
 )
 def test_wrong_examples(schema: ModelSchema, examples: Any, message: str) -> None:
@@ -341,7 +341,7 @@ def test_an_example_with_two_values_for_one() -> None:
             {"nan": "error"},
             items(1, year=float("nan")),
             "feature 'year', row 1: expected a finite float32, got nan (float): most models score "
-            "it wrongly; for one that takes it, like a decision forest: Policies(nan='send')",
+            "it wrongly; for one that accepts it, such as a decision forest: Policies(nan='send')",
         ),
         (
             {"unused": "error"},
@@ -360,7 +360,9 @@ def test_stricter_policies(
 
 
 def test_a_policy_that_does_not_exist() -> None:
-    with pytest.raises(InputError, match="policy nan='zero' is none of send, default, error"):
+    with pytest.raises(
+        InputError, match="policy nan must be one of send, default, error, got 'zero'"
+    ):
         Policies(nan="zero")  # type: ignore[arg-type]
 
 

@@ -76,7 +76,7 @@ def test_rows_are_counted_over_batches(tmp_path, movies):
     [
         ("title", "x", "feature 'title': missing, and the model has no default for it"),
         ("title", "titel", "misspelled as 'titel'?"),
-        ("year", "years", "feature 'year': absent; misspelled as 'years'?"),
+        ("year", "years", "feature 'year': missing; misspelled as 'years'?"),
         ("item_id", "id", "feature 'item_id': the key is not a column; there are 'genres', 'id'"),
     ],
 )
