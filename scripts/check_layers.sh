@@ -44,7 +44,7 @@ includes server/models server/base server/engine server/inference server/items s
 includes server/api server/base server/callers server/inference server/metrics server/scheduling server/tracing server/wire shared
 includes server/net server/base server/scheduling
 includes server/http1 server/base server/callers server/net server/scheduling server/wire
-includes server/http server/api server/base server/http1 server/inference server/models server/protos server/scheduling server/wire shared
+includes server/rest server/api server/base server/http1 server/inference server/models server/protos server/scheduling server/wire shared
 includes server/pages server/base server/http1 server/inference server/metrics server/models shared
 includes server/shadow server/base server/engine server/inference server/metrics server/scheduling server/wire
 includes server/http2 server/base server/net server/scheduling server/wire

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "server/http1/router.h"
-#include "server/pages/metrics_page.h"
+#include "server/pages/pages.h"
 
 namespace colcast {
 

@@ -1,6 +1,6 @@
 // The HTTP endpoint: the REST API and the pages, on one port.
-#ifndef COLCAST_SERVER_HTTP_ENDPOINT_H_
-#define COLCAST_SERVER_HTTP_ENDPOINT_H_
+#ifndef COLCAST_SERVER_REST_ENDPOINT_H_
+#define COLCAST_SERVER_REST_ENDPOINT_H_
 
 #include <chrono>
 #include <memory>
@@ -8,11 +8,11 @@
 
 #include "server/backend.h"
 #include "server/base/status.h"
-#include "server/http/model_api.h"
 #include "server/http1/server.h"
 #include "server/net/listener.h"
 #include "server/net/poller.h"
-#include "server/pages/status_page.h"
+#include "server/pages/pages.h"
+#include "server/rest/model_api.h"
 
 namespace colcast {
 
@@ -40,4 +40,4 @@ class HttpEndpoint {
 
 }  // namespace colcast
 
-#endif  // COLCAST_SERVER_HTTP_ENDPOINT_H_
+#endif  // COLCAST_SERVER_REST_ENDPOINT_H_

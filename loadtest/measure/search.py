@@ -14,7 +14,7 @@ from colcast.loadtest.measure.recording import Recording, finite
 
 _WINDOWS, _MOST = 3, 2  # windows per rate; a rate holds if most of its windows hold
 # Number of rates measured again, and the factor from each to the next lower one.
-_CONFIRMATIONS, _STEP_DOWN = 3, 0.9
+_CONFIRMATIONS, _STEP_DOWN = 5, 0.95
 _DOUBLINGS = 4  # expected number of doublings of a rate that has not missed yet
 
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "server/base/machine.h"
-#include "server/base/thread_priority.h"
+#include "server/base/thread.h"
 
 namespace colcast::api {
 namespace {

@@ -1,10 +1,14 @@
-// Converts a call's request from bytes, and its result to bytes, in one form. A codec holds the
-// exchange from which the bytes come and to which they go.
+// A call's two sides: how it came (Exchange), and what its bytes say (Codec).
 #ifndef COLCAST_SERVER_API_CODEC_H_
 #define COLCAST_SERVER_API_CODEC_H_
 
-#include "server/api/exchange.h"
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
 #include "server/base/status.h"
+#include "server/callers/callers.h"
+#include "server/metrics/call_record.h"
 #include "server/scheduling/job.h"
 #include "server/wire/bytes.h"
 #include "server/wire/example_request.h"
@@ -14,6 +18,32 @@
 
 namespace colcast::api {
 
+// The transport's side of a call, gRPC or REST: properties of the request, and sending the answer.
+class Exchange {
+ public:
+  virtual ~Exchange() = default;
+
+  virtual const char* entrypoint() const = 0;  // for the metrics: "GRPC" or "REST"
+  virtual scheduling::Clock::time_point deadline() const = 0;
+  virtual bool cancelled() const = 0;     // whether the client has hung up
+  virtual uint64_t client() const = 0;    // the same for all calls of a connection or host
+  virtual std::string traceparent() = 0;  // empty if the client sent none
+  // Empty if the caller has no name.
+  virtual std::string caller(const callers::NameSource& names) = 0;
+  virtual size_t request_bytes() const = 0;
+  // RESOURCE_EXHAUSTED if the client's host has too many unread answers for one to a call received
+  // at `since`.
+  virtual Status CheckClientReads(scheduling::Clock::time_point since) const = 0;
+
+  // Decides what to send: the codec's answer, or the error. If the answer cannot be sent, sets
+  // *status to the error. Returns the answer's size in bytes.
+  virtual size_t Settle(const metrics::CallRecord& record, Status* status) = 0;
+  // Sends it. Called once, after Settle().
+  virtual void Send(const Status& status) = 0;
+};
+
+// Converts a call's request from bytes, and its result to bytes, in one form. A codec holds the
+// exchange from which the bytes come and to which they go.
 class Call;
 class PredictCall;
 

@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "server/api/exchange.h"
+#include "server/api/codec.h"
 
 namespace colcast::api {
 

@@ -1,15 +1,46 @@
-// Makes threads; nothing else in the server does. If the system refuses a thread, the error has the
-// thread's name. An exception in a thread's body is logged.
+// Threads: their making, their priority, and how they are stopped.
 #ifndef COLCAST_SERVER_BASE_THREAD_H_
 #define COLCAST_SERVER_BASE_THREAD_H_
 
+#include <absl/base/thread_annotations.h>
+
+#include <chrono>
+#include <condition_variable>
 #include <functional>
+#include <mutex>
 #include <string>
 #include <thread>
 
 #include "server/base/status.h"
 
 namespace colcast {
+
+// Permanently lowers the priority of this thread, and of threads that it starts later, for the CPU
+// and for reading files. (Linux has such priorities per thread.) Does nothing if the kernel
+// refuses. `nice`: a nice(7) value, at most 19. 10 gets a tenth of a core beside a busy worker:
+// enough for loading to finish on an overloaded server, which may need the new version because it
+// is overloaded.
+void LowerThisThreadsPriority(int nice = 10);
+
+// Tells a thread that works periodically to end.
+//
+// All methods may be called from any thread.
+class StopFlag {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  // Cannot be undone.
+  void Set();
+  bool IsSet() const;
+
+  // Waits until the flag is set, at most for `wait`. Returns whether it is set.
+  bool WaitFor(Clock::duration wait);
+
+ private:
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  bool set_ ABSL_GUARDED_BY(mutex_) = false;
+};
 
 // Turns an exception that leaves `body` into an error that names `what`: RESOURCE_EXHAUSTED if
 // memory or threads are exhausted, otherwise INTERNAL.

@@ -2,17 +2,50 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <linux/sched.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <new>
 #include <stdexcept>
+#include <thread>
 
 #include "server/base/log.h"
 
 namespace colcast {
 namespace {
+
+int NiceOfThisThread() { return getpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid))); }
+
+TEST(ThreadPriorityTest, TheThreadAndThoseItStartsGiveWayAndNoOther) {
+  const int before = NiceOfThisThread();
+  std::thread([&] {
+    LowerThisThreadsPriority();
+    EXPECT_GT(NiceOfThisThread(), before);
+    EXPECT_EQ(syscall(SYS_sched_getscheduler, 0), SCHED_BATCH);
+    std::thread([&] { EXPECT_GT(NiceOfThisThread(), before); }).join();
+  }).join();
+  EXPECT_EQ(NiceOfThisThread(), before);
+}
+
+TEST(StopFlagTest, WhoWaitsIsToldAtOnce) {
+  StopFlag stop;
+  bool was_set = false;
+  std::thread waits([&] { was_set = stop.WaitFor(std::chrono::hours(1)); });
+  stop.Set();
+  waits.join();
+  EXPECT_TRUE(was_set);
+  EXPECT_TRUE(stop.IsSet());
+  EXPECT_TRUE(stop.WaitFor(std::chrono::hours(1)));
+}
+
+TEST(StopFlagTest, TheTimeComesWithoutIt) {
+  StopFlag stop;
+  EXPECT_FALSE(stop.WaitFor(std::chrono::milliseconds(1)));
+  EXPECT_FALSE(stop.IsSet());
+}
 
 using ::testing::HasSubstr;
 

@@ -6,7 +6,7 @@
 #include "server/engine/batch/joined_requests.h"
 #include "server/engine/batch/sliced_request.h"
 #include "server/engine/model.h"
-#include "server/engine/program/request_plan.h"
+#include "server/engine/program/program.h"
 #include "server/engine/status.h"
 #include "server/engine/tensor_outputs.h"
 #include "server/states/state_store.h"

@@ -10,6 +10,7 @@
 #include "tensorflow/core/platform/tstring.h"
 
 namespace colcast::engine {
+
 namespace {
 
 using tensorflow::Tensor;

@@ -6,10 +6,23 @@
 #include <string>
 #include <vector>
 
-#include "server/engine/tensor_testing.h"
+#include "server/engine/testing.h"
 
 namespace colcast::engine {
 namespace {
+
+using ::testing::ElementsAre;
+
+TEST(RowIndexTest, AnIndexHasTheNameOfItsDomain) {
+  EXPECT_EQ(RowTo("user"), kRowToUser);
+  EXPECT_TRUE(IsRowIndex("row_to_shop"));
+  EXPECT_FALSE(IsRowIndex("row"));
+}
+
+TEST(RowIndexTest, EachCandidateMayReadItsOwnRow) {
+  EXPECT_THAT(RowsIn(EachRow(3)), ElementsAre(0, 1, 2));
+  EXPECT_TRUE(RowsIn(EachRow(0)).empty());
+}
 
 using tensorflow::Tensor;
 using tensorflow::TensorShape;

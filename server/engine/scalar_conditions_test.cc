@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "server/engine/tensor_testing.h"
+#include "server/engine/testing.h"
 #include "tensorflow/core/framework/graph.pb.h"
 #include "tensorflow/core/public/session.h"
 

@@ -7,7 +7,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "server/engine/op_libraries.h"
-#include "server/engine/row_index.h"
 #include "server/engine/rows.h"
 
 namespace colcast::engine {

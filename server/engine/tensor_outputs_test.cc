@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "server/engine/tensor_testing.h"
+#include "server/engine/testing.h"
 
 namespace colcast::engine {
 namespace {

@@ -2,6 +2,7 @@
 #ifndef COLCAST_SERVER_ENGINE_TESTING_H_
 #define COLCAST_SERVER_ENGINE_TESTING_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -15,8 +16,17 @@
 #include "tensorflow/cc/framework/scope.h"
 #include "tensorflow/cc/ops/array_ops.h"
 #include "tensorflow/cc/ops/math_ops.h"
+#include "tensorflow/core/framework/tensor.h"
 
 namespace colcast::engine {
+
+// Tensors of literal values, for tests.
+template <typename T>
+tensorflow::Tensor AsTensor(const std::vector<T>& values, const std::vector<int64_t>& dims) {
+  tensorflow::Tensor tensor(tensorflow::DataTypeToEnum<T>::value, tensorflow::TensorShape(dims));
+  std::copy(values.begin(), values.end(), tensor.flat<T>().data());
+  return tensor;
+}
 
 // An input of a serialized PredictRequest.
 inline std::string FloatInput(const std::string& name, const std::vector<uint64_t>& dims,

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "server/engine/tensor_testing.h"
+#include "server/engine/testing.h"
 #include "server/wire/tensor_values.h"
 #include "server/wire/testing.h"
 

@@ -5,8 +5,8 @@
 #include <cstdlib>
 
 #include "server/engine_library.h"
-#include "server/flags/command_line.h"
 #include "server/flags/rows.h"
+#include "server/flags/table.h"
 
 namespace colcast {
 namespace {

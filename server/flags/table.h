@@ -1,5 +1,4 @@
-// The table of flags. Each row has a name, the variable that it sets, and a sentence for --help.
-// The default is the variable's value when the row is added.
+// A table of flags: their names, types, defaults and help, and reading them from a command line.
 #ifndef COLCAST_SERVER_FLAGS_TABLE_H_
 #define COLCAST_SERVER_FLAGS_TABLE_H_
 
@@ -16,6 +15,8 @@
 
 namespace colcast::flags {
 
+// The table of flags. Each row has a name, the variable that it sets, and a sentence for --help.
+// The default is the variable's value when the row is added.
 struct Flag {
   std::string_view name;
   std::string_view help;
@@ -90,6 +91,21 @@ class Table {
 
 // All flags, sorted, with their defaults and sentences.
 std::string HelpText(const Table& table);
+
+// Parses a command line in the syntax of TensorFlow Serving and abseil, using a table of flags.
+//
+// A flag that an earlier version had.
+struct RemovedFlag {
+  std::string_view name;
+  std::string_view instead;  // what to do instead
+};
+
+// Sets the flags of --NAME=VALUE, --NAME VALUE and, for switches, --NAME and --noNAME, with one
+// dash or two; also those in --flagfile=FILE: one per line, # begins a comment. "--" ends the
+// flags. INVALID_ARGUMENT for an invalid value, for a word that is not a flag, and for an unknown
+// flag, with the closest flag or what to do instead.
+Status ParseCommandLine(const std::vector<std::string>& arguments, const Table& table,
+                        const std::vector<RemovedFlag>& removed);
 
 }  // namespace colcast::flags
 

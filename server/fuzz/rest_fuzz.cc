@@ -13,13 +13,13 @@
 #include <utility>
 #include <vector>
 
-#include "server/http/example_json.h"
-#include "server/http/infer_json.h"
-#include "server/http/infer_path.h"
-#include "server/http/json_response.h"
-#include "server/http/predict_json.h"
-#include "server/http/rest_path.h"
 #include "server/http1/gzip.h"
+#include "server/rest/example_json.h"
+#include "server/rest/infer_path.h"
+#include "server/rest/infer_json.h"
+#include "server/rest/json_response.h"
+#include "server/rest/predict_json.h"
+#include "server/rest/rest_path.h"
 #include "server/wire/infer_response.h"
 #include "server/wire/inflater_testing.h"
 #include "server/wire/predict_request.h"

@@ -8,7 +8,7 @@
 
 #include "server/base/log.h"
 #include "server/http1/gzip.h"
-#include "server/net/peer.h"
+#include "server/net/socket.h"
 
 namespace colcast::http {
 namespace {

@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "server/http1/connection.h"
-#include "server/http1/framing.h"
 #include "server/http1/gzip.h"
+#include "server/http1/message.h"
 
 namespace colcast::http {
 namespace {

@@ -14,7 +14,6 @@
 
 #include "server/http1/request_memory.h"
 #include "server/wire/bytes.h"
-#include "server/wire/span.h"
 
 namespace colcast::http {
 

@@ -13,9 +13,7 @@
 #include <vector>
 
 #include "server/base/status.h"
-#include "server/http2/message.h"
 #include "server/http2/message_reader.h"
-#include "server/http2/message_writer.h"
 #include "server/scheduling/job.h"
 
 namespace colcast::http2 {

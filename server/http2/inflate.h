@@ -8,7 +8,7 @@
 #include <memory>
 
 #include "server/base/status.h"
-#include "server/http2/message.h"
+#include "server/http2/message_reader.h"
 
 namespace colcast::http2 {
 

@@ -2,17 +2,70 @@
 #ifndef COLCAST_SERVER_HTTP2_MESSAGE_READER_H_
 #define COLCAST_SERVER_HTTP2_MESSAGE_READER_H_
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "server/base/status.h"
-#include "server/http2/message.h"
-#include "server/http2/message_prefix.h"
+#include "server/wire/bytes.h"
 
 namespace colcast::http2 {
+
+// The prefix of each gRPC message: a compression flag and four bytes of size.
+
+inline constexpr size_t kMessagePrefixBytes = 5;
+using MessagePrefix = std::array<uint8_t, kMessagePrefixBytes>;
+
+inline MessagePrefix PrefixOf(size_t message_bytes, bool is_compressed) {
+  const auto size = static_cast<uint32_t>(message_bytes);
+  return {static_cast<uint8_t>(is_compressed), static_cast<uint8_t>(size >> 24),
+          static_cast<uint8_t>(size >> 16), static_cast<uint8_t>(size >> 8),
+          static_cast<uint8_t>(size)};
+}
+
+// A message's bytes, which stay where they were received or written, and the owners of this memory.
+enum class Compression { kNone, kGzip, kDeflate };
+
+// Copies share the bytes.
+class Message {
+ public:
+  using Owner = std::shared_ptr<const void>;  // keeps the bytes of a slice alive
+
+  size_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+  // Valid until the message changes.
+  Bytes bytes() const { return Bytes(slices_.data(), slices_.size()); }
+  const std::vector<Slice>& slices() const { return slices_; }
+  const std::vector<Owner>& owners() const { return owners_; }  // one per slice
+
+  void Append(Owner owner, const uint8_t* data, size_t size) {
+    owners_.push_back(std::move(owner));
+    slices_.push_back({data, size});
+    size_ += size;
+  }
+  // Extends the last slice by bytes that follow it in its owner's memory.
+  void Extend(size_t size) {
+    slices_.back().size += size;
+    size_ += size;
+  }
+  void Clear() { *this = Message(); }
+
+  // How the bytes are compressed.
+  Compression compression() const { return compression_; }
+  void set_compression(Compression compression) { compression_ = compression; }
+
+ private:
+  std::vector<Owner> owners_;
+  std::vector<Slice> slices_;
+  size_t size_ = 0;
+  Compression compression_ = Compression::kNone;
+};
 
 // The messages of one stream, as they arrive.
 class MessageReader {
@@ -46,6 +99,28 @@ class MessageReader {
   Message message_;
   uint8_t* room_ = nullptr;  // free space behind the last slice, in its own block
   size_t room_bytes_ = 0;
+};
+
+// Writes a gRPC message in steps: its prefix and its slices.
+class MessageWriter {
+ public:
+  // Replaces the previous message.
+  void Begin(Message message);
+  // Copies the next bytes, at most `size`, and returns their number.
+  size_t Copy(uint8_t* out, size_t size);
+
+  // Refer to the current message.
+  bool has_message() const { return has_message_; }
+  bool has_bytes_left() const { return has_message_ && sent_ < message_.size() + prefix_.size(); }
+  void End() { has_message_ = false; }
+
+ private:
+  Message message_;
+  MessagePrefix prefix_{};
+  bool has_message_ = false;
+  size_t sent_ = 0;   // bytes, prefix included
+  size_t slice_ = 0;  // index of the next slice
+  size_t of_slice_ = 0;
 };
 
 }  // namespace colcast::http2

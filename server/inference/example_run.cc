@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "server/inference/example_answer.h"
 #include "server/inference/example_batch.h"
 #include "server/inference/signature.h"
 #include "server/wire/data_type.h"

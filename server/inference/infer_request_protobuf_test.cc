@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "server/protos/open_inference.pb.h"
-#include "server/wire/column_testing.h"
 #include "server/wire/infer_request.h"
 #include "server/wire/infer_tensor.h"
 #include "server/wire/testing.h"

@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "server/base/status.h"
-#include "server/base/thread_priority.h"
+#include "server/base/thread.h"
 #include "server/items/item_columns.h"
 
 namespace colcast::inference {

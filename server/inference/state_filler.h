@@ -6,7 +6,6 @@
 #include <memory>
 #include <vector>
 
-#include "server/base/stop_flag.h"
 #include "server/base/thread.h"
 #include "server/engine/engine.h"
 #include "server/inference/item_lookup.h"

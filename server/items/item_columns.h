@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "server/items/item_table.h"
+#include "server/wire/bytes.h"
 #include "server/wire/predict_request.h"
-#include "server/wire/span.h"
 
 namespace colcast::items {
 

@@ -13,8 +13,8 @@
 #include "server/base/status.h"
 #include "server/tables/checked_tensors.h"
 #include "server/tables/safetensors.h"
+#include "server/wire/bytes.h"
 #include "server/wire/example_features.h"
-#include "server/wire/span.h"
 
 namespace colcast::items {
 

@@ -10,7 +10,6 @@
 #include <mutex>
 #include <vector>
 
-#include "server/base/stop_flag.h"
 #include "server/base/thread.h"
 #include "server/metrics/metrics.h"
 

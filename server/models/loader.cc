@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "server/base/log.h"
-#include "server/base/thread_priority.h"
+#include "server/base/thread.h"
 #include "server/models/manifest.h"
 
 namespace colcast::models {

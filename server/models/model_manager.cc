@@ -7,7 +7,7 @@
 
 #include "server/base/log.h"
 #include "server/base/machine.h"
-#include "server/models/labels.h"
+#include "server/models/serving_table.h"
 
 namespace colcast::models {
 namespace {

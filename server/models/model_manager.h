@@ -21,7 +21,6 @@
 #include "server/base/status.h"
 #include "server/base/thread.h"
 #include "server/engine/engine.h"
-#include "server/models/labels.h"
 #include "server/models/loader.h"
 #include "server/models/model_config.h"
 #include "server/models/model_state.h"

@@ -11,12 +11,35 @@
 #include <shared_mutex>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "server/base/status.h"
+#include "server/models/model_config.h"
+#include "server/models/model_state.h"
 #include "server/models/model_status.h"
 #include "server/wire/predict_request.h"
 
 namespace colcast::models {
+
+// A label of a model without which the server is not ready.
+struct ReadyLabel {
+  std::string model;
+  std::string label;
+};
+
+// INVALID_ARGUMENT if the model does not have the label.
+Status ResolveLabel(const std::map<std::string, int64_t>& labels, const std::string& label,
+                    int64_t* version);
+
+// Whether the configuration `wanted` may replace the one of `present`: FAILED_PRECONDITION, naming
+// it, for a label of a version that does not serve. With `allow_unavailable`, only if the label has
+// named another version so far.
+Status CheckLabels(const std::vector<ModelConfig>& wanted,
+                   const std::map<std::string, ModelState>& present, bool allow_unavailable);
+
+// For each of `awaited` that names no serving version, a sentence with the reason.
+std::vector<std::string> MissingLabels(const std::vector<ReadyLabel>& awaited,
+                                       const std::map<std::string, ModelState>& present);
 
 // The versions of one model that can answer.
 struct ServingModel {

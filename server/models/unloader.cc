@@ -8,7 +8,7 @@
 #include <mutex>
 #include <utility>
 
-#include "server/base/thread_priority.h"
+#include "server/base/thread.h"
 
 namespace colcast::models {
 

@@ -6,7 +6,7 @@
 #include <mutex>
 #include <utility>
 
-#include "server/base/thread_priority.h"
+#include "server/base/thread.h"
 
 namespace colcast::net {
 namespace {

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "server/net/tls_testing.h"
+#include "server/net/testing.h"
 
 namespace colcast::net {
 namespace {

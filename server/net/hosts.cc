@@ -2,7 +2,7 @@
 
 #include <iterator>
 
-#include "server/net/peer.h"
+#include "server/net/socket.h"
 #include "server/scheduling/job.h"
 
 namespace colcast::net {

@@ -15,7 +15,7 @@
 #include <utility>
 
 #include "server/base/log.h"
-#include "server/net/peer.h"
+#include "server/net/socket.h"
 
 namespace colcast::net {
 namespace {

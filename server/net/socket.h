@@ -3,6 +3,7 @@
 #define COLCAST_SERVER_NET_SOCKET_H_
 
 #include <openssl/types.h>
+#include <sys/socket.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -10,6 +11,16 @@
 #include <string_view>
 
 namespace colcast::net {
+
+// A client's address in gRPC's form: "ipv4:10.0.0.7:51234", "ipv6:%5B::1%5D:51234", "unix:".
+std::string PeerOf(const sockaddr_storage& address);
+
+// The host in it: "ipv4:10.0.0.7", "ipv6:[2001:db8::]/64". For IPv6 it is the /64 network, because
+// a single host can use all addresses of one.
+std::string HostOf(const std::string& peer);
+
+// Whether the client is on this machine: on the loopback interface or a unix socket.
+bool IsLocal(const std::string& peer);
 
 class Socket {
  public:

@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "server/net/socket.h"
-#include "server/net/tls_testing.h"
+#include "server/net/testing.h"
 
 namespace colcast::net {
 namespace {

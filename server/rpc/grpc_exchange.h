@@ -9,7 +9,6 @@
 
 #include "server/api/body_job.h"
 #include "server/api/codec.h"
-#include "server/api/exchange.h"
 #include "server/base/status.h"
 #include "server/http2/call.h"
 

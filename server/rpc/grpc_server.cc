@@ -9,8 +9,8 @@
 
 #include "server/base/log.h"
 #include "server/base/machine.h"
-#include "server/rpc/inference_service.h"
-#include "server/rpc/reflection_service.h"
+#include "server/rpc/services.h"
+#include "server/rpc/standard_services.h"
 
 namespace colcast::rpc {
 

@@ -16,10 +16,9 @@
 #include "server/http2/server.h"
 #include "server/net/listener.h"
 #include "server/net/poller.h"
-#include "server/rpc/health_service.h"
-#include "server/rpc/model_service.h"
 #include "server/rpc/offload.h"
-#include "server/rpc/prediction_service.h"
+#include "server/rpc/services.h"
+#include "server/rpc/standard_services.h"
 #include "server/rpc/unix_socket.h"
 
 namespace colcast::rpc {

@@ -12,7 +12,7 @@
 #include "server/base/status.h"
 #include "server/http2/call.h"
 #include "server/http2/inflate.h"
-#include "server/http2/message.h"
+#include "server/http2/message_reader.h"
 #include "server/wire/predict_request.h"
 #include "tensorflow_serving/apis/model.pb.h"
 

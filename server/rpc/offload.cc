@@ -10,7 +10,7 @@
 #include "server/http2/inflate.h"
 #include "server/inference/servable.h"
 #include "server/metrics/metrics.h"
-#include "server/rpc/wire_predict.h"
+#include "server/rpc/wire_calls.h"
 #include "server/wire/predict_request.h"
 #include "server/wire/schema.h"
 

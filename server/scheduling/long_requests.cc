@@ -3,7 +3,7 @@
 #include <chrono>
 #include <utility>
 
-#include "server/base/thread_priority.h"
+#include "server/base/thread.h"
 
 namespace colcast::scheduling {
 

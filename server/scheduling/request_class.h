@@ -9,7 +9,7 @@
 #include <limits>
 
 #include "server/scheduling/cost_estimate.h"
-#include "server/scheduling/memory_estimate.h"
+#include "server/scheduling/run_memory.h"
 
 namespace colcast::scheduling {
 

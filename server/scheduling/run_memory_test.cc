@@ -2,8 +2,117 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <cstdint>
+#include <limits>
+
 namespace colcast::scheduling {
 namespace {
+
+TEST(MemoryEstimateTest, BeforeTheFirstRunMuchIsExpected) {
+  EXPECT_EQ(MemoryEstimate().Of(1000), 1000 * MemoryEstimate::kFirstBytesPerByte);
+}
+
+constexpr int64_t kMiB = 1 << 20;
+
+void ObserveTwice(MemoryEstimate* memory, int64_t input_bytes, int64_t bytes) {
+  for (int i = 0; i < 2; ++i) memory->Observe(input_bytes, bytes);
+}
+
+// What the runs of a model of 600 bytes per row take: so much of any, so much of each row.
+int64_t TakenBy(int64_t rows) { return 200'000 + 6000 * rows; }
+constexpr int64_t kRowBytes = 600;
+
+MemoryEstimate* Learnt(MemoryEstimate* memory) {
+  for (const int64_t rows : {1, 20, 100, 500, 5000}) {
+    ObserveTwice(memory, kRowBytes * rows, TakenBy(rows));
+  }
+  return memory;
+}
+
+TEST(MemoryEstimateTest, OneRunSaysNothing) {
+  MemoryEstimate memory;
+  memory.Observe(1000, 5'000'000);
+  EXPECT_EQ(memory.Of(1000), 1000 * MemoryEstimate::kFirstBytesPerByte);
+  memory.Observe(1000, 4'000'000);
+  EXPECT_EQ(memory.Of(1000), 4'000'000);
+}
+
+TEST(MemoryEstimateTest, OneSizeAloneIsTakenToCostByTheByte) {
+  MemoryEstimate memory;
+  ObserveTwice(&memory, 1000, 5'000'000);
+  EXPECT_EQ(memory.Of(1000), 5'000'000);
+  EXPECT_NEAR(static_cast<double>(memory.Of(100'000)), 5e8, 1e7);
+}
+
+TEST(MemoryEstimateTest, WhatIsTooLittleToBeMeasuredSaysNothingAboutMore) {
+  MemoryEstimate memory;
+  ObserveTwice(&memory, 100, 64 << 10);
+  EXPECT_LT(memory.Of(3 * kMiB), 64 * kMiB);
+}
+
+TEST(MemoryEstimateTest, SmallRunsTeachWhatAHugeOneWouldTake) {
+  MemoryEstimate memory;
+  for (const int64_t rows : {20, 100, 1000})
+    ObserveTwice(&memory, 64 * rows, 100'000 + 3000 * rows);
+  EXPECT_NEAR(static_cast<double>(memory.Of(64 << 20)), 3000.0 * (1 << 20), 1e8);
+}
+
+TEST(MemoryEstimateTest, TheMostCountsNotTheMean) {
+  MemoryEstimate memory;
+  ObserveTwice(&memory, 100, 1000);
+  for (int i = 0; i < 20; ++i) memory.Observe(10'000, i < 2 ? 100'000 : 2000);
+  EXPECT_GT(memory.Of(10'000), 80'000);
+  for (int i = 0; i < 1000; ++i) memory.Observe(10'000, 2000);
+  EXPECT_LT(memory.Of(10'000), 3000);
+}
+
+TEST(MemoryEstimateTest, OneOutlierMovesNothing) {
+  for (const int64_t rows : {1, 20, 100, 500, 5000}) {
+    MemoryEstimate memory;
+    Learnt(&memory)->Observe(kRowBytes * rows, int64_t{1} << 40);
+    for (const int64_t other : {1, 20, 100, 500, 5000, 50'000}) {
+      EXPECT_EQ(memory.Of(kRowBytes * other), TakenBy(other)) << rows << ' ' << other;
+    }
+  }
+}
+
+TEST(MemoryEstimateTest, AnOutlierOfASizeThatNoRunHadMovesNothing) {
+  MemoryEstimate memory;
+  for (const int64_t input : {60, 2 * 600, 40 * 600, 100'000 * 600}) {
+    Learnt(&memory)->Observe(input, int64_t{1} << 40);
+    EXPECT_EQ(memory.Of(kRowBytes * 5243), TakenBy(5243)) << input;  // 3 MiB
+  }
+}
+
+// Small runs that make callables, now and then: megabytes that no larger run will take more of.
+TEST(MemoryEstimateTest, OutliersAmongSmallRunsAreNotMultipliedByTheRowsOfLargeOnes) {
+  MemoryEstimate memory;
+  Learnt(&memory);
+  for (int i = 0; i < 3000; ++i) {
+    const int64_t rows = std::array{1, 2, 20, 100, 500}[i % 5];
+    const bool outlier = i % 97 < 3;  // some of them one after the other
+    memory.Observe(kRowBytes * rows, outlier ? 5'000'000 : TakenBy(rows));
+    ASSERT_LT(memory.Of(3 * kMiB), 3 * TakenBy(3 * kMiB / kRowBytes));
+    ASSERT_GE(memory.Of(3 * kMiB), TakenBy(3 * kMiB / kRowBytes) * 9 / 10);
+  }
+}
+
+TEST(MemoryEstimateTest, WhatTwoRunsTookCountsAsAFewTimesWhatWasExpected) {
+  MemoryEstimate memory;
+  ObserveTwice(&memory, 1000, 100'000);
+  ObserveTwice(&memory, 1000, int64_t{1} << 40);
+  EXPECT_EQ(memory.Of(1000), 400'000);
+  for (int i = 0; i < 10; ++i) ObserveTwice(&memory, 1000, 3'000'000);
+  EXPECT_EQ(memory.Of(1000), 3'000'000);
+}
+
+TEST(MemoryEstimateTest, AnyNumberOfBytesHasAnEstimate) {
+  MemoryEstimate memory;
+  ObserveTwice(&memory, 1, 1 << 20);
+  EXPECT_GT(memory.Of(std::numeric_limits<int64_t>::max()), int64_t{1} << 50);
+  EXPECT_EQ(memory.Of(0), 1 << 20);
+}
 
 using Answer = RunMemory::Answer;
 

@@ -5,7 +5,7 @@
 
 #include "server/base/log.h"
 #include "server/base/status.h"
-#include "server/base/thread_priority.h"
+#include "server/base/thread.h"
 #include "server/inference/input_bytes.h"
 #include "server/shadow/drift.h"
 

@@ -3,6 +3,7 @@
 #include <highwayhash/highwayhash_target.h>
 #include <highwayhash/instruction_sets.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <random>
 #include <unordered_map>
@@ -34,6 +35,68 @@ bool FindDistinctRows(const std::vector<Key>& keys, int64_t most, std::vector<in
     (*index)[row] = place->second;
   }
   return true;
+}
+
+StoredKeys::Table::~Table() {
+  for (std::atomic<Block*>& block : blocks) delete block.load(std::memory_order_relaxed);
+}
+
+std::shared_ptr<StoredKeys::Table> StoredKeys::Of(uint64_t number) const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return table_ != nullptr && table_->number == number ? table_ : nullptr;
+}
+
+// Returns null for a table older than the current one.
+std::shared_ptr<StoredKeys::Table> StoredKeys::OfOrNew(uint64_t number) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (table_ == nullptr || table_->number < number) table_ = std::make_shared<Table>(number);
+  return table_->number == number ? table_ : nullptr;
+}
+
+bool StoredKeys::Find(const StoredRows& rows, std::vector<Key>* keys) const {
+  const std::shared_ptr<Table> table = Of(rows.table);
+  if (table == nullptr) return false;
+  const Span<uint32_t> numbers = rows.numbers;
+  // Prefetches every slot before reading any, so that the cache misses overlap.
+  thread_local std::vector<const Slot*> slots;
+  slots.clear();
+  for (const uint32_t number : numbers) {
+    const size_t block = number / kBlockRows;
+    const Block* const of =
+        block < kMaxBlocks ? table->blocks[block].load(std::memory_order_acquire) : nullptr;
+    if (of == nullptr) return false;
+    slots.push_back(&(*of)[number % kBlockRows]);
+    __builtin_prefetch(slots.back());
+  }
+  keys->resize(numbers.size());
+  for (size_t i = 0; i < slots.size(); ++i) {
+    Key& key = (*keys)[i];
+    key.high = slots[i]->high.load(std::memory_order_acquire);
+    key.low = slots[i]->low.load(std::memory_order_relaxed);
+    if (key.high == 0) return false;
+  }
+  return true;
+}
+
+void StoredKeys::Insert(const StoredRows& rows, const std::vector<Key>& keys) {
+  const std::shared_ptr<Table> table = OfOrNew(rows.table);
+  if (table == nullptr) return;
+  for (size_t i = 0; i < keys.size(); ++i) {
+    const size_t block = rows.numbers[i] / kBlockRows;
+    if (block >= kMaxBlocks) continue;
+    std::atomic<Block*>& place = table->blocks[block];
+    Block* of = place.load(std::memory_order_acquire);
+    if (of == nullptr) {
+      auto made = std::make_unique<Block>();
+      if (place.compare_exchange_strong(of, made.get(), std::memory_order_acq_rel)) {
+        of = made.release();
+      }
+    }
+    // The low word is stored first: a reader that sees the high word also sees the low one.
+    Slot& slot = (*of)[rows.numbers[i] % kBlockRows];
+    slot.low.store(keys[i].low, std::memory_order_relaxed);
+    slot.high.store(keys[i].high, std::memory_order_release);
+  }
 }
 
 }  // namespace colcast::states

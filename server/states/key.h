@@ -6,10 +6,17 @@
 #ifndef COLCAST_SERVER_STATES_KEY_H_
 #define COLCAST_SERVER_STATES_KEY_H_
 
+#include <absl/base/thread_annotations.h>
+
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <mutex>
 #include <vector>
+
+#include "server/wire/column_values.h"
 
 namespace colcast::states {
 
@@ -44,6 +51,43 @@ class KeyHash {
 // there are more than `most` distinct keys.
 bool FindDistinctRows(const std::vector<Key>& keys, int64_t most, std::vector<int64_t>* first,
                       std::vector<int64_t>* index);
+
+// Keys of an item table's rows, remembered so that a row requested again is not hashed again.
+//
+// The keys of one stage for the newest table: 16 bytes for each of its rows, in blocks. All methods
+// may be called from any thread.
+class StoredKeys {
+ public:
+  // Sets `keys` to the keys of `rows`. Returns false, and leaves `keys` unspecified, unless all are
+  // remembered.
+  bool Find(const StoredRows& rows, std::vector<Key>* keys) const;
+
+  // Remembers the keys of `rows`. A table with a greater number replaces the previous one.
+  void Insert(const StoredRows& rows, const std::vector<Key>& keys);
+
+ private:
+  // All zeros: an empty slot. Each word is written at most once with a value other than 0.
+  struct Slot {
+    std::atomic<uint64_t> high{0};
+    std::atomic<uint64_t> low{0};
+  };
+  static constexpr size_t kBlockRows = 1 << 14;
+  static constexpr size_t kMaxBlocks = 1 << 14;  // rows beyond these blocks are hashed each time
+  using Block = std::array<Slot, kBlockRows>;
+
+  struct Table {
+    explicit Table(uint64_t number) : number(number) {}
+    ~Table();
+    const uint64_t number;
+    std::array<std::atomic<Block*>, kMaxBlocks> blocks{};
+  };
+
+  std::shared_ptr<Table> Of(uint64_t number) const;
+  std::shared_ptr<Table> OfOrNew(uint64_t number);
+
+  mutable std::mutex mutex_;  // guards the pointer alone; the table's slots are atomic
+  std::shared_ptr<Table> table_ ABSL_GUARDED_BY(mutex_);
+};
 
 }  // namespace colcast::states
 

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "server/wire/span.h"
+#include "server/wire/bytes.h"
 
 namespace colcast::tables {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "server/base/thread_priority.h"
+#include "server/base/thread.h"
 
 namespace colcast::tables {
 

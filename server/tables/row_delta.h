@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "server/base/status.h"
-#include "server/wire/span.h"
+#include "server/wire/bytes.h"
 
 namespace colcast::tables {
 

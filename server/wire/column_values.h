@@ -8,7 +8,6 @@
 
 #include "server/wire/bytes.h"
 #include "server/wire/data_type.h"
-#include "server/wire/span.h"
 
 namespace colcast {
 

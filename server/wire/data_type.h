@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "server/wire/span.h"
+#include "server/wire/bytes.h"
 
 namespace colcast {
 

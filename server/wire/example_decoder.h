@@ -22,7 +22,6 @@
 #include "server/wire/example_column.h"
 #include "server/wire/example_features.h"
 #include "server/wire/predict_request.h"
-#include "server/wire/span.h"
 
 namespace colcast {
 

@@ -8,7 +8,6 @@
 
 #include "server/base/status.h"
 #include "server/wire/bytes.h"
-#include "server/wire/span.h"
 
 namespace colcast {
 

@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include "server/base/status.h"
+#include "server/wire/bytes.h"
 #include "server/wire/data_type.h"
-#include "server/wire/span.h"
 
 namespace colcast {
 

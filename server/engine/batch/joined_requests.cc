@@ -8,7 +8,7 @@
 #include "absl/numeric/bits.h"
 #include "server/engine/batch/example_strings.h"
 #include "server/engine/batch/stacked_batch.h"
-#include "server/engine/program/request_plan.h"
+#include "server/engine/program/program.h"
 #include "server/engine/rows.h"
 #include "server/engine/status.h"
 #include "server/engine/tensor_outputs.h"

@@ -6,7 +6,6 @@
 #include "absl/strings/str_cat.h"
 #include "server/engine/batch/example_strings.h"
 #include "server/engine/row_blocks.h"
-#include "server/engine/row_index.h"
 #include "server/engine/rows.h"
 #include "server/engine/status.h"
 #include "server/engine/tensor_outputs.h"

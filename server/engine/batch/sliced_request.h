@@ -14,7 +14,6 @@
 #include "server/engine/engine.h"
 #include "server/engine/program/program.h"
 #include "server/engine/program/programs.h"
-#include "server/engine/program/request_plan.h"
 #include "server/engine/wire_column.h"
 #include "server/tables/generation.h"
 #include "tensorflow/core/framework/tensor.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "server/engine/row_index.h"
+#include "server/engine/rows.h"
 
 namespace colcast::engine {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "server/engine/row_index.h"
+#include "server/engine/rows.h"
 #include "server/engine/testing.h"
 
 namespace colcast::engine {

@@ -3,7 +3,7 @@
 #include <string>
 #include <utility>
 
-#include "server/engine/row_index.h"
+#include "server/engine/rows.h"
 #include "server/states/key.h"
 #include "server/wire/tensor_values.h"
 

@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/log.h"
 #include "server/base/machine.h"
-#include "server/base/thread_priority.h"
+#include "server/base/thread.h"
 #include "server/engine/status.h"
 
 namespace colcast::engine {

@@ -7,7 +7,6 @@
 #include <string>
 
 #include "server/base/machine.h"
-#include "server/base/stop_flag.h"
 #include "server/base/thread.h"
 #include "server/engine/engine.h"
 #include "server/engine/mapping/mapped_tables.h"

@@ -15,7 +15,7 @@
 #include "server/engine/mapping/gather_op.h"
 #include "server/engine/mapping/mapped_tables.h"
 #include "server/engine/mapping/restore_op.h"
-#include "server/engine/tensor_testing.h"
+#include "server/engine/testing.h"
 #include "tensorflow/cc/framework/scope.h"
 #include "tensorflow/cc/ops/array_ops.h"
 #include "tensorflow/cc/ops/const_op.h"

@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/engine/list_columns.h"
 #include "server/engine/program/row_hash.h"
-#include "server/engine/row_index.h"
+#include "server/engine/rows.h"
 
 namespace colcast::engine {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "server/engine/program/testing.h"
-#include "server/engine/row_index.h"
+#include "server/engine/rows.h"
 
 namespace colcast::engine {
 namespace {

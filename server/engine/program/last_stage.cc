@@ -7,7 +7,6 @@
 #include "absl/strings/str_cat.h"
 #include "server/engine/program/gathered_rows.h"
 #include "server/engine/program/stage.h"
-#include "server/engine/row_index.h"
 #include "server/engine/rows.h"
 
 namespace colcast::engine {

@@ -1,4 +1,4 @@
-// Programs and the batches that they run on.
+// The contract of programs, and the plan and batch that they run on.
 #ifndef COLCAST_SERVER_ENGINE_PROGRAM_PROGRAM_H_
 #define COLCAST_SERVER_ENGINE_PROGRAM_PROGRAM_H_
 
@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "server/engine/engine.h"
 #include "server/engine/signature.h"
 #include "server/engine/wire_column.h"
 #include "tensorflow/core/framework/tensor.h"
@@ -68,6 +69,25 @@ class Program {
   // Sets the outputs that the batch asks for. Returns false, without setting them, if this program
   // would do more work than the next one. REQUIRES Accepts().
   virtual absl::StatusOr<bool> Run(const Batch& batch, RunResult* result) = 0;
+};
+
+// A request as read once by its signature's programs: its columns and the batch to run.
+class Programs;
+struct TranscodedSignature;
+
+// Set by Programs::Plan(), except `rules`, `examples` and the profile, which the model sets.
+struct RequestPlan final : PlannedRequest {
+  // Returns a released plan if there is one, so that reading a request does not allocate.
+  static std::unique_ptr<RequestPlan, ReleasePlan> New();
+  void Release() override;
+
+  const DecodedRequest* request = nullptr;
+  const BatchRules* rules = nullptr;
+  const Programs* programs = nullptr;
+  const TranscodedSignature* examples = nullptr;  // null unless tf.Examples are read as columns
+  ReceivedRequest received;
+  Batch batch;               // refers to `received`
+  ExpansionStats expansion;  // what sending columns once saved
 };
 
 }  // namespace colcast::engine

@@ -18,7 +18,6 @@
 #include "server/engine/program/exact_program.h"
 #include "server/engine/program/gathered_program.h"
 #include "server/engine/program/program.h"
-#include "server/engine/program/request_plan.h"
 #include "server/engine/program/rows_program.h"
 #include "server/engine/program/staged_program.h"
 #include "server/engine/program/whole_program.h"

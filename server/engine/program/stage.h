@@ -14,8 +14,8 @@
 #include "server/engine/program/state_rows.h"
 #include "server/engine/signature.h"
 #include "server/engine/wire_column.h"
+#include "server/states/key.h"
 #include "server/states/state_store.h"
-#include "server/states/stored_keys.h"
 #include "serving_patches/signature_inputs.h"
 
 namespace colcast::engine {

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "server/engine/program/gathered_rows.h"
-#include "server/engine/row_index.h"
 #include "server/engine/rows.h"
 
 namespace colcast::engine {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "server/engine/tensor_testing.h"
+#include "server/engine/testing.h"
 
 namespace colcast::engine {
 namespace {

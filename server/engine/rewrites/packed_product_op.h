@@ -11,7 +11,63 @@
 #ifndef COLCAST_SERVER_ENGINE_REWRITES_PACKED_PRODUCT_OP_H_
 #define COLCAST_SERVER_ENGINE_REWRITES_PACKED_PRODUCT_OP_H_
 
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "absl/types/span.h"
+
 namespace colcast::engine {
+
+// The tile of an output matrix that packed products compute in registers.
+inline constexpr int kLanes = 16;                       // sums per vector
+inline constexpr int kVectors = 4;                      // per row of a block
+inline constexpr int64_t kColumns = kVectors * kLanes;  // per block
+// Rows whose sums for one block fit into registers.
+inline constexpr int kRows = 6;
+
+// A block of the output's columns. Packed weights are 0 beyond the last column.
+struct ProductBlock {
+  // The block that begins at `column`. Each of `added` has one value per column of a matrix `width`
+  // wide.
+  ProductBlock(int64_t column, int64_t width, absl::Span<const float* const> added) {
+    const int64_t columns = std::min(kColumns, width - column);
+    for (const float* const values : added) {
+      for (int64_t i = 0; i < columns; ++i) start[i] += values[column + i];
+    }
+    for (int v = 0; v < kVectors; ++v) {
+      masks[v] =
+          static_cast<uint16_t>((1u << std::clamp<int64_t>(columns - v * kLanes, 0, kLanes)) - 1);
+    }
+  }
+
+  float start[kColumns] = {};  // the sum of the added rows, from which the products' sums start
+  uint16_t masks[kVectors];    // of the columns that exist
+};
+
+// Whether this machine has the instructions. Without them nothing else in this file may run.
+bool HasBfloat16Products();
+
+class Bfloat16Weights {
+ public:
+  // Rounds a row-major matrix, `depth` rows of `width` values, to the nearest bfloat16.
+  Bfloat16Weights(const float* weights, int64_t depth, int64_t width);
+
+  // Computes out = activation(inputs * weights + the sum of `added`). Inputs, `rows` rows of
+  // `depth` values, are rounded to bfloat16; sums are float32; each of `added` has one value per
+  // column. A row's result does not depend on the other rows. `out` must not overlap anything.
+  void Multiply(const float* inputs, int64_t rows, absl::Span<const float* const> added, bool relu,
+                float* out) const;
+
+ private:
+  int64_t pairs() const { return (depth_ + 1) / 2; }
+
+  const int64_t depth_;
+  const int64_t width_;
+  // Ordered by block of columns; within a block by pair of rows; then by column, with both values
+  // of the pair.
+  std::vector<uint16_t> packed_;
+};
 
 // The op's name. Calling this function links the op's registration in.
 const char* Bfloat16ProductOpName();

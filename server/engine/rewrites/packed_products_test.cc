@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "server/engine/rewrites/bfloat16_product.h"
+#include "server/engine/rewrites/packed_product_op.h"
 #include "server/engine/rewrites/rewrite.h"
 #include "tensorflow/cc/framework/scope.h"
 #include "tensorflow/cc/ops/resource_variable_ops.h"

@@ -1,0 +1,150 @@
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
+#include "server/engine/program/row_hash.h"
+#include "server/engine/program/staged_program.h"
+#include "server/engine/rows.h"
+
+namespace colcast::engine {
+
+namespace {
+
+using states::StateStore;
+using tensorflow::Tensor;
+
+constexpr size_t kUser = Batch::kUser;
+
+// After this many requests without repeated rows, only one request in this many is searched for
+// them.
+constexpr int64_t kUnrepeatedRequests = 16;
+
+}  // namespace
+
+// Looks up all states. Sets `*gain` to true if the stages are worth running, for this request or
+// the next. False if a value is malformed, so that there are no keys.
+bool StagedProgram::Look(const Batch& batch, Scratch* scratch, bool* gain) {
+  bool found = batch.user_states != nullptr || LookForUsers(&scratch->rows[kUser], gain);
+  for (size_t i = kItem; i < domains_.size() && batch.candidates > 0; ++i) {
+    found &= LookForRows(i, batch, scratch, gain);
+  }
+  return found;
+}
+
+bool StagedProgram::LookForUsers(Stage::Rows* rows, bool* gain) {
+  Stage& stage = domains_[kUser].stage;
+  StateStore& users = stage.store();
+  if (!users.on()) {
+    rows->keys.clear();
+    return true;
+  }
+  // Users are few rows, so they are always looked up.
+  const bool keep = users.reuse().good();
+  size_t num_found = 0;
+  if (!stage.Find(rows, &num_found)) return false;
+  if (!keep) rows->keys.clear();
+  *gain |= keep || num_found > 0;
+  return true;
+}
+
+bool StagedProgram::LookForRows(size_t domain, const Batch& batch, Scratch* scratch, bool* gain) {
+  Domain& own = domains_[domain];
+  Stage::Rows& rows = scratch->rows[domain];
+  const Batch::Domain& sent = batch.domains[domain];
+  // Rows may repeat where several requests or users send the same items, and in columns that a
+  // request could have sent once.
+  const bool may_repeat = sent.has_index() ? batch.of_several
+                                           : (domain > kItem || batch.domains[kUser].rows > 1) &&
+                                                 rows.count == batch.candidates;
+  if (may_repeat && rows.count > 1) {
+    const int64_t times = own.unrepeated.load(std::memory_order_relaxed);
+    const bool look = times < kUnrepeatedRequests || times % kUnrepeatedRequests == 0;
+    if (look && rows.keys.empty() && !own.stage.MakeKeys(&rows)) return false;
+    std::vector<int64_t>& index = scratch->merged[domain];
+    const bool merged = look && Stage::MergeRepeated(&rows, &index);
+    if (!merged) index.clear();
+    if (merged && sent.has_index()) {
+      std::vector<int64_t> of_candidates;
+      for (const int64_t row : RowsIn(sent.index)) of_candidates.push_back(index[row]);
+      index = std::move(of_candidates);
+    }
+    own.unrepeated.store(merged ? 0 : times + 1, std::memory_order_relaxed);
+    *gain |= merged;
+  }
+  return own.stage.LookFor(&rows, gain);
+}
+
+bool StagedProgram::IsPrefetch(const ReceivedRequest& received) const {
+  size_t users = 0;
+  for (size_t i = 0; i < received.inputs.size(); ++i) {
+    const int position = received.plan.positions[i];
+    if (position < 0) return false;
+    const bool is_user = is_user_input_[position];
+    const absl::Span<const int64_t> dims = received.inputs[i].source->dims();
+    users += is_user;
+    if (!is_user && (dims.empty() || dims[0] != 0)) return false;
+  }
+  return users > 0;
+}
+
+absl::Status StagedProgram::PlanPrefetch(const ReceivedRequest& received, Batch* batch) const {
+  const SignatureInputs& inputs = domains_[kUser].stage.signature().inputs();
+  std::vector<ReceivedInput> of_user;
+  batch->columns.assign(late_->inputs().inputs().size(), nullptr);
+  for (size_t i = 0; i < received.inputs.size(); ++i) {
+    if (!is_user_input_[received.plan.positions[i]]) continue;
+    of_user.push_back(received.inputs[i]);
+    batch->columns[received.plan.positions[i]] = AsWire(received.inputs[i].source);
+  }
+  batch->form = Batch::Form::kPrefetch;
+  batch->domains.assign(domains_.size(), {});
+  SignatureInputs::Scratch plan;
+  inputs.FindAll(of_user, &plan.positions);
+  absl::Status status = inputs.Plan(of_user, plan.positions, &plan);
+  if (!status.ok() || plan.plan.rows == 1) return status;
+  return absl::InvalidArgumentError(
+      absl::StrCat("a request without candidates has ", plan.plan.rows, " users; expected 1"));
+}
+
+// Caches the state even if users have not repeated so far: a prefetch announces that this one will.
+absl::Status StagedProgram::Prefetch(const Batch& batch, std::vector<Tensor>* states) {
+  Scratch* const scratch = ThreadScratch();
+  Begin(batch, scratch);
+  Stage& stage = domains_[kUser].stage;
+  Stage::Rows& user = scratch->rows[kUser];
+  size_t num_found = 0;
+  // A malformed value only means that there are no keys; the run reports the error.
+  stage.Find(&user, &num_found);
+  absl::Status status = stage.Complete(&user, states);
+  End(scratch);
+  return status;
+}
+
+bool StagedProgram::Fill(const ReceivedRequest& received) {
+  for (size_t i = kItem; i < domains_.size(); ++i) {
+    Stage& stage = domains_[i].stage;
+    Scratch* const scratch = ThreadScratch();
+    if (scratch->rows.size() < domains_.size()) scratch->rows.resize(domains_.size());
+    Stage::Rows& rows = scratch->rows[i];
+    int64_t others = 0;
+    const WireColumn* any = nullptr;
+    for (const WireColumn& column : received.columns) {
+      const bool is_own = stage.signature().inputs().Find(column.column().name) >= 0;
+      if (is_own && !column.dims().empty()) any = &column;
+      others += !is_own && late_->inputs().Find(column.column().name) >= 0;
+    }
+    if (any == nullptr || others > 0) continue;
+    stage.Begin(any->dims()[0], &rows);
+    for (const WireColumn& column : received.columns) {
+      const int position = stage.signature().inputs().Find(column.column().name);
+      if (position >= 0) rows.columns[position] = &column;
+    }
+    const bool filled = stage.Fill(&rows);
+    End(scratch);
+    return filled;
+  }
+  return false;
+}
+
+}  // namespace colcast::engine

@@ -1,0 +1,219 @@
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "server/base/machine.h"
+#include "server/base/text_proto.h"
+#include "server/base/thread.h"
+#include "server/flags/rows.h"
+#include "tensorflow/core/protobuf/config.pb.h"
+
+namespace colcast::flags {
+
+void AddRunRows(Given* given, ServerOptions* options, Table* table) {
+  scheduling::WorkerPool::Options& workers = options->workers;
+  table->Add("num_workers", &given->num_workers,
+             "requests that run at the same time; 0: one per core. A long one that cannot be split "
+             "runs beside one worker",
+             {0, kMostThreads});
+  table->Add("max_queued_requests", &workers.max_queued_requests,
+             "requests that may wait for a worker; one more is answered RESOURCE_EXHAUSTED", {1});
+  table->Add("max_run_bytes", &given->max_run_bytes,
+             "memory that all runs in flight may take together, as learned from earlier ones; a "
+             "request beyond it runs in slices or is answered RESOURCE_EXHAUSTED; 0: half of what "
+             "the machine, the control group or the address space has",
+             {0});
+  table->Add("enable_serialization_as_tensor_content", &given->tensor_content,
+             "answer with tensor_content in place of typed fields");
+  table->Add("enable_signature_method_name_check", &options->calls.check_method_names,
+             "run a signature only through the API its method_name names");
+
+  // Names that begin with "enable" or "batching" are TensorFlow Serving's, with the same meaning.
+  inference::BatchingOptions& batching = options->models.loader.batching;
+  table->Add(
+      "enable_batching", &given->enable_batching,
+      "requests of every signature may run together, as --batching_parameters_file says; the "
+      "last bits of scores may depend on what a request runs with");
+  table->Add("batching_parameters_file", &given->batching_parameters_file,
+             "with --enable_batching: a tensorflow.serving.BatchingParameters in protobuf's text "
+             "format; without it TensorFlow Serving's defaults hold");
+  table->Add(
+      "enable_per_model_batching_parameters", &batching.per_model,
+      "with --enable_batching: batching_params.pbtxt in a version's directory says how it is "
+      "batched; a version without one is not. Threads are --batching_parameters_file's");
+  table->Add("join_waiting_requests", &batching.join_waiting_requests,
+             "without batching: requests that wait run together where rows are known not to depend "
+             "on each other (columnar_late, and signatures recorded as such); scores differ by "
+             "rounding");
+  table->AddTime<std::chrono::milliseconds>(
+      "max_piece_milliseconds", &workers.longest_slice,
+      "a request that is estimated to take longer is a long one; while short ones come it is split "
+      "into slices of so long (four times as long with --long_request_nice)",
+      {0.01, 1e6});
+  table->Add(
+      "long_request_nice", &workers.long_request_nice,
+      "while short requests come, long ones run on threads that are so nice (1 to 19), which "
+      "short ones interrupt; 0: on the workers, where short ones wait for a slice to end",
+      {0, 19});
+
+  engine::Options& engine = options->engine;
+  table->Add("tensorflow_session_parallelism", &given->tensorflow_session_parallelism,
+             "threads for one operation and for the operations of one request; 0: as "
+             "--tensorflow_intra_op_parallelism and --tensorflow_inter_op_parallelism say",
+             {0, kMostThreads});
+  table->Add("tensorflow_intra_op_parallelism", &given->tensorflow_intra_op_parallelism,
+             "threads one operation may use; 0: one", {0, kMostThreads});
+  table->Add("tensorflow_inter_op_parallelism", &given->tensorflow_inter_op_parallelism,
+             "threads the operations of requests are spread over; 0: each request runs on its "
+             "worker's thread alone",
+             {0, kMostThreads});
+  table->Add(
+      "tensorflow_session_config_file", &given->tensorflow_session_config_file,
+      "tensorflow.ConfigProto in text form that sessions start from; threads may also be set "
+      "by the flags for them, which win");
+  using engine::ExampleTranscoding;
+  table->AddChoice<ExampleTranscoding>(
+      "example_transcoding", &engine.example_transcoding,
+      "what answers tf.Examples where the model was exported with columnar signatures: exact "
+      "(columns, the same bits), late (the user's part once), off (TensorFlow's parser)",
+      {{"exact", ExampleTranscoding::kExact},
+       {"late", ExampleTranscoding::kLate},
+       {"off", ExampleTranscoding::kOff}});
+  using engine::GraphOptimization;
+  table->AddChoice<GraphOptimization>(
+      "graph_optimization", &engine.graph_optimization,
+      "whether a model's graphs are rewritten when it is loaded: exact (the same bits), fast (what "
+      "a file of --graph_choices allows), off",
+      {{"exact", GraphOptimization::kExact},
+       {"fast", GraphOptimization::kFast},
+       {"off", GraphOptimization::kOff}});
+  table->Add("graph_choices", &engine.graph_choices,
+             "file that `colcast tune --graphs` wrote, or a folder of them, for "
+             "--graph_optimization=fast; read when a model is loaded");
+  table->AddChoice<bool>("map_tables", &engine.map_tables,
+                         "whether tables of which served signatures only look rows up stay in the "
+                         "checkpoint's files, mapped: auto, off (docs/tables.md)",
+                         {{"auto", true}, {"off", false}});
+  table->Add("map_tables_min_bytes", &engine.map_tables_min_bytes,
+             "with --map_tables=auto: tables of fewer bytes are read into memory", {0});
+  table->Add("lock_tables", &engine.lock_tables,
+             "read mapped tables into memory at load and keep them there, so that no request waits "
+             "for the "
+             "disk; a version is not loaded if the process may not lock so much (`ulimit -l`)");
+  table->Add(
+      "unserved_signatures", &engine.unserved_signatures,
+      "signatures of all models, separated by commas, that are not served, so that what they "
+      "alone need is not kept in memory");
+  table->Add("max_request_columns", &engine.max_request_columns, "most inputs of a request", {1});
+  table->Add("max_request_rows", &engine.max_request_rows, "most rows of a request", {1});
+  table->Add("max_expanded_bytes", &engine.max_expanded_bytes,
+             "most bytes that the tensors of a request may take beyond what was sent",
+             {0, 1 << 30});
+  table->Add("user_state_bytes", &engine.user_state_bytes,
+             "most bytes of user states to keep for the user's next request, all models together; "
+             "0: none (docs/states.md)",
+             {0});
+  table->Add("item_state_bytes", &engine.item_state_bytes,
+             "most bytes of item states to keep for later requests, all models together; 0: none "
+             "(docs/states.md)",
+             {0});
+}
+
+namespace {
+
+void ReadWorkers(const Given& given, ServerOptions* options) {
+  scheduling::WorkerPool::Options& workers = options->workers;
+  workers.num_workers = given.num_workers > 0 ? given.num_workers : AvailableCores();
+  workers.memory.max_bytes = given.max_run_bytes > 0 ? given.max_run_bytes : TotalMemory() / 2;
+  workers.memory.available = [] { return AvailableMemory(); };
+  if (given.tensor_content) options->encoding = TensorEncoding::kTensorContent;
+  options->calls.max_request_rows = options->engine.max_request_rows;
+  options->calls.max_expanded_bytes = options->engine.max_expanded_bytes;
+}
+
+// To be called after ReadWorkers(), because --num_workers overrides the file's num_batch_threads.
+Status ReadBatching(const Given& given, ServerOptions* options) {
+  scheduling::WorkerPool::Options& workers = options->workers;
+  inference::BatchingOptions& batching = options->models.loader.batching;
+  batching.max_time = workers.longest_slice;
+  if (!given.enable_batching) {
+    if (!given.batching_parameters_file.empty()) {
+      return InvalidArgument("--batching_parameters_file=", given.batching_parameters_file,
+                             " is set without setting --enable_batching to true");
+    }
+    if (std::exchange(batching.per_model, false)) {
+      options->warnings.push_back(
+          "--enable_per_model_batching_parameters=true has no effect: it needs --enable_batching");
+    }
+    return OkStatus();
+  }
+  inference::BatchingParameters parameters;
+  Status status = inference::ReadBatchingParameters(given.batching_parameters_file, &parameters);
+  if (!status.ok()) {
+    status.message = "--batching_parameters_file: " + status.message;
+    return status;
+  }
+  batching.batching = std::move(parameters.batching);
+  workers.describe_all = true;
+  if (parameters.num_threads && given.num_workers == 0) {
+    workers.num_workers = *parameters.num_threads;
+  }
+  if (!parameters.thread_pool_name.empty()) workers.thread_name = parameters.thread_pool_name;
+  return OkStatus();
+}
+
+// TensorFlow creates as many threads as the file asks for, so the number is limited here.
+Status CheckThreads(const std::string& path, const tensorflow::ConfigProto& config) {
+  std::vector<std::pair<const char*, int>> threads = {
+      {"intra_op_parallelism_threads", config.intra_op_parallelism_threads()},
+      {"inter_op_parallelism_threads", config.inter_op_parallelism_threads()}};
+  for (const auto& pool : config.session_inter_op_thread_pool()) {
+    threads.emplace_back("session_inter_op_thread_pool: num_threads", pool.num_threads());
+  }
+  for (const auto& [name, number] : threads) {
+    if (number <= kMostThreads) continue;
+    return InvalidArgument("--tensorflow_session_config_file: ", path, ": ", name, ": got ", number,
+                           ", expected at most ", kMostThreads);
+  }
+  return OkStatus();
+}
+
+// The session's file applies where no flag is given.
+Status ReadSession(const Given& given, engine::Options* options) {
+  const int both = given.tensorflow_session_parallelism;
+  int intra = both > 0 ? both : given.tensorflow_intra_op_parallelism;
+  int inter = both > 0 ? both : given.tensorflow_inter_op_parallelism;
+  if (!given.tensorflow_session_config_file.empty()) {
+    tensorflow::ConfigProto config;
+    Status status = ReadTextProto(given.tensorflow_session_config_file, &config);
+    if (!status.ok()) {
+      status.message = "--tensorflow_session_config_file: " + status.message;
+      return status;
+    }
+    status = CheckThreads(given.tensorflow_session_config_file, config);
+    if (!status.ok()) return status;
+    // TensorFlow uses a negative number for what 0 means here: the caller's thread.
+    if (intra == 0) intra = std::max(0, config.intra_op_parallelism_threads());
+    if (inter == 0) inter = std::max(0, config.inter_op_parallelism_threads());
+    options->session_config = config.SerializeAsString();
+  }
+  options->intra_op_parallelism = std::max(1, intra);
+  options->inter_op_parallelism = inter;
+  return OkStatus();
+}
+
+}  // namespace
+
+Status FinishRuns(const Given& given, ServerOptions* options) {
+  ReadWorkers(given, options);
+  Status status = ReadBatching(given, options);
+  if (status.ok() && !options->engine.graph_choices.empty() &&
+      options->engine.graph_optimization != engine::GraphOptimization::kFast) {
+    return InvalidArgument("--graph_choices needs --graph_optimization=fast");
+  }
+  return status.ok() ? ReadSession(given, &options->engine) : status;
+}
+
+}  // namespace colcast::flags

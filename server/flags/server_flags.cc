@@ -1,0 +1,238 @@
+#include <absl/strings/match.h>
+#include <absl/strings/str_split.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <utility>
+
+#include "server/base/text_proto.h"
+#include "server/flags/rows.h"
+#include "server/protos/monitoring_config.pb.h"
+
+namespace colcast::flags {
+
+using std::chrono::milliseconds;
+using Seconds = std::chrono::seconds;
+
+void AddServerRows(Given* given, ServerOptions* options, Table* table) {
+  rpc::GrpcServer::Options& grpc = options->grpc;
+  table->Add("port", &grpc.port, "TCP port for gRPC; 0 takes any free one and logs which",
+             {0, 65535});
+  table->Add("host", &grpc.host, "address to listen on");
+  table->Add("grpc_socket_path", &grpc.socket_path,
+             "unix socket to listen on for gRPC, beside the port");
+  table->Add("grpc_channel_arguments", &given->grpc_channel_arguments,
+             "comma-separated settings of gRPC, such as grpc.max_connection_age_ms=2000");
+  table->Add("max_request_bytes", &grpc.max_request_bytes,
+             "most bytes of a request, over gRPC and HTTP, and after it was decompressed", {1});
+  table->Add(
+      "max_unread_response_bytes", &grpc.max_unread_response_bytes,
+      "most bytes of answers, of gRPC and REST, that the clients of one host may leave unread, and "
+      "half of what all may; while there are more, requests are answered RESOURCE_EXHAUSTED or 429",
+      {1});
+  using From = rpc::Reloads::From;
+  table->AddChoice<From>(
+      "model_service", &grpc.reloads.from,
+      "who may change what is served with ModelService.HandleReloadConfigRequest: on, everyone who "
+      "reaches the server; local, clients on this machine; off, nobody",
+      {{"on", From::kAnywhere}, {"local", From::kThisMachine}, {"off", From::kNowhere}});
+  table->Add("enable_grpc_healthcheck_service", &grpc.health_service,
+             "answer grpc.health.v1.Health");
+  table->Add("ssl_config_file", &given->ssl_config_file,
+             "tensorflow.serving.SSLConfig in text form: key and certificate in PEM for TLS on "
+             "every endpoint, and whether clients need certificates");
+
+  table->Add("rest_api_port", &given->rest_api_port,
+             "TCP port for HTTP: REST, the metrics and the status page; 0: none; -1 takes any free "
+             "one and logs which; --port's own: one port for both",
+             {-1, 65535});
+  table->AddTime<milliseconds>("rest_api_timeout_in_ms", &options->model_api.timeout,
+                               "how long a REST request may wait for a worker; 0: for ever", {0});
+  table->Add("rest_api_enable_cors_support", &options->model_api.cors,
+             "let web pages of any origin use the REST API");
+  table->Add(
+      "max_rest_bytes", &options->max_rest_bytes,
+      "most bytes that the bodies of all REST requests, the columns read from them, and gRPC "
+      "messages that came compressed take together; a request that finds no room is answered 429",
+      {1});
+  table->Add("monitoring_config_file", &given->monitoring_config_file,
+             "tensorflow.serving.MonitoringConfig in text form: whether and where on the REST port "
+             "Prometheus finds the metrics");
+
+  table->Add("caller_header", &given->callers.header,
+             "the metadata key and HTTP header that names the caller; callers take turns, and have "
+             "metrics of their own");
+  table->Add("caller_certificate", &given->callers.certificate,
+             "the client's certificate names the caller: the first URI or, without one, DNS name "
+             "among its alternative names, else its common name");
+
+  table->Add(
+      "offload_target", &given->offload_target,
+      "HOST:PORT or unix:PATH of a server with the same models, on an accelerator, for large "
+      "gRPC Predict requests; what it does not answer runs here");
+  table->Add("offload_rows", &given->offload.rows,
+             "rows from which on a request is sent to --offload_target", {1});
+  table->Add("offload_timeout_ms", &given->offload.timeout_ms,
+             "how long --offload_target has for an answer; half of what the client's deadline "
+             "leaves, if that is less",
+             {1});
+
+  table->Add(
+      "trace_endpoint", &given->trace_endpoint,
+      "where spans of requests go: http://HOST:4318/v1/traces of a collector that takes OTLP "
+      "over HTTP. Empty: $OTEL_EXPORTER_OTLP_ENDPOINT/v1/traces, or no tracing without it");
+  table->Add("trace_sampling_ratio", &given->tracing.sampling_ratio,
+             "the share of requests without a traceparent that is traced; those with one are as it "
+             "says",
+             {0, 1});
+
+  table->AddChoice<LogFormat>("log_format", &options->log_format,
+                              "text, or json: one object per line",
+                              {{"text", LogFormat::kText}, {"json", LogFormat::kJson}});
+  table->AddTime<Seconds>("drain_seconds", &options->drain,
+                          "how long to go on answering after SIGTERM, with health NOT_SERVING, so "
+                          "that load balancers notice first",
+                          {0, 86400});
+  table->AddTime<Seconds>("drain_timeout_seconds", &options->drain_timeout,
+                          "how long what is in flight may then take to end: what has not ended is "
+                          "cut and named in the log",
+                          {0, 86400});
+  table->Add("request_log_max_file_bytes", &options->request_logs.max_file_bytes,
+             "size at which a log of requests (a model's logging_config) goes on in a new file",
+             {1});
+  table->Add("request_log_directory", &grpc.reloads.logs.directory,
+             "the folder below which logs of requests are written. Without it --model_config_file "
+             "may name any absolute path, and a reload over the network may turn no log on");
+}
+
+namespace {
+
+Status ReadChannelArguments(const Given& given, rpc::GrpcServer::Options* options) {
+  for (const std::string& argument : given.grpc_channel_arguments) {
+    if (argument.empty()) continue;
+    const std::pair<std::string, std::string> parts =
+        absl::StrSplit(argument, absl::MaxSplits('=', 1));
+    if (parts.first.empty() || parts.second.empty()) {
+      return InvalidArgument("--grpc_channel_arguments: \"", argument, "\" is not NAME=VALUE");
+    }
+    options->channel_arguments.push_back(parts);
+  }
+  return OkStatus();
+}
+
+Status ReadTls(const Given& given, std::optional<TlsConfig>* tls) {
+  if (given.ssl_config_file.empty()) return OkStatus();
+  Status status = ReadTlsConfig(given.ssl_config_file, &tls->emplace());
+  if (!status.ok()) status.message = "--ssl_config_file: " + status.message;
+  return status;
+}
+
+// Sets *path to the path of the page for Prometheus; empty for none.
+Status ReadMetricsPath(const Given& given, std::string* path) {
+  const std::string& file = given.monitoring_config_file;
+  if (file.empty()) return OkStatus();
+  tensorflow::serving::MonitoringConfig config;
+  if (Status status = ReadTextProto(file, &config); !status.ok()) {
+    status.message = "--monitoring_config_file: " + status.message;
+    return status;
+  }
+  const tensorflow::serving::PrometheusConfig& prometheus = config.prometheus_config();
+  if (!prometheus.enable()) return OkStatus();
+  *path = prometheus.path().empty() ? "/monitoring/prometheus/metrics" : prometheus.path();
+  if (path->front() == '/' && path->size() > 1) return OkStatus();
+  return InvalidArgument("--monitoring_config_file: ", file, ": path \"", *path,
+                         "\" has to begin with a / and cannot be the status page's");
+}
+
+void ReadHttp(const Given& given, ServerOptions* options) {
+  options->model_api.max_body_bytes = options->grpc.max_request_bytes;
+  if (given.rest_api_port == 0) return;
+  http::HttpServer::Options& http = options->http.emplace(given.http);
+  http.host = options->grpc.host;
+  http.port = std::max(0, given.rest_api_port);
+  http.listens = given.rest_api_port != options->grpc.port;
+  http.max_body_bytes = options->grpc.max_request_bytes;
+}
+
+Status ReadOffload(const Given& given, rpc::GrpcServer::Options* options) {
+  if (given.offload_target.empty()) return OkStatus();
+  options->offload = given.offload;
+  Status status = http2::Target::Parse(given.offload_target, &options->offload->target);
+  if (!status.ok()) status.message = "--offload_target: " + status.message;
+  return status;
+}
+
+Status CheckCallerHeader(const std::string& name) {
+  constexpr const char* kReserved[] = {"te", "user-agent", "accept-encoding", "content-type"};
+  const bool is_name = std::all_of(name.begin(), name.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.';
+  });
+  const bool is_reserved =
+      absl::StartsWith(name, "grpc-") ||
+      std::find(std::begin(kReserved), std::end(kReserved), name) != std::end(kReserved);
+  if (is_name && !is_reserved && !absl::EndsWith(name, "-bin")) return OkStatus();
+  return InvalidArgument("--caller_header: \"", name,
+                         "\", expected a name in lower case, such as x-colcast-caller, that is not "
+                         "gRPC's and does not end in -bin");
+}
+
+Status ReadCallers(const Given& given, ServerOptions* options) {
+  const callers::NameSource& names = given.callers;
+  if (names.certificate && !names.header.empty()) {
+    return InvalidArgument("--caller_header and --caller_certificate: expected one of them");
+  }
+  const std::optional<TlsConfig>& tls = options->grpc.tls;
+  if (names.certificate && (!tls || tls->client_authorities.empty())) {
+    return InvalidArgument(
+        "--caller_certificate needs an --ssl_config_file with client_verify: true");
+  }
+  if (names.certificate || !names.header.empty()) options->callers = names;
+  return CheckCallerHeader(names.header);
+}
+
+std::string Environment(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+// Without the flag, OpenTelemetry's environment variable applies.
+Status ReadTracing(const Given& given, std::optional<tracing::Tracer::Options>* options) {
+  std::string url = given.trace_endpoint;
+  if (url.empty()) {
+    url = Environment("OTEL_EXPORTER_OTLP_ENDPOINT");
+    if (!url.empty()) url += url.back() == '/' ? "v1/traces" : "/v1/traces";
+  }
+  if (url.empty()) {
+    const double ratio = given.tracing.sampling_ratio;
+    if (ratio == 0) return OkStatus();
+    return InvalidArgument("--trace_sampling_ratio=", ratio, " needs --trace_endpoint");
+  }
+  tracing::Tracer::Options& tracer = options->emplace(given.tracing);
+  const std::string name = Environment("OTEL_SERVICE_NAME");
+  if (!name.empty()) tracer.service_name = name;
+  Status status = tracing::ParseEndpoint(url, &tracer.endpoint);
+  if (!status.ok()) status.message = "--trace_endpoint: " + status.message;
+  return status;
+}
+
+Status CheckLogDirectory(const std::string& directory) {
+  if (directory.empty() || directory.front() == '/') return OkStatus();
+  return InvalidArgument("--request_log_directory is \"", directory,
+                         "\", expected an absolute path");
+}
+
+}  // namespace
+
+Status FinishServer(const Given& given, ServerOptions* options) {
+  ReadHttp(given, options);
+  Status status = CheckLogDirectory(options->grpc.reloads.logs.directory);
+  if (status.ok()) status = ReadChannelArguments(given, &options->grpc);
+  if (status.ok()) status = ReadTls(given, &options->grpc.tls);
+  if (status.ok()) status = ReadMetricsPath(given, &options->metrics_path);
+  if (status.ok()) status = ReadOffload(given, &options->grpc);
+  if (status.ok()) status = ReadCallers(given, options);
+  return status.ok() ? ReadTracing(given, &options->tracing) : status;
+}
+
+}  // namespace colcast::flags

@@ -1,0 +1,156 @@
+#include "server/pages/pages.h"
+
+#include <absl/strings/escaping.h>
+#include <openssl/sha.h>
+
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "server/metrics/exposition.h"
+#include "server/pages/embedded_files.h"
+#include "server/pages/sections.h"
+#include "tensorflow_serving/apis/get_model_status.pb.h"
+
+namespace colcast::pages {
+
+namespace {
+
+using metrics::MetricType;
+using metrics::TextWriter;
+
+void WriteQueue(const scheduling::WorkerPool& workers, TextWriter* writer) {
+  writer->Metric(":colcast:queue_length", MetricType::kGauge, "Requests that wait for a worker.");
+  writer->Sample({}, int64_t{workers.queued()});
+  writer->Metric(":colcast:dropped_requests_total", MetricType::kCounter,
+                 "Requests answered with an error before they ran.");
+  for (int i = 0; i < scheduling::kNumDropReasons; ++i) {
+    const auto reason = static_cast<scheduling::DropReason>(i);
+    writer->Sample({{"reason", scheduling::DropReasonName(reason)}}, workers.dropped(reason));
+  }
+}
+
+void WriteVersions(const std::vector<models::ModelSnapshot>& models, TextWriter* writer) {
+  writer->Metric(":colcast:model_version_state", MetricType::kGauge,
+                 "1 for the state that a version is in.");
+  for (const models::ModelSnapshot& model : models) {
+    for (const models::VersionSnapshot& version : model.versions) {
+      const std::string number = std::to_string(version.status.version);
+      using tensorflow::serving::ModelVersionStatus;
+      const std::string& state = ModelVersionStatus::State_Name(
+          static_cast<ModelVersionStatus::State>(version.status.state));
+      writer->Sample({{"model_name", model.name}, {"version", number}, {"state", state}},
+                     int64_t{1});
+    }
+  }
+}
+
+// TensorFlow Serving's counter; its codes distinguish written records from dropped ones.
+void WriteRequestLogs(const request_log::RequestLogs& logs, TextWriter* writer) {
+  writer->Metric(":tensorflow:serving:request_log_count", MetricType::kCounter,
+                 "Requests that were drawn to be logged.");
+  for (const request_log::LogCounts& counts : logs.Counts()) {
+    for (int code = 0; code < kNumStatusCodes; ++code) {
+      if (counts.records[code] == 0) continue;
+      writer->Sample({{"model_name", counts.model_name},
+                      {"status_code", StatusName(static_cast<StatusCode>(code))}},
+                     counts.records[code]);
+    }
+  }
+}
+
+void WriteSpans(const tracing::Tracer* tracer, TextWriter* writer) {
+  writer->Metric(":colcast:trace_spans_total", MetricType::kCounter,
+                 "Spans of requests: sent to the collector, or dropped.");
+  if (tracer == nullptr) return;
+  writer->Sample({{"status", "sent"}}, tracer->exporter().sent());
+  writer->Sample({{"status", "dropped"}}, tracer->exporter().dropped());
+}
+
+}  // namespace
+
+http::Response MetricsPage(const Backend& backend, const std::string& server_version) {
+  TextWriter writer;
+  WriteRequests(backend.metrics->Requests(), &writer);
+  WriteQueue(*backend.workers, &writer);
+  WriteCallers(backend.callers, &writer);
+  WriteRequestLogs(*backend.request_logs, &writer);
+  const std::vector<models::ModelSnapshot> models = backend.models->Models();
+  WriteVersions(models, &writer);
+  WriteStates(models, &writer);
+  WritePrograms(models, &writer);
+  WriteTables(models, &writer);
+  WriteItemTables(*backend.item_tables, &writer);
+  WriteShadows(*backend.shadows, &writer);
+  WriteLoads(backend.metrics->Loads(), &writer);
+  WriteOffloads(*backend.metrics, &writer);
+  WriteLaneWaits(*backend.metrics, &writer);
+  WriteSpans(backend.tracer, &writer);
+  writer.Metric(":colcast:build_info", MetricType::kGauge, "1, with the server's version.");
+  writer.Sample({{"version", server_version}}, int64_t{1});
+  WriteProcess(metrics::ReadProcessUsage(), &writer);
+  http::Response response;
+  response.content_type = metrics::kTextContentType;
+  response.body = writer.text();
+  return response;
+}
+
+namespace {
+
+using http::Response;
+
+Response Uncached(std::string content_type, std::string body) {
+  Response response;
+  response.content_type = std::move(content_type);
+  response.body = std::move(body);
+  response.headers = {{"Cache-Control", "no-store"}, {"X-Content-Type-Options", "nosniff"}};
+  return response;
+}
+
+// The 'sha256-...' of the only element of that name, for a content security policy.
+std::string HashOf(std::string_view html, const std::string& element) {
+  const std::string begin = "<" + element + ">", end = "</" + element + ">";
+  const size_t at = html.find(begin) + begin.size();
+  const std::string_view text = html.substr(at, html.find(end) - at);
+  unsigned char digest[SHA256_DIGEST_LENGTH];
+  SHA256(reinterpret_cast<const unsigned char*>(text.data()), text.size(), digest);
+  return "'sha256-" + absl::Base64Escape({reinterpret_cast<char*>(digest), sizeof(digest)}) + "'";
+}
+
+// Names come from models and clients. The policy ensures that only the page's own script runs, even
+// if a name were parsed as markup.
+Response Page() {
+  Response page = Uncached("text/html; charset=utf-8", kStatusHtml);
+  page.headers.emplace_back("Content-Security-Policy",
+                            "default-src 'none'; style-src " + HashOf(kStatusHtml, "style") +
+                                "; script-src " + HashOf(kStatusHtml, "script") +
+                                "; connect-src 'self'; img-src data:; base-uri 'none'; "
+                                "form-action 'none'; frame-ancestors 'self'");
+  return page;
+}
+
+}  // namespace
+
+StatusPage::StatusPage(const Backend& backend, std::string server_version)
+    : backend_(backend), server_version_(std::move(server_version)), sampler_(backend.metrics) {}
+
+void StatusPage::AddTo(http::Router* router) const {
+  router->AddPage("/", [page = Page()] { return page; });
+  router->AddPage("/status.json", [this] { return Uncached("application/json", Json()); });
+}
+
+std::string StatusPage::Json() const {
+  const std::vector<models::ModelSnapshot> models = backend_.models->Models();
+  JsonWriter json;
+  json.Object([&] {
+    WriteTraffic(backend_, server_version_, sampler_.recent(), &json);
+    WriteCallers(backend_.callers, &json);
+    WriteModels(models, &json);
+    WriteStates(models, &json);
+    WriteItemTables(*backend_.item_tables, &json);
+    WriteShadows(*backend_.shadows, &json);
+  });
+  return json.text();
+}
+
+}  // namespace colcast::pages

@@ -1,0 +1,45 @@
+// Converts the body of a :classify or :regress request to serialized tf.Examples.
+#ifndef COLCAST_SERVER_REST_EXAMPLE_JSON_H_
+#define COLCAST_SERVER_REST_EXAMPLE_JSON_H_
+
+#include <cstdint>
+#include <string>
+
+#include "server/base/status.h"
+#include "server/http1/request_memory.h"
+#include "server/http1/slice_buffer.h"
+#include "server/rest/body_text.h"
+#include "server/wire/example_request.h"
+
+namespace colcast::http {
+
+// The request in a body; owns the memory of its examples.
+class ExamplesJson {
+ public:
+  // `memory` may be null, and must outlive this object.
+  explicit ExamplesJson(RequestMemory* memory) : memory_(memory), bytes_(memory) {}
+
+  // Reads "signature_name", "examples" and, if present, "context"; `body` need not outlive the
+  // call. A feature is a value or a list of values of one kind: whole numbers, true and false are
+  // int64, other numbers float, strings and {"b64": ...} bytes. INVALID_ARGUMENT names the example,
+  // the feature and the value; RESOURCE_EXHAUSTED for more examples than allowed rows. If there are
+  // several errors, the text's own comes first, then that of the signature's name;
+  // examples_status() has those of the examples.
+  Status Read(const BodyBytes& body);
+  const Status& examples_status() const { return examples_status_; }
+
+  // Empty if the body has none.
+  const std::string& signature_name() const { return signature_name_; }
+  const ExampleInput& input() const { return input_; }
+
+ private:
+  RequestMemory* const memory_;
+  SliceBuffer bytes_;
+  std::string signature_name_;
+  Status examples_status_;
+  ExampleInput input_;
+};
+
+}  // namespace colcast::http
+
+#endif  // COLCAST_SERVER_REST_EXAMPLE_JSON_H_

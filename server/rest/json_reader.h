@@ -1,0 +1,55 @@
+// Parses a request's JSON like TF Serving: with the same library, and with the tokens NaN, Infinity
+// and -Infinity, which are not JSON. Nothing is kept except by readers.
+#ifndef COLCAST_SERVER_REST_JSON_READER_H_
+#define COLCAST_SERVER_REST_JSON_READER_H_
+
+#include <string>
+#include <string_view>
+
+#include "server/base/status.h"
+#include "server/http1/request_memory.h"
+#include "server/rest/body_text.h"
+#include "server/rest/json_value.h"
+
+namespace colcast::http {
+
+// Passes the body to `reader`, without recursion. The longest string (twice that for {"b64": ...})
+// is in memory in the meantime, counted in `memory`, which may be null. The returned status is the
+// text's own: INVALID_ARGUMENT, with the byte, for text that is not JSON, or the error of
+// BodyText::Finish. It takes precedence over the status of `reader`, unless the reader stopped the
+// parsing.
+Status ReadJson(const BodyBytes& body, RequestMemory* memory, ValueReader* reader);
+
+// Reads an object, each member with the reader for its name.
+class MembersReader : public ValueReader {
+ protected:
+  // Returns the reader for a member's value, which must stay valid while it is read; null to skip
+  // the value. Members may be repeated.
+  virtual ValueReader* ReaderOf(std::string_view name) = 0;
+
+ private:
+  void OnValue(const JsonValue& value) final;
+  void OnKey(std::string_view name) final;
+  void OnEnd(size_t count) final;
+
+  ValueReader* member_ = nullptr;
+};
+
+// Reads a string.
+class StringReader final : public ValueReader {
+ public:
+  // INVALID_ARGUMENT, with `name`, for values other than strings.
+  explicit StringReader(std::string name) : name_(std::move(name)) {}
+
+  const std::string& text() const { return text_; }
+
+ private:
+  void OnValue(const JsonValue& value) override;
+
+  const std::string name_;
+  std::string text_;
+};
+
+}  // namespace colcast::http
+
+#endif  // COLCAST_SERVER_REST_JSON_READER_H_

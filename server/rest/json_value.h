@@ -1,0 +1,141 @@
+// One value of a request's JSON, passed to readers during parsing.
+#ifndef COLCAST_SERVER_REST_JSON_VALUE_H_
+#define COLCAST_SERVER_REST_JSON_VALUE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "server/base/status.h"
+
+namespace colcast::http {
+
+struct JsonValue {
+  enum class Kind : uint8_t {
+    kNull,
+    kBool,
+    kInt64,   // integers that fit
+    kUint64,  // larger integers
+    kDouble,  // other numbers
+    kString,
+    kBase64,  // exactly {"b64": "..."}; `text` is the encoded string
+    kList,
+    kObject,
+  };
+
+  bool IsContainer() const { return kind == Kind::kList || kind == Kind::kObject; }
+  bool IsNumber() const { return kind >= Kind::kInt64 && kind <= Kind::kDouble; }
+
+  Kind kind = Kind::kNull;
+  union {
+    bool truth;
+    int64_t whole = 0;
+    uint64_t large;
+    double real;
+    size_t count;  // number of elements in a list or object; valid when it has ended
+  };
+  std::string_view text;  // of a string; invalid after the reader returns
+};
+
+inline JsonValue JsonString(std::string_view text) {
+  JsonValue value;
+  value.kind = JsonValue::Kind::kString;
+  value.text = text;
+  return value;
+}
+
+// A description for error messages, at most one line: the string "x", a list of 3.
+std::string Describe(const JsonValue& value);
+
+// REQUIRES kBase64. False if it is not base64; padding may be missing.
+bool DecodeBase64(const JsonValue& value, std::string* bytes);
+
+// Reads a value during parsing, without building a tree. Receives a scalar, or the beginning,
+// elements and end of a list or object. After the first error it receives nothing more.
+class ValueReader {
+ public:
+  virtual ~ValueReader() = default;
+
+  void Value(const JsonValue& value) {
+    if (!failed_) OnValue(value);
+    if (value.IsContainer()) ++depth_;
+  }
+  void Key(std::string_view name) {
+    if (!failed_) OnKey(name);
+  }
+  void End(size_t count) {
+    --depth_;
+    if (depth_ == 0) count_ = count;
+    if (!failed_) return OnEnd(count);
+    if (culprit_open_ && depth_ == culprit_depth_) Complete(count);
+  }
+
+  // Whether the value is complete.
+  bool done() const { return depth_ == 0; }
+  // The number of elements in a list or object that has ended.
+  size_t count() const { return count_; }
+  const Status& status() const { return status_; }
+  // Whether a limit was exceeded, so that the rest of the text need not be read.
+  bool stopped() const { return stopped_; }
+
+ protected:
+  // depth() is the number of lists and objects that enclose the value, the key, or the list or
+  // object that ends.
+  virtual void OnValue(const JsonValue& value) = 0;
+  virtual void OnKey(std::string_view /*name*/) {}
+  virtual void OnEnd(size_t /*count*/) {}
+
+  size_t depth() const { return depth_; }
+  bool failed() const { return failed_; }
+
+  void Fail(Status status) {
+    failed_ = true;
+    status_ = std::move(status);
+  }
+
+  // Called in OnValue: stops the parsing; the text's own errors are then ignored.
+  void Stop(Status status) {
+    stopped_ = true;
+    Fail(std::move(status));
+  }
+
+  // To be called in OnValue(): INVALID_ARGUMENT with a description of `culprit` between the two
+  // texts. The size of a list or object is known only at its end.
+  void FailAt(std::string before, const JsonValue& culprit, std::string after) {
+    failed_ = true;
+    before_ = std::move(before);
+    after_ = std::move(after);
+    culprit_ = culprit;
+    culprit_open_ = culprit.IsContainer();
+    culprit_depth_ = depth_;
+    if (!culprit_open_) status_ = InvalidArgument(before_, Describe(culprit_), after_);
+  }
+
+ private:
+  void Complete(size_t count) {
+    culprit_open_ = false;
+    culprit_.count = count;
+    status_ = InvalidArgument(before_, Describe(culprit_), after_);
+  }
+
+  size_t depth_ = 0;
+  size_t count_ = 0;
+  bool failed_ = false;
+  bool stopped_ = false;
+  Status status_;
+  std::string before_, after_;
+  JsonValue culprit_;
+  bool culprit_open_ = false;
+  size_t culprit_depth_ = 0;
+};
+
+// Skips any value.
+class IgnoringReader final : public ValueReader {
+  void OnValue(const JsonValue& /*value*/) override {}
+};
+
+}  // namespace colcast::http
+
+#endif  // COLCAST_SERVER_REST_JSON_VALUE_H_

@@ -1,0 +1,198 @@
+#include "server/rest/model_api.h"
+
+#include <google/protobuf/util/json_util.h>
+
+#include <iterator>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "server/api/body_job.h"
+#include "server/api/examples_call.h"
+#include "server/api/predict_call.h"
+#include "server/http1/gzip.h"
+#include "server/rest/infer_api.h"
+#include "server/rest/json_codecs.h"
+#include "server/rest/rest_path.h"
+#include "tensorflow_serving/apis/get_model_metadata.pb.h"
+#include "tensorflow_serving/apis/get_model_status.pb.h"
+
+namespace colcast::http {
+
+namespace {
+
+Status ToJson(const google::protobuf::Message& message, std::string* json) {
+  google::protobuf::util::JsonPrintOptions options;
+  options.add_whitespace = true;
+  options.always_print_primitive_fields = true;
+  options.preserve_proto_field_names = true;
+  const auto status = google::protobuf::util::MessageToJsonString(message, json, options);
+  if (status.ok()) return OkStatus();
+  return Internal("the ", message.GetTypeName(), " has no form in JSON: ", status.ToString());
+}
+
+}  // namespace
+
+Status WriteModelStatus(const std::vector<models::VersionStatus>& versions, std::string* json) {
+  using tensorflow::serving::ModelVersionStatus;
+  tensorflow::serving::GetModelStatusResponse response;
+  for (const models::VersionStatus& version : versions) {
+    ModelVersionStatus* entry = response.add_model_version_status();
+    entry->set_version(version.version);
+    entry->set_state(static_cast<ModelVersionStatus::State>(version.state));
+    entry->mutable_status()->set_error_code(
+        static_cast<tensorflow::error::Code>(version.error.code));
+    entry->mutable_status()->set_error_message(version.error.message);
+  }
+  return ToJson(response, json);
+}
+
+Status WriteMetadata(const inference::Servable& servable, std::string* json) {
+  tensorflow::serving::ModelSpec spec;
+  spec.set_name(servable.name());
+  spec.mutable_version()->set_value(servable.version());
+  tensorflow::serving::SignatureDefMap map;
+  *map.mutable_signature_def() = servable.signatures();
+  std::string spec_json, map_json;
+  if (Status status = ToJson(spec, &spec_json); !status.ok()) return status;
+  if (Status status = ToJson(map, &map_json); !status.ok()) return status;
+  // Leaves out the Any that holds the signatures, as TF Serving does.
+  *json = "{\n\"model_spec\":" + spec_json + ",\n\"metadata\": {\"signature_def\": " + map_json +
+          "}\n}\n";
+  return OkStatus();
+}
+
+Status MetadataAnswers::Find(const std::shared_ptr<const inference::Servable>& servable,
+                             Response* answer) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto [place, is_new] = answers_.try_emplace(servable);
+  if (is_new) {
+    Status status = WriteMetadata(*servable, &place->second.body);
+    if (!status.ok()) {
+      answers_.erase(place);
+      return status;
+    }
+    place->second.gzipped = Gzip(place->second.body);
+    for (auto each = answers_.begin(); each != answers_.end();) {
+      each = each->first.expired() ? answers_.erase(each) : std::next(each);
+    }
+  }
+  *answer = place->second;
+  return OkStatus();
+}
+
+namespace {
+
+void AddCors(Response* response) {
+  response->headers.emplace_back("Access-Control-Allow-Origin", "*");
+  response->headers.emplace_back("Access-Control-Allow-Methods", "POST, GET");
+  response->headers.emplace_back("Access-Control-Allow-Headers", "Content-Type");
+}
+
+// The answer to OPTIONS, which browsers send before a cross-origin request.
+Response AllowedMethods() {
+  Response response;
+  response.headers.emplace_back("Allow", "GET, POST, OPTIONS");
+  return response;
+}
+
+// Adds CORS headers to the answer.
+class CorsExchange final : public Exchange {
+ public:
+  explicit CorsExchange(std::shared_ptr<Exchange> exchange) : exchange_(std::move(exchange)) {}
+
+  Request& request() override { return exchange_->request(); }
+  uint64_t client() const override { return exchange_->client(); }
+  bool cancelled() const override { return exchange_->cancelled(); }
+  Status CheckClientReads(net::Budget::Clock::time_point since) const override {
+    return exchange_->CheckClientReads(since);
+  }
+  Status CountAnswer(size_t bytes) override { return exchange_->CountAnswer(bytes); }
+  void Answer(Response response) override {
+    AddCors(&response);
+    exchange_->Answer(std::move(response));
+  }
+
+ private:
+  const std::shared_ptr<Exchange> exchange_;
+};
+
+Status Describe(ModelApi* api, const RestCall& call, Response* answer) {
+  if (call.method == RestMethod::kStatus) {
+    std::vector<models::VersionStatus> versions;
+    const Status status = api->backend.models->GetStatus(call.model, &versions);
+    return status.ok() ? WriteModelStatus(versions, &answer->body) : status;
+  }
+  std::shared_ptr<const inference::Servable> servable;
+  const Status status = api->backend.models->Find(call.model, &servable);
+  return status.ok() ? api->metadata.Find(servable, answer) : status;
+}
+
+bool RunsModel(const RestCall& call) {
+  return call.method != RestMethod::kStatus && call.method != RestMethod::kMetadata;
+}
+
+// The body is read only if the request is for a model that is served.
+bool WantsBody(const Backend& backend, const Request& head) {
+  RestCall call;
+  std::shared_ptr<const inference::Servable> servable;
+  return ParseRestPath(head.method, head.target, &call).ok() && RunsModel(call) &&
+         backend.models->Find(call.model, &servable).ok();
+}
+
+// Of a call without a body: its model was not served when the request came.
+Status NoBody(api::Call* call, const ModelSpec& model) {
+  if (Status status = call->FindServable(model); !status.ok()) return status;
+  return Unavailable("the model was not served yet when the request came; send it again");
+}
+
+template <typename ApiCall, typename Codec>
+void Run(const ModelApi& api, std::unique_ptr<Codec> codec) {
+  JsonBody* const body = codec.get();
+  auto* const call = new ApiCall(std::move(codec), api.backend);
+  if (!body->has_body()) return call->Answer(NoBody(call, body->model()));
+  api::ReadAndRun(api.options.max_body_bytes, body, call);
+}
+
+void Serve(ModelApi* api, std::shared_ptr<Exchange> exchange) {
+  const Request& request = exchange->request();
+  RestCall call;
+  Status status = ParseRestPath(request.method, request.target, &call);
+  if (status.ok() && RunsModel(call)) {
+    return RunInference(api, std::move(call), std::move(exchange));
+  }
+  Response response;
+  if (status.ok()) status = Describe(api, call, &response);
+  if (!status.ok()) response = ErrorResponse(status);
+  exchange->Answer(std::move(response));
+}
+
+}  // namespace
+
+void RunInference(ModelApi* api, RestCall call, std::shared_ptr<Exchange> exchange) {
+  const auto timeout = api->options.timeout;
+  if (call.method == RestMethod::kPredict || call.method == RestMethod::kInfer) {
+    Run<api::PredictCall>(*api, std::make_unique<JsonPredict>(std::move(exchange), timeout, call,
+                                                              api->backend.max_request_columns));
+  } else {
+    Run<api::ExamplesCall>(*api,
+                           std::make_unique<JsonExamples>(std::move(exchange), timeout, call));
+  }
+}
+
+void AddModelApi(const Backend& backend, const ModelApiOptions& options, Router* router) {
+  const auto api = std::make_shared<ModelApi>(backend, options);
+  const auto handle = [api](void (*serve)(ModelApi*, std::shared_ptr<Exchange>)) {
+    return [api, serve](std::shared_ptr<Exchange> exchange) {
+      if (api->options.cors) exchange = std::make_shared<CorsExchange>(std::move(exchange));
+      if (exchange->request().method == "OPTIONS") return exchange->Answer(AllowedMethods());
+      serve(api.get(), std::move(exchange));
+    };
+  };
+  router->AddTree("/v1/", handle(Serve),
+                  [&backend](const Request& head) { return WantsBody(backend, head); });
+  router->AddTree("/v2", handle(ServeInfer),
+                  [&backend](const Request& head) { return WantsInferBody(backend, head); });
+}
+
+}  // namespace colcast::http

@@ -1,0 +1,68 @@
+// TF Serving's REST API and the Open Inference Protocol's: from a URL and a body to a call of a
+// model, and back.
+#ifndef COLCAST_SERVER_REST_MODEL_API_H_
+#define COLCAST_SERVER_REST_MODEL_API_H_
+
+#include <absl/base/thread_annotations.h>
+
+#include <chrono>
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "server/backend.h"
+#include "server/base/status.h"
+#include "server/http1/message.h"
+#include "server/http1/router.h"
+#include "server/inference/servable.h"
+#include "server/models/model_status.h"
+#include "server/rest/rest_path.h"
+
+namespace colcast::http {
+
+// Writes a GetModelStatusResponse.
+Status WriteModelStatus(const std::vector<models::VersionStatus>& versions, std::string* json);
+
+// Writes a GetModelMetadataResponse with the model's signatures.
+Status WriteMetadata(const inference::Servable& servable, std::string* json);
+
+// The answers with metadata, each written once per version. Thread-safe.
+class MetadataAnswers {
+ public:
+  Status Find(const std::shared_ptr<const inference::Servable>& servable, Response* answer);
+
+ private:
+  std::mutex mutex_;
+  std::map<std::weak_ptr<const inference::Servable>, Response, std::owner_less<>> answers_
+      ABSL_GUARDED_BY(mutex_);
+};
+
+struct ModelApiOptions {
+  std::chrono::milliseconds timeout{30'000};  // from receipt of the request; 0 for none
+  size_t max_body_bytes = 256 << 20;          // after decompression
+  bool cors = false;  // allows pages of any origin: --rest_api_enable_cors_support
+};
+
+// Answers everything under /v1/ and /v2: status and metadata at once, requests that run a model on
+// the workers. The body of a request for a model that is not served is skipped. `backend` must
+// outlive the router.
+void AddModelApi(const Backend& backend, const ModelApiOptions& options, Router* router);
+
+struct ModelApi {
+  ModelApi(const Backend& backend, const ModelApiOptions& options)
+      : backend(backend), options(options) {}
+
+  const Backend& backend;
+  const ModelApiOptions options;
+  MetadataAnswers metadata;
+};
+
+// Answers `exchange`; `call.method` is a method that runs a model. `api` must outlive the call.
+void RunInference(ModelApi* api, RestCall call, std::shared_ptr<Exchange> exchange);
+
+}  // namespace colcast::http
+
+#endif  // COLCAST_SERVER_REST_MODEL_API_H_

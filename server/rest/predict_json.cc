@@ -1,0 +1,128 @@
+#include "server/rest/predict_json.h"
+
+#include <optional>
+#include <utility>
+
+#include "server/rest/inputs_reader.h"
+#include "server/rest/json_reader.h"
+#include "server/rest/json_response.h"
+
+namespace colcast::http {
+
+namespace {
+
+// Reads the members of the body. Of repeated members the first counts.
+class PredictReader final : public MembersReader {
+ public:
+  // `signature_name` is assumed if the inputs come before the body's own name.
+  PredictReader(std::string signature_name, const PredictJson::FindSignature& find,
+                const RowLimit* limit, RequestMemory* memory, DecodedRequest* request,
+                std::deque<SliceBuffer>* contents)
+      : name_(std::move(signature_name)),
+        find_(find),
+        limit_(limit),
+        memory_(memory),
+        request_(request),
+        contents_(contents) {}
+
+  // The name in the body, once read.
+  const StringReader& signature_name() const { return signature_name_; }
+  // Whether inputs, if any, were read with the right signature.
+  bool name_was_right() const { return !found_ || name_ == signature_name_.text(); }
+
+  JsonFormat format() const { return rows_given_ ? JsonFormat::kRows : JsonFormat::kColumns; }
+
+  // Fills the columns, or returns an error in the inputs.
+  Status Finish() {
+    if (!found_) {
+      name_ = signature_name_.text();
+      Find();
+    }
+    if (!found_status_.ok()) return found_status_;
+    if (signature_->inputs().empty() && rows_given_) {
+      return InvalidArgument("the signature has no inputs: send \"inputs\": {}, not \"instances\"");
+    }
+    if (rows_given_ && columns_given_) {
+      return InvalidArgument("both \"instances\" and \"inputs\": expected one of them");
+    }
+    if (!rows_given_ && !columns_given_ && !signature_->inputs().empty()) {
+      return InvalidArgument("Missing 'inputs' or 'instances' key");
+    }
+    if (columns_given_) return columns_->status();
+    if (!rows_given_) return OkStatus();
+    if (rows_->status().ok()) rows_->FillColumns();
+    return rows_->status();
+  }
+
+ private:
+  ValueReader* ReaderOf(std::string_view name) override {
+    if (name == "signature_name" && !name_given_) {
+      name_given_ = true;
+      return &signature_name_;
+    }
+    const bool rows = name == "instances";
+    bool& given = rows ? rows_given_ : columns_given_;
+    if ((!rows && name != "inputs") || given) return nullptr;
+    given = true;
+    // If both are given, neither counts.
+    if (rows_given_ && columns_given_) return nullptr;
+    if (name_given_) name_ = signature_name_.text();
+    Find();
+    if (!found_status_.ok() || (rows && signature_->inputs().empty())) return nullptr;
+    if (rows) return &rows_.emplace(*signature_, limit_, memory_, request_, contents_);
+    return &columns_.emplace(*signature_, limit_, memory_, request_, contents_);
+  }
+
+  void Find() {
+    found_ = true;
+    found_status_ = find_(name_, &signature_);
+  }
+
+  std::string name_;
+  const PredictJson::FindSignature& find_;
+  const RowLimit* const limit_;
+  RequestMemory* const memory_;
+  DecodedRequest* const request_;
+  std::deque<SliceBuffer>* const contents_;
+  StringReader signature_name_{"signature_name"};
+  bool name_given_ = false;
+  bool found_ = false;
+  Status found_status_;
+  const tensorflow::SignatureDef* signature_ = nullptr;
+  bool rows_given_ = false;
+  bool columns_given_ = false;
+  std::optional<RowsReader> rows_;
+  std::optional<ColumnsReader> columns_;
+};
+
+}  // namespace
+
+Status PredictJson::Read(const BodyBytes& body, const FindSignature& find) {
+  bool again = false;
+  Status status = ReadAs("", body, find, &again);
+  return again ? ReadAs(std::string(signature_name_), body, find, &again) : status;
+}
+
+Status PredictJson::Write(const PredictResponse& outputs, Response* response) const {
+  return WriteOutputs({outputs.outputs.begin(), outputs.outputs.end()}, format_, &response->body);
+}
+
+Status PredictJson::ReadAs(const std::string& signature_name, const BodyBytes& body,
+                           const FindSignature& find, bool* again) {
+  request_.Clear();
+  contents_.clear();
+  PredictReader reader(signature_name, find, body.rows, memory_, &request_, &contents_);
+  if (Status status = ReadJson(body, memory_, &reader); !status.ok()) return status;
+  for (const ValueReader* const part :
+       {static_cast<const ValueReader*>(&reader),
+        static_cast<const ValueReader*>(&reader.signature_name())}) {
+    if (!part->status().ok()) return part->status();
+  }
+  signature_name_ = reader.signature_name().text();
+  *again = !reader.name_was_right();
+  if (*again) return OkStatus();
+  format_ = reader.format();
+  return reader.Finish();
+}
+
+}  // namespace colcast::http

@@ -1,0 +1,231 @@
+#include "server/rpc/services.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "server/models/model_config.h"
+#include "server/models/open_inference.h"
+#include "server/net/socket.h"
+#include "server/protos/open_inference.pb.h"
+#include "server/rpc/messages.h"
+#include "server/rpc/wire_calls.h"
+#include "server/wire/infer_tensor.h"
+#include "tensorflow_serving/apis/get_model_metadata.pb.h"
+#include "tensorflow_serving/apis/model_service.pb.h"
+
+namespace colcast::rpc {
+
+namespace {
+
+using tensorflow::serving::GetModelMetadataRequest;
+using tensorflow::serving::GetModelMetadataResponse;
+
+constexpr char kSignatureDef[] = "signature_def";
+
+Status CheckMetadataFields(const GetModelMetadataRequest& request) {
+  if (request.metadata_field().empty()) {
+    return InvalidArgument("GetModelMetadata needs a metadata_field; there is one: \"",
+                           kSignatureDef, "\"");
+  }
+  for (const std::string& field : request.metadata_field()) {
+    if (field != kSignatureDef) {
+      return InvalidArgument("Metadata field ", field, " is not supported; there is one: \"",
+                             kSignatureDef, "\"");
+    }
+  }
+  return OkStatus();
+}
+
+Status Describe(const models::ModelManager& models, const GetModelMetadataRequest& request,
+                GetModelMetadataResponse* response) {
+  if (Status status = CheckMetadataFields(request); !status.ok()) return status;
+  std::shared_ptr<const inference::Servable> servable;
+  const ModelSpec spec = FromProto(request.model_spec());
+  if (Status status = models.Find(spec, &servable); !status.ok()) return status;
+  tensorflow::serving::SignatureDefMap map;
+  *map.mutable_signature_def() = servable->signatures();
+  response->mutable_model_spec()->set_name(spec.name);
+  response->mutable_model_spec()->mutable_version()->set_value(servable->version());
+  (*response->mutable_metadata())[kSignatureDef].PackFrom(map);
+  return OkStatus();
+}
+
+}  // namespace
+
+Methods PredictionMethods(const Backend& backend, Offload* offload) {
+  Methods methods;
+  const auto add = [&methods](const char* name, Method method) {
+    methods.emplace(PathOf(kPredictionService, name), std::move(method));
+  };
+  add("Predict", Method{[&backend, offload](Call* call) {
+        if (offload != nullptr && offload->Take(call)) return;
+        SubmitPredict(kPredict, call, backend);
+      }});
+  for (const ExamplesMessages& messages : kExamplesMessages) {
+    add(messages.api,
+        Method{[&backend, &messages](Call* call) { SubmitExamples(messages, call, backend); }});
+  }
+  add("GetModelMetadata",
+      MessageMethod<GetModelMetadataRequest, GetModelMetadataResponse>(
+          [&backend](const GetModelMetadataRequest& request, GetModelMetadataResponse* response) {
+            return Describe(*backend.models, request, response);
+          }));
+  return methods;
+}
+
+namespace {
+
+using ::inference::ModelMetadataRequest;
+using ::inference::ModelMetadataResponse;
+using ::inference::ModelReadyRequest;
+using ::inference::ModelReadyResponse;
+using ::inference::RepositoryIndexRequest;
+using ::inference::RepositoryIndexResponse;
+using ::inference::ServerLiveRequest;
+using ::inference::ServerLiveResponse;
+using ::inference::ServerMetadataRequest;
+using ::inference::ServerMetadataResponse;
+using ::inference::ServerReadyRequest;
+using ::inference::ServerReadyResponse;
+
+ModelSpec SpecOf(const std::string& name, const std::string& version) {
+  ModelSpec spec;
+  spec.name = name;
+  SetInferVersion(version, &spec);
+  return spec;
+}
+
+Status IsLive(const ServerLiveRequest&, ServerLiveResponse* response) {
+  response->set_live(true);
+  return OkStatus();
+}
+
+Status DescribeServer(const ServerMetadataRequest&, ServerMetadataResponse* response) {
+  *response = models::DescribeServer();
+  return OkStatus();
+}
+
+// A missing model is not ready.
+bool IsReady(const models::ModelManager& models, const ModelReadyRequest& request) {
+  std::shared_ptr<const inference::Servable> servable;
+  return models.Find(SpecOf(request.name(), request.version()), &servable).ok();
+}
+
+void DescribeModel(const models::ModelManager& models, Call* call) {
+  MessageCall<ModelMetadataRequest, ModelMetadataResponse> message(call);
+  Status status = message.Read();
+  if (status.ok()) {
+    ModelSpec spec = SpecOf(message.request().name(), message.request().version());
+    spec.signature_name = call->Metadata(kSignatureHeader).value_or("");
+    status = models::DescribeModel(models, spec, message.response());
+  }
+  message.Finish(status);
+}
+
+}  // namespace
+
+Methods InferenceMethods(const Backend& backend) {
+  Methods methods;
+  const auto add = [&methods](const char* name, Method method) {
+    methods.emplace(PathOf(kInferenceService, name), std::move(method));
+  };
+  add("ModelInfer", Method{[&backend](Call* call) { SubmitPredict(kModelInfer, call, backend); }});
+  add("ServerLive", MessageMethod<ServerLiveRequest, ServerLiveResponse>(IsLive));
+  add("ServerReady", MessageMethod<ServerReadyRequest, ServerReadyResponse>(
+                         [&backend](const ServerReadyRequest&, ServerReadyResponse* response) {
+                           response->set_ready(*backend.ready);
+                           return OkStatus();
+                         }));
+  add("ModelReady", MessageMethod<ModelReadyRequest, ModelReadyResponse>(
+                        [&backend](const ModelReadyRequest& request, ModelReadyResponse* response) {
+                          response->set_ready(IsReady(*backend.models, request));
+                          return OkStatus();
+                        }));
+  add("ServerMetadata",
+      MessageMethod<ServerMetadataRequest, ServerMetadataResponse>(DescribeServer));
+  add("ModelMetadata", Method{[&backend](Call* call) { DescribeModel(*backend.models, call); }});
+  add("RepositoryIndex",
+      MessageMethod<RepositoryIndexRequest, RepositoryIndexResponse>(
+          [&backend](const RepositoryIndexRequest& request, RepositoryIndexResponse* response) {
+            *response = models::IndexModels(*backend.models, request.ready());
+            return OkStatus();
+          }));
+  return methods;
+}
+
+namespace {
+
+using tensorflow::serving::GetModelStatusRequest;
+using tensorflow::serving::GetModelStatusResponse;
+using tensorflow::serving::ModelVersionStatus;
+using tensorflow::serving::ReloadConfigRequest;
+using tensorflow::serving::ReloadConfigResponse;
+
+void ToProto(const Status& status, tensorflow::serving::StatusProto* proto) {
+  proto->set_error_code(static_cast<tensorflow::error::Code>(status.code));
+  proto->set_error_message(status.message);
+}
+
+Status Describe(const models::ModelManager& models, const GetModelStatusRequest& request,
+                GetModelStatusResponse* response) {
+  std::vector<models::VersionStatus> versions;
+  if (Status status = models.GetStatus(FromProto(request.model_spec()), &versions); !status.ok()) {
+    return status;
+  }
+  for (const models::VersionStatus& version : versions) {
+    ModelVersionStatus* entry = response->add_model_version_status();
+    entry->set_version(version.version);
+    entry->set_state(static_cast<ModelVersionStatus::State>(version.state));
+    ToProto(version.error, entry->mutable_status());
+  }
+  return OkStatus();
+}
+
+Status MayReload(Reloads::From from, const std::string& peer) {
+  switch (from) {
+    case Reloads::From::kAnywhere:
+      return OkStatus();
+    case Reloads::From::kThisMachine:
+      if (net::IsLocal(peer)) return OkStatus();
+      return Error(StatusCode::kPermissionDenied, "HandleReloadConfigRequest came from ", peer,
+                   "; with --model_service=local it is answered on this machine only");
+    case Reloads::From::kNowhere:
+      break;
+  }
+  return Error(StatusCode::kUnimplemented, "HandleReloadConfigRequest is off (--model_service)");
+}
+
+void Reload(models::ModelManager* manager, const Reloads& reloads, Call* call) {
+  using Call = MessageCall<ReloadConfigRequest, ReloadConfigResponse>;
+  const auto reload = std::make_shared<Call>(call);
+  std::vector<models::ModelConfig> models;
+  Status status = MayReload(reloads.from, call->peer());
+  if (status.ok()) status = reload->Read();
+  if (!status.ok()) return call->Finish(status);
+  const auto answer = [reload](const Status& status) {
+    ToProto(status, reload->response()->mutable_status());
+    reload->Finish(status);
+  };
+  status = models::CheckModelConfig(reload->request().config(), reloads.logs, &models);
+  if (status.ok()) status = manager->Reload(std::move(models), answer);
+  if (!status.ok()) answer(status);
+}
+
+}  // namespace
+
+Methods ModelMethods(models::ModelManager* models, Reloads reloads) {
+  return {
+      {PathOf(kModelService, "GetModelStatus"),
+       MessageMethod<GetModelStatusRequest, GetModelStatusResponse>(
+           [models](const GetModelStatusRequest& request, GetModelStatusResponse* response) {
+             return Describe(*models, request, response);
+           })},
+      {PathOf(kModelService, "HandleReloadConfigRequest"),
+       Method{
+           [models, reloads = std::move(reloads)](Call* call) { Reload(models, reloads, call); }}},
+  };
+}
+
+}  // namespace colcast::rpc

@@ -1,0 +1,50 @@
+// The gRPC services that serve models.
+#ifndef COLCAST_SERVER_RPC_SERVICES_H_
+#define COLCAST_SERVER_RPC_SERVICES_H_
+
+#include "server/backend.h"
+#include "server/http2/call.h"
+#include "server/models/model_manager.h"
+#include "server/request_log/logging_config.h"
+#include "server/rpc/offload.h"
+
+namespace colcast::rpc {
+
+// tensorflow.serving.PredictionService. Workers read the requests that run a model; Predict
+// messages never become protobuf objects.
+
+inline constexpr char kPredictionService[] = "tensorflow.serving.PredictionService";
+
+// Both must outlive the methods. `offload` may take Predict calls first; null if all run here.
+http2::Methods PredictionMethods(const Backend& backend, Offload* offload);
+
+// inference.GRPCInferenceService: the Open Inference Protocol, version 2, used by clients of KServe
+// and Triton (docs/inference_protocol.md).
+
+inline constexpr char kInferenceService[] = "inference.GRPCInferenceService";
+
+// The request header of ModelMetadata that names a signature other than the default.
+inline constexpr char kSignatureHeader[] = "x-colcast-signature-name";
+
+// `backend` must outlive the methods.
+http2::Methods InferenceMethods(const Backend& backend);
+
+// tensorflow.serving.ModelService: reports versions and their states, and changes what is served.
+
+inline constexpr char kModelService[] = "tensorflow.serving.ModelService";
+
+// Who may change the configuration, and which request logs a change may turn on.
+struct Reloads {
+  enum class From { kAnywhere, kThisMachine, kNowhere };
+  From from = From::kAnywhere;
+  request_log::LogPlaces logs;
+};
+
+// HandleReloadConfigRequest answers when new models have finished loading or failed:
+// ModelManager::Reload(). PERMISSION_DENIED or UNIMPLEMENTED for clients that may not use it.
+// `models` must outlive the methods.
+http2::Methods ModelMethods(models::ModelManager* models, Reloads reloads);
+
+}  // namespace colcast::rpc
+
+#endif  // COLCAST_SERVER_RPC_SERVICES_H_

@@ -1,0 +1,233 @@
+#include "server/rpc/wire_calls.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "server/api/examples_call.h"
+#include "server/api/predict_call.h"
+#include "server/base/status.h"
+#include "server/inference/example_run.h"
+#include "server/inference/predict_run.h"
+#include "server/inference/signature.h"
+#include "server/rpc/grpc_exchange.h"
+#include "server/rpc/messages.h"
+#include "server/rpc/spare_requests.h"
+#include "server/wire/example_request.h"
+#include "server/wire/infer_request.h"
+#include "server/wire/infer_response.h"
+#include "tensorflow_serving/apis/classification.pb.h"
+#include "tensorflow_serving/apis/regression.pb.h"
+
+namespace colcast::rpc {
+
+namespace {
+
+using tensorflow::serving::ClassificationRequest;
+using tensorflow::serving::ClassificationResponse;
+using tensorflow::serving::InferenceResult;
+using tensorflow::serving::MultiInferenceRequest;
+using tensorflow::serving::MultiInferenceResponse;
+using tensorflow::serving::RegressionRequest;
+using tensorflow::serving::RegressionResponse;
+
+template <typename Request>
+bool ParseOneTask(const std::string& rest, const char* method_name, MultiInferenceRequest* tasks) {
+  Request request;
+  if (!request.ParseFromString(rest)) return false;
+  *tasks = inference::OneTask(request.model_spec(), method_name);
+  return true;
+}
+
+Status WriteClassification(const MultiInferenceResponse& all, http2::Message* message) {
+  ClassificationResponse response;
+  *response.mutable_model_spec() = all.results(0).model_spec();
+  *response.mutable_result() = all.results(0).classification_result();
+  return WriteMessage(response, message);
+}
+
+Status WriteRegression(const MultiInferenceResponse& all, http2::Message* message) {
+  RegressionResponse response;
+  *response.mutable_model_spec() = all.results(0).model_spec();
+  *response.mutable_result() = all.results(0).regression_result();
+  return WriteMessage(response, message);
+}
+
+class WireExamples final : public api::ExamplesCodec {
+ public:
+  WireExamples(const ExamplesMessages& messages, http2::Call* call)
+      : messages_(messages), exchange_(call) {}
+
+  const char* api() const override { return messages_.api; }
+  api::Exchange& exchange() override { return exchange_; }
+  GrpcBody* body() { return &body_; }
+  const MultiInferenceRequest& tasks() const override { return tasks_; }
+  const ExampleInput& input() const override { return request_.input; }
+
+  Status Read(api::Call* call) override {
+    if (is_read_) return OkStatus();
+    exchange_.Prefetch();
+    Status status =
+        DecodeExampleRequest(exchange_.request().bytes(), messages_.schema, messages_.request,
+                             call->backend().calls.max_request_rows, &request_);
+    if (!status.ok()) return status;
+    if (!messages_.parse(request_.rest, &tasks_)) {
+      return Internal("the ", messages_.request, "'s checker and protobuf disagree");
+    }
+    status = call->FindServable(FromProto(inference::ModelSpecOf(tasks_)));
+    is_read_ = status.ok();
+    return status;
+  }
+
+  Status Write(const MultiInferenceResponse& response) override {
+    return messages_.write(response, exchange_.response());
+  }
+
+  bool messages(Bytes* request, Bytes* response) override {
+    *request = exchange_.request().bytes();
+    *response = exchange_.response()->bytes();
+    return true;
+  }
+
+ private:
+  const ExamplesMessages& messages_;
+  GrpcExchange exchange_;
+  GrpcBody body_{&exchange_, this};
+  ExampleRequest request_;
+  MultiInferenceRequest tasks_;
+  bool is_read_ = false;
+};
+
+}  // namespace
+
+const ExamplesMessages kExamplesMessages[3] = {
+    {"Classify", "ClassificationRequest", kExampleRequest,
+     [](const std::string& rest, MultiInferenceRequest* tasks) {
+       return ParseOneTask<ClassificationRequest>(rest, inference::kClassifyMethodName, tasks);
+     },
+     WriteClassification},
+    {"Regress", "RegressionRequest", kExampleRequest,
+     [](const std::string& rest, MultiInferenceRequest* tasks) {
+       return ParseOneTask<RegressionRequest>(rest, inference::kRegressMethodName, tasks);
+     },
+     WriteRegression},
+    {"MultiInference", "MultiInferenceRequest", kMultiInferenceRequest,
+     [](const std::string& rest, MultiInferenceRequest* tasks) {
+       return tasks->ParseFromString(rest);
+     },
+     [](const MultiInferenceResponse& response, http2::Message* message) {
+       return WriteMessage(response, message);
+     }},
+};
+
+void SubmitExamples(const ExamplesMessages& messages, http2::Call* call, const Backend& backend) {
+  Submit<api::ExamplesCall>(std::make_unique<WireExamples>(messages, call), backend);
+}
+
+namespace {
+
+// Larger messages are not decoded before a worker takes them.
+constexpr size_t kMaxDescribedBytes = 4 << 20;
+
+SpareRequests& Spares() {
+  static SpareRequests* const spares = new SpareRequests;
+  return *spares;
+}
+
+class WirePredict final : public api::PredictCodec {
+ public:
+  WirePredict(const PredictMessages& messages, http2::Call* call)
+      : messages_(messages), exchange_(call) {}
+  ~WirePredict() override { GiveBack(); }
+
+  const char* api() const override { return messages_.api; }
+  api::Exchange& exchange() override { return exchange_; }
+  GrpcBody* body() { return &body_; }
+  DecodedRequest& request() override { return decoded_->request; }
+
+  // Decodes the request before it waits, to find its rows, signature and outputs; this takes a few
+  // microseconds. Requests that cannot be decoded, or that are so large that decoding may take
+  // milliseconds, have no estimate: the worker that takes such a request reports its errors. If the
+  // decoded form takes too much memory while it waits, that worker decodes and plans the request
+  // again.
+  void Describe(api::PredictCall* call, scheduling::JobProfile* profile) override {
+    const size_t bytes = exchange_.request().size();
+    const bool is_long = bytes > kMaxDescribedBytes;
+    const bool is_read = decoded_ != nullptr;
+    if (is_long && !is_read) return;
+    const Status status = WithinMemory([&] {
+      Status read = is_read ? OkStatus() : Decode(*call);
+      if (read.ok() && !call->has_servable()) read = call->FindServable(request().model_spec());
+      if (read.ok()) inference::DescribePredict(call, profile);
+      return read;
+    });
+    if (!status.ok()) *profile = {};
+    if (status.ok() && (is_long || MayWaitDecoded(*call))) return;
+    call->planned = {};
+    GiveBack();
+  }
+
+  Status Read(api::Call* call) override {
+    exchange_.Prefetch();
+    if (decoded_ == nullptr) {
+      if (Status status = Decode(*call); !status.ok()) return status;
+    }
+    const ModelSpec& spec = request().model_spec();
+    if (!call->has_servable()) {
+      if (Status status = call->FindServable(spec); !status.ok()) return status;
+    }
+    return inference::CheckMethodName(call->found(), spec.signature_name, call->backend().calls);
+  }
+
+  Status Write(const PredictResponse& response) override {
+    if (Status status = messages_.check(response); !status.ok()) return status;
+    const size_t bytes = messages_.size(response);
+    if (Status status = exchange_.CountResponse(bytes); !status.ok()) return status;
+    const std::shared_ptr<uint8_t[]> written(new uint8_t[bytes]);
+    messages_.write(response, written.get());
+    exchange_.response()->Append(written, written.get(), bytes);
+    return OkStatus();
+  }
+
+  bool messages(Bytes* request, Bytes* response) override {
+    if (&messages_ != &kPredict) return false;
+    *request = exchange_.request().bytes();
+    *response = exchange_.response()->bytes();
+    return true;
+  }
+
+ private:
+  // Columns that item tables add for many keys are not counted.
+  bool MayWaitDecoded(const api::Call& call) const {
+    return decoded_->IsLight() && (decoded_->is_small() || call.found().items() == nullptr);
+  }
+
+  Status Decode(const api::Call& call) {
+    const size_t bytes = exchange_.request().size();
+    decoded_ = Spares().Take(bytes);
+    return messages_.decode(exchange_.request().bytes(), &decoded_->request,
+                            call.backend().max_request_columns);
+  }
+
+  void GiveBack() {
+    if (decoded_ != nullptr) Spares().GiveBack(std::move(decoded_));
+  }
+
+  const PredictMessages& messages_;
+  GrpcExchange exchange_;
+  GrpcBody body_{&exchange_, this};
+  std::unique_ptr<SpareRequests::Spare> decoded_;  // null until the request is decoded
+};
+
+}  // namespace
+
+const PredictMessages kPredict = {"Predict", DecodePredictRequest, CheckPredictResponse,
+                                  PredictResponseSize, WritePredictResponse};
+const PredictMessages kModelInfer = {"ModelInfer", DecodeInferRequest, CheckInferResponse,
+                                     InferResponseSize, WriteInferResponse};
+
+void SubmitPredict(const PredictMessages& messages, http2::Call* call, const Backend& backend) {
+  Submit<api::PredictCall>(std::make_unique<WirePredict>(messages, call), backend);
+}
+
+}  // namespace colcast::rpc
