@@ -15,8 +15,8 @@
 
 #include "server/http1/gzip.h"
 #include "server/rest/example_json.h"
-#include "server/rest/infer_path.h"
 #include "server/rest/infer_json.h"
+#include "server/rest/infer_path.h"
 #include "server/rest/json_response.h"
 #include "server/rest/predict_json.h"
 #include "server/rest/rest_path.h"

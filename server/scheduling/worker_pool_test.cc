@@ -676,6 +676,9 @@ class WorkersWaitForEventsTest : public testing::Test {
     options.max_queued_requests = 10;
     options.events = &events_;
     pool_ = std::make_unique<WorkerPool>(options);
+    AwaitIdle(num_workers);
+  }
+  void AwaitIdle(int num_workers) const {
     while (pool_->idle_workers() < num_workers) std::this_thread::yield();
   }
   // A promise that a job sets has to outlive the job.
@@ -690,6 +693,7 @@ TEST_F(WorkersWaitForEventsTest, ARequestRunsOnTheThreadThatReadIt) {
   Start(4);
   std::deque<std::promise<std::thread::id>> promises;
   for (int i = 0; i < 20; ++i) {
+    AwaitIdle(4);  // a worker that has just ended a request would take the next one
     auto& read_on = promises.emplace_back();
     auto& ran_on = promises.emplace_back();
     events_.Happen([&] {

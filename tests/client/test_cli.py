@@ -175,7 +175,10 @@ def two_outputs(request: bytes, _: grpc.ServicerContext) -> bytes:
     [
         ([], "which of click, stay is the score? Name it with score_output (--score-output"),
         (["--score-output", "nix"], "no output 'nix'; the outputs are click float32[3], stay"),
-        (["--score-output", "nix", "--json"], "no output 'nix'; the outputs are click float32[3], stay"),
+        (
+            ["--score-output", "nix", "--json"],
+            "no output 'nix'; the outputs are click float32[3], stay",
+        ),
     ],
 )
 def test_a_model_with_several_outputs_is_told_which_to_choose_from(
