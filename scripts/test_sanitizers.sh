@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 sanitizer=${1:-thread}
 build=build/sanitizer-${sanitizer%%,*}
 tests=()
-for folder in base http1 http2 items net scheduling states tables tracing; do
+for folder in api base http1 http2 items net rest scheduling states tables tracing wire; do
   for test in "server/$folder"/*_test.cc; do tests+=("$(basename "$test" .cc)"); done
 done
 cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo \
