@@ -17,7 +17,7 @@ _COUNT = click.IntRange(min=1)
 
 def _sizes(text: str) -> tuple[int, ...]:
     if not all(size.isdecimal() and int(size) for size in text.split(",")):
-        raise ValueError(f"{text!r}: wanted are whole numbers above 0, like 20,100,500")
+        raise ValueError(f"{text!r}: expected whole numbers above 0, like 20,100,500")
     return tuple(map(int, text.split(",")))
 
 

@@ -1,4 +1,4 @@
-"""`colcast SUBCOMMAND ...`: each subcommand lives in its own package, imported only when used."""
+"""`colcast SUBCOMMAND ...`: each subcommand is in its own package, imported only when used."""
 
 import importlib
 import json
@@ -74,7 +74,7 @@ class _Subcommands(click.Group):
         try:
             return SUBCOMMANDS[cmd_name].load()
         except ModuleNotFoundError:
-            if ctx.resilient_parsing:  # completing: offers nothing
+            if ctx.resilient_parsing:  # shell completion: offers nothing
                 return None
             raise
 
@@ -85,7 +85,7 @@ class _Subcommands(click.Group):
         if name in REMOVED:
             raise click.UsageError(f"{name!r} was removed: {REMOVED[name]}", ctx)
         close = get_close_matches(name, SUBCOMMANDS, n=1)
-        meant = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(SUBCOMMANDS)}"
+        meant = f"did you mean {close[0]!r}?" if close else f"expected {', '.join(SUBCOMMANDS)}"
         raise click.UsageError(f"no subcommand {name!r}; {meant}", ctx)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -165,8 +165,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     return code or 0
 
 
-# No extra installs TensorFlow: a requirement of tensorflow-cpu would overwrite an installed
-# tensorflow.
+# No extra installs TensorFlow: requiring tensorflow-cpu would overwrite an installed tensorflow.
 _TENSORFLOW = "pip install tensorflow-cpu, or tensorflow, of the release that your models use"
 
 

@@ -54,7 +54,7 @@ def paragraphs(kind: str, texts: Iterable[str]) -> str:
 
 
 def verdicts(found: Sequence[Mapping[str, Any]]) -> str:
-    """One line for each threshold and series; missed thresholds are red."""
+    """One line per threshold and series; missed thresholds are red."""
     lines = [
         f'<li class="{"" if one["passed"] else "problem"}">{escape(one["series"])}: '
         f"{escape(one['threshold'])}: {'passed' if one['passed'] else 'failed'}, "
@@ -65,7 +65,7 @@ def verdicts(found: Sequence[Mapping[str, Any]]) -> str:
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]], *, named: bool = False) -> str:
-    """A table of HTML cells; the first column is left-aligned, and with `named` the second too."""
+    """A table of HTML cells; the first column, with `named` also the second, is left-aligned."""
     head = "".join(f"<th>{text}</th>" for text in heads)
     lines = ("".join(f"<td>{cell}</td>" for cell in cells) for cells in rows)
     body = "".join(f"<tr>{line}</tr>" for line in lines)

@@ -48,7 +48,7 @@ class Command(click.Command):
     def _repeated(self, args: list[str]) -> list[str]:
         several = {name for option in self._several() for name in option.opts}
         found: list[str] = []
-        # The option with several values being read, and the number of its values.
+        # The option whose several values are being read, and their number.
         current, values = None, 0
         for place, arg in enumerate(args):
             if arg == "--":
@@ -104,7 +104,7 @@ class Number(click.FloatRange):
 def _milliseconds(text: str) -> float:
     found = re.fullmatch(r"(\d+(?:\.\d+)?)(ms|s)", text)
     if not found or not float(found[1]) > 0:
-        raise ValueError(f"{text!r}: wanted is a time like 25ms or 1.5s")
+        raise ValueError(f"{text!r}: expected a time like 25ms or 1.5s")
     return float(found[1]) * (1000 if found[2] == "s" else 1)
 
 

@@ -22,11 +22,11 @@ def patch(tree: Path, release: Release) -> bool:
         Whether anything changed.
 
     Raises:
-        ForkError: Something does not fit; the tree is unchanged.
+        ForkError: A hook or the patch does not fit; the tree is unchanged.
     """
     patches = release.tensorflow_patch
     if not (tree / patches).is_file():
-        raise ForkError(f"{tree / patches}: no such file, and TensorFlow is patched through it")
+        raise ForkError(f"{tree / patches}: no such file; it is needed to patch TensorFlow")
     wanted = {
         **hooks.patched(tree, release.hooks),
         **new_files.package(new_files.SERVING),
@@ -36,7 +36,7 @@ def patch(tree: Path, release: Release) -> bool:
     for path, text in wanted.items():
         target = tree / path
         same = target.is_file() and target.read_bytes() == text.encode()
-        print(f"  {'as it should be' if same else 'written':15} {path}")
+        print(f"  {'unchanged' if same else 'written':15} {path}")
         if not same:
             target.parent.mkdir(exist_ok=True)
             target.write_bytes(text.encode())
@@ -58,12 +58,12 @@ def check_tensorflow_tree(tree: Path, release: Release) -> None:
     if not tree.is_dir():
         raise ForkError(f"{tree}: no such directory")
     if not (tree / "tensorflow" / "core").is_dir():
-        raise ForkError(f"{tree}: no tree of TensorFlow: it has no tensorflow/core/")
+        raise ForkError(f"{tree}: not a TensorFlow tree: it has no tensorflow/core/")
     found = upstream.head(tree)
     if found and found != release.tensorflow_commit:
         raise ForkError(f"{tree}: wanted TensorFlow {release.tensorflow_commit}, found {found}")
     if (tree / new_files.TENSORFLOW).exists():
-        raise ForkError(f"{tree}: has a {new_files.TENSORFLOW}/ of its own")
+        raise ForkError(f"{tree}: already has a {new_files.TENSORFLOW}/")
     with tempfile.NamedTemporaryFile("w", suffix=".patch") as patch_file:
         patch_file.write(new_files.tensorflow_patch())
         patch_file.flush()
@@ -83,7 +83,7 @@ def check_tensorflow_patch() -> None:
         upstream.git("apply", patch_file.name, where=Path(empty))
         for path, text in new_files.package(new_files.TENSORFLOW).items():
             if (Path(empty) / path).read_text() != text:
-                raise ForkError(f"{path}: the patch for TensorFlow does not give this file")
+                raise ForkError(f"{path}: the patch for TensorFlow does not create this file")
 
 
 def prepare(source: str, tree: Path, tensorflow: str | None, release: Release) -> None:
@@ -108,7 +108,7 @@ def check(source: str, tensorflow: str | None, release: Release) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         tree = Path(scratch) / "serving"
         prepare(source, tree, tensorflow, release)
-        print("once more, which must change nothing:")
+        print("again, which must change nothing:")
         if patch(tree, release):
             raise ForkError("the second run changed the tree")
 
@@ -119,19 +119,19 @@ def main() -> int:
     parser.add_argument("--serving", default=RELEASE.serving_url, metavar="SOURCE",
                         help="git URL, local clone or directory of TF Serving")  # fmt: skip
     parser.add_argument("--tensorflow", metavar="DIRECTORY",
-                        help="a tree or bare clone of TensorFlow to check, too")  # fmt: skip
+                        help="also check this TensorFlow tree or bare clone")  # fmt: skip
     parser.add_argument("--tree", type=Path, default=Path("build/fork/serving"),
                         help="the tree to make and patch, default %(default)s")  # fmt: skip
     parser.add_argument("--commit", default=RELEASE.serving_commit,
                         help="another commit of SOURCE; every hunk must still fit")  # fmt: skip
     parser.add_argument("--check", action="store_true",
-                        help="prepare a tree, check it, throw it away")  # fmt: skip
+                        help="prepare and check a tree, then delete it")  # fmt: skip
     options = parser.parse_args()
     release = dataclasses.replace(RELEASE, serving_commit=options.commit)
     try:
         if options.check:
             check(options.serving, options.tensorflow, release)
-            print("fork: every hunk fits; only the Bazel build is left")
+            print("fork: every hunk fits; only the Bazel build remains")
         else:
             prepare(options.serving, options.tree, options.tensorflow, release)
             print(f"\nBuild it with Bazel 7.4.1 or later:\n  (cd {options.tree} && {BAZEL})")

@@ -1,7 +1,7 @@
 """The lines changed in TF Serving's own files.
 
-A hook must match byte for byte, in exactly one place, at the line where its release has it;
-otherwise it is refused. It allows neither fuzz nor offset.
+A hook must match byte for byte, in exactly one place, at the line that the release has it;
+otherwise it is refused, without fuzz or offset.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pathlib import Path
 
 
 class ForkError(Exception):
-    """An error whose message says in one or two lines what a person can fix."""
+    """An error whose message says in one or two lines what to fix."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def _put_in(hook: Hook, lines: list[str], shift: int) -> None:
     done = _occurrences(lines, hook.changed, start)
     found = done or _occurrences(lines, (hook.find,), start)
     if not found or (len(found) > 1 and not hook.within):
-        raise _misfit(hook, lines, shift, f"occurs {len(found)} times, once wanted")
+        raise _misfit(hook, lines, shift, f"occurs {len(found)} times, expected once")
     _check_line(hook, found[0] - shift, start - shift)
     if not done:
         lines[found[0] : found[0] + 1] = hook.changed
@@ -93,7 +93,7 @@ def _scope(hook: Hook, lines: list[str], shift: int) -> int:
     if len(found) != 1:
         raise ForkError(
             f"{hook.path}: the {hook.what} does not fit: {hook.within.strip()!r} occurs "
-            f"{len(found)} times, once wanted (line {hook.line + shift})"
+            f"{len(found)} times, expected once (line {hook.line + shift})"
         )
     return found[0]
 
@@ -115,8 +115,8 @@ def _check_line(hook: Hook, found: int, scope: int) -> None:
     last = scope + 1 if hook.within else found + 1
     if not first <= hook.line <= last:
         raise ForkError(
-            f"{hook.path}: the {hook.what} fits at line {last}, not at line {hook.line} where the "
-            f"release has it: an offset of {last - hook.line:+d}, so this is another file"
+            f"{hook.path}: the {hook.what} fits at line {last}, not at line {hook.line} as in the "
+            f"release (an offset of {last - hook.line:+d}), so this is another file"
         )
 
 
@@ -125,6 +125,6 @@ def _misfit(hook: Hook, lines: list[str], shift: int, why: str) -> ForkError:
     there = lines[index] if index < len(lines) else "(the file is shorter)"
     return ForkError(
         f"{hook.path}: the {hook.what} does not fit: {why}\n"
-        f"  wanted at line {hook.line}: {hook.find}\n"
+        f"  expected at line {hook.line}: {hook.find}\n"
         f"  found there:        {there}"
     )

@@ -18,7 +18,7 @@ def git(*arguments: str, where: Path) -> str:
     Raises:
         ForkError: git failed; the message contains its output.
     """
-    # A tree under build/ lies inside this repository but does not belong to it.
+    # A tree under build/ is inside this repository but not part of it.
     environment = {**os.environ, "GIT_CEILING_DIRECTORIES": str(where.resolve().parent)}
     environment.pop("GIT_DIR", None)
     done = subprocess.run(
@@ -60,7 +60,7 @@ def fetch(source: str, tree: Path, commit: str) -> None:
         try:
             git("cat-file", "-e", f"{commit}^{{commit}}", where=local)
         except ForkError as error:
-            raise ForkError(f"{source}: wanted commit {commit}, which it lacks: {error}") from None
+            raise ForkError(f"{source}: does not have commit {commit}: {error}") from None
     elif "://" not in source and "@" not in source:
         raise ForkError(f"{source}: no such directory")
     tree.mkdir(parents=True)
@@ -85,11 +85,11 @@ def verify(tree: Path, release: Release) -> str:
     """
     workspace = tree / "WORKSPACE"
     if not workspace.is_file():
-        raise ForkError(f"{tree}: no tree of TF Serving: it has no WORKSPACE")
+        raise ForkError(f"{tree}: not a TF Serving tree: it has no WORKSPACE")
     commit = head(tree)
     if commit and commit != release.serving_commit:
         raise ForkError(
-            f"{tree}: wanted TF Serving {release.version}, commit {release.serving_commit}, "
+            f"{tree}: expected TF Serving {release.version}, commit {release.serving_commit}, "
             f"found commit {commit}"
         )
     archive = re.search(r"tensorflow_http_archive\((.*?)^\)", workspace.read_text(), re.S | re.M)
@@ -97,13 +97,13 @@ def verify(tree: Path, release: Release) -> str:
     pinned = attributes.get("git_commit", "none")
     if pinned != release.tensorflow_commit:
         raise ForkError(
-            f"{tree}: wanted TF Serving {release.version}, whose WORKSPACE pins TensorFlow "
+            f"{tree}: expected TF Serving {release.version}, whose WORKSPACE pins TensorFlow "
             f"{release.tensorflow_commit}, found {pinned}"
         )
     label = "//{}:{}".format(*release.tensorflow_patch.rsplit("/", 1))
     if attributes.get("patch") != label:
         raise ForkError(
-            f"{tree}/WORKSPACE: wanted patch = {label!r} for TensorFlow, "
+            f"{tree}/WORKSPACE: expected patch = {label!r} for TensorFlow, "
             f"found {attributes.get('patch', 'none')!r}"
         )
     return f"commit {commit}" if commit else f"no history; pins TensorFlow {pinned}"

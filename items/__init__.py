@@ -1,13 +1,13 @@
 """Item tables: features that a server looks up by key, built from data sets (docs/items.md).
 
-The modules in the order in which data passes through them: `_sources` (a file or a frame -> batches
-of columns; `_csv`, `_records` and `_frames` read its kinds), `_values` (a batch's column -> its
-values in the file), `_spill` (columns that grow on disk), `_index` (rows by hash of their key),
-`_container` (the file), `_publish` (the file appears completely, or not at all). `_features` reads
-the model's features, `_schema` describes the table; `_convert` turns a batch into values, `_rows`
-all batches into tensors; `_build` and `_delta` run these steps. `_table` reads a table, `_part` one
-of its files. `_row_delta` makes deltas of embedding tables (docs/tables.md), which are variables of
-a model (`_variables`).
+In the order of the data: `_sources` turns a file or a frame into batches of columns (`_csv`,
+`_records` and `_frames` read the formats), `_values` a column into its values in the file, `_spill`
+collects columns on disk, `_index` finds rows by their key's hash, `_container` writes the file,
+`_publish` makes it appear completely or not at all. `_features` reads the model's features,
+`_schema` describes the table; `_convert` turns a batch into values, `_rows` all batches into
+tensors; `_build` and `_delta` run these steps. `_table` reads a table, `_part` one of its files.
+`_row_delta` makes deltas of embedding tables (docs/tables.md), which are a model's variables
+(`_variables`).
 """
 
 import importlib

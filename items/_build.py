@@ -31,18 +31,18 @@ def build_table(
 ) -> Path:
     """Builds a table of a model's items and publishes it as a new version.
 
-    The version's folder appears once it is complete on disk, so a killed builder leaves no folder
-    that a server would read.
+    The version's folder appears only when it is complete on disk, so a killed builder leaves
+    nothing that a server would read.
 
     Args:
         model: a SavedModel that `colcast export` wrote, or its base path.
-        source: the items, a row each: the path of a .parquet, .csv or .tfrecord file, or of a
-            folder of them; a pandas or Polars DataFrame, a pyarrow Table or RecordBatchReader, or
-            an iterable of these. It may be larger than memory.
+        source: the items, one per row: the path of a .parquet, .csv or .tfrecord file, or of a
+            folder of such files; a pandas or Polars DataFrame, a pyarrow Table or
+            RecordBatchReader, or an iterable of these. It may be larger than memory.
         key: the column that identifies an item, of integers or strings.
         output: the table's folder, with a subfolder for each version.
-        domain: the domain whose features the table has.
-        version: None for the newest plus one.
+        domain: the domain of the table's features.
+        version: the version's number; None for the newest plus one.
         list_separator: separates the values of lists and vectors in a CSV cell.
         progress: called with the number of rows read so far.
 
@@ -73,7 +73,7 @@ def _peeked(batches: Iterator[Columns]) -> tuple[Columns, Iterator[Columns]]:
     """The first batch, and an iterator over all of them; InputError if there is none."""
     first = next(batches, None)
     if first is None:
-        raise InputError("the source has no rows: expected one for each item")
+        raise InputError("the source has no rows, expected one per item")
     return first, chain([first], batches)
 
 

@@ -1,7 +1,7 @@
 """The safetensors format: named tensors in one file, after a header with their positions.
 
 https://github.com/huggingface/safetensors: the header's length (8 bytes, little endian), the header
-(JSON), then the tensors one after the other.
+(JSON), then the tensors one after another.
 """
 
 import json
@@ -50,7 +50,7 @@ class Tensor:
     Attributes:
         name: the tensor's name in the file.
         dtype: safetensors' name of the dtype.
-        shape: of the whole tensor.
+        shape: its shape.
         data: its bytes, or a file that contains them.
     """
 
@@ -124,19 +124,21 @@ class Container:
             digest.update(chunk)
         told, found = self.metadata.get("checksum"), digest.hexdigest()
         if told != found:
-            message = f"checksum {found}, its header says {told}: it was changed or cut"
+            message = (
+                f"checksum {found}, expected {told} from its header: it was changed or truncated"
+            )
             raise ItemTableError(f"{self.path}: {message}")
 
     def _read_header(self) -> tuple[int, dict[str, Any]]:
         size = int.from_bytes(self._bytes[:8].tobytes(), "little")
         if size > len(self._bytes) - 8:
-            message = f"the header at byte 0 wants {size} bytes, the file has {len(self._bytes)}"
+            message = f"the header claims {size} bytes, but the file has {len(self._bytes)}"
             raise ItemTableError(f"{self.path}: {message}")
         try:
             header = json.loads(self._bytes[8 : 8 + size].tobytes())
             return 8 + size, dict(header)
         except (ValueError, TypeError) as error:
-            raise ItemTableError(f"{self.path}: the header is no JSON object: {error}") from None
+            raise ItemTableError(f"{self.path}: the header is not a JSON object: {error}") from None
 
     def _tensor(self, name: str, told: Any) -> Array:
         try:

@@ -1,4 +1,4 @@
-"""Converts a batch of rows to the values of each feature, in the form of the table's file."""
+"""Converts a batch of rows to each feature's values as the table's file stores them."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -31,7 +31,7 @@ def convert(features: Sequence[ItemFeature], batch: Columns, rows: int) -> Itera
 
 
 def check_columns(features: Sequence[ItemFeature], batch: Columns, key: str) -> None:
-    """Checks that the batch has every column that it must have.
+    """Checks the batch's columns.
 
     Raises:
         InputError: the key is not a column, a feature without a default is missing, or a column
@@ -39,12 +39,12 @@ def check_columns(features: Sequence[ItemFeature], batch: Columns, key: str) -> 
     """
     if key not in batch:
         there = ", ".join(sorted(map(repr, batch)))
-        raise InputError(f"the key is not a column; there are {there}", feature=key)
+        raise InputError(f"the key is not a column; the columns are {there}", feature=key)
     wanted = {one.name: one.feature for one in features}
     unused = frozenset(batch) - names_of(wanted) - {key}
     check_absent(wanted, batch.keys(), unused)
     for name, near in misspelled(wanted, batch.keys(), unused).items():
-        message = f"absent; misspelled as {near!r}? If it is not, leave that column out"
+        message = f"missing; misspelled as {near!r}? If not, remove that column"
         raise InputError(message, feature=name)
 
 

@@ -17,7 +17,7 @@ _STRING = DTYPES["string"]
 def batches_of_csv(
     path: Path, features: Mapping[str, ItemFeature], key: str, separator: str
 ) -> Iterator[Columns]:
-    """The rows of a file whose first line names its columns; an empty cell is a missing value.
+    """The rows of a file whose first line names the columns; an empty cell is a missing value.
 
     Args:
         path: the file.
@@ -27,8 +27,8 @@ def batches_of_csv(
         separator: separates the values of lists and vectors in a cell.
 
     Raises:
-        InputError: the file is not CSV, or a text does not have the type of its feature; the
-            message names the feature and row.
+        InputError: the file is not CSV, or a cell does not have its feature's type; the message
+            names the feature and row.
     """
     rows, types = 0, dict[str, ItemFeature]()
     for batch in _text(path):

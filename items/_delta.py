@@ -24,8 +24,7 @@ def build_delta(
 ) -> Path:
     """Publishes a delta over the newest version: new or changed rows, and deleted keys.
 
-    A row replaces the key's whole row, so the source needs every column that the table was built
-    with.
+    A row replaces the key's whole row, so the source needs every column of the table.
 
     Args:
         table: the table's folder.
@@ -38,7 +37,7 @@ def build_delta(
         The delta's file.
 
     Raises:
-        InputError: as in `build_table`; also if a key is both in the source and in `delete`, or
+        InputError: as for `build_table`; also if a key is both in the source and in `delete`, or if
             both are empty.
         ItemTableError: the table is malformed, or another delta was published in the meantime.
     """
@@ -71,12 +70,12 @@ def _check(table: ItemTable, rows: Rows, gone: Keys) -> None:
         raise InputError("no rows and no keys to delete: the delta would change nothing")
     missing = sorted(set(rows.absent) - set(table.absent)) if rows.keys.rows else []
     if missing:
-        message = "missing, and the table was built with it: a delta has whole rows"
+        message = "missing, but the table has this column: a delta replaces whole rows"
         raise InputError(message, feature=missing[0])
     for place in range(gone.rows):
         row = rows.index.find(rows.keys, gone.at(place))
         if row is not None:
-            message = f"key {shown_key(gone.at(place))} is deleted, too"
+            message = f"key {shown_key(gone.at(place))} is also deleted"
             raise InputError(message, feature=table.schema.key, row=row)
 
 

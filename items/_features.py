@@ -67,7 +67,7 @@ def key_feature(name: str, dtype: str) -> ItemFeature:
 
 
 def features_of_model(model: Path, domain: str) -> tuple[ItemFeature, ...]:
-    """The features of a domain that an exported model reads by rows in any signature, by name.
+    """The features of a domain that any signature of an exported model reads by row, by name.
 
     Args:
         model: the SavedModel's folder, or its base path; the highest version is used.
@@ -91,7 +91,7 @@ def features_of_model(model: Path, domain: str) -> tuple[ItemFeature, ...]:
                 raise ItemTableError(f"{record}: {message}: {found[name]} and {feature}")
     if not found:
         others = ", ".join(sorted(domains)) or "none"
-        message = f"the model has no feature of domain {domain!r}; it has those of {others}"
+        message = f"the model has no feature of domain {domain!r}; its domains are {others}"
         raise ItemTableError(f"{record}: {message}")
     return tuple(found[name] for name in sorted(found))
 

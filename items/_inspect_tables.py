@@ -17,11 +17,11 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-_SMALL = "it is smaller than --map_tables_min_bytes"
+_SMALL = "smaller than --map_tables_min_bytes"
 _NONE = "the server maps no table: --map_tables=off, or all are smaller than --map_tables_min_bytes"
 _OFFLINE = (
-    "A server maps tables of 64 MiB or more (--map_tables_min_bytes) that are only looked up; its "
-    "log and --server name the others, each with the reason."
+    "A server maps tables of 64 MiB or more (--map_tables_min_bytes) that are only looked up. Its "
+    "log and --server say why other tables are not mapped."
 )
 
 

@@ -27,7 +27,7 @@ def newest(folder: Path) -> Path:
     """The folder of the newest version; ItemTableError if there is none."""
     found = versions(folder)
     if not found:
-        raise ItemTableError(f"{folder} has no table: expected a folder named by a number in it")
+        raise ItemTableError(f"{folder} has no table: expected a subfolder named by a number")
     return folder / str(found[-1])
 
 

@@ -16,11 +16,11 @@ _BATCH_ROWS = 1 << 12
 def batches_of_records(
     path: Path, features: Mapping[str, ItemFeature], key: str
 ) -> Iterator[Columns]:
-    """The rows of a file; of each tf.Example only the features and the key are read.
+    """The rows of a file; reads only the features and the key of each tf.Example.
 
     Raises:
         InputError: the file is not a TFRecord file, or a record is not a tf.Example; the message
-            has its number.
+            names the record.
     """
     wanted = {name: one.feature for name, one in features.items()}
     wanted.setdefault(key, Feature(key, DTYPES["int64"], Kind.SINGLE, ()))

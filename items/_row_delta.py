@@ -35,7 +35,7 @@ def build_row_delta(
     Args:
         model: a SavedModel, or its base path.
         source: columns `id` and `vector`: the path of a .npz, .parquet, .csv or .tfrecord file, or
-            of a folder of them; a DataFrame, a pyarrow Table or an iterable of them.
+            of a folder of such files; a DataFrame, a pyarrow Table or an iterable of these.
         table: the variable's name, as in the server's log and status page.
         version: the version in a base path; None for the newest.
         progress: called with the number of rows read so far.
@@ -65,7 +65,7 @@ def _find(folder: Path, table: str) -> Variable:
     found = variables.get(table)
     if found is None or not found.shape:
         there = ", ".join(repr(one.name) for one in variables.values() if len(one.shape) > 1)
-        raise InputError(f"{folder} has no table {table!r}; there are {there or 'none'}")
+        raise InputError(f"{folder} has no table {table!r}; its tables are {there or 'none'}")
     return found
 
 

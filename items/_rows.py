@@ -1,4 +1,4 @@
-"""Converts all rows of a source to the tensors of a table's file."""
+"""Converts a source's rows to the tensors of a table's file."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class Rows:
     Attributes:
         keys: the key of every row.
         index: finds rows by key.
-        absent: the features for which the source had no column: every row has their default.
+        absent: the features without a column in the source; every row has their default.
         tensors: all tensors of the file, including the index.
     """
 
@@ -40,13 +40,13 @@ class Rows:
 def take_rows(schema: Schema, batches: Iterable[Columns], folder: Path, progress: Progress) -> Rows:
     """Converts all rows and makes their index.
 
-    Memory use is one batch and 8 bytes per row for the hash of its key; three times that while the
-    index is made.
+    Memory use is one batch and 8 bytes per row for its key's hash, or 24 bytes while the index is
+    made.
 
     Args:
         schema: the columns of the table.
         batches: the batches of the source, each with at least one row.
-        folder: a folder to make; has the tensors until they are written.
+        folder: a folder to make, which holds the tensors until they are written.
         progress: called after each batch.
 
     Raises:
@@ -67,7 +67,7 @@ def take_rows(schema: Schema, batches: Iterable[Columns], folder: Path, progress
         rows += len(hashes[-1])
         progress(rows)
     if rows >= _MOST_ROWS:
-        raise InputError(f"{rows:,} rows, expected fewer than {_MOST_ROWS:,}")
+        raise InputError(f"expected fewer than {_MOST_ROWS:,} rows, got {rows:,}")
     return _indexed(schema, spill, np.concatenate(hashes), tuple(sorted(absent)))
 
 
@@ -116,7 +116,7 @@ def _indexed(schema: Schema, spill: Spill, hashes: Hashes, absent: tuple[str, ..
     twice = first_twice(keys, hashes, index)
     if twice is not None:
         one, other = twice
-        message = f"key {shown_key(keys.at(one))} is in row {one}, too: expected each key once"
+        message = f"key {shown_key(keys.at(one))} is also in row {one}: expected each key once"
         raise InputError(message, feature=schema.key, row=other)
     tensors = [Tensor.of(f"index/{name}", array) for name, array in index._asdict().items()]
     return Rows(keys, index, absent, [*spill.tensors, *tensors])

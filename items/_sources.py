@@ -23,7 +23,7 @@ def batches_of(
     key: str,
     separator: str = LIST_SEPARATOR,
 ) -> Iterator[Columns]:
-    """The rows of a source, in order, in batches of some thousands.
+    """The rows of a source, in order, in batches of a few thousand.
 
     Args:
         source: the path of a file of one of `KINDS`, or of a folder of such files, which are read
@@ -58,12 +58,12 @@ def key_type(key: str, feature: ItemFeature | None, columns: Columns) -> str:
         columns: the first batch.
 
     Raises:
-        InputError: the key is a feature whose type cannot be a key.
+        InputError: the key is a feature of a type that keys cannot have.
     """
     if feature is not None:
         dtype = feature.feature.dtype
         if feature.is_list or feature.shape not in ((), (1,)) or dtype.kind not in "iuO":
-            message = f"a key is an integer or a string, got {feature.feature}"
+            message = f"expected a key that is an integer or a string, got {feature.feature}"
             raise InputError(message, feature=key)
         return "string" if dtype.kind == "O" else "int64"
     if key not in columns:
@@ -91,8 +91,7 @@ def _parquet(path: Path) -> Iterator[Columns]:
 
     try:
         with parquet.ParquetFile(path) as file:
-            # One reader per row group, since a reader of several row groups keeps those already
-            # read in memory.
+            # One reader per row group, since a reader of several keeps all of them in memory.
             readers = (
                 file.iter_batches(BATCH_ROWS, row_groups=[group])
                 for group in range(file.num_row_groups)

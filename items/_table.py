@@ -1,4 +1,4 @@
-"""Reads the current state of a table: the file of its newest version, and the deltas over it."""
+"""Reads the current state of a table: its newest version's file, and the deltas over it."""
 
 import json
 from pathlib import Path
@@ -44,7 +44,7 @@ class ItemTable:
 
     @property
     def absent(self) -> tuple[str, ...]:
-        """The features without a column when the table was built: every row has their default."""
+        """The features without a column in the source; every row has their default."""
         return tuple(json.loads(self.table.container.metadata["absent"]))
 
     def get(self, key: int | str | bytes) -> dict[str, Any] | None:

@@ -1,4 +1,4 @@
-"""Converts a column of some rows to values, in the form of the table's file."""
+"""Converts a column of some rows to values as the table's file stores them."""
 
 from typing import Any, NamedTuple
 
@@ -17,7 +17,7 @@ _STRING = DTYPES["string"]
 
 
 class Strings(NamedTuple):
-    """Strings, one after the other.
+    """Concatenated strings.
 
     Attributes:
         lengths: int64 [strings], lengths in bytes.
@@ -66,7 +66,7 @@ def filled(feature: ItemFeature, array: Any) -> Any:
 
 
 def shaped(feature: ItemFeature, array: Any) -> Any:
-    """Converts an Arrow array of flat lists to one with the feature's two or more dimensions.
+    """Reshapes an Arrow array of flat lists to the feature's two or more dimensions.
 
     Raises:
         InputError: a row has the wrong number of values, or none.
@@ -131,7 +131,7 @@ def _default(feature: ItemFeature, kind: Any) -> Any:
 
 
 def _content(dtype: DType, array: Any) -> Array | Strings | None:
-    """The values of an array that has exactly this dtype and no gaps, or text; otherwise None."""
+    """The values of an array of exactly this dtype without nulls, or of text; else None."""
     types = pa.types
     if array.null_count:
         return None

@@ -45,7 +45,7 @@ def variables_of(folder: Path) -> dict[str, Variable]:
     try:
         found = {one.name: one for one in _variables((folder / _MODEL).read_bytes())}
     except DecodeError as error:
-        raise ItemTableError(f"{folder / _MODEL} is no SavedModel: {error}") from None
+        raise ItemTableError(f"{folder / _MODEL} is not a SavedModel: {error}") from None
     return dict(sorted(found.items()))
 
 

@@ -14,7 +14,7 @@ _SOURCE_HELP = "The items, one per row: .parquet, .csv, .tfrecord (tf.Examples),
 
 
 def _source(told: str, *, required: bool = True) -> Callable[[Any], Any]:
-    """The option for the rows, told in `--help` like this."""
+    """The option for the rows, with this help."""
     path = click.Path(exists=True, path_type=Path)
     return click.option("--from", "source", type=path, required=required, metavar="PATH", help=told)
 
@@ -23,7 +23,7 @@ _separator = click.option(
     "--list-separator",
     default="|",
     metavar="TEXT",
-    help="Between the values of lists and vectors in a CSV cell.",
+    help="Separator of the values of lists and vectors in a CSV cell.",
 )
 
 
@@ -38,18 +38,18 @@ def command() -> None:
     type=_FOLDER,
     required=True,
     metavar="DIR",
-    help="What colcast export wrote: the SavedModel, or its base path.",
+    help="A model that colcast export wrote: the SavedModel, or its base path.",
 )
 @_source(_SOURCE_HELP)
-@click.option("--key", required=True, metavar="NAME", help="The column that tells items apart.")
+@click.option("--key", required=True, metavar="NAME", help="The column that identifies an item.")
 @click.option(
     "--output",
     type=_FOLDER,
     required=True,
     metavar="DIR",
-    help="The table's folder; each version is a folder in it.",
+    help="The table's folder, with a subfolder per version.",
 )
-@click.option("--domain", default="item", metavar="NAME", help="Whose features they are.")
+@click.option("--domain", default="item", metavar="NAME", help="The domain of the features.")
 @click.option(
     "--version",
     type=click.IntRange(min=1),
@@ -71,17 +71,17 @@ def build(source: Path, **given: Any) -> None:
 
 @command.command()
 @click.option("--table", type=_FOLDER, required=True, metavar="DIR", help="The table's folder.")
-@_source(f"{_SOURCE_HELP} Each takes the place of the whole row that it had.", required=False)
+@_source(f"{_SOURCE_HELP} Each replaces the item's whole row.", required=False)
 @click.option(
     "--delete",
     "deleted",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Keys of items that are gone, one per line.",
+    help="File with the keys of items to delete, one per line.",
 )
 @_separator
 def delta(table: Path, source: Path | None, deleted: Path | None, list_separator: str) -> None:
-    """Adds, replaces and deletes items of a table's newest version, while it is served."""
+    """Adds, replaces and deletes items of a table's newest version while it is served."""
     from colcast.items import ItemTable, build_delta
 
     with _telling("delta") as progress:
@@ -95,11 +95,11 @@ def delta(table: Path, source: Path | None, deleted: Path | None, list_separator
 @command.command()
 @click.argument("folder", type=_FOLDER, metavar="DIR")
 @click.argument("key", required=False, metavar="[KEY]")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON in place of tables.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
 def inspect(folder: Path, key: str | None, as_json: bool) -> None:
-    """Shows what a table holds, or the row of KEY as it is now, deltas applied.
+    """Shows a table's contents, or the current row of KEY, with deltas applied.
 
-    Unless a KEY is given, all files are read and compared with their checksums.
+    Without KEY, all files are read and their checksums verified.
     """
     from colcast.items import ItemTable
     from colcast.items._inspect import facts, print_facts, print_row, row_of
@@ -127,7 +127,10 @@ def tables() -> None:
 
 _model = click.argument("model", type=_FOLDER, metavar="MODEL")
 _version = click.option(
-    "--version", type=click.IntRange(min=0), metavar="N", help="Of MODEL. [default: the newest]"
+    "--version",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="The version of MODEL. [default: the newest]",
 )
 
 
@@ -148,12 +151,17 @@ def table_delta(model: Path, source: Path, **given: Any) -> None:
 @tables.command("inspect")
 @_model
 @_version
-@click.option("--server", metavar="HOST:PORT", help="A server's REST address: what it does.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON in place of tables.")
+@click.option(
+    "--server",
+    metavar="HOST:PORT",
+    help="A server's REST address: also show what it has mapped and applied.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
 def inspect_tables(model: Path, version: int | None, server: str | None, as_json: bool) -> None:
-    """Shows the tables of MODEL and their deltas, all read and compared with their checksums.
+    """Shows the tables of MODEL and their deltas, whose checksums are verified.
 
-    A server says which tables are mapped, why others are not, and which deltas it has applied.
+    With --server, also shows which tables it has mapped, why others are not mapped, and which
+    deltas it has applied.
     """
     from colcast.items._inspect_tables import print_tables, tables_of
 
@@ -167,7 +175,7 @@ def inspect_tables(model: Path, version: int | None, server: str | None, as_json
 
 @contextmanager
 def _errors() -> Iterator[None]:
-    """Turns errors that the user can fix into one-line messages."""
+    """Turns errors that users can fix into one-line messages."""
     from colcast.client import InputError
     from colcast.items import ItemTableError
 

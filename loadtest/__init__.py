@@ -7,6 +7,6 @@ compare   `colcast compare`: how far the answers of two servers or models differ
 tune      `colcast tune`: the settings with the highest rate within a latency target
 locust    Locust users, in turns by format, with a comparison at the end
 
-`load_test` runs `colcast loadtest`; `cli` has its options, `options` those that several commands
-share. measure imports send, report imports measure, and the other packages import these three.
+`load_test` runs `colcast loadtest`; `cli` has its options, `options` those shared by several
+commands. measure imports send, report imports measure, and the other packages import these three.
 """

@@ -37,7 +37,7 @@ _COUNT = click.IntRange(min=1)
 _tested = section("What is tested")
 _traffic = section("Traffic")
 _load = section("Load, one of")
-_gate = section("Thresholds; a series that misses one makes the exit code 1")
+_gate = section("Thresholds; if a series misses one, the exit code is 1")
 _measuring = section("Measuring")
 _report = section("Report")
 
@@ -50,21 +50,21 @@ _report = section("Report")
     multiple=True,
     required=True,
     metavar="[NAME=]HOST:PORT",
-    help="A server's gRPC address; give it again with other names to compare servers.",
+    help="A server's gRPC address; repeatable with different names, to compare servers.",
 )
 @_tested("--model", required=True, metavar="NAME", help="The served model.")
 @_tested(
     "--signature",
     metavar="NAME",
-    help="The signature that the load is for, of tf.Examples or of any tensors: formats of columns"
-    " call it or the one that the export made of it.",
+    help="The signature to test. Formats of columns call it, or the one that the export made from"
+    " it.",
 )
 @_tested(
     "--formats",
     type=FORMATS,
     default="example,repeated,columnar",
     metavar="A,B",
-    help="Of example, elwc, repeated, columnar, late, stock and recorded; the others are compared"
+    help="Some of example, elwc, repeated, columnar, late, stock and recorded; all are compared"
     " with the first.",
 )
 @_tested(
@@ -85,13 +85,15 @@ _report = section("Report")
     "--rate",
     type=_ABOVE_0,
     metavar="R",
-    help="R requests per second, exponential gaps, never waiting for answers.",
+    help="Send R requests per second with exponential gaps, without waiting for answers.",
 )
-@_load("--clients", type=_COUNT, metavar="K", help="K clients that wait for their answers.")
+@_load(
+    "--clients", type=_COUNT, metavar="K", help="Send with K clients that wait for their answers."
+)
 @_load(
     "--find-max",
     is_flag=True,
-    help="Search the highest rate that meets the target of --sla-p95 or --sla-p99.",
+    help="Find the highest rate that meets --sla-p95 or --sla-p99.",
 )
 @max_minutes(_load)
 @latency_targets(_gate)
@@ -99,15 +101,17 @@ _report = section("Report")
     "--max-errors",
     type=click.IntRange(min=0),
     metavar="N",
-    help="How many calls of a series may fail.",
+    help="Number of calls of a series that may fail.",
 )
-@_measuring("--seconds", type=_ABOVE_0, default=5.0, metavar="S", help="How long a window sends.")
+@_measuring(
+    "--seconds", type=_ABOVE_0, default=5.0, metavar="S", help="Length of a window, in seconds."
+)
 @_measuring(
     "--windows",
     type=_COUNT,
     default=3,
     metavar="W",
-    help="Windows of every format, taken in turn.",
+    help="Windows per format; formats take turns.",
 )
 @call_timeout(_measuring)
 @_measuring(
@@ -115,21 +119,21 @@ _report = section("Report")
     type=click.IntRange(min=0),
     default=10,
     metavar="N",
-    help="Check one answer of N; 0 checks none.",
+    help="Check one in N answers; 0 checks none.",
 )
 @_measuring(
     "--tolerance",
     type=Number(min=0),
     default=1e-5,
     metavar="X",
-    help="The largest score difference that is not wrong.",
+    help="The largest allowed difference of a score.",
 )
 @output_options(_report, "build/loadtest", "report.html and report.json", "report.json")
 @_report(
     "--junit",
     type=_FILE,
     metavar="FILE",
-    help="Write the result as JUnit XML too, - to standard output; report.json has it anyway.",
+    help="Also write the result as JUnit XML; - is standard output.",
 )
 @tls_options(section("TLS"))
 @click.pass_context
@@ -137,17 +141,17 @@ def command(context: click.Context, /, **given: Any) -> int:
     """Sends the same ranking requests in several formats and compares their costs.
 
     Measures server CPU, bytes, latency and throughput. Checks a sample of the answers under load
-    against answers recorded before. The exit code is 1 if answers were wrong, refused or missing, a
-    threshold was missed, or a search confirmed no rate. An interrupted search writes its results so
-    far.
+    against answers recorded before it. The exit code is 1 if answers were wrong, refused or
+    missing, a threshold was missed, or a search confirmed no rate. An interrupted search writes its
+    results so far.
     """
     options = SimpleNamespace(**given)
     if sum(given[load] not in (None, False) for load in _LOADS) != 1:
-        raise click.UsageError("give one of --rate, --clients and --find-max")
+        raise click.UsageError("give exactly one of --rate, --clients and --find-max")
     if options.find_max and (options.sla_p95 is None) == (options.sla_p99 is None):
         raise click.UsageError("--find-max needs one target: --sla-p95 25ms or --sla-p99 60ms")
     if options.max_minutes and not options.find_max:
-        raise click.UsageError("--max-minutes is for --find-max; other runs take --seconds")
+        raise click.UsageError("--max-minutes is for --find-max; other runs use --seconds")
     from colcast.loadtest.load_test import STANDARD_OUTPUT, load_test
 
     if options.json and options.junit == STANDARD_OUTPUT:

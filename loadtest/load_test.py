@@ -1,4 +1,4 @@
-"""A whole load test: what would a team gain on its own model, traffic and server?"""
+"""Runs a whole load test: what would a team gain on its own model, traffic and server?"""
 
 import json
 import sys
@@ -38,20 +38,20 @@ def load_test(args: SimpleNamespace, typed: str) -> int:
       confirmed no rate; 130 if a search was interrupted.
 
     Raises:
-      ValueError: options that do not fit each other, the model or the machine.
+      ValueError: options do not fit each other, the model or the machine.
       RuntimeError: no format could be tested, or a server ended.
-      LookupError: a process or a page to measure is not there.
-      OSError: a file that cannot be read or written.
-      colcast.client.ColcastError: a server is not there, or refused.
+      LookupError: a process or page to measure does not exist.
+      OSError: a file cannot be read or written.
+      colcast.client.ColcastError: a server did not answer, or refused.
     """
-    # Output for programs goes to standard output alone.
+    # Standard output has nothing but the output for programs.
     console = report_console(stderr=args.json or args.junit == STANDARD_OUTPUT)
     targets = args.targets
     meters = _meters(args, targets)
     make_folder(args.output)
     data = requested(args).load(lambda: targets[0].client(args.model, _LOOKUP_TIMEOUT_SECONDS))
     with showing_progress("colcast loadtest") as tell:
-        tell(f"{len(data)} requests are written, and each is answered once")
+        tell(f"encoding {len(data)} requests and sending each once")
         series, left_out = prepare(targets, args.model, args.formats, data, args.signature)
     for one in left_out:
         console.print(str(one), highlight=False, markup=False)
@@ -77,7 +77,7 @@ def load_test(args: SimpleNamespace, typed: str) -> int:
 
 
 def _tell(report: Report, console: Console) -> None:
-    """Figures, rates, the headline, verdicts."""
+    """Prints figures, rates, the headline and verdicts."""
     rows = [(result.series.label, figures_of(result.recording)) for result in report.results]
     console.print(figures_table(rows))
     for result in report.results:
@@ -95,7 +95,7 @@ def _tell(report: Report, console: Console) -> None:
 
 
 def _write(report: Report, args: SimpleNamespace, console: Console) -> None:
-    """Writes page and figures, and prints the caveats."""
+    """Writes the page and the figures, and prints caveats."""
     values = report.as_json()
     for path in write(args.output, values, render(values)):
         console.print(path, highlight=False)
@@ -116,7 +116,7 @@ def latency_target(args: SimpleNamespace) -> Sla | None:
 
 
 def thresholds(args: SimpleNamespace) -> Thresholds:
-    """The thresholds of the run; a search has a target in place of latency thresholds."""
+    """The thresholds of the run; a search has a target instead of latency thresholds."""
     return Thresholds(() if args.find_max else _slas(args), args.max_errors)
 
 
@@ -150,7 +150,7 @@ def _measure(
     if sla is not None:
         budget = Budget(60 * args.max_minutes) if args.max_minutes else UNLIMITED
         outlook = SearchOutlook([one.label for one in series], sla, options, budget)
-        console.print(f"the search takes about {outlook}", highlight=False)
+        console.print(f"the search will take about {outlook}", highlight=False)
 
         def tried(one: Series, window: Window) -> None:
             outlook.note(one.label, window)
@@ -189,9 +189,9 @@ def _meters(args: SimpleNamespace, targets: Sequence[Target]) -> dict[str, Meter
 
 
 def _settings(args: SimpleNamespace, typed: str, requests: int) -> dict[str, str]:
-    """Called after the run, whose end it records."""
+    """The settings; called after the run, because it records when that ended."""
     if args.find_max:
-        load = f"search of the highest rate with {latency_target(args)}, open loop"
+        load = f"search for the highest rate with {latency_target(args)}, open loop"
     elif args.clients is not None:
         load = f"{args.clients} clients that wait for their answers"
     else:

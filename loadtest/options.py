@@ -1,4 +1,4 @@
-"""Options that several subcommands share. Values are read with lazy imports of heavy modules."""
+"""Options shared by several subcommands. Heavy modules are imported only to read values."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -22,7 +22,7 @@ def _formats(text: str) -> list[str]:
 def _format(text: str) -> str:
     name, *others = _formats(text)
     if others:
-        raise ValueError(f"{text!r}: wanted is one format")
+        raise ValueError(f"{text!r}: expected one format")
     return name
 
 
@@ -50,7 +50,7 @@ def user_features(option: _Option) -> Callable[[_Command], _Command]:
         "--user-features",
         several=True,
         metavar="PATTERN...",
-        help="Which features of generated traffic are the user's, like 'user_*'.",
+        help="The user's features in generated traffic, such as 'user_*'.",
     )
     return declared
 
@@ -71,7 +71,7 @@ def traffic_options(option: _Option) -> Callable[[_Command], _Command]:
             type=SIZES,
             default="200",
             metavar="SIZES",
-            help="Candidates per request, where they are not recorded: 500, 20,100,500,"
+            help="Candidates per request, unless recorded: 500, 20,100,500,"
             " lognormal:MEDIAN:SIGMA, pareto:SMALLEST:ALPHA:LARGEST, mlperf or file:PATH.",
         ),
         option(
@@ -79,13 +79,13 @@ def traffic_options(option: _Option) -> Callable[[_Command], _Command]:
             type=click.IntRange(min=1),
             default=50,
             metavar="N",
-            help="Different requests to prepare.",
+            help="Number of different requests.",
         ),
         option(
             "--request-id",
             default="request_id",
             metavar="FEATURE",
-            help="The feature that tells the requests of examples:FILE apart.",
+            help="The feature that identifies the requests in examples:FILE.",
         ),
         user_features(option),
         option(
@@ -93,15 +93,15 @@ def traffic_options(option: _Option) -> Callable[[_Command], _Command]:
             type=click.IntRange(min=1),
             default=100_000,
             metavar="N",
-            help="Integers of generated traffic are below this: a model may refuse ids that its"
-            " tables do not have.",
+            help="Generated integers are below this: a model may refuse ids that its tables do not"
+            " have.",
         ),
         option(
             "--seed",
             type=int,
             default=0,
             metavar="N",
-            help="Same seed, same requests in the same order.",
+            help="The same seed makes the same requests in the same order.",
         ),
     )
 
@@ -129,7 +129,7 @@ def max_minutes(option: _Option) -> Callable[[_Command], _Command]:
         "--max-minutes",
         type=Number(min=0, min_open=True),
         metavar="M",
-        help="A search ends after about so many minutes, with the best it has found.",
+        help="End a search after about this many minutes, with the best result so far.",
     )
     return declared
 
@@ -139,8 +139,8 @@ def latency_targets(option: _Option) -> Callable[[_Command], _Command]:
 
     def declared(command: _Command) -> _Command:
         helps = {
-            "--sla-p99": "The 99th percentile has to be at most this, like 60ms.",
-            "--sla-p95": "The 95th percentile of latency has to be at most this, like 25ms.",
+            "--sla-p99": "The largest 99th percentile of latency, such as 60ms.",
+            "--sla-p95": "The largest 95th percentile of latency, such as 25ms.",
         }
         for name, text in helps.items():  # the last one comes first in the help
             command = option(name, type=MILLISECONDS, metavar="TIME", help=text)(command)
@@ -155,7 +155,7 @@ def output_options(
     """--output, for the folder with `files`, and --json, which prints `printed`."""
 
     def declared(command: _Command) -> _Command:
-        text = f"Print {printed}, and all else on standard error."
+        text = f"Print {printed}, and everything else on standard error."
         command = option("--json", is_flag=True, help=text)(command)
         written: _Command = option(
             "--output",
@@ -171,7 +171,7 @@ def output_options(
 
 @contextmanager
 def failures_told() -> Iterator[None]:
-    """Makes the block interruptible; expected errors become the command's messages."""
+    """Makes the block interruptible, and turns expected errors into the command's messages."""
     from colcast.client import ColcastError
     from colcast.loadtest.measure.budget import interruptible
 

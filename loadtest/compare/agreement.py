@@ -34,7 +34,7 @@ class Largest:
 
 @dataclass(frozen=True)
 class PerRequest:
-    """A figure of each request: its mean, its lowest value and the request with that value."""
+    """A figure over requests: the mean, the lowest value and the request with that value."""
 
     mean: float
     lowest: float
@@ -43,7 +43,7 @@ class PerRequest:
 
 @dataclass(frozen=True)
 class Histogram:
-    """The number of finite values between each two neighbouring edges."""
+    """The number of finite values between neighbouring edges."""
 
     edges: Sequence[float]
     a: Sequence[int]

@@ -38,7 +38,7 @@ _SHARE = Number(min=0, max=1)
 
 _compared = section("What is compared")
 _traffic = section("Traffic")
-_limits = section("Thresholds of every output; one that is missed makes the exit code 1")
+_limits = section("Thresholds of every output; if one is missed, the exit code is 1")
 _measuring = section("Measuring")
 _report = section("Report")
 
@@ -49,48 +49,53 @@ _report = section("Report")
 @_compared(
     "--model",
     metavar="NAME",
-    help="The served model; needed where A or B is a server that runs.",
+    help="The served model; required if A or B is a running server.",
 )
 @_compared(
     "--signature",
     metavar="NAME",
-    help="The signature that the requests are for, in place of their formats' own.",
+    help="The signature to call instead of the formats' own.",
 )
 @_compared(
     "--format",
     type=FORMAT,
     metavar="FORMAT",
     help="How requests are sent, as in colcast loadtest. [default: recorded for requests:FILE,"
-    " otherwise as A's signature takes them, and B's in each way that its export has]",
+    " otherwise A's own format, and every format of B's export]",
 )
 @_compared(
     "--format-b",
     type=FORMAT,
     metavar="FORMAT",
-    help="How B gets them. [default: as A, where --format is given]",
+    help="How B's requests are sent. [default: as A's, if --format is given]",
 )
 @_compared(
     "--flag-a",
     multiple=True,
     metavar="FLAG",
-    help="A flag of the server that is started for A, like --flag-a=--example_transcoding=off.",
+    help="A flag for the server started for A, such as --flag-a=--example_transcoding=off.",
 )
 @_compared("--flag-b", multiple=True, metavar="FLAG", help="The same for B.")
 @traffic_options(_traffic)
-@_limits("--max-difference", type=Number(min=0), metavar="X", help="Absolute, of any two values.")
+@_limits(
+    "--max-difference",
+    type=Number(min=0),
+    metavar="X",
+    help="Largest absolute difference of two values.",
+)
 @_limits(
     "--max-relative-difference",
     type=Number(min=0),
     metavar="X",
-    help="As a share of the larger one of any two values.",
+    help="Largest difference as a share of the larger of two values.",
 )
 @_limits(
     "--min-top10-overlap",
     type=_SHARE,
     metavar="X",
-    help="Share of the same candidates among the ten highest scores, mean over requests.",
+    help="Share of equal candidates among the ten highest scores, mean over requests.",
 )
-@_limits("--min-top100-overlap", type=_SHARE, metavar="X", help="The same of a hundred.")
+@_limits("--min-top100-overlap", type=_SHARE, metavar="X", help="The same for the hundred highest.")
 @_limits(
     "--min-correlation",
     type=Number(min=-1, max=1),
@@ -102,7 +107,8 @@ _report = section("Report")
     type=click.IntRange(min=0),
     default=5,
     metavar="N",
-    help="How often all requests are sent for latency and CPU, A and B in turn; 0 measures none.",
+    help="How often all requests are sent to measure latency and CPU, alternately to A and B; 0"
+    " measures neither.",
 )
 @call_timeout(_measuring)
 @output_options(_report, "build/compare", "report.html and report.json", "report.json")
@@ -114,8 +120,8 @@ def command(context: click.Context, /, **given: Any) -> int:
     Each is a server, HOST:PORT or HOST:PORT@VERSION, or a folder, for which a server is started: a
     SavedModel, or a base path whose latest version is served. Shows the largest differences and
     their positions, the overlap of the top candidates, rank correlation, score histograms, latency
-    and server CPU. The exit code is 1 if only one of them answers a request, if answers differ in
-    form, or if a threshold was missed.
+    and server CPU. The exit code is 1 if only one of them answers a request, if answers have
+    different forms, or if a threshold was missed.
     """
     options = SimpleNamespace(**given)
     options.sides = (options.a, options.b)

@@ -134,7 +134,7 @@ def _histograms(report: Values) -> list[str]:
     return [
         figure(
             one["name"],
-            "How many values lie where; B's line is dashed.",
+            "How often each score occurs; B's line is dashed.",
             outlines(
                 one["histogram"]["edges"],
                 [(name, one["histogram"][name.lower()]) for name in "AB"],

@@ -1,6 +1,6 @@
 """Chooses the formats in which two sides are compared, and the signatures that they call.
 
-Which signatures an export added to a model is read from its record or from a server.
+The signatures that an export added are read from its record, or from a server.
 """
 
 import json
@@ -14,18 +14,18 @@ from colcast.loadtest.compare.sides import Served
 from colcast.loadtest.send.formats import source_of
 
 _RECORD = Path("assets.extra", "colcast.json")
-# The name that `colcast export --default` gives to the model's own serving_default.
+# The name that `colcast export --make-default` gives to the model's own serving_default.
 _FORMER = "serving_examples"
 
 
 @dataclass(frozen=True)
 class Exported:
-    """A signature of the model, and the signature with columns that the exporter made from it.
+    """A signature of the model, and the columnar signature that the exporter made from it.
 
     Attributes:
       source: the model's own signature.
-      kept: the source's name in the export; it differs if --default gave its name to the
-          exporter's.
+      kept: the source's name in the export, which differs if --make-default gave its name to the
+          exporter's signature.
       columnar: the exporter's signature.
       parses: whether the source takes tf.Examples.
       late: whether there is a late signature, too.
@@ -44,7 +44,7 @@ class Exported:
 
     @property
     def formats(self) -> Sequence[str]:
-        """The formats in which the export can get the same request: the source's, and columns."""
+        """The formats that the export accepts for the same request: the source's, and columns."""
         return [self.source_format, "columnar", *(["late"] if self.late else [])]
 
     def signature(self, format_name: str) -> str:
@@ -106,13 +106,13 @@ class Plan:
 
     @property
     def columns_of(self) -> int:
-        """The side for whose columns values are generated: 0 for A, 1 for B."""
+        """The side whose columns determine generated values: 0 for A, 1 for B."""
         return 0 if self.exports[1] is None else 1
 
     def signature(self, side: int, format_name: str) -> str | None:
         """The signature that a side's requests call in this format.
 
-        None for the format's usual one, or for the one that a recorded request names.
+        None means the format's usual one, or the one that a recorded request names.
         """
         own = self.exports[side]
         if format_name == "recorded":
@@ -124,7 +124,7 @@ class Plan:
 
 
 def planned(args: SimpleNamespace, served: Sequence[Served]) -> Plan:
-    """The formats that were asked for; if none were, all formats of B's export.
+    """The requested formats; if there are none, all formats of B's export.
 
     Raises:
       colcast.client.ColcastError: a server does not answer, or does not have the model.

@@ -58,7 +58,7 @@ class CompareReport:
 
     @property
     def problems(self) -> list[str]:
-        """Failures that do not depend on thresholds: missing or incomparable answers."""
+        """Failures other than missed thresholds: missing or incomparable answers."""
         found, total = self.agreement, self.agreement.requests
         problems = []
         for place, (name, other) in enumerate((("A", "B"), ("B", "A"))):
@@ -68,12 +68,12 @@ class CompareReport:
                 problems.append(f"{name} refuses {what}, first {_told(refused[0], place)}")
         for other_form in found.other_forms:
             problems.append(
-                f"{other_form.name}: another form in {other_form.requests:,} of "
+                f"{other_form.name}: a different form in {other_form.requests:,} of "
                 f"{found.answered:,} answers, first in request {other_form.first}: "
                 f"{other_form.form}"
             )
         if not found.answered:
-            problems.append("no request is answered by both")
+            problems.append("no request was answered by both")
         return problems
 
     @property
@@ -82,19 +82,19 @@ class CompareReport:
         found = []
         both = list(self._refused_by_both())
         if both:
-            what = f"{len(both):,} of {self.agreement.requests:,} requests are refused by both"
+            what = f"{len(both):,} of {self.agreement.requests:,} requests were refused by both"
             found.append(f"{what}, first {_told(both[0], 0)} by A, {both[0].codes[1]} by B")
         for name, figures in zip("AB", self.figures, strict=False):
             if figures.errors:
                 codes = ", ".join(f"{n:,} {c}" for c, n in figures.codes.items() if c != "OK")
                 found.append(
-                    f"{name}: while it was timed {codes}; the first: {figures.first_error}"
+                    f"{name}: failed calls during timing: {codes}; the first: {figures.first_error}"
                 )
         return found
 
     @property
     def verdicts(self) -> list[Verdict]:
-        """Every threshold for every output that it applies to."""
+        """The verdict of every threshold for every output to which it applies."""
         return list(_judged(self.agreement.outputs, self.limits))
 
     @property
@@ -205,7 +205,7 @@ def _judged(outputs: Sequence[OutputAgreement], limits: Limits) -> Iterator[Verd
             text = per_request_text(figure)
             yield Verdict(name, f"{what} >= {limit:g}", text, figure.mean >= limit)
         if not measured:
-            nothing = "no request has enough candidates with one number each"
+            nothing = "no request has enough candidates with one score each"
             yield Verdict("all outputs", f"{what} >= {limit:g}", nothing, False)
 
 

@@ -1,4 +1,4 @@
-"""Compares the answers of two servers, versions or models, and their cost."""
+"""Compares the answers and the cost of two servers, versions or models."""
 
 import json
 import sys
@@ -35,9 +35,9 @@ def compare(args: SimpleNamespace, typed: str) -> int:
       0; 1 if only one side answers a request, forms differ, or a threshold was missed.
 
     Raises:
-      ValueError: options that do not fit each other, the model or the machine.
+      ValueError: options do not fit each other, the model or the machine.
       RuntimeError: a side does not accept its format, or a folder's model does not load.
-      OSError: a file that cannot be read or written.
+      OSError: a file cannot be read or written.
       colcast.client.ColcastError: a server does not answer, or does not have the model.
     """
     console = report_console(stderr=args.json)
@@ -69,9 +69,9 @@ def _compared(args: SimpleNamespace, typed: str, tell: Callable[[str], None]) ->
             served.append(running.enter_context(serving(name, side, args.model, flags, args.tls)))
         plan = planned(args, served)
         data = _requests(args, plan, served)
-        tell(f"{len(data)} requests are written")
+        tell(f"encoding {len(data)} requests")
         a, *others = _series(args, plan, served, data)
-        tell("answers are compared")
+        tell("comparing answers")
         before, *answers = [
             answers_in_peace(it.target.address, it.requests, it.target.tls) for it in (a, *others)
         ]
@@ -82,7 +82,7 @@ def _compared(args: SimpleNamespace, typed: str, tell: Callable[[str], None]) ->
             )
             for one, after in zip(others, answers, strict=True)
         }
-        tell("A and B are timed in turn")
+        tell("timing A and B in turn")
         figures = _timed(args, [a, others[-1]], served)
     compared = f"A's {signature_of(a)} with B's {', '.join(map(signature_of, others))}"
     settings = _settings(args, typed, len(data)) | {"compared": compared}
@@ -91,7 +91,7 @@ def _compared(args: SimpleNamespace, typed: str, tell: Callable[[str], None]) ->
 
 
 def _requests(args: SimpleNamespace, plan: Plan, served: Sequence[Served]) -> list[RequestData]:
-    """The requests for both sides; values are generated for the side that has columns."""
+    """The requests for both sides; the side with columns determines generated values."""
     target = served[plan.columns_of].target
     signature = args.signature or plan.signature(plan.columns_of, "columnar")
     traffic = requested(SimpleNamespace(**{**vars(args), "signature": signature}))

@@ -18,7 +18,7 @@ from colcast.server import ServerProcess
 _MODEL_SPEC = 1  # field of a PredictRequest
 _NAME, _VERSION, _SIGNATURE = 1, 2, 3  # fields of a ModelSpec
 _MODEL_FILE = "saved_model.pb"
-_WANTED = "wanted is HOST:PORT, HOST:PORT@VERSION or a folder with a SavedModel or with versions"
+_WANTED = "expected HOST:PORT, HOST:PORT@VERSION or a folder with a SavedModel or with versions"
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def parse_side(text: str) -> Side:
     folder = Path(text)
     if folder.is_dir():
         if not (_is_model(folder) or any(map(_is_model, folder.glob("[0-9]*")))):
-            raise ValueError(f"{text!r} has neither {_MODEL_FILE} nor a version that has it")
+            raise ValueError(f"{text!r} has neither {_MODEL_FILE} nor a version with one")
         return Side(text, folder=folder.resolve())
     found = re.fullmatch(r"([^@/]+:\d+)(?:@(\d+))?", text)
     if not found:

@@ -1,4 +1,4 @@
-"""Compares the measurements of Locust's users by format with tf.Example: console, CSV, web page."""
+"""Compares the formats in a Locust run: on the console, as CSV and on the web page."""
 
 import csv
 import json
@@ -22,7 +22,7 @@ _NAN = float("nan")
 
 
 class Comparison:
-    """The comparison of a run, up to now."""
+    """The comparison of a run so far."""
 
     def __init__(self, turns: Turns) -> None:
         """Compares the formats by the requests and CPU time that `turns` has counted."""
@@ -55,11 +55,13 @@ class Comparison:
         if self._turns.not_measured:
             return [f"server CPU is not measured: {self._turns.not_measured}"]
         if not self._turns.used:
-            return ["server CPU is told when a turn, or a run without turns, has ended"]
+            return ["server CPU is shown once a turn, or a run without turns, has ended"]
         mixed = self._turns.used.get(ALL)
         if not mixed:
             return ["CPU ms: the server's user and system time per answered request"]
-        each = "" if len(self._turns.total().formats) < 2 else " of all formats; --turns tells each"
+        each = (
+            "" if len(self._turns.total().formats) < 2 else ", all formats; --turns separates them"
+        )
         return [f"server CPU: {milliseconds(mixed.cpu_ms)} ms per answered request{each}"]
 
     def print(self) -> None:
@@ -131,7 +133,7 @@ _COLUMNS = {
 
 
 def add_tab(web_ui: Any, comparison: Comparison) -> None:
-    """Adds the tab to a locust.web.WebUI, whose page requests `/stats/requests` during a run."""
+    """Adds a tab to a locust.web.WebUI, whose page requests `/stats/requests` during a run."""
     web_ui.template_args.update(
         extended_tabs=[{"title": "Comparison", "key": _KEY}],
         extended_tables=[

@@ -5,7 +5,7 @@
 
 All features of Locust work: its web page, --headless, --csv, --master and --worker. A run ends with
 a comparison of the formats. Users that wait for answers hide an overload; `colcast loadtest --rate`
-does not wait.
+shows it.
 """
 
 from collections.abc import Sequence
@@ -48,7 +48,7 @@ def _options(parser: Any) -> None:
     group = parser.add_argument_group("ranking requests")
     group.add_argument("--model", default="", help="the served model's name")
     group.add_argument(
-        "--formats", default="", metavar="A,B", help=f"of {', '.join(USERS)}; all alike"
+        "--formats", default="", metavar="A,B", help=f"of {', '.join(USERS)}; equally often"
     )
     group.add_argument("--mix", default="", metavar="A=1,B=3", help="formats by weight")
     group.add_argument(
@@ -56,7 +56,7 @@ def _options(parser: Any) -> None:
         type=float,
         default=0.0,
         metavar="S",
-        help="every format has the server for itself for S seconds, in turn; 0: mixed",
+        help="formats take turns of S seconds; 0: mixed",
     )
     group.add_argument("--metrics", default="", help="as for colcast loadtest")
     group.add_argument("--signature", help="as for colcast loadtest")
@@ -64,7 +64,7 @@ def _options(parser: Any) -> None:
     group.add_argument("--traffic", default="generated", help="as for colcast loadtest")
     group.add_argument("--sizes", default="200", help="as for colcast loadtest")
     group.add_argument("--distinct", type=int, default=50, help="as for colcast loadtest")
-    group.add_argument("--traffic-seed", type=int, default=0, help="same seed, same requests")
+    group.add_argument("--traffic-seed", type=int, default=0, help="as for colcast loadtest --seed")
     group.add_argument("--request-id", default="request_id", help="as for colcast loadtest")
     group.add_argument("--user-features", nargs="+", default=[], help="as for colcast loadtest")
     group.add_argument(
@@ -100,9 +100,9 @@ def _set_up(environment: Any, **_: Any) -> None:
 def _chosen(environment: Any, options: Any) -> Sequence[str]:
     """The formats to send; also sets the environment's user classes."""
     if not options.turns >= 0:
-        raise SystemExit(f"--turns {options.turns}: wanted are seconds, or 0 for formats mixed")
+        raise SystemExit(f"--turns {options.turns}: expected seconds, or 0 to mix formats")
     if options.mix and (options.formats or options.turns):
-        raise SystemExit("--mix has weights, which --formats and --turns have not: leave it out")
+        raise SystemExit("--mix sets weights, so it cannot be combined with --formats or --turns")
     classes = environment.user_classes
     if options.mix:
         classes[:] = mixed(options.mix)
@@ -160,7 +160,7 @@ def _prepare(environment: Any, **_: Any) -> None:
     """Encodes all requests before the first user starts, so that encoding delays no user."""
     if isinstance(environment.runner, MasterRunner):
         return
-    with environment.preparing:  # a master may start a run while a worker is still preparing
+    with environment.preparing:  # a master may start a run while a worker still prepares
         _prepare_missing(environment)
 
 
@@ -197,6 +197,6 @@ def _prepare_missing(environment: Any) -> None:
         with connect(called) as client:
             requests = [encode(client, name, one) for one in data]
         with Connection(host) as connection:
-            for request in requests:  # warms up, so that the first turn does not include it
+            for request in requests:  # warms up before the first turn
                 connection.call(request)
         environment.prepared[host, name] = requests

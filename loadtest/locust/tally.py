@@ -25,7 +25,6 @@ class Calls:
     latencies: Counter[int] = field(default_factory=Counter)
 
     def add(self, milliseconds: float, request_bytes: int, *, ok: bool) -> None:
-        """Counts one call."""
         self.request_bytes += request_bytes
         if ok:
             self.answered += 1
@@ -52,11 +51,9 @@ class Tally:
     """The calls of each format."""
 
     def __init__(self) -> None:
-        """Starts with no calls."""
         self.formats: dict[str, Calls] = {}
 
     def of(self, format_name: str) -> Calls:
-        """The calls of a format."""
         return self.formats.setdefault(format_name, Calls())
 
     @property

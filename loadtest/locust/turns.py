@@ -1,4 +1,4 @@
-"""Lets formats take turns, so that the server's CPU time is known for each format.
+"""Makes formats take turns, so that the server's CPU time is known for each.
 
 Each sending process has a gate, at which its users' calls wait. The deciding process (the only one,
 or the master) opens and closes all gates by Locust's messages. A gate counts as closed once its
@@ -18,7 +18,7 @@ from gevent.event import Event
 from locust.runners import STATE_MISSING, LocalRunner
 
 ALL = ""
-"""Used instead of a format: all formats, mixed."""
+"""In place of a format's name: all formats, mixed."""
 
 # Messages to the sending processes, and their replies.
 _TURN, _COUNTED = "colcast_turn", "colcast_counted"
@@ -79,7 +79,7 @@ class Gate:
     def _count(
         self, response_time: float, exception: Any, context: dict[str, Any], **_: Any
     ) -> None:
-        if "format" in context:  # otherwise the call belongs to another locustfile
+        if "format" in context:  # other locustfiles' calls have none
             calls = self.tally.of(context["format"])
             calls.add(response_time, context["request_bytes"], ok=exception is None)
 

@@ -11,7 +11,7 @@ class CallFailed(Exception):
 
 
 class RankingUser(User):  # type: ignore[misc]
-    """Sends one prepared request after the other on its own connection."""
+    """Sends prepared requests one after another on its own connection."""
 
     abstract = True
     format = ""
@@ -19,7 +19,7 @@ class RankingUser(User):  # type: ignore[misc]
 
     def on_start(self) -> None:
         self.connection = Connection(self.host)
-        self.next = id(self)  # so that users do not all start with the same request
+        self.next = id(self)  # users start with different requests
 
     def on_stop(self) -> None:
         self.connection.close()
@@ -61,7 +61,7 @@ class RankingUser(User):  # type: ignore[misc]
 
 
 class ExampleUser(RankingUser):
-    """The format used today: a tf.Example per candidate."""
+    """One tf.Example per candidate, as most clients send today."""
 
     format = "example"
 
@@ -118,7 +118,7 @@ USERS = {user.format: user for user in _ALL}
 
 
 def mixed(text: str) -> list[type[RankingUser]]:
-    """Reads `example=1,late=3` and sets these weights on the classes, which it returns.
+    """Reads `example=1,late=3`, sets the weights of these classes and returns the classes.
 
     Raises:
       SystemExit: a format has no users, or a weight is not a positive whole number.
@@ -127,7 +127,7 @@ def mixed(text: str) -> list[type[RankingUser]]:
     for part in text.split(","):
         name, _, weight = part.partition("=")
         if name not in USERS or not weight.isdigit() or weight == "0":
-            raise SystemExit(f"--mix {part!r}: wanted is {'|'.join(USERS)}=WEIGHT")
+            raise SystemExit(f"--mix {part!r}: expected {'|'.join(USERS)}=WEIGHT")
         USERS[name].weight = int(weight)
         chosen.append(USERS[name])
     return chosen

@@ -1,4 +1,4 @@
-"""What ends a run: a limit to its time, or an interrupt; durations as text."""
+"""Ends a run by a time limit or an interrupt; writes durations as text."""
 
 import signal
 import sys
@@ -32,7 +32,7 @@ class Budget:
 
     @property
     def left(self) -> float:
-        """The seconds left; negative once it is spent."""
+        """The remaining seconds; negative once it is spent."""
         return self.seconds - (self.now() - self.began)
 
     @property
@@ -41,7 +41,7 @@ class Budget:
         return self.left <= 0
 
     def share(self, of: int, *, keep: float = 0.0) -> "Budget":
-        """An equal share of the remaining time among `of`, after `keep` seconds are reserved."""
+        """An equal share, one of `of`, of the remaining time minus `keep` seconds."""
         return Budget(self.left / of - keep, self.now)
 
 
@@ -62,12 +62,10 @@ _AGAIN_SECONDS = 0.01
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """SIGINT and SIGTERM raise KeyboardInterrupt in the block, again if Python dropped it.
+    """Makes SIGINT and SIGTERM raise KeyboardInterrupt in the block, again if Python dropped it.
 
-    Python drops an exception that is raised in a destructor. After Ctrl-C at such a moment, the
-    program would continue.
-
-    For the main thread only; restores the previous handlers afterwards.
+    Python drops exceptions raised in a destructor, so a Ctrl-C at such a moment would be lost. For
+    the main thread only; restores the previous handlers afterwards.
     """
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGALRM)
     handlers = {number: signal.signal(number, _interrupt) for number in numbers}

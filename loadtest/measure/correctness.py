@@ -1,4 +1,4 @@
-"""Compares answers under load with those before, and the orders of candidates of two answers."""
+"""Compares answers under load with those before the load, and the rankings of two answers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ class Refused(RuntimeError):
 def answers_in_peace(
     address: str, requests: Sequence[Request], tls: Tls | None = None
 ) -> list[Answer]:
-    """The answers to all requests, sent one after the other; refusals are included."""
+    """The answers to all requests, refusals included, sent one after another."""
     with Connection(address, timeout_seconds=_TIMEOUT_SECONDS, tls=tls) as connection:
         return [connection.call(request) for request in requests]
 
@@ -42,10 +42,10 @@ def answers_in_peace(
 def reference_answers(
     address: str, requests: Sequence[Request], tls: Tls | None = None
 ) -> list[Outputs]:
-    """The outputs of every request, sent one after the other.
+    """The outputs of every request, sent one after another.
 
     Raises:
-      Refused: the server refuses one.
+      Refused: the server refuses a request.
     """
     answers = answers_in_peace(address, requests, tls)
     for number, answer in enumerate(answers):
@@ -92,8 +92,8 @@ def check(
 def outputs_difference(expected: Outputs, got: Outputs) -> float:
     """The largest absolute difference of any value in two answers.
 
-    NaN equals NaN. A different shape, dtype or string, a missing output, or a number against NaN is
-    infinite.
+    NaN equals NaN. A different shape, dtype or string, a missing output, or a number instead of NaN
+    counts as infinite.
     """
     if expected.keys() != got.keys():
         return float("inf")
@@ -103,7 +103,7 @@ def outputs_difference(expected: Outputs, got: Outputs) -> float:
 def differences(expected: Any, got: Any) -> Any:
     """The absolute difference of each value of two outputs with the same shape and dtype.
 
-    NaN equals NaN. A different string, or a number against NaN, is infinite.
+    NaN equals NaN. A different string, or a number instead of NaN, counts as infinite.
     """
     if expected.dtype == object:
         return np.where(expected == got, 0.0, np.inf)
@@ -134,8 +134,7 @@ def overlap(one: Any, two: Any, k: int) -> float:
 def correlation(one: Any, two: Any) -> float:
     """Spearman's rank correlation; equal scores share the mean of their ranks, NaN ranks lowest.
 
-    1 if the orders are equal, also if neither ranks any candidate above another; 0 if only one of
-    them does.
+    1 if the orders are equal, even if all scores are equal in both; 0 if they are in only one.
     """
     first, second = _centred_ranks(one), _centred_ranks(two)
     if np.array_equal(first, second):

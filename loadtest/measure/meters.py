@@ -16,7 +16,7 @@ class Meter(Protocol):
         """User and system time of all its threads, including finished ones."""
 
     def memory_bytes(self) -> int:
-        """Resident memory now."""
+        """Current resident memory."""
 
 
 class ProcessMeter:
@@ -50,7 +50,7 @@ class ProcessMeter:
             raise ProcessLookupError(self._gone) from error
 
     def memory_bytes(self) -> int:
-        """Resident memory now."""
+        """Current resident memory."""
         return self._status("VmRSS")
 
     def forget_peak(self) -> None:
@@ -106,7 +106,7 @@ class MetricsMeter:
         return self._read(_CPU)
 
     def memory_bytes(self) -> int:
-        """Resident memory now."""
+        """Current resident memory."""
         return int(self._read(_MEMORY))
 
     def _read(self, metric: str) -> float:
@@ -118,7 +118,7 @@ class MetricsMeter:
 
 
 def publishing(folder: Path) -> list[str]:
-    """Flags that make a server publish its metrics at `page_of`; writes the file that they name."""
+    """Writes a configuration file; returns flags with which a server publishes its metrics."""
     file = folder / "monitoring.config"
     file.write_text("prometheus_config { enable: true }")
     return ["--rest_api_port=-1", f"--monitoring_config_file={file}"]

@@ -1,7 +1,7 @@
-"""Sends on a schedule that does not wait for answers, as independent users do.
+"""Sends requests on a schedule, without waiting for answers, as independent users do.
 
-Clients that wait for answers send fewer requests the slower a server gets, and so hide its
-overload. colcast_sender (server/sender) does the sending, which is faster than any one server.
+Clients that wait for answers send less when a server becomes slow, and so hide its overload.
+colcast_sender (server/sender) sends the requests; it is faster than any single server.
 """
 
 import json
@@ -21,7 +21,6 @@ from colcast.loadtest.send.connection import Request
 from colcast.server import find_sender
 
 
-# A schedule is fixed before the run; a seed always makes the same one.
 @dataclass(frozen=True)
 class Schedule:
     """Call i sends `requests[request[i]]` at `due[i]` seconds; `due` is ascending."""
@@ -49,7 +48,7 @@ def poisson(rate: float, seconds: float, distinct: int, seed: int) -> Schedule:
     """
     if not (rate > 0 and seconds > 0 and distinct > 0):
         raise ValueError(
-            f"rate {rate}/s, {seconds} s and {distinct} requests: all have to be positive"
+            f"rate {rate}/s, {seconds} s and {distinct} requests: all must be positive"
         )
     random = np.random.default_rng(seed)
     due = np.cumsum(random.exponential(1 / rate, int(rate * seconds * 1.5) + 100))
@@ -61,7 +60,7 @@ def poisson(rate: float, seconds: float, distinct: int, seed: int) -> Schedule:
 
 
 LATE_MS = 5.0
-_FEWEST_LATE = 10  # with fewer late sends, the generator is not blamed
+_FEWEST_LATE = 10  # with fewer late sends, the generator counts as on time
 _CODES = {code.value[0]: code.name for code in grpc.StatusCode}
 _RECORD = np.dtype([("sent", "<f8"), ("answered", "<f8"), ("code", "<u4"), ("bytes", "<u4")])
 
@@ -126,10 +125,10 @@ class OpenLoop:
 
 
 def kept_up(recording: Recording, percentile: float = 99) -> bool:
-    """Whether the generator sent on time; if not, the percentile measures the generator.
+    """Whether the generator sent on time; otherwise the percentile measures the generator.
 
-    It is late if its late sends are more than half of the calls above the percentile, and not just
-    a few.
+    It is late if more than half of the calls above the percentile, and more than a few, were sent
+    late.
     """
     late = recording.lateness * 1000 > LATE_MS
     allowed = len(late) * (100 - percentile) / 200
@@ -143,7 +142,7 @@ def _run(
         sender.stdin.write(_job(requests, schedule))
         sender.stdin.flush()
     except BrokenPipeError:
-        pass  # the sender's exit message says why
+        pass  # the sender's error message says why
     if not sender.stdout.readline():  # the line "ready", after it has connected
         raise RuntimeError(sender.stderr.read().decode().strip())
     cpu = meter.cpu_seconds() if meter else 0.0

@@ -8,13 +8,13 @@ from colcast.loadtest.measure.budget import Budget, about
 from colcast.loadtest.measure.run import Options
 from colcast.loadtest.measure.search import Sla, Window, windows_left
 
-_FIRST_WINDOWS = 20  # of the first setting, roughly; most other settings are given up after two
+_FIRST_WINDOWS = 20  # of the first setting, roughly; most other settings are dropped after two
 _LATER_WINDOWS = 2
 _START_SECONDS = 3.0  # the time to start a server and warm it up
 
 
 class SearchOutlook:
-    """Estimates the searches of several series, one after the other."""
+    """Estimates the remaining time of searches that follow one another."""
 
     def __init__(self, labels: Sequence[str], sla: Sla, options: Options, budget: Budget) -> None:
         """Makes the estimate before any search has begun.
@@ -53,7 +53,7 @@ class ClimbOutlook:
         self._took: list[float] = []  # seconds per setting, including the first
 
     def settings(self, count: int) -> None:
-        """Sets how many settings are left, including the current one."""
+        """Sets the number of remaining settings, including the current one."""
         self._settings = count
 
     @property

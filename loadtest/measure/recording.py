@@ -37,8 +37,7 @@ class Recording:
     """The calls of one run, or of several runs joined by `extend`.
 
     A latency starts when a call was due, so it includes the delay of a late generator. Only
-    answered calls have a latency, so that errors that return at once do not make a server look
-    fast; errors are counted by code.
+    answered calls have one: quick errors would make a server look fast. Errors are counted by code.
     """
 
     calls: list[Call] = field(default_factory=list)
@@ -91,7 +90,7 @@ class Recording:
 
     @property
     def codes(self) -> Counter[str]:
-        """Number of calls by the gRPC code with which they ended."""
+        """Number of calls by gRPC code."""
         return Counter(call.code for call in self.calls)
 
     @property
@@ -126,12 +125,12 @@ class Recording:
 
     @property
     def latencies(self) -> Seconds:
-        """The latency of every answered call, from when it was due to its answer."""
+        """The latency of every answered call, from when it was due."""
         return np.array([call.answered - call.due for call in self.answered])
 
     @property
     def lateness(self) -> Seconds:
-        """The generator's own delay of every call: from when it was due to when it was sent."""
+        """How late the generator sent every call."""
         return np.array([call.sent - call.due for call in self.calls])
 
     def latency_ms(self, percentile: float) -> float:
@@ -140,7 +139,7 @@ class Recording:
 
 
 def percentile_ms(seconds: Seconds, percentile: float) -> float:
-    """A percentile in milliseconds; NaN of nothing."""
+    """A percentile in milliseconds; NaN without values."""
     return 1000 * float(np.percentile(seconds, percentile)) if len(seconds) else float("nan")
 
 

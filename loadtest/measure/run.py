@@ -1,4 +1,4 @@
-"""Measures series alternately in windows: at a rate, with waiting clients, or by a search."""
+"""Measures series in alternating windows: at a rate, with waiting clients, or by a search."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
@@ -57,7 +57,7 @@ class Result:
     Attributes:
       series: the measured series.
       recording: all calls.
-      check: compares its answers under load with those before.
+      check: compares its answers under load with those before it.
       memory_bytes: the server's memory at the end; None if it is not known.
       found: the result of the search for the highest rate, if there was one.
     """
@@ -75,7 +75,7 @@ class Result:
 
     @property
     def sound(self) -> bool:
-        """Whether its figures may be compared: it has answers, none refused and none wrong."""
+        """Whether its figures may be compared: it has answers, and none was refused or wrong."""
         return bool(self.recording.answered) and not self.refused and not self.check.wrong
 
 
@@ -86,7 +86,7 @@ def at_rate(
     options: Options,
     progress: Progress = lambda *_: None,
 ) -> list[Result]:
-    """Sends every series `rate` requests per second, on the same schedule with exponential gaps.
+    """Sends `rate` requests per second of every series, on the same schedule (exponential gaps).
 
     Args:
       series: encoded requests.
@@ -152,7 +152,7 @@ def searching(
     progress: Callable[[Series, Window], None] = lambda *_: None,
     budget: Budget = UNLIMITED,
 ) -> list[Result]:
-    """Finds the highest rate of every series within `sla`, then measures each again at that rate.
+    """Finds the highest rate within `sla` for every series, then measures each at that rate again.
 
     An interrupt ends it with the results so far.
     """
@@ -249,7 +249,7 @@ def _result(
 def in_turn(
     things: Sequence[Thing], measure: Callable[[Thing, int], Measured], rounds: int
 ) -> list[list[Measured]]:
-    """Measures every series once per round; each round starts with a different one.
+    """Measures everything once per round; each round starts with a different thing.
 
     Returns:
       One list per thing, in the order of `things`, with one entry per round.

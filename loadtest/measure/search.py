@@ -15,7 +15,7 @@ from colcast.loadtest.measure.recording import Recording, finite
 _WINDOWS, _MOST = 3, 2  # windows per rate; a rate holds if most of its windows hold
 # Number of rates measured again, and the factor from each to the next lower one.
 _CONFIRMATIONS, _STEP_DOWN = 5, 0.95
-_DOUBLINGS = 4  # expected number of doublings of a rate that has not missed yet
+_DOUBLINGS = 4  # expected number of doublings until the rate misses
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Window:
 class Ended(Enum):
     """The reason why a search ended."""
 
-    BY_ITSELF = "it was through"
+    BY_ITSELF = "it was complete"
     BUDGET = "--max-minutes"
     INTERRUPT = "an interrupt"
 
@@ -87,10 +87,10 @@ class Found:
     Attributes:
       rate: the highest rate that held; 0 if none did.
       windows: all measured windows, in order.
-      generator_limited: whether the search stopped because the generator could not send faster; the
-        server may then sustain more.
+      generator_limited: whether the search stopped because the generator could not send faster;
+        the server may sustain more.
       again: the rates measured again after the search, in order.
-      confirmed: whether the last of those met the target; `rate` is then that one.
+      confirmed: whether the last of those met the target; `rate` is then that rate.
       ended: why the search ended; if it was cut short, the server may sustain more.
     """
 
@@ -103,7 +103,7 @@ class Found:
 
     @property
     def settled(self) -> bool:
-        """Whether `rate` is the server's limit: confirmed, and not due to the generator or time."""
+        """Whether `rate` is the server's limit: confirmed, not limited by the generator or time."""
         return self.confirmed and not self.generator_limited and self.ended is Ended.BY_ITSELF
 
 
@@ -129,8 +129,8 @@ def find_max(
       start: the first rate, in requests per second.
       precision: the search stops when the highest rate that holds and the lowest that misses are
           this close, relatively.
-      lowest: no lower rate is measured.
-      highest: no higher rate is measured.
+      lowest: the lowest rate to measure.
+      highest: the highest rate to measure.
       progress: called after every window.
       budget: once it is spent, no further rate is measured; at least one always is.
     """
@@ -171,8 +171,8 @@ def _next(holds: float, misses: float, highest: float) -> float:
 def _bracket(windows: Sequence[Window], sla: Sla, above: float) -> tuple[float, float]:
     """The highest rate that holds and the next rate that misses; 0 and `above` if there is none.
 
-    A miss at a lower rate than the highest that holds may be chance, since slow windows have the
-    fewest calls. A rate with as many holding as missing windows is undecided.
+    A miss at a lower rate than one that holds may be chance, since windows at low rates have few
+    calls. A rate with as many holding as missing windows is undecided.
     """
     votes: Counter[float] = Counter()
     for window in windows:

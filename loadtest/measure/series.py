@@ -1,4 +1,4 @@
-"""The series to compare: each server with each format, on the same data."""
+"""The series to compare: every server with every format, on the same data."""
 
 import textwrap
 from collections.abc import Sequence
@@ -60,7 +60,7 @@ class Series:
       format: a name in `FORMATS`.
       requests: encoded requests; request i ranks the same candidates in every series.
       expected: the expected answer to each request: the answer in the server's first format.
-      difference: the largest difference of any value from these, before the load.
+      difference: the largest difference from these answers before the load.
     """
 
     target: Target
@@ -92,7 +92,7 @@ class LeftOut:
     advice: str = ""
 
     def __str__(self) -> str:
-        """The reason in one or two lines: TensorFlow's messages may name every node of a graph."""
+        """The reason in one or two lines, because TensorFlow may name every node of a graph."""
         short = textwrap.shorten(self.reason, _REASON_CHARACTERS, placeholder=" ...")
         advice = f": {self.advice}" if self.advice else ""
         return f"{label(self.target, self.format)} is left out: {short}{advice}"
@@ -112,7 +112,7 @@ def parse_target(text: str) -> Target:
     name, equals, address = text.rpartition("=")
     host, colon, port = address.rpartition(":")
     if not (host and colon and port.isdigit() and (name or not equals)):
-        raise ValueError(f"target {text!r}: wanted is HOST:PORT or NAME=HOST:PORT")
+        raise ValueError(f"target {text!r}: expected HOST:PORT or NAME=HOST:PORT")
     return Target(name, address)
 
 
@@ -123,10 +123,10 @@ def prepare(
     data: Sequence[RequestData],
     signature: str | None = None,
 ) -> tuple[list[Series], list[LeftOut]]:
-    """Encodes the data for every target in every format, and sends each request once.
+    """Encodes the data for every target in every format, and sends each request once as a warm-up.
 
-    This warms up every server. Formats that a server refuses or has no signature for are left out.
-    `signature` replaces the formats' usual signatures.
+    Leaves out formats that a server refuses or has no signature for. `signature` replaces the
+    formats' usual signatures.
 
     Raises:
       ValueError: two targets have the same name.

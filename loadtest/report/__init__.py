@@ -1,1 +1,1 @@
-"""Shows results as tables, charts, a page and verdicts, and progress during measurements."""
+"""Shows results as tables, charts, a page and verdicts; shows progress during measurements."""

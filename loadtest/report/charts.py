@@ -1,6 +1,6 @@
 """Charts as SVG text, drawn by matplotlib: self-contained and scalable.
 
-Colours are CSS variables of the page that contains a chart (page.css), so that one drawing works on
+Colours are CSS variables of the page that contains a chart (page.css), so one drawing works on
 light and dark pages. `standalone` adds these variables to a chart for use outside the page.
 """
 
@@ -26,7 +26,7 @@ _VARIABLES = {_INK: "ink", _SOFT: "soft", _RULE: "rule", _BAD: "bad"} | {
 }
 _STYLE: Any = {
     "svg.fonttype": "none",  # text stays text
-    "svg.hashsalt": "colcast",  # makes the same drawing have the same bytes
+    "svg.hashsalt": "colcast",  # equal drawings have equal bytes
     "font.size": 10,
     "font.sans-serif": ["DejaVu Sans"],
     "text.color": _INK,
@@ -179,7 +179,7 @@ def standalone(svg: str) -> str:
 
 
 def number(value: float) -> str:
-    """A short form of a number: 1,500 and 0.25 instead of 1500.0 and 0.250."""
+    """A number in short form: 1,500 and 0.25 instead of 1500.0 and 0.250."""
     return f"{value:,.0f}" if value >= 100 or value == int(value) else f"{value:.3g}"
 
 

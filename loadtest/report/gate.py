@@ -1,4 +1,4 @@
-"""Sums a load test up: its headline, and thresholds for every series, as a gate in CI."""
+"""Sums up a load test: its headline, and thresholds for every series as a gate in CI."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -77,7 +77,7 @@ def junit(verdicts: Sequence[Verdict], problems: Sequence[str]) -> str:
       problems: other failures; see Report.problems.
     """
     cases = [(it.label, it.threshold, "" if it.passed else it.measured) for it in verdicts]
-    cases.append(("answers", "right, and none refused", "; ".join(problems)))
+    cases.append(("answers", "correct, and none refused", "; ".join(problems)))
     failures = sum(bool(failure) for _, _, failure in cases)
     suite = ElementTree.Element(
         "testsuite", name="colcast loadtest", tests=f"{len(cases)}", failures=f"{failures}"
@@ -95,13 +95,13 @@ def _latency(result: Result, sla: Sla) -> Verdict:
     measured = f"{reached:.1f} ms" if np.isfinite(reached) else "too many calls failed"
     passed = reached <= sla.milliseconds
     if not passed and not kept_up(result.recording, sla.percentile):
-        measured += "; the load generator was late itself"
+        measured += "; the load generator was late"
     return Verdict(result.series.label, str(sla), measured, passed)
 
 
 @dataclass(frozen=True)
 class Gain:
-    """A comparison: "18 %", "of the server CPU", "4.68 against 25.8 ms per request"."""
+    """A comparison: "18 %", "of the server CPU", "4.68 instead of 25.8 ms per request"."""
 
     share: str
     of: str

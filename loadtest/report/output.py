@@ -18,7 +18,7 @@ from rich.table import Table
 
 
 def make_folder(folder: Path) -> None:
-    """Makes the folder before anything is sent, so that a failure here loses no results.
+    """Makes the folder before anything is sent, so a failure here loses no results.
 
     Raises:
       ValueError: the folder cannot be made or written.
@@ -26,9 +26,9 @@ def make_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise ValueError(f"--output {folder}: no folder can be made there: {error}") from error
+        raise ValueError(f"--output {folder}: cannot create the folder: {error}") from error
     if not os.access(folder, os.W_OK | os.X_OK):
-        raise ValueError(f"--output {folder}: nothing can be written there")
+        raise ValueError(f"--output {folder}: the folder is not writable")
 
 
 def write(folder: Path, values: Mapping[str, Any], page: str) -> list[str]:
@@ -87,10 +87,10 @@ def progress_bar(console: Console, what: str, steps: int) -> Iterator[Callable[[
 def windows_shown(
     console: Console, command: str, windows: int, seconds: float
 ) -> Iterator[Callable[[RenderableType], None]]:
-    """Shows which window of a run is being measured; does not update during a window.
+    """Shows which window of a run is being measured, without updates during a window.
 
-    A terminal shows a bar above the renderable passed after each window. Otherwise, each window
-    that begins after the first ten seconds prints a line on standard error, after `command`.
+    A terminal shows a bar above the renderable passed after each window. Otherwise a line on
+    standard error, beginning with `command`, announces each window after the first ten seconds.
     """
     bar = _bar(console, "window")
     task = bar.add_task("", total=windows)

@@ -1,4 +1,4 @@
-"""The report as one self-contained HTML file, which can also be printed."""
+"""Renders the report as one self-contained, printable HTML file."""
 
 from collections.abc import Mapping, Sequence
 from html import escape
@@ -57,20 +57,20 @@ def _figures(report: Mapping[str, Any]) -> list[str]:
         ),
         figure(
             "Latency percentiles",
-            "From the time a call was due; the slow end is stretched.",
+            "Measured from when a call was due; the scale stretches the slow end.",
             _percentiles(series),
         ),
         figure(
             "Latency over time",
-            "95th percentile of each stretch of the run; a line that climbs is a queue that grows.",
+            "95th percentile of each window of the run; a rising line means a growing queue.",
             _over_time(series),
         ),
     ]
     if any(one["search"] for one in series):
         figures.append(
             figure(
-                "Latency against rate",
-                "Every rate that was tried; the highest one that holds is where a line crosses.",
+                "Latency by rate",
+                "Every rate that was tried; the highest sustained rate is where a line crosses.",
                 _against_rate(series, report["sla"]),
             )
         )
@@ -78,7 +78,7 @@ def _figures(report: Mapping[str, Any]) -> list[str]:
         figures.append(
             figure(
                 "Candidates per request",
-                "How many of the prepared requests rank how many candidates.",
+                "How often each number of candidates occurs.",
                 histogram(report["candidates"], x_title="candidates", y_title="requests"),
             )
         )

@@ -88,16 +88,18 @@ class Report:
             if not kept_up(recording):
                 late = percentile_ms(recording.lateness, 99)
                 found.append(
-                    f"{label}: the load generator could not keep up, 1 % of its sends were more "
+                    f"{label}: the load generator could not keep up: 1 % of its sends were more "
                     f"than {late:.0f} ms late; latencies count from when a call was due"
                 )
             if result.found and result.found.generator_limited:
                 found.append(
-                    f"{label}: the search ended where the load generator, not the server, was "
-                    "late; run it on another machine to find the server's limit"
+                    f"{label}: the search ended because the load generator, not the server, was "
+                    "late; run the generator on another machine to find the server's limit"
                 )
             if result.found and result.found.ended is Ended.BUDGET:
-                found.append(f"{label}: --max-minutes cut the search short: higher rates may hold")
+                found.append(
+                    f"{label}: --max-minutes ended the search early: higher rates may hold"
+                )
         return found
 
     def _unconfirmed(self, result: Result) -> list[str]:
@@ -107,9 +109,7 @@ class Report:
         label, found = result.series.label, result.found
         if _interrupted(result):
             held = f"{found.rate:,.0f}" if found.rate else "no rate"
-            return [
-                f"{label}: interrupted; {held} per second held so far, which was not measured again"
-            ]
+            return [f"{label}: interrupted; {held} per second held so far, not measured again"]
         if not found.rate:
             lowest = min((window.rate for window in found.windows), default=0.0)
             return [f"{label}: no rate meets {self.sla}, not even {lowest:,.3g} per second"]
@@ -121,9 +121,9 @@ class Report:
         )
         return [
             f"{label}: no rate is confirmed. {found.rate:,.0f} per second held in the search, but "
-            f"measured again p{self.sla.percentile:g} was {measured} per second, over the target "
+            f"measured again, p{self.sla.percentile:g} was {measured} per second, above the target "
             f"of {self.sla.milliseconds:g} ms. Longer windows (--seconds), a load generator on "
-            "another machine, or a machine with less other work give a steadier search"
+            "another machine, or a less busy machine make the search steadier"
         ]
 
     def as_json(self) -> dict[str, Any]:
@@ -190,7 +190,7 @@ def _interrupted(result: Result) -> bool:
 
 
 def timeline(recording: Recording) -> list[dict[str, Any]]:
-    """The figures of 60 equal windows of the run; a call is in the window when it was due."""
+    """The figures of 60 equal windows of the run; a call counts in the one in which it was due."""
     if not recording.calls:
         return []
     end = max(call.due for call in recording.calls) * (1 + 1e-9) or 1.0

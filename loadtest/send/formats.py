@@ -19,8 +19,7 @@ from colcast.client import (
 from colcast.client.wire import field, fields, map_entry, message
 from colcast.loadtest.send.connection import CLASSIFY, REGRESS, Outputs, Request
 
-# Server flags for comparing formats: TensorFlow parses tf.Examples, and nothing is cached between
-# requests.
+# Server flags for comparing formats: TensorFlow parses tf.Examples, and nothing is cached.
 NO_STATES = ("--user_state_bytes=0", "--item_state_bytes=0")
 FORMATS_ALONE = ("--example_transcoding=off", *NO_STATES)
 
@@ -31,8 +30,8 @@ class Format:
 
     Attributes:
       title: its name in tables.
-      target: the client's name of it, see `colcast.client.Target`; None if the client does not make
-          it.
+      target: the client's name for it, see `colcast.client.Target`; None if the client cannot
+          write it.
     """
 
     title: str
@@ -61,8 +60,7 @@ class RequestData:
       examples: N serialized tf.Examples with all features; if empty, the client makes them from the
         rows.
       recorded: a recorded PredictRequest.
-      only_recorded: the reason why it can be sent only as recorded; empty if it can be encoded
-          again.
+      only_recorded: why it can be sent only as recorded; empty if other formats can encode it.
     """
 
     rows: int
@@ -76,9 +74,9 @@ class RequestData:
 def signature_for(schema: ModelSchema, format_name: str, signature: str | None) -> str | None:
     """The signature that a format calls in a load test of `signature`; None: the usual one.
 
-    Formats of columns call `signature` itself, or the exporter's signature if `signature` takes
-    tf.Examples and not text; late calls the late signature made from it. If `signature` is None,
-    all formats are for the signature from which the exporter made `columnar`.
+    Formats of columns call `signature` itself, or the signature that the exporter made from it if
+    it takes tf.Examples, not text; late calls the late signature made from it. If `signature` is
+    None, all formats are for the signature from which the exporter made `columnar`.
 
     Raises:
       colcast.client.SchemaError: the model has no such signature.
@@ -104,8 +102,8 @@ def signature_for(schema: ModelSchema, format_name: str, signature: str | None) 
 def source_of(schema: ModelSchema, columnar: str = "columnar") -> str | None:
     """The signature from which the exporter made `columnar`, judged by its outputs.
 
-    It is the one that takes tf.Examples and has the same outputs or, if there is none, the one with
-    the same inputs; None if there is none.
+    It takes tf.Examples and has the same outputs or, if there is no such signature, has the same
+    inputs. None if there is none.
     """
     made = schema.signatures.get(columnar)
     if made is None:
@@ -131,12 +129,12 @@ def encode(client: RankingClient, format_name: str, data: RequestData) -> Reques
       colcast.client.InputError: the data does not fit the model.
     """
     if data.only_recorded and format_name != "recorded":
-        raise ValueError(f"{data.only_recorded}; it can be sent as recorded only")
+        raise ValueError(f"{data.only_recorded}; it can be sent only as recorded")
     if format_name == "elwc":
         return elwc_request(client.schema(), data.examples or _examples(client, data))
     if format_name == "recorded":
         if not data.recorded:
-            raise ValueError("it is for recorded PredictRequests, --traffic requests:FILE")
+            raise ValueError("needs recorded PredictRequests, --traffic requests:FILE")
         return Request(data.recorded, data.rows)
     target = FORMATS[format_name].target
     if data.examples and (target == "example" or not data.items):
@@ -164,12 +162,12 @@ def parse_formats(text: str) -> list[str]:
     names = [name.strip() for name in text.split(",")]
     for name in names:
         if name not in FORMATS:
-            raise ValueError(f"no format {name!r}; there are {', '.join(FORMATS)}")
+            raise ValueError(f"no format {name!r}; expected one of {', '.join(FORMATS)}")
     return names
 
 
-# TF-Ranking's users send it to Regress and Classify. It saves only bytes: the server copies the
-# context before every candidate, and the model parses it N times.
+# TF-Ranking's users send this format to Regress and Classify. It saves only bytes: the server
+# copies the context before every candidate, and the model parses it N times.
 def elwc_request(schema: ModelSchema, examples: Sequence[bytes]) -> Request:
     """A call of Regress or Classify for N serialized tf.Examples.
 
@@ -233,7 +231,7 @@ def _classification(response: bytes, *, names: Sequence[str]) -> Outputs:
     """Decodes a ClassificationResponse into the outputs of a Predict, each [N, classes]."""
     rows = [list(_messages(entry, 1)) for entry in _messages(_result(response), 1)]
     if len({len(row) for row in rows}) != 1:
-        raise DecodeError("rows of different numbers of classes, or no rows")
+        raise DecodeError("rows with different numbers of classes, or no rows")
     found: Outputs = {}
     if "classes" in names:
         labels = [next(_messages(one, 1), b"") for row in rows for one in row]
@@ -254,7 +252,7 @@ def _messages(data: bytes, wanted: int) -> Iterator[bytes]:
 
 
 def _float_in(data: bytes, wanted: int) -> float:
-    """The float in a field; 0 if it is absent, since zeros are not written."""
+    """The float in a field; 0 if it is absent, because zeros are not written."""
     found = b"".join(_messages(data, wanted)) or bytes(4)
     if len(found) % 4:
         raise DecodeError(f"field {wanted} is not a float")

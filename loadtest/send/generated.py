@@ -110,7 +110,9 @@ def _user_features(
         return {name for name in features if name in found and found[name].one_row}
     for pattern in patterns:
         if not any(fnmatch(name, pattern) for name in features):
-            raise ValueError(f"no feature matches {pattern!r}; there are {', '.join(features)}")
+            raise ValueError(
+                f"no feature matches {pattern!r}; the features are {', '.join(features)}"
+            )
     return {name for name in features if any(fnmatch(name, pattern) for pattern in patterns)}
 
 
@@ -119,7 +121,7 @@ def _request(
 ) -> RequestData:
     given_once: dict[str, Any] = {}
     items: dict[str, Any] = {}
-    for name, feature in sorted(features.items()):  # sorted, since servers list them in any order
+    for name, feature in sorted(features.items()):  # servers list them in any order
         if feature.kind is Kind.WHOLE:
             given_once[name] = _draw(
                 feature, [size or 0 for size in feature.shape or ()], how, random
@@ -161,13 +163,13 @@ def _draw(feature: Feature, shape: Sequence[int], how: _Values, random: Random) 
 
 REFUSALS = ("INVALID_ARGUMENT", "FAILED_PRECONDITION", "OUT_OF_RANGE", "INTERNAL", "UNIMPLEMENTED")
 """gRPC codes of failures due to the request or its values."""
-ADVICE = "generated values may not suit it, try --traffic requests:FILE or examples:FILE"
+ADVICE = "generated values may not suit the model: try --traffic requests:FILE or examples:FILE"
 
 
 def accepted_by(client: RankingClient, signature: str | None) -> Accepts:
     """Makes a function that asks a server whether its model accepts a request.
 
-    The requests have the user on every row.
+    It sends the user on every row.
 
     Args:
       client: the client of the server.
@@ -188,7 +190,7 @@ def accepted_by(client: RankingClient, signature: str | None) -> Accepts:
 
 
 def fewest(names: Collection[str], helps: Callable[[Collection[str]], bool]) -> set[str]:
-    """The smallest set of these names that helps; empty if even all of them do not.
+    """The smallest set of these names that helps; empty if even all of them do not help.
 
     Args:
       names: names of features.

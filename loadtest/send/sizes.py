@@ -1,4 +1,4 @@
-"""The number of candidates of a request: distributions, and sizes drawn from them."""
+"""Distributions of the number of candidates per request."""
 
 import sys
 from collections.abc import Sequence
@@ -78,12 +78,12 @@ def parse_sizes(text: str) -> Sizes:
         if kind == "lognormal":
             median, sigma = (float(number) for number in rest.split(":"))
             if median < 1 or sigma < 0:
-                raise ValueError("the median has to be at least 1 and sigma not negative")
+                raise ValueError("the median must be at least 1, and sigma at least 0")
             return LogNormal(median, sigma)
         if kind == "pareto":
             smallest, alpha, largest = (float(number) for number in rest.split(":"))
             if not (1 <= smallest <= largest and alpha > 0):
-                raise ValueError("wanted is 1 <= smallest <= largest, and alpha above 0")
+                raise ValueError("expected 1 <= smallest <= largest, and alpha above 0")
             return Pareto(smallest, alpha, int(largest))
         if kind == "file":
             text = sys.stdin.read() if rest == "-" else Path(rest).read_text()
@@ -91,7 +91,7 @@ def parse_sizes(text: str) -> Sizes:
         return Mix(_whole_numbers(text.split(",")))
     except (ValueError, OSError) as error:
         raise ValueError(
-            f"sizes {text!r}: {error}; wanted is a number, a list 20,100,500, "
+            f"sizes {text!r}: {error}; expected a number, a list 20,100,500, "
             "lognormal:MEDIAN:SIGMA, pareto:SMALLEST:ALPHA:LARGEST, mlperf or file:PATH"
         ) from None
 
@@ -108,10 +108,10 @@ def draw(sizes: Sizes, count: int, seed: int) -> npt.NDArray[np.int64]:
 
 def _whole_numbers(texts: Sequence[str]) -> tuple[int, ...]:
     if not texts:
-        raise ValueError("no size in it")
+        raise ValueError("it has no size")
     numbers = tuple(int(text) for text in texts)
     if min(numbers) < 1:
-        raise ValueError(f"{min(numbers)} candidates are none")
+        raise ValueError(f"{min(numbers)} candidates are too few")
     if max(numbers) > LARGEST:
         raise ValueError(f"{max(numbers):,} candidates are more than {LARGEST:,}")
     return numbers

@@ -19,7 +19,7 @@ _LENGTH = "/length"  # suffix of the column with each row's number of values
 
 
 def recorded_examples(path: Path, request_id: str, limit: int) -> list[RequestData]:
-    """Makes a request from consecutive single tf.Examples with the same request id.
+    """Makes one request from consecutive tf.Examples with the same request id.
 
     Args:
       path: a TFRecord file of tf.Examples.
@@ -73,8 +73,8 @@ def _request_id(path: Path, numbered: tuple[int, bytes], name: str) -> bytes:
             if key == name:
                 return value
     except DecodeError as error:
-        raise ValueError(f"{path}, record {number}: no tf.Example: {error}") from None
-    raise ValueError(f"{path}, record {number}: no feature {name!r} to tell requests apart")
+        raise ValueError(f"{path}, record {number}: not a tf.Example: {error}") from None
+    raise ValueError(f"{path}, record {number}: no feature {name!r} to identify the request")
 
 
 def _inner(wanted: int, messages: Iterable[bytes]) -> Iterator[bytes]:
@@ -169,7 +169,7 @@ class Traffic:
           colcast.client.SchemaError: the source is `generated`, but the model has no columns.
         """
         if self.distinct < 1:
-            raise ValueError(f"{self.distinct} distinct requests are none")
+            raise ValueError(f"expected at least 1 distinct request, got {self.distinct}")
         kind, _, name = self.source.partition(":")
         if kind == "examples" and name:
             return recorded_examples(Path(name), self.request_id, self.distinct)
@@ -181,8 +181,7 @@ class Traffic:
         if self.source == "generated":
             return self._generated(connect, sizes)
         raise ValueError(
-            f"traffic {self.source!r}: wanted is generated, zoo:NAME, examples:FILE or "
-            "requests:FILE"
+            f"traffic {self.source!r}: expected generated, zoo:NAME, examples:FILE or requests:FILE"
         )
 
     def _generated(
@@ -216,12 +215,12 @@ def zoo_requests(name: str, sizes: Sequence[int], seed: int) -> list[RequestData
     Raises:
       ValueError: there is no such model.
     """
-    # Imported here because it needs TensorFlow, which nothing else here does.
+    # Imported here because only this function needs TensorFlow.
     from colcast.zoo.examples import serialize_request
     from colcast.zoo.registry import MODELS
 
     if name not in MODELS:
-        raise ValueError(f"the zoo has no {name!r}; there are {', '.join(MODELS)}")
+        raise ValueError(f"the zoo has no {name!r}; it has {', '.join(MODELS)}")
     return [
         RequestData(len(items), user, items, serialize_request(user, items))
         for user, items in MODELS[name].requests(sizes, seed)

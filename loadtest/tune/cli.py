@@ -46,17 +46,18 @@ _report = section("Report")
     "flags",
     multiple=True,
     metavar="FLAG",
-    help="A further flag of the server, like --flag=--example_transcoding=late.",
+    help="Another flag for the server, such as --flag=--example_transcoding=late.",
 )
 @_served(
     "--offload-target",
     metavar="HOST:PORT",
-    help="A server with an accelerator; from how many rows on requests go there is tuned, too.",
+    help="A server with an accelerator; the number of rows from which requests go there is tuned,"
+    " too.",
 )
 @_graphs(
     "--graphs",
     is_flag=True,
-    help="Prove and measure rewritten graphs, in place of the settings; writes graphs.json for the"
+    help="Prove and measure rewritten graphs instead of settings; writes graphs.json for the"
     " server's --graph_choices.",
 )
 @_graphs(
@@ -64,7 +65,7 @@ _report = section("Report")
     type=Number(min=0, max=1),
     default=0.005,
     metavar="X",
-    help="Most that a score may change, as a share of the largest of its request.",
+    help="The largest change of a score, as a share of the largest score in its request.",
 )
 @_traffic(
     "--format",
@@ -93,10 +94,16 @@ _report = section("Report")
     type=click.IntRange(min=1),
     default=50,
     metavar="N",
-    help="Different requests to prepare.",
+    help="Number of different requests.",
 )
 @user_features(_traffic)
-@_traffic("--seed", type=int, default=0, metavar="N", help="Same seed, same requests and times.")
+@_traffic(
+    "--seed",
+    type=int,
+    default=0,
+    metavar="N",
+    help="The same seed makes the same requests at the same times.",
+)
 @latency_targets(_search)
 @max_minutes(_search)
 @_search(
@@ -104,18 +111,18 @@ _report = section("Report")
     type=Number(min=0, min_open=True),
     default=3.0,
     metavar="S",
-    help="How long a window sends.",
+    help="Length of a window, in seconds.",
 )
 @output_options(
     _report, "build/tune", "server.flags, tune.json and tune.svg, or graphs.json", "tune.json"
 )
 def command(**given: Any) -> int:
-    """Finds the server's settings that sustain the highest load within a latency target.
+    """Finds the server settings that sustain the highest load within a latency target.
 
-    Starts the server with one setting after the other, measures each under open-loop load, and
-    climbs: first workers and threads per op, then how requests share the workers, then from how
-    many rows on a request goes to --offload-target. Writes the best setting as a file that the
-    server reads; an interrupted search writes the best one so far.
+    Starts the server with one setting after another, measures each under open-loop load, and
+    climbs: first workers and threads per op, then how requests share the workers, then the number
+    of rows from which requests go to --offload-target. Writes the best setting as a flag file for
+    the server; an interrupted search writes the best one so far.
     """
     options = SimpleNamespace(**given)
     if options.graphs:

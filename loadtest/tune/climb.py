@@ -1,9 +1,9 @@
 """Hill climbing over a few knobs of a server, pair by pair.
 
 DeepRecSys (Gupta et al., ISCA 2020) climbs over one knob, the rows of a slice: it starts at the
-smallest value and goes up until the throughput falls. Here two knobs are changed together, since
-the best value of one depends on the other: more workers need fewer threads each, and larger batches
-need other slices.
+smallest value and goes up until the throughput falls. Here two knobs change together, because the
+best value of one depends on the other: more workers need fewer threads each, and larger batches
+need different slices.
 """
 
 from collections.abc import Callable, Sequence
@@ -108,17 +108,17 @@ def climb(
     gain: float = 0.05,
     rounds: int = 2,
 ) -> Climbed:
-    """Moves from neighbour to neighbour as long as one of them, or one a step beyond, is better.
+    """Moves to a neighbour as long as one, or a setting one step beyond it, is better.
 
     Args:
       knobs: all knobs; those in no pair keep their start value.
-      pairs: the names of the knobs that are changed together, one pair after the other.
-      measure: (setting, floor) -> the setting's figure, where higher is better. It is 0 if the
-        figure is not above `floor`, which is cheaper to find out than the figure itself. None means
-        that the setting was not completely measured, and ends the climb.
-      left: called before each setting with how many settings remain, including it, if none is
-          better.
-      gain: by how much a neighbour must be better, relatively; less is noise.
+      pairs: the names of the knobs that change together, one pair after another.
+      measure: (setting, floor) -> the setting's figure; higher is better. It is 0 if the figure is
+        not above `floor`, which is cheaper to find out than the figure itself. None means that the
+        setting was not completely measured, and ends the climb.
+      left: called before each setting with the number of remaining settings, including it, if none
+          is better.
+      gain: by what share a neighbour must be better; less is noise.
       rounds: the largest number of rounds; the climb ends earlier if a round changes nothing.
     """
     now = Setting.start(knobs)
@@ -167,8 +167,8 @@ def _step(
 ) -> bool:
     """Moves to the first neighbour that is better than the current setting.
 
-    If none is, a setting one step beyond a neighbour may be better, since a plateau or a noisy
-    figure is not a maximum. A single knob also moves on as long as no figure is above 0.
+    If there is none, tries settings one step beyond, because a plateau or a noisy figure is not a
+    maximum. A single knob also moves on as long as no figure is above 0.
     """
     beside = _next(found, places)
     later = sum(len(_next(found, each)) for each in others)

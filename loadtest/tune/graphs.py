@@ -1,7 +1,7 @@
 """Finds rewrites of a model's graphs that pay within a tolerance, for the server's --graph_choices.
 
-Every set of rewrites is served next to the exact graphs. Both receive the same requests in every
-format that the model has; their scores are compared one by one, and they are timed alternately.
+Every set of rewrites is served beside the exact graphs. Both receive the same requests in every
+format that the model accepts; scores are compared one by one, and servers are timed alternately.
 """
 
 import json
@@ -44,9 +44,9 @@ class Proof:
 
     Attributes:
       rewrites: the names of the rewrites.
-      why_not: the reason why it may not be served; empty if it may.
-      difference: the largest difference of any score, as a share of the largest score of that
-          output in the request.
+      why_not: why it may not be served; empty if it may.
+      difference: the largest difference of a score, as a share of the largest score of the output
+          in the request.
       overlap: the lowest share of the same rows among the 10, or 100, highest scores.
       cpu: format -> server CPU as a share of that of the exact graphs.
     """
@@ -69,7 +69,7 @@ class Proof:
     def judge(self, tolerance: float) -> None:
         """Sets the reason why it may not be served."""
         if self.difference > tolerance or self.overlap < _LEAST_OVERLAP:
-            self.why_not = "scores are too far apart"
+            self.why_not = "scores differ too much"
         elif max(self.cpu.values()) > _MOST_LOSS:
             self.why_not = "it is slower"
         elif "int8 tables" not in self.rewrites and np.mean([*self.cpu.values()]) > _LEAST_GAIN:
@@ -92,7 +92,7 @@ def run(options: SimpleNamespace) -> int:
 
     Raises:
       RuntimeError: the model accepts no format, or the server does not start.
-      OSError: a file that cannot be written.
+      OSError: a file cannot be written.
       colcast.client.ColcastError: the server refuses a request.
     """
     console = report_console(stderr=options.json)
@@ -110,7 +110,7 @@ def run(options: SimpleNamespace) -> int:
                 console.print(str(proofs[-1]), highlight=False, markup=False)
     best = next((proof for proof in proofs if not proof.why_not), None)
     if best is None:
-        console.print("nothing is written: the exact graphs serve best", highlight=False)
+        console.print("nothing written: the exact graphs serve best", highlight=False)
         return 1
     text = json.dumps({**choice, "rewrites": best.rewrites, "proof": asdict(best)}, indent=1)
     file = options.output / FILE
@@ -158,7 +158,7 @@ class _Tuner:
                 if refused := _REFUSED.search(server.log()):
                     return Proof(proof.rewrites, refused[1])
                 if any(f" {name}" not in server.log() for name in _says(proof.rewrites)):
-                    return Proof(proof.rewrites, "the graphs have none")
+                    return Proof(proof.rewrites, "the graphs have nothing to rewrite")
                 self._compare(server, proof)
                 proof.cpu = self._time(exact, server)
             with self.serving() as server:  # with caches: the second round uses the cached states

@@ -38,7 +38,7 @@ def flagfile(model: str, tuned: Tuned) -> str:
         f"# started with {Setting.start(tuned.climbed.best.knobs)}",
     ]
     if tuned.ended is not Ended.BY_ITSELF:
-        head.append(f"# the search was cut short by {tuned.ended.value}")
+        head.append(f"# the search was ended early by {tuned.ended.value}")
     return "\n".join([*head, *tuned.climbed.best.flags]) + "\n"
 
 
@@ -95,9 +95,9 @@ def tell(tuned: Tuned, console: Console) -> None:
     start = Setting.start(climbed.best.knobs)
     began = climbed.tried.get(start.values, 0.0)
     if tuned.ended is not Ended.BY_ITSELF:
-        console.print(f"the search was cut short by {tuned.ended.value}", highlight=False)
+        console.print(f"the search was ended early by {tuned.ended.value}", highlight=False)
     if not climbed.tried:
-        console.print("no setting was measured to its end", highlight=False)
+        console.print("no setting was measured completely", highlight=False)
         return
     if not climbed.figure:
         console.print(f"no setting meets {tuned.sla}", highlight=False)

@@ -1,7 +1,7 @@
 """Searches for the server settings with the highest rate within a latency target.
 
-The server is started with one setting after the other, and each is measured under an open-loop load
-of the model's own requests.
+The server is started with one setting after another; each is measured under an open-loop load of
+the model's requests.
 """
 
 import os
@@ -70,13 +70,13 @@ class Load:
 def knobs(
     cores: int, offloaded_sizes: Sequence[int] = ()
 ) -> tuple[list[Knob], list[tuple[str, ...]]]:
-    """The knobs for a machine with this number of cores, and the groups that are changed together.
+    """The knobs for a machine with this number of cores, and the groups that change together.
 
     Args:
       cores: the number of cores that the server may use.
       offloaded_sizes: the numbers of rows of requests that may go to another server. As in
-        DeepRecSys, all requests go there first, then fewer as long as that is better; each step
-        moves an equal share of them.
+        DeepRecSys, all requests go there first, then fewer as long as that is better, an equal
+        share less at each step.
     """
     upto = sorted({1, 2, *(2**power for power in range(2, 10) if 2**power <= 2 * cores), cores})
     threads = [count for count in upto if count <= cores]
@@ -165,7 +165,7 @@ def search(
             schedule = poisson(rate, load.seconds, len(load.requests), load.seed + number)
             return loop.run(load.requests, schedule, meter=meter)
 
-        # The warm-up has requests of all sizes, because TensorFlow prepares for each new size.
+        # The warm-up includes all sizes, because TensorFlow prepares for each new size.
         count = len(load.requests)
         warm_up = poisson(_WARM_UP_RATE, _WARM_UP_ROUNDS * count / _WARM_UP_RATE, count, load.seed)
         loop.run(load.requests, warm_up)

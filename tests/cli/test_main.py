@@ -96,14 +96,14 @@ def test_the_formats_named_are_those_there_are(capsys):
     main(["loadtest", "--help"])
     told = " ".join(capsys.readouterr().out.split())
     *others, last = FORMATS
-    assert f"Of {', '.join(others)} and {last};" in told
+    assert f"Some of {', '.join(others)} and {last};" in told
 
 
 @pytest.mark.parametrize(
     ("args", "message"),
     [
         (["exprot"], "colcast: no subcommand 'exprot'; did you mean 'export'?"),
-        (["zzz"], "colcast: no subcommand 'zzz'; there are export, inspect, serve, rank"),
+        (["zzz"], "colcast: no subcommand 'zzz'; expected export, inspect, serve, rank"),
         (["capacity", "--rate", "9"], "colcast: 'capacity' was removed: measure one replica with"),
         (["--verion"], "colcast: No such option '--verion'. Did you mean '--version'?"),
         (["rank", "--itmes", "a"], "colcast rank: No such option '--itmes'. (Did you mean"),

@@ -167,7 +167,7 @@ def test_a_clone_without_the_commit_is_refused(
     upstream.commit(source)
     wanted = "bc7e9d2b9a419294c4526e293c2df8727b0d3116"
     for clone in (source, bare_clone(source, upstream)):
-        refused(fork("--serving", clone), wanted, "which it lacks: git cat-file", "fatal: ")
+        refused(fork("--serving", clone), wanted, "does not have commit", "fatal: ")
         assert not tree.exists()
 
 
@@ -184,7 +184,7 @@ def test_a_tree_at_another_commit_is_refused(
     commit = upstream.commit(source)
     assert fork("--serving", source, "--commit", commit).returncode == 0
     before = snapshot(tree)
-    refused(fork("--serving", source), "wanted TF Serving 2.20.0", commit)
+    refused(fork("--serving", source), "expected TF Serving 2.20.0", commit)
     assert snapshot(tree) == before
 
 
@@ -214,7 +214,7 @@ def test_a_hunk_whose_line_is_another_shows_both(
     refused(
         fork("--serving", source),
         "the call does not fit",
-        f"wanted at line 127: {upstream.CALL}",
+        f"expected at line 127: {upstream.CALL}",
         "ParseInputs(request));",
     )
 
@@ -289,7 +289,7 @@ def test_a_bare_clone_of_tensorflow_is_checked_out_at_the_releases_commit(
     (tensorflow / "README").touch()
     upstream.commit(tensorflow)
     done = fork("--serving", source, "--tensorflow", bare_clone(tensorflow, upstream))
-    refused(done, f"wanted commit {upstream.TENSORFLOW_COMMIT}, which it lacks: git cat-file")
+    refused(done, f"does not have commit {upstream.TENSORFLOW_COMMIT}: git cat-file")
 
 
 @pytest.mark.parametrize("missing", ["NO_SUCH_FOLDER", ""])
@@ -297,7 +297,7 @@ def test_a_tensorflow_tree_that_is_not_there_is_named(
     fork: Tool, source: Path, missing: str
 ) -> None:
     done = fork("--serving", source, "--check", "--tensorflow", missing)
-    refused(done, f"{missing or '.'}: no ")
+    refused(done, f"{missing or '.'}: no")
 
 
 @pytest.mark.parametrize("missing", ["does/not/exist", "file:///does/not/exist"])

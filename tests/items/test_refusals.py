@@ -53,8 +53,8 @@ def refused(tmp_path, movies, frame, error=InputError, **more):
         ("vector", [[1, 2], [1], [1, 2]], "feature 'vector', row 1: expected float32 of shape [2]"),
         ("item_id", [7, None, 9], "feature 'item_id', row 1: expected int64, got"),
         ("item_id", [7, 1.5, 9], "feature 'item_id', row 1: expected int64, got 1.5"),
-        ("item_id", [7, 9, 7], "feature 'item_id', row 2: key 7 is in row 0, too"),
-        ("item_id", ["ż", "b", "ż"], "feature 'item_id', row 2: key 'ż' is in row 0, too"),
+        ("item_id", [7, 9, 7], "feature 'item_id', row 2: key 7 is also in row 0"),
+        ("item_id", ["ż", "b", "ż"], "feature 'item_id', row 2: key 'ż' is also in row 0"),
     ],
 )
 def test_a_value_that_does_not_fit(tmp_path, movies, column, values, said):
@@ -77,7 +77,11 @@ def test_rows_are_counted_over_batches(tmp_path, movies):
         ("title", "x", "feature 'title': missing, and the model has no default for it"),
         ("title", "titel", "misspelled as 'titel'?"),
         ("year", "years", "feature 'year': missing; misspelled as 'years'?"),
-        ("item_id", "id", "feature 'item_id': the key is not a column; there are 'genres', 'id'"),
+        (
+            "item_id",
+            "id",
+            "feature 'item_id': the key is not a column; the columns are 'genres', 'id'",
+        ),
     ],
 )
 def test_a_column_that_is_missing(tmp_path, movies, dropped, added, said):
@@ -116,7 +120,7 @@ def test_what_can_be_a_key(tmp_path, movies, name, said):
 
 def test_a_domain_that_the_model_does_not_have(tmp_path, movies):
     said = refused(tmp_path, movies, pd.DataFrame(ROWS), ItemTableError, domain="shop")
-    assert "no feature of domain 'shop'; it has those of item, user" in said
+    assert "no feature of domain 'shop'; its domains are item, user" in said
 
 
 def test_a_model_that_was_not_exported(tmp_path):
@@ -140,12 +144,12 @@ def test_a_version_that_there_is(table, movies):
 
 
 def test_a_delta_lacks_a_column_that_the_table_was_built_with(table):
-    with pytest.raises(InputError, match="feature 'year': missing, and the table was built with"):
+    with pytest.raises(InputError, match="feature 'year': missing, but the table has this column"):
         build_delta(table, pd.DataFrame(ROWS).drop(columns="year"))
 
 
 def test_a_key_that_a_delta_writes_and_deletes(table):
-    with pytest.raises(InputError, match="feature 'item_id', row 1: key 9 is deleted, too"):
+    with pytest.raises(InputError, match="feature 'item_id', row 1: key 9 is also deleted"):
         build_delta(table, pd.DataFrame(ROWS), delete=[1, 9])
 
 
@@ -163,12 +167,12 @@ def test_a_folder_without_a_table(tmp_path):
     ("change", "said"),
     [
         (lambda data: data[:-1], "table.safetensors"),
-        (lambda data: data[:3], "the header at byte 0"),
+        (lambda data: data[:3], "the header claims"),
         (lambda data: b"", "cannot read"),
-        (lambda data: data[:8] + b"x" + data[9:], "the header is no JSON object"),
+        (lambda data: data[:8] + b"x" + data[9:], "the header is not a JSON object"),
         (lambda data: data.replace(b"colcast-items", b"colcast-itemz"), "expected format"),
         (lambda data: data.replace(b'"U32"', b'"U99"'), "tensor 'index/rows'"),
-        (lambda data: data[:-1] + bytes([data[-1] ^ 1]), "it was changed or cut"),
+        (lambda data: data[:-1] + bytes([data[-1] ^ 1]), "it was changed or truncated"),
     ],
 )
 def test_a_file_that_was_changed(table, change, said):

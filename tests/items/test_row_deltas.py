@@ -95,7 +95,7 @@ def test_deltas_are_numbered(model: Path):
         found["tables"]
     )
     assert "delta 2" in run("inspect", model)[1]
-    assert "its log" in run("inspect", model)[1].replace("\n", " ")
+    assert "log and --server" in run("inspect", model)[1].replace("\n", " ")
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_deltas_are_numbered(model: Path):
     [
         ([1, 50], vectors(2, 7), "feature 'id', row 1: 50 is not a row: table 'by_handle' has 50"),
         ([-1], vectors(1, 7), "feature 'id', row 0: -1 is not a row"),
-        ([3, 4, 3], vectors(3, 7), "feature 'id', row 2: key 3 is in row 0, too"),
+        ([3, 4, 3], vectors(3, 7), "feature 'id', row 2: key 3 is also in row 0"),
         ([3], vectors(1, 6), "feature 'vector', row 0: expected float32 of shape [7]"),
         ([], vectors(0, 7), "no rows"),
     ],
@@ -118,7 +118,7 @@ def test_rows_that_do_not_fit_are_named(ids: list[int], rows: Any, said: str, mo
 
 def test_what_is_no_table_or_no_model_is_named(model: Path, tmp_path: Path):
     frame = pd.DataFrame({"id": [1], "vector": list(vectors(1, 7))})
-    with pytest.raises(InputError, match=r"no table 'none'; there are 'axis', 'by_handle'"):
+    with pytest.raises(InputError, match=r"no table 'none'; its tables are 'axis', 'by_handle'"):
         build_row_delta(model, frame, table="none")
     with pytest.raises(ItemTableError, match="no table"):
         build_row_delta(tmp_path, frame, table="none")
@@ -127,7 +127,7 @@ def test_what_is_no_table_or_no_model_is_named(model: Path, tmp_path: Path):
         build_row_delta(tmp_path, frame, table="none")
     (tmp_path / "variables").mkdir()
     (tmp_path / "variables/variables.index").touch()
-    with pytest.raises(ItemTableError, match="is no SavedModel"):
+    with pytest.raises(ItemTableError, match="is not a SavedModel"):
         build_row_delta(tmp_path, frame, table="none")
     (tmp_path / "rows.npz").write_bytes(b"PK")
     code, said = run("delta", model, "--table", "whole", "--from", tmp_path / "rows.npz")

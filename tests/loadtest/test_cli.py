@@ -188,7 +188,7 @@ def test_a_search_tells_how_long_it_will_take(
 ):
     loadtest(tmp_path, served, *SEARCH)
     printed = capsys.readouterr().out
-    expected = re.search(r"the search takes about (\d+) s", printed)
+    expected = re.search(r"the search will take about (\d+) s", printed)
     assert expected
     left = [int(found) for found in re.findall(r"about (\d+) s left", printed)]
     assert int(expected[1]) >= left[0] > left[-1]
@@ -211,14 +211,12 @@ def test_an_interrupted_search_writes_what_it_has(
     monkeypatch.setattr("colcast.loadtest.measure.run._open_window", window)
     report = loadtest(tmp_path, served, *SEARCH, code=130)
     example, columnar = report["series"]
-    assert example["search"]["ended_by"] == "it was through"
+    assert example["search"]["ended_by"] == "it was complete"
     assert example["search"]["highest_rate"] > 90
     assert columnar["search"]["ended_by"] == "an interrupt"
     assert len(columnar["search"]["windows"]) == 5
     printed = capsys.readouterr()
-    assert (
-        "columnar: interrupted; 100 per second held so far, which was not measured" in printed.err
-    )
+    assert "columnar: interrupted; 100 per second held so far, not measured" in printed.err
     assert "late is left out: the run was interrupted before its turn" in printed.out
 
 
@@ -275,24 +273,28 @@ def test_counts_and_times_are_the_runs(
 @pytest.mark.parametrize(
     ("options", "code", "message"),
     [
-        (["--formats", "parquet"], 2, "no format 'parquet'; there are example, elwc, repeated"),
+        (
+            ["--formats", "parquet"],
+            2,
+            "no format 'parquet'; expected one of example, elwc, repeated",
+        ),
         (["--sizes", "none"], 2, "sizes 'none'"),
-        (["--target", "nowhere"], 2, "target 'nowhere': wanted is HOST:PORT"),
+        (["--target", "nowhere"], 2, "target 'nowhere': expected HOST:PORT"),
         (["--traffic", "zoo:nothing"], 2, "the zoo has no 'nothing'"),
-        (["--traffic", "file.csv"], 2, "traffic 'file.csv': wanted is generated"),
+        (["--traffic", "file.csv"], 2, "traffic 'file.csv': expected generated"),
         (["--traffic", "requests:/does/not/exist"], 1, "No such file"),
         (["--pid", "1", "--pid", "1"], 2, "--pid is given 2 times for 1 targets"),
         (["--user-features", "nobody_*"], 2, "no feature matches 'nobody_*'"),
         (["--model", "other"], 1, "other"),
         (["--distinct", "0"], 2, "Invalid value for '--distinct': 0 is not in the range x>=1"),
         (["--max-minutes", "1"], 2, "--max-minutes is for --find-max"),
-        (["--clients", "1"], 2, "give one of --rate, --clients and --find-max"),
+        (["--clients", "1"], 2, "give exactly one of --rate, --clients and --find-max"),
         (["--clients", "0"], 2, "Invalid value for '--clients': 0 is not in the range"),
         (["--windows", "0"], 2, "Invalid value for '--windows': 0 is not in the range"),
         (["--tolerance", "-1"], 2, "Invalid value for '--tolerance': -1.0 is not in the range"),
         (["--tolerance", "nan"], 2, "Invalid value for '--tolerance': nan is not a number"),
         *[
-            (["--sla-p95", text], 2, f"{text!r}: wanted is a time like 25ms or 1.5s")
+            (["--sla-p95", text], 2, f"{text!r}: expected a time like 25ms or 1.5s")
             for text in ("25", "ms", "0ms", "5 ms")
         ],
     ],
@@ -335,7 +337,7 @@ def test_an_output_that_is_no_folder_is_refused_before_a_request(
     (tmp_path / "file").write_text("kept")
     command = [*of_small(address), "--rate", "1", "--output", str(output)]
     assert main(command) == 2
-    assert f"colcast loadtest: --output {output}: no folder can" in capsys.readouterr().err
+    assert f"colcast loadtest: --output {output}: cannot create" in capsys.readouterr().err
     assert asked == []
     assert (tmp_path / "file").read_text() == "kept"
 

@@ -169,7 +169,7 @@ def test_an_output_that_is_gone_fails(
     report = between(1, 3, code=1)
     assert [one["name"] for one in report["other_forms"]] == ["other", "score"]
     assert (
-        "score: another form in 3 of 3 answers, first in request 0: float32 [4] in A, missing"
+        "score: a different form in 3 of 3 answers, first in request 0: float32 [4] in A, missing"
         in (capsys.readouterr().err)
     )
 
@@ -193,7 +193,7 @@ def test_a_request_that_one_refuses_fails(
 def test_what_both_refuse_is_no_difference(between: Callable[..., Any]):
     report = between(4, 4)
     assert len(report["refused_alike"]) == 1
-    assert report["notes"][0].startswith("1 of 3 requests are refused by both, first request 1:")
+    assert report["notes"][0].startswith("1 of 3 requests were refused by both, first request 1:")
 
 
 def test_folders_are_served_with_their_flags_and_timed(
@@ -238,14 +238,14 @@ def test_a_format_that_a_side_does_not_have_is_named(
         (["h:1"], "Missing argument 'B'"),
         (
             ["h:1", "nowhere", "--model", "m"],
-            "'nowhere': wanted is HOST:PORT, HOST:PORT@VERSION or",
+            "'nowhere': expected HOST:PORT, HOST:PORT@VERSION or",
         ),
-        (["h:1@new", "h:1", "--model", "m"], "'h:1@new': wanted is HOST:PORT"),
-        (["h:1", ".", "--model", "m"], "'.' has neither saved_model.pb nor a version that has it"),
+        (["h:1@new", "h:1", "--model", "m"], "'h:1@new': expected HOST:PORT"),
+        (["h:1", ".", "--model", "m"], "'.' has neither saved_model.pb nor a version with one"),
         (["h:1", "h:2"], "--model says what to ask A, the server h:1"),
         (["h:1", "h:2", "--model", "m", "--flag-b=--x"], "--flag-b: B is h:2, which runs"),
-        (["h:1", "h:2", "--format", "example,late"], "'example,late': wanted is one format"),
-        (["h:1", "h:2", "--format-b", "parquet"], "no format 'parquet'; there are example"),
+        (["h:1", "h:2", "--format", "example,late"], "'example,late': expected one format"),
+        (["h:1", "h:2", "--format-b", "parquet"], "no format 'parquet'; expected one of example"),
         (["h:1", "h:2", "--min-top10-overlap", "2"], "'--min-top10-overlap': 2.0 is not in"),
         (["h:1", "h:2", "--max-difference", "nan"], "'--max-difference': nan is not a number"),
         (["h:1", "h:2", "--rounds", "-1"], "'--rounds': -1 is not in the range"),
@@ -330,5 +330,5 @@ def test_a_server_elsewhere_has_no_cpu_figure_but_a_page():
 def test_without_an_answer_there_is_a_page_that_says_so():
     none = [(refused("INTERNAL"), refused("INTERNAL"))]
     empty = replace(report(), agreement=agreement([REQUEST], none), figures=())
-    assert empty.problems == ["no request is answered by both"]
-    assert "no request is answered by both" in render(empty.as_json())
+    assert empty.problems == ["no request was answered by both"]
+    assert "no request was answered by both" in render(empty.as_json())

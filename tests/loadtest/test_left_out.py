@@ -104,7 +104,7 @@ def test_recorded_names_its_traffic(
 ):
     assert loadtest(tmp_path, parses_only.target, "example,recorded", "--rate", "20") == 0
     printed = capsys.readouterr().out
-    assert "stock: recorded is left out: it is for recorded PredictRequests, --traffic" in printed
+    assert "stock: recorded is left out: needs recorded PredictRequests, --traffic" in printed
 
 
 class Batching(grpc.GenericRpcHandler):

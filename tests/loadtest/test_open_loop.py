@@ -181,7 +181,7 @@ def test_every_request_is_taken_once_before_any_is_taken_again():
 @pytest.mark.parametrize("wrong", [{"rate": 0}, {"seconds": -1}, {"distinct": 0}])
 def test_a_schedule_of_nothing_is_refused(wrong: dict[str, int]):
     asked = {"rate": 1, "seconds": 1, "distinct": 1, "seed": 1} | wrong
-    with pytest.raises(ValueError, match="have to be positive"):
+    with pytest.raises(ValueError, match="must be positive"):
         poisson(**asked)
 
 
@@ -225,7 +225,7 @@ def test_sizes_come_from_a_list_or_a_file(tmp_path: Path):
     ("text", "reason"),
     [
         ("many", "'many'"),
-        ("0", "0 candidates are none"),
+        ("0", "0 candidates are too few"),
         ("10,-2", "-2 candidates"),
         ("20,99999999", "99,999,999 candidates are more than 1,048,576"),
         ("pareto:20:1", "unpack"),
@@ -238,5 +238,5 @@ def test_sizes_come_from_a_list_or_a_file(tmp_path: Path):
     ],
 )
 def test_sizes_that_make_no_sense_are_refused(text: str, reason: str):
-    with pytest.raises(ValueError, match=f"sizes '{text}'.*{reason}.*wanted is a number"):
+    with pytest.raises(ValueError, match=f"sizes '{text}'.*{reason}.*expected a number"):
         parse_sizes(text)

@@ -55,7 +55,7 @@ def test_errors_and_late_sends_are_noted():
     assert (
         errors == "example: 7 RESOURCE_EXHAUSTED; the first: RESOURCE_EXHAUSTED: the queue is full"
     )
-    assert lateness.startswith("repeated: the load generator could not keep up, 1 % of its sends")
+    assert lateness.startswith("repeated: the load generator could not keep up: 1 % of its sends")
 
 
 def test_a_rate_that_is_not_confirmed_is_claimed_nowhere():
@@ -67,9 +67,9 @@ def test_a_rate_that_is_not_confirmed_is_claimed_nowhere():
     doubtful.results[2].found = replace(search, again=again, confirmed=False)
     (problem,) = doubtful.problems
     assert problem.startswith(
-        "columnar: no rate is confirmed. 1,000 per second held in the search, but measured again "
-        "p95 was 31.0 ms at 1,000, a call that failed at 900 per second, over the target of 25 ms. "
-        "Longer windows (--seconds), "
+        "columnar: no rate is confirmed. 1,000 per second held in the search, but measured again, "
+        "p95 was 31.0 ms at 1,000, a call that failed at 900 per second, above the target of 25 "
+        "ms. Longer windows (--seconds), "
     )
     values = doubtful.as_json()
     assert values["headline"] is None

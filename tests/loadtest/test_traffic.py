@@ -82,13 +82,13 @@ def test_no_more_requests_are_taken_than_asked_for(tmp_path: Path):
 
 def test_an_example_without_the_request_id_is_named(tmp_path: Path):
     path = write(tmp_path / "r", [serialize({"id": 1}), serialize({"x": 1})])
-    with pytest.raises(ValueError, match="record 1: no feature 'id' to tell requests apart"):
+    with pytest.raises(ValueError, match="record 1: no feature 'id' to identify the request"):
         recorded_examples(path, "id", limit=5)
 
 
 def test_a_record_that_is_no_example_is_named(tmp_path: Path):
     path = write(tmp_path / "r", [b"\xff\xff\xff"])
-    with pytest.raises(ValueError, match=r"record 0: no tf\.Example"):
+    with pytest.raises(ValueError, match=r"record 0: not a tf\.Example"):
         recorded_examples(path, "id", limit=5)
 
 
@@ -250,7 +250,9 @@ def test_generated_requests_repeat_with_the_seed():
 def test_patterns_say_which_features_are_the_users():
     (request,) = generated(schema(late=False), [2], seed=1, user_patterns=["user_a*"])
     assert request.user.keys() == {"user_age"}
-    with pytest.raises(ValueError, match=r"no feature matches 'u_.*there are user_age, user_liked"):
+    with pytest.raises(
+        ValueError, match=r"no feature matches 'u_.*the features are user_age, user_liked"
+    ):
         generated(schema(), [2], seed=1, user_patterns=["u_*"])
 
 

@@ -142,13 +142,13 @@ def test_an_interrupted_search_writes_what_it_has(
     monkeypatch.setattr(Interrupted, "servers", set())
     assert tune(exported, tmp_path, "--sla-p95", "2s") == 130
     told = capsys.readouterr().out
-    assert "the search was cut short by an interrupt" in told
+    assert "the search was ended early by an interrupt" in told
     assert "1 settings tried" in told
     found = json.loads((tmp_path / "tune.json").read_text())
     assert [one["flags"] for one in found["tried"]] == [["--num_workers=2"]]
     assert found["best"] == ["--num_workers=2"]
     assert [one["flags"] for one in found["unfinished"]] == [["--num_workers=1"]]
-    assert "cut short by an interrupt" in (tmp_path / "server.flags").read_text()
+    assert "ended early by an interrupt" in (tmp_path / "server.flags").read_text()
     assert (tmp_path / "tune.svg").exists()
 
 
@@ -158,7 +158,7 @@ def test_a_search_ends_with_its_budget(
     monkeypatch.setattr("colcast.loadtest.tune.tuning.OpenLoop", UpToSixty)
     assert tune(exported, tmp_path, "--sla-p95", "2s", "--max-minutes", "0.0001") == 0
     told = capsys.readouterr().out
-    assert "the search was cut short by --max-minutes" in told
+    assert "the search was ended early by --max-minutes" in told
     found = json.loads((tmp_path / "tune.json").read_text())
     assert found["ended_by"] == "--max-minutes"
     assert found["rate"] > 0
