@@ -1,5 +1,5 @@
-"""What requests cost: one table of variants, one way to measure them, one table printed.
+"""Measures what requests cost: one table of variants, one way to measure them, one table as result.
 
-`table` lists the variants; `requests` writes what they send; `serving` starts servers and
-`encoding` needs none; `turns` measures variants in turn and prints; `run` draws CPU as bars.
+`table` lists the variants; `requests` makes their requests; `serving` starts servers, which
+`encoding` does not need; `turns` measures variants in turn and prints lines; `run` draws charts.
 """

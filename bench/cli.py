@@ -22,7 +22,7 @@ def _sizes(text: str) -> tuple[int, ...]:
 
 
 def _removed(name: str, rows: str, **more: Any) -> Callable[[_Command], _Command]:
-    """An option of earlier versions, refused with what to give instead."""
+    """An option of earlier versions, refused with its replacement."""
 
     def refuse(context: click.Context, _: click.Parameter, value: Any) -> None:
         if value:
@@ -45,15 +45,19 @@ Examples:
     "--sizes",
     type=Parsed(_sizes),
     metavar="A,B",
-    help="Candidates per request, in place of the rows' own.",
+    help="Candidates per request, instead of the rows' own sizes.",
 )
-@click.option("--rounds", type=_COUNT, default=10, metavar="N", help="Of each variant, in turn.")
-@click.option("--calls", type=_COUNT, default=20, metavar="N", help="Of each variant in a round.")
+@click.option(
+    "--rounds", type=_COUNT, default=10, metavar="N", help="Rounds, in which variants take turns."
+)
+@click.option(
+    "--calls", type=_COUNT, default=20, metavar="N", help="Calls of each variant in a round."
+)
 @click.option(
     "--server-flag",
     multiple=True,
     metavar="--FLAG=VALUE",
-    help="A further flag of every server; repeatable.",
+    help="Another flag for every server; repeatable.",
 )
 @_removed("--models", "formats/NAME")
 @_removed("--papers", "papers", is_flag=True)
@@ -62,11 +66,11 @@ Examples:
 @_removed("--batching", "batches", is_flag=True)
 @output_options(click.option, "build/bench", "bench.md, bench.json and a chart per part", "figures")
 def command(**given: Any) -> None:
-    """Measures rows of one table: models, formats, servers, protocols, what encoding costs.
+    """Measures rows of one table: models, formats, servers, protocols, the cost of encoding.
 
     ROWS are parts or groups: formats, states, keys, transcoding, batches, protocols, encoding,
-    graphs, papers, text; or formats/wide and so on. Variants of a group get the same requests, in
-    turn.
+    graphs, papers, text; or formats/wide and so on. Variants of a group take turns with the same
+    requests.
     """
     from colcast.bench.run import run
     from colcast.bench.serving import Effort

@@ -39,10 +39,10 @@ MODEL = "movielens"
 _KEY = "movie_id"
 _USERS = (405, 6, 214)
 _SIZES = (50, 200, 1000)
-_EXACT = ("example", "repeated", "columnar")  # their scores are equal to the last bit
+_EXACT = ("example", "repeated", "columnar")  # their scores are bit-identical
 _FORMATS = (*_EXACT, "late")
 _CLIENTS, _ROUNDS, _CALLS = 4, 10, 20
-_DISTINCT_REQUESTS = 10  # of every size, each of another user
+_DISTINCT_REQUESTS = 10  # of every size, each for another user
 
 console = report_console()
 
@@ -63,10 +63,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def run(work_dir: Path) -> int:
     """Trains (or reuses), exports, serves, ranks and measures; all files go to `work_dir`."""
-    say("Training a ranking model on MovieLens-100K (kept for the next time)")
+    say("Training a ranking model on MovieLens-100K (kept for the next run)")
     data, trained = train.ensure(work_dir, progress=lambda line: console.print(f"  {line}"))
     console.print(f"  AUC on {trained.held_out_rows:,} held-out ratings: {trained.auc:.3f}")
-    say("Exporting it: the tf.Example signature stays, columnar ones are added")
+    say("Exporting it: columnar signatures are added, the tf.Example signature stays")
     columnar = work_dir / "columnar"
     shutil.rmtree(columnar, ignore_errors=True)
     report = export_saved_model(
@@ -84,8 +84,8 @@ def run(work_dir: Path) -> int:
     by_key = same_by_key(work_dir, candidates)
     console.print(
         "user late computes the user's part once: equal up to rounding. Here TensorFlow parses\n"
-        "the tf.Examples and nothing is kept between requests; by default the server reads them\n"
-        "by itself and keeps states (docs/tf_examples.md, docs/states.md)."
+        "the tf.Examples and nothing is cached; by default the server reads them as columns\n"
+        "and caches states (docs/tf_examples.md, docs/states.md)."
     )
     figures = work_dir / "demo.json"
     figures.write_text(json.dumps([asdict(line) for line in lines], indent=2))
@@ -98,12 +98,11 @@ def run(work_dir: Path) -> int:
 
 
 def say(what: str) -> None:
-    """Announces a step."""
     console.print(f"[bold]{what}")
 
 
 def ranking_table(client: RankingClient, request: RankingRequest) -> Table:
-    """The ten best of everything the user has not rated."""
+    """The ten best movies that the user has not rated."""
     ranking = client.rank(user=request.user_row, items=request.items)
     user = request.user
     table = Table(
@@ -122,8 +121,8 @@ def ranking_table(client: RankingClient, request: RankingRequest) -> Table:
 
 
 def same_by_key(work_dir: Path, candidates: Candidates) -> bool:
-    """Ranks by movie id alone, and says whether the scores are those of the features sent."""
-    say("Building a table of all movies: the server then knows them by id")
+    """Ranks by movie id alone; returns whether scores equal those for features that are sent."""
+    say("Building a table of all movies, which the server finds by id")
     output = work_dir / "movies"
     shutil.rmtree(output, ignore_errors=True)
     movies = pa.Table.from_pylist(candidates.all_items())
@@ -152,7 +151,7 @@ def same_by_key(work_dir: Path, candidates: Candidates) -> bool:
 
 
 def measure(server: ServerProcess, candidates: Candidates) -> list[Line]:
-    """Compares the formats, those of one number of candidates in turn."""
+    """Compares the formats, which take turns at each number of candidates."""
     say(f"Comparing formats, with {_CLIENTS} clients that wait for their answers")
     for line in head():
         say_line(line)

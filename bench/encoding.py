@@ -1,4 +1,4 @@
-"""What a request costs the client: `wide`'s columns and rows, encoded in this process."""
+"""Measures what a request costs the client: encodes `wide`'s columns and rows in this process."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -29,7 +29,7 @@ def _turns(encode: Callable[[], int], size: int) -> Callable[[int], Recording]:
 
 
 def _ways(client: RankingClient, size: int) -> dict[str, Callable[[], int]]:
-    """Each returns how many bytes it wrote."""
+    """Ways of encoding; each returns the number of bytes it wrote."""
     import numpy as np
     import tensorflow as tf
     from colcast.zoo.examples import serialize_request

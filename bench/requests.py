@@ -1,4 +1,4 @@
-"""What variants send: requests of the zoo's models in every format and protocol."""
+"""Makes the variants' requests: for the zoo's models, in every format and protocol."""
 
 import http.client
 import json
@@ -21,7 +21,7 @@ _DATATYPES = {"int64": "INT64", "float32": "FP32", "object": "BYTES"}
 
 
 def zoo_data(model: str, size: int, count: int) -> list[RequestData]:
-    """So many requests of `size` candidates, all different; other ones at every size."""
+    """`count` different requests of `size` candidates; other sizes have other requests."""
     from colcast.zoo.registry import MODELS
 
     found = MODELS[model].requests([size] * count, size)
@@ -49,7 +49,7 @@ def item_table(base_path: Path, by_size: dict[int, list[RequestData]], output: P
 def zoo_requests(
     client: RankingClient, send: str, data: Sequence[RequestData], size: int
 ) -> list[Request]:
-    """The data as the variant sends it."""
+    """The data as requests of the variant."""
     if send == "by key":
         starts = range(first_key(size), first_key(size) + size * len(data), size)
         return [
@@ -62,14 +62,14 @@ def zoo_requests(
 
 
 def rest_request(predict: Request) -> Request:
-    """The same over REST: columns, the user once."""
+    """The same request over REST: columns, the user once."""
     signature, columns = _columns(predict)
     body = {"signature_name": signature, "inputs": {n: _plain(c) for n, c in columns.items()}}
     return Request(json.dumps(body).encode(), predict.rows, "REST", _no_outputs)
 
 
 def infer_request(predict: Request) -> Request:
-    """The same by the Open Inference Protocol, with raw tensors."""
+    """The same request in the Open Inference Protocol, with raw tensors."""
     signature, columns = _columns(predict)
     parameter = field(1, b"signature_name") + field(2, field(3, signature.encode()))
     payload = field(1, _spec(predict)[1]) + field(4, parameter)
@@ -89,7 +89,7 @@ SENDERS: dict[str, Callable[[Request], Request]] = {
 
 
 class RestConnection:
-    """Posts bodies over one connection; stands in for a `loadtest.send.connection.Connection`."""
+    """Posts bodies over one connection, with the interface of `loadtest.send`'s `Connection`."""
 
     def __init__(self, address: str, model: str) -> None:
         """Connects to HOST:PORT at the first call."""
@@ -97,7 +97,6 @@ class RestConnection:
         self._path = REST_PATH.format(model=model)
 
     def call(self, request: Request) -> Answer:
-        """Sends one request and waits."""
         sent = time.perf_counter()
         self._connection.request("POST", self._path, request.payload)
         response = self._connection.getresponse()
@@ -106,12 +105,11 @@ class RestConnection:
         return Answer(code, body, body.decode() if code != "OK" else "", sent, answered)
 
     def close(self) -> None:
-        """Gives the connection up."""
         self._connection.close()
 
 
 def _spec(predict: Request) -> dict[int, bytes]:
-    """Of a PredictRequest: 1 is the model's name, 3 the signature's."""
+    """The fields of a PredictRequest's model_spec: 1 is the model's name, 3 the signature's."""
     (spec,) = (message(n, value) for n, _, value in fields(predict.payload) if n == 1)
     return {n: message(n, value) for n, _, value in fields(spec) if n in (1, 3)}
 
@@ -144,7 +142,7 @@ _QUERY_WORDS = 12
 
 
 def text_base_path(model: str) -> Path:
-    """Where a text model is; it is written there unless it is there already."""
+    """The base path of a text model, which is written if it is missing."""
     from colcast.zoo.text import encoder, late_interaction
 
     if model == "late_interaction":
@@ -153,7 +151,7 @@ def text_base_path(model: str) -> Path:
 
 
 def mixed_lengths(count: int) -> list[str]:
-    """Texts of 5 to 60 words, the median 15, out of Reuters-21578."""
+    """Texts of 5 to 60 words (median 15) from Reuters-21578."""
     from colcast.zoo.text import encoder, reuters
 
     random = np.random.default_rng(7)
@@ -164,7 +162,7 @@ def mixed_lengths(count: int) -> list[str]:
 
 
 def text_requests(model: str, send: str, size: int, count: int) -> list[Request]:
-    """So many requests of `size` texts, or of a query and `size` titles."""
+    """`count` requests of `size` texts, or of a query and `size` titles."""
     texts = [text.encode() for text in mixed_lengths(count * (size + 1))]
     found = []
     for number in range(count):

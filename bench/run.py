@@ -1,4 +1,4 @@
-"""Measures the rows selected, prints the table and writes it, with its figures and charts."""
+"""Measures the selected rows; prints the table and writes it with figures and charts."""
 
 import json
 from collections.abc import Sequence
@@ -16,12 +16,12 @@ from rich.console import Console
 
 
 def run(names: Sequence[str], effort: Effort, folder: Path, console: Console) -> list[Line]:
-    """Measures group after group; the table grows by a group at a time.
+    """Measures group after group, and adds each to the table.
 
     Raises:
-      ValueError: no such rows, or calls failed.
+      ValueError: there are no such rows, or calls failed.
       RuntimeError: a server refuses a request, or does not start.
-      OSError: a file that cannot be written.
+      OSError: a file cannot be written.
     """
     rows = selected(names)
     make_folder(folder)
@@ -47,7 +47,7 @@ def run(names: Sequence[str], effort: Effort, folder: Path, console: Console) ->
 
 
 def chart(lines: Sequence[Line]) -> str:
-    """Bars of CPU per request, the first of each group being 100 %; milliseconds above them.
+    """Bars of CPU per request as shares of each group's first variant, with milliseconds above.
 
     A line's group is "part/model, N = 20"; every group has the same variants.
     """

@@ -1,4 +1,4 @@
-"""Starts the servers of a group of variants and makes what its turns send."""
+"""Starts the servers of a group of variants, and makes the requests for its turns."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -32,20 +32,20 @@ from colcast.loadtest.send.formats import RequestData
 from colcast.server import ServerProcess
 
 _CALLS_PER_CLIENT = 4  # in a turn, at least
-_COMPARED, _REPEATED = 2, 10  # requests whose answers are compared; requests that come again
-# A server without hits stops looking them up after some thousand rows.
+_COMPARED, _REPEATED = 2, 10  # requests whose answers are compared; requests that are repeated
+# A server without hits stops looking up rows after a few thousand.
 _WARM_UP_ROWS, _WARM_UP_CALLS = 6000, 24
 
 
 @dataclass(frozen=True)
 class Effort:
-    """How much to measure: `rounds` of `calls` per variant, in turn.
+    """How much to measure.
 
     Attributes:
-      rounds: that count.
-      calls: of a variant in a round.
-      sizes: candidates per request, in place of the table's; empty: the table's.
-      flags: further ones, of every server.
+      rounds: number of rounds, in each of which every variant has a turn.
+      calls: number of calls in a turn.
+      sizes: candidates per request instead of the table's sizes; empty for the table's.
+      flags: additional flags of every server.
     """
 
     rounds: int = 10
@@ -54,17 +54,17 @@ class Effort:
     flags: tuple[str, ...] = ()
 
     def distinct(self, size: int) -> int:
-        """How many different requests a variant needs that repeats none."""
+        """The number of different requests that a variant without repetitions needs."""
         return warm_up_calls(size, fresh=True) + self.rounds * self.calls + _COMPARED
 
 
 def warm_up_calls(size: int, *, fresh: bool) -> int:
-    """How many requests of `size` candidates warm a server up."""
+    """The number of requests of `size` candidates with which to warm up a server."""
     return max(_WARM_UP_CALLS, _WARM_UP_ROWS // size if fresh else 0)
 
 
 def base_path(model: str) -> Path:
-    """Of a model of the zoo, with columnar signatures; it is made unless it is there already."""
+    """The base path of a zoo model with columnar signatures, which is made if it is missing."""
     from colcast.export.cli import silence_tensorflow
     from colcast.zoo.columnar import columnar
     from colcast.zoo.registry import MODELS
@@ -79,7 +79,7 @@ def base_path(model: str) -> Path:
 def timed_groups(
     rows: Sequence[Variant], effort: Effort
 ) -> Iterator[Iterator[tuple[str, list[Timed]]]]:
-    """The variants of one group at each size, ready to be measured while the context lasts."""
+    """Yields a group's variants at each size, ready to be measured until the context ends."""
     sizes = effort.sizes or rows[0].sizes
     with TemporaryDirectory() as folder, ExitStack() as stack:
         if rows[0].part == "text":
@@ -146,7 +146,7 @@ def _requests(
 def _differences(
     running: Sequence[ServerProcess], sent: Sequence[Sequence[Request]]
 ) -> list[float]:
-    """The largest difference of a score from the first variant's; NaN where it is not compared."""
+    """The largest difference of a score from the first variant's; NaN if not compared."""
     answers = [
         reference_answers(server.target, requests[-_COMPARED:]) if predicts(requests) else []
         for server, requests in zip(running, sent, strict=True)

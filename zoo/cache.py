@@ -25,7 +25,7 @@ def cached(
 ) -> dict[str, Any]:
     """Makes version 1 of the model in `base_path`, unless the same code made it before.
 
-    If another program is making it, waits for that.
+    If another program is making it, waits until it is done.
 
     Args:
       base_path: the folder that a server gets as --model_base_path; a note is kept in
@@ -45,7 +45,7 @@ def cached(
 
 @contextmanager
 def one_at_a_time(lock: Path) -> Iterator[None]:
-    """Holds the lock file; the lock ends with the process, the file stays."""
+    """Holds a lock on a file. The lock ends with the process; the file stays."""
     lock.parent.mkdir(parents=True, exist_ok=True)
     with lock.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
@@ -95,7 +95,7 @@ def _downloaded(requirement: str, folder: Path) -> Path:
     if ran.returncode:
         reason = (ran.stderr.strip().splitlines() or ["no reason given"])[-1]
         raise RuntimeError(
-            f"needed is the wheel of {requirement}, which pip could not download: {reason}. "
+            f"pip could not download the wheel of {requirement}: {reason}. "
             f"Put the wheel into {folder}/ by hand, or check pip's network settings."
         )
     return next(folder.glob("*.whl"))

@@ -1,4 +1,4 @@
-"""The zoo's models with columnar signatures, exported once."""
+"""Exports the zoo's models once."""
 
 import hashlib
 from pathlib import Path
@@ -18,7 +18,7 @@ def columnar(base_path: Path, *, late: bool) -> Path:
 
     Args:
       base_path: the model that parses tf.Examples.
-      late: whether to add the late signature too.
+      late: whether to also add the late signature.
 
     Raises:
       colcast.export.ExportError: the exporter refuses the model.

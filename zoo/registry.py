@@ -33,7 +33,7 @@ def _movielens_path() -> Path:
 
 
 def _movielens_requests(sizes: Sequence[int], seed: int) -> list[Request]:
-    """Requests of real users in order of id, from the `seed`-th on; N may be lower for a user."""
+    """Requests of real users in order of id, beginning with the `seed`-th; some have a lower N."""
     candidates = features.Candidates(data.load(train.WORK_DIR))
     users = cycle(candidates.users[seed % 943 :] + candidates.users[: seed % 943])
     return [_enough(candidates, users, size) for size in sizes]
@@ -44,7 +44,7 @@ def _enough(candidates: features.Candidates, users: Iterator[int], size: int) ->
         request = candidates.of(next(users))
         if len(request.items) >= size:
             return request.user_row, request.items[:size]
-    raise ValueError(f"MovieLens-100K has no user with {size} movies left to rank, 1,662 at most")
+    raise ValueError(f"no user of MovieLens-100K has {size} unrated movies, only up to 1,662")
 
 
 def _wide(sizes_of_model: wide.Wide) -> ZooModel:

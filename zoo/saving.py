@@ -1,4 +1,4 @@
-"""Writes SavedModels: Keras models with a tf.Example signature, defaults of inputs, records."""
+"""Writes SavedModels with a tf.Example signature, defaults of inputs, warm-up and record."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -13,7 +13,7 @@ Outputs = dict[str, Any]  # output name -> tensor, rows first
 
 
 def save(folder: Path, serve: Callable[[Any], Outputs], layers: Iterable[Any]) -> None:
-    """Writes `serve` as the signature `serving_default`: serialized tf.Examples in, scores out.
+    """Writes `serve` as the signature `serving_default`, from serialized tf.Examples to scores.
 
     Uses Keras's ExportArchive, because TensorFlow Serving does not find all variables of a Keras 3
     model written by a plain tf.saved_model.save.
@@ -57,8 +57,7 @@ def with_warmup(
       folder: the SavedModel's folder.
       signature: the signature's name.
       requests: for each request: input -> value.
-      outputs: the requested outputs: a server prepares each set of outputs when it is first
-          requested.
+      outputs: the requested outputs; a server prepares each set of outputs at its first request.
     """
     saved_model = saved_model_pb2.SavedModel.FromString((folder / "saved_model.pb").read_bytes())
     entry = saved_model.meta_graphs[0].signature_def[signature]
@@ -74,7 +73,7 @@ def independent(*names: str) -> dict[str, Any]:
 def independent_rows(name: str) -> dict[str, Any]:
     """The record of a signature of tensors whose rows may be cached, joined and split.
 
-    The last bits of a row may then depend on the other rows of its run.
+    The last bits of a row may depend on the other rows of its run.
     """
     return {"source_input": None, "any_rounding": True, "independence": independent(name)}
 

@@ -1,8 +1,8 @@
-"""`wide`: a ranking model with hundreds of scalar features, the shape large teams serve.
+"""`wide`: a ranking model with hundreds of scalar features, as large teams serve.
 
-The weights are random but fixed, because only its speed matters. Features are int64, float and
-string in turn; each integer and string feature is hashed into its own embedding table, and
-everything is concatenated and passed through one network.
+The weights are random but fixed, because only speed matters. Features are int64, float and string
+in turn; each integer or string feature is hashed into its own embedding table, and everything is
+concatenated and passed through one network.
 """
 
 import sys

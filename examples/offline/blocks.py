@@ -20,7 +20,7 @@ JOB, DONE = "_job.json", "_SUCCESS"
 
 @dataclass(frozen=True)
 class Job:
-    """Everything that decides the output; a restart with different values is refused.
+    """Everything that determines the output; a restart with other values is refused.
 
     Paths are as the workers see them. `sources` has the size and time of every file that is read.
     """
@@ -92,7 +92,7 @@ def job_of(options: argparse.Namespace) -> Job:
     wanted += [(files[0], options.candidates)] if options.candidates else []
     for path, column in wanted:
         if column not in (there := pq.read_schema(path).names):
-            raise ValueError(f"{path}: no column {column!r}; there are {', '.join(there)}")
+            raise ValueError(f"{path}: no column {column!r}; the columns are {', '.join(there)}")
     return Job(
         str(options.model_base_path.absolute()),
         version,
@@ -119,14 +119,14 @@ def _version(options: argparse.Namespace) -> int:
         if path.parent.name.isdecimal()
     ]
     if not versions:
-        raise ValueError(f"{options.model_base_path}: no version in it")
+        raise ValueError(f"{options.model_base_path}: contains no version")
     return max(versions)
 
 
 def _user_files(users: Path) -> list[Path]:
     files = sorted(users.glob("*.parquet")) if users.is_dir() else [users]
     if not files:
-        raise ValueError(f"{users}: no .parquet file in it")
+        raise ValueError(f"{users}: contains no .parquet file")
     return files
 
 
@@ -152,12 +152,14 @@ def begin(job: Job, output: Path) -> None:
     known = output / JOB
     if not known.exists():
         if any(not path.name.startswith(".") for path in output.iterdir()):
-            raise ValueError(f"{output}: not empty, and not of a job that began")
+            raise ValueError(f"{output}: not empty, and not the output of an unfinished job")
         half = output / f".{JOB}"
         half.write_text(json.dumps(asdict(job), indent=1))
         half.replace(known)
     before, now = json.loads(known.read_text()), asdict(job)
     if changed := [name for name in now if before.get(name) != now[name]]:
-        raise ValueError(f"{output}: began with other {', '.join(changed)}; name another --output")
+        raise ValueError(
+            f"{output}: belongs to a job with other {', '.join(changed)}; choose another --output"
+        )
     for half in output.glob(".part-*"):
         half.unlink()

@@ -107,7 +107,7 @@ def required(name: str, known: dict[str, Component]) -> list[Component]:
     """The distributions that `name` requires, also indirectly, with their installed versions."""
     found: list[Component] = []
     seen, waiting = set(), [Requirement(name)]
-    if name == "colcast-server":  # not installed in the build environment; it requires nothing
+    if name == "colcast-server":  # not installed in the build environment, and requires nothing
         return []
     while waiting:
         wanted = waiting.pop()

@@ -87,7 +87,7 @@ def test_every_row_names_its_group_once_and_a_model_there_is():
         (["--calls", "0"], "Invalid value for '--calls': 0 is not in the range x>=1"),
         (["--sizes", "abc"], "Invalid value for '--sizes': 'abc': expected whole numbers"),
         (["--states"], "--states was removed: colcast bench states"),
-        (["none"], "no rows 'none'; there are formats, formats/movielens, formats/wide, states"),
+        (["none"], "no rows 'none'; expected formats, formats/movielens, formats/wide, states"),
     ],
 )
 def test_a_wrong_command_line_is_refused(

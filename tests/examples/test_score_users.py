@@ -194,7 +194,7 @@ def test_a_restart_scores_what_is_left(data, tmp_path, expected):
     (output / ".part-000009.parquet.half").write_bytes(b"PAR1")
     refused = run(data, output, "--candidates=seen", "--top=4")
     assert refused.returncode == 1
-    assert "began with other top" in refused.stderr
+    assert "belongs to a job with other top" in refused.stderr
     (data / "ranker" / "4").symlink_to(data / "ranker" / "3")  # a version that came meanwhile
     done = run(data, output, *options)
     (data / "ranker" / "4").unlink()
@@ -216,4 +216,4 @@ def test_a_restart_scores_what_is_left(data, tmp_path, expected):
 def test_what_is_not_there_is_named(data, tmp_path):
     missing = run(data, tmp_path / "ranked", "--user-key=name")
     assert missing.returncode == 1
-    assert "no column 'name'; there are age, city, history, who, seen" in missing.stderr
+    assert "no column 'name'; the columns are age, city, history, who, seen" in missing.stderr

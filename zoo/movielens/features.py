@@ -1,7 +1,8 @@
 """The features of users and movies as plain rows, without a look into the future.
 
-A user row and an item row are dicts from feature name to a value or, for multi-valued features,
-a list. Every count and mean in them comes from ratings strictly earlier than the one described.
+A user row and an item row are dicts from feature name to a value or, for multi-valued features, a
+list. Every count and mean in them comes from ratings strictly earlier than the one that it
+describes.
 """
 
 import re
@@ -41,7 +42,7 @@ class _Mean:
 
     @property
     def value(self) -> float:
-        """The mean, drawn towards 3.5 stars while there are few ratings."""
+        """The mean, closer to 3.5 stars while there are few ratings."""
         return (self.total + _PRIOR_RATINGS * _PRIOR_STARS) / (self.count + _PRIOR_RATINGS)
 
 
@@ -111,8 +112,8 @@ def replay(data: MovieLens, ratings: Iterable[Rating]) -> Iterator[Impression]:
 def split(data: MovieLens) -> tuple[list[Impression], list[Impression]]:
     """Impressions for training, and the held-out last fifth of every user's ratings.
 
-    A training row is described by training ratings only, so no held-out label reaches the model. A
-    held-out row is described by everything rated before it, as in a live system.
+    The features of a training row come from training ratings only, so no held-out label reaches the
+    model. Those of a held-out row come from all earlier ratings, as in a live system.
     """
     held_out = _last_fifth_of_each_user(data.ratings)
     training = replay(data, (rating for rating in data.ratings if rating not in held_out))

@@ -18,8 +18,7 @@ _YEARS = [1930, 1940, 1950, 1960, 1970, 1980, 1985, 1990, 1993, 1994, 1995, 1996
 _ZIP_BUCKETS = 128
 _MIN_WORD_COUNT = 20  # number of impressions in which a title word must appear
 
-# As the trainer's input pipeline declares them; features that an example may leave out have a
-# default.
+# As in the trainer's input pipeline; features that an example may lack have a default.
 EXAMPLE_SPEC = {
     "user_id": tf.io.FixedLenFeature([], tf.int64),
     "user_age": tf.io.FixedLenFeature([], tf.int64, default_value=0),
@@ -67,7 +66,7 @@ class Encoder(tf.keras.layers.Layer):  # type: ignore[misc]
     """Maps raw columns to ids and floats; 0 is the id of padding, 1 of unknown values."""
 
     def __init__(self, vocabularies: Mapping[str, list[Any]]) -> None:
-        """Takes the known values of every looked-up feature, whose order determines their ids."""
+        """Takes the values of every looked-up feature; their order determines their ids."""
         super().__init__(name="encoder")
         ids = {"mask_token": -1, "oov_token": -2}
         words = {"mask_token": "", "oov_token": "[UNK]"}
@@ -83,7 +82,7 @@ class Encoder(tf.keras.layers.Layer):  # type: ignore[misc]
 
     @property
     def sizes(self) -> dict[str, int]:
-        """How many ids each looked-up feature has."""
+        """The number of ids of each looked-up feature."""
         return {name: lookup.vocabulary_size() for name, lookup in self.lookups.items()}
 
     def call(self, columns: Tensors) -> Tensors:
@@ -119,7 +118,7 @@ def vocabularies(impressions: Iterable[Impression]) -> dict[str, list[Any]]:
 
 
 class Ranker(tf.keras.Model):  # type: ignore[misc]
-    """Computes from encoded columns the probability of four stars or more, [rows]."""
+    """Computes the probability of four stars or more, [rows], from encoded columns."""
 
     def __init__(self, sizes: Mapping[str, int], dropout: float = 0.3, l2: float = 1e-3) -> None:
         """Takes the number of ids of every looked-up feature."""

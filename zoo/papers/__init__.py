@@ -1,9 +1,9 @@
 """The eight models with which papers on recommendation inference are evaluated, at any scale.
 
-Sizes follow DeepRecSys (ISCA 2020, github.com/harvard-acc/DeepRecSys). Tables
-are shrunk by one factor, nothing else; weights are random but fixed; ids and values are generated.
+Sizes follow DeepRecSys (ISCA 2020, github.com/harvard-acc/DeepRecSys). Only tables are shrunk, all
+by the same factor; weights are random but fixed; ids and values are generated.
 
-model.py     what a paper model is: features, network, layers that networks share
+model.py     a model from a paper: features, network, shared layers
 networks.py  the eight models' networks
 saved.py     SavedModels of them, made once
 """

@@ -19,7 +19,7 @@ class Feature:
       name: its name in a tf.Example.
       ids: number of rows in its embedding table at full scale; 0 for plain numbers.
       values: number of values in a row; for `history` the maximum.
-      history: whether rows have varying numbers of values. Ids then start at 1, since 0 is padding.
+      history: whether rows have varying numbers of values; ids then start at 1, since 0 is padding.
     """
 
     name: str
@@ -114,7 +114,7 @@ def table(feature: Feature, width: int, scale: float) -> Any:
 
 
 def embed(feature: Feature, columns: Columns, width: int, scale: float) -> Any:
-    """The embedding of a feature's id, or the sum of its several ids', [rows, width]."""
+    """The embedding of a feature's id, or the sum of the embeddings of its ids, [rows, width]."""
     embedded = table(feature, width, scale)(columns[feature.name])
     return embedded if feature.values == 1 else ops.sum(embedded, axis=1)
 

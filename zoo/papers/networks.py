@@ -117,7 +117,7 @@ def _dlrm(
     bottom: Sequence[int],
     top: Sequence[int],
 ) -> PaperModel:
-    """`bottom` begins with the count of plain numbers and ends with the width of a table."""
+    """`bottom` begins with the number of plain numbers and ends with the width of a table."""
     sides = ["user" if n < tables // 2 else "item" for n in range(tables)]
     return PaperModel(
         name=name,
@@ -140,7 +140,7 @@ _DIN_WIDTH = 32
 
 
 def _attended(behaviours: Any, item: Any, present: Any) -> Any:
-    """The sum of the behaviours, each weighted by a unit that sees it, the item and their product.
+    """The sum of the behaviours, each weighted by a unit that reads it, the item and their product.
 
     The weights do not sum to one: the strength of an interest counts, as in the paper.
 
@@ -193,7 +193,7 @@ _BEHAVIOURS = 40
 
 
 def _attention(states: Any, item: Any, present: Any) -> Any:
-    """How much each state concerns the item: [rows, steps], summing to 1, 0 on padding."""
+    """How relevant each state is to the item: [rows, steps], with sum 1, and 0 on padding."""
     fit = ops.einsum("rsk,rk->rs", states, layers.Dense(_STATE, use_bias=False)(item))
     return ops.softmax(ops.where(present, fit / _STATE**0.5, -1e9), axis=1)
 

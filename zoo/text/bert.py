@@ -10,15 +10,15 @@ from colcast.zoo.text.weights import MiniLM
 
 Values = Mapping[str, Any]  # name -> array, variable or tensor
 
-# oneDNN lays out a float32 kernel in one way for products with few rows (AVX-512: 6 to 80) and in
-# another for more. TensorFlow keeps only the layout that was used first, and computes the other one
-# in every run, which takes milliseconds. So served graphs hold the layers twice, once for each
-# layout.
+# oneDNN has one layout of a float32 kernel for products with few rows (AVX-512: 6 to 80), and
+# another for more rows. TensorFlow caches only the layout that was used first, and computes the
+# other one in every run, which takes milliseconds. So served graphs have the layers twice, once for
+# each layout.
 _FEW_ROWS = 80
 
 
 def values(model: MiniLM) -> dict[str, Any]:
-    """The published weights in the form used for products: kernels [inputs, outputs].
+    """The published weights as used in products: kernels [inputs, outputs].
 
     Queries, keys and values are one product; queries are already divided by the square root of a
     head's width.
@@ -50,7 +50,7 @@ def values(model: MiniLM) -> dict[str, Any]:
 
 
 def in_bfloat16(values: Values) -> dict[str, Any]:
-    """The same with the layers' products in bfloat16; embeddings, sums and norms stay float32."""
+    """The same values with the layers' kernels in bfloat16; all others stay float32."""
     products = [name[: -len("kernel")] for name in values if is_product(name)]
     rounded = {
         name: np.asarray(values[name]).astype(tf.bfloat16.as_numpy_dtype)
@@ -61,7 +61,7 @@ def in_bfloat16(values: Values) -> dict[str, Any]:
 
 
 def is_product(name: str) -> bool:
-    """Whether the name is that of a product's kernel in a layer."""
+    """Whether a name is that of a layer's kernel."""
     return name[0].isdigit() and name.endswith("/kernel") and "norm" not in name
 
 
@@ -87,7 +87,7 @@ class Bert:
 
         Args:
           tokens: int32 [T].
-          where: the texts to which they belong.
+          where: the tokens' positions by text.
           kinds: int32 [T], 0 for the first and 1 for the second text of a pair; None for all 0.
 
         Returns:

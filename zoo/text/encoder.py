@@ -64,8 +64,8 @@ class Encoder(tf.Module):  # type: ignore[misc]
 
         Args:
           texts: string [N], UTF-8.
-          max_seq_len: int32 [], number of tokens to which a longer text is cut, including [CLS] and
-              [SEP].
+          max_seq_len: int32 [], number of tokens to which longer texts are truncated, including
+              [CLS] and [SEP].
 
         Returns:
           embeddings, embeddings/cls, embeddings/max: float32 [N, width] of length 1: the mean of
@@ -94,7 +94,7 @@ class Encoder(tf.Module):  # type: ignore[misc]
         return self.encode(tf.constant(texts), self.default_length)["embeddings"].numpy()
 
     def token_vectors(self, texts: Any, most: int) -> tuple[Any, Any]:
-        """The vectors of all tokens, for texts cut to `most` tokens.
+        """The vectors of all tokens, for texts truncated to `most` tokens.
 
         Returns:
           float32 [N, most, width] of length 1, zeros after a shorter text's.
@@ -179,7 +179,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         "--precision",
         choices=PRECISIONS,
         default="float32",
-        help="of the layers' products; bfloat16 is faster where the CPU has AVX512_BF16 or AMX",
+        help="of the layers' products; bfloat16 is faster on CPUs with AVX512_BF16 or AMX",
     )
     args = parser.parse_args(argv)
     base_path = ensure(args.work_dir, args.precision)
@@ -236,9 +236,9 @@ def check(exact: Encode, cheaper: Encode, name: str) -> Cosine:
     found = Cosine(float(cosines.min()), float(cosines.mean()))
     if found.least < LEAST_COSINE:
         raise RuntimeError(
-            f"{name}: the cosine to float32's vectors is {found.least:.5f} at least and "
-            f"{found.mean:.5f} in the mean of {len(SENTENCES)} sentences; "
-            f"{LEAST_COSINE} at least is wanted, so the model is not written"
+            f"{name}: the cosine to float32's vectors is at least {found.least:.5f}, and "
+            f"{found.mean:.5f} on average over {len(SENTENCES)} sentences; expected at least "
+            f"{LEAST_COSINE}, so the model is not written"
         )
     return found
 

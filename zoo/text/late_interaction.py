@@ -20,7 +20,7 @@ from colcast.zoo.saving import independent, with_record
 from colcast.zoo.text import bert, encoder, packed, weights, words
 from colcast.zoo.text.encoder import WORK_DIR
 
-TOKENS = 32  # maximum for a query or a title; longer ones are cut
+TOKENS = 32  # maximum for a query or a title; longer ones are truncated
 
 v1 = tf.compat.v1
 
@@ -28,9 +28,9 @@ v1 = tf.compat.v1
 def save(model: weights.MiniLM, folder: Path) -> None:
     """Writes the SavedModel.
 
-    Its signatures: `columnar_late`, query string [1] and title string [N] to scores float32 [N];
-    `columnar`, the same with [N] queries; and the stages of both, `columnar_user`, `columnar_item`
-    and `columnar_pair`.
+    Its signatures are `columnar_late`, from query string [1] and title string [N] to scores float32
+    [N]; `columnar`, the same with [N] queries; and the stages `columnar_user`, `columnar_item` and
+    `columnar_pair`.
     """
     with tf.Graph().as_default(), v1.Session() as session:
         once = {name: tf.constant(value) for name, value in bert.values(model).items()}
@@ -96,10 +96,10 @@ def pair_signature(width: int) -> Any:
 
 
 def _of_one_request(row_to_user: Any, numbers: Any) -> Any:
-    """`row_to_user`, with an error if the users come from several requests joined on the way.
+    """`row_to_user`, with a check that all users belong to one request.
 
-    Their numbers are then not 0 to U - 1. The op that refuses them outputs zeros, which are added
-    so that no optimizer removes the check.
+    In joined requests, their numbers are not 0 to U - 1. The op that refuses them outputs zeros,
+    which are added so that no optimizer removes the check.
     """
     zero = tf.constant(0, tf.int64)
     zeros = tf.raw_ops.SparseToDense(
@@ -112,7 +112,7 @@ def _of_one_request(row_to_user: Any, numbers: Any) -> Any:
 
 
 def _query(read: encoder.Encoder, query: Any) -> tuple[Any, ...]:
-    """[N, TOKENS, width], with zeros, which add nothing to a score, after the last token."""
+    """[N, TOKENS, width], with zeros after the last token, which add nothing to a score."""
     vectors, _ = read.token_vectors(query, TOKENS)
     return (vectors,)
 

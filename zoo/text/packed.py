@@ -1,12 +1,12 @@
 """The tokens of many texts as the rows of one matrix, and attention within each text.
 
-A product over the rows of a packed matrix touches no padding, however much lengths differ. Only
-attention, whose products are tokens by tokens of one text, needs rectangles: it processes a few
-texts of similar length at a time. A single text forms its own rectangle.
+Products over the rows of a packed matrix compute no padding, however much lengths differ. Only
+attention, which multiplies the tokens of a text with each other, needs rectangles: it processes a
+few texts of similar length at a time. A single text is its own rectangle.
 
-Sizes are rounded up slightly, because oneDNN compiles and keeps a product for every new shape: a
-batch has at most 3 filler rows, or 1 in 32 if that is more, and a rectangle at most 7 columns
-beyond its longest text.
+Sizes are rounded up slightly, because oneDNN compiles and keeps a product for every new shape: at
+most 3 filler rows per batch, or 1 in 32 if that is more, and at most 7 columns per rectangle beyond
+its longest text.
 """
 
 from typing import Any, NamedTuple
@@ -56,7 +56,7 @@ class Segments(NamedTuple):
 
 
 def segments(sizes: Any) -> Segments:
-    """Arranges texts of these sizes, int32 [N] and ascending, one after the other."""
+    """Arranges texts of these sizes, int32 [N] and ascending, one after another."""
     total = tf.reduce_sum(sizes)
     rest = tf.gather(_ROWS, tf.searchsorted(_ROWS, total[None])[0]) - total
     positions = tf.pad(tf.ragged.range(sizes).flat_values, [[0, rest]])
@@ -65,7 +65,7 @@ def segments(sizes: Any) -> Segments:
 
 
 def attention(rows: Any, where: Segments, heads: int) -> Any:
-    """For each row the mean of the values in its own text's rows, weighted by query and key.
+    """The mean of the values in each row's own text, weighted by query and key.
 
     Args:
       rows: [T, 3 * width], queries (already divided by the root of a head's width), keys and
@@ -84,7 +84,7 @@ def attention(rows: Any, where: Segments, heads: int) -> Any:
 
 
 def _of_one(rows: Any, where: Segments, heads: int) -> Any:
-    """Attention within one text: its rows already are its rectangle."""
+    """Attention within one text, whose rows already are its rectangle."""
     width = rows.shape[1] // 3
     by_head = tf.transpose(tf.reshape(rows, [-1, 3 * heads, width // heads]), [1, 0, 2])
     return tf.reshape(tf.transpose(_mixed(by_head, where.unreal), [1, 0, 2]), [-1, width])

@@ -1,4 +1,4 @@
-"""The cross-encoder as a SavedModel: from a query and N titles to N scores.
+"""The cross-encoder as a SavedModel: scores N titles for a query.
 
 python -m colcast.zoo.text.reranker
 
@@ -43,8 +43,8 @@ def pairs(query: Pieces, titles: Pieces, words: WordPieces, longest: int) -> Pai
     """Joins one query with every title.
 
     Args:
-      query: the pieces of one text, cut to half of `longest`.
-      titles: the pieces of N texts, each cut so that its pair fits.
+      query: the pieces of one text, truncated to half of `longest`.
+      titles: the pieces of N texts, each truncated so that its pair fits.
       words: the vocabulary, for [CLS] and [SEP].
       longest: the maximum number of tokens in a pair.
     """
@@ -198,7 +198,7 @@ def evaluate(rank: Any, stories: Sequence[reuters.Story], held_out: Sequence[int
 
 
 def _ndcg(scores: Any) -> float:
-    """NDCG at 10 if only the first title is right; others with the same score come before it."""
+    """NDCG at 10 if only the first title is right; ties rank before it."""
     place = int(np.sum(np.asarray(scores) >= scores[0]))
     return float(1 / np.log2(1 + place)) if place <= 10 else 0.0
 

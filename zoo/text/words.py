@@ -1,7 +1,7 @@
 """Converts texts to the numbers of their word pieces, in the graph, with TensorFlow Text's ops.
 
 It works like BERT's uncased tokenizer: lower case, no accents, words and punctuation separated,
-each word cut into the longest pieces in the vocabulary.
+each word split into the longest pieces in the vocabulary.
 """
 
 from collections.abc import Sequence
@@ -46,7 +46,7 @@ class WordPieces:
     """
 
     def __init__(self, vocabulary: Sequence[str]) -> None:
-        import tensorflow_text  # an op library, imported only when a graph is made
+        import tensorflow_text  # an op library, imported only to make a graph
 
         self._normalizer = tensorflow_text.FastBertNormalizer(lower_case_nfd_strip_accents=True)
         self._words = tensorflow_text.FastWordpieceTokenizer(
