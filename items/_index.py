@@ -32,13 +32,11 @@ class Keys(NamedTuple):
         return len(self.values) if self.offsets is None else len(self.offsets) - 1
 
     def at(self, row: int) -> Key:
-        """The key of a row."""
         if self.offsets is None:
             return int(self.values[row])
         return self.values[self.offsets[row] : self.offsets[row + 1]].tobytes()
 
     def all(self) -> set[Key]:
-        """Every key."""
         return {self.at(row) for row in range(self.rows)}
 
 

@@ -40,7 +40,6 @@ def row_of(table: ItemTable, key: int | str) -> dict[str, Any]:
 
 
 def print_facts(console: Console, found: Mapping[str, Any]) -> None:
-    """Prints the result of `facts`."""
     table, deltas = found["table"], found["deltas"]
     lines = [
         f"{found['folder']}: {found['rows']:,} items by {found['key']} ({found['key_dtype']}), "

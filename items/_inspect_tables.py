@@ -49,7 +49,6 @@ def tables_of(model: Path, version: int | None, server: str | None) -> dict[str,
 
 
 def print_tables(console: Console, found: Mapping[str, Any]) -> None:
-    """Prints the result of `tables_of`."""
     console.print(found["folder"], highlight=False, markup=False)
     told = "server" in found
     columns = ("table", "dtype", "shape", "size", *(("served",) if told else ()))

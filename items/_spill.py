@@ -64,7 +64,6 @@ class Spill:
 
     @property
     def tensors(self) -> list[Tensor]:
-        """All tensors."""
         return list(self._tensors.values())
 
     def mapped(self, name: str) -> Array:

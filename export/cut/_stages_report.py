@@ -160,7 +160,6 @@ class StagesReport:
 
     @property
     def item_states(self) -> tuple[State, ...]:
-        """The states of an item."""
         return self.states.get(ITEM, ())
 
     def to_json(self) -> dict[str, Any]:

@@ -80,7 +80,6 @@ class RowSource:
         self._lengths = _ANY
 
     def draw(self, count: int) -> Rows:
-        """Draws `count` rows."""
         together = self._draw_lengths(self._lengths, count)
         made = {f.name: self._cells(f, count, together) for f in self._features}
         return Rows(self._features, made)
