@@ -71,7 +71,7 @@ def test_help_imports_nothing_heavy(name):
 
 @pytest.mark.parametrize("name", SUBCOMMANDS)
 def test_help_names_and_explains_every_option(name):
-    """In a process of its own: serve becomes the server."""
+    """In a separate process, because serve becomes the server."""
     told = subprocess.run([COLCAST, name, "--help"], capture_output=True, text=True, check=True)
     assert told.stdout.startswith(f"Usage: colcast {name} ")
     for option in options_of(name):
@@ -215,14 +215,14 @@ def test_serve_hands_flags_to_the_server():
 
 
 def test_an_interrupt_is_one_line():
-    """Interrupted while it waits for a server that takes connections and never says a word."""
+    """Interrupted while it waits for a server that accepts connections and sends nothing."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
         server = f"127.0.0.1:{silent.getsockname()[1]}"
         command = [COLCAST, "rank", "--server", server, "--model", "m", "--items", "-"]
         waits = ["--timeout-seconds", "60"]
         with subprocess.Popen([*command, *waits], stderr=subprocess.PIPE, text=True) as rank:
             silent.accept()
-            while rank.poll() is None:  # gRPC swallows one that comes within its own code
+            while rank.poll() is None:  # gRPC swallows one that is raised within its own code
                 rank.send_signal(signal.SIGINT)
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     rank.wait(timeout=5)

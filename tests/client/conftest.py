@@ -78,7 +78,7 @@ Handler = Callable[[bytes, grpc.ServicerContext], bytes]
 def request_options(
     model: str = "movies", target: Target = "auto", **settings: Any
 ) -> RequestOptions:
-    """How a client with these settings asks, of servers that take anything."""
+    """How a client with these settings asks servers that accept everything."""
     once = {name: settings.pop(name) for name in ("output_filter", "late") if name in settings}
     return RequestOptions(ClientSettings("127.0.0.1:1", model, **settings), target, **once)
 
@@ -120,7 +120,6 @@ class ScriptedServer:
         return handle
 
     def count(self, name: str) -> int:
-        """How often a method was called."""
         return sum(called == name for called, _, _ in self.requests)
 
     def stop(self) -> None:

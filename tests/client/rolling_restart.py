@@ -22,12 +22,12 @@ THREADS, TASKS = 2, 4
 
 
 class Outcome(NamedTuple):
-    """What became of the requests.
+    """The outcome of the requests.
 
     Attributes:
-        answered: how many.
-        failed: the first line of each error -> how often it came.
-        restarts: how many servers were restarted meanwhile.
+        answered: number of answered requests.
+        failed: the first line of each error -> its number of occurrences.
+        restarts: number of server restarts meanwhile.
     """
 
     answered: int
@@ -36,7 +36,7 @@ class Outcome(NamedTuple):
 
 
 def rolling_restart(models: Path, requests: int, flags: Sequence[str] = ()) -> Outcome:
-    """Sends the requests, and as many more as it takes until each server was restarted twice."""
+    """Sends the requests, and then more until each server was restarted twice."""
     servers = [_started(models, flags), _started(models, flags)]
     addresses = [server.target for server in servers]
     ports = [address.rpartition(":")[2] for address in addresses]
@@ -63,7 +63,7 @@ def rolling_restart(models: Path, requests: int, flags: Sequence[str] = ()) -> O
 
 
 class _Load:
-    """Clients that ask until so many requests are answered and it is said to be enough."""
+    """Clients that send until enough requests are answered and they are told to stop."""
 
     def __init__(self, addresses: Sequence[str], requests: int) -> None:
         self._addresses = addresses

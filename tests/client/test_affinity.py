@@ -1,4 +1,4 @@
-"""`x-colcast-user`: the same for a user however the request is written, and never the value."""
+"""`x-colcast-user`: the same for a user in every format, and never the value itself."""
 
 import math
 import re
@@ -111,7 +111,7 @@ def test_a_request_of_several_users_has_the_first_ones(scripted: Any, schema: Mo
 
 
 def test_users_are_at_home_however_they_come(scripted: Any, schema: ModelSchema) -> None:
-    """Alone, or several at once: each user's calls reach one server, and every server has some."""
+    """Alone or together, each user's calls reach one server, and every server gets some."""
     servers = [scripted(**answering(schema)) for _ in range(3)]
     users = [{**OTHER, "age": age} for age in range(24)]
     with RankingClient([s.address for s in servers], "movies", timeout_seconds=120) as client:

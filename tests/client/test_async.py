@@ -77,7 +77,7 @@ def test_one_client_for_several_event_loops(scripted: Any, schema: ModelSchema) 
 async def test_time_in_which_other_tasks_encode_is_not_the_servers(
     scripted: Any, schema: ModelSchema, monkeypatch: pytest.MonkeyPatch, tasks: int, items: Any
 ) -> None:
-    """Few candidates are encoded on the loop, many in threads: both take 3 s, the deadline is 2."""
+    """Few candidates are encoded on the loop, many in threads; both take 3 s, the deadline is 2."""
     server = scripted(
         GetModelMetadata=lambda *_: metadata(schema), Predict=lambda request, _: scores(request)
     )

@@ -155,7 +155,7 @@ def test_a_name_that_nobody_has_is_told() -> None:
 
 
 def test_servers_that_a_name_gains_and_loses(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What was in flight where a server is gone may end; its users go to the others."""
+    """Calls in flight to a removed server may end; its users move to the others."""
     monkeypatch.setattr("colcast.client.transport._channel._SECONDS", 0.0)
     behind = [["10.0.0.1:1", "10.0.0.2:1", "10.0.0.3:1"]]
 
@@ -186,7 +186,7 @@ def test_servers_that_a_name_gains_and_loses(monkeypatch: pytest.MonkeyPatch) ->
     assert asked() == home("user", behind[0])
     assert held is not None
     servers.give_back(held)
-    behind[0] = []  # DNS is down: those that were known stay
+    behind[0] = []  # DNS is down: known addresses stay
     for _ in range(20):
         assert asked()
     behind[0] = [first, "10.0.0.9:1"]

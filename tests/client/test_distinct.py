@@ -24,7 +24,7 @@ from .conftest import request_options, signature, spec
 from .test_targets import arrays
 from .test_transport import metadata
 
-# Rows that hold the same bits, found.
+# Rows with the same bits.
 
 DTYPES = sorted(BY_NAME.values(), key=str)
 
@@ -102,7 +102,7 @@ def lists(*rows: list[int]) -> Column:
 )
 def test_other_bits_are_another_row(column: Column) -> None:
     rows = np.arange(100) % 2
-    wide = Column(np.zeros((100, 9)))  # so that sending two rows is less
+    wide = Column(np.zeros((100, 9)))  # so sending two rows takes fewer bytes
     found = distinct_rows([column.take(rows), wide])
     assert found is not None
     assert found.rows.tolist() == rows.tolist()
@@ -242,7 +242,7 @@ def test_what_is_of_no_stage_has_no_index() -> None:
 
 
 def test_little_is_not_worth_an_index() -> None:
-    """128 KiB are: requests without one run together."""
+    """An index must save 128 KiB, because only requests without one run together."""
     items = {name: values[: N // 6] for name, values in ITEMS.items()}
     assert "row_to_shop" not in inputs(items)
 
@@ -300,7 +300,7 @@ def _answer(sent: dict[str, Any]) -> bytes:
 
 
 def _server(takes: set[str]) -> Any:
-    """Predict of a server that takes these indices."""
+    """Predict of a server that accepts these indices."""
 
     def predict(request: bytes, context: grpc.ServicerContext) -> bytes:
         sent = arrays(predict_pb2.PredictRequest.FromString(request))
@@ -325,7 +325,7 @@ def test_a_refused_index_is_left_out(
         for count in (requests, requests + 1):  # it is refused once
             np.testing.assert_array_equal(client.rank(USER, ITEMS).scores, expected)
             assert server.count("Predict") == count
-        # Whoever sends a request that is only encoded cannot ask in another way.
+        # The sender of an encoded request cannot ask in another way.
         assert (b"row_to_shop" in client.encode(USER, ITEMS)) == (takes == ALL)
 
 

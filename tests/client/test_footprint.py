@@ -1,4 +1,4 @@
-"""What importing the client costs, and that the documents show what the code does."""
+"""The cost of importing the client, and the examples in its documents."""
 
 import re
 import subprocess
@@ -19,7 +19,7 @@ from ..models.saving import serialized
 
 
 def run(code: str) -> str:
-    """What a fresh interpreter prints."""
+    """The output of a fresh interpreter."""
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     return done.stdout
 
@@ -103,7 +103,7 @@ def test_the_annotated_answer_is_what_we_read() -> None:
 
 @pytest.fixture(scope="module")
 def target(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """A server of the model that client.md speaks of."""
+    """A server of the model in client.md."""
     path = tmp_path_factory.mktemp("movies")
     build("movies", path / "1")
     with ServerProcess("movies", path) as server:

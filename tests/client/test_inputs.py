@@ -1,4 +1,4 @@
-"""The same candidates in every form a service may have them: always the same request."""
+"""The same candidates in every form that services have make the same request."""
 
 from dataclasses import replace
 from functools import lru_cache
@@ -165,7 +165,7 @@ def test_long_features_of_examples(schema: ModelSchema) -> None:
 
 
 def filled(schema: ModelSchema, year: Any, **options: Any) -> Any:
-    """The years sent for these years given."""
+    """The years that are sent for the given ones."""
     items = [{**item, "year": value} for item, value in zip(ITEMS, year, strict=True)]
     sent = request(schema, Rows(items, USER), **options).inputs["year"]
     return np.frombuffer(sent.tensor_content, np.float32)

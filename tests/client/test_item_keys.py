@@ -1,4 +1,4 @@
-"""Candidates by key: what is sent, what is left to the server, and what comes back."""
+"""Candidates by key: what the client sends, what the server adds, and the answer."""
 
 import json
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ FORMS = {
 
 
 def answers(schema: ModelSchema) -> dict[str, Any]:
-    """A server whose scores are 0.1, 0.9, 0.5, for as many rows as come."""
+    """A server whose scores are 0.1, 0.9, 0.5, for any number of rows."""
 
     def predict(request: bytes, _: Any) -> bytes:
         rows = max(len(values) for values in arrays_of(request).values())

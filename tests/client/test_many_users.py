@@ -1,4 +1,4 @@
-"""Several users in one request, candidates prepared once, a user sent ahead."""
+"""Several users in one request, candidates prepared once, a prefetched user."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ PAIRS = [(USER, ITEMS), (OTHER, ITEMS[:1]), (USER, {n: v[1:] for n, v in COLUMNS
 
 @pytest.fixture
 def parts(schema: ModelSchema) -> ModelSchema:
-    """The model exported with stages: proved not to see what pads its lists."""
+    """The model exported with stages: its results are proved not to depend on padding."""
     pair = signature("columnar_pair", spec("row_to_user", "int64", None))
     return ModelSchema("movies", 3, {**schema.signatures, pair.name: pair})
 
@@ -90,7 +90,7 @@ def test_mistakes_in_prepared_items_are_found_when_they_are_prepared(
 
 
 def knows_users(request: bytes, context: grpc.ServicerContext) -> bytes:
-    """Predict of a server that gives each candidate its user by `row_to_user`."""
+    """Predict of a server that supports `row_to_user`."""
     found = arrays(predict_pb2.PredictRequest.FromString(request))
     rows = found.get("row_to_user", np.zeros(len(found["movie"]), np.int64))
     if not len(found["age"]) == rows.max(initial=0) + 1 == len(found["history"]):
@@ -103,7 +103,7 @@ def knows_users(request: bytes, context: grpc.ServicerContext) -> bytes:
 
 
 def stock(request: bytes, context: grpc.ServicerContext) -> bytes:
-    """Predict of a server that has never heard of it."""
+    """Predict of a server that does not support it."""
     if "row_to_user" in predict_pb2.PredictRequest.FromString(request).inputs:
         context.abort(grpc.StatusCode.INVALID_ARGUMENT, "Sent extra: {row_to_user}")
     return knows_users(request, context)

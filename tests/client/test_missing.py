@@ -1,4 +1,4 @@
-"""Missing values, in every form that callers have them, are what None is."""
+"""Missing values in every form are treated as None."""
 
 import pickle
 from copy import copy
@@ -49,7 +49,7 @@ def schema() -> ModelSchema:
 
 
 def masked(values: Any) -> Any:
-    """The values with the middle one masked; 7 stands behind the mask."""
+    """The values with the middle one masked; the masked value is 7."""
     filled = [[7, 7] if v is None and isinstance(values[0], list) else v or 7 for v in values]
     mask = [[gap] * 2 for gap in MASK] if isinstance(values[0], list) else MASK
     return np.ma.array(filled, mask=mask)

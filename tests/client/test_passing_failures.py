@@ -1,4 +1,4 @@
-"""Refusals that may pass, and servers that come and go: no call fails."""
+"""Temporary refusals, and servers that are added and removed: no call fails."""
 
 import logging
 import socket
@@ -38,7 +38,7 @@ def kind(request: bytes) -> str:
 
 
 def answers(**aborts: list[Abort]) -> Callable[..., bytes]:
-    """Predict that ends the n-th request of a kind as its list says; the last entry stays."""
+    """Predict that ends the n-th request of a kind as its list says; the last entry repeats."""
 
     def predict(request: bytes, context: grpc.ServicerContext) -> bytes:
         script = aborts.get(kind(request), [None])
@@ -51,7 +51,7 @@ def answers(**aborts: list[Abort]) -> Callable[..., bytes]:
 
 
 def kinds(server: Any) -> list[str]:
-    """The kinds of the requests that came, in order."""
+    """The kinds of the received requests, in order."""
     return [kind(body) for name, body, _ in server.requests if name == "Predict"]
 
 
@@ -160,7 +160,7 @@ def test_late_is_tried_again_soon_where_its_second_chance_came_to_nothing(
         now[0] += 601
         with pytest.raises(ServerError, match="RESOURCE_EXHAUSTED"):
             client.rank(USER, ITEMS)
-        client.rank(USER, ITEMS)  # others wait a little for what was to be learned
+        client.rank(USER, ITEMS)  # others wait briefly for the result of the first
         now[0] += 11
         client.rank(USER, ITEMS)
     assert kinds(server) == ["late", "once", "late", "once", "late"]
@@ -259,7 +259,7 @@ def test_what_a_server_gave_up_is_tried_on_the_next_one(
 
 
 def test_an_address_where_nobody_answers_gets_no_calls(scripted: Any, schema: ModelSchema) -> None:
-    """It takes connections and says nothing: the kernel's own queue, which nobody empties."""
+    """It accepts connections but sends nothing: the kernel's queue, which nobody empties."""
     up = scripted(**answering(schema))
     with socket.create_server(("127.0.0.1", 0)) as silent:
         addresses = [up.address, f"127.0.0.1:{silent.getsockname()[1]}"]

@@ -1,4 +1,4 @@
-"""A real model behind the real server: every way to ask gives the same scores, bit for bit."""
+"""A real model on the real server: every way to ask gives bit-identical scores."""
 
 import os
 import subprocess

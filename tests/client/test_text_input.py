@@ -1,4 +1,4 @@
-"""A model whose one input is text, behind the real server: what the client sends to that input.
+"""What the client sends to the only input of a model, text, on the real server.
 
 It answers with the length and a hash of each text it was given, so that a score tells which bytes
 came. Its signatures differ only in what they say of their input.

@@ -201,7 +201,7 @@ def without_late(schema: ModelSchema) -> ModelSchema:
 
 
 def expands_nothing(request: bytes, context: grpc.ServicerContext) -> bytes:
-    """Predict of a server that takes every input as it comes, as TensorFlow Serving does."""
+    """Predict of a server that does not repeat rows, like TensorFlow Serving."""
     inputs = predict_pb2.PredictRequest.FromString(request).inputs
     if len({tensor.tensor_shape.dim[0].size for tensor in inputs.values()}) > 1:
         context.abort(grpc.StatusCode.INVALID_ARGUMENT, "ConcatOp : Dimensions of inputs")

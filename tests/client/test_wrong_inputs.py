@@ -1,4 +1,4 @@
-"""Mistakes people make, and what they read: the feature, the row, what came, what was expected."""
+"""Users' mistakes, and the messages: the feature, the row, the given and the expected value."""
 
 import re
 from typing import Any

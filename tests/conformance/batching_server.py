@@ -42,7 +42,7 @@ class RefusedError(Exception):
 
 
 def count_rows(columns: Columns) -> int:
-    """The number of rows of a request, which is that of every input."""
+    """The number of rows, which is the same in every input of a request."""
     if any(np.ndim(column) == 0 for column in columns.values()):
         raise RefusedError(INVALID, "every input needs at least one dimension")
     rows = {name: len(column) for name, column in columns.items()}
@@ -63,7 +63,7 @@ def join(name: str, parts: Sequence[Any], pad: bool) -> Any:
 
 
 def fill(column: Any, rows: int) -> Any:
-    """The column with so many rows, the first one repeated behind its own."""
+    """The column padded to `rows` rows with copies of its first row."""
     return np.concatenate([column, *[column[:1]] * (rows - len(column))])
 
 
@@ -164,7 +164,7 @@ class BatchingSession:
         return batch.answers[position]
 
     def _close(self, signature: str) -> None:
-        """No request joins the open batch any more."""
+        """Closes the open batch, so that no more requests join it."""
         self._open.pop(signature).closed = True
         self._changed.notify_all()
 

@@ -55,7 +55,7 @@ class Server:
 
 @pytest.fixture(scope="session")
 def native(request: pytest.FixtureRequest) -> None:
-    """For tests that start a native server, whatever --target is: they say nothing about that."""
+    """For tests that start a native server regardless of --target, which they do not test."""
     if request.config.getoption("--target", default=None):
         pytest.skip("starts a native server; --target is another")
 
@@ -77,7 +77,7 @@ def server(request: pytest.FixtureRequest) -> Iterator[Server]:
         return
     flags = [
         f"--model_config_file={request.getfixturevalue('models') / 'models.config'}",
-        "--allow_version_labels_for_unavailable_models",  # at the start none is there yet
+        "--allow_version_labels_for_unavailable_models",  # at the start there is none
         "--rest_api_port=-1",
     ]
     with ServerProcess(flags=flags) as started:
@@ -112,7 +112,7 @@ def stock(request: pytest.FixtureRequest) -> bool:
 
 @dataclass
 class Answer:
-    """What came back: a response, or the status it failed with."""
+    """A response, or the status of the failure."""
 
     response: predict_pb2.PredictResponse | None
     code: grpc.StatusCode

@@ -147,7 +147,7 @@ class Tensors(tf.Module):
         ]
     )
     def echo(self, tag: tf.Tensor, signal: tf.Tensor, sensor: tf.Tensor) -> dict[str, tf.Tensor]:
-        """What came, under names of its own."""
+        """Returns its inputs under other names."""
         return {"label": tag + "!", "total": tf.reduce_sum(signal, 1), "image_bytes": tag} | {
             "flipped": tf.reverse(sensor, [1])
         }

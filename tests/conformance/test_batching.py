@@ -1,4 +1,4 @@
-"""Behind a batching session no answer is another user's: requests are answered rightly or refused.
+"""Behind a batching session, no request gets another user's answer: it is right or refused.
 
     pytest tests/conformance/test_batching.py                                   batching_server.py
     pytest tests/conformance/test_batching.py --target HOST:PORT --batching     a server of your own
@@ -154,7 +154,7 @@ def start(request: pytest.FixtureRequest, ranker_directory: Path) -> Callable[..
 
 
 def check(answer: Any, expected: Any) -> bool:
-    """Whether the answer is one; it is then the right one, and otherwise a refusal."""
+    """Whether there is an answer; checks that it is right, or that the error is a refusal."""
     if isinstance(answer, grpc.RpcError):
         assert answer.code() in REFUSALS, answer.details()
         return False
@@ -236,7 +236,7 @@ def test_of_many_requests_none_is_answered_wrongly(
 def test_lists_of_different_widths_need_padding(
     start: Callable[..., Any], right: Scores, pad: bool
 ) -> None:
-    """Which fills with a value of the list; its length says that this is none of it."""
+    """TensorFlow Serving pads with a value of the list; the length excludes it."""
     requests = [Request("columnar", 0, (3,)), Request("columnar", 2, (5,), width=1)]
     with start(max_batch_size=2, pad=pad) as batching:
         answers = batching.together(*requests)

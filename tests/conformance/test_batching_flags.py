@@ -1,4 +1,4 @@
-"""--enable_batching as TensorFlow Serving means it: joined, split, filled up, refused."""
+"""--enable_batching as in TensorFlow Serving: requests are joined, split, padded, refused."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Ranker:
             return np.array(json.load(answer)["outputs"])
 
     def runs(self) -> tuple[int, int, int]:
-        """Runs of `columnar` so far, and the requests and the rows that they had."""
+        """The numbers of runs of `columnar` so far, and of their requests and rows."""
         requests, rows = ":colcast:run_requests", ":colcast:run_rows"
         return (
             self._counted(f"{requests}_count"),
@@ -65,7 +65,7 @@ class Ranker:
         )
 
     def pieces(self) -> int:
-        """Of requests to `columnar` that were split."""
+        """The number of requests to `columnar` that were split."""
         return self._counted(":colcast:pieces")
 
     def _counted(self, name: str) -> int:
@@ -94,7 +94,7 @@ def start(ranker_directory: Path, tmp_path: Path) -> Start:
         batching = [
             "--enable_batching",
             f"--batching_parameters_file={file}",
-            "--num_workers=1",  # nothing is cut but what the parameters split
+            "--num_workers=1",  # only requests that the parameters split are split
             "--max_piece_milliseconds=1e6",
             *publishing(tmp_path),
             *flags,
@@ -132,7 +132,7 @@ def test_requests_over_rest_wait_for_company_too(start: Start, right: Scores) ->
 
 
 def test_requests_that_do_not_fit_into_a_run_wait_for_another(start: Start, right: Scores) -> None:  # noqa: F811
-    """Three have more rows than a run may, so two of them run; another fills the third's run."""
+    """Three have more rows than a run may have, so two run; another one fills the third's run."""
     requests = [Request("columnar", user, (3, 1, 4)) for user in range(3)]
     requests.append(Request("columnar", 3, (1, 5, 9, 2)))
     with start(f"max_batch_size {{ value: 7 }} {NEVER}") as ranker:
@@ -152,7 +152,7 @@ def test_lists_of_different_widths_are_answered_with_padding_and_without(
     right: Scores,  # noqa: F811
     pad: str,
 ) -> None:
-    """There, without padding, all of the batch is refused."""
+    """TensorFlow Serving refuses the whole batch without padding."""
     requests = [Request("columnar", 0, (3,)), Request("columnar", 2, (5,), width=1)]
     with start(f"max_batch_size {{ value: 2 }} {NEVER} {pad}") as ranker:
         calls = [ranker.send(request) for request in requests]
@@ -183,7 +183,7 @@ def counting(counter: Any, folder: Path, parameters: str) -> Iterator[Callable[[
 
 
 class WidthCounter(tf.Module):  # type: ignore[misc]
-    """Tells every row how many rows ran with it, and how wide they were."""
+    """Returns for every row how many rows ran with it, and their width."""
 
     @tf.function(input_signature=[tf.TensorSpec([None, None], tf.float32, "x")])
     def count(self, x: tf.Tensor) -> dict[str, tf.Tensor]:
@@ -210,7 +210,7 @@ def test_only_padding_changes_the_shapes_that_the_model_sees(
 
 
 class RowCounter(tf.Module):  # type: ignore[misc]
-    """Tells every row how many rows ran with it."""
+    """Returns for every row how many rows ran with it."""
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.float32, "x")])
     def count(self, x: tf.Tensor) -> dict[str, tf.Tensor]:
@@ -256,14 +256,14 @@ def test_large_requests_are_split_where_that_is_on(start: Start, right: Scores) 
             once = signature != "columnar"
             request = Request(signature, 0, tuple(range(len(ITEMS))), once=once)
             np.testing.assert_allclose(scores(ranker.send(request)), right(request), rtol=1e-5)
-        assert ranker.runs() == (0, 0, 0)  # it ran in pieces
+        assert ranker.runs() == (0, 0, 0)  # it ran in slices
         assert ranker.pieces() == -(-len(ITEMS) // 4)
         refused = ranker.send(Request("columnar", 0, tuple(n % 20 for n in range(65))))
         assert refused.code() is grpc.StatusCode.INVALID_ARGUMENT
 
 
 def test_a_full_queue_is_unavailable(start: Start) -> None:
-    """Whichever of two requests comes first waits for a run of four rows; both would be five."""
+    """The first of two requests waits for a run of four rows; together they have five."""
     full = f"max_batch_size {{ value: 4 }} max_enqueued_batches {{ value: 1 }} {NEVER}"
     with start(full) as ranker:
         calls = {len(request.items): ranker.send(request) for request in FIVE_ROWS}

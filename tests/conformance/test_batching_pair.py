@@ -1,4 +1,4 @@
-"""Behind a batching session `columnar_pair` scores nobody with another user.
+"""Behind a batching session, `columnar_pair` scores no candidate with another request's user.
 
 The states are computed in TensorFlow; test_batching.py says how to test a server of your own.
 """
@@ -37,7 +37,7 @@ Run = Callable[[str, Columns], Columns]
 
 @dataclass(frozen=True)
 class Pairs:
-    """Users and items, and whose candidate each item is; `number` users' rows if need be."""
+    """Users and items, and each item's user; `number` numbers the users' rows."""
 
     users: tuple[int, ...]
     items: tuple[int, ...]
@@ -136,7 +136,7 @@ def test_a_user_of_several_candidates_is_no_batch(start, run, right) -> None:  #
 
 
 def test_a_state_that_was_repeated_is_refused_joined(start, run, right) -> None:  # noqa: F811
-    """A server may repeat what comes as one row: as many users as candidates, all of one number."""
+    """A server may repeat one-row inputs: as many users as candidates, with the same number."""
     requests = [Pairs((user,) * 5, (3, 1, 4, 1, 5), (0,) * 5, number=False) for user in (0, 1)]
     with start(max_batch_size=10) as batching:
         repeated = [r.columns(run) | {"user_state/row": np.zeros(5, np.int64)} for r in requests]

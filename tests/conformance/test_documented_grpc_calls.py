@@ -1,6 +1,6 @@
 """The gRPC calls of TensorFlow Serving's documentation, on the model its examples use.
 
-What is expected was written down from the documentation: the comments in apis/*.proto, the pages on
+The expected answers come from the documentation: the comments in apis/*.proto, the pages on
 SignatureDefs and on the REST API (each of whose calls is one of these), and half_plus_two's own
 definition.
 """
@@ -272,7 +272,7 @@ def test_a_wrong_call_gets_the_documented_code(
 
 
 def reload(call: Call, name: str, base_path: Path, labels: str = "") -> None:
-    """Makes this model all that is served; returns when it is."""
+    """Makes this the only served model; returns when it serves."""
     config = f"""config {{ model_config_list {{ config {{
         name: "{name}" base_path: "{base_path}" model_platform: "tensorflow"
         model_version_policy {{ specific {{ versions: 123 }} }} {labels} }} }} }}"""

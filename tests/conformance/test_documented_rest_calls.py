@@ -1,6 +1,6 @@
 """The REST calls of TensorFlow Serving's documentation, on the models its examples use.
 
-Codes and bodies were written down from the documentation: the page on the REST API, which uses
+Codes and bodies come from the documentation: the page on the REST API, which uses
 half_plus_three (y = x / 2 + 3), and the page on Docker, which uses half_plus_two. Bodies are
 compared as JSON: the pages and tensorflow_model_server differ in white space.
 """

@@ -23,7 +23,7 @@ def zeros(*shape: int) -> Any:
 
 @dataclass
 class Legal:
-    """A request that an expanding server answers, and what stock TF Serving makes of it."""
+    """A request that an expanding server answers, and stock TF Serving's reaction to it."""
 
     name: str
     signature: str
@@ -178,7 +178,7 @@ def test_legal(predict: Callable[..., Any], stock: bool, case: Legal) -> None:
 class Illegal:
     """A request that fails, with the same code on every server.
 
-    `culprits` is what a message of ours says; stock TF Serving's says less.
+    `culprits` are in our messages; stock TF Serving's say less.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""What the server that was built says of itself."""
+"""Fixtures about the built server."""
 
 import re
 import subprocess

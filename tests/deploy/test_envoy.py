@@ -1,4 +1,4 @@
-"""Envoy in front of real servers: who answers whom, who is refused, and nobody is lost."""
+"""Envoy in front of real servers: which server answers, who is refused, and no call is lost."""
 
 import http.client
 import json
@@ -61,7 +61,7 @@ def test_envoy_notices_a_mistake(tmp_path: Path) -> None:
 
 
 def start(folder: Path, version: int, *flags: str) -> ServerProcess:
-    """A server whose model has a version of its own, by which its answers are known."""
+    """A server whose model has a unique version, which identifies its answers."""
     flags = ("--rest_api_port=-1", DRAIN, *flags)
     return ServerProcess("movies", folder / str(version), flags=flags).__enter__()
 
@@ -200,7 +200,7 @@ def test_a_caller_beyond_its_rate_is_refused_and_others_are_answered(models: Pat
 
 
 def answers(connection: http.client.HTTPConnection) -> bool:
-    """Whether a request is answered on a connection, which is closed then."""
+    """Whether a request is answered on a connection, which is then closed."""
     try:
         connection.request("GET", "/v1/models/movies")
         return connection.getresponse().status == 200
@@ -211,7 +211,7 @@ def answers(connection: http.client.HTTPConnection) -> bool:
 
 
 class Load:
-    """Clients that never ask twice: what Envoy does not mend is a failure."""
+    """Clients that never retry: a failure that Envoy does not hide is a failure."""
 
     def __init__(self, envoy: Envoy) -> None:
         self._envoy = envoy
@@ -227,7 +227,7 @@ class Load:
             thread.start()
 
     def answers(self, more: int) -> None:
-        """Waits until so many more were answered."""
+        """Waits until `count` more requests were answered."""
         enough = self.answered + more
         wait_until(lambda: self.answered >= enough or bool(self.failed))
 

@@ -1,4 +1,4 @@
-"""Dockerfile and systemd unit: by the checkers there are, and against the server."""
+"""Dockerfile and systemd unit, checked by linters and against the server."""
 
 import re
 import shutil
@@ -17,7 +17,7 @@ DEPLOY = REPOSITORY / "deploy"
 
 
 def known_flags() -> set[str]:
-    """The flags the built server takes: its own, and that which names a file of flags."""
+    """The built server's flags, --flagfile included."""
     return server_flags() | {"flagfile"}
 
 
@@ -76,6 +76,6 @@ def test_every_flag_is_documented():
     flags = server_flags()
     assert len(flags) > 30
     told = (DOCS / "operations.md").read_text()
-    compared = (DOCS / "compatibility.md").read_text()  # those that have no effect here
+    compared = (DOCS / "compatibility.md").read_text()  # flags without effect here
     missing = {flag for flag in flags if f"--{flag}" not in told and f"`{flag}`" not in compared}
     assert missing == set()

@@ -1,4 +1,4 @@
-"""deploy/kubernetes, rendered: by the schemas there are, and against the server that was built."""
+"""The rendered manifests of deploy/kubernetes, checked by schemas and against the built server."""
 
 import copy
 import re
@@ -30,7 +30,7 @@ def load(name: str) -> Any:
 
 
 def check(manifest: dict[str, Any]) -> None:
-    """By Kubernetes' schema, or by that of the operator whose kind it is."""
+    """Checks manifests by Kubernetes' schema, or by their operator's."""
     model: Any = OWN_SCHEMAS.get(manifest["kind"])
     if model is None:
         kubernetes_validate.validate(manifest, VERSION, strict=True)
@@ -153,7 +153,7 @@ def test_prometheus_finds_the_service() -> None:
 
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_the_server_takes_the_rendered_files(folder: str, tmp_path: Path) -> None:
-    """Its own ports aside; and the metrics that others go by are there."""
+    """Runs with other ports; the metrics that autoscalers and monitors read exist."""
     manifests = build(KUBERNETES / folder)
     flags = flags_of(manifests)
     for name, text in one(manifests, "ConfigMap")["data"].items():

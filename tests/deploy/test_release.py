@@ -1,4 +1,4 @@
-"""What a release consists of besides wheels and image: notes, and the bill of materials."""
+"""The release notes and the bill of materials."""
 
 import importlib.util
 import json
@@ -68,7 +68,7 @@ def bill_of(folder: Path) -> str:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Files named as a release's: only their names and sums count here."""
+    """Files with a release's names; only names and checksums matter here."""
     made = tmp_path_factory.mktemp("release")
     (made / "colcast-1.1.0-py3-none-any.whl").write_bytes(b"a")
     (made / "colcast_server-1.1.0-py3-none-manylinux_2_35_x86_64.whl").write_bytes(b"b")

@@ -1,4 +1,4 @@
-"""The image's runtime layout, made by the script its Dockerfile calls, run without one."""
+"""The image's runtime layout, made by the Dockerfile's script and run without a container."""
 
 import json
 import os
@@ -45,7 +45,7 @@ def root():
 
 @contextmanager
 def started(*command):
-    """A server, by its command, without an environment and with nobody's rights: pid, addresses."""
+    """Starts a server without an environment and as `nobody`; returns pid and addresses."""
     if os.geteuid() != 0 or shutil.which("setpriv") is None:
         as_nobody = []
     else:
@@ -85,7 +85,7 @@ def test_the_layout_holds_what_the_server_needs_and_nothing_else(root):
 
 
 class Liked(tf.Module):
-    """What a forest says of a price and the number of words in a text."""
+    """A forest's answer for a price and the number of words in a text."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -127,10 +127,10 @@ def test_it_has_the_ops_of_tf_text_and_decision_forests(root):
 
 
 def test_all_other_libraries_are_in_every_debian(root):
-    """Those that apt itself is linked with: libc, libstdc++, libgcc."""
+    """The libraries that apt itself links: libc, libstdc++, libgcc."""
     outside = set()
     folder = root / "opt/colcast"
-    # Where the libraries of ops find TensorFlow loaded already.
+    # Op libraries find TensorFlow already loaded.
     environment = {**os.environ, "LD_LIBRARY_PATH": f"{folder}/bin"}
     for file in [folder / "bin/colcast_model_server", *folder.glob("**/*.so*")]:
         command = ["ldd", file]

@@ -1,4 +1,4 @@
-"""One version: the file VERSION has it, and all else reads it or was written from it."""
+"""The version is in the file VERSION; everything else reads it or was written from it."""
 
 import importlib.metadata
 import re

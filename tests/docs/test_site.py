@@ -15,7 +15,7 @@ MKDOCS_CONFIG = REPOSITORY / "mkdocs.yml"
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory) -> Path:
-    """Built as `make docs` does: what does not hold, a link or an anchor, ends it."""
+    """The site as built by `make docs`, which fails if a link or an anchor does not exist."""
     folder = tmp_path_factory.mktemp("site")
     command = [MKDOCS, "build", "--strict", "--site-dir", folder]
     done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True)
@@ -24,7 +24,7 @@ def site(tmp_path_factory) -> Path:
 
 
 class Loaded(HTMLParser):
-    """What a page has its browser fetch."""
+    """The URLs that a page makes a browser fetch."""
 
     def __init__(self, page: Path) -> None:
         super().__init__()
@@ -32,7 +32,7 @@ class Loaded(HTMLParser):
         self.feed(page.read_text())
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Notes sources of scripts and images, and links that are not for people to follow."""
+        """Records sources of scripts and images, and links other than those that people click."""
         for name, value in attrs:
             fetched = name in ("src", "srcset", "data") or (tag == "link" and name == "href")
             if fetched and value:

@@ -1,4 +1,4 @@
-"""Whole paths: real people exported, served and ranked; a log of requests used again."""
+"""End to end: a model for real users is exported, served and used for ranking; logs are reused."""
 
 import shutil
 import subprocess
@@ -23,7 +23,7 @@ LEAST_AUC = 0.77
 
 @pytest.fixture(scope="module")
 def trained():
-    """The data and what training reported, made once for all who ask."""
+    """The data and the training report, made once."""
     return train.ensure(train.WORK_DIR)
 
 
@@ -44,7 +44,7 @@ def client(server):
 
 @pytest.fixture(scope="module")
 def candidates(trained):
-    """What every user has not rated."""
+    """The movies that each user has not rated."""
     return Candidates(trained[0])
 
 
@@ -78,7 +78,7 @@ REQUESTS, ROWS = 6, len(ranker.ITEMS)
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Has `model`, `ranker/1`, exported from it, and `logs`, with the requests of a while."""
+    """A folder with `model`, its export `ranker/1`, and `logs` with some requests."""
     folder = tmp_path_factory.mktemp("logged")
     ranker.save(folder / "model")
     export_saved_model(

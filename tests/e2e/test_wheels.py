@@ -1,4 +1,4 @@
-"""Both wheels in an empty environment, installed and used by a user who may do nothing else."""
+"""Both wheels in an empty environment, installed and used by an unprivileged user."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def reachable_python() -> str:
 
 
 def run_as_nobody(command: list[object], **options: object) -> subprocess.CompletedProcess[str]:
-    """Runs a command as another user if this one is root, and as this one if not."""
+    """Runs a command, as another user if this one is root."""
     return subprocess.run(
         [str(part) for part in command], capture_output=True, text=True, **unprivileged(), **options
     )  # type: ignore[call-overload,no-any-return]
@@ -51,7 +51,7 @@ def unprivileged() -> dict[str, object]:
 
 
 def requirements(names: list[str]) -> set[str]:
-    """The distributions that these ask for, and so on; `names` may have extras."""
+    """The distributions that these require, also indirectly; `names` may have extras."""
     found: set[str] = set()
     waiting = [Requirement(name) for name in names]
     while waiting:

@@ -27,7 +27,7 @@ def test_a_notebook_is_committed_without_outputs_and_paths_of_a_machine(path):
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_runs(path, tmp_path, monkeypatch):
-    """Any error in a cell, its asserts among them, is one here."""
+    """An error in a cell, such as a failed assertion, fails the test."""
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     notebook = nbformat.read(path, as_version=4)
     client = NotebookClient(notebook, timeout=240, resources={"metadata": {"path": str(tmp_path)}})

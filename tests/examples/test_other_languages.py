@@ -1,4 +1,4 @@
-"""The clients in C++, Go and Java: the bytes that the Python client writes, and its answers."""
+"""The clients in C++, Go and Java write the Python client's bytes and read its answers."""
 
 import subprocess
 from pathlib import Path

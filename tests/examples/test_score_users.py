@@ -1,4 +1,4 @@
-"""examples/offline: a table of users is ranked by Ray's workers, whatever dies meanwhile."""
+"""examples/offline: Ray's workers rank a table of users even if processes die meanwhile."""
 
 import json
 import os
@@ -67,7 +67,7 @@ def run(data: Path, output: Path, *options: str) -> subprocess.CompletedProcess[
 
 
 def surroundings(output: Path) -> dict[str, str]:
-    """Ray keeps a token at home; by default its workers give way to all others."""
+    """Ray keeps a token in the home folder; by default its workers have low priority."""
     return {**os.environ, "HOME": str(output.parent), "RAY_worker_niceness": "0"}
 
 
@@ -111,7 +111,7 @@ def servers(process: psutil.Process) -> list[psutil.Process]:
 
 
 def listening(process: psutil.Process) -> set[str]:
-    """The addresses on which it and all that it started listen."""
+    """The addresses on which it and its child processes listen."""
     found = set()
     for one in [process, *process.children(recursive=True)]:
         with suppress(psutil.NoSuchProcess):
@@ -121,7 +121,7 @@ def listening(process: psutil.Process) -> set[str]:
 
 
 def ended(process: psutil.Process) -> bool:
-    """Whether it runs no more, noticed by its parent or not."""
+    """Whether it has ended, even if its parent has not waited for it."""
     try:
         return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
@@ -139,7 +139,7 @@ def ranked(output: Path) -> dict[str, dict[str, float]]:
 
 @pytest.fixture(scope="module")
 def expected(data: Path) -> dict[str, dict[str, float]]:
-    """What the client says of all items, from one server."""
+    """The client's scores of all items, from one server."""
     users = pq.read_table(data / "users").to_pylist()
     items = pq.read_table(data / "items.parquet")
     keys = items["key"].to_pylist()
@@ -156,7 +156,7 @@ def expected(data: Path) -> dict[str, dict[str, float]]:
 
 
 def check(output: Path, expected: dict[str, dict[str, float]]) -> None:
-    """The output is that, within rounding."""
+    """Checks that the output is equal, up to rounding."""
     found = ranked(output)
     for user, scores in expected.items():
         assert found[user] == pytest.approx(scores, rel=1e-5, abs=1e-5)
@@ -190,12 +190,14 @@ def test_a_restart_scores_what_is_left(data, tmp_path, expected):
     before = parts(output)
     assert 0 < len(before) < USERS // PER_BLOCK
     some = sorted(before)[0]
-    some.write_bytes(some.read_bytes()[:100])  # as a copy that was cut short
+    some.write_bytes(some.read_bytes()[:100])  # as by an interrupted copy
     (output / ".part-000009.parquet.half").write_bytes(b"PAR1")
     refused = run(data, output, "--candidates=seen", "--top=4")
     assert refused.returncode == 1
     assert "belongs to a job with other top" in refused.stderr
-    (data / "ranker" / "4").symlink_to(data / "ranker" / "3")  # a version that came meanwhile
+    (data / "ranker" / "4").symlink_to(
+        data / "ranker" / "3"
+    )  # a version that was published meanwhile
     done = run(data, output, *options)
     (data / "ranker" / "4").unlink()
     assert done.returncode == 0, done.stderr

@@ -1,4 +1,4 @@
-"""Little TensorFlow models that parse tf.Example, and a session that runs what is exported."""
+"""Small TensorFlow models that parse tf.Example, and a session that runs exports."""
 
 import os
 
@@ -77,7 +77,7 @@ EMBEDDED_SPEC = {
 
 @pytest.fixture(scope="session")
 def embedded(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A saved model with every kind of feature that rankers have most."""
+    """A saved model with the most common kinds of features."""
     folder = tmp_path_factory.mktemp("embedded")
     module = Embedded(folder / "genres.txt")
     return save_parser(folder / "model", module, EMBEDDED_SPEC, tf.function(module.score))

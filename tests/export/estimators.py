@@ -1,6 +1,6 @@
 """Trains and exports Estimators; runs in .venv-estimator, TensorFlow 2.15: `estimators.py OUTPUT`.
 
-OUTPUT/NAME/examples is what teams have, OUTPUT/NAME/columns the same model with columnar inputs.
+OUTPUT/NAME/examples is the usual export, OUTPUT/NAME/columns the same model with columnar inputs.
 `estimators.py score FILE OUTPUT/NAME...` scores what was recorded with OUTPUT/NAME/converted/1.
 """
 
@@ -76,7 +76,7 @@ def training_data() -> Any:
 
 
 def build(output: Path) -> None:
-    """Trains and exports all of them, both ways; writes their feature specs' examples."""
+    """Trains all, exports each in both ways, and writes examples for their feature specs."""
     for name, estimator, used in estimators(output / "training"):
         estimator.train(training_data)
         spec = column.make_parse_example_spec(used)

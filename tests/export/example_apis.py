@@ -28,7 +28,7 @@ def answers(
     inputs: Mapping[str, str],
     rows: Sequence[bytes],
 ) -> dict[str, Any]:
-    """What a server of model "m" answers, serialized, by API and signature.
+    """The serialized answers of a server of model "m" by API and signature.
 
     Args:
         server: listens for HTTP too.
@@ -69,7 +69,7 @@ def _list(rows: Sequence[bytes]) -> Any:
 
 
 def _with_context(rows: Sequence[bytes]) -> Any:
-    """What the first Example has and all others have too, once, in front of all."""
+    """The features that all Examples share, once, before the Examples."""
     examples = [tf.train.Example.FromString(row) for row in rows]
     context = tf.train.Example()
     for name, feature in examples[0].features.feature.items():

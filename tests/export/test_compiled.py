@@ -1,4 +1,4 @@
-"""Models whose numbers of candidates or steps matter: compiled by XLA, or with loops."""
+"""Models that depend on the number of candidates or steps: compiled by XLA, or with loops."""
 
 import json
 from collections.abc import Callable
@@ -63,7 +63,7 @@ def product(features: Any) -> Any:
 
 
 def towers(features: Any) -> Any:
-    """A module of the user, and what meets items behind it."""
+    """A module of the user, and ops behind it that also read items."""
     user = module(_DOUBLED, [None, 3], features["user_vector"])
     return tf.reduce_sum(user * features["item_vector"], 1)
 
@@ -197,7 +197,7 @@ def export(folder: Path, output: Path, **options: Any) -> Any:
 def test_a_number_of_steps_is_not_made_large(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A step takes microseconds, so without a bound 65,535 of them would be accepted."""
+    """A step takes microseconds, so 65,535 of them would be accepted without a bound."""
     model = saved_loop(tmp_path / "model", tf.int64, lambda at, n: at < n, lambda at, _: at + 1)
     steps: list[int] = []
     columnar = BothSignatures.columnar
@@ -231,7 +231,7 @@ def test_a_loop_that_never_ends_is_named_with_its_features(
 def test_small_values_that_the_model_cannot_take_are_left_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Numbers below one never reach the end; rows that it accepts all have one."""
+    """With numbers below one, the loop never ends, so accepted rows have none."""
     monkeypatch.setattr(_findings, "_FIRST_RUN_SECONDS", 2)
     monkeypatch.setattr(_findings, "_RUN_SECONDS", 0.5)
     monkeypatch.setattr(_both_signatures, "_READILY_SECONDS", 0.05)

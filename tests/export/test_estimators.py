@@ -1,4 +1,4 @@
-"""Estimators, on both roads: converted, and exported with columnar inputs in the first place."""
+"""Estimators: converted, or exported with columnar inputs."""
 
 import json
 from pathlib import Path
@@ -122,7 +122,7 @@ def labels(result: classification_pb2.ClassificationResult) -> list[list[bytes]]
 
 
 def test_a_converted_model_still_classifies_and_regresses(model):
-    """Its own signatures, whose examples share one placeholder, through every API they are for."""
+    """Its own signatures, whose examples share one placeholder, through all of their APIs."""
     rows = recorded(model)
     examples = [tf.train.Example.FromString(row) for row in rows]
     given = input_pb2.Input(example_list=input_pb2.ExampleList(examples=examples))
@@ -151,7 +151,7 @@ def test_a_converted_model_still_classifies_and_regresses(model):
                 np.testing.assert_allclose(values(result), expected["scores"], rtol=1e-6)
                 np.testing.assert_array_equal(labels(result), expected["classes"])
             alone.model_spec.name, alone.model_spec.signature_name = "m", name
-            # TensorFlow fuses ops by what is fetched together: the last bit may differ with oneDNN.
+            # TensorFlow fuses ops depending on the fetches, so the last bit may differ with oneDNN.
             np.testing.assert_allclose(
                 values(call(alone, timeout=60).result), values(result), rtol=1e-6
             )

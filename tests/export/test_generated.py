@@ -1,4 +1,4 @@
-"""Generated rows respect the model: numbers that it can score, lists of the sizes that it takes."""
+"""Generated rows respect the model: numbers that it can score, lists of sizes that it accepts."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Models that answer by more than a request and their files, or with NaN and infinity."""
+"""Models whose answers depend on more than the request and their files, or are not finite."""
 
 import json
 import re

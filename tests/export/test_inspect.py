@@ -25,7 +25,7 @@ def contents(folder: Path) -> Contents:
 
 
 def unwrapped(printed: str) -> str:
-    """What was printed, without the line breaks of a narrow console."""
+    """The output without the line breaks of a narrow console."""
     return " ".join(printed.split())
 
 

@@ -83,7 +83,7 @@ def test_three_stages_are_written(report: Any) -> None:
 
 
 def test_rows_of_a_pointwise_scorer_are_independent(report: Any) -> None:
-    """All but the last stage's: states of ones and of positions are any numbers to the rule."""
+    """All but the last stage's, because the rule knows nothing about the values of states."""
     (signature,) = report.signatures
     assert signature.independence.keys() >= {*signature.stages.signatures, "columnar_late"}
     for name, found in signature.independence.items():
@@ -116,7 +116,7 @@ def test_a_client_gets_the_scores_of_tf_ranking(
     for i, one in enumerate(recorded(trained)):
         items = [row(example) for example in one.examples]
         given = client.rank({"user_colors": [], **row(one.context)}, items, target=target).scores
-        for kind in ("alone", "together"):  # what padding a list to a longer one's size gives
+        for kind in ("alone", "together"):  # scores with padding to a longer list
             np.testing.assert_allclose(given, scores[f"{kind}/{i}"], rtol=1e-4, atol=1e-5)
 
 

@@ -98,7 +98,7 @@ def number(column: Any) -> Any:
     ]
 )
 def serve(columns: dict[str, Any]) -> Any:
-    """A score that each column has a say in."""
+    """A score that depends on each column."""
     sums = [
         number(columns[f"user_{dtype}"]) * (1.0 + number(columns[f"item_{dtype}"]))
         for dtype in DTYPES
@@ -108,7 +108,7 @@ def serve(columns: dict[str, Any]) -> Any:
 
 @pytest.fixture(scope="module")
 def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The model as it was, `model`, and exported, `served/1`."""
+    """The folder with the original, `model`, and its export, `served/1`."""
     folder = tmp_path_factory.mktemp("dtypes")
     tf.saved_model.save(tf.Module(), str(folder / "model"), signatures=serve)
     model, served = folder / "model", folder / "served" / "1"

@@ -24,7 +24,7 @@ STAGES = {"columnar_user", "columnar_item", "columnar_pair"}
 
 @pytest.fixture(scope="session")
 def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """All models as they were, `NAME/model`, and exported, `NAME/served/1`."""
+    """The folder with the originals, `NAME/model`, and their exports, `NAME/served/1`."""
     folder = tmp_path_factory.mktemp("plain")
     for name, (build, signature) in MODELS.items():
         build(folder / name / "model")
@@ -41,7 +41,7 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def expected(folder: Path, name: str, columns: Mapping[str, Any], rows: int) -> dict[str, Any]:
-    """What TensorFlow gives for the model as it was, the user on every row."""
+    """TensorFlow's answer of the original model, with the user on every row."""
     loaded = tf.saved_model.load(str(folder / name / "model")).signatures[MODELS[name][1]]
     named = {k: tf.constant(v) for k, v in repeated(dict(columns), rows).items()}
     return {key: value.numpy() for key, value in loaded(**named).items()}
@@ -97,7 +97,7 @@ def test_three_stages_are_written_where_every_input_has_rows(exported: Path, nam
 
 @pytest.fixture(scope="module", params=MODELS)
 def asked(request: pytest.FixtureRequest, exported: Path) -> Iterator[tuple[str, RankingClient]]:
-    """A model on the native server, and a client that knows nothing of it."""
+    """A model on the native server, and a client without settings for it."""
     base_path = exported / request.param / "served"
     with ServerProcess("plain", base_path) as server, RankingClient(server.target, "plain") as it:
         yield request.param, it
@@ -172,7 +172,7 @@ def test_what_was_recorded_says_that_nothing_is_parsed(exported: Path, capsys: A
 
 
 def saved(folder: Path, *specs: Any) -> Path:
-    """A model that adds up what it is given."""
+    """A model that sums its inputs."""
 
     @tf.function(input_signature=specs)
     def serve(*inputs: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Recorded requests: what they prove, what they tell about users, and warm-up requests."""
+"""Recorded requests: for the proof, for finding user features, and as warm-up requests."""
 
 import gzip
 import struct
@@ -246,7 +246,7 @@ def test_warmup_requests_are_ones_that_servers_can_run(embedded, tmp_path):
 
 @pytest.mark.parametrize("name", ["traffic", "traffic.gz"])
 def test_a_record_that_claims_any_length_is_refused_by_name(embedded, tmp_path, name):
-    """With a right checksum: TensorFlow's reader would take the memory."""
+    """With a right checksum, TensorFlow's reader would allocate the claimed memory."""
     header = struct.pack("<Q", 1 << 62)
     record(tmp_path / "one", REQUESTS[0])
     data = (tmp_path / "one").read_bytes() + header + struct.pack("<I", _masked_crc32c(header))

@@ -1,4 +1,4 @@
-"""What an export says at its end: five lines without op names, and a page with everything."""
+"""The verdict of an export: five lines without op names, and a page with all findings."""
 
 import dataclasses
 import json
@@ -119,7 +119,7 @@ def test_a_loop_is_named_by_its_feature_with_what_to_change(embedded, tmp_path):
 
 
 def costs(*of_each: tuple[int, float, float, float]) -> tuple[Cost, ...]:
-    """Of (candidates, the source's CPU, the late signature's, how far its quartiles are away)."""
+    """Costs from tuples (candidates, source's CPU, late signature's CPU, its quartiles' spread)."""
     return tuple(
         cost
         for size, before, after, spread in of_each

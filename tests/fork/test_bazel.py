@@ -1,4 +1,4 @@
-"""Bazel builds the patched tree: upstream's targets are stand-ins, ours are what the fork gets."""
+"""Bazel builds the patched tree, with stand-ins for upstream's targets and our own targets."""
 
 from __future__ import annotations
 

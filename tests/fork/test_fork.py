@@ -1,4 +1,4 @@
-"""The fork tool on a miniature upstream tree: what it puts where, and what it refuses."""
+"""The fork tool on a miniature upstream tree: its changes and its refusals."""
 
 from __future__ import annotations
 
