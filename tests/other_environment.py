@@ -1,4 +1,4 @@
-"""Scripts that need packages which `.venv` lacks: they run in an environment of their own."""
+"""Scripts that need packages that `.venv` lacks run in a separate environment."""
 
 import os
 import subprocess
@@ -14,11 +14,11 @@ class Environment:
         self._folder = _ROOT / name
 
     def package(self, name: str) -> Path | None:
-        """Where a package is installed there; None: the environment was not made."""
+        """The folder of a package there; None if there is no such environment."""
         return next(iter(self._folder.glob(f"lib/*/site-packages/{name}")), None)
 
     def run(self, script: str, *arguments: object) -> None:
-        """Runs a script of tests/, which has to succeed."""
+        """Runs a script of tests/, which must succeed."""
         command = [self._folder / "bin" / "python", _ROOT / "tests" / script, *arguments]
         quiet = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "-1"}
         done = subprocess.run(

@@ -56,7 +56,7 @@ def red(done: subprocess.CompletedProcess[str], *parts: str) -> None:
 
 @pytest.fixture
 def edit(tree: Path) -> Iterator[Callable[[str, str, str], None]]:
-    """Replaces text in a file of the tree, for one test."""
+    """Replaces text in a file of the tree during a test."""
     before: dict[Path, str] = {}
 
     def replace(path: str, old: str, new: str) -> None:

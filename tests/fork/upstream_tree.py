@@ -1,6 +1,6 @@
-"""A miniature of TF Serving: the names of its files, our own stand-in lines around the hooks.
+"""A miniature of TF Serving: its file names, with stand-in lines around the hooks.
 
-Bazel can build it: upstream's targets are made of the TensorFlow wheel, or of a few lines here.
+Bazel can build it: upstream's targets come from the TensorFlow wheel, or are a few lines here.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ new_local_repository(
 )
 """
 
-# TensorFlow, patched as upstream has it patched, from the wheel.
+# TensorFlow from the wheel, patched by upstream's attribute.
 REPO_BZL = """load("@colcast//bazel:tensorflow_wheel.bzl", "org_tensorflow")
 
 def tensorflow_http_archive(name, git_commit, patch):
@@ -169,7 +169,7 @@ def write(root: Path, path: str, text: str) -> None:
 
 
 def make(root: Path, *, tensorflow: str = TENSORFLOW_COMMIT, offset: int = 0) -> Path:
-    """Writes the tree; `offset` moves the lines at the hooks down, as another release would."""
+    """Writes the tree; `offset` moves the lines of the hooks down, as in another release."""
     write(root, "WORKSPACE", WORKSPACE.format(root=ROOT, commit=tensorflow))
     write(root, ".bazelrc", f"import {ROOT}/.bazelrc\n")
     moved = {n + offset if n > 100 else n: line for n, line in PREDICT_UTIL_LINES.items()}

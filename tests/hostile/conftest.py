@@ -1,4 +1,4 @@
-"""A real server, and a way to send it any bytes at all."""
+"""A real server, and a way to send it arbitrary bytes."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -29,7 +29,7 @@ def bytes_method(channel: grpc.Channel, path: str) -> grpc.UnaryUnaryMultiCallab
 
 
 class RawClient:
-    """Sends bytes as a Predict call's message, whatever they are."""
+    """Sends arbitrary bytes as a Predict call's message."""
 
     def __init__(self, server: ServerProcess) -> None:
         self._channel = grpc.insecure_channel(server.target)
@@ -70,13 +70,13 @@ def make_good_request() -> predict_pb2.PredictRequest:
 
 @pytest.fixture
 def good_request() -> predict_pb2.PredictRequest:
-    """A request the server answers; the test's own copy."""
+    """A request that the server answers, as a copy for the test."""
     return make_good_request()
 
 
 @pytest.fixture(scope="session")
 def base_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the model "target" is."""
+    """The base path of the model "target"."""
     path = tmp_path_factory.mktemp("target")
     models.build("every_family", path / "1")
     return path
@@ -98,9 +98,9 @@ def server(base_path: Path) -> Iterator[ServerProcess]:
 
 @pytest.fixture(scope="session")
 def rest_server(base_path: Path) -> Iterator[ServerProcess]:
-    """The same over REST, with a small limit of a request's size.
+    """The same over REST, with a low limit of a request's size.
 
-    What is freed goes back to the system at once, so that the memory it has is memory it keeps.
+    Freed memory goes back to the system immediately, so the memory that it has is in use.
     """
     flags = ["--rest_api_port=-1", f"--max_request_bytes={4 << 20}"]
     with ExitStack() as running:

@@ -1,4 +1,4 @@
-"""HTTP/2 frame by frame, for what no client library would send. Names as in RFC 9113 and 7541."""
+"""HTTP/2 frame by frame, to send what client libraries do not. Names as in RFC 9113 and 7541."""
 
 import socket
 import struct
@@ -34,7 +34,7 @@ def integer(value: int, prefix_bits: int) -> bytes:
 
 
 def literal(name: str, value: str) -> bytes:
-    """A header of HPACK that no table remembers."""
+    """An HPACK header without indexing."""
     octets = b""
     for text in (name, value):
         octets += integer(len(text), 7) + text.encode()
@@ -70,7 +70,7 @@ def read_to_end_of_stream(connection: socket.socket) -> None:
 
 
 def settings_of(connection: socket.socket) -> dict[int, int]:
-    """What the server's first frame says of the connection, by number."""
+    """The settings in the server's first frame, by number."""
     with connection.makefile("rb") as frames:
         header = frames.read(9)
         assert header[3] == SETTINGS
@@ -80,7 +80,7 @@ def settings_of(connection: socket.socket) -> dict[int, int]:
 def connect(
     target: str, window: int = 65535, timeout: float = 60, receive_buffer: int | None = None
 ) -> socket.socket:
-    """A connection that has sent the preface and how much of each answer it is ready to take.
+    """A connection that has sent the preface and its window for each answer.
 
     receive_buffer: bytes that may wait to be read; None: the system's.
     """
@@ -96,7 +96,7 @@ def connect(
 
 
 def send_until_closed(connection: socket.socket, blocks: Iterator[bytes]) -> int:
-    """Sends the blocks as long as the server takes them; how many it took."""
+    """Sends the blocks until the server stops reading; returns the number it read."""
     sent = 0
     try:
         for block in blocks:
@@ -108,7 +108,7 @@ def send_until_closed(connection: socket.socket, blocks: Iterator[bytes]) -> int
 
 
 def is_closed_by_peer(connection: socket.socket, timeout: float = 30) -> bool:
-    """Whether the server ends the connection in time; what it says first is read."""
+    """Whether the server ends the connection in time; reads what it sends before."""
     give_up = time.monotonic() + timeout
     try:
         while time.monotonic() < give_up:
@@ -123,7 +123,7 @@ def is_closed_by_peer(connection: socket.socket, timeout: float = 30) -> bool:
 
 
 class Frame(NamedTuple):
-    """What a server says."""
+    """A server's frames."""
 
     kind: int
     flags: int

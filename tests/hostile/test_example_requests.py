@@ -1,4 +1,4 @@
-"""Classify, Regress and MultiInference with bytes and examples that make no sense.
+"""Classify, Regress and MultiInference with malformed bytes and examples.
 
 Each is answered with the right code and the culprit's name, and the next good request is served.
 """
@@ -80,7 +80,7 @@ class Raw:
         return [one.value for one in response.result.regressions]
 
     def peak_memory_bytes(self) -> int:
-        """The most memory the server has had resident so far."""
+        """The peak of the server's resident memory."""
         return ProcessMeter(self.pid).peak_memory_bytes()
 
 
@@ -127,7 +127,7 @@ def test_says_what_is_malformed_and_where(raw, method, message, words):
     ],
 )
 def test_a_context_that_is_no_example_is_refused(raw, context, words):
-    """Its bytes go in front of each example's: it must not swallow them."""
+    """Its bytes precede each example's, and must not absorb them."""
     message = SPEC + with_context(context, X_IS_2)
     raw.refuses("Regress", message, "INVALID_ARGUMENT", "malformed", "context", *words)
 
@@ -204,6 +204,6 @@ def test_thousands_of_tasks_are_judged_before_any_is_run(raw):
 
 
 def test_what_tensorflow_says_of_a_long_example_stays_short_enough_to_send(raw):
-    """It quotes the whole example; gRPC clients take headers of 8 KiB."""
+    """It quotes the whole example, but gRPC clients accept headers of 8 KiB."""
     example = feature(b"note", field(1, field(1, b"\xff" * (1 << 20)))) + X_IS_2[:-1]
     raw.refuses("Regress", SPEC + example_list(example), "INVALID_ARGUMENT", "parse", "...")

@@ -1,7 +1,7 @@
-"""tf.Examples that are read as columns are answered as if TensorFlow parsed them, right or wrong.
+"""tf.Examples that are read as columns get the answers and errors of TensorFlow's parser.
 
-The model gives back what it parsed. One server leaves Examples to TensorFlow, the others read them;
-what one answers the others must, to the last bit and to the last word of an error.
+The model returns the parsed features. In one server TensorFlow parses Examples, the others read
+them; their answers must be bit-identical, and their errors equal.
 """
 
 import os
@@ -38,7 +38,7 @@ COUNTS = {"user_age": 1, "user_name": 2, "price": 2}
 
 
 class Echo(tf.Module):
-    """Gives back what it parsed."""
+    """Returns the parsed features."""
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string, "examples")])
     def parse(self, examples: Any) -> Any:
@@ -71,7 +71,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class Stub:
-    """Predict with Examples; what comes back is comparable, errors too."""
+    """Predict with Examples; returns a comparable answer or error."""
 
     def __init__(self, target: str) -> None:
         self._stub = prediction_service_pb2_grpc.PredictionServiceStub(
@@ -137,7 +137,7 @@ def entries(draw: Any, name: str, hostile: bool) -> bytes:
 
 @st.composite
 def requests(draw: Any, hostile: bool) -> list[bytes]:
-    """The Examples of one user, or nearly so."""
+    """The Examples of one user, perhaps with exceptions."""
     names = list(SPEC)
     optional = [name for name in names if name not in ("user_age",) or hostile]
     missing = draw(st.sets(st.sampled_from(optional), max_size=2))
@@ -169,7 +169,7 @@ def requests(draw: Any, hostile: bool) -> list[bytes]:
 def check(stubs: dict[str, Stub], examples: list[bytes]) -> None:
     expected = stubs["off"].predict(examples)
     assert stubs["exact"].predict(examples) == expected
-    assert stubs["late"].predict(examples) == expected  # it computes nothing that could round
+    assert stubs["late"].predict(examples) == expected  # it computes nothing that rounds
 
 
 CHEAP = settings(

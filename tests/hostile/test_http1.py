@@ -35,7 +35,7 @@ ATTACKS: dict[str, tuple[bytes, bytes]] = {
 
 
 def flood(server: ServerProcess, first: bytes, again: bytes, stop: threading.Event) -> None:
-    """Sends `first` and then `again` until the server hangs up or it has been enough."""
+    """Sends `first` and then `again` until the server hangs up or the limit is reached."""
     host, port = server.rest_target.split(":")
     with socket.create_connection((host, int(port)), timeout=5) as connection:
         try:
@@ -52,7 +52,7 @@ def flood(server: ServerProcess, first: bytes, again: bytes, stop: threading.Eve
 def under_attack(
     rest_server: ServerProcess,
 ) -> Iterator[Callable[[bytes, bytes], threading.Thread]]:
-    """Starts an attack; whatever it is, it has ended after the test."""
+    """Starts an attack, which ends after the test."""
     stop = threading.Event()
     attackers: list[threading.Thread] = []
 

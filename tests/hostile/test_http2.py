@@ -1,4 +1,4 @@
-"""HTTP/2 that asks for memory or time without end: it gets neither, and others are answered."""
+"""HTTP/2 that asks for unlimited memory or time gets neither, and others are answered."""
 
 import itertools
 import os
@@ -17,7 +17,9 @@ from ..waiting import wait_until
 from . import http2
 from .conftest import bytes_method, serving_nothing
 
-MANY_MB = 100  # of what an attack may cost; without limits each takes more, or never ends
+MANY_MB = (
+    100  # limits of an attack's cost; without the server's limits, each takes more or never ends
+)
 GET_STATUS = "/tensorflow.serving.ModelService/GetModelStatus"
 
 
@@ -40,7 +42,7 @@ def request_for_zeros(count: int) -> bytes:
 
 @pytest.fixture(name="others_are_answered")
 def ask_as_another_client(target) -> Iterator[Callable[[], None]]:
-    """Fails unless another client's connection is answered; it was open before the attack."""
+    """Fails unless another client, connected before the attack, is answered."""
     request = get_model_status_pb2.GetModelStatusRequest()
     request.model_spec.name = "zeros"
     with grpc.insecure_channel(target.target) as channel:
@@ -52,7 +54,7 @@ def ask_as_another_client(target) -> Iterator[Callable[[], None]]:
 
 @pytest.fixture(name="memory_stays")
 def compare_memory(target) -> Iterator[None]:
-    """The peak of the server's memory is where it was, or little above."""
+    """Checks that the server's peak memory has hardly grown."""
     meter = ProcessMeter(target.pid)
     before = meter.peak_memory_bytes()
     yield
@@ -83,7 +85,7 @@ def test_a_header_block_without_end_is_cut_off(target, memory_stays, others_are_
 
 
 def reset_calls(count: int) -> Iterator[bytes]:
-    """Calls that are reset as soon as they were opened, a thousand at a time."""
+    """Calls that are reset immediately after they are opened, a thousand at a time."""
     headers = http2.request_headers()
     streams = iter(range(1, 2 * count, 2))
     while batch := list(itertools.islice(streams, 1000)):

@@ -1,4 +1,4 @@
-"""What RFC 9113 and RFC 7541 call an error is one, and of the kind that they say.
+"""Errors of RFC 9113 and RFC 7541 are detected, and are of the required kind.
 
 Each case follows a preface and empty SETTINGS, in which section is named. The server has no model.
 """
@@ -200,7 +200,7 @@ def serve_nothing(tmp_path_factory) -> Iterator[ServerProcess]:
 
 
 def said(connection: socket.socket) -> list[http2.Frame]:
-    """What the server says, up to the end of the last stream that there can be."""
+    """The server's frames up to the end of the last possible stream."""
     frames = []
     for each in http2.frames_of(connection):
         frames.append(each)
@@ -262,7 +262,7 @@ def test_the_first_frame_is_settings(server):
         assert errors(list(http2.frames_of(connection)), http2.GOAWAY) == [PROTOCOL]
 
 
-# What comes for a stream whose client has said that nothing more will come.
+# Frames for a stream that its client has half-closed.
 @pytest.mark.parametrize("late", [frame(http2.DATA, 0, 1, EMPTY), BEGUN], ids=["DATA", "HEADERS"])
 def test_nothing_comes_behind_the_end_of_a_stream(server, late):
     frames = ask(server, WHOLE + late)
@@ -284,7 +284,7 @@ def test_calls_beyond_the_limit_are_refused(server):
     assert errors(frames, http2.RST_STREAM)
 
 
-# RFC 9113 asks for an error; but it may be what was on its way when the stream was reset.
+# RFC 9113 requires an error, but the frame may have been sent before the stream was reset.
 def test_a_stream_below_the_last_one_is_not_opened(server):
     frames = ask(server, call(HEADERS, 5) + call(HEADERS, 3))
     assert [each.stream for each in frames if each.kind == http2.HEADERS] == [5, LAST]

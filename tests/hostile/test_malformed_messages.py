@@ -1,4 +1,4 @@
-"""Bytes that are no PredictRequest are refused by place; compressed ones wait as they came."""
+"""Malformed PredictRequests are refused with the position; compressed messages wait compressed."""
 
 import gzip
 import os
@@ -102,7 +102,7 @@ NUM_BOMBS = 20
 
 
 class Reader(tf.Module):
-    """Reads a file: to open a pipe it waits until the test does so, too."""
+    """Reads a file; opening a pipe waits until the test opens it, too."""
 
     @tf.function(input_signature=[tf.TensorSpec([], tf.string, "path")])
     def read(self, path: tf.Tensor) -> dict[str, tf.Tensor]:
@@ -158,7 +158,7 @@ def ask_for_status(channel: grpc.Channel) -> None:
 
 
 def test_inflated_messages_of_a_host_have_a_limit(tmp_path, reader_path):
-    """Two that are being run, 48 MiB each, are more than three quarters of 80."""
+    """Two that run, of 48 MiB each, are more than three quarters of 80 MiB."""
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     unknown_field = field(100, bytes(INFLATED))
@@ -202,7 +202,7 @@ def test_many_bombs_wait_as_they_came_and_others_are_answered(target, tmp_path):
         pipe.write_bytes(b"")
         assert (
             first.code() == grpc.StatusCode.INVALID_ARGUMENT
-        )  # a pipe is no file, says TensorFlow
+        )  # TensorFlow does not accept a pipe as a file
         for connection in waiting:
             http2.read_to_end_of_stream(connection)
         assert predict(request_to_read(str(tmp_path / "file")), timeout=60)

@@ -1,4 +1,4 @@
-"""Reloads over the network: no client writes a file of its choice, or turns a log on."""
+"""Reloads over the network: no client can write a file of its choice, or turn a log on."""
 
 import socket
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ LINE = "* * * * * root reboot\n"
 
 
 def reload_that_logs(base_path: Path, prefix: str) -> model_management_pb2.ReloadConfigRequest:
-    """Asks for the model that is served, with each of its requests logged."""
+    """Reloads the served model with all of its requests logged."""
     request = model_management_pb2.ReloadConfigRequest()
     model = request.config.model_config_list.config.add(
         name="target", base_path=str(base_path), model_platform="tensorflow"
@@ -36,7 +36,7 @@ def refusal(server: ServerProcess, request: model_management_pb2.ReloadConfigReq
 
 
 def send_line(server: ServerProcess) -> predict_pb2.PredictResponse:
-    """A request whose log would hold a line of the client's."""
+    """A request whose log would contain a line of the client's choice."""
     request = make_good_request()
     request.inputs["title"].string_val[0] = LINE.encode()
     client = RawClient(server)

@@ -1,4 +1,4 @@
-"""Bad REST requests: the right HTTP code, the culprit by name, and the next request is served."""
+"""Bad REST requests get the right HTTP code and the culprit's name; the next one is served."""
 
 import gzip
 import http.client
@@ -25,7 +25,7 @@ Answer = tuple[int, Any]
 
 
 def ask(server: ServerProcess, method: str, path: str, body: bytes = b"", **headers: str) -> Answer:
-    """The HTTP code and the JSON that came with it."""
+    """The HTTP code and the JSON of an answer."""
     connection = http.client.HTTPConnection(server.rest_target, timeout=60)
     names = {name.replace("_", "-"): value for name, value in headers.items()}
     connection.putrequest(method, path, skip_accept_encoding=True)

@@ -1,4 +1,4 @@
-"""What no client may make a server do, over either transport; and what is no call or request."""
+"""Abuse over either transport, and input that is no call or request."""
 
 import itertools
 import os
@@ -21,7 +21,7 @@ EMPTY = http2.grpc_message(b"")
 
 
 def begun(stream: int) -> bytes:
-    """A call whose message is to come."""
+    """A call without its message."""
     return http2.frame(http2.HEADERS, http2.END_HEADERS, stream, CHECK)
 
 
@@ -142,7 +142,7 @@ def test_where_descriptors_run_short_newcomers_go_and_others_are_served(tmp_path
 
 
 def test_a_stream_that_waits_is_not_held_by_its_own_windows(server):
-    """Calls pay for what belongs to them: window updates and pings between them are no abuse."""
+    """Calls pay for window updates and pings between them, which are no abuse."""
     update = http2.frame(http2.WINDOW_UPDATE, 0, 0, struct.pack(">I", 1))
     with http2.connect(server.target) as connection:
         connection.sendall(

@@ -1,4 +1,4 @@
-"""Requests that make no sense: the right code, and the culprit by name."""
+"""Wrong requests get the right code and the culprit's name."""
 
 import grpc
 import pytest

@@ -29,7 +29,7 @@ def main() -> None:
         "--reload-seconds", type=float, default=0, help="a new version comes so often; 0: none"
     )
     args = parser.parse_args()
-    tf.config.threading.set_intra_op_parallelism_threads(1)  # the last bits are a server's
+    tf.config.threading.set_intra_op_parallelism_threads(1)  # the last bits depend on the server
     for name in args.models:
         with tempfile.TemporaryDirectory() as scratch:
             try:

@@ -1,4 +1,4 @@
-"""Requests to a model in every format, and what the original answers to each."""
+"""Requests to a model in every format, and the original model's answer to each."""
 
 import base64
 import json
@@ -15,7 +15,7 @@ from .exported import Columns, Exported, Original, Outputs, examples_of
 
 EXACT_FORMATS = ("examples", "examples of users", "columnar", "repeated", "columnar of users")
 SIZES = (1, 1, 2, 2, 5, 5, 20, 20, 150, 1500)
-USERS, ITEMS = 6, 200  # few, so that they come again
+USERS, ITEMS = 6, 200  # few, so that they repeat
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Asked:
-    """Who is asked about: users, items, whose each item is, and its number among `items_of`."""
+    """Users, items, each item's user, and its index in `items_of`."""
 
     users: Sequence[Row]
     items: Sequence[Row]
@@ -65,7 +65,7 @@ def cases_of(
     original: Original | None = None,
     item_key: str = "",
 ) -> list[Case]:
-    """Requests of those sizes in every format; every other size again with several users.
+    """Requests of these sizes in every format; every second size also with several users.
 
     With the name of a key, also by the numbers of items among `items_of`.
     """
@@ -105,7 +105,7 @@ def _drawn(exported: Exported, random: np.random.Generator) -> tuple[list[Row], 
 
 
 def _cases(exported: Exported, original: Original, asked: Asked, item_key: str) -> Iterator[Case]:
-    """The request in every format; those of several users ask for each row's user."""
+    """The request in every format; with several users, it names each row's user."""
     whole = original.score(asked.rows)
     by_user = _by_user(exported, original, asked, whole)
     names = exported.user_features()
@@ -135,7 +135,7 @@ def _cases(exported: Exported, original: Original, asked: Asked, item_key: str) 
 
 
 def _by_user(exported: Exported, original: Original, asked: Asked, whole: Outputs) -> Outputs:
-    """What a request per user gives, with lists as wide as they were sent.
+    """The answers to one request per user, with lists as wide as they were sent.
 
     All of it at once where an output has no rows: it is to be refused.
     """

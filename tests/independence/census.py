@@ -1,4 +1,4 @@
-"""What the independence rule meets: op types, and its verdict on each model.
+"""The op types that the independence rule encounters, and its verdict on each model.
 
 `python -m tests.independence.census` exports every model of the registry, and Estimators and a
 pointwise model of TF-Ranking where their TensorFlow is installed, and prints a line for each, then
@@ -34,7 +34,6 @@ Found = tuple[Path, Mapping[str, Independence]]  # a SavedModel and what its exp
 
 
 def main() -> None:
-    """Exports, looks, prints."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--models", nargs="+", choices=RANKING, help="these of the registry only")
     names = parser.parse_args().models
@@ -88,7 +87,7 @@ def _called(graph: FlatGraph, node: Any) -> set[str]:
 
 
 def _verdicts(independence: Mapping[str, Independence]) -> str:
-    """Each signature's, those that are alike together."""
+    """The verdict on each signature; equal ones are combined."""
     by_verdict: dict[str, list[str]] = {}
     for signature, found in independence.items():
         verdict = "rows" if found.rows else re.sub(r" \([^)]*\)", "", found.why_not)
@@ -99,7 +98,7 @@ def _verdicts(independence: Mapping[str, Independence]) -> str:
 
 
 def _exported(names: list[str] | None, scratch: Path) -> Iterator[tuple[str, Found | str]]:
-    """Every model, exported; or what the export refused it with."""
+    """Every model, exported, or the export's error."""
     for name in names or RANKING:
         try:
             exported = Exported(RANKING[name], scratch / name)

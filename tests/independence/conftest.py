@@ -1,4 +1,4 @@
-"""Models of the registry behind servers, in a short form and, asked for, in a long one.
+"""Models of the registry behind servers, in a short form and, on request, in a long one.
 
 COLCAST_HAMMER_ANSWERS=100000 asks for all models, and so many answers of all of them together.
 """

@@ -23,7 +23,7 @@ Outputs = dict[str, Any]
 
 
 class Exported:
-    """A model that a server can be given.
+    """An exported model.
 
     Attributes:
       model: of the registry.
@@ -45,7 +45,7 @@ class Exported:
             signatures=[model.signature],
             user_features=model.user,
             late=True,
-            exact="always",  # "auto" would depend on what else the machine does
+            exact="always",  # "auto" would depend on the load of the machine
         )
         written = json.loads((self.base_path / "1/assets.extra/colcast.json").read_text())
         self.record: dict[str, Any] = written["signatures"]["columnar"]
@@ -63,7 +63,7 @@ class Exported:
         return columns
 
     def retrained(self, folder: Path) -> "Exported":
-        """The same graphs with the variables of a retrained model, which is the original then.
+        """The same graphs with the variables of a retrained model, which is the new original.
 
         Version 1 is the one that is there; the other waits at `folder` / "2".
         """

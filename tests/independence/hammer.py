@@ -1,4 +1,4 @@
-"""Sixteen threads that send a model's requests again and again, and compare every answer."""
+"""Sixteen threads that repeat a model's requests and compare every answer."""
 
 import json
 import random
@@ -32,7 +32,7 @@ _KEEP_BUSY = 32  # requests that take milliseconds each
 
 @dataclass
 class Tally:
-    """What came of one format's requests.
+    """The results of one format's requests.
 
     Attributes:
       answers: how many were answered.
@@ -77,7 +77,7 @@ Tallies = dict[str, Tally]  # by format
 def hammer(
     server: ServerProcess, name: str, cases: Sequence[Case], answers: int, seed: int = 0
 ) -> Tallies:
-    """Sends about so many requests to a model, drawn from `cases`, from 16 connections at once."""
+    """Sends about `count` requests, drawn from `cases`, on 16 connections at once."""
     each = -(-answers // THREADS)
     weights = [_WEIGHTS.get(case.format, 1) for case in cases]
     ready = threading.Barrier(THREADS)
@@ -97,7 +97,7 @@ def hammer(
 
 @contextmanager
 def busy(server: ServerProcess, case: Case) -> Iterator[None]:
-    """Keeps the workers busy, so that what is sent meanwhile waits."""
+    """Keeps the workers busy, so that requests sent meanwhile wait."""
     with grpc.insecure_channel(server.target, _OPTIONS) as channel:
         predict = channel.unary_unary(METHOD)
         calls = [predict.future(case.message, timeout=120) for _ in range(_KEEP_BUSY)]

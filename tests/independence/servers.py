@@ -1,4 +1,4 @@
-"""The native server in the ways of running that could let rows see each other."""
+"""The native server in the configurations in which rows could affect each other."""
 
 import shutil
 import threading
@@ -60,7 +60,7 @@ def serve(models: Sequence[Exported], variant: str, folder: Path, *more: str) ->
 
 @contextmanager
 def reloading(model: Exported, seconds: float) -> Iterator[None]:
-    """Publishes the model again and again as its next version, so many seconds apart; 0: never."""
+    """Publishes the model as its next version every `seconds` seconds; 0: never."""
     ended = threading.Event()
 
     def publish() -> None:

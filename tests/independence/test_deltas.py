@@ -1,4 +1,4 @@
-"""While deltas change tables, each answer is of before or after one, for each client in order.
+"""While deltas change tables, each answer is of one generation, in order for each client.
 
 The original is TensorFlow's, with the variable assigned.
 """
@@ -34,7 +34,7 @@ from .hammer import METHOD, TOLERANCE, Tally, _rest, difference
 from .servers import VARIANTS, serve
 
 DELTAS = 60 if ANSWERS else 12
-AT_ONCE = 3  # deltas between two looks of the server
+AT_ONCE = 3  # deltas between two polls of the server
 CLIENTS = 12
 SIZES = (1, 2, 5, 20, 150, 700)
 KEY = "item_key"
@@ -68,7 +68,7 @@ def _deltas(server: ServerProcess, folder: Path) -> list[Delta]:
 
 @dataclass
 class Client:
-    """Asks one request after the other and finds which generation each answer is of."""
+    """Sends requests one after another and finds each answer's generation."""
 
     server: ServerProcess
     model: str
@@ -122,7 +122,7 @@ class Client:
 
 
 class _Kept(Tally):
-    """What was answered."""
+    """The answers."""
 
     outputs: Outputs
 
@@ -172,7 +172,7 @@ def test_every_answer_is_of_one_generation_and_none_is_followed_by_an_older_one(
             for each in running:
                 each.result()
         last = Client(server, name, generations, newest=DELTAS)
-        for seed in range(2):  # then with the states that the first time kept
+        for seed in range(2):  # then with the cached states of the first time
             last.run(seed, threading.Event(), final=True)
     found = [wrong for client in [*clients, last] for wrong in client.wrong]
     total = sum((client.answers for client in clients), Counter[str]())

@@ -1,4 +1,4 @@
-"""No answer depends on what it ran beside; the export's record says so, as the registry does."""
+"""No answer depends on requests beside it; the export's record agrees with the registry."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.timeout(3600 if ANSWERS else 900)
 def test_every_answer_is_the_original_models(
     group: Models, cases: Callable[[str], list[Case]], server: ServerProcess, variant: str
 ) -> None:
-    """All models first, so that one that fails does not hide the others."""
+    """Checks all models before it fails, so that one failure does not hide others."""
     found = {name: hammer(server, name, cases(name), EACH) for name in group}
     wrong = [
         f"{name}, {kind}: {said}"
@@ -57,7 +57,7 @@ def _complaints(expected: Expected, variant: str, kind: str, tally: Tally) -> li
 
 
 def _check_gain(server: ServerProcess, name: str, cases: list[Case], variant: str) -> None:
-    """Whether rows that are independent are found, joined and split."""
+    """Whether independent rows are cached, joined and split."""
     for store in ("user", "item"):
         assert _sum(server, "states_found", name, store=store), (name, store)
     late = [case for case in cases if case.format == "late"]

@@ -1,4 +1,4 @@
-"""Answers while another signature writes, of retrained variables, of several users."""
+"""Answers while another signature writes, with retrained variables, for several users."""
 
 import itertools
 import json
@@ -77,7 +77,7 @@ def ran_apart(server: ServerProcess) -> bool:
 def test_no_answer_is_of_an_earlier_value(
     serve: Callable[..., ServerProcess], kind: str, unserved: list[str], flags: list[str]
 ) -> None:
-    """`unserved`: the export was told so, wrongly: its record says that rows are independent."""
+    """`unserved`: the export was told so wrongly, so its record says that rows are independent."""
     written, begun, ended = itertools.count(1), [0], [0]
     with serve(kind, flags, late=True, unserved_signatures=unserved) as server:
         requests = [by_signature(rows, seed) for seed, rows in enumerate((1, 3, 20, 150))]
@@ -117,7 +117,7 @@ def test_no_answer_is_of_an_earlier_value(
 def test_a_counter_counts_each_request_once(
     serve: Callable[..., ServerProcess], exported: bool, flags: list[str]
 ) -> None:
-    """Without an export, too, and where all signatures may be joined."""
+    """Also without an export, and if all signatures may be joined."""
     more = [] if exported else ["--enable_batching"]
     with serve("counter", [*flags, *more], exported=exported, warmup=[1]) as server:
         requests = by_signature(5, 1)
@@ -132,7 +132,7 @@ def test_a_counter_counts_each_request_once(
 
         with ThreadPoolExecutor(THREADS) as pool:
             counted = sorted(each for some in pool.map(read, range(THREADS)) for each in some)
-        # A run reads the counter after its addition, so another one's may come between.
+        # A run reads the counter after its addition, so another run's addition may come between.
         assert (np.array(counted) > np.arange(2, 2 + THREADS * EACH) - 0.3).all()
         assert counted[-1] == pytest.approx(1 + THREADS * EACH, abs=0.3)
         assert ran_apart(server)
@@ -194,7 +194,7 @@ ROW_TO_USER = [0, 2, 1, 1, 2, 0, 2]
 def test_users_sent_to_the_pair_stage_are_scored_as_in_one_run_of_the_original(
     group: Models, server: ServerProcess
 ) -> None:
-    """Whatever `users_per_run` is: that says what the server gains, not what it may be sent."""
+    """For any `users_per_run`, which says what the server gains, not what it accepts."""
     with grpc.insecure_channel(server.target) as channel:
         predict = channel.unary_unary(METHOD)
         for name, exported in group.items():

@@ -29,7 +29,7 @@ def build(folder: Path) -> None:
 
 
 def found(folder: Path) -> str:
-    """What a reader finds: nothing, a whole table, or one with its delta."""
+    """What a reader finds: nothing, a complete table, or one with its delta."""
     names = [path.name for path in folder.glob("[!.]*")] if folder.exists() else []
     if not names:
         return "nothing"

@@ -1,4 +1,4 @@
-"""What an export records of a model, without the model: all that a builder reads of it."""
+"""Exports' records without models, which is all that a builder reads."""
 
 from pathlib import Path
 from typing import Any

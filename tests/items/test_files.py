@@ -75,7 +75,7 @@ def arrow():
 
 
 def example(row):
-    """A tf.Example of a row; what is None is left out."""
+    """A tf.Example of a row, without values that are None."""
     made = tf.train.Example()
     for name, value in row.items():
         values = value if isinstance(value, list) else [value]

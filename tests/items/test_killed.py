@@ -1,4 +1,4 @@
-"""kill -9 at any step of a builder leaves no half table, and the next builder cleans up."""
+"""kill -9 at any step of a builder leaves no incomplete table, and the next builder cleans up."""
 
 import os
 import subprocess

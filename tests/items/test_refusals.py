@@ -1,4 +1,4 @@
-"""What cannot be a table is refused by name: the feature, the row and the value."""
+"""Data that cannot be a table is refused with the feature, the row and the value."""
 
 import numpy as np
 import pandas as pd
@@ -33,7 +33,7 @@ def table(tmp_path, movies):
 
 
 def refused(tmp_path, movies, frame, error=InputError, **more):
-    """What a build of the frame says, which leaves nothing behind."""
+    """The error of a build of the frame, which leaves nothing behind."""
     with pytest.raises(error) as told:
         build_table(movies, frame, **{"key": "item_id", "output": tmp_path / "t", **more})
     output = tmp_path / "t"

@@ -1,4 +1,4 @@
-"""Build, then read back: the same values, whatever the frame and the feature."""
+"""Values survive a build, for every kind of frame and feature."""
 
 import os
 import tempfile
@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from .records import declared, model
 
-# Where files are in memory: a disk that others write to takes its time for each table.
+# A folder in memory, because a busy disk takes long for each table.
 _MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 _INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 _FLOATS = {"bfloat16": 16, "float16": 16, "float32": 32, "float64": 64}
@@ -76,7 +76,7 @@ def tables(draw: Any) -> tuple[dict[str, Any], list[Any], dict[str, list[Any]]]:
 
 
 def as_read(feature: dict[str, Any], value: Any) -> Any:
-    """What a table has for a value that was given, None for what was missing."""
+    """The table's value for a given value, which is None if missing."""
     if value is None:
         if feature["kind"] != "fixed_len":
             return []

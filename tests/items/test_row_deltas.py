@@ -1,4 +1,4 @@
-"""Deltas of embedding tables: what is in the file, and what is refused by name."""
+"""Deltas of embedding tables: the file's contents, and refusals that name the culprit."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Requests by key to a real server: the same answers as with the features sent."""
+"""Requests by key to a real server get the same answers as requests with features."""
 
 import json
 import os
@@ -254,7 +254,7 @@ def test_metrics_tell_of_the_table(server: ServerProcess) -> None:
 
 
 class Load:
-    """Requests by key, one after the other, until it is left; none may fail."""
+    """Sends requests by key one after another until the context ends; none may fail."""
 
     def __init__(self, server: ServerProcess) -> None:
         self._stubs = Stubs(server.target, own_connection=True)
@@ -371,7 +371,7 @@ def test_a_folder_that_goes_while_it_serves(server: ServerProcess, tables: Path)
 
 
 def test_unknown_keys_with_defaults(base: Path, tables: Path, tmp_path: Path) -> None:
-    """Features without a default cannot be had: items have one, `item_id_0`."""
+    """Unknown keys are refused if a feature, here `item_id_0`, has no default."""
     flags = config_of(tables, "DEFAULTS")
     with ServerProcess("ranker", base / "served", flags) as server:
         stubs = Stubs(server.target)

@@ -1,4 +1,4 @@
-"""Columnar models of a few lines, in TF1 graph mode as the exporter's flat graphs are."""
+"""Columnar models of a few lines, in TF1 graph mode like the exporter's flat graphs."""
 
 import os
 
@@ -137,9 +137,9 @@ class Model:
         ]
 
     def check(self, rows: tuple[int, ...] = (1, 2, 3, 11, 200)) -> None:
-        """Compares both signatures at row counts that the pass has not tried; bits, if exact.
+        """Compares both signatures at other row counts than the export; bit for bit if exact.
 
-        Then with other weights: a late graph holds none of its own.
+        Repeats that with other weights, because a late graph contains none.
         """
         self._compare(rows)
         self.retrain()
@@ -176,7 +176,7 @@ def model() -> type[Model]:
 
 @pytest.fixture(scope="session")
 def base_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where version 1 of the ranker is, exported late; the model as it was stands beside it."""
+    """The base path of the ranker, exported late; the original is beside it."""
     folder = tmp_path_factory.mktemp("late")
     ranker.save(folder / "model")
     export_saved_model(

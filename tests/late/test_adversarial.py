@@ -102,7 +102,7 @@ def _count_as_output(c: dict[str, Any]) -> dict[str, Any]:
 
 
 def _item_mean(c: dict[str, Any]) -> dict[str, Any]:
-    """The item operand has one row, so the user operand must bring the N rows itself."""
+    """The item operand has one row, so the user operand must have N rows."""
     return {"score": tf.reduce_mean(c["x"], axis=0, keepdims=True) * c["u"]}
 
 

@@ -1,4 +1,4 @@
-"""A server that joins requests, as TF Serving with --enable_batching does, gives each user its own.
+"""A server that joins requests, like TF Serving with --enable_batching, mixes no users.
 
 The server here runs the exported model in TensorFlow and joins what comes at the same time under
 the rules of TF Serving's batching session.
@@ -105,7 +105,7 @@ class BatchingServicer(prediction_service_pb2_grpc.PredictionServiceServicer):  
 
 @pytest.fixture
 def batching(base_path: Path) -> Iterator[tuple[str, BatchingServicer]]:
-    """The address of such a server, and what it joined."""
+    """The address of such a server, and the requests that it joined."""
     with (
         ServerProcess("ranker", base_path) as real,
         RankingClient(real.target, "ranker", timeout_seconds=60) as client,
@@ -145,7 +145,7 @@ def test_every_user_gets_its_own_scores(
     joined = [size for name, size in servicer.joined if name == "columnar"]
     assert max(joined) > 1
     assert candidates > 1 or max(late) > 1  # else the requests were refused before
-    assert sum(late) <= len(USERS)  # one round only: then it is known
+    assert sum(late) <= len(USERS)  # one round only: then the client knows it
 
 
 def test_a_lone_row_that_is_filled_up_gets_its_score(

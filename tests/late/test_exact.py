@@ -1,4 +1,4 @@
-"""The exact signature, to the last bit; and the late one's error for several users' rows."""
+"""The exact signature is bit-identical; the late one refuses several users' rows."""
 
 import json
 import shutil
@@ -122,7 +122,7 @@ SIGNATURES = ["columnar_late", "columnar_exact"]
 
 
 def _request(user: int) -> Columns:
-    """One user with one candidate: the request that a batching session takes."""
+    """One user with one candidate: a request that a batching session accepts."""
     return {
         "user_age": np.array([user]),
         "user_words": np.array([[b"red", b"blue"]], object),

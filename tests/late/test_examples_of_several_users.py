@@ -1,4 +1,4 @@
-"""tf.Examples read late: each user of a request is computed once; what the log says."""
+"""tf.Examples with --example_transcoding=late: each user is computed once; the log says so."""
 
 import json
 import random
@@ -80,13 +80,13 @@ def _many(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def off(many: Path) -> Iterator[Server]:
-    """Leaves Examples to TensorFlow."""
+    """A server in which TensorFlow parses Examples."""
     yield from _serve(many, ["--example_transcoding=off"])
 
 
 @pytest.fixture(scope="module")
 def late(many: Path, monitoring: list[str]) -> Iterator[Server]:
-    """Reads them; keeps no states, so that every request computes all it needs."""
+    """A server that reads Examples and caches no states, so every request computes everything."""
     flags = ["--user_state_bytes=0", "--item_state_bytes=0", "--example_transcoding=late"]
     yield from _serve(many, [*monitoring, *flags])
 
@@ -162,7 +162,7 @@ def test_any_users_in_any_order_score_as_tensorflow_parses_them(
 
 
 def test_where_a_run_takes_one_user_rows_stay_together(base_path: Path, monitoring: Any) -> None:
-    """The model's scores depend on the longest list of the request: so must the answer."""
+    """Scores, and so answers, depend on the longest list of the request."""
     for off in _serve(base_path, ["--example_transcoding=off"]):
         for late in _serve(base_path, [*monitoring, "--example_transcoding=late"]):
             _check(off, late, _rows(USERS * 4), users=0)
@@ -178,7 +178,7 @@ def test_kept_states_of_users_are_found(many: Path, off: Server, monitoring: Any
 
 
 def said_by(base_path: Path, *flags: str) -> list[str]:
-    """What is logged about tf.Examples while two requests with some are answered."""
+    """The log's lines about tf.Examples during two requests."""
     examples = [serialized(USER | item) for item in ITEMS]
     with (
         ServerProcess("ranker", base_path, flags) as server,

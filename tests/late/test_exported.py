@@ -1,4 +1,4 @@
-"""Models of users and items, of shops and campaigns, exported: what their signatures score."""
+"""The scores of exports of models with users and items, with shops and campaigns."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -185,7 +185,7 @@ class _Drawn:
         self._names = 0
 
     def score(self, columns: Columns) -> Columns:
-        """What the last product gives, of columns that several steps have changed."""
+        """The output of the last product, after several steps on the columns."""
         x = self._joined(columns)
         for _ in range(self._draw(st.integers(0, 3))):
             x = self._changed(x, columns)

@@ -1,4 +1,4 @@
-"""What cannot be done is said, and leaves the model as it was."""
+"""Refusals say why, and leave the model unchanged."""
 
 from typing import Any
 
@@ -54,7 +54,7 @@ def test_model_that_fails_on_all_rows(model: Any) -> None:
 
 
 class _NoUserAtFirst:
-    """Rows in which a dependence between rows shows in the proof only."""
+    """Rows in which only the proof shows a dependence between rows."""
 
     def __init__(self, wrong_after: int) -> None:
         self._left = wrong_after
@@ -89,7 +89,7 @@ def test_what_goes_over_rows_is_not_the_users_though_no_trial_shows_it(model: An
 
 @pytest.fixture(name="without_the_rule")
 def _without_the_rule(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Running alone says what is the user's, so that the proof has something to find."""
+    """Lets trial runs alone find the user part, so that the proof fails."""
     monkeypatch.setattr("colcast.export.cut._observed.facts_of", lambda *_: {})
 
 

@@ -1,4 +1,4 @@
-"""What the report says, also of users and items that recorded requests would have found."""
+"""The report, including the cache hits that recorded requests would have had."""
 
 import json
 from dataclasses import replace

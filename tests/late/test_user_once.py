@@ -1,4 +1,4 @@
-"""Where user and item meet in the ways models are built, the user's part runs at one row."""
+"""The user part runs at one row for every way in which models combine user and item."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""How far answers are apart: differences and where, what ranks otherwise, who refuses what."""
+"""Differences between answers: their size and position, rankings, refusals."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ def found(*answers: tuple[Answer, Answer]) -> Agreement:
 
 
 def scores(*pairs: tuple[Any, Any]) -> OutputAgreement:
-    """What is found of an output with these values in A and in B."""
+    """The agreement of an output with these values in A and in B."""
     (output,) = found(*((answer(score=a), answer(score=b)) for a, b in pairs)).outputs
     return output
 

@@ -1,4 +1,4 @@
-"""`colcast loadtest` against the native server: what it measures, writes and refuses."""
+"""`colcast loadtest` against the native server: measurements, reports, refusals."""
 
 import json
 import re
@@ -166,7 +166,7 @@ def searched(rate: float) -> Recording:
 
 @pytest.fixture
 def known_limit(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """Windows of a search are of a server that bears 100 per second; the rates that were tried."""
+    """Simulates a server that sustains 100 per second; returns the rates that a search tries."""
     rates: list[float] = []
 
     def window(one: Series, rate: float, *_: Any) -> Recording:
@@ -348,7 +348,7 @@ def test_a_server_that_ends_during_the_test_is_named(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ):
-    """A process that stands for the server's ends once the requests are prepared."""
+    """A stand-in for the server's process ends once the requests are prepared."""
     child = subprocess.Popen(["sleep", "60"])
 
     def end_then_encode(*args: Any) -> Any:

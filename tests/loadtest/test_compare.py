@@ -1,4 +1,4 @@
-"""`colcast compare`: what it finds, writes and refuses, and its page."""
+"""`colcast compare`: its findings, reports, refusals and page."""
 
 import json
 import re
@@ -47,7 +47,7 @@ def changed_bucket() -> int:
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Requests to another model, of a version that is nowhere."""
+    """Requests to another model and a version that does not exist."""
     log = tmp_path_factory.mktemp("recorded") / "log.tfrecord"
     with TFRecordWriter(str(log)) as writer:
         for user, items in traffic():

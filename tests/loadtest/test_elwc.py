@@ -1,4 +1,4 @@
-"""The format `elwc`: what it sends to Regress and Classify, and what it makes of the answers."""
+"""The format `elwc`: its requests to Regress and Classify, and its answers."""
 
 from pathlib import Path
 from typing import Any

@@ -120,7 +120,7 @@ class Batching(grpc.GenericRpcHandler):
 
     def service(self, handler_call_details: grpc.HandlerCallDetails) -> Any:
         if "PredictionService" not in handler_call_details.method:
-            return None  # health: a server without it is taken as it is
+            return None  # health: a server without it counts as serving
         call = self._channel.unary_unary(handler_call_details.method)
 
         def forward(request: bytes, context: grpc.ServicerContext) -> bytes:
@@ -132,7 +132,7 @@ class Batching(grpc.GenericRpcHandler):
 
     def _join(self, request: bytes, context: grpc.ServicerContext) -> None:
         self._waiting.append(request)
-        time.sleep(0.05)  # as a batch waits for company
+        time.sleep(0.05)  # as a batch waits for more requests
         rows = len(self._waiting)
         self._waiting.remove(request)
         if rows > 1:

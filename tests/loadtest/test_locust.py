@@ -1,4 +1,4 @@
-"""Locust with our users: on one process, distributed, with shapes, and what it cannot see."""
+"""Locust with our users: in one process, distributed, with shapes, and its blind spot."""
 
 import json
 import re
@@ -89,7 +89,7 @@ def test_failures_are_counted_by_their_grpc_code_with_the_servers_message(
 
 
 def test_users_that_wait_do_not_see_an_overload(serve: Any, tmp_path: Path):
-    """However slow the server is, two users have two calls under way: no queue grows.
+    """With a slow server, two users still have only two calls in flight, so no queue grows.
 
     Calls on a schedule pile up: test_open_loop shows that.
     """
@@ -154,6 +154,6 @@ shape = {shape.capitalize()}Shape()
 for seconds in {list(users_at)}:
     shape.get_run_time = lambda: seconds
     print((shape.tick() or [None])[0])
-"""  # in a process of its own: Locust replaces what this one's threads and sockets are made of
+"""  # in a separate process, because Locust replaces threads and sockets
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert ran.stdout.split() == [str(users) for users in users_at.values()], ran.stderr

@@ -1,4 +1,4 @@
-"""What Locust's users count by format."""
+"""Counts of Locust's users by format."""
 
 import json
 import math

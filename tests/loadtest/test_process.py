@@ -1,4 +1,4 @@
-"""CPU time and memory of a server; an interrupt ends a program, whatever it was doing."""
+"""CPU time and memory of a server; an interrupt ends a program at any time."""
 
 import os
 import signal

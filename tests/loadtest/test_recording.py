@@ -1,4 +1,4 @@
-"""What is made of the calls of a run: figures, progress, answers compared."""
+"""Evaluation of a run's calls: figures, progress, compared answers."""
 
 import math
 from io import StringIO

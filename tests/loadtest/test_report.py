@@ -128,7 +128,7 @@ def test_wrong_scores_win_nothing():
 
 
 def test_calls_refused_under_load_are_refusals_and_win_nothing():
-    """What a server says that joins one-row requests of several users in one run."""
+    """The error of a server that joins one-row requests of several users in one run."""
     refusing = report(with_search=False)
     late = refusing.results[2].recording
     late.calls = [
@@ -236,7 +236,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 def group(chart: str, name: str) -> ElementTree.Element:
-    """What was drawn under a name."""
+    """The shapes that were drawn under a name."""
     root = ElementTree.fromstring(chart)
     return next(it for it in root.iter(f"{SVG}g") if it.get("id") == name)
 

@@ -1,4 +1,4 @@
-"""`colcast tune` on the native server, and its hill climbing on hills whose top is known."""
+"""`colcast tune` on the native server, and hill climbing with known maxima."""
 
 import json
 import re
@@ -36,7 +36,7 @@ def two_knobs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class UpToSixty:
-    """Calls of a window that are answered in time; how fast this machine is is another matter."""
+    """A window whose calls are answered in time, whatever the speed of this machine."""
 
     def __init__(self, target: str) -> None:
         assert target

@@ -1,4 +1,4 @@
-"""The models of the tests by name, each in one place.
+"""The tests' models by name.
 
 `REGISTRY` has all of them. `RANKING` are ranking models of all kinds, and what is known of each:
 whether its rows depend on each other. `_interacting` are list-wise models, `_lengths` those whose

@@ -1,4 +1,4 @@
-"""Models that other tests and the zoo have."""
+"""Models of other tests and of the zoo."""
 
 import shutil
 from collections.abc import Callable, Mapping

@@ -1,6 +1,6 @@
 """A ranker whose weights are small whole numbers: its sums are exact in any order.
 
-So a rank or a threshold behind it is the same however the graph is cut, and a wrong one is wrong.
+So a rank or a threshold behind it does not depend on rounding, and a wrong one is a bug.
 """
 
 from collections.abc import Callable, Mapping
@@ -65,7 +65,7 @@ Build = Callable[[Exact, Features], dict[str, Any]]  # outputs by name
 
 
 def saver(build: Build, spec: Features, hidden: int = WIDTH) -> Callable[[Path], None]:
-    """What saves the model that scores parsed features with `build`."""
+    """Returns the function that saves the model that scores parsed features with `build`."""
 
     def save(folder: Path) -> None:
         module = Exact(hidden)

@@ -15,7 +15,7 @@ SPEC = {
     "item_tags": tf.io.VarLenFeature(tf.int64),
 }
 HISTORY = ("user_history",)
-STEPS = 6  # of a history that is cut and padded to one length
+STEPS = 6  # of a history that is truncated or padded to one length
 FIXED = {
     "user_steps": tf.io.FixedLenFeature([STEPS], tf.int64),
     "item_id": tf.io.FixedLenFeature([], tf.int64),

@@ -1,4 +1,4 @@
-"""Models whose candidates interact, each in another way."""
+"""Models whose candidates interact, each in a different way."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from ._exact import WIDE, WIDTH, Build, Exact, Features, saver, spec_of
 from ._model import RARE_COUNTRY, RARE_LEVEL, Expected, RankingModel
 
 Outputs = dict[str, Any]
-KEPT = 100  # more than most trials of an export have rows
+KEPT = 100  # more rows than most trials of an export have
 
 
 def _rows(f: Features) -> Any:

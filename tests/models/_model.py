@@ -1,4 +1,4 @@
-"""What a model of the registry is, and how its rows are drawn."""
+"""Describes the registry's models, and draws their rows."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,12 +18,12 @@ class Expected(StrEnum):
 
     INDEPENDENT = "independent"
     INTERACTING = "interacting"
-    LENGTH = "length"  # on how far the lists of a request are padded
+    LENGTH = "length"  # on the padding of a request's lists
 
 
 @dataclass(frozen=True)
 class Model:
-    """What every model of the registry has.
+    """A model of the registry.
 
     Attributes:
       name: in the registry and on a server.
@@ -96,7 +96,7 @@ def row_of(spec: Spec, random: Random) -> Row:
 
 
 COUNTRIES = [b"DE", b"FR", b"IT", b"LI", b"US"]
-RARE_COUNTRY, RARE_LEVEL = b"LI", 777.25  # no trial of an export has them
+RARE_COUNTRY, RARE_LEVEL = b"LI", 777.25  # values that no trial of an export has
 
 
 def values(name: str, dtype: Any, count: int, random: Random) -> list[Any]:

@@ -1,4 +1,4 @@
-"""What ranking models in papers are made of, each in a few lines."""
+"""Building blocks of ranking models in papers, each in a few lines."""
 
 from typing import Any
 
@@ -63,7 +63,7 @@ def _whitened(f: Features, w: Weights) -> Any:
 
 
 def _lengths(lists: Any) -> Any:
-    """How many values each row has."""
+    """The number of values in each row."""
     rows = tf.cast(lists.dense_shape[0], tf.int32)
     return tf.math.bincount(tf.cast(lists.indices[:, 0], tf.int32), minlength=rows)
 

@@ -1,4 +1,4 @@
-"""Models that prepare their features themselves."""
+"""Models that preprocess their features."""
 
 from collections.abc import Callable
 from pathlib import Path

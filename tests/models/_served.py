@@ -1,4 +1,4 @@
-"""Small models that several tests serve, each made to show one thing."""
+"""Small models that several tests serve, each for one purpose."""
 
 from collections.abc import Callable, Mapping
 from functools import partial

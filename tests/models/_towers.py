@@ -1,4 +1,4 @@
-"""Models without lists, each in another way of letting user and item meet."""
+"""Models without lists, each with a different way of combining user and item."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Models written in a few lines: what they are made of."""
+"""Building blocks of small models."""
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
@@ -29,7 +29,7 @@ def keras_model(make: Make, spec: Features, why: str, **more: Any) -> RankingMod
 
 
 def _closed_over(function: Any) -> Iterator[Any]:
-    """What a function, and the functions it calls, read of the functions around them."""
+    """The closure variables of a function and of the functions that it calls."""
     for cell in function.__closure__ or ():
         if isinstance(cell.cell_contents, FunctionType):
             yield from _closed_over(cell.cell_contents)
@@ -38,7 +38,7 @@ def _closed_over(function: Any) -> Iterator[Any]:
 
 
 class Weights(tf.Module):
-    """Variables that a model asks for in the same order each time that it is traced."""
+    """Variables that a model requests in the same order each time it is traced."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -70,7 +70,7 @@ class Weights(tf.Module):
         return activation(tf.nn.bias_add(product, self(units)))
 
     def score(self, *columns: Any) -> Any:
-        """Two layers behind columns side by side."""
+        """Two layers behind concatenated columns."""
         return self.dense(self.dense(tf.concat(columns, 1)), 1, tf.identity)[:, 0]
 
 

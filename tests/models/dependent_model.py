@@ -1,4 +1,4 @@
-"""A model by hand whose rows depend on each other, each signature in another way."""
+"""A handwritten model whose rows depend on each other, each signature in a different way."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""A dozen little models that parse tf.Example, each another kind of feature, graph or API."""
+"""A dozen small models that parse tf.Example, each with a different feature, graph or API."""
 
 import dataclasses
 from collections.abc import Callable, Mapping
@@ -188,7 +188,7 @@ RAGGED = {
 
 
 def ragged_row(random: Random) -> dict[str, list[Any]]:
-    """Values, and how they fall into rows, told in each way there is."""
+    """Values, and their rows in every partition kind."""
     lengths = (2 * random.integers(0, 3, int(random.integers(0, 4)))).tolist()
     splits = [0, *np.cumsum(lengths, dtype=int).tolist()]
     flat = row_of({"tags": RAGGED["tags"], "ids": RAGGED["ids"]}, random)

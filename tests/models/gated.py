@@ -1,4 +1,4 @@
-"""Models that run until the test lets them go on: they read a file, and to open a pipe waits."""
+"""Models whose runs wait for the test: they read a file, and opening a pipe waits."""
 
 import os
 from pathlib import Path
@@ -9,7 +9,7 @@ v1 = tf.compat.v1
 
 
 class Gate:
-    """A pipe. A run that reads it waits until it is opened here, and fails: it is no file."""
+    """A pipe. A run that reads it waits until it is opened here, and then fails."""
 
     def __init__(self, path: Path) -> None:
         os.mkfifo(path)
@@ -20,7 +20,7 @@ class Gate:
         return self.path.with_name(self.path.name + ".reached").exists()
 
     def open(self) -> None:
-        """Lets it go on, as soon as it waits."""
+        """Lets the run continue, once it waits."""
         self.path.write_bytes(b"")
 
 

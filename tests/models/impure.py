@@ -1,4 +1,4 @@
-"""Rankers that answer by more than their request: what they read is written, a clock, random."""
+"""Rankers that read more than their request: written variables, a clock, random numbers."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path

@@ -28,7 +28,7 @@ def _hashed(strings: Any) -> Any:
 
 
 def _meant(values: Any, lengths: Any) -> Any:
-    """The sum over each row's list, without what pads it."""
+    """The sum over each row's list, without padding."""
     mask = tf.sequence_mask(lengths, tf.shape(values)[1], tf.float32)
     return tf.reduce_sum(values * mask, 1)
 
@@ -111,7 +111,7 @@ def save(path: Path) -> None:
 
 
 def _finish(file: Path) -> None:
-    """Gives inputs the names with a slash, and `year` its default, as the exporter does."""
+    """Renames inputs to names with a slash, and gives `year` its default, like the exporter."""
     model = saved_model_pb2.SavedModel.FromString(file.read_bytes())
     for name, signature in model.meta_graphs[0].signature_def.items():
         if not name.startswith("columnar"):

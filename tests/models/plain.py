@@ -1,4 +1,4 @@
-"""Little ranking models that take plain tensors, saved in each of the ways there are."""
+"""Small ranking models that take plain tensors, saved in every way."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path

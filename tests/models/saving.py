@@ -1,4 +1,4 @@
-"""How tests write SavedModels, and rows as tf.Examples."""
+"""Writes SavedModels, and rows as tf.Examples."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -10,7 +10,7 @@ v1 = tf.compat.v1
 
 
 def save_version(directory: Path, module: tf.Module, signatures: Any) -> None:
-    """Writes a version of a model, complete from one moment to the next as a rename is."""
+    """Writes a version of a model, which appears by a rename when it is complete."""
     beside = directory.with_name(directory.name + ".tmp")
     tf.saved_model.save(module, str(beside), signatures=signatures)
     beside.rename(directory)

@@ -22,7 +22,7 @@ _KINDS = {
 
 
 def spec(of_a_kind: int = 1) -> dict[str, Any]:
-    """Its features, so many of each kind for each domain."""
+    """The features, `count` of each kind for each domain."""
     return {
         f"{domain}_{kind}_{number}": feature
         for domain in DOMAINS
@@ -81,14 +81,14 @@ def export(folder: Path) -> Path:
 
 
 def saved(version: Path) -> Path:
-    """The model that an exported version was made of."""
+    """The original of an exported version."""
     return version.parents[1] / "model"
 
 
 def rows(
     domain: str, count: int, random: np.random.Generator, of_a_kind: int = 1
 ) -> dict[str, Any]:
-    """The columns of that many rows of a domain."""
+    """The columns of `rows` rows of a domain."""
     columns: dict[str, Any] = {}
     for name, feature in spec(of_a_kind).items():
         if not name.startswith(f"{domain}_"):

@@ -1,4 +1,4 @@
-"""A ranker by stages, written by hand: what the exporter's signatures have to be.
+"""A handwritten ranker with stages like the exporter's signatures.
 
 Histories of any length, strings among the states, a context feature, and every dtype a ranking
 request usually has. `columnar` and `columnar_late` say the same as one.
@@ -72,7 +72,7 @@ def save(
 
 
 def inputs(random: np.random.Generator, users: int, items: int, length: int = 3) -> dict[str, Any]:
-    """Columns with `users` and `items` rows, drawn from few enough values that rows come again."""
+    """Columns with `users` and `items` rows, drawn from so few values that rows repeat."""
     few = np.arange(12)
     ids = random.choice(few, items)
     return {

@@ -1,4 +1,4 @@
-"""A model whose variables are read in all ways that could keep one from staying in its file."""
+"""A model whose variables are read in all ways that could prevent mapping."""
 
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,7 @@ def save(version: Path, seed: int = 0) -> None:
         return tf.Variable(tf.cast(random.normal(size=[ROWS, *(shape or (7,))]), dtype), name=name)
 
     module = tf.Module()
-    # One byte first, so that every other tensor's address in the file is odd.
+    # One byte first gives all other tensors odd addresses in the file.
     module.aa = tf.Variable(tf.constant([1], tf.int8), name="aa")
     names = [*GATHERED, *OTHERWISE, "axis"]
     shapes = {"of_halves": (3, 2)}

@@ -1,4 +1,4 @@
-"""What the registry says of the models that are served as they are."""
+"""The registry's statements about models that are served without an export."""
 
 from fnmatch import fnmatch
 from pathlib import Path

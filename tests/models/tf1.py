@@ -1,4 +1,4 @@
-"""Graphs as TensorFlow 1 made them: parameters without a shape, variables in no checkpoint."""
+"""Graphs of TensorFlow 1: parameters without a shape, variables in no checkpoint."""
 
 from pathlib import Path
 from typing import Any
@@ -46,7 +46,7 @@ def save_parameters(folder: Path) -> None:
 
 
 def save_unsaved(folder: Path, resource: bool = False, saved: bool = False) -> None:
-    """Three times x: the variable is local, and filled by the model's main op alone.
+    """Three times x: the variable is local, and only the model's main op fills it.
 
     Args:
       folder: of the version.

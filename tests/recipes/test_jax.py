@@ -38,7 +38,7 @@ def request(saved: Path, rows: int) -> tuple[dict[str, Any], dict[str, Any]]:
 
 @pytest.fixture(scope="module", params=MODELS)
 def served(request: pytest.FixtureRequest, saved: Path) -> tuple[str, dict[str, Path]]:
-    """What servers of a model as it was, as one op that is compiled, and as plain ops answer."""
+    """The answers of servers of the original, of one compiled op, and of plain ops."""
     name = request.param
     compiled, plain = saved / name / "served" / "1", saved / f"{name}_plain" / "served" / "1"
     (report,) = export(saved / name / "model", compiled, warmup=[20]).signatures

@@ -24,7 +24,7 @@ OUT_OF_VOCABULARY = 4
 
 
 class Transform(tf.Module):
-    """What a preprocessing_fn of tf.Transform leaves: filled in, scaled, looked up, in buckets."""
+    """The graph of a tf.Transform preprocessing_fn: fills in, scales, looks up, buckets."""
 
     def __init__(self) -> None:
         super().__init__()

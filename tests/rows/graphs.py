@@ -1,4 +1,4 @@
-"""Small graphs over columns, what the rule says of them, and what running them shows."""
+"""Small graphs over columns, the rule's verdict on them, and a check by running them."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -45,9 +45,9 @@ class Graph:
     """One output over columns.
 
     Attributes:
-        found: what the rule says of it.
-        unknown: op types that no rule is known of.
-        ops: the op types in it.
+        found: the rule's verdict.
+        unknown: op types without a rule.
+        ops: its op types.
     """
 
     def __init__(self, build: Build) -> None:
@@ -77,7 +77,7 @@ class Graph:
         )
 
     def scores_rows_alike(self, seed: int, *, equal_lengths: bool = False) -> bool:
-        """Whether rows come out the same together, alone, in pieces and in another order."""
+        """Whether rows have the same output together, alone, in slices and in another order."""
         columns = draw(np.random.default_rng(seed), ROWS, equal_lengths=equal_lengths)
         whole = self.run(columns)
         if whole.shape[:1] != (ROWS,):
@@ -113,7 +113,7 @@ def draw(random: np.random.Generator, rows: int, *, equal_lengths: bool = False)
 
 
 def _alike(given: Any, expected: Any) -> bool:
-    """Equal up to rounding; lists of a piece may be padded less."""
+    """Whether outputs are equal up to rounding; lists of a slice may be padded less."""
     if given.ndim != expected.ndim:
         return False
     inside = expected[tuple(slice(0, size) for size in given.shape)]

@@ -1,4 +1,4 @@
-"""Graphs of ops drawn one after another, most of which do something to rows.
+"""Graphs of random ops, most of which rearrange rows or lists.
 
 A graph is a list of numbers: each choice among ops, operands and arguments takes the next one, so
 that Hypothesis makes a failing graph smaller by dropping numbers.
@@ -67,7 +67,7 @@ class Drawing:
         return tf.cast(tf.clip_by_value(tf.cast(found, tf.float32), -9, 9), tf.int32)
 
     def index(self) -> Any:
-        """Integers that no dimension is too short for, most of the time."""
+        """Integers that are usually valid positions in every dimension."""
         return tf.abs(self.int()) % self.choices.of([2, 1, 4])
 
     def axis(self) -> Any:
@@ -346,7 +346,7 @@ OPS: list[Callable[[Drawing], Any]] = [
 
 
 def build(columns: C, numbers: Sequence[int]) -> Any:
-    """The last tensor of a graph; an op that TensorFlow does not take is left out."""
+    """The last tensor of a graph; ops that TensorFlow refuses are skipped."""
     choices = Choices(numbers)
     drawing = Drawing(columns, choices)
     for _ in range(_MOST_OPS):

@@ -1,4 +1,4 @@
-"""Each op's rule against TensorFlow: what it calls independent is, what mixes rows is refused."""
+"""Checks each op's rule with TensorFlow: independent rows are, and mixed rows are refused."""
 
 from collections.abc import Mapping
 from functools import cache, partial
@@ -26,7 +26,7 @@ def rows(c: C) -> Any:
 
 
 def dense(c: C, fill: Any = 0) -> Any:
-    """A list feature filled up behind its values."""
+    """A list feature with padding behind its values."""
     return tf.sparse.to_dense(sparse(c, "ids"), default_value=fill)
 
 
@@ -394,7 +394,7 @@ def _filled(c: C, name: str) -> Any:
 
 
 def _by_row(op: str, c: C) -> Any:
-    """A row's weights combined; every row has one, or the last ones would be missing."""
+    """A row's combined weights; every row has one, or the last rows would be missing."""
     lists = _filled(c, "weights")
     return getattr(raw, op)(data=lists.values, segment_ids=lists.indices[:, 0])
 
@@ -480,13 +480,13 @@ def hidden(tensor: Any) -> Any:
 
 
 def raw_sparse(words: Any) -> Any:
-    """What raw ops give, as one."""
+    """The outputs of raw ops, combined."""
     return tf.SparseTensor(*words)
 
 
 INDEPENDENT = {**ELEMENTS, **SHAPES, **SUMS, **LOOKUPS, **LISTS, **CONTROL, **VARIANTS}
 
-BEHIND: dict[str, Build] = {  # what stands behind the ends of lists, and of empty ones
+BEHIND: dict[str, Build] = {  # padding behind the ends of lists, also empty ones
     "attention to nothing": lambda c: _attention(c, lambda fit: tf.where(mask(c) > 0, fit, -1e9)),
     "attention to nothing, mask added": lambda c: _attention(
         c, lambda fit: fit + (1 - mask(c)) * -1e9
@@ -549,7 +549,7 @@ LENGTHS: dict[str, Build] = {
 
 
 def longest(c: C) -> Any:
-    """How many values the longest list has."""
+    """The length of the longest list."""
     return sparse(c, "ids").dense_shape[1]
 
 
@@ -561,7 +561,7 @@ def _attention(c: C, masked: Any) -> Any:
 
 
 def _mean(c: C) -> Any:
-    """Of a list's ids; not a number without one."""
+    """The mean of a list's ids; NaN without ids."""
     return tf.reduce_sum(tf.cast(dense(c), tf.float32) * mask(c), 1) / tf.reduce_sum(mask(c), 1)
 
 
@@ -571,7 +571,7 @@ def _switched(x: Any, condition: Any) -> Any:
 
 
 def _loop(c: C, entry: Any, start: int = 0) -> Any:
-    """Writes an entry in round i, made of i, the number of rows and a column."""
+    """Writes an entry in iteration i, made from i, the number of rows and a column."""
     count = rows(c)
     column = tf.TensorArray(tf.float32, count, clear_after_read=False).unstack(c["f"])
     return tf.while_loop(

@@ -1,4 +1,4 @@
-"""The rule on graphs that nobody thought of: what it calls independent is, whatever is combined."""
+"""The rule on random graphs: rows that it calls independent are independent."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -16,7 +16,7 @@ _MOST_OPS = 6
 
 
 class Lists:
-    """What has been made of a list so far, float32 [rows, longest], and what there is beside it."""
+    """The current state of a list, float32 [rows, longest], and the tensors beside it."""
 
     def __init__(self, columns: C, choices: Choices) -> None:
         """Starts with the ids as they are, filled up with what is drawn."""
@@ -87,7 +87,7 @@ _ENDS: list[Callable[[Any, Lists], Any]] = [
 
 
 def lists_built(columns: C, numbers: Sequence[int]) -> Any:
-    """One number for each row, from its list; an op that TensorFlow does not take is left out."""
+    """One number per row, from its list; ops that TensorFlow refuses are skipped."""
     choices = Choices(numbers)
     lists = Lists(columns, choices)
     for _ in range(_MOST_OPS):

@@ -1,4 +1,4 @@
-"""Signatures: a user's list repeated, TensorFlow 1's control flow, rows together and apart."""
+"""Signatures: a user's repeated list, TensorFlow 1's control flow, rows together and separate."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -22,7 +22,7 @@ TABLE = [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]
 
 
 def verdict(score: Callable[[C, Any], Any]) -> Independence:
-    """What the rule says of a signature whose user has a list and one row."""
+    """The rule's verdict on a signature whose user has a list and one row."""
     with tf.Graph().as_default() as graph, v1.Session(graph=graph) as session:
         user = {
             name: v1.placeholder(dtype, shape, name=name.replace("/", "_"))
@@ -87,7 +87,7 @@ Columns = Mapping[str, Any]
 
 
 def switched(condition: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
-    """What tf.cond makes of its branches in TensorFlow 1."""
+    """The nodes that tf.cond makes for its branches in TensorFlow 1."""
     no, yes = raw.Switch(data=condition, pred=condition)
     with tf.control_dependencies([tf.identity(yes)]):
         first = then()
@@ -114,7 +114,7 @@ def nested(c: Columns, condition: Any) -> Any:
 
 
 def behind_a_check(c: Columns) -> Any:
-    """A branch that is no matter of the rows, behind an assertion that is."""
+    """A branch that does not depend on rows, behind an assertion that does."""
     with tf.control_dependencies([two_or_one(tf.reduce_all(c["i"] >= 0))]):
         doubled = c["f"] * 2
     return switched(a_weight_is_positive(), lambda: tf.identity(doubled), lambda: c["f"] * 1)

@@ -35,7 +35,7 @@ class Page:
             self.call(f"{domain}.enable")
 
     def call(self, method: str, **params: Any) -> dict[str, Any]:
-        """Calls a method of the protocol; what happens meanwhile is noted."""
+        """Calls a method of the protocol, and records events meanwhile."""
         message: dict[str, Any] = {"id": next(self._ids), "method": method, "params": params}
         if self._session:
             message["sessionId"] = self._session
@@ -49,7 +49,7 @@ class Page:
             self._note(answer)
 
     def open(self, url: str) -> None:
-        """Goes to a URL and waits until it is loaded; what the page before did is forgotten."""
+        """Goes to a URL, waits until it is loaded, and forgets the previous page's events."""
         self.call("Page.navigate", url="about:blank")
         assert self.wait_for("location.href === 'about:blank'")
         self.requested.clear()
@@ -68,7 +68,7 @@ class Page:
         return answer["result"].get("value")
 
     def wait_for(self, condition: str, seconds: float = 30) -> bool:
-        """Waits until a JavaScript expression is true; whether it became so in time."""
+        """Waits until a JavaScript expression is true; returns whether it became true in time."""
         return bool(
             self.evaluate(
                 f"new Promise(done => {{ const end = Date.now() + {seconds * 1000};"

@@ -1,4 +1,4 @@
-"""A server whose only worker is held, so that what comes next waits or finds the queue full."""
+"""A server whose only worker is busy, so later requests wait or find the queue full."""
 
 import contextlib
 from collections.abc import Callable, Iterator
@@ -20,7 +20,7 @@ class BusyServer(NamedTuple):
     before: Metrics
 
     def ask(self, path: Path | None = None, timeout: float = 120) -> Any:
-        """A call that is under way; without a file to read it fails as soon as it runs."""
+        """A call in flight; without a file to read, it fails as soon as it runs."""
         path = path or self.gate.path.with_name("none")
         request = self.stubs.request({"path": str(path), "x": [1.0]})
         return self.stubs.prediction.Predict.future(request, timeout=timeout)
@@ -51,6 +51,6 @@ def held_worker(
 
 @contextlib.contextmanager
 def busy_server(folder: Path, serve: Callable[..., Stubs]) -> Iterator[BusyServer]:
-    """Who enters it has to open its gate."""
+    """Holds the worker until the gate is opened, which the caller must do."""
     with held_worker(folder, serve, *ONE_WAITS) as (stubs, gate):
         yield BusyServer(stubs, gate, Metrics(stubs.server))

@@ -111,7 +111,7 @@ def serve(servers: Servers) -> Iterator[Callable[..., "Stubs"]]:
 
 @pytest.fixture(scope="session")
 def reloading(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    """A server whose whole configuration is the test's."""
+    """A server whose whole configuration belongs to the test."""
     empty = tmp_path_factory.mktemp("reloading") / "models.config"
     empty.write_text("model_config_list {}")
     with ServerProcess(flags=[f"--model_config_file={empty}", *FAST]) as server:
@@ -153,7 +153,7 @@ def stubs(servers: Servers, ranker_base_path: Path) -> "Stubs":
 
 @pytest.fixture(scope="session")
 def server(stubs: "Stubs") -> ServerProcess:
-    """A server of the ranker, and of others."""
+    """A server of the ranker and other models."""
     return stubs.server
 
 
@@ -165,5 +165,5 @@ def connect() -> Callable[[str], Stubs]:
 
 @pytest.fixture(scope="session")
 def monitoring(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """Flags for HTTP on a free port, with the metrics where TF Serving has them."""
+    """Flags for HTTP on a free port, with metrics at TF Serving's path."""
     return publishing(tmp_path_factory.mktemp("monitoring"))

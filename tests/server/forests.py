@@ -1,7 +1,7 @@
 """Trains forests with TF-DF; runs in .venv-estimator, TensorFlow 2.15: `forests.py OUTPUT`.
 
 OUTPUT/NAME/1 is a SavedModel, OUTPUT/NAME/rows.npz the features of some rows and, as `expected`,
-what TF-DF says of them.
+TF-DF's answers.
 """
 
 import sys
@@ -31,7 +31,7 @@ def draw(random: np.random.Generator, count: int) -> pd.DataFrame:
 
 
 def labels(random: np.random.Generator, rows: pd.DataFrame) -> dict[str, np.ndarray]:
-    """What there is to learn: two classes, three classes, a number."""
+    """The labels to learn: two classes, three classes, a number."""
     cheap = rows["price"].fillna(3) < 1.5
     chance = 0.1 + 0.4 * cheap + 0.3 * (rows["age"] > 50) * (rows["country"] != "us")
     return {

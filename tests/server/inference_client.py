@@ -1,4 +1,4 @@
-"""Triton's client, with few words for what tests ask."""
+"""Triton's client, with short methods for tests."""
 
 from typing import Any
 
@@ -53,7 +53,7 @@ class InferenceClient:
         return raised.value.status(), raised.value.message()
 
     def metadata(self, model: str, signature: str) -> dict[str, Any]:
-        """What a signature takes and gives."""
+        """The inputs and outputs of a signature."""
         if self.form == "grpc":
             found = self.triton.get_model_metadata(
                 model, headers={"x-colcast-signature-name": signature}, as_json=True

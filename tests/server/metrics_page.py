@@ -11,7 +11,7 @@ PATH = "/monitoring/prometheus/metrics"
 
 
 def status(server: ServerProcess) -> dict[str, Any]:
-    """What the status page draws."""
+    """The JSON of the status page."""
     with urllib.request.urlopen(f"http://{server.rest_target}/status.json", timeout=120) as answer:
         assert answer.headers["Content-Type"] == "application/json"
         figures: dict[str, Any] = json.load(answer)

@@ -31,7 +31,7 @@ FAST = (
 _NUMBERS = count(1)
 
 
-# What servers differ in; each is started once, for the tests of all files.
+# The servers' flags; each server is started once for all tests.
 EVERYTHING = (
     "--num_workers=4",
     "--caller_header=x-colcast-caller",
@@ -130,7 +130,7 @@ class Stubs:
 
 
 class Servers:
-    """Running servers by their flags; models come to them and go."""
+    """Running servers by their flags; models are added and removed."""
 
     def __init__(self, folder: Path) -> None:
         self.running = ExitStack()
@@ -168,7 +168,7 @@ class Servers:
         return stubs
 
     def forget(self) -> None:
-        """From the next model on, only what stays is served beside it."""
+        """Removes all models but the permanent ones when the next model is added."""
         for _, served in self._served.values():
             for name in served.keys() - self._stay:
                 del served[name]

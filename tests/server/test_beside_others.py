@@ -1,4 +1,4 @@
-"""What one client asks, others do not wait for: each case holds a run where a pipe is read."""
+"""A client does not wait for others' requests; each case holds a run at a pipe."""
 
 import http.client
 import json
@@ -16,7 +16,7 @@ from .servers import ONE_WORKER, Stubs
 
 
 def many(rows: int) -> np.ndarray:
-    """A column of so many rows."""
+    """A column of `rows` rows."""
     return np.arange(rows, dtype=np.float32)
 
 
@@ -32,7 +32,7 @@ def _gated(serve: Any, gated_path: Path) -> Stubs:
     return serve(gated_path, *ONE_WORKER)
 
 
-# Of a request that takes up to a second nobody says that it is long: the machine may be busy.
+# A request of up to a second does not count as long, because the machine may be busy.
 @pytest.mark.parametrize(
     "flags",
     [ONE_WORKER, ("--num_workers=2", "--max_piece_milliseconds=1000")],
@@ -67,7 +67,7 @@ def test_long_requests_that_cannot_be_split_leave_a_worker_to_others(
 
 @pytest.fixture(name="place_of_another_clients")
 def _place_of_another_clients(gated: Stubs, tmp_path: Path, wait_until: Any) -> Any:
-    """Where in the order of runs another client's request is, of 41 that wait for one worker."""
+    """The position of another client's request among 41 runs that wait for one worker."""
 
     def place(ask: Any) -> int:
         held, *gates = [Gate(tmp_path / str(number)) for number in range(42)]

@@ -48,7 +48,7 @@ def _batching(serve: Any, base_path: Path, flags: list[str]) -> Stubs:
 
 @pytest.fixture(scope="module", name="staged")
 def _staged(tmp_path_factory: pytest.TempPathFactory, serve: Any, flags: list[str]) -> Stubs:
-    """Of a model in stages, the last of which takes the candidates of one user."""
+    """Stubs of a model with stages, whose last stage takes one user's candidates."""
     base_path = tmp_path_factory.mktemp("staged")
     stages_model.save(base_path / "1", users_per_run="one", dependent="columnar_pair columnar_late")
     return serve(base_path, *flags)
@@ -65,7 +65,7 @@ def together(stubs: Stubs, signature: str, requests: list[Inputs], name: str) ->
 
 @pytest.mark.parametrize("signature", ["columnar", "columnar_late"])
 def test_a_large_request_is_not_split(serve, base_path, batching, signature):
-    """It would be: workers are idle, and nothing is known of its cost."""
+    """It could be: workers are idle, and its cost is unknown."""
     item = np.random.default_rng(1).random(4000, np.float32)
     expected = np.exp(item) / np.exp(item).sum()
     for stubs in (serve(base_path), batching):
@@ -128,7 +128,7 @@ def test_a_large_request_in_stages_is_not_split(staged):
 
 
 def states_of(stubs: Any, inputs: Inputs) -> Inputs:
-    """What the stages of users and items make of them."""
+    """The states of users and items."""
     states: Inputs = {}
     for domain in ("user", "item"):
         columns = {name: inputs[name] for name in stages_model.DOMAINS[domain]}
@@ -150,7 +150,7 @@ def test_requests_to_the_last_stage_do_not_run_together(staged):
 
 
 def test_users_of_several_requests_are_refused_by_the_last_stage(staged):
-    """As another server's batching would send them: rows are numbered from 0 twice."""
+    """The input as joined by another server's batching: rows are numbered from 0 twice."""
     inputs = stages_model.inputs(np.random.default_rng(1), 2, 2)
     sent: Inputs = {"row_to_user": np.zeros(2, np.int64), "position": inputs["position"]}
     sent |= states_of(staged, inputs)
@@ -204,7 +204,7 @@ def drawn(seed: int, most: int = 25) -> tuple[Columns, int]:
 
 
 def wrong(columns: Columns, kind: int) -> Columns:
-    """The same, wrong in one of five ways."""
+    """The same request with one of five errors."""
     indices = [name for name in columns if name.startswith("row_to_")]
     if kind == 0 or not indices:
         return {name: column for name, column in columns.items() if name != "user_id_0"}

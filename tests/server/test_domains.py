@@ -1,4 +1,4 @@
-"""Shops and campaigns beside users and items: each distinct row sent once and computed once."""
+"""Shops and campaigns: each distinct row is sent once and computed once."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -26,7 +26,7 @@ SIGNATURES = ("columnar", "columnar_late")
 
 @pytest.fixture(scope="module", name="score")
 def _score(shops_path: Path) -> Iterator[Any]:
-    """TensorFlow's scores of candidates whose columns all have a row for each of them."""
+    """TensorFlow's scores of candidates, with one row per candidate in every column."""
     with v1.Session(graph=tf.Graph()) as session:
         loaded = v1.saved_model.loader.load(session, ["serve"], str(shops_path / "1"))
         signature = loaded.signature_def["columnar"]
@@ -68,7 +68,7 @@ def taken(columns: Columns, domain: str, rows: Any) -> Columns:
 
 
 def repeated(columns: Columns, count: int) -> Columns:
-    """The same with a row for each candidate in every column."""
+    """The same request with one row per candidate in every column."""
     made = {}
     for name, column in columns.items():
         if name.startswith("row_to_"):
@@ -131,18 +131,18 @@ def test_rows_of_another_number_are_refused(stubs: Any) -> None:
 
 
 def computed(stubs: Stubs) -> dict[str, float]:
-    """How many rows of each domain were computed."""
+    """The number of computed rows of each domain."""
     return {store: states_computed(stubs, store) for store in INDEXED}
 
 
 def grown(stubs: Stubs, before: dict[str, float]) -> dict[str, float]:
-    """How many were computed since."""
+    """The number of rows computed since."""
     return {store: count - before[store] for store, count in computed(stubs).items()}
 
 
 @pytest.mark.parametrize("indexed", [True, False])
 def test_each_distinct_row_is_computed_once(counted: Stubs, indexed: bool) -> None:
-    """Whether the client says which rows are the same, or the server finds it."""
+    """For indices by the client, and for equal rows that the server finds."""
     random = np.random.default_rng([3, indexed])
     columns = request_of(random, {"shop": 5, "campaign": 2}, 60)
     if not indexed:
@@ -154,7 +154,7 @@ def test_each_distinct_row_is_computed_once(counted: Stubs, indexed: bool) -> No
 
 
 def test_items_that_users_share_are_computed_once(stubs: Any, score: Any) -> None:
-    """Though a row comes for each user's candidate, and whether or not states are kept."""
+    """Even with one row per candidate, with and without state caches."""
     random = np.random.default_rng([4, 4])
     columns = request_of(random, {"user": 3, "shop": 5, "campaign": 2}, 60)
     columns |= taken(columns, "item", np.tile(np.arange(20), 3))

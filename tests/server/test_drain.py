@@ -1,4 +1,4 @@
-"""SIGTERM: health first, then no new requests, then the end; and a second one."""
+"""SIGTERM: health changes first, then no new requests, then the end; and a second SIGTERM."""
 
 import contextlib
 import http.client
@@ -66,7 +66,7 @@ def test_health_turns_first_while_all_is_answered_and_a_second_signal_ends_it(
 
 @contextlib.contextmanager
 def watching(channel: grpc.Channel) -> Iterator[None]:
-    """Watches every service: by the end of the block all are told of the stop, and are cut."""
+    """Watches every service; at the end of the block, all watches were notified and ended."""
 
     def states_of(watch: Any) -> list[int]:
         states = []
@@ -121,7 +121,7 @@ def reflecting(server: ServerProcess, wait_until: Any) -> Iterator[None]:
 
 @contextlib.contextmanager
 def saying_nothing(server: ServerProcess) -> Iterator[None]:
-    """Clients of the one port that have not said what they speak, or are idle."""
+    """Clients of a shared port that have not sent anything, or are idle."""
     with socket_to(server), socket_to(server) as idle:
         idle.sendall(f"GET {STATUS} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
         assert idle.recv(4096).startswith(b"HTTP/1.1 200 ")
@@ -132,7 +132,7 @@ def saying_nothing(server: ServerProcess) -> Iterator[None]:
 def test_requests_during_the_drain_are_all_answered_and_the_exit_is_clean(
     ranker_base_path, connect, ranker_inputs, wait_until
 ):
-    """Watches, open streams and clients that say nothing do not keep the server."""
+    """Watches, open streams and silent clients do not keep the server running."""
     with one_port_server(ranker_base_path, "--drain_seconds=1") as server:
         stubs = connect(server.target, own_connection=True)
         request = stubs.request(ranker_inputs)

@@ -1,4 +1,4 @@
-"""A request that sends the user once is run by the exact signature beside the one it asks for.
+"""A request that sends the user once is run by the exact signature.
 
 The two give the same in a model that was exported; here the exact one says 0.5 more, to tell.
 """

@@ -1,4 +1,4 @@
-"""Decision forests are served; answers are those of TF-DF, which trained them, and TensorFlow's."""
+"""Served decision forests give the answers of TF-DF, which trained them, and of TensorFlow."""
 
 import json
 import re
@@ -40,7 +40,7 @@ def forests(trained: Path, serve: Any) -> dict[str, Stubs]:
 
 
 def rows_of(trained: Path, name: str) -> tuple[Columns, np.ndarray]:
-    """Features, and what TF-DF says of them."""
+    """Features, and TF-DF's answers."""
     with np.load(trained / name / "rows.npz") as file:
         columns = dict(file)
     return columns, columns.pop("expected")

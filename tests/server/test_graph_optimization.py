@@ -1,4 +1,4 @@
-"""A model whose lookups run as one op answers with the bits of one that runs as it was saved."""
+"""A model whose lookups run as one op is bit-identical to one that runs unchanged."""
 
 import json
 import re
@@ -32,7 +32,7 @@ def has_bfloat16() -> bool:
 
 
 def log_of(stubs: Stubs) -> str:
-    """What the server has said of the model."""
+    """The log's lines about the model."""
     lines = stubs.server.log().splitlines()
     return "\n".join(line for line in lines if f'"{stubs.model}"' in line)
 
@@ -118,7 +118,7 @@ def test_what_was_rewritten_is_told_and_nothing_is_written(base_path, saved, mod
 
 
 def test_fast_is_exact_without_a_choice_that_fits(base_path: Path, serve_fast, choices: Path):
-    """What the key of a choice is made of."""
+    """The components of a choice's key."""
     choice = write_choice(choices, serve_fast, base_path, ["bfloat16 products"])
     changed = json.loads(choice.read_text())
     changed["key"] = changed["key"].replace("TensorFlow 2", "TensorFlow 1")
@@ -161,7 +161,7 @@ def siamese(tmp_path: Path) -> tuple[Siamese, Path]:
 
 
 def test_scores_that_rounding_moves_too_far_are_not_tuned(siamese, tmp_path: Path, capsys):
-    """Products in bfloat16 are close enough for vectors, and not for their distance."""
+    """Products in bfloat16 are close enough for vectors, but not for their distance."""
     _, base_path = siamese
     assert main(["tune", "--graphs", "--model=siamese", f"--model-base-path={base_path}",
                  "--distinct=8", f"--output={tmp_path / 'tuned'}"]) == 1  # fmt: skip
@@ -178,7 +178,7 @@ def test_a_tuned_choice_is_applied_to_every_signature(
 ):
     sizes = wide.Wide(name="tuned", user_features=12, item_features=9, buckets=50)
     base_path = columnar(wide.ensure(sizes, tmp_path), late=True)
-    # A busy machine may show no gain: the test is of what a choice does.
+    # A busy machine may show no gain, but the test is about what a choice does.
     with mock.patch.object(tune_graphs.Proof, "judge", return_value=None):
         assert main(["tune", "--graphs", "--model=tuned", f"--model-base-path={base_path}",
                      "--distinct=4", f"--output={tmp_path}"]) == 0  # fmt: skip

@@ -1,4 +1,4 @@
-"""Models whose graphs need more of TensorFlow than rows of arithmetic, or ops its wheel lacks."""
+"""Models whose graphs need more of TensorFlow than arithmetic, or ops that its wheel lacks."""
 
 import os
 import re
@@ -175,7 +175,7 @@ def tokens(tmp_path_factory):
 
 
 def rename_op(version, old, new):
-    """Changes an op's name, of the same length, wherever the graph has it."""
+    """Renames an op in the whole graph, to a name of the same length."""
     assert len(old) == len(new)
     graph = version / "saved_model.pb"
     graph.write_bytes(graph.read_bytes().replace(old.encode(), new.encode()))
@@ -242,7 +242,7 @@ def test_a_library_that_ends_or_stops_the_process_is_named(tmp_path, tokens, bod
 
 
 def refusal(base, library, *more):
-    """What the server says as it refuses to start with that library."""
+    """The error with which the server refuses to start with a library."""
     flags = ["--host=127.0.0.1", f"--model_base_path={base}", f"--op_library={library}"]
     command = [find_executable(), *flags, *more]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)

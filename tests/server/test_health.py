@@ -1,4 +1,4 @@
-"""grpc.health.v1.Health: asked once, and watched; and what a server waits for to be ready."""
+"""grpc.health.v1.Health: checks and watches, and the conditions for readiness."""
 
 import contextlib
 import socket
@@ -115,7 +115,7 @@ def test_a_watch_tells_when_the_server_has_loaded_its_model(tmp_path, monkeypatc
 
 @contextlib.contextmanager
 def starting(file: Path, *flags: str) -> Iterator[tuple[str, Path]]:
-    """A server that need not become ready: its address, and the file it logs to."""
+    """A server that need not become ready; yields its address and log file."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -151,7 +151,7 @@ def rankers(tmp_path: Path, ranker_versions: Any) -> Path:
 def test_a_label_is_waited_for_until_its_version_serves(
     tmp_path, rankers, ranker_versions, connect, ranker_inputs, wait_until
 ):
-    """And one that the configuration lacks, until it has it."""
+    """Also for a model that is added to the configuration later."""
     file = tmp_path / "models.config"
     labels = {"stable": 1, "canary": 2}
     file.write_text(str(config(ranker=(rankers, [1, 2], labels))))

@@ -1,7 +1,6 @@
-"""A server of a model that takes tf.Examples, with signatures that can classify or regress or not.
+"""A server of a model that takes tf.Examples, with signatures that can or cannot classify.
 
-Also what a test needs to ask it: requests, TF Serving's stubs, and the same signature run by
-TensorFlow itself.
+Also requests, TF Serving's stubs, and the same signatures run by TensorFlow.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -194,7 +193,7 @@ class Judge:
 
 
 class Error(NamedTuple):
-    """What a call failed with."""
+    """The error of a call."""
 
     code: str
     message: str
@@ -241,7 +240,7 @@ def strict_judge(judge_base_path: Path) -> Iterator[Judge]:
 
 @pytest.fixture(scope="session")
 def in_tensorflow(judge_base_path: Path) -> Callable[..., dict[str, Any]]:
-    """A function of signature name and examples: what TensorFlow itself makes of them."""
+    """A function of signature name and examples: TensorFlow's own outputs."""
     loaded = tf.saved_model.load(str(judge_base_path / str(VERSION)))
 
     def run(signature_name: str, examples: Sequence[tf.train.Example]) -> dict[str, Any]:

@@ -159,7 +159,7 @@ def test_the_flag_asks_predict_for_a_method_name_it_knows(judge, strict_judge, e
 
 
 def test_every_call_that_waits_is_answered(judge, make_input, examples):
-    """Far more calls at once than workers; each gets its own answer."""
+    """With far more calls at once than workers, each gets its own answer."""
     request = classification_pb2.ClassificationRequest(input=make_input(examples))
     request.model_spec.name = "judge"
     expected = judge.stub.Classify(request)

@@ -124,7 +124,7 @@ MODEL = "counter"
 
 
 def save_counter(directory: Path) -> None:
-    """Signatures that each answer with how often the graph ran; three of them share an input."""
+    """Signatures that each return the number of runs of the graph; three of them share an input."""
     with v1.Graph().as_default(), v1.Session() as session:
         runs = v1.get_variable("runs", initializer=0.0, use_resource=True)
         signatures = {}
@@ -150,7 +150,7 @@ def counter(tmp_path_factory: pytest.TempPathFactory, serve: Any, connect_judge:
 
 
 def runs_seen(judge, given, *names) -> list[list[float]]:
-    """The values of each task, without its place's hundreds."""
+    """The values of each task, without the hundreds of its position."""
     response = judge.infer(given, *((REGRESS, name, MODEL) for name in names))
     assert [one.model_spec.signature_name for one in response.results] == list(names)
     return [[one.value for one in task.regression_result.regressions] for task in response.results]
