@@ -127,7 +127,7 @@ def reload_code(target: str, request: model_management_pb2.ReloadConfigRequest) 
 def test_who_may_reload_is_the_operators_choice(
     serve, base_path, tmp_path, monkeypatch, access, here, elsewhere
 ):
-    monkeypatch.chdir(tmp_path)  # a socket's path has to be short
+    monkeypatch.chdir(tmp_path)  # a socket's path must be short
     request = reload_that_logs(base_path, "")
     request.config.model_config_list.config[0].ClearField("logging_config")
     flags = ["--host=0.0.0.0", "--grpc_socket_path=s", f"--model_service={access}"]

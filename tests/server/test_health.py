@@ -96,7 +96,7 @@ def test_a_watch_without_a_message_is_refused(server, health):
 
 
 def test_a_watch_tells_when_the_server_has_loaded_its_model(tmp_path, monkeypatch, ranker_versions):
-    monkeypatch.chdir(tmp_path)  # a socket's path has to be short
+    monkeypatch.chdir(tmp_path)  # a socket's path must be short
     command = [find_executable(), "--port=0", "--grpc_socket_path=s", "--model_name=ranker"]
     command.append(f"--model_base_path={tmp_path}")
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:

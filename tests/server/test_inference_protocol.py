@@ -1,4 +1,4 @@
-"""The Open Inference Protocol by Triton's own client over gRPC and HTTP, and as published."""
+"""The Open Inference Protocol: by Triton's client over gRPC and HTTP, and as published."""
 
 import base64
 import json
@@ -32,7 +32,7 @@ SIGNATURES = ("columnar", "columnar_late")
 
 
 class Examples(tf.Module):
-    """tf.Examples in, twice a feature out: the default signature. `kinds` takes other datatypes."""
+    """The default signature returns twice a feature of tf.Examples; `kinds` has other datatypes."""
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string, "examples")])
     def score(self, examples: tf.Tensor) -> dict[str, tf.Tensor]:
@@ -263,7 +263,7 @@ def test_what_has_waited_beyond_its_deadline_is_not_run(tmp_path, serve, wait_un
         busy.wait_for_a_queue()
         assert waiting.code() is grpc.StatusCode.DEADLINE_EXCEEDED
         busy.gate.open()
-        # gRPC tells the server of a client's deadline in either way, whichever comes first.
+        # gRPC ends a call at the client's deadline in either way, whichever happens first.
         dropped = ":colcast:dropped_requests_total"
         reasons = ("deadline_exceeded", "cancelled")
         wait_until(lambda: sum(busy.grown(dropped, reason=reason) for reason in reasons) == 1)
@@ -386,7 +386,7 @@ def test_logged_requests_are_predicts(logs, grpc_client, wait_until):
 
 
 def test_the_server_describes_the_service_as_triton_does(server):
-    """Names, numbers and types of all that it has are those of the published protocol."""
+    """All names, numbers and types are those of the published protocol."""
     with grpc.insecure_channel(server.target) as channel:
         database = ProtoReflectionDescriptorDatabase(channel)
         assert "inference.GRPCInferenceService" in database.get_services()
@@ -437,7 +437,7 @@ def test_an_answer_has_the_published_shape(rest):
                 "name": name,
                 "shape": list(values.shape),
                 "datatype": np_to_triton_dtype(values.dtype),
-                "data": values.tolist(),  # nested where the shape is
+                "data": values.tolist(),  # nested like the shape
             }
             for name, values in sent.items()
         ],

@@ -1,4 +1,4 @@
-"""Requests that wait run together; each is answered as if it had run alone."""
+"""Waiting requests run together; each is answered as if it had run alone."""
 
 import http.client
 import json
@@ -50,7 +50,7 @@ def joined(stubs: Stubs, signature: str = "columnar_late", entrypoint: str = "GR
 
 
 def wrong(inputs: dict[str, Any], kind: int) -> tuple[dict[str, Any], dict[str, str], Code]:
-    """A request that is wrong in one of five ways, and the code that says so."""
+    """A request with one of five errors, and the code of its refusal."""
     spec = {"signature_name": "columnar_late"}
     if kind == 0:
         return {name: v for name, v in inputs.items() if name != "age"}, spec, Code.INVALID_ARGUMENT
@@ -95,7 +95,7 @@ def test_scores_equal_those_of_requests_alone_with_wrong_ones_among_them(alone, 
                 else:
                     np.testing.assert_allclose(got, values, rtol=0, atol=1e-6)
     assert joined(together) > before
-    assert joined(together, "columnar") == 0  # whose last bits are nobody else's business
+    assert joined(together, "columnar") == 0  # whose last bits do not depend on other requests
     assert joined(alone) == 0
 
 
@@ -104,7 +104,7 @@ def test_with_batching_users_sent_once_to_columnar_are_computed_once(alone, batc
     for seed in range(60):
         inputs = inputs_of(seed)
         rows = len(inputs["id"])
-        if seed % 3 == 0:  # its user beside every candidate
+        if seed % 3 == 0:  # its user on every row
             users = ("age", "city", "history")
             inputs |= {name: np.repeat(inputs[name], rows, axis=0) for name in users}
         requests.append(inputs)
@@ -126,7 +126,7 @@ def test_with_batching_users_sent_once_to_columnar_are_computed_once(alone, batc
 
 
 def test_with_batching_one_request_to_columnar_runs_as_many_do(alone, batching):
-    inputs = inputs_of(1000)  # a user that no other test asks about
+    inputs = inputs_of(1000)  # a user of this test only
     before = {stubs: states_computed(stubs, "user") for stubs in (alone, batching)}
     scores = batching.predict(inputs, signature_name="columnar")["score"]
     expected = alone.predict(inputs, signature_name="columnar")["score"]
@@ -281,7 +281,7 @@ def test_lanes_count_the_waits_of_short_requests_and_of_pieces_of_long_ones(
     wait_until(long_ones_have_waited)
     pieces = of_predicts(stubs, "pieces", "columnar_late")
     assert pieces >= 2
-    # Each request has waited to be taken, and each piece of it once more.
+    # Each request has waited for a worker, and each of its slices once more.
     assert waits("short") + waits("long") == asked + pieces
     assert waits("short") >= asked / 2
 
@@ -290,7 +290,7 @@ def test_a_large_request_runs_in_pieces_and_scores_as_in_one(serve, stages_path,
     large = stages_model.inputs(np.random.default_rng(5), 1, 4000)
     stubs = serve(stages_path)
     expected = alone.predict(large, signature_name="columnar_late")
-    for _ in range(5):  # the first ones tell what they cost
+    for _ in range(5):  # the server learns their cost from the first ones
         answer = stubs.predict(large, signature_name="columnar_late")
         assert answer["tag"].tolist() == expected["tag"].tolist()
         np.testing.assert_allclose(answer["score"], expected["score"], rtol=0, atol=1e-6)

@@ -1,4 +1,4 @@
-"""Signatures whose rows do not depend on each other: rows that came before are not run again."""
+"""Signatures with independent rows: repeated rows are not computed again."""
 
 from collections.abc import Callable, Sequence
 from functools import cache, partial
@@ -74,7 +74,7 @@ class Served:
         return scores
 
     def counted(self, store: str, signature: str = "encode") -> tuple[float, float]:
-        """Rows that were found, and that were computed, since this object was made."""
+        """The numbers of hits and misses since this object was made."""
         labels = {"model_name": self.stubs.model, "version": "1", "signature_name": signature}
         before, now = (
             [
@@ -104,7 +104,7 @@ def _known(serve: Callable[..., Served]) -> Served:
 
 
 def own(number: int) -> list[str]:
-    """The texts, as no other number has them."""
+    """Texts that are unique to a number."""
     return [f"{text}{number}" for text in TEXTS]
 
 
@@ -139,7 +139,7 @@ def test_only_what_is_new_is_run(serve):
     assert served.counted("item") == (0, 4)
     again = ["new 1", *texts[::-1], "new 1"]
     assert served.encode(again) == expected(again, 3)
-    assert served.counted("item") == (5, 5)  # what a request has twice is found, too
+    assert served.counted("item") == (5, 5)  # rows that a request has twice are hits, too
 
 
 def test_another_setting_or_other_outputs_are_another_row(serve):
@@ -185,7 +185,7 @@ def test_requests_that_wait_run_together(serve, flags):
             inputs, signature_name="encode", output_filter=["sizes", "cut"]
         )
         requests.append(request)
-    for _ in range(50):  # bursts, until some had to wait
+    for _ in range(50):  # bursts until some had to wait
         calls = [
             served.stubs.prediction.Predict.future(request, timeout=60) for request in requests
         ]

@@ -1,4 +1,4 @@
-"""Start, wrong starts, new versions, stop."""
+"""Starts, failed starts, new versions, stops."""
 
 import json
 import re
@@ -15,7 +15,7 @@ from colcast.server import find_executable
 
 
 def run_server(*flags):
-    """Runs a server that is expected to refuse; returns its exit code and the lines it printed."""
+    """Runs a server that should refuse to start; returns its exit code and the printed lines."""
     done = subprocess.run(
         [find_executable(), "--host=127.0.0.1", *flags], capture_output=True, text=True, timeout=60
     )
@@ -23,7 +23,7 @@ def run_server(*flags):
 
 
 def test_a_wrong_flag_is_refused_in_one_line():
-    """And in JSON where the log is."""
+    """Also in JSON, if the log is JSON."""
     code, (line,) = run_server("--log_format=json", "--model_base_path=x", "--port=70000")
     assert code == 1
     last = json.loads(line)
@@ -104,7 +104,7 @@ def test_many_threads_get_their_own_answers(stubs, ranker_inputs):
 
 
 def exported_symbols(binary):
-    """The dynamic symbols a binary defines, less the copies of libc's and libstdc++'s own."""
+    """The dynamic symbols that a binary defines, without copies of libc's and libstdc++'s."""
     listing = subprocess.run(
         ["nm", "-D", "--defined-only", "--extern-only", binary],
         capture_output=True,
@@ -146,7 +146,7 @@ COMMAND = "pip uninstall -y tensorflow tensorflow-cpu; pip install tensorflow-cp
 
 @pytest.fixture
 def executable(tmp_path):
-    """As pip installs it, with no engine yet."""
+    """A folder as installed by pip, without an engine."""
     path = tmp_path / "colcast_server" / "bin" / "colcast_model_server"
     path.parent.mkdir(parents=True)
     shutil.copy(find_executable(), path)
@@ -161,7 +161,7 @@ def refusal(executable):
 
 
 def install_tensorflow(tmp_path, release):
-    """A library that says of itself what TensorFlow's says."""
+    """A library that claims to be TensorFlow's."""
     (tmp_path / "tensorflow").mkdir()
     library = tmp_path / "tensorflow" / "libtensorflow_cc.so.2"
     source = f'extern const char* TF_Version(void) {{ return "{release}"; }}'

@@ -1,4 +1,4 @@
-"""What a request may ask for: its bytes, columns, rows and what it may make of them."""
+"""Limits of a request: its bytes, columns, rows and expansion."""
 
 import gzip
 
@@ -33,7 +33,7 @@ def error_of(call):
 
 @pytest.fixture
 def expect_refused(limited_stubs, ranker_inputs):
-    """Checks that a request is refused with words, flat memory, and the next one served."""
+    """Checks that a request is refused with these words and flat memory, and the next is served."""
 
     def check(request, *words, **call):
         # The first request pays for memory that the server keeps.
@@ -94,7 +94,7 @@ def test_a_bomb_is_refused_before_it_is_inflated(
 def test_compressed_bytes_that_do_not_inflate_are_an_error(limited_stubs, ranker_inputs):
     with grpc.insecure_channel(limited_stubs.server.target) as channel:
         predict = channel.unary_unary("/tensorflow.serving.PredictionService/Predict")
-        # A message that says it is compressed, and is not: its encoding is named in the metadata.
+        # A message marked as compressed that is not; the metadata names its encoding.
         call = predict.future(b"no gzip", timeout=60, metadata=[("grpc-encoding", "gzip")])
         assert call.code() != grpc.StatusCode.OK
     assert limited_stubs.predict(ranker_inputs)["score"].size == 3
@@ -113,7 +113,7 @@ def test_rows_beyond_the_limit_are_refused(limited_stubs, ranker_inputs, expect_
 
 
 def test_a_long_string_repeated_counts_with_its_bytes(limited_stubs, ranker_inputs, expect_refused):
-    """Every row would hold a copy of its own."""
+    """Every row would hold its own copy."""
     inputs = ranker_inputs | {
         "item": np.zeros(100, np.float32),
         "item_name": ["x"] * 100,
@@ -124,7 +124,7 @@ def test_a_long_string_repeated_counts_with_its_bytes(limited_stubs, ranker_inpu
 
 
 def short_list(text_dtype, rows, **values):
-    """A TensorProto of so many rows whose list of values is shorter."""
+    """A TensorProto of `rows` rows with fewer values."""
     proto = tensor_pb2.TensorProto(dtype=text_dtype, **values)
     proto.tensor_shape.dim.add(size=rows)
     return proto

@@ -1,4 +1,4 @@
-"""What is answered for a model before it serves: UNAVAILABLE while it loads, then what is true.
+"""Answers for a model before it serves: UNAVAILABLE while it loads, then the real status.
 
 The loads here wait in warm-up for a pipe that nobody reads yet.
 """
@@ -62,10 +62,10 @@ def rest_predict(target, name):
 
 
 def tensorflow_servings_check(stubs):
-    """Whether TensorFlow Serving's integration test takes the server for ready.
+    """Whether the server is ready according to TensorFlow Serving's integration test.
 
-    It asks for a model that is not there: an answer that names a servable comes, from TensorFlow
-    Serving, once all models have loaded. Others look for NOT_FOUND.
+    The test asks for a model that does not exist: TensorFlow Serving's answer names a servable once
+    all models have loaded. Other tests look for NOT_FOUND.
     """
     with pytest.raises(grpc.RpcError) as error:
         stubs.predict({}, name="intentionally_missing_model")
@@ -132,7 +132,7 @@ def test_from_its_first_answer_on_a_server_is_unavailable_until_its_models_serve
     slow, ranker_base_path, connect, ranker_inputs, tmp_path, monkeypatch, wait_until
 ):
     base_path, pipe = slow()
-    monkeypatch.chdir(tmp_path)  # a socket's path has to be short
+    monkeypatch.chdir(tmp_path)  # a socket's path must be short
     entries = [ENTRY.format("quick", ranker_base_path), ENTRY.format("slow", base_path)]
     (tmp_path / "models.config").write_text(f"model_config_list {{ {' '.join(entries)} }}")
     command = [find_executable(), "--host=127.0.0.1", "--port=0", "--grpc_socket_path=s"]
@@ -219,7 +219,7 @@ HUGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage/enabled")
 
 
 class Large(tf.Module):
-    """Takes much memory: for each row of a request 16 KiB, and for itself what it is told."""
+    """A model that takes 16 KiB per row of a request, and a given amount of memory for itself."""
 
     def __init__(self, bytes_of_weights: int = 4) -> None:
         super().__init__()
@@ -237,12 +237,12 @@ def save(directory: Path, bytes_of_weights: int = 4) -> None:
 
 
 def page_faults(pid: int) -> int:
-    """Pages the process has been given so far."""
+    """The number of the process's page faults so far."""
     return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[7])
 
 
 def huge_page_bytes(pid: int) -> int:
-    """Memory of the process that lies on huge pages."""
+    """The process's memory on huge pages."""
     lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("AnonHugePages:"))
 
@@ -250,7 +250,7 @@ def huge_page_bytes(pid: int) -> int:
 def test_the_next_request_reuses_the_memory_of_large_tensors(
     tmp_path: Path, connect, monkeypatch: pytest.MonkeyPatch
 ):
-    """Of 16 MiB; and of 64 MiB, which lie in an arena of their own."""
+    """Buffers of 16 MiB, and of 64 MiB, which have a separate arena."""
     monkeypatch.setenv("MALLOC_CONF", "thp:never")  # huge pages would need fewer page faults
     save(tmp_path / "1")
     requests = 10
@@ -273,8 +273,8 @@ def test_the_next_request_reuses_the_memory_of_large_tensors(
 def test_a_models_tables_lie_on_huge_pages_and_it_gives_them_back_once_it_is_unloaded(
     tmp_path: Path, connect, wait_until, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setenv("MALLOC_CONF", "dirty_decay_ms:100")  # 10 s, if nothing is said
-    monkeypatch.setenv("TF_ENABLE_ONEDNN_OPTS", "0")  # whose allocator keeps what it once had
+    monkeypatch.setenv("MALLOC_CONF", "dirty_decay_ms:100")  # 10 s by default
+    monkeypatch.setenv("TF_ENABLE_ONEDNN_OPTS", "0")  # whose allocator keeps freed memory
     save(tmp_path / "1", 128 * MIB)
     flags = ["--file_system_poll_wait_seconds=1"]
     with ServerProcess("large", tmp_path, flags) as server:
@@ -307,7 +307,7 @@ def test_requests_that_wait_keep_nothing_of_the_large_ones_before(tmp_path, conn
         for _ in range(8):
             with pytest.raises(grpc.RpcError, match="texts"):
                 send(large, timeout=60)
-            # Decoded where the large one was, all but its second input.
+            # Decoded into the memory of the large one, except its second input.
             waiting.append(send.future(small, timeout=60))
         after = Metrics(server).value("process_resident_memory_bytes")
         assert not any(call.done() for call in waiting)

@@ -1,4 +1,4 @@
-"""Tables that stay in the checkpoint's files: the same bits, and none from a file that changed."""
+"""Mapped tables: scores are bit-identical, and none comes from a changed file."""
 
 import os
 import re
@@ -26,7 +26,7 @@ SEEDS = count(1)
 
 @pytest.fixture(name="saved")
 def _saved(tmp_path: Path) -> Path:
-    """A version with tables of its own: models with the same ones share a file."""
+    """A version with its own tables, because models with equal tables share a file."""
     tables.save(tmp_path / "saved" / "1", seed=next(SEEDS))
     return tmp_path / "saved" / "1"
 
@@ -265,6 +265,6 @@ def test_versions_with_the_same_tables_share_a_mapping(
 
 
 def versions_of(stubs: Stubs) -> list[dict[str, Any]]:
-    """What the status page has of the model."""
+    """The status page's entry of the model."""
     (model,) = (one for one in status(stubs.server)["models"] if one["name"] == stubs.model)
     return list(model["versions"])

@@ -1,4 +1,4 @@
-"""What the metrics page tells of the requests that were sent."""
+"""The metrics page after requests."""
 
 import concurrent.futures
 import json
@@ -42,13 +42,13 @@ class Monitored(NamedTuple):
 
 @pytest.fixture
 def monitored(stubs: Stubs) -> Monitored:
-    """A server of the ranker; its counts go on from test to test."""
+    """A server of the ranker, which counts all tests' requests."""
     return Monitored(stubs.server, stubs)
 
 
 @pytest.fixture
 def growth(monitored: Monitored) -> Callable[..., float]:
-    """By how much a sample has grown since the test began."""
+    """The increase of a sample since the test began."""
     before = monitored.read()
 
     def grown(name: str, **labels: str) -> float:
@@ -196,7 +196,7 @@ def test_requests_that_find_the_queue_full_are_counted(busy):
 
 
 def test_requests_that_wait_too_long_are_counted(busy):
-    # gRPC tells the server of a client's deadline in either way, whichever comes first.
+    # gRPC ends a call at the client's deadline in either way, whichever happens first.
     reasons = {"deadline_exceeded": "DEADLINE_EXCEEDED", "cancelled": "CANCELLED"}
 
     def dropped(reason: str) -> float:
@@ -220,7 +220,7 @@ def test_requests_whose_client_hung_up_while_they_waited_are_counted(busy):
     waiting = busy.ask()
     busy.wait_for_a_queue()
     waiting.cancel()
-    busy.stubs.states()  # comes after it on the same connection
+    busy.stubs.states()  # follows it on the same connection
     busy.gate.open()
     wait_until(lambda: busy.grown(":colcast:dropped_requests_total", reason="cancelled") == 1)
 

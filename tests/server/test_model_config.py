@@ -1,4 +1,4 @@
-"""The configuration: what is refused, and how it changes while the server runs."""
+"""The configuration: refusals, and changes while the server runs."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""Many models: which versions serve, what becomes of broken ones, and what the status says."""
+"""Many models: which versions serve, broken versions, and the status."""
 
 import contextlib
 import shutil
@@ -14,20 +14,20 @@ OK = grpc.StatusCode.OK.value[0]
 
 
 class Served(NamedTuple):
-    """A server's only models are now those of a test, whose first one is asked by default."""
+    """A server whose only models are those of a test; the first one is the default."""
 
     server: ServerProcess
     stubs: Stubs
 
     def log(self) -> str:
-        """What it has said of the first model."""
+        """The log's lines about the first model."""
         lines = self.server.log().splitlines()
         return "\n".join(line for line in lines if f'"{self.stubs.model}"' in line)
 
 
 @pytest.fixture
 def serve(reloading, request):
-    """Serves base paths with further fields; each test's models have names of their own."""
+    """Serves base paths with additional fields; each test's models have unique names."""
 
     def serve(base_path, more="", **others):
         stubs = Stubs(reloading.target, model=request.node.name)
@@ -44,7 +44,7 @@ def serve(reloading, request):
 
 @pytest.fixture(scope="module")
 def retrying(tmp_path_factory):
-    """A server that loads again what failed."""
+    """A server that retries failed loads."""
     empty = tmp_path_factory.mktemp("retrying") / "models.config"
     empty.write_text("model_config_list {}")
     flags = ["--max_num_load_retries=1000", "--load_retry_interval_micros=50000"]
@@ -64,7 +64,7 @@ def rankers(tmp_path_factory, ranker_versions):
 
 @pytest.fixture
 def copy(tmp_path, rankers):
-    """Copies a version of `rankers` so that it is complete from one moment to the next."""
+    """Copies a version of `rankers`, which appears when it is complete."""
 
     def copy(version, to):
         beside = tmp_path / "copying"

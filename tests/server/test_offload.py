@@ -1,4 +1,4 @@
-"""Large requests go to another server; what that one does not answer runs here."""
+"""Large requests go to another server; requests that it does not answer run here."""
 
 import contextlib
 import os
@@ -19,11 +19,11 @@ from tensorflow_serving.apis import predict_pb2
 from .metrics_page import Metrics
 from .servers import Stubs
 
-ROWS = 100  # from as many on a request is sent on
+ROWS = 100  # requests of at least this many rows are forwarded
 
 
 class StandIn:
-    """A server in the accelerator's place: keeps what came, and answers as it is told to."""
+    """A stand-in for the accelerator's server: records requests, and answers as told."""
 
     def __init__(self, answer: Callable[..., Any], address: str = "127.0.0.1:0") -> None:
         self.requests: list[predict_pb2.PredictRequest] = []
@@ -84,7 +84,7 @@ def offloading(ranker_base_path, monitoring):
 
 
 class Pair(NamedTuple):
-    """A server and its stand-in, which answers as it is told to."""
+    """A server and its stand-in, which answers as told."""
 
     server: ServerProcess
     stubs: Stubs
@@ -103,7 +103,7 @@ def both(offloading) -> Iterator[Pair]:
 
 @pytest.fixture
 def pair(both, wait_until) -> Pair:
-    """Once the server takes its stand-in for one that answers."""
+    """Waits until the server considers its stand-in available."""
 
     def is_asked() -> bool:
         both.stubs.predict(inputs(ROWS))
@@ -127,7 +127,7 @@ def inputs(rows: int) -> dict[str, Any]:
 
 
 def offloaded(server: ServerProcess, status: str) -> float:
-    """How many requests were sent on, with that end."""
+    """The number of forwarded requests with this outcome."""
     return Metrics(server).value(":colcast:offloaded_requests_total", status=status)
 
 
@@ -139,7 +139,7 @@ def refuse(code: grpc.StatusCode) -> Callable[..., Any]:
 def free_port() -> Iterator[int]:
     """A port on which nobody listens. It stays bound, so that no other process gets it.
 
-    A stand-in may listen there all the same: gRPC, too, sets SO_REUSEPORT.
+    A stand-in can still listen there, because gRPC also sets SO_REUSEPORT.
     """
     with socket.socket() as unused:
         unused.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
@@ -224,10 +224,10 @@ def test_half_of_the_clients_time_is_left_and_a_server_that_hangs_is_left_alone(
     other = stand_in(lambda *_: (release.wait(60), predict_pb2.PredictResponse())[1])
     server, stubs = offloading(other.port, "--offload_timeout_ms=2500")
     try:
-        for sent in range(1, 11):  # each lets the other one wait for a second
+        for sent in range(1, 11):  # each makes the other one wait for a second
             response = stubs.prediction.Predict(stubs.request(inputs(ROWS)), timeout=2)
             assert response.outputs["score"].tensor_shape.dim[0].size == ROWS
-            if sent < 3:  # a client's short deadline says nothing of the other server
+            if sent < 3:  # a client's short deadline says nothing about the other server
                 assert len(other.requests) == sent
         assert offloaded(server, "failed") == len(other.requests) < 10
         wait_until(lambda: "does not answer" in server.log())
@@ -249,7 +249,7 @@ def test_an_answer_that_no_client_could_read_is_not_passed_on(pair, wait_until, 
 def test_servers_that_name_each_other_or_themselves_send_nothing_round(
     ranker_base_path, monitoring, connect, wait_until, tmp_path, monkeypatch
 ):
-    monkeypatch.chdir(tmp_path)  # a socket's path has to be short
+    monkeypatch.chdir(tmp_path)  # a socket's path must be short
     to_b = ["--grpc_socket_path=a", "--offload_target=unix:b", *monitoring]
     to_a = ["--grpc_socket_path=b", "--offload_target=unix:a", *monitoring]
     with (
@@ -288,7 +288,7 @@ def test_wrong_requests_get_this_servers_error(pair):
     with pytest.raises(grpc.RpcError) as error:
         stubs.prediction.Predict(unknown, timeout=120)
     assert error.value.code() == grpc.StatusCode.NOT_FOUND
-    assert len(pair.requests) == 1  # the other two had no model to run here
+    assert len(pair.requests) == 1  # the other two had no model on this server
 
 
 def test_where_nobody_listens_requests_run_here_until_somebody_does(

@@ -1,4 +1,4 @@
-"""gRPC's endpoints and settings, and gRPC and REST by one port."""
+"""gRPC's endpoints and settings, and gRPC and REST on one port."""
 
 import contextlib
 import http.client
@@ -26,7 +26,7 @@ STATUS = "/v1/models/ranker"
 
 
 def one_port_server(base_path, *flags: str) -> ServerProcess:
-    """That answers gRPC and REST by one port."""
+    """A server with one port for gRPC and REST."""
     with socket.socket() as finder:
         finder.bind(("127.0.0.1", 0))
         port = finder.getsockname()[1]
@@ -124,7 +124,7 @@ def test_plain_http_to_the_port_with_tls_is_told_so(one_tls_port):
 
 @pytest.fixture
 def socket_path(tmp_path, monkeypatch):
-    """A path short enough for a socket, wherever pytest keeps its files."""
+    """A path that is short enough for a socket."""
     monkeypatch.chdir(tmp_path)
     return "grpc.sock"
 
@@ -148,10 +148,10 @@ def expect_settings(target, connect, ranker_inputs):
 def test_a_socket_is_taken_over_without_a_gap_and_answers_beside_the_port(
     socket_path, ranker_base_path, connect, ranker_inputs, tmp_path, wait_until
 ):
-    """First from a server that crashed, then from one that listens.
+    """Takes a socket over from a server that crashed, then from one that listens.
 
-    New connections succeed at any time; those to the server before stay its own. It drains, so
-    that a request on a connection made just before the takeover is answered.
+    New connections succeed at any time; existing ones stay with the old server. It drains, so a
+    request on a connection made just before the takeover is answered.
     """
     flag = f"--grpc_socket_path={socket_path}"
     settings = [
@@ -202,7 +202,7 @@ def test_an_error_about_a_name_of_a_megabyte_fits_the_client_s_headers(stubs, ra
 
 
 def test_calls_have_no_threads_but_the_workers(server, stubs, ranker_inputs):
-    """And one that stands by while all of them are busy."""
+    """And a standby thread while all workers are busy."""
     assert stubs.predict(ranker_inputs)["score"].shape == (3,)
     health = health_pb2_grpc.HealthStub(stubs.channel)
     assert next(health.Watch(health_pb2.HealthCheckRequest(), timeout=120)).status

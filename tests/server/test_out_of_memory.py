@@ -1,4 +1,4 @@
-"""A server that finds no memory for one request answers so, and goes on with the others."""
+"""A server without memory for one request refuses it, and continues with the others."""
 
 import http.client
 import json
@@ -43,7 +43,7 @@ def _serve_limited(serve: Any) -> Iterator[Callable[[Path], Stubs]]:
 
 
 def leave(stubs: Stubs, megabytes: int) -> None:
-    """So much more address space the server may have than it has now."""
+    """Limits the server's address space to its current size plus this."""
     pid = stubs.server.pid
     status = Path(f"/proc/{pid}/status").read_text()
     used = next(int(line.split()[1]) for line in status.splitlines() if "VmSize" in line)
@@ -105,7 +105,7 @@ def _wide(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def of_rows(stubs: Stubs, rows: int) -> predict_pb2.PredictRequest:
-    """One id that is declared so many times, and one user: a few hundred bytes."""
+    """One id, declared `rows` times, and one user: a few hundred bytes."""
     request = stubs.request({"user": np.ones([1, 8], np.float32)})
     request.inputs["id"].dtype = tf.int64.as_datatype_enum
     request.inputs["id"].tensor_shape.dim.add().size = rows
@@ -117,7 +117,7 @@ RUN_BYTES = f"--max_run_bytes={64 * MB}"
 
 
 def ask_rows(stubs: Stubs, *counts: int) -> None:
-    """Requests of so many rows, each answered."""
+    """Sends requests of these numbers of rows, which must all be answered."""
     for rows in counts:
         answer = stubs.prediction.Predict(of_rows(stubs, rows), timeout=120)
         assert len(answer.outputs["score"].float_val) == rows
@@ -127,7 +127,7 @@ def test_a_small_request_for_more_memory_than_there_is_is_refused_before_it_runs
     stubs = serve(wide, RUN_BYTES)
     attack = of_rows(stubs, 1 << 20)
     assert attack.ByteSize() < 553
-    ask_rows(stubs, 20, 20, 100, 500)  # what a row takes is learned from these
+    ask_rows(stubs, 20, 20, 100, 500)  # the server learns a row's memory from these
     before = peak_memory(stubs)
     for _ in range(3):
         with pytest.raises(grpc.RpcError) as failed:
@@ -140,7 +140,7 @@ def test_a_small_request_for_more_memory_than_there_is_is_refused_before_it_runs
 
 
 def test_under_a_limit_of_address_space_attacks_end_with_an_error(wide, serve_limited):
-    """A small request for much memory; compressed messages that find none."""
+    """A small request for much memory, and compressed messages without memory to inflate."""
     stubs = serve_limited(wide)
     bomb = of_rows(stubs, 1 << 20)
     bomb.inputs["user"].CopyFrom(tf.make_tensor_proto(np.zeros([1 << 20, 8], np.float32)))
@@ -171,7 +171,7 @@ def test_where_rows_are_independent_a_request_runs_in_pieces_that_fit(tmp_path, 
 
 
 class OfExamples(tf.Module):
-    """A thousand floats for each tf.Example, whatever it holds, and rows that interact."""
+    """A thousand floats for each tf.Example, and rows that interact."""
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string, "inputs")])
     def score(self, inputs: tf.Tensor) -> dict[str, tf.Tensor]:
@@ -184,7 +184,7 @@ class OfExamples(tf.Module):
 
 
 def asks_of_examples(stubs: Stubs) -> dict[str, Callable[[int], str]]:
-    """Each way to ask for the scores of so many empty tf.Examples; gives the error, "" if none."""
+    """Every way to score `count` empty tf.Examples; returns the error, or "" without one."""
 
     def over_grpc(method: Any, request: Any, input: Any) -> Callable[[int], str]:
         def ask(rows: int) -> str:
@@ -240,7 +240,7 @@ def test_tf_examples_share_the_memory_of_all_runs(tmp_path, serve):
     stubs = serve(tmp_path, RUN_BYTES)
     asks = asks_of_examples(stubs)
     for ask in asks.values():
-        for rows in (20, 20, 200):  # what an Example takes is learned
+        for rows in (20, 20, 200):  # the server learns an Example's memory
             assert ask(rows) == ""
     before = peak_memory(stubs)
     for name, ask in asks.items():
@@ -251,7 +251,7 @@ def test_tf_examples_share_the_memory_of_all_runs(tmp_path, serve):
 
 
 def peak_memory(stubs: Stubs) -> int:
-    """In bytes, since the server began."""
+    """The peak in bytes since the server started."""
     return ProcessMeter(stubs.server.pid).peak_memory_bytes()
 
 
@@ -278,7 +278,7 @@ def test_a_body_that_finds_no_memory_is_refused_and_the_server_goes_on(serve_lim
     short = body_of(1, b"0.25")
     assert ask(short) == 200
     leave(stubs, 150)
-    for value in (b"0.25", b"0"):  # too large as it comes, and as it is read
+    for value in (b"0.25", b"0"):  # too large as a body, and as columns
         for size in (250 * MB, 90 * MB):
             code = ask(body_of(size, value))
             assert code == 429 or size < 150 * MB

@@ -1,4 +1,4 @@
-"""Parameters of unknown rank pass as they came; TensorFlow Serving's command lines are taken."""
+"""Parameters of unknown rank are passed unchanged; TensorFlow Serving's command lines work."""
 
 import contextlib
 import json
@@ -140,7 +140,7 @@ def test_the_client_sends_a_parameter_as_the_user_gives_it(stubs: Stubs, target:
         assert ranking.outputs["y"].tolist() == [[0.5] * 4, [1.0] * 4]
 
 
-# The flags of the command lines in TensorFlow Serving's documentation and in its issues #675, #836,
+# Flags of the command lines in TensorFlow Serving's documentation and in its issues #675, #836,
 # #1253, #1267, #1451 and #1735. Paths and ports are the test's; the words are theirs.
 COMMAND_LINES = {
     "one model": "--rest_api_port=-1 --model_name=ranker --model_base_path={base} "

@@ -1,4 +1,4 @@
-"""gRPC reflection: a client that has no .proto file finds the services and calls them."""
+"""gRPC reflection: a client without .proto files finds services and calls them."""
 
 import grpc
 import pytest
@@ -24,7 +24,7 @@ MODEL_FILES = ["tensorflow_serving/apis/model.proto", "google/protobuf/wrappers.
 
 @pytest.fixture
 def reflected(server):
-    """What the server says of itself."""
+    """The descriptors that the server publishes."""
     with grpc.insecure_channel(server.target) as channel:
         yield ProtoReflectionDescriptorDatabase(channel)
 
@@ -37,7 +37,7 @@ def reflection(server):
 
 
 def answers(reflection, *questions):
-    """What a stream answers; a question is a dict of the request's fields."""
+    """A stream's answers; a question is a dict of the request's fields."""
     requests = [reflection_pb2.ServerReflectionRequest(**question) for question in questions]
     responses = list(reflection.ServerReflectionInfo(iter(requests), timeout=120))
     assert [response.original_request for response in responses] == requests
@@ -45,7 +45,7 @@ def answers(reflection, *questions):
 
 
 def files_in(response):
-    """The names of the files an answer describes."""
+    """The names of the files that an answer describes."""
     files = response.file_descriptor_response.file_descriptor_proto
     return [FileDescriptorProto.FromString(file).name for file in files]
 

@@ -1,4 +1,4 @@
-"""Logs of requests: what a model's logging_config samples, and where it is written."""
+"""Request logs: sampling by a model's logging_config, and files."""
 
 import json
 import resource
@@ -65,7 +65,7 @@ def logs(log_folder) -> Path:
 
 
 def logging(logs: Path, rate: float = 1.0, kind: str = "") -> str:
-    """The field of a model that logs this share of its requests."""
+    """A logging_config that logs this share of requests."""
     return (
         f'logging_config {{ log_collector_config {{ type: "{kind}" filename_prefix: "{logs}/log" }}'
         f" sampling_config {{ sampling_rate: {rate} }} }}"
@@ -79,7 +79,7 @@ class Logged(NamedTuple):
     logs: Path
 
     def after(self, requests: Callable[[], None], count: int) -> list[Any]:
-        """The records of these requests, which are as many."""
+        """The records of these requests; there must be one for each."""
         before = len(list(read(self.logs)))
         requests()
         wait_until(lambda: len(list(read(self.logs))) >= before + count)

@@ -1,4 +1,4 @@
-"""REST answers what gRPC answers, in rows and in columns, as docs/rest.md shows."""
+"""REST gives gRPC's answers, in rows and in columns, as docs/rest.md shows."""
 
 import base64
 import gzip
@@ -36,7 +36,7 @@ DTYPES = {
 
 
 class Echo(tf.Module):
-    """One signature a dtype and rank; each answers with what it was asked."""
+    """One signature per dtype and rank; each returns its input."""
 
     def signatures(self) -> dict[str, Any]:
         """Scalars, vectors, rows of vectors; strings as text and as bytes; a user and items."""

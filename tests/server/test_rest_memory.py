@@ -1,4 +1,4 @@
-"""What a REST body takes in memory: a small multiple of itself, and nothing if nobody wants it."""
+"""The memory of a REST body: a small multiple of its size, and nothing if it is refused."""
 
 import contextlib
 import gzip
@@ -33,7 +33,7 @@ def _base_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(name="server", scope="module")
 def _server(base_path: Path) -> Iterator[ServerProcess]:
     with pytest.MonkeyPatch.context() as environment:
-        # What is freed goes back at once: the peak is of what was held at the same time.
+        # Freed memory goes back immediately, so the peak is the memory held at the same time.
         environment.setenv("MALLOC_CONF", "dirty_decay_ms:0,muzzy_decay_ms:0")
         with ServerProcess("totals", base_path, FLAGS) as server:
             for signature, value in (("floats", b"0.5"), ("integers", b"7"), ("texts", b'"a"')):
@@ -49,7 +49,7 @@ def body_of(signature: str, value: bytes, size: int, key: str) -> bytes:
 
 
 def ask(server: ServerProcess, model: str, body: bytes) -> tuple[int, dict]:
-    """The code and the answer; a body in gzip is sent as such."""
+    """The code and the answer; a gzip body is sent as such."""
     connection = http.client.HTTPConnection(server.rest_target, timeout=300)
     headers = {"Content-Encoding": "gzip"} if body.startswith(b"\x1f\x8b") else {}
     connection.request("POST", f"/v1/models/{model}:predict", body, headers)
@@ -60,7 +60,7 @@ def ask(server: ServerProcess, model: str, body: bytes) -> tuple[int, dict]:
 
 
 def growth_while(server: ServerProcess, model: str, body: bytes) -> tuple[int, int]:
-    """The answer's code, and how many bytes the server took beyond what it had before."""
+    """The answer's code, and the bytes by which the server's memory grew."""
     meter = ProcessMeter(server.pid)
     before = meter.memory_bytes()
     meter.forget_peak()
@@ -116,7 +116,7 @@ def test_more_rows_than_allowed_are_neither_inflated_nor_kept(base_path: Path, k
 
 
 def is_read(connection: socket.socket) -> bool:
-    """Whether the other end has taken all that was sent from the kernel."""
+    """Whether the other end has read everything from the kernel."""
     ports = {connection.getsockname()[1], connection.getpeername()[1]}
     for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
         _, local, remote, _, queues, *_ = line.split()
@@ -145,7 +145,7 @@ def test_all_bodies_together_have_a_limit(
         with contextlib.ExitStack() as held:
 
             def has_the_room() -> bool:
-                held.close()  # one before, which the short one came before
+                held.close()  # one before, which the short one overtook
                 holder = socket.create_connection((host, int(port)), timeout=60)
                 held.enter_context(holder)
                 with contextlib.suppress(OSError):  # refused while it is sent

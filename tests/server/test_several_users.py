@@ -1,4 +1,4 @@
-"""Several users in one request: every candidate is scored with the user that row_to_user names."""
+"""Several users in one request: every candidate is scored with its user by row_to_user."""
 
 import json
 import urllib.error
@@ -52,7 +52,7 @@ def request_of(seed: int, users: int, items: int, length: int = 3) -> dict[str, 
 
 
 def one_by_one(stubs: Any, inputs: dict[str, Any], signature: str) -> dict[str, Any]:
-    """The same scores, asked for with a request per candidate."""
+    """The same scores by one request per candidate."""
     answers = []
     for row, user in enumerate(inputs["row_to_user"]):
         single = {
@@ -175,7 +175,7 @@ def test_errors_name_the_column(stubs, signature, wrong, words):
 
 
 class TestRest:
-    """The same in JSON, by columns."""
+    """The same request in JSON, in column format."""
 
     def post(self, stubs: Any, signature: str, inputs: dict[str, Any]) -> Any:
         plain = {name: np.asarray(value).tolist() for name, value in inputs.items()}
@@ -207,7 +207,7 @@ class TestRest:
 
 @pytest.fixture(scope="module", name="fresh")
 def _fresh(serve: Callable[..., Any]) -> Any:
-    """Of a model that no other test asks about users that never come again."""
+    """Stubs of a model of this test only, whose users never repeat."""
     return serve("many", *ONE_WORKER)
 
 
@@ -218,7 +218,7 @@ def _client(fresh: Any) -> Iterator[RankingClient]:
 
 
 def pair(seed: int, candidates: int = 5) -> tuple[dict[str, Any], dict[str, Any]]:
-    """A user that no other seed draws, and candidates."""
+    """A user that is unique to the seed, and candidates."""
     columns = stages_model.inputs(np.random.default_rng(seed), 1, candidates, 1 + seed % 3)
     columns["age"] = np.array([1000 + seed])
     user = {name: columns.pop(name)[0] for name in USER}

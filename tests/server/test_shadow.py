@@ -1,4 +1,4 @@
-"""Shadow versions: a share of live requests is run by another version, too, and compared."""
+"""Shadow versions: another version also runs a share of live requests, and is compared."""
 
 import json
 import urllib.request
@@ -51,7 +51,7 @@ def save(base_path: Path, live: Any, shadow: Any) -> None:
 
 
 def configured(folder: Path, *models: str) -> list[str]:
-    """Flags for a file with these models, both versions of which serve; 2 is `next`."""
+    """Flags for a configuration in which both versions of these models serve; 2 is `next`."""
     config = folder / "models.config"
     config.write_text(
         "model_config_list {"
@@ -82,7 +82,7 @@ def not_run(server: ServerProcess, model: str, reason: str) -> float:
 
 @pytest.fixture(scope="module")
 def base_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Models by what is wrong with version 2."""
+    """Models by the fault of version 2."""
     folder = tmp_path_factory.mktemp("shadow")
     live, changed = Scorer(), Scorer(-1.0)
     whole = (live, live.score)

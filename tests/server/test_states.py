@@ -1,4 +1,4 @@
-"""States are kept: the same scores as without, users and items computed once, memory bounded."""
+"""State caches: the same scores, users and items computed once, bounded memory."""
 
 import concurrent.futures
 import json
@@ -45,7 +45,7 @@ class Ranker:
         return self._value(Metrics(self.server), what, store, version)
 
     def grown(self, what: str, store: str) -> float:
-        """By how much it has grown since this object was made."""
+        """Its increase since this object was made."""
         return self.count(what, store) - self._value(self._before, what, store, "1")
 
     def _value(self, page: Metrics, what: str, store: str, version: str) -> float:
@@ -57,7 +57,7 @@ class Ranker:
 def test_a_program_that_fails_is_counted_and_logged_once(
     tmp_path: Path, serve: Callable[..., Ranker], counted: Ranker
 ) -> None:
-    """Another one answers: nobody would notice that every request is computed twice."""
+    """Another program answers, so only metrics show that every request is computed twice."""
     stages_model.save(tmp_path / "1", fails=True)
     inputs = stages_model.inputs(np.random.default_rng(1), 1, 8)
     ranker = serve(tmp_path)
@@ -97,7 +97,7 @@ def _without_states(serve: Callable[..., Ranker], stages_path: Path) -> Ranker:
 
 @pytest.fixture(name="counted")
 def _counted(serve: Callable[..., Ranker], stages_path: Path) -> Ranker:
-    """A model of the test's own, whose requests run in one piece: in one of a row it is a row."""
+    """A model of this test only, whose requests are not split."""
     return serve(stages_path, *ONE_WORKER)
 
 
@@ -107,7 +107,7 @@ def _busy(serve: Callable[..., Ranker], stages_path: Path) -> Ranker:
 
 
 def own_inputs(number: int, items: int) -> dict[str, Any]:
-    """A user and items that no other number gets."""
+    """A user and items that are unique to a number."""
     inputs = stages_model.inputs(np.random.default_rng(number), 1, items)
     return inputs | {"age": np.array([1000 + number]), "id": 1000 * number + np.arange(items)}
 
@@ -287,13 +287,13 @@ def test_memory_stays_within_the_flag_and_a_tenth(serve, stages_path):
     def rank_new(first: int, requests: int) -> None:
         for n in range(first, first + requests):
             inputs = stages_model.inputs(np.random.default_rng(5), 1, 500)
-            # Half of them come again soon, so that it pays to look.
+            # Half of them repeat soon, so that looking up pays.
             inputs["id"] = np.arange(500) + 250 * n
             inputs["title"] = np.array([f"title {i}" for i in inputs["id"]], object)
             inputs["shape"][:] = 1
             ranker.rank(inputs)
 
-    rank_new(0, 4)  # what any request takes is there from now on
+    rank_new(0, 4)  # every request's memory exists from now on
     before = Metrics(ranker.server).value("process_resident_memory_bytes")
     rank_new(4, 600)
     after = Metrics(ranker.server).value("process_resident_memory_bytes")

@@ -1,4 +1,4 @@
-"""The status page, and the JSON that it draws, in a real browser."""
+"""The status page and its JSON, in a real browser."""
 
 import json
 import urllib.request
@@ -32,7 +32,7 @@ class Late(tf.Module):
 
 
 class Served(NamedTuple):
-    """The server, its page's address, and how to send it one request of three rows."""
+    """The server, its page's address, and a function that sends it one request of three rows."""
 
     server: ServerProcess
     url: str
@@ -81,7 +81,7 @@ def cells(page: Page, section: str) -> dict[str, str]:
 
 
 def show(page: Page, figures: dict[str, Any]) -> None:
-    """Draws these figures in place of the server's."""
+    """Draws these figures instead of the server's."""
     page.evaluate("globalThis.fetch = () => new Promise(() => {})")
     page.evaluate(f"draw({json.dumps(figures)})")
 
