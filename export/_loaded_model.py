@@ -279,7 +279,7 @@ class LoadedModel:
         return warmup_request(name, columns, self._meta_graph.signature_def[name])
 
     def _once(self, columns: Columns) -> Columns:
-        """The columns with only the first row's user."""
+        """The columns with the first row's user as one row."""
         user = {
             column.name
             for feature in self._conversion.features

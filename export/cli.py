@@ -54,14 +54,12 @@ def signature_option(text: str) -> Callable[..., Any]:
 
 
 def user_features_option(text: str) -> Callable[..., Any]:
-    """Declares --user-features, for commands that need to know the user's features."""
     return _features(
         "--user-features", several=True, metavar="PATTERN...", help=f"{text}, such as 'user_*'."
     )
 
 
 def domain_option(text: str) -> Callable[..., Any]:
-    """Declares --domain, for the same commands."""
     return _features(
         "--domain",
         "domains",

@@ -80,20 +80,20 @@ def _print_plan(
     from colcast.export import ExportError
     from colcast.export._plan import plan_export
 
-    told = {"folder": str(folder), "exported": False}
+    plain = {"folder": str(folder), "exported": False}
     console = report_console()
     try:
         plan = plan_export(folder, signatures, user_features, domains)
     except ExportError as refusal:
         if json:
-            print_json({**told, "refused": str(refusal)})
+            print_json({**plain, "refused": str(refusal)})
         else:
             console.print(
                 f"an export would refuse {folder}: {refusal}", highlight=False, markup=False
             )
         return 1
     if json:
-        print_json({**told, **plan.to_json()})
+        print_json({**plain, **plan.to_json()})
     else:
         plan.print(console)
     return 0

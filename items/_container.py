@@ -115,18 +115,16 @@ class Container:
             raise ItemTableError(f"cannot read {path}: {error}") from None
         self._data_at, header = self._read_header()
         self.metadata: Mapping[str, str] = header.pop("__metadata__", {})
-        self.tensors = {name: self._tensor(name, told) for name, told in header.items()}
+        self.tensors = {name: self._tensor(name, entry) for name, entry in header.items()}
 
     def verify(self) -> None:
         """Reads the whole file; ItemTableError if its checksum does not match."""
         digest = xxhash.xxh3_64()
         for chunk in _chunks(self._bytes[self._data_at :].data):
             digest.update(chunk)
-        told, found = self.metadata.get("checksum"), digest.hexdigest()
-        if told != found:
-            message = (
-                f"checksum {found}, expected {told} from its header: it was changed or truncated"
-            )
+        expected, found = self.metadata.get("checksum"), digest.hexdigest()
+        if expected != found:
+            message = f"checksum {found}, expected {expected}: it was changed or truncated"
             raise ItemTableError(f"{self.path}: {message}")
 
     def _read_header(self) -> tuple[int, dict[str, Any]]:
@@ -140,24 +138,24 @@ class Container:
         except (ValueError, TypeError) as error:
             raise ItemTableError(f"{self.path}: the header is not a JSON object: {error}") from None
 
-    def _tensor(self, name: str, told: Any) -> Array:
+    def _tensor(self, name: str, entry: Any) -> Array:
         try:
-            storage, shape = _STORAGE[told["dtype"]], tuple(told["shape"])
-            start, end = told["data_offsets"]
+            storage, shape = _STORAGE[entry["dtype"]], tuple(entry["shape"])
+            start, end = entry["data_offsets"]
             data = self._bytes[self._data_at + start : self._data_at + end]
             return data.view(storage).reshape(shape)
         except (KeyError, TypeError, ValueError) as error:
-            raise ItemTableError(f"{self.path}: tensor {name!r}, {told}: {error}") from None
+            raise ItemTableError(f"{self.path}: tensor {name!r}, {entry}: {error}") from None
 
 
 def _header(metadata: Mapping[str, str], checksum: str, tensors: Iterable[Tensor]) -> bytes:
-    told: dict[str, Any] = {"__metadata__": {**metadata, "checksum": checksum}}
+    header: dict[str, Any] = {"__metadata__": {**metadata, "checksum": checksum}}
     at = 0
     for one in tensors:
         offsets = [at, at + one.size]
-        told[one.name] = {"dtype": one.dtype, "shape": one.shape, "data_offsets": offsets}
+        header[one.name] = {"dtype": one.dtype, "shape": one.shape, "data_offsets": offsets}
         at += one.size
-    text = json.dumps(told, separators=(",", ":"), ensure_ascii=False).encode()
+    text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
     text += b" " * (-len(text) % _ALIGNMENT)
     return len(text).to_bytes(8, "little") + text
 

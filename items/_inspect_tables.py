@@ -35,10 +35,10 @@ def tables_of(model: Path, version: int | None, server: str | None) -> dict[str,
     for one in variables_of(folder).values():
         if len(one.shape) < 2:
             continue
-        told = {} if server is None else {"in_memory_because": said.get(one.name, others)}
+        reason = {} if server is None else {"in_memory_because": said.get(one.name, others)}
         tables.append(
             {"name": one.name, "dtype": one.dtype.name, "shape": list(one.shape), "bytes": one.size}
-            | told
+            | reason
         )
     found: dict[str, Any] = {"folder": str(folder), "tables": tables}
     found["deltas"] = [_delta(path) for path in deltas(folder / FOLDER)]
@@ -50,23 +50,23 @@ def tables_of(model: Path, version: int | None, server: str | None) -> dict[str,
 
 def print_tables(console: Console, found: Mapping[str, Any]) -> None:
     console.print(found["folder"], highlight=False, markup=False)
-    told = "server" in found
-    columns = ("table", "dtype", "shape", "size", *(("served",) if told else ()))
+    served = "server" in found
+    columns = ("table", "dtype", "shape", "size", *(("served",) if served else ()))
     tables = Table(*columns, box=box.SIMPLE_HEAD)
     for one in found["tables"]:
         cells = [one["name"], one["dtype"], str(one["shape"]), size(one["bytes"])]
-        if told:
+        if served:
             why = one["in_memory_because"]
             cells.append(f"in memory: {why}" if why else "mapped")
         tables.add_row(*map(escape, cells))
     console.print(tables)
-    lines = [] if told else [_OFFLINE]
+    lines = [] if served else [_OFFLINE]
     lines += [
         f"delta {one['sequence']}, {ago(one)}: {one['rows']:,} rows of {one['table']}, "
         f"{size(one['bytes'])}"
         for one in found["deltas"]
     ]
-    if told:
+    if served:
         server = found["server"]
         lines.append(f"{server['address']} has applied {server['deltas']} deltas")
         lines += [server["error"]] if server["error"] else []

@@ -32,10 +32,10 @@ class Part:
         """
         self.container = Container(path)
         metadata, tensors = self.container.metadata, self.container.tensors
-        told = metadata.get("format"), metadata.get("format_version")
-        if told != (FORMAT, FORMAT_VERSION):
+        got = metadata.get("format"), metadata.get("format_version")
+        if got != (FORMAT, FORMAT_VERSION):
             expected = f"expected format {FORMAT!r}, version {FORMAT_VERSION!r}"
-            raise ItemTableError(f"{path}: {expected}, got {told[0]!r}, version {told[1]!r}")
+            raise ItemTableError(f"{path}: {expected}, got {got[0]!r}, version {got[1]!r}")
         try:
             self.schema = Schema.from_metadata(metadata)
             self.rows = int(metadata["rows"])

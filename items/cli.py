@@ -13,10 +13,12 @@ _FOLDER = click.Path(file_okay=False, path_type=Path)
 _SOURCE_HELP = "The items, one per row: .parquet, .csv, .tfrecord (tf.Examples), or a folder."
 
 
-def _source(told: str, *, required: bool = True) -> Callable[[Any], Any]:
+def _source(help_text: str, *, required: bool = True) -> Callable[[Any], Any]:
     """The option for the rows, with this help."""
     path = click.Path(exists=True, path_type=Path)
-    return click.option("--from", "source", type=path, required=required, metavar="PATH", help=told)
+    return click.option(
+        "--from", "source", type=path, required=required, metavar="PATH", help=help_text
+    )
 
 
 _separator = click.option(

@@ -44,7 +44,7 @@ def load_test(args: SimpleNamespace, typed: str) -> int:
       OSError: a file cannot be read or written.
       colcast.client.ColcastError: a server did not answer, or refused.
     """
-    # Standard output has nothing but the output for programs.
+    # With --json or --junit -, standard output has only that output.
     console = report_console(stderr=args.json or args.junit == STANDARD_OUTPUT)
     targets = args.targets
     meters = _meters(args, targets)

@@ -132,7 +132,7 @@ def _from_content(content: bytes, dtype: DType, name: str) -> Array:
 
 
 def _from_typed(found: list[tuple[int, int | bytes]], dtype: DType) -> Array:
-    """The values of a typed field, packed or one by one, over all its occurrences."""
+    """The values of all occurrences of a typed field, each packed or a single value."""
     if dtype is STRING:
         strings = np.empty(len(found), object)
         strings[:] = [message(dtype.typed_field, value) for _, value in found]

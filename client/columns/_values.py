@@ -27,7 +27,7 @@ class Place:
     error: Callable[[int, str], InputError]
 
     def of(self, positions: Array) -> "Place":
-        """The place of only the values at these positions."""
+        """The place of the values at these positions."""
         return Place(lambda position, message: self.error(int(positions[position]), message))
 
 
@@ -52,7 +52,7 @@ def object_array(values: Sequence[Any] | Array) -> Array:
 
 
 def is_missing(value: Any) -> bool:
-    """Whether a value means a missing one: None, pandas' NA and NaT, or an absent key."""
+    """Whether a value counts as missing: None, pandas' NA and NaT, or an absent key."""
     return type(value).__name__ in _MISSING_TYPES
 
 

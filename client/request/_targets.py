@@ -132,7 +132,7 @@ def index_tensors(batch: Batch) -> dict[str, Tensor]:
 
 
 def column_tensors(plan: Plan, feature: Feature, column: Column, rows: int) -> dict[str, Tensor]:
-    """The one or two inputs of a feature in a request with that many rows.
+    """The one or two inputs of a feature in a request of `rows` rows.
 
     Raises:
         InputError: a user feature of a late model differs between rows.

@@ -122,7 +122,7 @@ class LateGraph(Copy):
     # A tensor's name in the new graph.
 
     def once(self, tensor: str) -> str:
-        """The one-row version of a user-side tensor; a free tensor itself."""
+        """The one-row version of a user-side tensor; for a free tensor, the tensor itself."""
         if producer(tensor) in self._inputs:
             return self._new[tensor]
         return tensor if self.side(tensor) == FREE else self.emit.name("user", tensor)

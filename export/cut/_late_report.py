@@ -134,23 +134,23 @@ class LateReport:
     def lines(self) -> list[str]:
         """The report for a console, one string per line."""
         worst = max((d for by in self.proof.values() for d in by.values()), default=0.0)
-        told = [
+        lines = [
             self.summary(),
             f"  proved at {', '.join(map(str, self.proof))} candidates,"
             f" largest relative difference {worst:.1e}",
         ]
-        told += [
+        lines += [
             f"  {output} differs by {worst:.1e} on large floats;"
             " it agrees on floats between -1 and 1"
             for output, worst in self.moderated.items()
         ]
         if reason := self.why_nothing_moved():
-            told.append(f"  nothing moved, user columns are repeated at the input: {reason}")
+            lines.append(f"  nothing moved, user columns are repeated at the input: {reason}")
         elif reason := self.why_no_gain():
-            told.append(f"  it does not help: {reason}")
+            lines.append(f"  it does not help: {reason}")
         frontier = grouped((t.name, t.dtype, t.shape, f", {t.how}") for t in self.frontier)
-        told += listed(f"frontier: {len(self.frontier)} tensors", frontier, _SHOWN)
-        told += listed("split products", self.split_products, _SHOWN)
+        lines += listed(f"frontier: {len(self.frontier)} tensors", frontier, _SHOWN)
+        lines += listed("split products", self.split_products, _SHOWN)
         refused = [f"{name}: {why}" for name, why in self.refused.items()]
-        told += listed("still runs at N rows", refused, _SHOWN)
-        return told
+        lines += listed("still runs at N rows", refused, _SHOWN)
+        return lines

@@ -21,7 +21,7 @@ class Reuse:
 
     Attributes:
         requests: number of requests; each has one user.
-        users_found: number of requests whose user an earlier request had.
+        users_found: number of requests with a user of an earlier request.
         rows: number of candidates in all requests.
         items_found: number of candidates whose item had been scored before, in any request.
         made_new: for each item feature, the number of rows that missed only because of it: with
@@ -35,14 +35,14 @@ class Reuse:
     made_new: Mapping[str, int] = field(default_factory=dict)
 
     def line(self) -> str:
-        told = (
+        text = (
             f"in the recorded requests, {_share(self.users_found, self.requests)} of users and"
             f" {_share(self.items_found, self.rows)} of item rows had been seen before"
         )
         if self.made_new:
             name, rows = next(iter(self.made_new.items()))
-            told += f"; {name} alone made {_share(rows, self.rows)} of rows miss"
-        return told
+            text += f"; {name} alone made {_share(rows, self.rows)} of rows miss"
+        return text
 
 
 def count_reuse(
@@ -179,18 +179,18 @@ class StagesReport:
             return [f"stages: not written: {self.reason}", *left_out, *self._not_states()]
         worst = max(self.difference.values(), default=0.0)
         users = "several users in one run" if self.users_per_run == "many" else "one user per run"
-        told = [
+        lines = [
             f"stages: {', '.join(self.signatures)}: {users},"
             f" largest relative difference {worst:.1e}"
         ]
         if self.why_one:
-            told.append(f"  one user per run, because {self.why_one}")
+            lines.append(f"  one user per run, because {self.why_one}")
         for domain, states in self.states.items():
-            told += _states(one(domain), states)
-        told += left_out
+            lines += _states(one(domain), states)
+        lines += left_out
         if self.reuse:
-            told.append(f"  {self.reuse.line()}")
-        return told + self._not_states()
+            lines.append(f"  {self.reuse.line()}")
+        return lines + self._not_states()
 
     def _not_states(self) -> list[str]:
         entries = [f"{name}: {why}" for name, why in self.not_states.items()]

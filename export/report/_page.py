@@ -16,8 +16,8 @@ def render(report: ExportReport) -> str:
     parts = [part for signature in report.signatures for part in _signature(signature)]
     notes = paragraphs("note", report.notes())
     title = f"Export of {', '.join(signature.source for signature in report.signatures)}"
-    told = {"seconds": f"{report.seconds:.1f}", "record": "assets.extra/colcast.json"}
-    return document(title, "written by colcast export", [*parts, notes], told, "The export")
+    facts = {"seconds": f"{report.seconds:.1f}", "record": "assets.extra/colcast.json"}
+    return document(title, "written by colcast export", [*parts, notes], facts, "The export")
 
 
 def _signature(report: SignatureReport) -> Iterable[str]:
@@ -121,12 +121,12 @@ def _frontier(report: SignatureReport) -> str:
 def _refused(report: SignatureReport) -> str:
     found: Mapping[str, str] = report.late.refused if report.late else {}
     pair: Mapping[str, str] = report.stages.not_states if report.stages else {}
-    told = [f"{name}: {why}" for name, why in {**found, **pair}.items()]
+    lines = [f"{name}: {why}" for name, why in {**found, **pair}.items()]
     if isinstance(report.exact, str):
-        told.append(f"no {report.name}_exact: {report.exact}")
+        lines.append(f"no {report.name}_exact: {report.exact}")
     if report.late and (why := report.late.why_no_gain()):
-        told.append(f"{report.late.signature} saves little: {why}")
-    return _items(told)
+        lines.append(f"{report.late.signature} saves little: {why}")
+    return _items(lines)
 
 
 def _rows(report: SignatureReport) -> str:
@@ -148,8 +148,8 @@ def _features(report: SignatureReport) -> str:
 
 
 def _items(lines: Iterable[str]) -> str:
-    told = "".join(f"<li>{escape(line)}</li>" for line in lines)
-    return f"<ul>{told}</ul>" if told else ""
+    items = "".join(f"<li>{escape(line)}</li>" for line in lines)
+    return f"<ul>{items}</ul>" if items else ""
 
 
 _WIDTH, _HEIGHT, _GAP, _TOP = 250, 76, 18, 6
@@ -185,10 +185,10 @@ def drawing(domains: Sequence[_Box], last: Sequence[str]) -> str:
 
 def _box(x: float, y: float, lines: Sequence[str], colour: str) -> str:
     first = y + _HEIGHT / 2 - _LINE * (len(lines) - 1) / 2 + 5
-    told = [_text(x + 12, first + _LINE * n, line, bold=not n) for n, line in enumerate(lines)]
+    texts = [_text(x + 12, first + _LINE * n, line, bold=not n) for n, line in enumerate(lines)]
     return (
         f'<rect x="{x + 1}" y="{y}" width="{_WIDTH - 2}" height="{_HEIGHT}" rx="8"'
-        f' fill="var(--paper)" stroke="{colour}" stroke-width="2"/>{"".join(told)}'
+        f' fill="var(--paper)" stroke="{colour}" stroke-width="2"/>{"".join(texts)}'
     )
 
 

@@ -176,17 +176,17 @@ class ExportReport:
 
     def notes(self) -> list[str]:
         """Warnings about refused rows, requests left out and mended variables."""
-        told = [line for report in self.signatures for line in _rows_lines(report)]
+        lines = [line for report in self.signatures for line in _rows_lines(report)]
         if self.unused_requests:
-            told.append(f"recorded requests left out: {unused_text(self.unused_requests)}")
+            lines.append(f"recorded requests left out: {unused_text(self.unused_requests)}")
         if self.mended_variables:
-            told.append(
+            lines.append(
                 f"mended: {len(self.mended_variables)} variables ({self.mended_variables[0]} ...)"
                 " are filled on loading now; TensorFlow Serving could not find them in"
                 f" {self.saved_model} (Keras 3 with tf.saved_model.save; model.export does not have"
                 " this fault)"
             )
-        return told
+        return lines
 
     def print_findings(self, console: Console, most_features: int | None = None) -> None:
         """Prints features and parity; `most_features` limits the features shown per signature."""

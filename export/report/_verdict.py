@@ -32,26 +32,26 @@ def verdict(report: "SignatureReport") -> list[tuple[str, str]]:
 
 
 def written(report: "SignatureReport") -> str:
-    told = [f"{report.name} for {report.source}"]
+    parts = [f"{report.name} for {report.source}"]
     if isinstance(report.exact, LateReport):
-        told.append(f"{report.exact.signature} (bit-identical, some user ops once per request)")
+        parts.append(f"{report.exact.signature} (bit-identical, some user ops once per request)")
     if report.late:
-        told.append(f"{report.late.signature} (the user part once per request)")
-        told.append(_stages(report))
-    return ", ".join(told)
+        parts.append(f"{report.late.signature} (the user part once per request)")
+        parts.append(_stages(report))
+    return ", ".join(parts)
 
 
 def proved(report: "SignatureReport") -> str:
     """What was compared, and the largest difference."""
-    told = [_parity(report)]
+    parts = [_parity(report)]
     if report.late:
         worst = max((d for by in report.late.proof.values() for d in by.values()), default=0.0)
         sizes = ", ".join(map(str, report.late.proof))
-        told.append(f"{report.late.signature} within {worst:.1g} at {sizes} candidates")
+        parts.append(f"{report.late.signature} within {worst:.1g} at {sizes} candidates")
     if report.stages and report.stages.written:
         worst = max(report.stages.difference.values(), default=0.0)
-        told.append(f"stages within {worst:.1g}")
-    return "; ".join(told)
+        parts.append(f"stages within {worst:.1g}")
+    return "; ".join(parts)
 
 
 def expected(report: "SignatureReport") -> str:
@@ -62,16 +62,16 @@ def expected(report: "SignatureReport") -> str:
     given = "tensors" if report.source_input is None else "tf.Examples"
     gains = [(a, b) for a, b in pairs if b.cpu_ms < _NOT_WORTH * a.cpu_ms]
     idle = [before for before, after in pairs if (before, after) not in gains]
-    told = []
+    parts = []
     if gains:
         shares = "; ".join(_share(*pair) for pair in gains)
         size = sum(after.bytes for _, after in gains) / sum(before.bytes for before, _ in gains)
-        told.append(f"server CPU compared with {given}: {shares}; {100 * size:.0f} % of the bytes")
+        parts.append(f"server CPU compared with {given}: {shares}; {100 * size:.0f} % of the bytes")
     if idle:
         alone = ", ".join(f"{_ms(of.cpu_ms)} ms at {of.candidates}" for of in idle)
         where = "at these sizes" if gains else "for this model at your sizes"
-        told.append(f"not worth it {where}: the server alone takes {alone} candidates")
-    return f"{'; '.join(told)} (nothing cached, {_rows(report)} rows, one thread)"
+        parts.append(f"not worth it {where}: the server alone takes {alone} candidates")
+    return f"{'; '.join(parts)} (nothing cached, {_rows(report)} rows, one thread)"
 
 
 def limit_and_step(report: "SignatureReport") -> tuple[str, str]:
@@ -153,11 +153,11 @@ def _without_late(report: "SignatureReport") -> tuple[str, str]:
     share = report.user_share
     if share is None:
         return "the user part runs for every candidate", "--late, which runs it once per request"
-    told = f"the user part runs for every candidate: {share:.0%} of the graph's time at 100"
+    limit = f"the user part runs for every candidate: {share:.0%} of the graph's time at 100"
     if share < _NO_GAIN:
-        return f"{told}, so columns save the parsing and little else remains", "--late for stages"
+        return f"{limit}, so columns save the parsing and little else remains", "--late for stages"
     return (
-        told,
+        limit,
         f"--late, which runs it once: saves up to {share:.0%}, or more where products are split",
     )
 

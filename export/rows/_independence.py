@@ -152,7 +152,7 @@ def find_independence(
         if not fact.plain or fact.kind not in (Kind.ROWS, Kind.FIXED):
             return Independence(False, f"output {key!r} holds positions, not values"), walk.unknown
         lengths |= fact.lengths | longest(fact.axes)
-    lengths -= _longest(copies)  # equal in all rows
+    lengths -= _longest(copies)  # a repeated list has the same length on every row
     unknown = sorted(lengths - _longest(given))
     if unknown:
         name = unknown[0].removeprefix("?").rpartition("@")[0]

@@ -86,7 +86,7 @@ class Op:
         return found
 
     def axis_of(self, index: int, number: int, more: int = 0) -> int:
-        """A dimension of input `index`, counted from the front, or if negative from the back."""
+        """The position of a dimension of input `index`; a negative `number` counts from the end."""
         rank = len(self.axes(index)) + more
         if not -rank <= number < rank:
             raise Mixes(f"input {index} has no dimension {number}")

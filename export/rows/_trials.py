@@ -58,7 +58,7 @@ class Trials:
                 (made,) = tf.import_graph_def(
                     GraphDef(node=[trial]), input_map=given, return_elements=["trial:0"]
                 )
-        except (KeyError, TypeError, ValueError):  # in a function, or entries of other dtypes
+        except (KeyError, TypeError, ValueError):  # a node of a function, or wrong dtypes
             return None
         value = self._evaluate(made.name, {})
         return None if value is None or np.size(value) != 1 else np.reshape(value, [-1])[0]

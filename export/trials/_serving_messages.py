@@ -94,7 +94,7 @@ ExampleListWithContext = _message("ExampleListWithContext")
 
 
 _LENGTH = struct.Struct("<Q")
-_AROUND = 16  # bytes of a record without its data: the length, and a checksum of each
+_AROUND = 16  # bytes of a record's length (8), and of the checksums of length and data (4 each)
 _MOST = 1 << 62
 
 

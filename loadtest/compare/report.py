@@ -110,14 +110,14 @@ class CompareReport:
             return ""
         most = max(outputs, key=lambda it: it.absolute.difference)
         if any(it.differing for it in outputs):
-            told = [f"{most.name}: largest difference {largest_text(most.absolute)}"]
+            parts = [f"{most.name}: largest difference {largest_text(most.absolute)}"]
             for name, figure in (
                 ("top-10 overlap", most.top10),
                 ("rank correlation", most.correlation),
             ):
-                told += [f"{name} {figure.mean:.4g}"] if figure else []
+                parts += [f"{name} {figure.mean:.4g}"] if figure else []
         else:
-            told = [f"all {sum(it.values for it in outputs):,} values are equal"]
+            parts = [f"all {sum(it.values for it in outputs):,} values are equal"]
         if self.figures:
             a, b = self.figures
             for name in ("server_cpu_ms", "p95_ms"):
@@ -125,11 +125,11 @@ class CompareReport:
                 if (of := share(after, before)) != "-":
                     what = "server CPU" if name == "server_cpu_ms" else "95th percentile"
                     values = f"{milliseconds(after)} against {milliseconds(before)} ms"
-                    told.append(f"B takes {of} of A's {what} ({values})")
-        return "; ".join(told)
+                    parts.append(f"B takes {of} of A's {what} ({values})")
+        return "; ".join(parts)
 
     def as_json(self) -> dict[str, Any]:
-        """The report as plain values; null for infinite or not measured."""
+        """The report as plain values; null for infinite or unmeasured ones."""
         found = self.agreement
         return {
             "settings": dict(self.settings),

@@ -50,9 +50,9 @@ def compare(args: SimpleNamespace, typed: str) -> int:
     console.print(agreement_table(report.agreement.outputs))
     if report.figures:
         console.print(figures_table(list(zip("AB", report.figures, strict=True))))
-    told = [report.headline, *map(str, report.verdicts), *report.notes]
+    lines = [report.headline, *map(str, report.verdicts), *report.notes]
     values = report.as_json()
-    for text in [*told, *write(args.output, values, render(values))]:
+    for text in [*lines, *write(args.output, values, render(values))]:
         console.print(text, highlight=False, markup=False)
     if args.json:
         print(json.dumps(values, indent=1, allow_nan=False))

@@ -166,6 +166,6 @@ def _rows(comparison: Comparison) -> list[dict[str, str]]:
     for row in rows:
         answered, failed, *figures = texts(row, rows[0])
         pairs = zip(figures[::2], figures[1::2], strict=True)
-        told = [text if share == "-" else f"{text} ({share})" for text, share in pairs]
-        shown.append(dict(zip(_COLUMNS, [row["format"], answered, failed, *told], strict=True)))
+        cells = [text if share == "-" else f"{text} ({share})" for text, share in pairs]
+        shown.append(dict(zip(_COLUMNS, [row["format"], answered, failed, *cells], strict=True)))
     return shown + [{"format": note} for note in comparison.notes() if rows]

@@ -55,8 +55,8 @@ class RankingUser(User):  # type: ignore[misc]
         counts them together.
         """
         advice = self.environment.advice if answer.code in REFUSALS else ""
-        told = f"{answer.code}: {answer.message}" + (advice and f"; {advice}")
-        first = self.environment.first_failures.setdefault((format_name, answer.code), told)
+        text = f"{answer.code}: {answer.message}" + (advice and f"; {advice}")
+        first = self.environment.first_failures.setdefault((format_name, answer.code), text)
         return CallFailed(first)
 
 

@@ -117,8 +117,8 @@ class Headline:
     gains: tuple[Gain, ...]
 
     def __str__(self) -> str:
-        told = ", ".join(f"{gain.share} {gain.of} ({gain.values})" for gain in self.gains)
-        return f"{self.best} against {self.first}: {told}"
+        gains = ", ".join(f"{gain.share} {gain.of} ({gain.values})" for gain in self.gains)
+        return f"{self.best} against {self.first}: {gains}"
 
     def as_json(self) -> dict[str, Any]:
         """The headline as plain values."""

@@ -85,16 +85,17 @@ def _figures(report: Mapping[str, Any]) -> list[str]:
     return figures
 
 
-def _headline(told: Mapping[str, Any] | None) -> str:
+def _headline(headline: Mapping[str, Any] | None) -> str:
     """The headline as a sentence; empty if there is none."""
-    if told is None:
+    if headline is None:
         return ""
     gains = ", ".join(
         f"<b>{escape(share)}</b> {escape(of)} ({escape(values)})"
-        for share, of, values in told["gains"]
+        for share, of, values in headline["gains"]
     )
     return (
-        f'<p class="headline"><b>{escape(told["best"])}</b> against {escape(told["first"])}: '
+        f'<p class="headline"><b>{escape(headline["best"])}</b>'
+        f" against {escape(headline['first'])}: "
         f"{gains}.</p>"
     )
 

@@ -127,7 +127,7 @@ class Report:
         ]
 
     def as_json(self) -> dict[str, Any]:
-        """The report as plain values; null for not measured."""
+        """The report as plain values; null for unmeasured ones."""
         return {
             "settings": dict(self.settings),
             "machine": self.machine,
@@ -146,7 +146,7 @@ class Report:
                 }
                 for one in self.left_out
             ],
-            "headline": told.as_json() if (told := headline(self.results)) else None,
+            "headline": found.as_json() if (found := headline(self.results)) else None,
             "passed": self.passed,
             "thresholds": [verdict.as_json() for verdict in self.verdicts],
             "notes": self.notes,

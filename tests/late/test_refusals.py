@@ -41,7 +41,7 @@ def test_taken_node_names(model: Any) -> None:
 
 
 def test_unknown_signature_is_named_with_those_there_are(model: Any) -> None:
-    with pytest.raises(ExportError, match=r"no signature 'columns' .* there are: columnar"):
+    with pytest.raises(ExportError, match=r"no signature 'columns' .* the model has: columnar"):
         model(_score, COLUMNS, ["user_age"], columnar_signature="columns")
 
 
