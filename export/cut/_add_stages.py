@@ -173,7 +173,7 @@ def _columns(
     named = {column for own in others.values() for column in own}
     items = [column for column in late.items if column not in named]
     if not items:
-        raise ExportError("every feature but the user's is of another domain: there are no items")
+        raise ExportError("all features belong to the user or another domain, none to the items")
     return {USER: list(late.user), ITEM: items, **others}
 
 

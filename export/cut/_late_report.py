@@ -106,7 +106,7 @@ class LateReport:
             return None
         reason = self.why_nothing_moved() or self.slowest_refused
         if "While" in reason:
-            return f"{reason}: exported as a loop; unroll=True makes it ordinary ops"
+            return f"{reason}: exported as a loop; unroll=True turns it into ordinary ops"
         return reason or "nearly all of the time goes into ops that read items"
 
     def why_nothing_moved(self) -> str | None:

@@ -149,7 +149,7 @@ def _placeholders(graph: tf.Graph, signature: Signature) -> Findings:
 
 
 _USERS = 8  # users on whose rows tensors are classified and products observed
-_NO_VALUE = "0 or empty in all generated rows, so nothing shows what it does"
+_NO_VALUE = "0 or empty in all generated rows, so its effect is unknown"
 
 
 @dataclass(frozen=True)

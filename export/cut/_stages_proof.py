@@ -188,7 +188,7 @@ def _of_several_users(runner: Runner, draw: _Draw, noisy_runs: int) -> Trial:
         noises = runner.noise(request, scores, noisy_runs)
         for name, value in scores.items():
             if value.shape != (own.size, *given[name].shape[1:]) or len(given[name]) != draw.rows:
-                raise ExportError(f"output {name!r} has no row per candidate")
+                raise ExportError(f"output {name!r} does not have one row per candidate")
             expected[name][own], noise[name][own] = value, noises[name]
     return Trial(draw.rows, expected, given, noise)
 
