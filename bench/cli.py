@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import click
 from colcast.cli.console import report_console
 from colcast.cli.options import Command, Parsed
-from colcast.loadtest.options import failures_told, output_options
+from colcast.loadtest.options import output_options, report_failures
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 _COUNT = click.IntRange(min=1)
@@ -79,7 +79,7 @@ def command(**given: Any) -> None:
 
     effort = Effort(given["rounds"], given["calls"], given["sizes"] or (), given["server_flag"])
     console = report_console(stderr=given["json"])
-    with failures_told():
+    with report_failures():
         lines = run(given["rows"] or USUAL, effort, Path(given["output"]), console)
     if given["json"]:
         click.echo(json.dumps(finite([asdict(line) for line in lines]), indent=1))

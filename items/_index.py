@@ -98,7 +98,6 @@ def first_twice(keys: Keys, hashes: Hashes, index: Index) -> tuple[int, int] | N
 
 
 def _bytes(keys: Keys) -> Iterator[memoryview]:
-    """Yields the bytes of every key."""
     data = np.ascontiguousarray(keys.values).view(np.uint8).data
     if keys.offsets is None:
         return (data[at : at + 8] for at in range(0, len(data), 8))

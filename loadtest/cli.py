@@ -13,10 +13,10 @@ from colcast.loadtest.options import (
     FORMATS,
     TARGET,
     call_timeout,
-    failures_told,
     latency_targets,
     max_minutes,
     output_options,
+    report_failures,
     traffic_options,
 )
 
@@ -159,5 +159,5 @@ def command(context: click.Context, /, **given: Any) -> int:
     tls = channel_options(given).tls
     options.targets = [replace(target, tls=tls) for target in options.targets]
     typed = shlex.join(["colcast", *(context.obj or ())])
-    with failures_told():
+    with report_failures():
         return load_test(options, typed)

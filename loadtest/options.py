@@ -170,7 +170,7 @@ def output_options(
 
 
 @contextmanager
-def failures_told() -> Iterator[None]:
+def report_failures() -> Iterator[None]:
     """Makes the block interruptible, and turns expected errors into the command's messages."""
     from colcast.client import ColcastError
     from colcast.loadtest.measure.budget import interruptible

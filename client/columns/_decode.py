@@ -66,7 +66,6 @@ def decode_predict_response(data: bytes) -> PredictResponse:
 
 
 def decode_model_spec(data: bytes) -> ModelSpec:
-    """Decodes a `tensorflow.serving.ModelSpec`."""
     name = signature = ""
     version = None
     for number, _, value in fields(data):

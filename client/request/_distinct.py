@@ -114,7 +114,7 @@ def _about(array: Array) -> int:
 
 
 def _row_bytes(arrays: Sequence[Array]) -> Array:
-    """The bytes of each row in a request."""
+    """The number of bytes of each row in a request, int64 [rows]."""
     rows = len(arrays[0])
     sizes = np.full(rows, sum(a.nbytes // rows for a in arrays if a.dtype != object), np.int64)
     for strings in [array for array in arrays if array.dtype == object]:

@@ -103,7 +103,7 @@ def _not_finite(
 
 
 def _finite_rows(value: Array, rows: int) -> Array:
-    """For each row, whether all entries are finite; one answer for all rows if they do not fit."""
+    """For each row, whether its entries are finite; of a value without rows, whether all are."""
     if value.dtype.kind not in "fc":
         return np.ones(rows, bool)
     finite = np.isfinite(value)

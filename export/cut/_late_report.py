@@ -120,7 +120,6 @@ class LateReport:
         return "every op that reads a user feature reads an item feature, too"
 
     def to_json(self) -> dict[str, Any]:
-        """The report as plain values."""
         return asdict(self)
 
     def summary(self) -> str:

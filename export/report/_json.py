@@ -10,7 +10,6 @@ from colcast.export.trials._parity import Parity
 
 
 def feature_json(feature: Feature) -> dict[str, Any]:
-    """A feature as plain values."""
     return {
         "kind": str(feature.kind),
         "dtype": feature.dtype,

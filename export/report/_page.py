@@ -12,7 +12,6 @@ from colcast.export.report._verdict import by_size, verdict
 
 
 def render(report: ExportReport) -> str:
-    """The page as HTML."""
     parts = [part for signature in report.signatures for part in _signature(signature)]
     notes = paragraphs("note", report.notes())
     title = f"Export of {', '.join(signature.source for signature in report.signatures)}"

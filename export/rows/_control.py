@@ -92,7 +92,6 @@ def set_item(op: Op) -> Fact:
 
 @rule("TensorListLength")
 def list_length(op: Op) -> Fact:
-    """The number of entries in a list."""
     return sizes(op.axes(0)[:1], scalar=True)
 
 

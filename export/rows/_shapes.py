@@ -34,13 +34,11 @@ def broadcast_args(op: Op) -> Fact:
 
 @rule("Size")
 def size(op: Op) -> Fact:
-    """The number of entries."""
     return sizes([axis(*(factor for each in op.axes(0) for factor in each))], scalar=True)
 
 
 @rule("Rank")
 def rank(op: Op) -> Fact:
-    """The number of dimensions."""
     return fixed((), np.array(len(op.axes(0))))
 
 

@@ -10,8 +10,8 @@ from colcast.client.cli import channel_options, tls_options
 from colcast.loadtest.options import (
     FORMAT,
     call_timeout,
-    failures_told,
     output_options,
+    report_failures,
     traffic_options,
 )
 
@@ -137,5 +137,5 @@ def command(context: click.Context, /, **given: Any) -> int:
     from colcast.loadtest.compare.run import compare
 
     typed = shlex.join(["colcast", *(context.obj or ())])
-    with failures_told():
+    with report_failures():
         return compare(options, typed)

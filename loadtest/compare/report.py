@@ -65,7 +65,7 @@ class CompareReport:
             refused = [it for it in found.refusals if it.codes[1 - place] == "OK"]
             if refused:
                 what = f"{len(refused):,} of {total:,} requests that {other} answers"
-                problems.append(f"{name} refuses {what}, first {_told(refused[0], place)}")
+                problems.append(f"{name} refuses {what}, first {_first_refusal(refused[0], place)}")
         for other_form in found.other_forms:
             problems.append(
                 f"{other_form.name}: a different form in {other_form.requests:,} of "
@@ -83,7 +83,9 @@ class CompareReport:
         both = list(self._refused_by_both())
         if both:
             what = f"{len(both):,} of {self.agreement.requests:,} requests were refused by both"
-            found.append(f"{what}, first {_told(both[0], 0)} by A, {both[0].codes[1]} by B")
+            found.append(
+                f"{what}, first {_first_refusal(both[0], 0)} by A, {both[0].codes[1]} by B"
+            )
         for name, figures in zip("AB", self.figures, strict=False):
             if figures.errors:
                 codes = ", ".join(f"{n:,} {c}" for c, n in figures.codes.items() if c != "OK")
@@ -178,7 +180,7 @@ def per_request_text(figure: PerRequest | None) -> str:
     return f"{figure.mean:.4g} (lowest {figure.lowest:.4g}, request {figure.request})"
 
 
-def _told(refusal: Refusal, place: int) -> str:
+def _first_refusal(refusal: Refusal, place: int) -> str:
     request = f"request {refusal.request}" + (refusal.format and f", {refusal.format}")
     return f"{request}: {refusal.codes[place]}: {refusal.messages[place]}"
 

@@ -37,7 +37,6 @@ class Budget:
 
     @property
     def spent(self) -> bool:
-        """Whether no time is left."""
         return self.left <= 0
 
     def share(self, of: int, *, keep: float = 0.0) -> "Budget":

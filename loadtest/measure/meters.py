@@ -50,7 +50,6 @@ class ProcessMeter:
             raise ProcessLookupError(self._gone) from error
 
     def memory_bytes(self) -> int:
-        """Current resident memory."""
         return self._status("VmRSS")
 
     def forget_peak(self) -> None:
@@ -106,7 +105,6 @@ class MetricsMeter:
         return self._read(_CPU)
 
     def memory_bytes(self) -> int:
-        """Current resident memory."""
         return int(self._read(_MEMORY))
 
     def _read(self, metric: str) -> float:

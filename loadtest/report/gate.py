@@ -48,7 +48,6 @@ class Verdict:
         )
 
     def as_json(self) -> dict[str, Any]:
-        """The verdict as plain values."""
         return {
             "series": self.label,
             "threshold": self.threshold,
@@ -121,7 +120,6 @@ class Headline:
         return f"{self.best} against {self.first}: {gains}"
 
     def as_json(self) -> dict[str, Any]:
-        """The headline as plain values."""
         return {
             "best": self.best,
             "first": self.first,

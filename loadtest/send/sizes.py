@@ -30,7 +30,6 @@ class Mix:
     values: tuple[int, ...]
 
     def quantile(self, q: float) -> int:
-        """See Sizes."""
         ordered = sorted(self.values)
         return ordered[min(int(q * len(ordered)), len(ordered) - 1)]
 
@@ -43,7 +42,6 @@ class LogNormal:
     sigma: float
 
     def quantile(self, q: float) -> int:
-        """See Sizes."""
         z = NormalDist().inv_cdf(min(max(q, 1e-9), 1 - 1e-9))
         return max(1, round(self.median * float(np.exp(self.sigma * z))))
 
@@ -57,7 +55,6 @@ class Pareto:
     largest: int
 
     def quantile(self, q: float) -> int:
-        """See Sizes."""
         size: float = self.smallest * max(1 - q, 1e-9) ** (-1 / self.alpha)
         return min(max(1, round(size)), self.largest)
 

@@ -9,10 +9,10 @@ from colcast.cli.options import Command, Number, section
 from colcast.loadtest.options import (
     FORMATS,
     SIZES,
-    failures_told,
     latency_targets,
     max_minutes,
     output_options,
+    report_failures,
     user_features,
 )
 
@@ -128,7 +128,7 @@ def command(**given: Any) -> int:
     if options.graphs:
         from colcast.loadtest.tune.graphs import run as tune_graphs
 
-        with failures_told():
+        with report_failures():
             return tune_graphs(options)
     if (options.sla_p95 is None) == (options.sla_p99 is None):
         raise click.UsageError("give one target: --sla-p95 25ms or --sla-p99 60ms")
@@ -136,5 +136,5 @@ def command(**given: Any) -> int:
         raise click.UsageError("--format: one format is tuned for at a time")
     from colcast.loadtest.tune.tuning import run
 
-    with failures_told():
+    with report_failures():
         return run(options)

@@ -89,7 +89,7 @@ def write(tuned: Tuned, model: str, folder: Path) -> None:
         (folder / name).write_text(content, encoding="utf-8")
 
 
-def tell(tuned: Tuned, console: Console) -> None:
+def show(tuned: Tuned, console: Console) -> None:
     """Prints the start, the best setting, and whether the search was cut short."""
     climbed = tuned.climbed
     start = Setting.start(climbed.best.knobs)

@@ -23,7 +23,7 @@ from colcast.loadtest.send.connection import Request
 from colcast.loadtest.send.formats import RequestData
 from colcast.loadtest.send.traffic import Traffic
 from colcast.loadtest.tune.climb import Knob, Setting, climb
-from colcast.loadtest.tune.report import FILES, Tuned, tell, write
+from colcast.loadtest.tune.report import FILES, Tuned, show, write
 from colcast.server import ServerProcess
 
 _TIMEOUT_SECONDS = 10.0
@@ -216,7 +216,7 @@ def run(options: SimpleNamespace) -> int:
     budget = Budget(60 * options.max_minutes) if options.max_minutes else UNLIMITED
     tuned = tune(model, load, turned, pairs, measured, begins, budget)
     write(tuned, model.name, options.output)
-    tell(tuned, console)
+    show(tuned, console)
     for name in FILES:
         console.print(str(options.output / name), highlight=False)
     if options.json:

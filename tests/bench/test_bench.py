@@ -45,15 +45,15 @@ def timed(title: str, figures: Sequence[float], order: list[str]) -> Timed:
 
 def test_variants_take_turns_and_the_warm_up_does_not_count():
     order: list[str] = []
-    told: list[str] = []
+    lines: list[str] = []
     variants = [timed("a", [2, 4, 100], order), timed("b", [1, 4, 25], order)]
-    first, second = measure("formats/x, N = 20", variants, 3, told.append)
+    first, second = measure("formats/x, N = 20", variants, 3, lines.append)
     assert order == ["a -1", "b -1", "a 0", "b 0", "b 1", "a 1", "a 2", "b 2"]
     assert (first.cpu_ms, second.cpu_ms) == (4, 4)
     assert second.share == (0.5, 0.25, 1)
     assert (second.per_second, second.p50_ms, second.request_bytes) == (2, 250, 100)
-    assert told[0].startswith("formats/x, N = 20")
-    assert re.split(r"\s{2,}", told[1].strip()) == [
+    assert lines[0].startswith("formats/x, N = 20")
+    assert re.split(r"\s{2,}", lines[1].strip()) == [
         *("b", "4.000", "0.50 (0.25 to 1.00)", "2", "250.0", "100", "-")
     ]
 

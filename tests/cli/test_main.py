@@ -72,11 +72,11 @@ def test_help_imports_nothing_heavy(name):
 @pytest.mark.parametrize("name", SUBCOMMANDS)
 def test_help_names_and_explains_every_option(name):
     """In a separate process, because serve becomes the server."""
-    told = subprocess.run([COLCAST, name, "--help"], capture_output=True, text=True, check=True)
-    assert told.stdout.startswith(f"Usage: colcast {name} ")
+    shown = subprocess.run([COLCAST, name, "--help"], capture_output=True, text=True, check=True)
+    assert shown.stdout.startswith(f"Usage: colcast {name} ")
     for option in options_of(name):
         assert option.help, option.name
-        assert all(spelling in told.stdout for spelling in option.opts), option.name
+        assert all(spelling in shown.stdout for spelling in option.opts), option.name
 
 
 @pytest.mark.parametrize("name", OWN_OPTIONS)

@@ -68,7 +68,7 @@ def load(work_dir: Path) -> MovieLens:
     """Reads the data set; downloads the wheel (2 MB) into `work_dir` the first time.
 
     Raises:
-      RuntimeError: the wheel cannot be downloaded, or is another one than expected.
+      RuntimeError: the wheel cannot be downloaded, or is not the expected one.
     """
     path = wheel(_WHEEL, work_dir / "wheel")
     try:

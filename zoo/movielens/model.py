@@ -144,7 +144,6 @@ class Ranker(tf.keras.Model):  # type: ignore[misc]
         self.score = layers.Dense(1, activation="sigmoid")
 
     def call(self, ids: Tensors, training: bool = False) -> Any:
-        """Scores every row."""
         user = [table(ids[name]) for name, table in self.user_tables.items()]
         user += [_mean(self.movie, ids["user_liked"]), ids["user_mean_rating"][:, None] - 3.5]
         item = [

@@ -43,7 +43,7 @@ NCF = PaperModel(
 
 
 # Wide & Deep, and its multi-task form. Cheng et al., DLRS 2016; Zhao et al., RecSys 2019.
-# Two thirds of tables and numbers are user features.
+# Two thirds of the tables and numbers are user features.
 _WIDE_WIDTH = 32
 _NUMBERS = 512
 TASKS = ("click", "like", "share", "watch")

