@@ -11,6 +11,7 @@ from colcast.export._options import ExportOptions
 from colcast.export.convert._features import Side
 from colcast.export.convert._folder import (
     choose_meta_graph,
+    loaded,
     read_saved_model,
     variables_bytes,
     write_graph,
@@ -23,7 +24,7 @@ from colcast.export.cut import LateReport, StagesReport
 from colcast.export.graph._errors import ExportError
 from colcast.export.graph._impure import find_impure
 from colcast.export.graph._op_defs import provide_ops
-from colcast.export.graph._sessions import loaded, uncollected
+from colcast.export.graph._sessions import uncollected
 from colcast.export.report._cost import Requests, measure_written
 from colcast.export.report._page import render
 from colcast.export.report._report import PAGE, ExportReport, SignatureReport, write_report
@@ -89,7 +90,6 @@ class _Export:
             self._meta_graph = choose_meta_graph(self._proto, options.tags)
             mended = fill_variables(self._meta_graph)
             self._convert()
-            write_graph(folder, self._proto)
             converted = self._try_out(folder)
             reports = [each.report for each in converted]
             _publish(self._meta_graph, reports, options.default)
@@ -140,7 +140,8 @@ class _Export:
             parity = Parity(note=why)
             return [_Converted(SignatureReport.of(c, parity, {})) for c in self._conversions]
         provide_ops(self._meta_graph)
-        with loaded(folder, options.tags) as session:
+        signatures = {name for c in self._conversions for name in (c.source, c.name)}
+        with loaded(folder, self._meta_graph, signatures) as session:
             return [self._run(session, conversion) for conversion in self._conversions]
 
     def _run(self, session: Any, conversion: Conversion) -> _Converted:
@@ -184,7 +185,7 @@ class _Export:
         if not requests:
             return [each.report for each in converted]
         self._progress("measuring what a request costs")
-        costs = measure_written(folder, options.tags, requests, options.measure_seconds)
+        costs = measure_written(folder, self._meta_graph, requests, options.measure_seconds)
         return [replace(c.report, costs=costs.get(c.report.name, ())) for c in converted]
 
 

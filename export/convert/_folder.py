@@ -1,15 +1,19 @@
-"""Reads the graph of a SavedModel folder, and writes copies of folders."""
+"""Reads the graph of a SavedModel folder, writes copies of folders, and loads signatures."""
 
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import tensorflow as tf
 from colcast.export.graph._errors import ExportError
+from colcast.export.graph._nodes import needed_for
+from colcast.export.graph._sessions import session_config
 from google.protobuf.message import DecodeError
 from tensorflow.core.protobuf import saved_model_pb2
+from tensorflow.python.saved_model.loader_impl import get_asset_tensors
 
 GRAPH_FILE = "saved_model.pb"
 _TEXT_FILE, _CHUNKED_FILE = "saved_model.pbtxt", "saved_model.cpb"
@@ -50,6 +54,51 @@ def choose_meta_graph(saved_model: Any, tags: Sequence[str]) -> Any:
             return meta_graph
     found = ["{" + ", ".join(m.meta_info_def.tags) + "}" for m in saved_model.meta_graphs]
     raise ExportError(f"no MetaGraph has the tags {{{', '.join(tags)}}}; found {', '.join(found)}")
+
+
+@contextmanager
+def loaded(
+    folder: Path, meta_graph: Any, signatures: Iterable[str], executor: str = ""
+) -> Iterator[Any]:
+    """A session with some signatures of a SavedModel: their graph, variables and tables.
+
+    TensorFlow copies a session's graph whenever it prepares a run, so the rest is left out.
+
+    Args:
+      folder: the SavedModel's folder, from which variables and assets are read.
+      meta_graph: its MetaGraphDef.
+      signatures: names of the signatures.
+      executor: TensorFlow's name of the executor; empty for the default one.
+    """
+    initial = initial_ops(meta_graph)[:1]
+    assets = get_asset_tensors(str(folder), meta_graph)
+    saver = meta_graph.saver_def
+    restored = (folder / "variables" / "variables.index").exists() and saver.restore_op_name
+    names = [*initial, *assets, *([restored, saver.filename_tensor_name] if restored else [])]
+    for signature in map(meta_graph.signature_def.__getitem__, signatures):
+        names += [info.name for info in (*signature.inputs.values(), *signature.outputs.values())]
+    with (
+        tf.Graph().as_default() as graph,
+        tf.compat.v1.Session(graph=graph, config=session_config(executor)) as session,
+    ):
+        producers = meta_graph.meta_info_def.stripped_op_list
+        tf.import_graph_def(
+            needed_for(meta_graph.graph_def, names), name="", producer_op_list=producers
+        )
+        if restored:
+            session.run(restored, {saver.filename_tensor_name: str(folder / "variables/variables")})
+        session.run(initial, assets)
+        yield session
+
+
+def initial_ops(meta_graph: Any) -> list[str]:
+    """The ops that initialize a model's tables; a loader runs the first one."""
+    signature = meta_graph.signature_def.get("__saved_model_init_op")
+    found = [info.name for info in signature.outputs.values()] if signature is not None else []
+    for key in ("saved_model_main_op", "legacy_init_op"):
+        if key in meta_graph.collection_def:
+            found += meta_graph.collection_def[key].node_list.value
+    return found
 
 
 @contextmanager

@@ -172,7 +172,7 @@ def add_late_signature(
             `least_gain`. `meta_graph` is then unchanged.
     """
     session, signature = observed.session, observed.signature
-    _check_free(meta_graph, session.graph, late_signature)
+    _check_free(meta_graph, late_signature)
     late, products = write_late(observed, late_signature, most_gathered_bytes=most_gathered_bytes)
     new, added = late.finish(signature), late.added()
     import_nodes(session.graph, added)
@@ -201,10 +201,10 @@ def add_late_signature(
     return report
 
 
-def _check_free(meta_graph: Any, graph: tf.Graph, name: str) -> None:
+def _check_free(meta_graph: Any, name: str) -> None:
     if name in meta_graph.signature_def:
         raise ExportError(f"the model has a signature {name!r} already; choose another name")
-    if any(operation.name.startswith(f"{name}/") for operation in graph.get_operations()):
+    if any(node.name.startswith(f"{name}/") for node in meta_graph.graph_def.node):
         raise ExportError(f"the graph has nodes under {name!r} already; choose another name")
 
 

@@ -129,6 +129,41 @@ def ancestors(
     return found
 
 
+def needed_for(graph_def: GraphDef, references: Iterable[str]) -> GraphDef:
+    """The nodes and functions of a graph that the references need."""
+    nodes = {node.name: node for node in graph_def.node}
+    functions = {function.signature.name: function for function in graph_def.library.function}
+    needed: set[str] = set()
+    waiting = set(map(producer, references))
+    while waiting:
+        needed |= ancestors(nodes, waiting, stop=needed)
+        beside = {name for each in needed for name in _colocated(nodes[each])}
+        waiting = beside - needed
+    called: set[str] = set()
+    queue = [nodes[name] for name in needed]
+    while queue:
+        new = _called(queue.pop()) & functions.keys() - called
+        called |= new
+        queue += [node for name in new for node in functions[name].node_def]
+    made = GraphDef(versions=graph_def.versions)
+    made.node.extend(node for node in graph_def.node if node.name in needed)
+    made.library.function.extend(function for n, function in functions.items() if n in called)
+    return made
+
+
+def _colocated(node: NodeDef) -> list[str]:
+    """The nodes beside which a node must be placed."""
+    beside = node.attr["_class"].list.s if "_class" in node.attr else ()
+    return [name.decode().removeprefix("loc:@") for name in beside]
+
+
+def _called(node: NodeDef) -> set[str]:
+    """The functions that a node may call, and its op."""
+    values = node.attr.values()
+    functions = [f.name for value in values for f in (value.func, *value.list.func)]
+    return {node.op, *functions}
+
+
 def consumers(nodes: Nodes) -> dict[str, list[str]]:
     """The nodes that read each node, by its name."""
     reading: dict[str, list[str]] = {name: [] for name in nodes}

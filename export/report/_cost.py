@@ -13,7 +13,8 @@ from statistics import quantiles
 from typing import Any
 
 import tensorflow as tf
-from colcast.export.graph._sessions import SINGLE_THREADED, loaded
+from colcast.export.convert._folder import loaded
+from colcast.export.graph._sessions import SINGLE_THREADED
 from tensorflow.core.protobuf import config_pb2
 
 SIZES = (20, 100, 500)
@@ -90,22 +91,24 @@ Requests = Mapping[int, Sequence[Way]]
 
 
 def measure_written(
-    folder: Path, tags: Sequence[str], requests: Mapping[str, Requests], seconds: float
+    folder: Path, meta_graph: Any, requests: Mapping[str, Requests], seconds: float
 ) -> dict[str, tuple[Cost, ...]]:
     """Measures the signatures as a server will load them.
 
     Args:
         folder: the SavedModel's folder.
-        tags: tags of the MetaGraph.
+        meta_graph: its MetaGraphDef.
         requests: name -> the requests to measure under that name.
         seconds: CPU seconds for each name.
 
     Returns:
         Costs by name; empty if TensorFlow refuses a request.
     """
+    of_each = [ways for each in requests.values() for ways in each.values()]
+    signatures = {way.signature for ways in of_each for way in ways}
     for executor in (SINGLE_THREADED, ""):  # the single-threaded executor refuses TF1 control flow
         try:
-            with loaded(folder, tags, executor) as session:
+            with loaded(folder, meta_graph, signatures, executor) as session:
                 return {name: _measure(session, each, seconds) for name, each in requests.items()}
         except tf.errors.OpError:
             continue

@@ -9,6 +9,7 @@ from typing import Any
 
 from colcast.export.convert._features import Scalar
 from colcast.export.convert._flatten import flatten
+from colcast.export.convert._folder import initial_ops
 from colcast.export.convert._signature import Conversion
 from colcast.export.graph._errors import ExportError
 from colcast.export.graph._nodes import ancestors, constants, consumers, producer
@@ -98,16 +99,8 @@ def _table_keys(meta_graph: Any, assets: Path) -> dict[str, tuple[Scalar, ...]]:
 def _initial_nodes(meta_graph: Any) -> dict[str, Any]:
     """The MetaGraph's nodes, including its flattened initialisers."""
     nodes = {node.name: node for node in meta_graph.graph_def.node}
-    for key in ("saved_model_main_op", "legacy_init_op"):
-        for name in (
-            meta_graph.collection_def[key].node_list.value
-            if (key in meta_graph.collection_def)
-            else ()
-        ):
-            nodes.update(flatten(meta_graph, [producer(name)]).nodes)
-    init = meta_graph.signature_def.get("__saved_model_init_op")
-    if init is not None:
-        nodes.update(flatten(meta_graph, [o.name for o in init.outputs.values()]).nodes)
+    for name in initial_ops(meta_graph):
+        nodes.update(flatten(meta_graph, [name]).nodes)
     return nodes
 
 
