@@ -252,7 +252,7 @@ def test_a_search_keeps_to_its_minutes(
         assert one["search"]["highest_rate"] == 50
         assert one["search"]["ended_by"] == "--max-minutes"
     assert report["headline"] is None
-    assert "late: --max-minutes cut the search short" in capsys.readouterr().out
+    assert "late: --max-minutes ended the search early" in capsys.readouterr().out
     assert "≥ 50" in (tmp_path / "report.html").read_text()
 
 

@@ -233,7 +233,7 @@ def reached(url: str) -> bool:
     ("options", "told"),
     [
         (["--formats", "example,nonsense"], "no format 'nonsense'"),
-        (["--turns", "1", "--mix", "example=1"], "--mix has weights"),
+        (["--turns", "1", "--mix", "example=1"], "--mix sets weights"),
         (["--turns", "-1"], "--turns -1.0: expected seconds"),
     ],
 )
