@@ -49,6 +49,8 @@ class SignatureInputs {
     return Create(signature, Limits());
   }
 
+  const Limits& limits() const { return limits_; }
+
   // Aliases, dtypes and shapes, by position.
   absl::Span<const DeclaredInput> inputs() const { return inputs_; }
 

@@ -56,10 +56,9 @@ void Call::LogIfSampled() {
 }
 
 void Call::Answer(Status status) {
-  record_.response_bytes = exchange_.Settle(record_, &status);
+  exchange_.Settle(&record_, &status);
   if (status.ok()) LogIfSampled();
   record_.code = status.code;
-  record_.request_bytes = exchange_.request_bytes();
   record_.latency = Clock::now() - record_.received;
   backend_.metrics->Record(record_);
   if (caller_) {

@@ -61,7 +61,7 @@ class FakePredict final : public PredictCodec {
  public:
   const char* api() const override { return "Predict"; }
   Exchange& exchange() override { return fake; }
-  Status Read(Call* call) override { return call->FindServable(decoded.model_spec()); }
+  Status Read(Call* call) override { return call->FindServable(decoded.model_spec); }
   void Describe(PredictCall*, scheduling::JobProfile*) override {}
   DecodedRequest& request() override { return decoded; }
   Status Write(const PredictResponse& response) override {
@@ -122,8 +122,8 @@ class CallTest : public testing::Test {
 
   std::unique_ptr<FakePredict> Predict(const std::string& model) {
     auto codec = std::make_unique<FakePredict>();
-    codec->decoded.mutable_model_spec()->name = model;
-    codec->decoded.mutable_model_spec()->signature_name = "late";
+    codec->decoded.model_spec.name = model;
+    codec->decoded.model_spec.signature_name = "late";
     return codec;
   }
 

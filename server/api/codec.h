@@ -30,14 +30,13 @@ class Exchange {
   virtual std::string traceparent() = 0;  // empty if the client sent none
   // Empty if the caller has no name.
   virtual std::string caller(const callers::NameSource& names) = 0;
-  virtual size_t request_bytes() const = 0;
   // RESOURCE_EXHAUSTED if the client's host has too many unread answers for one to a call received
   // at `since`.
   virtual Status CheckClientReads(scheduling::Clock::time_point since) const = 0;
 
   // Decides what to send: the codec's answer, or the error. If the answer cannot be sent, sets
-  // *status to the error. Returns the answer's size in bytes.
-  virtual size_t Settle(const metrics::CallRecord& record, Status* status) = 0;
+  // *status to the error. Enters the sizes of request and answer into the record.
+  virtual void Settle(metrics::CallRecord* record, Status* status) = 0;
   // Sends it. Called once, after Settle().
   virtual void Send(const Status& status) = 0;
 };

@@ -26,11 +26,11 @@ class FakeExchange final : public Exchange {
   uint64_t client() const override { return 7; }
   std::string traceparent() override { return ""; }
   std::string caller(const callers::NameSource&) override { return name; }
-  size_t request_bytes() const override { return 1000; }
   Status CheckClientReads(scheduling::Clock::time_point) const override { return reads; }
-  size_t Settle(const metrics::CallRecord&, Status* status) override {
+  void Settle(metrics::CallRecord* record, Status* status) override {
     if (!status->ok()) answer.clear();
-    return answer.size();
+    record->request_bytes = 1000;
+    record->response_bytes = answer.size();
   }
   void Send(const Status& status) override { sent->set_value({status, answer}); }
 

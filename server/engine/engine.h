@@ -97,6 +97,20 @@ struct GraphChoice {
   std::string says;
 };
 
+// What is known of a model once it is loaded.
+struct ModelDescription {
+  // A serialized tensorflow.MetaGraphDef that holds only the model's signatures.
+  std::string signatures;
+  std::vector<GraphChoice> graphs;  // the signatures whose graphs differ from the saved ones
+  // Notes for the operator on how the model is served, one sentence each.
+  std::vector<std::string> notes;
+};
+
+struct ModelStats {
+  std::vector<StoreStats> stores;      // empty if no signature has one
+  std::vector<ProgramStats> programs;  // those that ran
+};
+
 // Bytes of a model's tables that stay in its checkpoint's files.
 struct TableMemory {
   struct Table {
@@ -211,22 +225,9 @@ class Model {
  public:
   virtual ~Model() = default;
 
-  // A serialized tensorflow.MetaGraphDef that holds only the model's signatures.
-  virtual const std::string& signatures() const = 0;
-
-  // Statistics of the model's state stores; empty if no signature has one.
-  virtual std::vector<StoreStats> stores() const { return {}; }
-
-  // Counts of the programs that ran.
-  virtual std::vector<ProgramStats> programs() const { return {}; }
-
-  // The signatures whose graphs differ from the saved ones.
-  virtual std::vector<GraphChoice> graphs() const { return {}; }
-
+  virtual const ModelDescription& description() const = 0;
+  virtual ModelStats stats() const { return {}; }
   virtual TableMemory tables() const { return {}; }
-
-  // Notes for the operator on how the model is served, one sentence each.
-  virtual std::vector<std::string> notes() const { return {}; }
 
   // Reads a request and finds all its errors except in values, before anything is allocated for it.
   // Error codes are those of TF Serving: FAILED_PRECONDITION for an unknown signature,

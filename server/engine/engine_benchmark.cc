@@ -37,12 +37,13 @@ struct Prepared {
 Prepared Prepare(const TensorFlowModel& model, const std::string& message) {
   DecodedRequest request;
   Check(DecodePredictRequest(Bytes(message), &request));
-  const auto programs = model.Find(request.model_spec().signature_name);
-  if (!programs.ok()) Die(programs.status().ToString());
-  Prepared prepared{&(*programs)->signature(), {}};
+  const BatchRules rules;
+  PlanPtr plan;
+  Check(model.Plan(request, rules, &plan));
+  Prepared prepared{&static_cast<const RequestPlan&>(*plan).programs->signature(), {}};
   ReceivedRequest received;
   absl::Status status = prepared.signature->Receive(request, &received);
-  if (status.ok()) status = prepared.signature->Plan(&received);
+  if (status.ok()) status = received.Plan(prepared.signature->inputs());
   if (status.ok()) {
     status = prepared.signature->inputs().BuildFeeds(received.plan, &prepared.feeds);
   }
@@ -103,7 +104,7 @@ int Main(int argc, char** argv) {
   }
   const auto model = TensorFlowModel::Load(argv[2], {"serve"}, options, memories);
   if (!model.ok()) Die(model.status().ToString());
-  for (const std::string& note : (*model)->notes()) std::cerr << note << '\n';
+  for (const std::string& note : (*model)->description().notes) std::cerr << note << '\n';
   std::map<std::string, std::function<void()>> requests;  // by file
   for (std::string line; std::getline(std::cin, line);) {
     std::istringstream words(line);

@@ -32,7 +32,7 @@ class ListColumnsTest : public ::testing::Test {
   const WireColumn* Lengths(const std::vector<int64_t>& values) {
     const std::string& message = messages_.emplace_back(Int64Input("a/length", values));
     EXPECT_TRUE(DecodePredictRequest(Bytes(message), &requests_.emplace_back()).ok());
-    WireColumn& column = columns_.emplace_back(requests_.back().column(0));
+    WireColumn& column = columns_.emplace_back(requests_.back().columns()[0]);
     EXPECT_TRUE(column.Check().ok());
     return &column;
   }

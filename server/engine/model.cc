@@ -18,32 +18,19 @@ constexpr std::string_view kDefaultSignature = "serving_default";
 
 }  // namespace
 
-std::vector<std::string> TensorFlowModel::notes() const {
-  std::vector<std::string> notes = transcoding_.notes();
-  notes.insert(notes.end(), notes_.begin(), notes_.end());
-  return notes;
-}
-
 TableMemory TensorFlowModel::tables() const {
   TableMemory memory = table_checks_ == nullptr ? TableMemory() : table_checks_->memory();
   if (table_deltas_ != nullptr) table_deltas_->AddTo(&memory);
   return memory;
 }
 
-std::vector<StoreStats> TensorFlowModel::stores() const {
-  std::vector<StoreStats> stores;
+ModelStats TensorFlowModel::stats() const {
+  ModelStats stats;
   for (const auto& [name, programs] : programs_) {
-    for (StoreStats& stats : programs->stores()) stores.push_back(std::move(stats));
+    for (StoreStats& store : programs->stores()) stats.stores.push_back(std::move(store));
+    for (ProgramStats& program : programs->counts()) stats.programs.push_back(std::move(program));
   }
-  return stores;
-}
-
-std::vector<ProgramStats> TensorFlowModel::programs() const {
-  std::vector<ProgramStats> counts;
-  for (const auto& [name, programs] : programs_) {
-    for (ProgramStats& stats : programs->counts()) counts.push_back(std::move(stats));
-  }
-  return counts;
+  return stats;
 }
 
 void TensorFlowModel::Serve(const Options& options) {
@@ -72,12 +59,6 @@ absl::StatusOr<const ServedSignature*> TensorFlowModel::FindServed(std::string_v
   return absl::FailedPreconditionError(
       absl::StrCat("Serving signature key \"", name, "\" not found; the model has {",
                    absl::StrJoin(programs_, ", ", append_name), "}"));
-}
-
-absl::StatusOr<const Programs*> TensorFlowModel::Find(std::string_view signature_name) const {
-  const absl::StatusOr<const ServedSignature*> served = FindServed(signature_name);
-  if (!served.ok()) return served.status();
-  return (*served)->programs;
 }
 
 }  // namespace colcast::engine

@@ -61,12 +61,9 @@ class TensorFlowModel final : public Model {
       const std::string& directory, const std::vector<std::string>& tags, const Options& options,
       std::shared_ptr<const StateCaches> memories);
 
-  const std::string& signatures() const override { return declared_; }
-  std::vector<StoreStats> stores() const override;
-  std::vector<ProgramStats> programs() const override;
-  std::vector<GraphChoice> graphs() const override { return graphs_; }
+  const ModelDescription& description() const override { return description_; }
+  ModelStats stats() const override;
   TableMemory tables() const override;
-  std::vector<std::string> notes() const override;
   Status Plan(const DecodedRequest& request, const BatchRules& rules, PlanPtr* plan) const override;
   using Model::Run;
   void Run(std::vector<BatchMember>* members) const override;
@@ -78,10 +75,6 @@ class TensorFlowModel final : public Model {
   std::unique_ptr<Slices> Split(const PlannedRequest& plan) const override;
   void ObserveRuns(RunObserver* observer) const override { thread_observer = observer; }
   bool FillStates(const DecodedRequest& rows) const override;
-
-  // The programs that answer requests to a signature. FAILED_PRECONDITION if there is none of that
-  // name.
-  absl::StatusOr<const Programs*> Find(std::string_view signature_name) const;
 
  private:
   explicit TensorFlowModel(std::shared_ptr<const StateCaches> memories)
@@ -117,6 +110,7 @@ class TensorFlowModel final : public Model {
   void PrepareWaiting(const std::string& name);
   // Sets how each signature that has programs is answered.
   void Serve(const Options& options);
+  // FAILED_PRECONDITION if no signature of that name is served.
   absl::StatusOr<const ServedSignature*> FindServed(std::string_view name) const;
   tables::GenerationPtr TablesNow() const;
   void RunGroup(const std::vector<BatchMember*>& group) const;
@@ -130,7 +124,7 @@ class TensorFlowModel final : public Model {
   std::atomic<bool> uses_default_executor_{false};
   std::unique_ptr<ModelSessions> sessions_;
   SignatureMap saved_signatures_;
-  std::string declared_;  // what signatures() returns
+  ModelDescription description_;
   SignaturesByName signatures_;
   ProgramsByName programs_;
   // By signature: the joined signature of all that share its only input, itself included.
@@ -141,8 +135,6 @@ class TensorFlowModel final : public Model {
   MappedVariables mapped_;
   std::unique_ptr<TableChecks> table_checks_;  // null if no table is mapped
   std::unique_ptr<TableDeltas> table_deltas_;  // null if tables are not mapped
-  std::vector<GraphChoice> graphs_;
-  std::vector<std::string> notes_;
   Transcoding transcoding_;
 };
 

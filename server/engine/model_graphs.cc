@@ -86,11 +86,12 @@ RewrittenSignatures TensorFlowModel::Rewritten(const MetaGraphDef& saved,
                              FastRewrites(CpuFlags::OfThisMachine(), tables_.only_looked_up()));
     }
     if (rewritten.ok()) {
-      notes_.push_back(absl::StrCat("graph choice applied: ", choice.path));
+      description_.notes.push_back(absl::StrCat("graph choice applied: ", choice.path));
       return *std::move(rewritten);
     }
-    notes_.push_back(absl::StrCat("no graph choice applied, graphs are exact: ",
-                                  rewritten.status().message(), "; this is \"", key, "\""));
+    description_.notes.push_back(
+        absl::StrCat("no graph choice applied, graphs are exact: ", rewritten.status().message(),
+                     "; this is \"", key, "\""));
   }
   return RewriteAll(saved, graphs, impure_, {}, {}).value();
 }

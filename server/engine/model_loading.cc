@@ -113,7 +113,8 @@ absl::Status TensorFlowModel::Load(const std::string& directory,
   AddSignatures(graphs, rewritten, by_name, waiting, options);
   JoinSignatures(needed, options);
   for (const auto& [name, joined] : joined_) tables_.ServeAsSaved(name);
-  for (std::string& note : tables_.Drop(sessions_->restored())) notes_.push_back(std::move(note));
+  for (std::string& note : tables_.Drop(sessions_->restored()))
+    description_.notes.push_back(std::move(note));
   programs_ = MakePrograms(signatures_, saved_signatures_, records, *memories_, options);
   AddNotes(records);
   LoadTranscoding(directory, options);
@@ -156,7 +157,7 @@ absl::Status TensorFlowModel::ReadMapped(const std::string& directory, Signature
     mapped_.ReadInInt8(ReadBy(one.graph, saved_signatures_.at(name)).int8);
   }
   absl::Status status = mapped_.CopyOthers(sessions_->restored());
-  for (std::string& note : mapped_.notes()) notes_.push_back(std::move(note));
+  for (std::string& note : mapped_.notes()) description_.notes.push_back(std::move(note));
   auto tables = MappedTables::Of(sessions_->restored());
   if (status.ok() && options.lock_tables && tables != nullptr) status = LockTables(*tables);
   if (status.ok() && tables != nullptr && !tables->tables().empty()) {
@@ -167,7 +168,7 @@ absl::Status TensorFlowModel::ReadMapped(const std::string& directory, Signature
   }
   if (!options.map_tables) {
     if (std::string note = UnusedDeltas(directory); !note.empty())
-      notes_.push_back(std::move(note));
+      description_.notes.push_back(std::move(note));
   }
   return status;
 }
@@ -204,8 +205,8 @@ void TensorFlowModel::AddSignatures(const SignatureGraphs& graphs,
     const std::string& name = jobs[i].first;
     Added& added = all[i];
     tables_.Serve(name, added.rewritten == nullptr ? nullptr : &added.tables);
-    if (!added.note.empty()) notes_.push_back(std::move(added.note));
-    if (added.rewritten != nullptr) graphs_.push_back({name, added.rewritten->says});
+    if (!added.note.empty()) description_.notes.push_back(std::move(added.note));
+    if (added.rewritten != nullptr) description_.graphs.push_back({name, added.rewritten->says});
     if (added.status.ok()) {
       signatures_[name] = std::move(added.signature);
     } else {
@@ -265,7 +266,7 @@ void TensorFlowModel::LoadTranscoding(const std::string& directory, const Option
     if (absl::c_linear_search(options.unserved_signatures, name)) continue;
     (*served.mutable_signature_def())[name] = signature;
   }
-  declared_ = served.SerializeAsString();
+  description_.signatures = served.SerializeAsString();
   transcoding_.Load(
       directory, served.signature_def(),
       [this](const std::string& name) -> const Programs* {
@@ -273,6 +274,8 @@ void TensorFlowModel::LoadTranscoding(const std::string& directory, const Option
         return found == programs_.end() ? nullptr : found->second.get();
       },
       impure_, options.example_transcoding);
+  std::vector<std::string>& notes = description_.notes;
+  notes.insert(notes.begin(), transcoding_.notes().begin(), transcoding_.notes().end());
 }
 
 bool TensorFlowModel::MayWait(const std::string& name,
@@ -298,7 +301,8 @@ void TensorFlowModel::RunApart(std::map<std::string, RowRecord>* by_name) {
     rows.recorded = true;
     rows.independent = false;
     rows.why_not = impurity.why;
-    notes_.push_back(absl::StrCat("signature \"", name, "\"", kRunsAlone, impurity.why));
+    description_.notes.push_back(
+        absl::StrCat("signature \"", name, "\"", kRunsAlone, impurity.why));
   }
 }
 
@@ -306,12 +310,14 @@ void TensorFlowModel::AddNotes(const std::vector<RecordedSignatures>& records) {
   for (const RecordedSignatures& recorded : records) {
     for (const auto& [name, rows] : recorded.rows) {
       if (rows.independent || impure_.count(name) > 0) continue;
-      notes_.push_back(absl::StrCat("signature \"", name, "\"", kRunsAlone, rows.why_not));
+      description_.notes.push_back(
+          absl::StrCat("signature \"", name, "\"", kRunsAlone, rows.why_not));
     }
     if (recorded.rows.count(recorded.columnar) > 0) continue;
-    notes_.push_back(absl::StrCat("signature \"", recorded.columnar,
-                                  "\": it is not known whether its rows depend on each other, so ",
-                                  "nothing is kept, joined or split; export the model again"));
+    description_.notes.push_back(
+        absl::StrCat("signature \"", recorded.columnar,
+                     "\": it is not known whether its rows depend on each other, so ",
+                     "nothing is kept, joined or split; export the model again"));
   }
 }
 

@@ -41,7 +41,7 @@ absl::Status RunPlan(const RequestPlan& plan, RunResult* result) {
 Status TensorFlowModel::Plan(const DecodedRequest& request, const BatchRules& rules,
                              PlanPtr* plan) const {
   const absl::StatusOr<const ServedSignature*> served =
-      FindServed(request.model_spec().signature_name);
+      FindServed(request.model_spec.signature_name);
   if (!served.ok()) return FromAbsl(served.status());
   const Programs& programs = *(*served)->programs;
   std::unique_ptr<RequestPlan, ReleasePlan> made = RequestPlan::New();
@@ -117,10 +117,10 @@ Status TensorFlowModel::RunWithoutStates(const PlannedRequest& plan,
 
 Status TensorFlowModel::PredictTogether(const DecodedRequest& request,
                                         std::unique_ptr<Outputs>* outputs) const {
-  const auto joined = joined_.find(request.model_spec().signature_name);
+  const auto joined = joined_.find(request.model_spec.signature_name);
   if (joined == joined_.end()) {
     return FailedPrecondition("no signature shares the input of \"",
-                              request.model_spec().signature_name, '"');
+                              request.model_spec.signature_name, '"');
   }
   const tables::ReadsGeneration reads(TablesNow());
   RunResult result;

@@ -62,7 +62,7 @@ class ModelRunsTest : public ::testing::Test {
     const std::string& message = messages_.emplace_back(inputs);
     DecodedRequest& request = requests_.emplace_back();
     EXPECT_TRUE(DecodePredictRequest(Bytes(message), &request).ok());
-    request.mutable_model_spec()->signature_name = signature;
+    request.model_spec.signature_name = signature;
     return model_->Plan(request, rules_, plan);
   }
 
@@ -120,7 +120,7 @@ TEST_F(ModelRunsTest, RequestsOfOneGroupRunAsOneAndOthersAlone) {
   EXPECT_THAT(FirstOutput(*members[0].outputs), ElementsAre(11, 12));
   EXPECT_THAT(FirstOutput(*members[1].outputs), ElementsAre(8));
   EXPECT_THAT(FirstOutput(*members[2].outputs), ElementsAre(23));
-  for (const ProgramStats& stats : model_->programs()) EXPECT_EQ(stats.count, 1);
+  for (const ProgramStats& stats : model_->stats().programs) EXPECT_EQ(stats.count, 1);
 }
 
 TEST_F(ModelRunsTest, ARequestRunsBySlices) {
@@ -137,13 +137,13 @@ TEST_F(ModelRunsTest, SignaturesThatShareAnInputRunTogether) {
   DecodedRequest request;
   const std::string message = FloatInput("item", {2}, {1, 2});
   ASSERT_TRUE(DecodePredictRequest(Bytes(message), &request).ok());
-  request.mutable_model_spec()->signature_name = "serving_default";
+  request.model_spec.signature_name = "serving_default";
   std::unique_ptr<Outputs> outputs;
   ASSERT_TRUE(model_->PredictTogether(request, &outputs).ok());
   ASSERT_EQ(outputs->columns().size(), 2);
   EXPECT_EQ(outputs->columns()[0].name, "same/copy");
   EXPECT_EQ(outputs->columns()[1].name, "serving_default/doubled");
-  request.mutable_model_spec()->signature_name = "scores";
+  request.model_spec.signature_name = "scores";
   EXPECT_EQ(model_->PredictTogether(request, &outputs).code, StatusCode::kFailedPrecondition);
 }
 

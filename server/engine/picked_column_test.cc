@@ -22,7 +22,7 @@ class PickedColumnTest : public ::testing::Test {
  protected:
   Tensor Pick(const std::string& message, const TensorShape& shape) {
     EXPECT_TRUE(DecodePredictRequest(Bytes(message), &request_).ok());
-    WireColumn column(request_.column(0));
+    WireColumn column(request_.columns()[0]);
     EXPECT_TRUE(column.Check().ok());
     states::RowKeys row_keys;
     const states::KeyHash hash;

@@ -27,7 +27,8 @@ inline bool IsRowIndex(std::string_view input) { return input.substr(0, kRowTo.s
 
 // Whether a request has an index of any domain.
 inline bool HasRowIndex(const DecodedRequest& request) {
-  return std::any_of(request.begin(), request.end(),
+  const Span<Column> columns = request.columns();
+  return std::any_of(columns.begin(), columns.end(),
                      [](const Column& column) { return IsRowIndex(column.name); });
 }
 

@@ -29,18 +29,18 @@ bool HasRowsOfOneShape(const tensorflow::TensorInfo& info) {
          std::all_of(dims.begin() + 1, dims.end(), [](const auto& dim) { return dim.size() >= 0; });
 }
 
-Signature::Takes TakesOf(absl::Span<const DeclaredInput> inputs) {
+Signature::Traits TraitsOf(absl::Span<const DeclaredInput> inputs) {
   const auto all = [inputs](auto&& is) { return std::all_of(inputs.begin(), inputs.end(), is); };
-  Signature::Takes takes;
-  takes.rows = all([](const DeclaredInput& input) { return input.batched(); });
-  takes.rows_or_settings = all([](const DeclaredInput& input) {
+  Signature::Traits traits;
+  traits.takes_rows = all([](const DeclaredInput& input) { return input.batched(); });
+  traits.takes_rows_or_settings = all([](const DeclaredInput& input) {
     return input.batched() || (!input.unknown_rank && input.dims.empty());
   });
-  takes.rows_or_one_row = all([](const DeclaredInput& input) {
+  traits.takes_rows_or_one_row = all([](const DeclaredInput& input) {
     return input.batched() || (!input.dims.empty() && input.dims[0] == 1);
   });
-  takes.row_index = !all([](const DeclaredInput& input) { return !IsRowIndex(input.alias); });
-  return takes;
+  traits.runs_alone = !all([](const DeclaredInput& input) { return !IsRowIndex(input.alias); });
+  return traits;
 }
 
 // INVALID_ARGUMENT, with its name and row, for the length of a list that is below 0.
@@ -81,7 +81,7 @@ absl::StatusOr<std::unique_ptr<Signature>> Signature::Create(
       SignatureInputs::Create(declared, {options.max_request_rows, options.max_expanded_bytes});
   if (!inputs.ok()) return inputs.status();
   std::unique_ptr<Signature> made(new Signature(*std::move(inputs), options, record));
-  made->takes_ = TakesOf(made->inputs_.inputs());
+  made->traits_ = TraitsOf(made->inputs_.inputs());
   made->tables_ = std::move(tables);
   const std::map<std::string, tensorflow::TensorInfo> sorted(declared.outputs().begin(),
                                                              declared.outputs().end());
@@ -99,6 +99,7 @@ void Signature::AddOutput(const std::string& alias, const tensorflow::TensorInfo
   if (info.encoding_case() != tensorflow::TensorInfo::kName) {
     unfetchable_ = absl::InvalidArgumentError(absl::StrCat(
         "output \"", alias, "\" of the signature is no dense tensor and cannot be returned"));
+    traits_.runs_alone = true;
   }
   all_outputs_.push_back(static_cast<int>(output_aliases_.size()));
   output_aliases_.push_back(alias);
@@ -112,19 +113,18 @@ bool Signature::RowsHaveOneShape(const std::vector<int>& outputs) const {
 }
 
 absl::Status Signature::Receive(const DecodedRequest& request, ReceivedRequest* received) const {
-  if (absl::Status status = SelectOutputs(request.output_filter(), &received->outputs);
+  if (absl::Status status = SelectOutputs(request.output_filter, &received->outputs);
       !status.ok()) {
     return status;
   }
-  const auto columns = static_cast<int64_t>(request.column_count());
-  if (columns > options_.max_request_columns) {
-    return absl::ResourceExhaustedError(absl::StrCat("the request has ", columns,
-                                                     " inputs; max_request_columns is ",
-                                                     options_.max_request_columns));
+  const auto columns = static_cast<int64_t>(request.columns().size());
+  if (columns > max_columns_) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "the request has ", columns, " inputs; max_request_columns is ", max_columns_));
   }
   received->columns.clear();
   received->inputs.clear();
-  for (const Column& column : request) {
+  for (const Column& column : request.columns()) {
     received->columns.emplace_back(column);
     if (absl::Status status = received->columns.back().Check(); !status.ok()) return status;
   }
@@ -135,31 +135,12 @@ absl::Status Signature::Receive(const DecodedRequest& request, ReceivedRequest* 
   return CheckLengths(lists_, *received);
 }
 
-absl::Status Signature::BuildFeeds(absl::Span<const WireColumn* const> columns, int64_t rows,
-                                   std::vector<Tensor>* feeds) const {
-  const absl::Span<const DeclaredInput> inputs = inputs_.inputs();
-  feeds->resize(inputs.size());
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    const int64_t own_rows = inputs[i].batched() ? rows : SignatureInputs::kAsSent;
-    absl::Status status =
-        inputs_.BuildRows(static_cast<int>(i), columns[i], own_rows, &(*feeds)[i]);
-    if (!status.ok()) return status;
-  }
-  return absl::OkStatus();
-}
-
 absl::Status Signature::RunFeeds(const std::vector<Tensor>& feeds, const std::vector<int>& outputs,
                                  RunResult* result) const {
   absl::Status status = callables_->Run(feeds, outputs, &result->tensors);
   if (!status.ok()) return status;
   for (const int output : outputs) result->aliases.push_back(output_aliases_[output]);
   return absl::OkStatus();
-}
-
-absl::Status Signature::RunRows(const std::vector<Tensor>& feeds, const std::vector<int>& outputs,
-                                int64_t rows, RunResult* result) const {
-  absl::Status status = RunFeeds(feeds, outputs, result);
-  return status.ok() ? CheckRows(result->aliases, result->tensors, rows) : status;
 }
 
 void Signature::NoRows(const std::vector<int>& outputs, RunResult* result) const {

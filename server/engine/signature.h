@@ -46,7 +46,11 @@ struct ReceivedRequest {
   std::vector<WireColumn> columns;    // in the request's order; values are not decoded
   std::vector<ReceivedInput> inputs;  // the columns by name
 
-  // Set by Signature::Plan().
+  // Applies the expansion rule for these inputs, which may be another signature's with the same
+  // names. Errors are those of SignatureInputs::Plan().
+  absl::Status Plan(const SignatureInputs& with) {
+    return with.Plan(inputs, plan.positions, &plan);
+  }
   SignatureInputs::Scratch plan;
 
   // REQUIRE a plan.
@@ -76,20 +80,16 @@ class Signature {
   const ListColumns& lists() const { return lists_; }
   const std::vector<const void*>& tables() const { return tables_; }
 
-  // The limits of a request, above all max_expanded_bytes and max_request_rows.
-  const Options& limits() const { return options_; }
-
-  // Properties that hold for every input.
-  struct Takes {
-    bool rows = false;              // takes any number of rows
-    bool rows_or_settings = false;  // takes any number of rows, or is a scalar
-    bool rows_or_one_row = false;   // takes any number of rows, or exactly one
-    bool row_index = false;         // at least one input is row_to_<domain>
+  struct Traits {
+    // Properties that hold for every input.
+    bool takes_rows = false;              // takes any number of rows
+    bool takes_rows_or_settings = false;  // takes any number of rows, or is a scalar
+    bool takes_rows_or_one_row = false;   // takes any number of rows, or exactly one
+    // Its requests never share runs: an input row_to_<domain> counts from its own request's first
+    // row; with an output that is no dense tensor, the signature cannot be run.
+    bool runs_alone = false;
   };
-  const Takes& takes() const { return takes_; }
-
-  // Whether all outputs are dense tensors; otherwise the signature cannot be run.
-  bool can_be_fetched() const { return unfetchable_.ok(); }
+  const Traits& traits() const { return traits_; }
 
   // Whether rows of these outputs (positions in the sorted aliases) have the same shape in every
   // request.
@@ -100,27 +100,10 @@ class Signature {
   // a column whose values do not fit its shape.
   absl::Status Receive(const DecodedRequest& request, ReceivedRequest* received) const;
 
-  // Applies the expansion rule to a received request, maybe one received by a signature with inputs
-  // of the same names. Errors are those of SignatureInputs::Plan().
-  absl::Status Plan(ReceivedRequest* received) const {
-    return inputs_.Plan(received->inputs, received->plan.positions, &received->plan);
-  }
-
-  // Sets `*feeds` to a tensor for each input: the column sent for it (null: its default), repeated
-  // to `rows` if the input takes rows and one was sent. Reuses the tensors in `*feeds`. REQUIRES
-  // columns that Plan() accepted.
-  absl::Status BuildFeeds(absl::Span<const WireColumn* const> columns, int64_t rows,
-                          std::vector<tensorflow::Tensor>* feeds) const;
-
   // Runs on tensors by position in inputs(). `outputs` are positions in the sorted aliases,
   // ascending.
   absl::Status RunFeeds(const std::vector<tensorflow::Tensor>& feeds,
                         const std::vector<int>& outputs, RunResult* result) const;
-
-  // RunFeeds() that returns FAILED_PRECONDITION, with the output's name, if an output has other
-  // than `rows` rows.
-  absl::Status RunRows(const std::vector<tensorflow::Tensor>& feeds,
-                       const std::vector<int>& outputs, int64_t rows, RunResult* result) const;
 
   // Sets the outputs to those of a request without candidates: zero rows, and size 0 for each
   // unknown dimension.
@@ -128,7 +111,10 @@ class Signature {
 
  private:
   Signature(SignatureInputs inputs, const Options& options, const RowRecord& record)
-      : inputs_(std::move(inputs)), options_(options), record_(record), lists_(inputs_, record) {}
+      : inputs_(std::move(inputs)),
+        max_columns_(options.max_request_columns),
+        record_(record),
+        lists_(inputs_, record) {}
 
   // Sets `*outputs` to the positions, in the sorted aliases, of the outputs that a request asks
   // for. INVALID_ARGUMENT for a filter with an unknown output or a repeated one.
@@ -138,11 +124,11 @@ class Signature {
   void AddOutput(const std::string& alias, const tensorflow::TensorInfo& info);
 
   const SignatureInputs inputs_;
-  const Options options_;
+  const int64_t max_columns_;
   const RowRecord record_;
   const ListColumns lists_;
   std::vector<const void*> tables_;
-  Takes takes_;
+  Traits traits_;
   std::vector<std::string> output_aliases_;  // sorted
   std::vector<int> all_outputs_;
   std::vector<tensorflow::Tensor> no_rows_;  // of each output, without rows

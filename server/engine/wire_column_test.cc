@@ -23,7 +23,7 @@ absl::Status Build(const std::string& proto, const TensorShape& target, Tensor* 
   const std::string message = BytesField(2, BytesField(1, "x") + BytesField(2, proto));
   DecodedRequest request;
   EXPECT_TRUE(DecodePredictRequest(Bytes(message), &request).ok());
-  WireColumn column(request.column(0));
+  WireColumn column(request.columns()[0]);
   if (absl::Status status = column.Check(); !status.ok()) return status;
   return column.BuildTensor(target, out);
 }
@@ -108,9 +108,9 @@ TEST(WireColumnTest, AColumnThatHasAllItsValuesIsOneThatTheRulesAccept) {
           DecodedRequest request;
           ASSERT_TRUE(DecodePredictRequest(Bytes(message), &request).ok());
           int64_t count = 0;
-          Status expected = ElementCount(request.column(0), &count);
-          if (expected.ok()) expected = CheckValues(request.column(0), count);
-          WireColumn column(request.column(0));
+          Status expected = ElementCount(request.columns()[0], &count);
+          if (expected.ok()) expected = CheckValues(request.columns()[0], count);
+          WireColumn column(request.columns()[0]);
           EXPECT_EQ(column.Check().ok(), expected.ok()) << dtype << " " << rows << " " << values;
           if (expected.ok()) {
             EXPECT_EQ(column.count(), count);

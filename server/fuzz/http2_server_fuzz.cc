@@ -25,11 +25,9 @@ constexpr size_t kMaxUnreadBytes = 16 << 10;
 class Echo final : public StreamHandler {
  public:
   explicit Echo(Call* call) : call_(call) {}
-  void Received(const Message& message) override {
-    call_->Send(message);
-    call_->Read();
-  }
-  void Closed() override { call_->End(OkStatus()); }
+  void Received(const Message& message) override { call_->Send(message); }
+  void Closed() override { call_->Finish(OkStatus()); }
+  bool Sent() override { return true; }
 
  private:
   Call* const call_;
@@ -49,7 +47,8 @@ Methods TestMethods() {
   Methods methods;
   methods.emplace("/e", Method{[](Call* call) {
                     *call->response() = call->request();
-                    call->AddTrailer("x-peer", call->Metadata("x").value_or(call->peer()));
+                    call->AddTrailer("x-peer",
+                                     call->Metadata("x").value_or(call->connection().peer()));
                     call->Finish(OkStatus());
                   }});
   methods.emplace("/h", Method{[](Call* call) { Held()->push_back(call); }});

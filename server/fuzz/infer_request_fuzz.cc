@@ -179,19 +179,19 @@ Elements ElementsOf(const Column& column) {
 
 void Compare(const DecodedRequest& request, const ModelInferRequest& expected,
              const std::vector<Elements>& elements) {
-  Expect(request.model_spec().name == expected.model_name(), "model_name");
-  Expect(request.id() == expected.id(), "id");
-  Expect(request.column_count() == elements.size(), "number of inputs");
+  Expect(request.model_spec.name == expected.model_name(), "model_name");
+  Expect(request.id == expected.id(), "id");
+  Expect(request.columns().size() == elements.size(), "number of inputs");
   for (size_t i = 0; i < elements.size(); ++i) {
-    const Column& column = request.column(i);
+    const Column& column = request.columns()[i];
     const Input& input = expected.inputs(static_cast<int>(i));
     Expect(column.name == input.name(), "name");
     Expect(column.dims == std::vector<int64_t>(input.shape().begin(), input.shape().end()), "dims");
     Expect(ElementsOf(column) == elements[i], "values of " + input.datatype());
   }
-  Expect(request.output_filter().size() == static_cast<size_t>(expected.outputs_size()), "outputs");
+  Expect(request.output_filter.size() == static_cast<size_t>(expected.outputs_size()), "outputs");
   for (int i = 0; i < expected.outputs_size(); ++i) {
-    Expect(request.output_filter()[i] == expected.outputs(i).name(), "an output's name");
+    Expect(request.output_filter[i] == expected.outputs(i).name(), "an output's name");
   }
 }
 

@@ -66,7 +66,7 @@ void ReadAll(const std::shared_ptr<const ItemTable>& table, const TableFile& fil
   std::iota(features.begin(), features.end(), size_t{0});
   DecodedRequest request;
   items::AddColumns(table, numbers, features, &request);
-  for (const Column& column : request) {
+  for (const Column& column : request.columns()) {
     int64_t elements = 0;
     constexpr int64_t kMostElements = 1 << 20;  // a list may be long, and all are padded to it
     if (!ElementCount(column, &elements).ok() || elements > kMostElements) continue;

@@ -83,7 +83,7 @@ struct Elements {
 // The inputs as if a model had returned them, in the order of their names.
 std::vector<OutputColumn> AsOutputs(const DecodedRequest& request, Elements* elements) {
   std::vector<OutputColumn> outputs;
-  for (const Column& column : request) {
+  for (const Column& column : request.columns()) {
     const void* data = nullptr;
     if (column.dtype == DT_STRING) {
       int64_t count = 0;
@@ -103,7 +103,7 @@ std::vector<OutputColumn> AsOutputs(const DecodedRequest& request, Elements* ele
 
 // What the engine is given must be what it accepts.
 void CheckRequest(const DecodedRequest& request) {
-  for (const Column& column : request) {
+  for (const Column& column : request.columns()) {
     int64_t count = 0;
     CHECK_THAT(ElementCount(column, &count).ok(), std::string(column.name));
     const Status values = CheckValues(column, count);
@@ -137,7 +137,7 @@ void RunPredict(const std::string& text, const tensorflow::SignatureDef& signatu
   CheckRequest(parsed.request());
   // An object without inputs, all of which have defaults, or one of a signature's several inputs,
   // whose name the response leaves out: there is no way back.
-  const size_t columns = parsed.request().column_count();
+  const size_t columns = parsed.request().columns().size();
   if (columns != static_cast<size_t>(signature.inputs_size()) && columns < 2) return;
   std::string json, json_again;
   const Status written =

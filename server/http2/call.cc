@@ -63,10 +63,6 @@ std::optional<std::string> Call::Metadata(std::string_view name) const {
   return last->second;
 }
 
-const std::string& Call::peer() const { return connection_->peer(); }
-const std::string& Call::certificate_name() const { return connection_->certificate_name(); }
-uint64_t Call::connection() const { return connection_->number(); }
-
 Status Call::InflateRequest(size_t max_bytes) {
   net::Budget* const budget = &connection_->poller().hosts().bodies;
   const std::shared_ptr<net::Host> host = connection_->host();
@@ -107,6 +103,9 @@ void Call::CountNoResponse() {
 }
 
 void Call::Finish(Status status) {
+  if (method_ != nullptr && method_->open) {
+    return connection_->AnswerSoon(this, std::nullopt, std::move(status));
+  }
   if (status.ok()) status = CountResponse(response_.size());
   // Releases a counted answer for which there was no memory, since the client's next request may
   // come before the call is destroyed.
@@ -119,7 +118,6 @@ void Call::Finish(Status status) {
 void Call::Send(Message message) {
   connection_->AnswerSoon(this, std::move(message), std::nullopt);
 }
-void Call::End(Status status) { connection_->AnswerSoon(this, std::nullopt, std::move(status)); }
 
 void Call::Release() {
   if (holders_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;

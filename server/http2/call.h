@@ -29,11 +29,12 @@ class Connection;
 class StreamHandler {
  public:
   virtual ~StreamHandler() = default;
-  // After each Call::Read() one of these is called: when a message has arrived, or when none will.
+  // For the first message, and for each one that Sent() asks for, one of these is called: when a
+  // message has arrived, or when none will.
   virtual void Received(const Message& message) = 0;
   virtual void Closed() = 0;
-  // All messages have been sent.
-  virtual void Sent() {}
+  // All messages have been sent. Returns whether to deliver the next one.
+  virtual bool Sent() { return false; }
 };
 
 // A method has either `handle` (unary) or `open` (streaming).
@@ -51,11 +52,7 @@ class Call {
   // The value of a client's header, except those of HTTP and gRPC. Of repeated headers the last
   // one, from the nearest proxy. Trailers do not count.
   std::optional<std::string> Metadata(std::string_view name) const;
-  const std::string& peer() const;  // server/net/peer.h
-  // Empty if the client has not presented a certificate with a name.
-  const std::string& certificate_name() const;
-  // The same for all calls of one connection.
-  uint64_t connection() const;
+  const Connection& connection() const { return *connection_; }
   // Whether the client is gone.
   bool cancelled() const { return cancelled_.load(std::memory_order_relaxed); }
 
@@ -81,17 +78,13 @@ class Call {
 
   // Sends response(), or the status if that is an error. To be called once, on any thread; the call
   // may be destroyed when this returns. Counts a response that was not counted before; if that
-  // fails, sends the error instead.
+  // fails, sends the error instead. For handlers of a streaming method: ends the call after the
+  // message that is being sent; without effect if it was ended before.
   void Finish(Status status);
 
-  // For handlers of a streaming method: asks for the next message. The first one is delivered
-  // without asking.
-  void Read() { wants_message_ = true; }
   // For handlers of a streaming method, on any thread: sends a message. While an earlier message is
   // being sent, this one waits, replacing any that already waits.
   void Send(Message message);
-  // Ends the call after the message that is being sent.
-  void End(Status status);
 
  private:
   friend class Connection;

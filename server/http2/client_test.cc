@@ -65,7 +65,7 @@ class NamedServer {
       call->Finish(OkStatus());
     });
     add("Connection", [](Call* call) {
-      *call->response() = Of(std::to_string(call->connection()));
+      *call->response() = Of(std::to_string(call->connection().number()));
       call->Finish(OkStatus());
     });
     add("Compression", [](Call* call) {

@@ -123,7 +123,7 @@ void Connection::NotifySent() {
   while (!sent_.empty()) {
     Call* const call = sent_.back();
     sent_.pop_back();
-    call->handler_->Sent();
+    if (call->handler_->Sent()) call->wants_message_ = true;
     Deliver(call);
   }
 }

@@ -221,8 +221,7 @@ void Connection::Deliver(Call* call) {
 // Reads no more of the call.
 void Connection::Refuse(Call* call, Status status) {
   call->phase_ = Call::Phase::kEnded;
-  if (call->handler_) return call->End(std::move(status));
-  call->holders_.fetch_add(1, std::memory_order_relaxed);
+  if (!call->handler_) call->holders_.fetch_add(1, std::memory_order_relaxed);
   call->Finish(std::move(status));
 }
 

@@ -51,7 +51,7 @@ void Connection::EndLateCalls(Clock::time_point now) {
   for (Call* call : calls_) {
     if (call->deadline_ > now) continue;
     if (call->handler_) {
-      call->End(DeadlineExceeded("the call's deadline has passed"));
+      call->Finish(DeadlineExceeded("the call's deadline has passed"));
     } else if (!call->has_ended()) {
       nghttp2_submit_rst_stream(session(), NGHTTP2_FLAG_NONE, call->id_, NGHTTP2_CANCEL);
     }
@@ -77,7 +77,7 @@ void Connection::BeginDrain() {
 
 void Connection::EndStreams() {
   for (Call* call : calls_) {
-    if (call->handler_) call->End(Error(StatusCode::kCancelled, "the server is shutting down"));
+    if (call->handler_) call->Finish(Error(StatusCode::kCancelled, "the server is shutting down"));
   }
 }
 

@@ -60,7 +60,7 @@ scheduling::RunNeeds NeedsOf(const AdmittedRequest& admitted) {
 
 Status Refusal(const AdmittedRequest& admitted, const scheduling::WorkerPool& workers) {
   return TooMuchMemory(admitted.profile().rows, admitted.input_bytes, NeedsOf(admitted).bytes,
-                       workers.max_run_bytes());
+                       workers.options().memory.max_bytes);
 }
 
 bool Admit(PredictMember* member, Clock::duration waited, AdmittedRequest* admitted) {

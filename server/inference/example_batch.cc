@@ -211,8 +211,8 @@ Status ExampleBatch::Call(Method method, const Servable& servable,
                           const std::string& signature_name,
                           const std::vector<std::string>& outputs, metrics::CallRecord* record,
                           std::unique_ptr<engine::Outputs>* result) {
-  request_.mutable_model_spec()->signature_name = signature_name;
-  request_.mutable_output_filter()->assign(outputs.begin(), outputs.end());
+  request_.model_spec.signature_name = signature_name;
+  request_.output_filter.assign(outputs.begin(), outputs.end());
   const auto start = std::chrono::steady_clock::now();
   Status status = (servable.model().*method)(request_, result);
   if (record->run_start == decltype(record->run_start)()) record->run_start = start;

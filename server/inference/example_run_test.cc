@@ -72,9 +72,9 @@ class FakeModel final : public ModelWithoutGraph {
  private:
   Status Give(const char* method, const DecodedRequest& request,
               std::unique_ptr<engine::Outputs>* outputs) const {
-    std::string text = std::string(method) + ' ' + request.model_spec().signature_name + ':';
+    std::string text = std::string(method) + ' ' + request.model_spec.signature_name + ':';
     auto made = std::make_unique<GivenOutputs>();
-    for (const std::string_view name : request.output_filter()) {
+    for (const std::string_view name : request.output_filter) {
       text += ' ' + std::string(name);
       const GivenAnswer& answer = answers.find(name)->second;
       const bool strings = answer.dtype == DT_STRING;

@@ -76,12 +76,12 @@ TEST(DecodeInferRequestTest, ReadsWhatIsAskedOfWhom) {
   (*message.mutable_parameters())["priority"].set_uint64_param(1);
   message.add_outputs()->set_name("score");
   Decode(message, [](const DecodedRequest& request) {
-    EXPECT_EQ(request.model_spec().name, "ranker");
-    EXPECT_EQ(request.model_spec().version, 7);
-    EXPECT_EQ(request.model_spec().signature_name, "columnar");
-    EXPECT_EQ(request.id(), "abc");
-    EXPECT_THAT(request.output_filter(), ElementsAre("score"));
-    EXPECT_EQ(request.column_count(), 0u);
+    EXPECT_EQ(request.model_spec.name, "ranker");
+    EXPECT_EQ(request.model_spec.version, 7);
+    EXPECT_EQ(request.model_spec.signature_name, "columnar");
+    EXPECT_EQ(request.id, "abc");
+    EXPECT_THAT(request.output_filter, ElementsAre("score"));
+    EXPECT_EQ(request.columns().size(), 0u);
   });
 }
 
@@ -89,8 +89,8 @@ TEST(DecodeInferRequestTest, AVersionThatIsNoNumberIsALabel) {
   ModelInferRequest message;
   message.set_model_version("stable");
   Decode(message, [](const DecodedRequest& request) {
-    EXPECT_FALSE(request.model_spec().version.has_value());
-    EXPECT_EQ(request.model_spec().version_label, "stable");
+    EXPECT_FALSE(request.model_spec.version.has_value());
+    EXPECT_EQ(request.model_spec.version_label, "stable");
   });
 }
 
@@ -103,7 +103,7 @@ TEST(DecodeInferRequestTest, RawContentsBelongToTheInputsInTheirOrder) {
   message.add_raw_input_contents(Raw<float>({0.5, 2}));
   message.add_raw_input_contents("\x02\0\0\0Br\0\0\0\0"s);
   Decode(message, [](const DecodedRequest& request) {
-    ASSERT_EQ(request.column_count(), 3u);
+    ASSERT_EQ(request.columns().size(), 3u);
     EXPECT_THAT(ElementsOf<int64_t>(*request.Find("age")), ElementsAre(-5));
     EXPECT_THAT(ElementsOf<float>(*request.Find("price")), ElementsAre(0.5, 2));
     EXPECT_THAT(request.Find("price")->dims, ElementsAre(2, 1));
@@ -116,8 +116,8 @@ void ExpectRaw(const std::string& datatype, DataType dtype, const std::vector<T>
   const std::string raw(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));
   Decode(RawInput(datatype, {static_cast<int64_t>(values.size())}, raw),
          [&](const DecodedRequest& request) {
-           EXPECT_EQ(request.column(0).dtype, dtype);
-           EXPECT_EQ(ElementsOf<T>(request.column(0)), values);
+           EXPECT_EQ(request.columns()[0].dtype, dtype);
+           EXPECT_EQ(ElementsOf<T>(request.columns()[0]), values);
          });
 }
 
@@ -176,7 +176,7 @@ TEST(DecodeInferRequestTest, ContentsMergeAndMayComeUnpackedAndInAnyOrder) {
   ForEachSlicing(BytesField(5, input), [&](const Bytes& bytes) {
     const Status status = DecodeInferRequest(bytes, &request);
     ASSERT_TRUE(status.ok()) << status.message;
-    EXPECT_THAT(ElementsOf<int64_t>(request.column(0)), ElementsAre(1, 2, 300, 4));
+    EXPECT_THAT(ElementsOf<int64_t>(request.columns()[0]), ElementsAre(1, 2, 300, 4));
   });
 }
 
@@ -273,7 +273,7 @@ TEST(DecodeInferRequestTest, WhatIsTooMuchIsRefusedBeforeItTakesMemory) {
     const std::string message = BytesField(5, input + dims);
     const Status status = DecodeInferRequest(Bytes(message), &request);
     EXPECT_EQ(status.message, "input \"x\": more than 254 dimensions");
-    EXPECT_LE(request.column(0).dims.size(), 255u);
+    EXPECT_LE(request.columns()[0].dims.size(), 255u);
   }
 }
 
@@ -283,7 +283,7 @@ TEST(DecodeInferRequestTest, StringsAreReadWhereTheyLie) {
   for (const char* const text : {"", "ab", ""}) contents->add_bytes_contents(text);
   for (const ModelInferRequest* const message : {&typed, &raw}) {
     Decode(*message, [](const DecodedRequest& request) {
-      const Column& column = request.column(0);
+      const Column& column = request.columns()[0];
       EXPECT_THAT(StringsOf(column), ElementsAre("", "ab", ""));
       EXPECT_EQ(column.values.strings.capacity(), 0u);
     });
@@ -298,7 +298,7 @@ TEST(DecodeInferRequestTest, AFieldOfAnotherWireTypeIsUnknown) {
                  [&](const Bytes& bytes) {
                    const Status status = DecodeInferRequest(bytes, &request);
                    ASSERT_TRUE(status.ok()) << status.message;
-                   EXPECT_THAT(StringsOf(request.column(0)), ElementsAre("a"));
+                   EXPECT_THAT(StringsOf(request.columns()[0]), ElementsAre("a"));
                  });
 }
 
@@ -330,15 +330,15 @@ TEST(DecodeInferRequestTest, AgreesWithProtobufOnDamagedMessages) {
     EXPECT_FALSE(called_malformed && well_formed) << status.message;
     EXPECT_NE(status.code, StatusCode::kInternal) << status.message;
     if (!status.ok()) continue;
-    ASSERT_EQ(request.column_count(), static_cast<size_t>(parsed.inputs_size()));
-    EXPECT_EQ(request.model_spec().name, parsed.model_name());
+    ASSERT_EQ(request.columns().size(), static_cast<size_t>(parsed.inputs_size()));
+    EXPECT_EQ(request.model_spec.name, parsed.model_name());
     for (int i = 0; i < parsed.inputs_size(); ++i) {
-      EXPECT_EQ(request.column(i).name, parsed.inputs(i).name());
+      EXPECT_EQ(request.columns()[i].name, parsed.inputs(i).name());
       const auto& contents = parsed.inputs(i).contents();
       if (parsed.inputs(i).datatype() == "INT64") {
         const std::vector<int64_t> values(contents.int64_contents().begin(),
                                           contents.int64_contents().end());
-        EXPECT_EQ(ElementsOf<int64_t>(request.column(i)), values);
+        EXPECT_EQ(ElementsOf<int64_t>(request.columns()[i]), values);
       }
     }
   }

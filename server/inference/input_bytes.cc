@@ -37,15 +37,14 @@ double ElementsOfRow(const Column& column) {
 
 // Tries `place` first, because requests mostly send columns in the same order.
 const Column* FindColumn(const DecodedRequest& request, size_t place, std::string_view name) {
-  if (place < request.column_count() && request.column(place).name == name) {
-    return &request.column(place);
-  }
+  const Span<Column> columns = request.columns();
+  if (place < columns.size() && columns[place].name == name) return &columns[place];
   return request.Find(name);
 }
 
 // The padding for the column at `place` in the first request.
 double PaddingOfColumn(const std::vector<RequestOfRows>& requests, size_t place) {
-  const Column& first = requests[0].request->column(place);
+  const Column& first = requests[0].request->columns()[place];
   double longest = 0, rows = 0, elements = 0;
   for (const RequestOfRows& one : requests) {
     const Column* const column = FindColumn(*one.request, place, first.name);
@@ -64,7 +63,7 @@ double PaddingOfColumn(const std::vector<RequestOfRows>& requests, size_t place)
 
 int64_t InputBytes(const DecodedRequest& request, int64_t rows) {
   double all = kOfARow * static_cast<double>(rows);
-  for (const Column& column : request) {
+  for (const Column& column : request.columns()) {
     double bytes = ElementsOfRow(column) * BytesOfElement(column);
     if (!column.dims.empty()) bytes *= static_cast<double>(std::max<int64_t>(0, column.dims[0]));
     if (column.dtype == DT_STRING) bytes += BytesOfStrings(column.values);
@@ -75,9 +74,9 @@ int64_t InputBytes(const DecodedRequest& request, int64_t rows) {
 
 int64_t PaddingBytes(const std::vector<RequestOfRows>& requests) {
   double all = 0;
-  for (size_t place = 0; place < requests[0].request->column_count(); ++place) {
-    if (requests[0].request->column(place).dims.size() < 2) continue;
-    all += PaddingOfColumn(requests, place);
+  const Span<Column> columns = requests[0].request->columns();
+  for (size_t place = 0; place < columns.size(); ++place) {
+    if (columns[place].dims.size() >= 2) all += PaddingOfColumn(requests, place);
   }
   return AtMost(all);
 }

@@ -142,11 +142,11 @@ Status ItemLookup::Fill(DecodedRequest* request, int64_t* unknown_keys) const {
 ItemLookup::Wanted ItemLookup::WantedOf(const Choice& choice, const std::string& key,
                                         const DecodedRequest& request) const {
   Wanted wanted;
-  wanted.signature = request.model_spec().signature_name;
+  wanted.signature = request.model_spec.signature_name;
   const auto signature = signatures_.find(std::string(SignatureNameOf(wanted.signature)));
   const Column* const column = request.Find(key);
   if (column == nullptr || signature == signatures_.end()) return wanted;
-  wanted.key = static_cast<size_t>(column - request.begin());
+  wanted.key = static_cast<size_t>(column - request.columns().begin());
   wanted.is_input = signature->second.inputs().contains(key);
   if (choice.table == nullptr) {
     wanted.by_key = !wanted.is_input;
@@ -169,12 +169,14 @@ ItemLookup::Wanted ItemLookup::WantedOf(const Choice& choice, const std::string&
 Status ItemLookup::FillFrom(Table* table, DecodedRequest* request, int64_t* unknown_keys) const {
   const std::string& key = table->source->config().key;
   const std::shared_ptr<const Choice> choice = Choose(table);
-  const Wanted* wanted = request->MadeOfNames<Wanted>(choice);
-  std::shared_ptr<const Wanted> made;
-  if (wanted == nullptr || wanted->signature != request->model_spec().signature_name) {
-    made = std::make_shared<const Wanted>(WantedOf(*choice, key, *request));
-    request->KeepMadeOfNames(choice, made);
-    wanted = made.get();
+  std::shared_ptr<const void> of_this_request;
+  std::shared_ptr<const void>* made = request->MadeOfNames(choice);
+  if (made == nullptr) made = &of_this_request;
+  const auto* wanted = static_cast<const Wanted*>(made->get());
+  if (wanted == nullptr || wanted->signature != request->model_spec.signature_name) {
+    const auto derived = std::make_shared<const Wanted>(WantedOf(*choice, key, *request));
+    *made = derived;
+    wanted = derived.get();
   }
   if (!wanted->by_key) return OkStatus();
   if (choice->table == nullptr) return choice->status;
@@ -189,7 +191,7 @@ Status ItemLookup::FillFrom(Table* table, DecodedRequest* request, int64_t* unkn
 Status ItemLookup::AddFeatures(const Choice& choice, const Wanted& wanted,
                                items::ItemTableSource* source, DecodedRequest* request,
                                int64_t* unknown_keys) const {
-  const Column& column = request->column(wanted.key);
+  const Column& column = request->columns()[wanted.key];
   SentKeys sent;
   Status status = ReadKeys(column, choice.table->header().has_text_keys, &sent);
   if (!status.ok()) return status;

@@ -96,13 +96,13 @@ class ItemLookupTest : public testing::Test {
     const Status status = lookup().Fill(&request_, &unknown_);
     EXPECT_TRUE(status.ok()) << status.message;
     std::vector<std::string> names;
-    for (const Column& column : request_) names.emplace_back(column.name);
+    for (const Column& column : request_.columns()) names.emplace_back(column.name);
     std::sort(names.begin(), names.end());
     return names;
   }
 
   Status Fill(const std::string& signature = "columnar") {
-    request_.mutable_model_spec()->signature_name = signature;
+    request_.model_spec.signature_name = signature;
     return lookup().Fill(&request_, &unknown_);
   }
 
@@ -187,10 +187,10 @@ TEST_F(ItemLookupTest, WhatAMessageLeavesOutIsFoundAgainAndAnew) {
 TEST_F(ItemLookupTest, LeavesRequestsAloneThatHaveNoKeyOrNoFeature) {
   request_.AddColumn("user");
   ASSERT_TRUE(Fill().ok());
-  EXPECT_EQ(request_.column_count(), 1);
+  EXPECT_EQ(request_.columns().size(), 1);
   AddKeys({20});
   ASSERT_TRUE(Fill("other").ok());
-  EXPECT_EQ(request_.column_count(), 2);
+  EXPECT_EQ(request_.columns().size(), 2);
 }
 
 TEST_F(ItemLookupTest, AKeyIsAnInputOnlyWhereTheTableIsRead) {

@@ -24,7 +24,7 @@ constexpr std::chrono::seconds kUnknown(6);
 }  // namespace
 
 Clock::duration BusyTime::Now() {
-  if (!scheduling::WorkerPool::ThisThreadIsNice()) return Clock::now().time_since_epoch();
+  if (!scheduling::ThisThreadIsNice()) return Clock::now().time_since_epoch();
   timespec time{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
   return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);

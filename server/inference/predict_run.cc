@@ -80,10 +80,11 @@ class AdmittedJob final : public scheduling::Job {
 
 void RunAlone(AdmittedRequest one, WorkerPool* workers) {
   const Clock::duration cost = one.cost;
-  const bool is_long = cost > workers->longest_slice();
+  const bool is_long = cost > workers->options().longest_slice;
   one.member->record()->long_lane = is_long;
-  if (cost.count() > 0 && !is_long) workers->NoteShortRequest();
-  if (workers->GivesWay(cost) && !WorkerPool::ThisThreadGivesWay()) {
+  scheduling::ShortRequests& short_requests = workers->short_requests();
+  if (cost.count() > 0 && !is_long) short_requests.Note();
+  if (short_requests.GivesWay(cost) && !scheduling::ThisThreadGivesWay()) {
     const Clock::time_point since = Clock::now() - one.member->record()->queue_wait;
     workers->SubmitSlices({new AdmittedJob(std::move(one), workers)}, since, cost);
     return;
@@ -105,7 +106,7 @@ void RunAlone(AdmittedRequest one, WorkerPool* workers) {
 // Runs long requests that give way to short ones separately, at low priority.
 void RunLowPriority(std::vector<AdmittedRequest>* admitted, WorkerPool* workers) {
   for (size_t i = 0; i < admitted->size() && admitted->size() > 1;) {
-    if (!workers->GivesWay((*admitted)[i].cost)) {
+    if (!workers->short_requests().GivesWay((*admitted)[i].cost)) {
       ++i;
       continue;
     }
@@ -159,7 +160,7 @@ void RunTogether(std::vector<AdmittedRequest>* admitted, WorkerPool* workers) {
     members[i].plan = &(*admitted)[i].plan();
     rows += (*admitted)[i].profile().rows;
     const Clock::duration cost = (*admitted)[i].cost;
-    if (cost <= workers->longest_slice()) workers->NoteShortRequest();
+    if (cost <= workers->options().longest_slice) workers->short_requests().Note();
     alone += cost;
   }
   const Clock::time_point start = Clock::now();
@@ -210,7 +211,8 @@ void RunPredict(PredictMember* first, Clock::duration waited,
   };
   admit(first, waited);
   // A long request takes no companions: it is split or gives way.
-  const bool may_lead = !admitted.empty() && admitted.front().cost <= workers->longest_slice();
+  const bool may_lead =
+      !admitted.empty() && admitted.front().cost <= workers->options().longest_slice;
   if (companions.empty() && may_lead) {
     workers->TakeCompanions(JobProfileOf(admitted.front()), &companions);
   }

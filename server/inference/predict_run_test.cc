@@ -72,7 +72,7 @@ class FakeModel final : public ModelWithoutGraph {
   mutable std::atomic<int> slices_run{0};
 
  private:
-  static int64_t RowsOf(const DecodedRequest& request) { return request.column(0).dims.front(); }
+  static int64_t RowsOf(const DecodedRequest& request) { return request.columns()[0].dims.front(); }
 
   class FakeSlices final : public engine::Slices {
    public:
@@ -127,7 +127,7 @@ class FakeRequest final : public scheduling::Job, public PredictMember {
  public:
   FakeRequest(std::shared_ptr<const Servable> servable, int64_t rows, std::string input = "x")
       : servable_(std::move(servable)), input_(std::move(input)) {
-    request_.mutable_model_spec()->signature_name = "late";
+    request_.model_spec.signature_name = "late";
     request_.AddColumn(input_)->dims = {rows};
   }
 
@@ -385,7 +385,7 @@ TEST_F(PredictRunTest, ALongRequestThatGivesWayIsCutWhereItGivesWay) {
   Learn(std::chrono::microseconds(10));
   scheduling::WorkerPool workers(WithLongRequestsNice());
   while (workers.idle_workers() < 2) std::this_thread::yield();
-  workers.NoteShortRequest();
+  workers.short_requests().Note();
   FakeRequest request(servable_, 1000);
   RunPredict(&request, milliseconds(3), {}, &workers);
   const Finished finished = request.WaitUntilFinished();
@@ -399,7 +399,7 @@ TEST_F(PredictRunTest, ALongRequestThatGivesWayDoesNotRunWithOthers) {
   model_->can_be_split = false;
   Learn(std::chrono::microseconds(10));
   scheduling::WorkerPool workers(WithLongRequestsNice());
-  workers.NoteShortRequest();
+  workers.short_requests().Note();
   FakeRequest small(servable_, 20), large(servable_, 1000), other(servable_, 20);
   RunPredict(&small, milliseconds(0), {{&large, milliseconds(0)}, {&other, milliseconds(0)}},
              &workers);
@@ -412,7 +412,7 @@ TEST_F(PredictRunTest, ALongRequestThatGivesWayIsDroppedOnceItsClientHungUp) {
   model_->can_be_split = false;
   Learn(std::chrono::microseconds(10));
   scheduling::WorkerPool workers(WithLongRequestsNice());
-  workers.NoteShortRequest();
+  workers.short_requests().Note();
   FakeRequest request(servable_, 1000);
   request.hung_up = true;
   RunPredict(&request, milliseconds(0), {}, &workers);
@@ -577,7 +577,7 @@ TEST_F(PredictRunTest, AfterOneColdRunAHugeRequestRunsInFewSlices) {
   RunPredict(&first, milliseconds(0), {}, &workers_);
   first.WaitUntilFinished();
   model_->time_per_run = std::chrono::microseconds(100);
-  workers_.NoteShortRequest();
+  workers_.short_requests().Note();
   FakeRequest huge(servable_, 262'144);
   RunPredict(&huge, milliseconds(0), {}, &workers_);
   EXPECT_TRUE(huge.WaitUntilFinished().status.ok());
@@ -600,7 +600,7 @@ TEST_F(PredictRunTest, AfterAColdRunALargeRequestIsSplitAsSoonAsOneHasShownWhatI
 
 TEST_F(PredictRunTest, AnAbsurdEstimateIsPutRightWhileARequestRuns) {
   Learn(milliseconds(50));
-  workers_.NoteShortRequest();
+  workers_.short_requests().Note();
   FakeRequest huge(servable_, 262'144);
   RunPredict(&huge, milliseconds(0), {}, &workers_);
   EXPECT_TRUE(huge.WaitUntilFinished().status.ok());
@@ -611,7 +611,7 @@ TEST_F(PredictRunTest, SlicesThatHaveWaitedLongDoNotAllRunBeforeAShortRequest) {
   Learn(std::chrono::microseconds(50));
   model_->time_per_row = std::chrono::microseconds(50);
   scheduling::WorkerPool workers(WithWorkers(1));
-  workers.NoteShortRequest();
+  workers.short_requests().Note();
   std::atomic<int> slices_before_it{0};
   model_->on_slice = [&] {
     if (model_->slices_run > 1) return;
@@ -701,7 +701,7 @@ TEST_F(PredictRunTest, WhatInterruptsARequestThatGivesWayIsNotItsCost) {
   const auto before = servable_->request_class("late")->cost().Of(1000);
   model_->time_per_row = milliseconds(1);  // asleep
   scheduling::WorkerPool workers(WithLongRequestsNice());
-  workers.NoteShortRequest();
+  workers.short_requests().Note();
   FakeRequest request(servable_, 1000);
   RunPredict(&request, milliseconds(0), {}, &workers);
   request.WaitUntilFinished();

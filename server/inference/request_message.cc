@@ -36,12 +36,12 @@ void SetValues(const Column& column, tensorflow::TensorProto* tensor) {
 
 tensorflow::serving::PredictRequest ToPredictRequest(const DecodedRequest& request) {
   tensorflow::serving::PredictRequest message;
-  message.mutable_model_spec()->set_name(request.model_spec().name);
-  message.mutable_model_spec()->set_signature_name(request.model_spec().signature_name);
-  for (const std::string_view output : request.output_filter()) {
+  message.mutable_model_spec()->set_name(request.model_spec.name);
+  message.mutable_model_spec()->set_signature_name(request.model_spec.signature_name);
+  for (const std::string_view output : request.output_filter) {
     message.add_output_filter(std::string(output));
   }
-  for (const Column& column : request) {
+  for (const Column& column : request.columns()) {
     tensorflow::TensorProto& tensor = (*message.mutable_inputs())[std::string(column.name)];
     tensor.set_dtype(static_cast<tensorflow::DataType>(column.dtype));
     for (const int64_t dim : column.dims) tensor.mutable_tensor_shape()->add_dim()->set_size(dim);

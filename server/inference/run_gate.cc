@@ -19,11 +19,13 @@ Status RunGate::Enter(const Servable& servable, const std::vector<std::string>& 
     needs_.bytes += needs.bytes;
     needs_.worker += needs.worker;
   }
-  if (cost_.count() > 0 && cost_ <= workers_->longest_slice()) workers_->NoteShortRequest();
+  if (cost_.count() > 0 && cost_ <= workers_->options().longest_slice) {
+    workers_->short_requests().Note();
+  }
   const RunMemory::Answer answer = workers_->Reserve(needs_, &share_);
   must_wait_ = answer == RunMemory::Answer::kLater;
   if (answer != RunMemory::Answer::kYes) {
-    return TooMuchMemory(rows, input_bytes, needs_.bytes, workers_->max_run_bytes());
+    return TooMuchMemory(rows, input_bytes, needs_.bytes, workers_->options().memory.max_bytes);
   }
   if (signatures.size() == 1) run_.emplace(servable.request_class(signatures[0]));
   return OkStatus();

@@ -8,7 +8,7 @@ Status Servable::Create(std::string name, int64_t version, std::unique_ptr<engin
                         std::shared_ptr<const Servable>* servable, const Batching& batching,
                         ItemSources items) {
   std::shared_ptr<Servable> made(new Servable);
-  if (!made->signatures_.ParseFromString(model->signatures())) {
+  if (!made->signatures_.ParseFromString(model->description().signatures)) {
     return Internal("the signatures of model \"", name, "\" version ", version, " do not parse");
   }
   made->batch_rules_ = batching.rules;

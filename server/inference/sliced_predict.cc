@@ -35,7 +35,7 @@ CostEstimate::Line LineOf(const AdmittedRequest& admitted) {
 int64_t MostRows(const AdmittedRequest& admitted, WorkerPool* workers) {
   const int64_t most = admitted.request_class->limits().max_slice_rows;
   const int64_t bytes = NeedsOf(admitted).bytes;
-  const int64_t share = workers->max_run_bytes() / workers->num_workers();
+  const int64_t share = workers->options().memory.max_bytes / workers->options().num_workers;
   if (bytes <= share) return most;
   const double part = static_cast<double>(share) / static_cast<double>(bytes);
   return std::clamp<int64_t>(static_cast<int64_t>(part * admitted.profile().rows), 1, most);
@@ -59,7 +59,8 @@ class SlicedPredict {
   // Takes the first slices, before any of them runs.
   std::vector<int> TakeFirst(int64_t rows) {
     std::vector<int> taken;
-    while (static_cast<int>(taken.size()) < workers_->num_workers() && slices_->rows_left() > 0) {
+    while (static_cast<int>(taken.size()) < workers_->options().num_workers &&
+           slices_->rows_left() > 0) {
       taken.push_back(slices_->Take(rows));
     }
     running_ = at_once_ = static_cast<int>(taken.size());
@@ -150,9 +151,9 @@ class SlicedPredict {
 
   int TakeNext() {
     const int64_t left = slices_->rows_left();
-    scheduling::SliceNeeds needs = workers_->NeedsOf(CostOfRows(left));
-    needs.idle_workers = at_once_ - 1;  // no other workers join in
-    needs.max_rows = MostRows(admitted_, workers_);
+    const scheduling::SliceNeeds needs = {at_once_ - 1,  // no other workers join in
+                                          workers_->short_requests().LongestSlice(CostOfRows(left)),
+                                          MostRows(admitted_, workers_)};
     return slices_->Take(RowsPerSlice(left, LineOf(admitted_), needs));
   }
 
@@ -219,8 +220,9 @@ class SliceJob final : public scheduling::Job {
 bool RunBySlices(AdmittedRequest* admitted, WorkerPool* workers, RunWhole run_whole) {
   const Clock::duration cost = admitted->cost;
   const int64_t rows = admitted->profile().rows;
-  scheduling::SliceNeeds needs = workers->NeedsOf(cost);
-  needs.max_rows = MostRows(*admitted, workers);
+  const scheduling::SliceNeeds needs = {workers->idle_workers(),
+                                        workers->short_requests().LongestSlice(cost),
+                                        MostRows(*admitted, workers)};
   const int64_t slice = RowsPerSlice(rows, LineOf(*admitted), needs);
   if (slice >= rows) return false;
   const Clock::time_point since = Clock::now() - admitted->member->record()->queue_wait;

@@ -18,9 +18,10 @@ namespace colcast::inference {
 class ModelWithoutGraph : public engine::Model {
  public:
   // A serialized MetaGraphDef.
-  explicit ModelWithoutGraph(std::string signatures = "") : signatures_(std::move(signatures)) {}
+  explicit ModelWithoutGraph(std::string signatures = "")
+      : description_{std::move(signatures), {}, {}} {}
 
-  const std::string& signatures() const override { return signatures_; }
+  const engine::ModelDescription& description() const override { return description_; }
   Status Plan(const DecodedRequest& request, const engine::BatchRules&,
               engine::PlanPtr* plan) const override {
     Status status = Check(request);
@@ -55,7 +56,7 @@ class ModelWithoutGraph : public engine::Model {
     const DecodedRequest* const request;
   };
 
-  const std::string signatures_;
+  const engine::ModelDescription description_;
 };
 
 // Outputs that a test fills in.

@@ -195,12 +195,13 @@ int64_t LongestOf(const Rows& rows, size_t feature) {
   return longest;
 }
 
-void AddColumn(std::string_view name, DataType dtype, const StoredValues& values,
-               DecodedRequest* request) {
-  Column* const column = request->AddNewColumn(name);
+Column* AddColumn(std::string_view name, DataType dtype, const StoredValues& values,
+                  DecodedRequest* request) {
+  Column* const column = request->AddColumn(name);
   column->dtype = dtype;
   column->dims.push_back(static_cast<int64_t>(values.rows().numbers.size()));
   column->values.stored = &values;
+  return column;
 }
 
 }  // namespace
@@ -219,8 +220,8 @@ void AddColumns(std::shared_ptr<const ItemTable> table, std::vector<uint32_t> nu
     const bool is_list = feature.kind != FeatureKind::kFixedLen;
     const int64_t longest = is_list ? LongestOf(*rows, i) : 0;
     rows->values.emplace_back(rows.get(), i, longest);
-    AddColumn(feature.name, feature.dtype, rows->values.back(), request);
-    std::vector<int64_t>& dims = request->mutable_column(request->column_count() - 1)->dims;
+    std::vector<int64_t>& dims =
+        AddColumn(feature.name, feature.dtype, rows->values.back(), request)->dims;
     if (is_list) dims.push_back(longest);
     dims.insert(dims.end(), feature.shape.begin(), feature.shape.end());
     if (length_name.empty()) continue;

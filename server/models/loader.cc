@@ -70,7 +70,7 @@ Status Loader::Load(const Job& job, LoadReport* report, std::shared_ptr<const Se
   status = engine_->Load(job.directory.path, options_.tags, &model);
   report->load_time = Clock::now() - start;
   if (!status.ok()) return status;
-  report->notes = model->notes();
+  report->notes = model->description().notes;
   inference::Batching batching;
   status = inference::BatchingOf(options_.batching, job.directory.path, &batching);
   if (!status.ok()) return status;

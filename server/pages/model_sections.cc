@@ -46,7 +46,7 @@ void WriteSignatures(const inference::Servable& servable, JsonWriter* json) {
     json->Object([&, &name = name, &signature = *signature] {
       json->Add({{"name", name}});
       json->List("graphs", [&] {
-        for (const engine::GraphChoice& choice : servable.model().graphs()) {
+        for (const engine::GraphChoice& choice : servable.model().description().graphs) {
           if (choice.signature == name) json->Add(choice.says);
         }
       });
@@ -87,11 +87,9 @@ void WriteVersion(const VersionSnapshot& version, JsonWriter* json) {
              {"error", is_damaged ? tables.damage : status.error.message},
              {"path", version.path}});
   if (!tables.tables.empty() || !tables.delta_error.empty()) WriteTables(tables, json);
-  const std::vector<std::string> notes =
-      version.servable == nullptr ? std::vector<std::string>() : version.servable->model().notes();
-  if (!notes.empty()) {
+  if (version.servable != nullptr && !version.servable->model().description().notes.empty()) {
     json->List("notes", [&] {
-      for (const std::string& note : notes) json->Add(note);
+      for (const std::string& note : version.servable->model().description().notes) json->Add(note);
     });
   }
   json->List("labels", [&] {

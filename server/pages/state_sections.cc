@@ -116,7 +116,7 @@ template <typename Visit>
 void ForEachStore(const std::vector<ModelSnapshot>& models, Visit&& visit) {
   ForEachLoaded(
       models, [&](const std::string& name, const std::string& version, const engine::Model& model) {
-        for (const engine::StoreStats& store : model.stores()) {
+        for (const engine::StoreStats& store : model.stats().stores) {
           visit(name, version, store.signature, store.counted);
         }
       });
@@ -147,7 +147,7 @@ void WritePrograms(const std::vector<ModelSnapshot>& models, metrics::TextWriter
       "Runs of the programs that answer a signature; after one that failed another ran.");
   ForEachLoaded(
       models, [&](const std::string& name, const std::string& version, const engine::Model& model) {
-        for (const engine::ProgramStats& ran : model.programs()) {
+        for (const engine::ProgramStats& ran : model.stats().programs) {
           writer->Sample({{"model_name", name},
                           {"version", version},
                           {"signature_name", ran.signature},

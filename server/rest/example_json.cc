@@ -107,10 +107,10 @@ class ExamplesReader final : public ExampleReader {
     std::vector<Bytes> examples;
     examples.reserve(ends_.size());
     Reader bytes(bytes_->bytes());
+    size_t begin = 0;
     for (const size_t end : ends_) {
-      const size_t size = end - (bytes_->size() - bytes.left());
-      examples.push_back(bytes.Rest().Sub(0, size));
-      bytes.Skip(size);
+      examples.push_back(bytes.Take(end - begin));
+      begin = end;
     }
     return examples;
   }

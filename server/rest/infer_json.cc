@@ -153,7 +153,7 @@ Status InferJson::ReadJsonPart(const BodyBytes& json) {
     binary_outputs_ = reader.parameters().binary_outputs();
   }
   for (const InferTensor& output : outputs_) {
-    request_.mutable_output_filter()->push_back(output.name);
+    request_.output_filter.push_back(output.name);
   }
   return OkStatus();
 }

@@ -27,7 +27,7 @@ struct Parsed {
   Status status;
 
   DecodedRequest& request() { return json->request(); }
-  const Column& column(size_t index) { return json->request().column(index); }
+  const Column& column(size_t index) { return json->request().columns()[index]; }
 };
 
 Parsed Read(const std::string& json, const std::string& binary = "", bool header = false,
@@ -80,7 +80,7 @@ TEST(InferJsonTest, ReadsFlatAndNestedData) {
       "outputs":[{"name":"score"}]})");
   ASSERT_TRUE(parsed.status.ok()) << parsed.status.message;
   EXPECT_EQ(parsed.json->signature_name(), "columnar");
-  EXPECT_THAT(parsed.request().output_filter(), ElementsAre("score"));
+  EXPECT_THAT(parsed.request().output_filter, ElementsAre("score"));
   EXPECT_THAT(parsed.column(0).dims, ElementsAre(2, 2));
   EXPECT_THAT(ElementsOf<float>(parsed.column(0)), ElementsAre(1, 2.5, -3, 4));
   EXPECT_THAT(parsed.column(1).dims, ElementsAre(2, 2));
@@ -204,7 +204,7 @@ TEST(InferJsonTest, DamagedRequestsAreRefusedOrHaveAllValues) {
       const size_t length = std::min(json.size(), damaged.size());
       Parsed parsed = Read(damaged.substr(0, length), damaged.substr(length), true);
       if (!parsed.status.ok()) continue;
-      for (const Column& column : parsed.request()) {
+      for (const Column& column : parsed.request().columns()) {
         int64_t count = 0;
         ASSERT_TRUE(ElementCount(column, &count).ok()) << damaged;
         const int64_t bytes = static_cast<int64_t>(column.values.tensor_content.size());

@@ -168,10 +168,10 @@ void TensorsReader::EndTensor() {
 // The nesting of the data must match the tensor's shape, or be flat.
 Status TensorsReader::FillColumn() {
   const InferTensor& tensor = tensors_.back();
-  Column* const column = request_->AddColumn(request_->Keep(std::string(tensor.name)));
-  if (column == nullptr) {
+  if (request_->Find(tensor.name) != nullptr) {
     return InvalidArgument("input ", Quoted(tensor.name), " comes twice");
   }
+  Column* const column = request_->AddColumn(request_->Keep(std::string(tensor.name)));
   if (Status status = ReadInferDatatype(tensor.datatype, column); !status.ok()) return status;
   if (tensor.has_data == (tensor.binary_bytes >= 0)) {
     return InvalidArgument("input ", Quoted(tensor.name), " has ",

@@ -146,7 +146,7 @@ Status RowsReader::FindColumn(std::string_view name, size_t position, size_t* in
   if (position >= columns_.size() || columns_[position].column.name() != name) {
     const Column* const known = request()->Find(name);
     if (known != nullptr) {
-      *index = known - request()->begin();
+      *index = known - request()->columns().begin();
     } else if (Status status = AddColumn(name, index); !status.ok()) {
       return status;
     }
@@ -218,9 +218,10 @@ void ColumnsReader::OnKey(std::string_view name) {
 }
 
 void ColumnsReader::AddColumn(std::string_view name, const TensorInfo& input) {
-  if (request()->AddColumn(name) == nullptr) {
+  if (request()->Find(name) != nullptr) {
     return Fail(InvalidArgument("\"inputs\": input ", Quoted(name), " comes twice"));
   }
+  request()->AddColumn(name);
   rows_ = 0;
   BeginColumn(&filled_.emplace(MakeColumn(name, input)));
 }
@@ -233,7 +234,7 @@ void ColumnsReader::OnEnd(size_t count) {
 
 void ColumnsReader::EndColumn() {
   if (Status status = FinishColumn(); !status.ok()) return Fail(std::move(status));
-  MoveColumn(&*filled_, /*rows=*/-1, request()->column_count() - 1);
+  MoveColumn(&*filled_, /*rows=*/-1, request()->columns().size() - 1);
 }
 
 }  // namespace colcast::http

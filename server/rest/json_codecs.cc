@@ -76,14 +76,14 @@ Status JsonBody::ReadBody(api::Call* call, size_t max_bytes, bool* inflates_too_
 JsonPredict::JsonPredict(std::shared_ptr<Exchange> exchange, std::chrono::milliseconds timeout,
                          const RestCall& call, size_t max_columns)
     : JsonBody(std::move(exchange), timeout, call.model),
-      form_(MakeForm(call, max_columns, &exchange_.request(), memory_.get())) {}
+      form_(MakeForm(call, max_columns, &http_->request(), memory_.get())) {}
 
 void JsonPredict::Describe(api::PredictCall* call, scheduling::JobProfile* profile) {
   inference::DescribePredict(call, profile);
 }
 
 Status JsonPredict::Write(const PredictResponse& response) {
-  Status status = exchange_.CountAnswer(LeastBytes(response));
+  Status status = http_->CountAnswer(LeastBytes(response));
   return status.ok() ? form_->Write(response, exchange_.response()) : status;
 }
 
@@ -101,9 +101,9 @@ Status JsonPredict::Parse(const BodyBytes& body, const inference::Servable& serv
 }
 
 Status JsonPredict::Finish(const inference::Servable& servable) {
-  ModelSpec* const spec = request().mutable_model_spec();
-  spec->name = servable.name();
-  spec->signature_name = signature_name();
+  ModelSpec& spec = request().model_spec;
+  spec.name = servable.name();
+  spec.signature_name = signature_name();
   return OkStatus();
 }
 

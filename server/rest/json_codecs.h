@@ -26,8 +26,8 @@ class RestExchange final : public api::Exchange {
   using Clock = scheduling::Clock;
 
   // `timeout` counts from now; 0 for none.
-  RestExchange(std::shared_ptr<http::Exchange> exchange, std::chrono::milliseconds timeout)
-      : exchange_(std::move(exchange)),
+  RestExchange(http::Exchange* exchange, std::chrono::milliseconds timeout)
+      : exchange_(exchange),
         deadline_(timeout.count() > 0 ? Clock::now() + timeout : Clock::time_point::max()),
         request_bytes_(exchange_->request().body.size()) {}
 
@@ -37,15 +37,15 @@ class RestExchange final : public api::Exchange {
   uint64_t client() const override { return exchange_->client(); }
   std::string traceparent() override { return exchange_->request().traceparent; }
   std::string caller(const callers::NameSource&) override { return exchange_->request().caller; }
-  size_t request_bytes() const override { return request_bytes_; }
   Status CheckClientReads(Clock::time_point since) const override {
     return exchange_->CheckClientReads(since);
   }
-  size_t Settle(const metrics::CallRecord&, Status* status) override {
+  void Settle(metrics::CallRecord* record, Status* status) override {
     if (!status->ok()) {
       response_ = too_large_ ? ErrorResponse(413, status->message) : ErrorResponse(*status);
     }
-    return response_.body.size();
+    record->request_bytes = request_bytes_;
+    record->response_bytes = response_.body.size();
   }
   void Send(const Status&) override { exchange_->Answer(std::move(response_)); }
 
@@ -56,13 +56,10 @@ class RestExchange final : public api::Exchange {
   // Answers 413 instead of 429, because retrying does not make a body smaller.
   void set_too_large(bool too_large) { too_large_ = too_large; }
 
-  Status CountAnswer(size_t bytes) { return exchange_->CountAnswer(bytes); }
-
-  Request& request() const { return exchange_->request(); }
   Response* response() { return &response_; }
 
  private:
-  const std::shared_ptr<http::Exchange> exchange_;
+  http::Exchange* const exchange_;
   Clock::time_point deadline_;
   const size_t request_bytes_;
   bool too_large_ = false;
@@ -73,18 +70,19 @@ class RestExchange final : public api::Exchange {
 class JsonBody : public api::Body {
  public:
   JsonBody(std::shared_ptr<Exchange> exchange, std::chrono::milliseconds timeout, ModelSpec model)
-      : exchange_(std::move(exchange), timeout),
+      : http_(std::move(exchange)),
+        exchange_(http_.get(), timeout),
         model_(std::move(model)),
-        memory_(std::move(exchange_.request().memory)),
-        body_(std::move(exchange_.request().body)) {}
+        memory_(std::move(http_->request().memory)),
+        body_(std::move(http_->request().body)) {}
 
   size_t body_bytes() const override { return body_.size(); }
-  bool is_compressed() const override { return exchange_.request().gzip; }
+  bool is_compressed() const override { return http_->request().gzip; }
   // Also finds the servable of `call`.
   Status ReadBody(api::Call* call, size_t max_bytes, bool* inflates_too_far) override;
   void Extend(scheduling::Clock::duration time) override { exchange_.Extend(time); }
 
-  bool has_body() const { return exchange_.request().has_body; }
+  bool has_body() const { return http_->request().has_body; }
   const ModelSpec& model() const { return model_; }
 
  protected:
@@ -97,6 +95,7 @@ class JsonBody : public api::Body {
   // Whether the request's values point into the body.
   virtual bool keeps_body() const { return false; }
 
+  const std::shared_ptr<Exchange> http_;
   RestExchange exchange_;
   const ModelSpec model_;
   // Counts the memory of the members below, and of those in derived classes.

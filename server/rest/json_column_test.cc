@@ -27,7 +27,7 @@ class Parsed final : private ValueReader {
   }
 
   const Status& status() const { return status_; }
-  const Column& column() const { return request_.column(0); }
+  const Column& column() const { return request_.columns()[0]; }
 
  private:
   void OnValue(const JsonValue& value) override {

@@ -79,7 +79,7 @@ struct Parsed {
   std::string ToString() const {
     if (!status.ok()) return status.message;
     std::string shown = json.format() == JsonFormat::kRows ? "rows" : "columns";
-    for (const Column& column : json.request()) shown += ' ' + Show(column);
+    for (const Column& column : json.request().columns()) shown += ' ' + Show(column);
     return shown;
   }
 

@@ -21,47 +21,40 @@ class GrpcExchange final : public api::Exchange {
   const char* entrypoint() const override { return "GRPC"; }
   scheduling::Clock::time_point deadline() const override { return call_->deadline(); }
   bool cancelled() const override { return call_->cancelled(); }
-  uint64_t client() const override { return call_->connection(); }
+  uint64_t client() const override;
   std::string traceparent() override { return call_->Metadata("traceparent").value_or(""); }
   std::string caller(const callers::NameSource& names) override;
-  size_t request_bytes() const override { return request().size(); }
   Status CheckClientReads(scheduling::Clock::time_point since) const override {
     return call_->CheckClientReads(since);
   }
-  size_t Settle(const metrics::CallRecord& record, Status* status) override;
+  void Settle(metrics::CallRecord* record, Status* status) override;
   void Send(const Status& status) override { call_->Finish(status); }
-
-  // To be called before the request is read.
-  void Prefetch() const;
-  // See http2::Call.
-  Status InflateRequest(size_t max_bytes) { return call_->InflateRequest(max_bytes); }
-  Status CountResponse(size_t bytes) { return call_->CountResponse(bytes); }
-
-  const http2::Message& request() const { return call_->request(); }
-  http2::Message* response() { return call_->response(); }
 
  private:
   http2::Call* const call_;  // destroyed by Send()
 };
 
+// To be called before a request is read.
+void Prefetch(const http2::Message& request);
+
 // Compressed messages as bodies, which are read before their calls run.
 class GrpcBody final : public api::Body {
  public:
   // Both must outlive this object.
-  GrpcBody(GrpcExchange* exchange, api::Codec* codec) : exchange_(*exchange), codec_(*codec) {}
+  GrpcBody(http2::Call* call, api::Codec* codec) : call_(*call), codec_(*codec) {}
 
-  size_t body_bytes() const override { return exchange_.request().size(); }
+  size_t body_bytes() const override { return call_.request().size(); }
   bool is_compressed() const override {
-    return exchange_.request().compression() != http2::Compression::kNone;
+    return call_.request().compression() != http2::Compression::kNone;
   }
   Status ReadBody(api::Call* call, size_t max_bytes, bool* inflates_too_far) override {
-    Status status = exchange_.InflateRequest(max_bytes);
+    Status status = call_.InflateRequest(max_bytes);
     *inflates_too_far = status.code == StatusCode::kResourceExhausted;
     return status.ok() ? WithinMemory([&] { return codec_.Read(call); }) : status;
   }
 
  private:
-  GrpcExchange& exchange_;
+  http2::Call& call_;
   api::Codec& codec_;
 };
 

@@ -65,7 +65,7 @@ std::string RandomId() {
 // The largest first dimension of a request's inputs.
 int64_t RowsOf(const DecodedRequest& request) {
   int64_t rows = 0;
-  for (const Column& column : request) {
+  for (const Column& column : request.columns()) {
     if (!column.dims.empty()) rows = std::max(rows, column.dims.front());
   }
   return rows;
@@ -94,7 +94,7 @@ class OffloadedCall {
     record_.api = "Predict";
     record_.entrypoint = "GRPC";
     record_.model_name = servable_->name();
-    record_.signature_name = servable_->SignatureLabel(request.model_spec().signature_name);
+    record_.signature_name = servable_->SignatureLabel(request.model_spec.signature_name);
     record_.expansion.rows = RowsOf(request);
     record_.request_bytes = call->request().size();
   }
@@ -174,7 +174,7 @@ bool Offload::Take(Call* call) {
   std::shared_ptr<const inference::Servable> servable;
   const bool taken = peek.Read(call->request(), backend_.max_request_columns) &&
                      RowsOf(peek.request) >= options_.rows &&
-                     backend_.models->Find(peek.request.model_spec(), &servable).ok();
+                     backend_.models->Find(peek.request.model_spec, &servable).ok();
   if (taken) {
     in_flight_.fetch_add(1, std::memory_order_relaxed);
     (new OffloadedCall(this, call, peek.request, std::move(servable)))->Start();

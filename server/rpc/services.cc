@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "server/http2/connection.h"
 #include "server/models/model_config.h"
 #include "server/models/open_inference.h"
 #include "server/net/socket.h"
@@ -201,7 +202,7 @@ void Reload(models::ModelManager* manager, const Reloads& reloads, Call* call) {
   using Call = MessageCall<ReloadConfigRequest, ReloadConfigResponse>;
   const auto reload = std::make_shared<Call>(call);
   std::vector<models::ModelConfig> models;
-  Status status = MayReload(reloads.from, call->peer());
+  Status status = MayReload(reloads.from, call->connection().peer());
   if (status.ok()) status = reload->Read();
   if (!status.ok()) return call->Finish(status);
   const auto answer = [reload](const Status& status) {

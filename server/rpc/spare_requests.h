@@ -32,7 +32,7 @@ class SpareRequests {
 
     // Whether it has at most about kMaxMemoryBytes.
     bool IsLight() const {
-      if (is_small()) return request.column_count() <= kSmallColumns;
+      if (is_small()) return request.columns().size() <= kSmallColumns;
       return request.MemoryBytes() <= kMaxMemoryBytes;
     }
   };

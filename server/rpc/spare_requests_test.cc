@@ -17,7 +17,7 @@ TEST(SpareRequestsTest, WhatIsGivenBackIsUsedAgainEmpty) {
   spares.GiveBack(std::move(spare));
   spare = spares.Take(50);
   EXPECT_EQ(spare.get(), first);
-  EXPECT_EQ(spare->request.column_count(), 0);
+  EXPECT_EQ(spare->request.columns().size(), 0);
   EXPECT_EQ(spare->most_bytes, 100);
 }
 

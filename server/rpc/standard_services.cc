@@ -43,7 +43,7 @@ class HealthService::Watch final : public http2::StreamHandler {
   void Received(const Message& message) override {
     HealthCheckRequest request;
     if (Status status = ReadMessage(message, &request); !status.ok()) {
-      return call_->End(status);
+      return call_->Finish(status);
     }
     if (!health_->Knows(request.service())) {
       HealthCheckResponse unknown;
@@ -55,11 +55,11 @@ class HealthService::Watch final : public http2::StreamHandler {
     Send(Response(health_->serving_));
   }
 
-  void Closed() override { call_->End(InvalidArgument("Watch needs a HealthCheckRequest")); }
+  void Closed() override { call_->Finish(InvalidArgument("Watch needs a HealthCheckRequest")); }
 
   void Send(const HealthCheckResponse& response) {
     Message bytes;
-    if (Status status = WriteMessage(response, &bytes); !status.ok()) return call_->End(status);
+    if (Status status = WriteMessage(response, &bytes); !status.ok()) return call_->Finish(status);
     call_->Send(std::move(bytes));
   }
 
@@ -188,7 +188,7 @@ class Reflection final : public http2::StreamHandler {
   void Received(const Message& message) override {
     ServerReflectionRequest request;
     if (Status status = ReadMessage(message, &request); !status.ok()) {
-      return call_->End(status);
+      return call_->Finish(status);
     }
     ServerReflectionResponse response;
     if (Status status = Answer(services_, request, &response); !status.ok()) {
@@ -198,12 +198,12 @@ class Reflection final : public http2::StreamHandler {
     response.set_valid_host(request.host());
     *response.mutable_original_request() = std::move(request);
     Message bytes;
-    if (Status status = WriteMessage(response, &bytes); !status.ok()) return call_->End(status);
+    if (Status status = WriteMessage(response, &bytes); !status.ok()) return call_->Finish(status);
     call_->Send(std::move(bytes));
   }
 
-  void Closed() override { call_->End(OkStatus()); }
-  void Sent() override { call_->Read(); }
+  void Closed() override { call_->Finish(OkStatus()); }
+  bool Sent() override { return true; }
 
  private:
   const std::vector<std::string>& services_;

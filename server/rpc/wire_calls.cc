@@ -56,7 +56,7 @@ Status WriteRegression(const MultiInferenceResponse& all, http2::Message* messag
 class WireExamples final : public api::ExamplesCodec {
  public:
   WireExamples(const ExamplesMessages& messages, http2::Call* call)
-      : messages_(messages), exchange_(call) {}
+      : messages_(messages), call_(call) {}
 
   const char* api() const override { return messages_.api; }
   api::Exchange& exchange() override { return exchange_; }
@@ -66,9 +66,9 @@ class WireExamples final : public api::ExamplesCodec {
 
   Status Read(api::Call* call) override {
     if (is_read_) return OkStatus();
-    exchange_.Prefetch();
+    Prefetch(call_->request());
     Status status =
-        DecodeExampleRequest(exchange_.request().bytes(), messages_.schema, messages_.request,
+        DecodeExampleRequest(call_->request().bytes(), messages_.schema, messages_.request,
                              call->backend().calls.max_request_rows, &request_);
     if (!status.ok()) return status;
     if (!messages_.parse(request_.rest, &tasks_)) {
@@ -80,19 +80,20 @@ class WireExamples final : public api::ExamplesCodec {
   }
 
   Status Write(const MultiInferenceResponse& response) override {
-    return messages_.write(response, exchange_.response());
+    return messages_.write(response, call_->response());
   }
 
   bool messages(Bytes* request, Bytes* response) override {
-    *request = exchange_.request().bytes();
-    *response = exchange_.response()->bytes();
+    *request = call_->request().bytes();
+    *response = call_->response()->bytes();
     return true;
   }
 
  private:
   const ExamplesMessages& messages_;
-  GrpcExchange exchange_;
-  GrpcBody body_{&exchange_, this};
+  http2::Call* const call_;
+  GrpcExchange exchange_{call_};
+  GrpcBody body_{call_, this};
   ExampleRequest request_;
   MultiInferenceRequest tasks_;
   bool is_read_ = false;
@@ -137,7 +138,7 @@ SpareRequests& Spares() {
 class WirePredict final : public api::PredictCodec {
  public:
   WirePredict(const PredictMessages& messages, http2::Call* call)
-      : messages_(messages), exchange_(call) {}
+      : messages_(messages), call_(call) {}
   ~WirePredict() override { GiveBack(); }
 
   const char* api() const override { return messages_.api; }
@@ -151,13 +152,13 @@ class WirePredict final : public api::PredictCodec {
   // decoded form takes too much memory while it waits, that worker decodes and plans the request
   // again.
   void Describe(api::PredictCall* call, scheduling::JobProfile* profile) override {
-    const size_t bytes = exchange_.request().size();
+    const size_t bytes = call_->request().size();
     const bool is_long = bytes > kMaxDescribedBytes;
     const bool is_read = decoded_ != nullptr;
     if (is_long && !is_read) return;
     const Status status = WithinMemory([&] {
       Status read = is_read ? OkStatus() : Decode(*call);
-      if (read.ok() && !call->has_servable()) read = call->FindServable(request().model_spec());
+      if (read.ok() && !call->has_servable()) read = call->FindServable(request().model_spec);
       if (read.ok()) inference::DescribePredict(call, profile);
       return read;
     });
@@ -168,11 +169,11 @@ class WirePredict final : public api::PredictCodec {
   }
 
   Status Read(api::Call* call) override {
-    exchange_.Prefetch();
+    Prefetch(call_->request());
     if (decoded_ == nullptr) {
       if (Status status = Decode(*call); !status.ok()) return status;
     }
-    const ModelSpec& spec = request().model_spec();
+    const ModelSpec& spec = request().model_spec;
     if (!call->has_servable()) {
       if (Status status = call->FindServable(spec); !status.ok()) return status;
     }
@@ -182,17 +183,17 @@ class WirePredict final : public api::PredictCodec {
   Status Write(const PredictResponse& response) override {
     if (Status status = messages_.check(response); !status.ok()) return status;
     const size_t bytes = messages_.size(response);
-    if (Status status = exchange_.CountResponse(bytes); !status.ok()) return status;
+    if (Status status = call_->CountResponse(bytes); !status.ok()) return status;
     const std::shared_ptr<uint8_t[]> written(new uint8_t[bytes]);
     messages_.write(response, written.get());
-    exchange_.response()->Append(written, written.get(), bytes);
+    call_->response()->Append(written, written.get(), bytes);
     return OkStatus();
   }
 
   bool messages(Bytes* request, Bytes* response) override {
     if (&messages_ != &kPredict) return false;
-    *request = exchange_.request().bytes();
-    *response = exchange_.response()->bytes();
+    *request = call_->request().bytes();
+    *response = call_->response()->bytes();
     return true;
   }
 
@@ -203,9 +204,9 @@ class WirePredict final : public api::PredictCodec {
   }
 
   Status Decode(const api::Call& call) {
-    const size_t bytes = exchange_.request().size();
+    const size_t bytes = call_->request().size();
     decoded_ = Spares().Take(bytes);
-    return messages_.decode(exchange_.request().bytes(), &decoded_->request,
+    return messages_.decode(call_->request().bytes(), &decoded_->request,
                             call.backend().max_request_columns);
   }
 
@@ -214,8 +215,9 @@ class WirePredict final : public api::PredictCodec {
   }
 
   const PredictMessages& messages_;
-  GrpcExchange exchange_;
-  GrpcBody body_{&exchange_, this};
+  http2::Call* const call_;
+  GrpcExchange exchange_{call_};
+  GrpcBody body_{call_, this};
   std::unique_ptr<SpareRequests::Spare> decoded_;  // null until the request is decoded
 };
 

@@ -6,7 +6,6 @@
 #include "server/base/thread.h"
 
 namespace colcast::scheduling {
-
 namespace {
 
 // How long after a short request others are still expected.
@@ -15,46 +14,56 @@ constexpr std::chrono::seconds kShortRequestsLast(1);
 // The same for a run that would occupy the last worker, as a multiple of the run's time.
 constexpr int kShortRequestsLastForLongRuns = 10;
 
+// How much longer a slice may be if it gives way to short requests: then only other long requests
+// wait for it, and the fixed cost of each slice weighs less.
+constexpr int kLongerIfItGivesWay = 4;
+
 thread_local bool this_thread_gives_way = false;
 thread_local bool this_thread_is_nice = false;
 
 }  // namespace
 
+bool ThisThreadGivesWay() { return this_thread_gives_way; }
+
+bool ThisThreadIsNice() { return this_thread_is_nice; }
+
+ShortRequests::ShortRequests(Clock::duration longest_slice, bool may_give_way,
+                             std::function<Clock::time_point()> now)
+    : longest_slice_(longest_slice),
+      may_give_way_(may_give_way),
+      now_(std::move(now)),
+      last_((Clock::time_point::min() + 2 * kShortRequestsLast).time_since_epoch().count()) {}
+
+void ShortRequests::Note() {
+  last_.store(now_().time_since_epoch().count(), std::memory_order_relaxed);
+}
+
+bool ShortRequests::RanWithin(Clock::duration time) const {
+  const Clock::time_point last{Clock::duration(last_.load(std::memory_order_relaxed))};
+  return last + time >= now_();
+}
+
+bool ShortRequests::GivesWay(Clock::duration cost) const {
+  return may_give_way_ && cost > longest_slice_ && RanWithin(kShortRequestsLast);
+}
+
+bool ShortRequests::MayTakeLastWorker(Clock::duration time) const {
+  return time.count() == 0 || !RanWithin(kShortRequestsLastForLongRuns * time);
+}
+
+Clock::duration ShortRequests::LongestSlice(Clock::duration cost) const {
+  if (GivesWay(cost)) return kLongerIfItGivesWay * longest_slice_;
+  return RanWithin(kShortRequestsLast) ? longest_slice_ : Clock::duration::max();
+}
+
 LongRequests::LongRequests(Options options)
-    : options_(std::move(options)),
-      queue_(options_.max_queued_requests),
-      last_short_request_(
-          (Clock::time_point::min() + 2 * kShortRequestsLast).time_since_epoch().count()) {}
-
-void LongRequests::NoteShortRequest() {
-  last_short_request_.store(options_.now().time_since_epoch().count(), std::memory_order_relaxed);
-}
-
-bool LongRequests::ShortRequestsCome() const { return ShortRequestsCome(kShortRequestsLast); }
-
-bool LongRequests::ShortRequestsCome(Clock::duration within) const {
-  const Clock::time_point last{
-      Clock::duration(last_short_request_.load(std::memory_order_relaxed))};
-  return last + within >= options_.now();
-}
-
-bool LongRequests::GivesWay(Clock::duration cost) const {
-  return options_.nice > 0 && cost > options_.longest_slice && ShortRequestsCome();
-}
-
-bool LongRequests::MayTakeLastWorker(Clock::duration time) const {
-  return time.count() == 0 || !ShortRequestsCome(kShortRequestsLastForLongRuns * time);
-}
+    : options_(std::move(options)), queue_(options_.max_queued_requests) {}
 
 void LongRequests::BeginThread() const {
   this_thread_is_nice = options_.nice > 0;
   if (this_thread_is_nice) LowerThisThreadsPriority(options_.nice);
   this_thread_gives_way = true;
 }
-
-bool LongRequests::ThisThreadGivesWay() { return this_thread_gives_way; }
-
-bool LongRequests::ThisThreadIsNice() { return this_thread_is_nice; }
 
 void LongRequests::WakeOneForWork() {
   if (queue_.FirstInLine() != Clock::time_point::max()) wakeup_.notify_one();

@@ -63,13 +63,48 @@ class LongRuns {
   std::atomic<int> running_{0};
 };
 
+// Whether the calling thread is one of those beside the workers, in any pool.
+bool ThisThreadGivesWay();
+// Whether the calling thread has a lower priority than the workers. Its wall time then includes the
+// time for which it was preempted.
+bool ThisThreadIsNice();
+
+// Whether short requests arrive, to which long ones give way.
+//
+// All methods may be called from any thread.
+class ShortRequests {
+ public:
+  // A request that takes longer than `longest_slice` is a long one. `may_give_way`: whether threads
+  // with a lower priority run long requests.
+  ShortRequests(Clock::duration longest_slice, bool may_give_way,
+                std::function<Clock::time_point()> now);
+
+  // To be called when one runs.
+  void Note();
+  // Whether a request of this cost should run on a low-priority thread now, because a short request
+  // ran within the last second.
+  bool GivesWay(Clock::duration cost) const;
+  // Whether a run of this time may occupy the last worker.
+  bool MayTakeLastWorker(Clock::duration time) const;
+  // How long a slice of a request of this cost may be; the greatest duration if no short requests
+  // arrive.
+  Clock::duration LongestSlice(Clock::duration cost) const;
+
+ private:
+  bool RanWithin(Clock::duration time) const;
+
+  const Clock::duration longest_slice_;
+  const bool may_give_way_;
+  const std::function<Clock::time_point()> now_;
+  std::atomic<Clock::rep> last_;
+};
+
 class LongRequests {
  public:
   struct Options {
     int num_workers = 1;
     int max_queued_requests = 1;
-    Clock::duration longest_slice;  // a request that takes longer is a long one
-    int nice = 0;                   // nice(7) value; 0: no thread has a lower priority
+    int nice = 0;  // nice(7) value; 0: no thread has a lower priority
     std::function<Clock::time_point()> now;
   };
 
@@ -80,21 +115,8 @@ class LongRequests {
   // The number of requests and slices running on the extra threads.
   int running() const { return running_.load(std::memory_order_relaxed); }
 
-  // May be called from any thread.
-  void NoteShortRequest();
-  // Whether a short request ran within the last second.
-  bool ShortRequestsCome() const;
-  // Whether a request of this cost should run on a low-priority thread now.
-  bool GivesWay(Clock::duration cost) const;
-  // Whether a run of this time may occupy the last worker.
-  bool MayTakeLastWorker(Clock::duration time) const;
-
   // Sets the calling thread up as an extra thread.
   void BeginThread() const;
-  // Whether the calling thread is an extra thread of any pool.
-  static bool ThisThreadGivesWay();
-  // Whether the calling thread has a lower priority than the workers.
-  static bool ThisThreadIsNice();
 
   // This method and all below REQUIRE the pool's lock.
   RequestQueue& queue() { return queue_; }
@@ -111,14 +133,12 @@ class LongRequests {
   void End() { --running_; }
 
  private:
-  bool ShortRequestsCome(Clock::duration within) const;
   Clock::time_point MayStartAt(Clock::time_point now, int idle_workers) const;
 
   const Options options_;
   RequestQueue queue_;
   std::condition_variable wakeup_;
   std::atomic<int> running_{0};
-  std::atomic<Clock::rep> last_short_request_;
 };
 
 }  // namespace colcast::scheduling

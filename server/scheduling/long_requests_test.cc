@@ -16,7 +16,10 @@ using std::chrono::seconds;
 class LongRequestsTest : public testing::Test {
  protected:
   LongRequests Make(int num_workers, int nice) {
-    return LongRequests({num_workers, 10, milliseconds(2), nice, [this] { return now_; }});
+    return LongRequests({num_workers, 10, nice, [this] { return now_; }});
+  }
+  ShortRequests MakeShort(bool long_ones_may_give_way) {
+    return {milliseconds(2), long_ones_may_give_way, [this] { return now_; }};
   }
 
   Clock::time_point now_ = Clock::now();
@@ -29,9 +32,9 @@ TEST_F(LongRequestsTest, ThereAreThreadsForThemIfTheyAreNiceOrForTheOnlyWorker) 
 }
 
 TEST_F(LongRequestsTest, WhatIsLongGivesWayForASecondAfterAShortOne) {
-  LongRequests requests = Make(2, 5);
+  ShortRequests requests = MakeShort(true);
   EXPECT_FALSE(requests.GivesWay(milliseconds(3)));
-  requests.NoteShortRequest();
+  requests.Note();
   EXPECT_TRUE(requests.GivesWay(milliseconds(3)));
   EXPECT_FALSE(requests.GivesWay(milliseconds(2)));
   now_ += seconds(2);
@@ -39,13 +42,29 @@ TEST_F(LongRequestsTest, WhatIsLongGivesWayForASecondAfterAShortOne) {
 }
 
 TEST_F(LongRequestsTest, TheLastWorkerIsLeftForTenTimesAsLongAsItWouldBeHeld) {
-  LongRequests requests = Make(2, 0);
+  ShortRequests requests = MakeShort(false);
   EXPECT_TRUE(requests.MayTakeLastWorker(milliseconds(100)));
-  requests.NoteShortRequest();
+  requests.Note();
   now_ += milliseconds(900);
   EXPECT_FALSE(requests.MayTakeLastWorker(milliseconds(100)));
   EXPECT_TRUE(requests.MayTakeLastWorker(milliseconds(80)));
   EXPECT_TRUE(requests.MayTakeLastWorker(milliseconds(0)));
+}
+
+TEST_F(LongRequestsTest, ASliceMayTakeAnyTimeUntilShortRequestsRun) {
+  ShortRequests requests = MakeShort(false);
+  EXPECT_EQ(requests.LongestSlice(seconds(1)), Clock::duration::max());
+  requests.Note();
+  EXPECT_EQ(requests.LongestSlice(seconds(1)), milliseconds(2));
+  now_ += milliseconds(1001);
+  EXPECT_EQ(requests.LongestSlice(seconds(1)), Clock::duration::max());
+}
+
+TEST_F(LongRequestsTest, ASliceThatGivesWayMayTakeLonger) {
+  ShortRequests requests = MakeShort(true);
+  requests.Note();
+  EXPECT_EQ(requests.LongestSlice(seconds(1)), milliseconds(8));
+  EXPECT_EQ(requests.LongestSlice(milliseconds(1)), milliseconds(2));
 }
 
 TEST_F(LongRequestsTest, WhatWasTakenRunsUntilItsEnd) {

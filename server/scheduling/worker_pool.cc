@@ -24,12 +24,13 @@ WorkerPool::WorkerPool(Options options)
     : options_(std::move(options)),
       memory_(options_.memory),
       long_runs_(options_.num_workers),
+      short_requests_(options_.longest_slice, options_.long_request_nice > 0, options_.now),
       idle_(options_.events),
-      long_({options_.num_workers, options_.max_queued_requests, options_.longest_slice,
-             options_.long_request_nice, options_.now}),
+      long_({options_.num_workers, options_.max_queued_requests, options_.long_request_nice,
+             options_.now}),
       queue_(options_.max_queued_requests, [this](const RunNeeds& needs) {
         return memory_.MayRun(needs.bytes) &&
-               (long_.MayTakeLastWorker(needs.worker) || long_runs_.HasPlace());
+               (short_requests_.MayTakeLastWorker(needs.worker) || long_runs_.HasPlace());
       }) {
   absl::Cleanup stop = [this] { Stop(); };
   for (int i = 0; i < options_.num_workers; ++i) {
@@ -59,7 +60,7 @@ void WorkerPool::Stop() {
 void WorkerPool::Submit(Job* job) {
   JobProfile profile;
   const bool full = num_queued_.load(std::memory_order_relaxed) >= options_.max_queued_requests;
-  if (!full && (options_.describe_all || idle_workers() == 0)) {
+  if (!full && (options_.describe_all || idle_.count() == 0)) {
     job->Describe(&profile);
     profile.client = job->client();
   }

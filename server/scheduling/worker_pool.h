@@ -14,6 +14,7 @@
 #ifndef COLCAST_SERVER_SCHEDULING_WORKER_POOL_H_
 #define COLCAST_SERVER_SCHEDULING_WORKER_POOL_H_
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -30,7 +31,6 @@
 #include "server/scheduling/long_requests.h"
 #include "server/scheduling/request_queue.h"
 #include "server/scheduling/run_memory.h"
-#include "server/scheduling/slice_size.h"
 
 namespace colcast::scheduling {
 
@@ -96,26 +96,12 @@ class WorkerPool {
   void SubmitForLater(Job* job, const RunNeeds& needs, Clock::time_point since,
                       Clock::duration cost);
 
-  // For all runs together.
-  int64_t max_run_bytes() const { return memory_.max_bytes(); }
-
-  // Whether a request of this cost should run on a low-priority thread now, because a short request
-  // ran within the last second.
-  bool GivesWay(Clock::duration cost) const { return long_.GivesWay(cost); }
-  // Whether the calling thread is one of those beside the workers, in any pool.
-  static bool ThisThreadGivesWay() { return LongRequests::ThisThreadGivesWay(); }
-  // Whether the calling thread has a lower priority than the workers. Its wall time then includes
-  // the time for which it was preempted.
-  static bool ThisThreadIsNice() { return LongRequests::ThisThreadIsNice(); }
-  // The limits for splitting a request of this cost now.
-  SliceNeeds NeedsOf(Clock::duration cost) const;
-  // A request that takes longer than this is a long one.
-  Clock::duration longest_slice() const { return options_.longest_slice; }
-  void NoteShortRequest() { long_.NoteShortRequest(); }
+  const Options& options() const { return options_; }
+  ShortRequests& short_requests() { return short_requests_; }
 
   int queued() const { return num_queued_.load(std::memory_order_relaxed); }  // requests
-  int num_workers() const { return options_.num_workers; }
-  int idle_workers() const { return idle_.count(); }
+  // Those whose cores no thread beside them uses.
+  int idle_workers() const { return std::max(0, idle_.count() - long_.running()); }
   int64_t dropped(DropReason reason) const {
     return dropped_[static_cast<int>(reason)].load(std::memory_order_relaxed);
   }
@@ -138,6 +124,7 @@ class WorkerPool {
   const Options options_;
   RunMemory memory_;
   LongRuns long_runs_;
+  ShortRequests short_requests_;
   mutable std::mutex mutex_;
   IdleWorkers idle_;
   int num_running_ = 0;  // number of workers that are running a job

@@ -1,22 +1,13 @@
 // The parts of WorkerPool that reserve resources for runs, and queue slices and jobs that lack a
 // resource.
-#include <algorithm>
-
 #include "server/scheduling/worker_pool.h"
 
 namespace colcast::scheduling {
-namespace {
-
-// How much longer a slice may be if it gives way to short requests: then only other long requests
-// wait for it, and the fixed cost of each slice weighs less.
-constexpr int kLongerIfItGivesWay = 4;
-
-}  // namespace
 
 void WorkerPool::SubmitSlices(const std::vector<Job*>& slices, Clock::time_point since,
                               Clock::duration cost) {
   bool accepted = false;
-  const bool gives_way = GivesWay(cost);
+  const bool gives_way = short_requests_.GivesWay(cost);
   const uint64_t client = slices.front()->client();
   {
     std::lock_guard<std::mutex> lock(mutex_);
@@ -43,7 +34,7 @@ void WorkerPool::SubmitSlices(const std::vector<Job*>& slices, Clock::time_point
 
 void WorkerPool::SubmitNextSlice(Job* slice, Clock::duration cost, Clock::duration left) {
   bool accepted = false;
-  const bool gives_way = GivesWay(left);
+  const bool gives_way = short_requests_.GivesWay(left);
   const uint64_t client = slice->client();
   {
     std::lock_guard<std::mutex> lock(mutex_);
@@ -62,7 +53,8 @@ void WorkerPool::SubmitNextSlice(Job* slice, Clock::duration cost, Clock::durati
 
 RunMemory::Answer WorkerPool::Reserve(const RunNeeds& needs, Share* share) {
   const bool holds_worker = needs.worker.count() > 0 && !ThisThreadGivesWay();
-  if (holds_worker && !long_runs_.Begin(long_.MayTakeLastWorker(needs.worker), &share->worker)) {
+  if (holds_worker &&
+      !long_runs_.Begin(short_requests_.MayTakeLastWorker(needs.worker), &share->worker)) {
     return needs.bytes > memory_.max_bytes() ? RunMemory::Answer::kNever
                                              : RunMemory::Answer::kLater;
   }
@@ -94,17 +86,6 @@ void WorkerPool::SubmitForLater(Job* job, const RunNeeds& needs, Clock::time_poi
     }
   }
   if (!accepted) Drop(job, DropReason::kShutdown);
-}
-
-SliceNeeds WorkerPool::NeedsOf(Clock::duration cost) const {
-  SliceNeeds needs;
-  needs.idle_workers = std::max(0, idle_workers() - long_.running());
-  if (GivesWay(cost)) {
-    needs.longest = kLongerIfItGivesWay * options_.longest_slice;
-  } else if (long_.ShortRequestsCome()) {
-    needs.longest = options_.longest_slice;
-  }
-  return needs;
 }
 
 }  // namespace colcast::scheduling

@@ -160,7 +160,7 @@ class WorkerPoolTest : public testing::Test {
   // Beside a short request, so that the job gives way; returns once it runs.
   void BlockLongRequests() {
     std::promise<void> started;
-    pool_->NoteShortRequest();
+    pool_->short_requests().Note();
     pool_->SubmitSlices({new BlockingJob(&started, release_.get_future().share())}, now_.load(),
                         kLong);
     started.get_future().wait();
@@ -193,7 +193,7 @@ TEST_F(WorkerPoolTest, AWorkerGoesOnAfterAnException) {
 
 TEST_F(WorkerPoolTest, AWorkerBesideGoesOnAfterAnException) {
   Start(10, 1, 5);
-  pool_->NoteShortRequest();
+  pool_->short_requests().Note();
   pool_->SubmitSlices({new ThrowingJob, Make("a")}, now_.load(), kLong);
   EXPECT_THAT(journal_.WaitFor(1), ElementsAre("ran a"));
 }
@@ -483,26 +483,11 @@ TEST_F(WorkerPoolTest, SlicesRunOnIdleWorkers) {
   release_.set_value();
 }
 
-TEST_F(WorkerPoolTest, ASliceMayTakeAnyTimeUntilShortRequestsRun) {
-  Start(10);
-  EXPECT_EQ(pool_->NeedsOf(kLong).longest, Clock::duration::max());
-  pool_->NoteShortRequest();
-  EXPECT_EQ(pool_->NeedsOf(kLong).longest, milliseconds(2));
-  now_ = now_.load() + milliseconds(1001);
-  EXPECT_EQ(pool_->NeedsOf(kLong).longest, Clock::duration::max());
-}
-
-TEST_F(WorkerPoolTest, ASliceThatGivesWayMayTakeLonger) {
-  Start(10, 1, /*long_request_nice=*/10);
-  pool_->NoteShortRequest();
-  EXPECT_EQ(pool_->NeedsOf(kLong).longest, milliseconds(8));
-}
-
 TEST_F(WorkerPoolTest, LongRequestsGiveWayWhileShortOnesCome) {
   Start(10, 1, /*long_request_nice=*/19);
   const int own = NiceOfThisThread();
   EXPECT_EQ(NiceOf(kLong), own);
-  pool_->NoteShortRequest();
+  pool_->short_requests().Note();
   EXPECT_EQ(NiceOf(kLong), 19);
   EXPECT_EQ(NiceOf(milliseconds(1)), own);
   now_ = now_.load() + milliseconds(1001);
@@ -526,9 +511,9 @@ class CallingJob final : public NamedJob {
 TEST_F(WorkerPoolTest, AWorkerWakesForWhatAThreadThatGaveWayHandsBack) {
   Start(10, 1, /*long_request_nice=*/10);
   while (pool_->idle_workers() < 1) std::this_thread::yield();
-  pool_->NoteShortRequest();
+  pool_->short_requests().Note();
   const auto call = [&] {
-    EXPECT_TRUE(WorkerPool::ThisThreadGivesWay());
+    EXPECT_TRUE(ThisThreadGivesWay());
     now_ = now_.load() + milliseconds(1001);  // no short requests come any more
     pool_->SubmitSlices({Make("slice")}, now_.load(), kLong);
   };
@@ -547,7 +532,7 @@ TEST_F(WorkerPoolTest, AShortRequestDoesNotWaitForALongOneThatGivesWay) {
 TEST_F(WorkerPoolTest, ALongRequestStartsOnceAWorkerIsFree) {
   Start(10, 1, /*long_request_nice=*/10);
   Block();
-  pool_->NoteShortRequest();
+  pool_->short_requests().Note();
   pool_->SubmitSlices({Make("long")}, now_.load(), kLong);
   pool_->Submit(Make("short"));
   release_.set_value();
@@ -557,10 +542,10 @@ TEST_F(WorkerPoolTest, ALongRequestStartsOnceAWorkerIsFree) {
 TEST_F(WorkerPoolTest, ALongRequestThatHasWaitedEightTimesItsCostStartsBesideBusyWorkers) {
   Start(10, 1, /*long_request_nice=*/10);
   Block();
-  pool_->NoteShortRequest();
+  pool_->short_requests().Note();
   const Clock::time_point since = now_;
   now_ = since + 8 * kLong;
-  pool_->NoteShortRequest();
+  pool_->short_requests().Note();
   pool_->SubmitSlices({Make("long")}, since, kLong);
   EXPECT_THAT(journal_.WaitFor(1), ElementsAre("ran long"));
   release_.set_value();
@@ -571,12 +556,12 @@ TEST_F(WorkerPoolTest, ALongRunDoesNotHoldTheOnlyWorkerWhileShortRequestsCome) {
   const RunNeeds needs{0, std::chrono::seconds(1)};
   WorkerPool::Share share;
   EXPECT_EQ(pool_->Reserve(needs, &share), RunMemory::Answer::kYes);  // nobody else is there
-  pool_->NoteShortRequest();
+  pool_->short_requests().Note();
   EXPECT_EQ(pool_->Reserve(needs, &share), RunMemory::Answer::kLater);
   std::promise<void> started;
   const auto hold = [&] {
     WorkerPool::Share held;
-    EXPECT_FALSE(WorkerPool::ThisThreadIsNice());
+    EXPECT_FALSE(ThisThreadIsNice());
     EXPECT_EQ(pool_->Reserve(needs, &held), RunMemory::Answer::kYes);
     started.set_value();
     release_.get_future().wait();

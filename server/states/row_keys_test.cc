@@ -39,7 +39,7 @@ std::vector<Key> KeysOf(int64_t rows, const std::vector<std::string>& tensors) {
   ForEachSlicing(message, [&](const Bytes& bytes) {
     ASSERT_TRUE(DecodePredictRequest(bytes, &request).ok());
     row_keys.Begin(rows, kHash);
-    for (const Column& column : request) {
+    for (const Column& column : request.columns()) {
       int64_t elements = 0;
       ASSERT_TRUE(ElementCount(column, &elements).ok());
       const Status status = row_keys.AddRows(column, elements);
@@ -79,7 +79,7 @@ Key PaddedKey(DataType dtype, int64_t entries, const std::string& values, int64_
   EXPECT_TRUE(DecodePredictRequest(Bytes(message), &request).ok());
   RowKeys row_keys;
   row_keys.Begin(1, kHash);
-  EXPECT_TRUE(row_keys.AddRows(*request.begin(), entries, &length).ok());
+  EXPECT_TRUE(row_keys.AddRows(request.columns()[0], entries, &length).ok());
   std::vector<Key> keys;
   row_keys.Finish(&keys);
   return keys[0];
@@ -104,7 +104,7 @@ TEST(RowKeys, GiveThePaddedValuesThemselves) {
   RowKeys row_keys;
   row_keys.Begin(2, kHash);
   const std::vector<int64_t> lengths = {1, 2};
-  ASSERT_TRUE(row_keys.AddRows(*request.begin(), 4, lengths.data()).ok());
+  ASSERT_TRUE(row_keys.AddRows(request.columns()[0], 4, lengths.data()).ok());
   EXPECT_EQ(reinterpret_cast<const int64_t*>(row_keys.at(0, 1))[1], 8);
 }
 
@@ -200,7 +200,7 @@ TEST(RowKeys, AreManyEnoughForSeveralBlocks) {
   ASSERT_TRUE(DecodePredictRequest(Bytes(message), &request).ok());
   RowKeys row_keys;
   row_keys.Begin(2000, kHash);
-  for (const Column& column : request) ASSERT_TRUE(row_keys.AddRows(column, 2000).ok());
+  for (const Column& column : request.columns()) ASSERT_TRUE(row_keys.AddRows(column, 2000).ok());
   std::vector<Key> keys;
   row_keys.Finish(&keys);
   EXPECT_EQ(keys[1234], KeysOf(1, {Tensor(DT_INT64, {1}, Int64s({1234})),

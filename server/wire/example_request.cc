@@ -38,7 +38,7 @@ class Splitter {
         if (!MergeInput(input)) return false;
       } else {
         message.SkipValue(tag, kMaxDepth);
-        Append(from_here.Sub(0, from_here.size() - message.left()), &request_->rest);
+        Append(from_here.Sub(0, from_here.size() - message.Rest().size()), &request_->rest);
       }
     }
     return true;

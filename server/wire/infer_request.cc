@@ -60,7 +60,7 @@ class InferRequestDecoder {
 
 bool InferRequestDecoder::Decode(Reader message) {
   std::string_view name;
-  const bool read = message.ReadFields([&](uint32_t tag) {
+  const bool read = ReadFields(&message, [&](uint32_t tag) {
     Reader nested;
     switch (tag) {
       case MakeTag(1, kLengthType):
@@ -68,7 +68,7 @@ bool InferRequestDecoder::Decode(Reader message) {
       case MakeTag(2, kLengthType):
         return ReadText(&message, &version_);
       case MakeTag(3, kLengthType):
-        return ReadText(&message, &request_->id_);
+        return ReadText(&message, &request_->id);
       case MakeTag(4, kLengthType):
         return message.ReadNested(&nested) && ReadRequestParameter(nested);
       case MakeTag(5, kLengthType):
@@ -83,9 +83,9 @@ bool InferRequestDecoder::Decode(Reader message) {
         return message.SkipValue(tag, kMaxDepth);
     }
   });
-  request_->model_spec_.name = name;
+  request_->model_spec.name = name;
   if (!read) return false;
-  SetInferVersion(version_, &request_->model_spec_);
+  SetInferVersion(version_, &request_->model_spec);
   return SetValues();
 }
 
@@ -95,7 +95,7 @@ bool InferRequestDecoder::ReadInput(Reader input) {
   Column& column = columns[request_->column_count_];
   column.Clear();
   std::string_view datatype;
-  const bool read = input.ReadFields([&](uint32_t tag) {
+  const bool read = ReadFields(&input, [&](uint32_t tag) {
     Reader nested;
     switch (tag) {
       case MakeTag(1, kLengthType):
@@ -132,7 +132,8 @@ bool InferRequestDecoder::ReadName(Reader* input, std::string_view* name) {
                     std::memcmp(rest.data() + 1, usual.data(), size) == 0;
   if (!same) return ReadText(input, name);
   *name = rest.view().substr(1, size);
-  return input->Skip(1 + size);
+  input->Take(1 + size);
+  return true;
 }
 
 bool InferRequestDecoder::ReadShape(uint32_t tag, Reader* input, Column* column) {
@@ -179,7 +180,7 @@ bool InferRequestDecoder::Limit(size_t count, const char* what) {
 
 bool InferRequestDecoder::ReadOutput(Reader output) {
   std::string_view name;
-  const bool read = output.ReadFields([&](uint32_t tag) {
+  const bool read = ReadFields(&output, [&](uint32_t tag) {
     Reader nested;
     switch (tag) {
       case MakeTag(1, kLengthType):
@@ -191,21 +192,21 @@ bool InferRequestDecoder::ReadOutput(Reader output) {
     }
   });
   if (!read) return false;
-  request_->output_filter_.push_back(name);
-  return Limit(request_->output_filter_.size(), "outputs");
+  request_->output_filter.push_back(name);
+  return Limit(request_->output_filter.size(), "outputs");
 }
 
 // Reads an entry of map<string, InferParameter>.
 bool InferRequestDecoder::ReadParameter(Reader entry, Parameter* parameter) {
-  return entry.ReadFields([&](uint32_t field) {
+  return ReadFields(&entry, [&](uint32_t field) {
     if (field == MakeTag(1, kLengthType)) return ReadText(&entry, &parameter->name);
     if (field != MakeTag(2, kLengthType)) return entry.SkipValue(field, kMaxDepth - 2);
     Reader choice;
-    return entry.ReadNested(&choice) && choice.ReadFields([&](uint32_t tag) {
-      parameter->is_string = tag == MakeTag(3, kLengthType);
-      return parameter->is_string ? ReadText(&choice, &parameter->text)
-                                  : choice.SkipValue(tag, kMaxDepth - 3);
-    });
+    return entry.ReadNested(&choice) && ReadFields(&choice, [&](uint32_t tag) {
+             parameter->is_string = tag == MakeTag(3, kLengthType);
+             return parameter->is_string ? ReadText(&choice, &parameter->text)
+                                         : choice.SkipValue(tag, kMaxDepth - 3);
+           });
   });
 }
 
@@ -216,7 +217,7 @@ bool InferRequestDecoder::ReadRequestParameter(const Reader& entry) {
     if (!parameter.is_string) {
       return Fail(InvalidArgument("parameter ", Quoted(parameter.name), " is no string_param"));
     }
-    request_->model_spec_.signature_name = parameter.text;
+    request_->model_spec.signature_name = parameter.text;
   }
   Status status = CheckInferParameter(parameter.name);
   return status.ok() || Fail(std::move(status));

@@ -123,7 +123,7 @@ class TypedValues {
         reader.ReadBytes(&body);
       } else {
         reader.SkipValue(tag, kMaxDepth);
-        body = body.Sub(0, body.size() - reader.left());
+        body = body.Sub(0, body.size() - reader.Rest().size());
       }
       if (!HasValues(tag, body)) continue;
       if (field != contents_) {

@@ -50,7 +50,7 @@ class PredictRequestDecoder {
 };
 
 bool PredictRequestDecoder::Decode(Reader message, int depth) {
-  return message.ReadFields([&](uint32_t tag) {
+  return ReadFields(&message, [&](uint32_t tag) {
     Reader nested;
     switch (tag) {
       case MakeTag(1, kLengthType):
@@ -58,8 +58,8 @@ bool PredictRequestDecoder::Decode(Reader message, int depth) {
       case MakeTag(2, kLengthType):
         return message.ReadNested(&nested) && DecodeInput(nested, depth - 1);
       case MakeTag(3, kLengthType):
-        return ReadName(&message, &request_->output_filter_.emplace_back()) &&
-               Limit(request_->output_filter_.size(), "outputs in its filter");
+        return ReadName(&message, &request_->output_filter.emplace_back()) &&
+               Limit(request_->output_filter.size(), "outputs in its filter");
       case MakeTag(5, kLengthType):
         return CheckIgnored(&message, kPredictStreamedOptions, depth - 1);
       case MakeTag(7, kLengthType):
@@ -71,8 +71,8 @@ bool PredictRequestDecoder::Decode(Reader message, int depth) {
 }
 
 bool PredictRequestDecoder::MergeModelSpec(Reader spec, int depth) {
-  ModelSpec& model_spec = request_->model_spec_;
-  return spec.ReadFields([&](uint32_t tag) {
+  ModelSpec& model_spec = request_->model_spec;
+  return ReadFields(&spec, [&](uint32_t tag) {
     Reader nested;
     switch (tag) {
       case MakeTag(1, kLengthType):
@@ -92,10 +92,10 @@ bool PredictRequestDecoder::MergeModelSpec(Reader spec, int depth) {
 
 // Merges a google.protobuf.Int64Value.
 bool PredictRequestDecoder::MergeVersion(Reader wrapped, int depth) {
-  ModelSpec& model_spec = request_->model_spec_;
+  ModelSpec& model_spec = request_->model_spec;
   model_spec.version_label.reset();
   if (!model_spec.version) model_spec.version = 0;
-  return wrapped.ReadFields([&](uint32_t tag) {
+  return ReadFields(&wrapped, [&](uint32_t tag) {
     if (tag != MakeTag(1, kVarintType)) return wrapped.SkipValue(tag, depth);
     uint64_t value;
     if (!wrapped.ReadVarint(&value)) return false;
@@ -129,7 +129,7 @@ bool PredictRequestDecoder::DecodeInput(const Reader& entry, int depth) {
 bool PredictRequestDecoder::DecodeEntry(Reader entry, int depth, Column* column) {
   tensor_decoder_.Begin(column);
   bool has_tensor = false;
-  const bool read = entry.ReadFields([&](uint32_t tag) {
+  const bool read = ReadFields(&entry, [&](uint32_t tag) {
     if (tag == MakeTag(1, kLengthType)) return ReadName(&entry, &column->name);
     if (tag != MakeTag(2, kLengthType)) return entry.SkipValue(tag, depth);
     if (has_tensor && !Limit(++merged_tensors_, "tensors that are merged into others")) {
@@ -197,11 +197,11 @@ size_t DecodedRequest::MemoryBytes() const {
 }
 
 void DecodedRequest::Clear() {
-  ClearForReuse(&model_spec_.name);
-  model_spec_.version.reset();
-  model_spec_.version_label.reset();
-  ClearForReuse(&model_spec_.signature_name);
-  id_ = {};
+  ClearForReuse(&model_spec.name);
+  model_spec.version.reset();
+  model_spec.version_label.reset();
+  ClearForReuse(&model_spec.signature_name);
+  id = {};
   if (column_count_ > kMaxKeptColumns) {
     columns_ = std::vector<Column>();
     names_ = NameTable();
@@ -212,15 +212,11 @@ void DecodedRequest::Clear() {
   column_count_ = 0;
   stored_.clear();
   names_.Clear();
-  ClearForReuse(&output_filter_);
+  ClearForReuse(&output_filter);
   kept_.clear();
 }
 
 Column* DecodedRequest::AddColumn(std::string_view name) {
-  return AllNames().FindOrAdd(name) < column_count_ ? nullptr : AddNewColumn(name);
-}
-
-Column* DecodedRequest::AddNewColumn(std::string_view name) {
   as_decoded_ = false;
   if (column_count_ == columns_.size()) columns_.emplace_back();
   Column* const column = &columns_[column_count_++];
@@ -233,13 +229,6 @@ void DecodedRequest::RemoveColumn(size_t index) {
   std::swap(columns_[index], columns_[--column_count_]);
   names_.Clear();
   as_decoded_ = false;
-}
-
-void DecodedRequest::KeepMadeOfNames(std::weak_ptr<const void> owner,
-                                     std::shared_ptr<const void> made) {
-  if (!as_decoded_) return;
-  made_for_ = std::move(owner);
-  made_of_names_ = std::move(made);
 }
 
 const Column* DecodedRequest::Find(std::string_view name) const {

@@ -58,54 +58,41 @@ class DecodedRequest {
   DecodedRequest(const DecodedRequest&) = delete;
   DecodedRequest& operator=(const DecodedRequest&) = delete;
 
-  const ModelSpec& model_spec() const { return model_spec_; }
-
-  // The client's id of the request, returned with the answer; may be empty.
-  std::string_view id() const { return id_; }
+  ModelSpec model_spec;
+  std::string_view id;  // the client's, returned with the answer; may be empty
+  std::vector<std::string_view> output_filter;  // as sent: in order, duplicates included
 
   // The inputs, each name once, in order of their first occurrence.
-  const Column* begin() const { return columns_.data(); }
-  const Column* end() const { return columns_.data() + column_count_; }
-  size_t column_count() const { return column_count_; }
-  const Column& column(size_t index) const { return columns_[index]; }
+  Span<Column> columns() const { return {columns_.data(), column_count_}; }
+  Column* mutable_column(size_t index) { return &columns_[index]; }
 
   // Null if no input has that name. Not thread-safe: it fills a table.
   const Column* Find(std::string_view name) const;
-
-  // As sent: in order, duplicates included.
-  const std::vector<std::string_view>& output_filter() const { return output_filter_; }
 
   void Clear();
 
   // The memory of its columns, including memory kept by Clear(), but not the message.
   size_t MemoryBytes() const;
 
-  // For requests in other forms than PredictRequest.
-  ModelSpec* mutable_model_spec() { return &model_spec_; }
-  void set_id(std::string_view id) { id_ = id; }
-  std::vector<std::string_view>* mutable_output_filter() { return &output_filter_; }
-
-  // Adds a column with this name, whose dtype, dims and values the caller sets; null if the name
-  // exists. Valid until the next column is added.
+  // Adds a column, whose dtype, dims and values the caller sets. REQUIRES that no column has this
+  // name. Valid until the next column is added.
   Column* AddColumn(std::string_view name);
-
-  // AddColumn() for a name that is certain to be new.
-  Column* AddNewColumn(std::string_view name);
-
-  Column* mutable_column(size_t index) { return &columns_[index]; }
 
   // Moves the last column into the place of the removed one.
   void RemoveColumn(size_t index);
 
-  // An object that `owner` derived from the input names of an earlier message. Null unless this
-  // message was decoded with the same names in the same order, so that the object need not be
-  // derived again.
-  template <typename Made, typename Owner>
-  const Made* MadeOfNames(const std::shared_ptr<Owner>& owner) const {
-    const bool is_owners = !made_for_.owner_before(owner) && !owner.owner_before(made_for_);
-    return as_decoded_ && is_owners ? static_cast<const Made*>(made_of_names_.get()) : nullptr;
+  // Where `owner` keeps an object that it derives from the input names, so that it need not derive
+  // it again for the next message with the same names in the same order. Holds what this owner put
+  // there for such a message, or null. Null if the columns are not a decoded message's.
+  template <typename Owner>
+  std::shared_ptr<const void>* MadeOfNames(const std::shared_ptr<Owner>& owner) {
+    if (!as_decoded_) return nullptr;
+    if (made_for_.owner_before(owner) || owner.owner_before(made_for_)) {
+      made_for_ = owner;
+      made_of_names_ = nullptr;
+    }
+    return &made_of_names_;
   }
-  void KeepMadeOfNames(std::weak_ptr<const void> owner, std::shared_ptr<const void> made);
 
   // Holds the bytes until Clear(), for views that point into them.
   std::string_view Keep(std::string bytes) { return kept_.emplace_back(std::move(bytes)); }
@@ -121,11 +108,8 @@ class DecodedRequest {
   // `as_before`: the names equal the first ones of the previous message.
   void RememberNames(bool as_before);
 
-  ModelSpec model_spec_;
-  std::string_view id_;
   std::vector<Column> columns_;  // the first column_count_ are in use; the others only keep memory
   size_t column_count_ = 0;
-  std::vector<std::string_view> output_filter_;
   // The distinct names of the previous message, which the next one probably repeats.
   std::vector<std::string> names_before_;
   bool as_decoded_ = false;  // the columns have these names, in this order

@@ -62,6 +62,12 @@ bool Reader::ReadLongLength(size_t* size) {
   return value <= INT_MAX || Fail("length over 2 GB");
 }
 
+bool Reader::Skip(size_t size) {
+  if (size > left()) return Fail("value goes past the end");
+  Advance(size);
+  return true;
+}
+
 bool Reader::SkipValue(uint32_t tag, int depth) {
   uint64_t ignored_number;
   Bytes ignored_bytes;

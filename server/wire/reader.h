@@ -43,7 +43,6 @@ class Reader {
         end_offset_(offset + bytes.size_) {}
 
   bool done() const { return at_ == end_; }
-  size_t left() const { return static_cast<size_t>(end_ - at_) + beyond_; }
   size_t offset() const { return end_offset_ - left(); }
   const char* error() const { return error_; }
 
@@ -77,7 +76,7 @@ class Reader {
     return ReadLongVarint(value);
   }
 
-  // Consumes `size` bytes. REQUIRES size <= left().
+  // Consumes `size` bytes. REQUIRES size <= Rest().size().
   Bytes Take(size_t size) {
     const Bytes bytes(at_, std::min(size, static_cast<size_t>(end_ - at_)), size, rest_);
     Advance(size);
@@ -122,27 +121,11 @@ class Reader {
     return true;
   }
 
-  bool Skip(size_t size) {
-    if (size > left()) return Fail("value goes past the end");
-    Advance(size);
-    return true;
-  }
-
   // Skips the value that follows `tag`. `depth`: how many levels of groups may still nest.
   bool SkipValue(uint32_t tag, int depth);
 
-  // Calls read(uint32_t tag) for each remaining field. It must consume the field's value from this
-  // reader, and return false on failure.
-  template <typename Read>
-  bool ReadFields(Read&& read) {
-    uint32_t tag;
-    while (!done()) {
-      if (!ReadTag(&tag) || !read(tag)) return false;
-    }
-    return true;
-  }
-
  private:
+  size_t left() const { return static_cast<size_t>(end_ - at_) + beyond_; }
   bool Fail(const char* error) {
     error_ = error;
     return false;
@@ -168,6 +151,7 @@ class Reader {
   bool ReadLongVarint(uint64_t* value);
   bool ReadLongLength(size_t* size);
   bool ReadShortNumber(uint64_t* value, const char* too_long);
+  bool Skip(size_t size);
   bool SkipGroup(uint32_t field_number, int depth);
 
   const uint8_t* at_ = nullptr;
@@ -178,6 +162,17 @@ class Reader {
   size_t end_offset_ = 0;
   const char* error_ = "";
 };
+
+// Calls read(uint32_t tag) for each remaining field. It must consume the field's value from
+// `reader`, and return false on failure.
+template <typename Read>
+bool ReadFields(Reader* reader, Read&& read) {
+  uint32_t tag;
+  while (!reader->done()) {
+    if (!reader->ReadTag(&tag) || !read(tag)) return false;
+  }
+  return true;
+}
 
 // Counts the varints in `body`, a packed field's; false if it is malformed.
 bool CountVarints(const Bytes& body, int64_t* count);

@@ -34,7 +34,7 @@ TEST(ReaderTest, ReadsTagsVarintsAndBytesAcrossAnySlices) {
     ASSERT_TRUE(reader.ReadBytes(&body));
     EXPECT_TRUE(body.empty());
     EXPECT_TRUE(reader.done());
-    EXPECT_EQ(reader.left(), 0u);
+    EXPECT_EQ(reader.Rest().size(), 0u);
   });
 }
 

@@ -10,7 +10,7 @@ namespace {
 // Reads a TensorShapeProto.Dim.
 bool ReadDim(Reader dim, int depth, int64_t* size) {
   *size = 0;
-  return dim.ReadFields([&](uint32_t tag) {
+  return ReadFields(&dim, [&](uint32_t tag) {
     if (tag == MakeTag(2, kLengthType)) {
       Bytes name;
       return dim.ReadBytes(&name) && IsValidUtf8(name);
@@ -123,7 +123,7 @@ bool TensorDecoder::MergeDtype(Reader* message) {
 }
 
 bool TensorDecoder::MergeShape(Reader shape, int depth) {
-  return shape.ReadFields([&](uint32_t tag) {
+  return ReadFields(&shape, [&](uint32_t tag) {
     if (tag == MakeTag(2, kLengthType)) {
       Reader dim;
       int64_t size;
@@ -155,7 +155,8 @@ bool TensorDecoder::MergeVarints(uint32_t tag, Reader* message) {
 
 bool TensorDecoder::MergeFixed(uint32_t tag, uint32_t value_size, Reader* message) {
   if (WireTypeOf(tag) != kLengthType) {
-    if (!message->Skip(value_size)) return false;
+    if (message->Rest().size() < value_size) return false;
+    message->Take(value_size);
     CountUnpacked(FieldNumberOf(tag), 1);
     return true;
   }

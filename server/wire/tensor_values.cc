@@ -131,9 +131,9 @@ void RepeatLast(size_t element_size, int64_t written, int64_t count, void* out) 
 // Reads one of the lengths at the start of a string column's tensor_content: at most five bytes,
 // with the last one's upper bits ignored.
 bool ReadLength(Reader* reader, size_t* length) {
-  const size_t left = reader->left();
+  const size_t left = reader->Rest().size();
   uint64_t value;
-  if (!reader->ReadVarint(&value) || left - reader->left() > 5) return false;
+  if (!reader->ReadVarint(&value) || left - reader->Rest().size() > 5) return false;
   *length = static_cast<uint32_t>(value);
   return true;
 }
@@ -255,9 +255,10 @@ Status VisitStringContent(const Column& column, int64_t count, StringVisitor* vi
     }
     total += length;
   }
-  if (total != lengths.left()) {
+  if (total != lengths.Rest().size()) {
     return InvalidArgument(Input(column), ": the ", count, " strings in tensor_content need ",
-                           total, " bytes after their lengths, ", lengths.left(), " were sent");
+                           total, " bytes after their lengths, ", lengths.Rest().size(),
+                           " were sent");
   }
   size_t offset = content.size() - total;
   lengths = Reader(content);

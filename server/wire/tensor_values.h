@@ -80,12 +80,12 @@ template <typename Visit>
 size_t ReadRawStrings(const Bytes& raw, int64_t most, Visit&& visit) {
   Reader reader(raw);
   size_t taken = 0;
-  for (; most > 0 && reader.left() >= sizeof(RawStringLength); --most) {
+  for (; most > 0 && reader.Rest().size() >= sizeof(RawStringLength); --most) {
     RawStringLength length;
     reader.Take(sizeof(length)).CopyTo(&length);
-    if (length > reader.left()) break;
+    if (length > reader.Rest().size()) break;
     visit(reader.Take(length));
-    taken = raw.size() - reader.left();
+    taken = raw.size() - reader.Rest().size();
   }
   return taken;
 }
@@ -118,7 +118,7 @@ void ForEachRecord(const ColumnValues& values, ValueField field, Visit&& visit) 
       } else {
         const Bytes from_here = reader.Rest();
         if (!reader.SkipValue(tag, kMaxDepth)) return;
-        if (tag == unpacked_tag) visit(from_here.Sub(0, from_here.size() - reader.left()));
+        if (tag == unpacked_tag) visit(from_here.Sub(0, from_here.size() - reader.Rest().size()));
       }
     }
   }

@@ -35,8 +35,8 @@ void WithColumn(const std::string& tensor, Check&& check) {
   ForEachSlicing(BytesField(2, BytesField(1, "x") + BytesField(2, tensor)),
                  [&](const Bytes& bytes) {
                    ASSERT_TRUE(DecodePredictRequest(bytes, &request).ok());
-                   ASSERT_EQ(request.column_count(), 1u);
-                   check(request.column(0));
+                   ASSERT_EQ(request.columns().size(), 1u);
+                   check(request.columns()[0]);
                  });
 }
 
@@ -120,7 +120,7 @@ TEST(CopyValuesTest, ReadsValuesOfMergedMessages) {
   ForEachSlicing(BytesField(2, entry), [&](const Bytes& bytes) {
     ASSERT_TRUE(DecodePredictRequest(bytes, &request).ok());
     std::vector<int64_t> out(4);
-    ASSERT_TRUE(CopyValues(request.column(0), 4, out.data()).ok());
+    ASSERT_TRUE(CopyValues(request.columns()[0], 4, out.data()).ok());
     EXPECT_THAT(out, ElementsAre(1, 2, 3, 4));
   });
 }

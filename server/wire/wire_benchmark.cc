@@ -68,7 +68,7 @@ class LengthSum final : public StringVisitor {
 // Reads all values of `request` into `buffer`, which is large enough for each column.
 void ReadValues(const DecodedRequest& request, std::vector<uint64_t>* buffer) {
   LengthSum strings;
-  for (const Column& column : request) {
+  for (const Column& column : request.columns()) {
     int64_t count = 0;
     bool ok = ElementCount(column, &count).ok();
     if (column.dtype == DT_STRING) {

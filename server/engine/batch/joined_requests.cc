@@ -151,8 +151,8 @@ std::vector<const Batch*> BatchesOf(const Group& group) {
 bool SetExamples(const Programs& programs, const Group& group, int64_t added_rows,
                  DecodedRequest* request) {
   const DecodedRequest& first = *PlanOf(*group[0]->member).request;
-  request->mutable_model_spec()->signature_name = first.model_spec().signature_name;
-  *request->mutable_output_filter() = first.output_filter();
+  request->model_spec.signature_name = first.model_spec.signature_name;
+  request->output_filter = first.output_filter;
   std::vector<Bytes> examples;
   for (const Joinable* const joinable : group) {
     const WireColumn* const column = joinable->batch->columns[0];

@@ -152,8 +152,8 @@ absl::Status SlicedRequest::SliceColumn(const Slice& slice, size_t input, SliceB
 bool SlicedRequest::AnswerExamples(const Slice& slice, RunResult* result) const {
   if (examples_.empty()) return false;
   DecodedRequest examples;
-  examples.mutable_model_spec()->signature_name = plan_.request->model_spec().signature_name;
-  *examples.mutable_output_filter() = plan_.request->output_filter();
+  examples.model_spec.signature_name = plan_.request->model_spec.signature_name;
+  examples.output_filter = plan_.request->output_filter;
   AddExamples(programs_->signature(),
               absl::MakeConstSpan(examples_).subspan(slice.first, slice.run_rows), &examples);
   return run_examples_(examples, result);

@@ -43,7 +43,7 @@ absl::Status StackedBatch::Stack(const Programs& programs, Members members, int6
   batch_.domains.resize(members[0]->domains.size());
   for (size_t i = 0; i < batch_.domains.size(); ++i) SetDomain(i, members, added_rows);
   batch_.form = batch_.has_index(Batch::kUser) ? Batch::Form::kIndexed : Batch::Form::kRows;
-  absl::Status status = CheckRows(batch_, signature.limits().max_request_rows);
+  absl::Status status = CheckRows(batch_, signature.inputs().limits().max_rows);
   const absl::Span<const DeclaredInput> inputs = signature.inputs().inputs();
   batch_.columns.assign(inputs.size(), nullptr);
   double extra_bytes = 0;
@@ -55,7 +55,7 @@ absl::Status StackedBatch::Stack(const Programs& programs, Members members, int6
     if (is_sent) blocks = BlocksOf(i, programs.domains().domain_of(i), members, added_rows);
     extra_bytes += is_sent ? ExtraBytes(blocks, pad)
                            : BytesOfDefault(inputs[i]) * static_cast<double>(batch_.candidates);
-    if (extra_bytes > static_cast<double>(signature.limits().max_expanded_bytes)) {
+    if (extra_bytes > static_cast<double>(signature.inputs().limits().max_expanded_bytes)) {
       return absl::ResourceExhaustedError("joined, the columns would take too many bytes");
     }
     if (!is_sent) continue;

@@ -71,7 +71,7 @@ bool DistinctUsers::TellApart(const std::vector<bool>& of_user, int64_t rows,
   if (columns.Find(kRowToUser) != nullptr) return false;
   row_keys_.Begin(rows, hash_);
   for (size_t i = 0; i < of_user.size(); ++i) {
-    const Column& column = columns.column(i);
+    const Column& column = columns.columns()[i];
     if (!of_user[i] || !HasRows(column, rows)) continue;
     int64_t elements;
     if (!ElementCount(column, &elements).ok() || !CheckValues(column, elements).ok() ||

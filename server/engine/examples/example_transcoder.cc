@@ -1,5 +1,7 @@
 #include "server/engine/examples/example_transcoder.h"
 
+#include <set>
+#include <string_view>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -75,9 +77,10 @@ bool TakesColumns(const SignatureDef* signature, const std::vector<Declared>& co
                   std::vector<bool>* once) {
   if (signature == nullptr || signature->inputs().size() != columns.size()) return false;
   once->clear();
+  std::set<std::string_view> names;
   for (const Declared& column : columns) {
     const auto input = signature->inputs().find(column.name);
-    if (input == signature->inputs().end()) return false;
+    if (input == signature->inputs().end() || !names.insert(column.name).second) return false;
     const auto& shape = input->second.tensor_shape();
     if (static_cast<int>(input->second.dtype()) != column.dtype || shape.unknown_rank() ||
         shape.dim_size() != static_cast<int>(column.dims.size())) {
@@ -145,12 +148,8 @@ bool ExampleTranscoder::Transcode(const DecodedRequest& request, Scratch* scratc
   if (!scratch->decoder.Decode(*features_, scratch->examples)) return false;
   const Span<Column> columns = scratch->decoder.columns();
   scratch->columns.Clear();
-  for (const Column& column : columns) {
-    Column* const added = scratch->columns.AddColumn(column.name);
-    if (added == nullptr) return false;
-    *added = column;
-  }
-  *scratch->columns.mutable_output_filter() = request.output_filter();
+  for (const Column& column : columns) *scratch->columns.AddColumn(column.name) = column;
+  scratch->columns.output_filter = request.output_filter;
   scratch->user_once = FitsLate(columns);
   return true;
 }
@@ -158,8 +157,8 @@ bool ExampleTranscoder::Transcode(const DecodedRequest& request, Scratch* scratc
 bool ExampleTranscoder::TakeExamples(const DecodedRequest& request,
                                      std::vector<Bytes>* examples) const {
   examples->clear();
-  if (request.column_count() != 1) return false;
-  const Column& column = request.column(0);
+  if (request.columns().size() != 1) return false;
+  const Column& column = request.columns()[0];
   if (column.name != source_input_ || column.dtype != DT_STRING || column.dims.size() != 1) {
     return false;
   }

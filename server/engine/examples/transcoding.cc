@@ -129,7 +129,7 @@ bool Transcoding::AnswerTogether(const DecodedRequest& request, RunResult* resul
   if (!late_) return false;
   // The requested outputs by signature, without the signature's name as a prefix.
   std::map<const TranscodedSignature*, std::vector<std::string_view>> wanted;
-  for (std::string_view output : request.output_filter()) {
+  for (std::string_view output : request.output_filter) {
     const size_t slash = output.find('/');
     if (slash == std::string_view::npos) return false;
     const TranscodedSignature* const signature = Find(output.substr(0, slash));
@@ -142,7 +142,7 @@ bool Transcoding::AnswerTogether(const DecodedRequest& request, RunResult* resul
     const ExampleTranscoder& transcoder = *signature->transcoder;
     RunResult part;
     if (!transcoder.Transcode(request, borrowed.get())) return false;
-    *borrowed.get()->columns.mutable_output_filter() = outputs;
+    borrowed.get()->columns.output_filter = outputs;
     if (!RunTranscoded(*signature, borrowed.get(), &part)) return false;
     for (size_t i = 0; i < part.tensors.size(); ++i) {
       all.names.push_back(absl::StrCat(transcoder.source(), "/", part.aliases[i]));

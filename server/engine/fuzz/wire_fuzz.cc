@@ -112,21 +112,20 @@ void CompareColumn(const Column& column, const OracleColumn& expected) {
 }
 
 void Compare(const DecodedRequest& request, const OracleRequest& expected) {
-  CHECK_THAT(request.model_spec().name == expected.model_name, expected.model_name);
-  CHECK_THAT(request.model_spec().signature_name == expected.signature_name,
-             expected.signature_name);
-  CHECK_THAT(request.model_spec().version == expected.version, "version");
-  CHECK_THAT(request.model_spec().version_label == expected.version_label, "version_label");
-  CHECK_THAT(request.column_count() == expected.columns.size(), "number of inputs");
-  for (const Column& column : request) {
+  CHECK_THAT(request.model_spec.name == expected.model_name, expected.model_name);
+  CHECK_THAT(request.model_spec.signature_name == expected.signature_name, expected.signature_name);
+  CHECK_THAT(request.model_spec.version == expected.version, "version");
+  CHECK_THAT(request.model_spec.version_label == expected.version_label, "version_label");
+  CHECK_THAT(request.columns().size() == expected.columns.size(), "number of inputs");
+  for (const Column& column : request.columns()) {
     const auto found = expected.columns.find(std::string(column.name));
     CHECK_THAT(found != expected.columns.end(), std::string(column.name));
     CHECK_THAT(request.Find(column.name) == &column, std::string(column.name));
     CompareColumn(column, found->second);
   }
-  CHECK_THAT(request.output_filter().size() == expected.output_filter.size(), "output_filter");
+  CHECK_THAT(request.output_filter.size() == expected.output_filter.size(), "output_filter");
   for (size_t i = 0; i < expected.output_filter.size(); ++i) {
-    CHECK_THAT(request.output_filter()[i] == expected.output_filter[i], expected.output_filter[i]);
+    CHECK_THAT(request.output_filter[i] == expected.output_filter[i], expected.output_filter[i]);
   }
 }
 

@@ -38,7 +38,7 @@ absl::StatusOr<bool> ExactProgram::Run(const Batch& batch, RunResult* result) {
 }
 
 bool ExactProgram::Plan(ReceivedRequest* received) const {
-  return Fits(*received) && exact_->Plan(received).ok();
+  return Fits(*received) && received->Plan(exact_->inputs()).ok();
 }
 
 bool ExactProgram::Fits(const ReceivedRequest& received) const {

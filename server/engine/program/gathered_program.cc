@@ -45,7 +45,7 @@ bool GatheredProgram::MayRunAtOnce(const Batch& batch) const {
 absl::Status GatheredProgram::RunRowsOf(const Batch& batch, absl::Span<const int64_t> candidates,
                                         const std::vector<Tensor>& sent, RunResult* result) const {
   std::vector<Tensor> feeds = sent;
-  GatheredRows gathered(columnar_->limits().max_expanded_bytes);
+  GatheredRows gathered(columnar_->inputs().limits().max_expanded_bytes);
   for (size_t i = 0; i < feeds.size(); ++i) {
     absl::Status status = GatherFeed(batch, static_cast<int>(i), candidates, &gathered, &feeds[i]);
     if (!status.ok()) return status;
@@ -79,7 +79,7 @@ absl::Status GatheredProgram::CheckBytes(const Batch& batch) const {
     const int64_t rows = std::max<int64_t>(1, batch.domains[domain].rows);
     bytes += batch.columns[i]->ExtraBytes((batch.candidates + rows - 1) / rows);
   }
-  const auto most = static_cast<double>(columnar_->limits().max_expanded_bytes);
+  const auto most = static_cast<double>(columnar_->inputs().limits().max_expanded_bytes);
   return bytes <= most ? absl::OkStatus()
                        : TooMuchGathered(batch.candidates, bytes, " more than were sent", most);
 }

@@ -88,7 +88,8 @@ absl::Status LastStage::Run(const Feeds& feeds, const std::vector<int>& outputs,
         tensors.push_back(feeds.context[input.index]);
     }
   }
-  return signature_->RunRows(tensors, outputs, feeds.candidates, result);
+  absl::Status status = signature_->RunFeeds(tensors, outputs, result);
+  return status.ok() ? CheckRows(result->aliases, result->tensors, feeds.candidates) : status;
 }
 
 absl::Status LastStage::RunByUser(const Feeds& feeds, const std::vector<int>& outputs,

@@ -64,7 +64,7 @@ int64_t SizeOfTexts(const DecodedRequest& request, int64_t rows) {
   constexpr double kMarks = 8;
   constexpr double kMost = 1e15;
   double size = 0;
-  for (const Column& column : request) {
+  for (const Column& column : request.columns()) {
     if (column.dtype != DT_STRING || column.dims.empty()) continue;
     const double times = column.dims[0] == 1 ? static_cast<double>(rows) : 1;
     size += times * static_cast<double>(BytesOfStrings(column.values));
@@ -113,7 +113,7 @@ absl::Status Programs::Plan(const DecodedRequest& request, RequestPlan* plan) co
 absl::Status Programs::PlanRows(ReceivedRequest* received, Batch* batch) const {
   const bool of_one_user = others_.exact != nullptr && others_.exact->Plan(received);
   if (!of_one_user) {
-    if (absl::Status status = signature_->Plan(received); !status.ok()) return status;
+    if (absl::Status status = received->Plan(signature_->inputs()); !status.ok()) return status;
   }
   batch->form = of_one_user ? Batch::Form::kOneUser : Batch::Form::kRows;
   batch->candidates = received->rows();
@@ -167,8 +167,7 @@ absl::Status Programs::Run(const Batch& batch, RunResult* result) const {
 }
 
 bool Programs::MayShareRuns(const BatchRules& rules) const {
-  // An index that is an input of the signature itself counts from its own request's first row.
-  if (never_join_ || !signature_->can_be_fetched() || signature_->takes().row_index) return false;
+  if (never_join_ || signature_->traits().runs_alone) return false;
   const RowRecord& record = signature_->record();
   if (!record.recorded) return rules.any_signature;
   return record.independent && (record.any_rounding || rules.any_signature);
@@ -176,19 +175,20 @@ bool Programs::MayShareRuns(const BatchRules& rules) const {
 
 bool Programs::CanBeJoined(const BatchRules& rules, const std::vector<int>& outputs) const {
   if (!MayShareRuns(rules)) return false;
-  const Signature::Takes& takes = signature_->takes();
+  const Signature::Traits& traits = signature_->traits();
   if (has_users()) {
-    if (!takes.rows_or_one_row) return false;
+    if (!traits.takes_rows_or_one_row) return false;
     return stages() != nullptr ? stages()->have_independent_rows()
                                : rules.any_signature && others_.gathered->has_independent_rows();
   }
-  if (takes.rows && rules.any_signature) return true;
-  return others_.rows != nullptr && takes.rows_or_settings && signature_->RowsHaveOneShape(outputs);
+  if (traits.takes_rows && rules.any_signature) return true;
+  return others_.rows != nullptr && traits.takes_rows_or_settings &&
+         signature_->RowsHaveOneShape(outputs);
 }
 
 bool Programs::CanBeSplit(const BatchRules& rules, const std::vector<int>& outputs) const {
   if (!MayShareRuns(rules)) return false;
-  if (!signature_->record().recorded) return signature_->takes().rows;
+  if (!signature_->record().recorded) return signature_->traits().takes_rows;
   // A request with one user runs as the exact signature, whose rows must be independent too.
   if (others_.exact != nullptr && !others_.exact->has_independent_rows()) return false;
   return others_.rows == nullptr || rules.any_signature || signature_->RowsHaveOneShape(outputs);

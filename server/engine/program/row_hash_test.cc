@@ -56,7 +56,7 @@ class RowHashTest : public ::testing::Test {
     const std::string proto = VarintField(1, DT_INT64) + values;
     messages_.push_back(BytesField(2, BytesField(1, name) + BytesField(2, proto)));
     EXPECT_TRUE(DecodePredictRequest(Bytes(messages_.back()), &requests_.emplace_back()).ok());
-    WireColumn& column = sent_.emplace_back(requests_.back().column(0));
+    WireColumn& column = sent_.emplace_back(requests_.back().columns()[0]);
     EXPECT_TRUE(column.Check().ok());
     columns_[signature_->inputs().Find(name)] = &column;
   }

@@ -12,7 +12,7 @@ constexpr int64_t kWindowRows = 512;
 }  // namespace
 
 RowsProgram::RowsProgram(const Signature* signature, states::StateCache* memory)
-    : stage_(signature, "item", signature->takes().rows_or_settings ? memory : nullptr,
+    : stage_(signature, "item", signature->traits().takes_rows_or_settings ? memory : nullptr,
              kWindowRows) {}
 
 bool RowsProgram::Accepts(const Batch& batch) const {

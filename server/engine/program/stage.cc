@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "server/engine/picked_column.h"
+#include "server/engine/rows.h"
 #include "server/states/key.h"
 #include "server/tables/generation.h"
 
@@ -216,7 +217,8 @@ absl::Status Stage::Compute(Rows* rows, std::vector<Tensor>* made) {
   RunResult result;
   const std::vector<int>& outputs =
       rows->outputs == nullptr ? signature_->all_outputs() : *rows->outputs;
-  if (status.ok()) status = signature_->RunRows(rows->feeds, outputs, num_missing, &result);
+  if (status.ok()) status = signature_->RunFeeds(rows->feeds, outputs, &result);
+  if (status.ok()) status = CheckRows(result.aliases, result.tensors, num_missing);
   if (num_missing > kMostKeptRows) rows->feeds.clear();
   if (status.ok()) *made = std::move(result.tensors);
   return status;

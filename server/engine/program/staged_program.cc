@@ -190,7 +190,7 @@ absl::Status StagedProgram::Score(const Batch& batch, Scratch* scratch, RunResul
 
 // Feeds the late signature's columns that no stage reads.
 absl::Status StagedProgram::SetContext(const Batch& batch, LastStage::Feeds* feeds) const {
-  GatheredRows gathered(late_->limits().max_expanded_bytes);
+  GatheredRows gathered(late_->inputs().limits().max_expanded_bytes);
   for (const int input : context_inputs_) {
     Tensor& feed = feeds->context.emplace_back();
     absl::Status status = columns_->BuildFeed(batch, input, &feed);

@@ -23,6 +23,20 @@ void DropLarge(std::vector<Tensor>* feeds) {
   }
 }
 
+// Sets `*feeds` to a tensor for each input: the column sent for it (null: its default), repeated to
+// `rows` if the input takes rows and one was sent. Reuses the tensors in `*feeds`.
+absl::Status BuildFeeds(const SignatureInputs& inputs, absl::Span<const WireColumn* const> columns,
+                        int64_t rows, std::vector<Tensor>* feeds) {
+  const absl::Span<const DeclaredInput> declared = inputs.inputs();
+  feeds->resize(declared.size());
+  for (size_t i = 0; i < declared.size(); ++i) {
+    const int64_t own_rows = declared[i].batched() ? rows : SignatureInputs::kAsSent;
+    absl::Status status = inputs.BuildRows(static_cast<int>(i), columns[i], own_rows, &(*feeds)[i]);
+    if (!status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<bool> WholeProgram::Run(const Batch& batch, RunResult* result) {
@@ -32,7 +46,7 @@ absl::StatusOr<bool> WholeProgram::Run(const Batch& batch, RunResult* result) {
 
 absl::Status RunColumns(const Signature& signature, const Batch& batch, RunResult* result) {
   thread_local std::vector<Tensor> feeds;
-  absl::Status status = signature.BuildFeeds(batch.columns, batch.candidates, &feeds);
+  absl::Status status = BuildFeeds(signature.inputs(), batch.columns, batch.candidates, &feeds);
   if (status.ok()) status = signature.RunFeeds(feeds, *batch.outputs, result);
   DropLarge(&feeds);
   return status;
