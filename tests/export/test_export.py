@@ -194,7 +194,7 @@ def test_scores_that_are_random_now_and_then_are_told(tmp_path):
     save_parser(tmp_path / "model", tf.Module(), spec, tf.function(score))
     report = export_saved_model(tmp_path / "model", tmp_path / "out")
     assert report.signatures[0].parity.unstable == ("scores",)
-    assert "not identical" in report.signatures[0].not_transcoded
+    assert "not bit-identical" in report.signatures[0].not_transcoded
 
 
 def test_a_batch_that_may_be_refused_in_front_of_the_parse_is_told(tmp_path):
