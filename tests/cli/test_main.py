@@ -60,7 +60,7 @@ def test_the_version_is_the_distributions(capsys):
 
 
 @pytest.mark.parametrize("args", [["--version"], ["--help"], ["completion", "bash"]])
-def test_what_needs_no_part_imports_none(args):
+def test_unused_parts_are_not_imported(args):
     assert modules_after(*args).isdisjoint({"numpy", "grpc", *HEAVY})
 
 
@@ -80,7 +80,7 @@ def test_help_names_and_explains_every_option(name):
 
 
 @pytest.mark.parametrize("name", OWN_OPTIONS)
-def test_help_says_the_defaults(name):
+def test_help_shows_the_defaults(name):
     command = declared(name)
     context = click.Context(command, info_name=name, show_default=True)
     for option in options_of(name):
@@ -90,7 +90,7 @@ def test_help_says_the_defaults(name):
             assert "[default: " in record[1], option.name
 
 
-def test_the_formats_named_are_those_there_are(capsys):
+def test_the_documented_formats_exist(capsys):
     from colcast.loadtest.send.formats import FORMATS
 
     main(["loadtest", "--help"])
@@ -172,7 +172,7 @@ def test_an_option_with_several_values_takes_all_up_to_the_next(given):
     assert parsed["output"] == Path("out")
 
 
-def test_a_missing_dependency_is_named_with_what_brings_it(capsys, monkeypatch, tmp_path):
+def test_a_missing_dependency_is_named_with_its_install_command(capsys, monkeypatch, tmp_path):
     export = ["export", "--saved-model", str(tmp_path), "--output", str(tmp_path / "out")]
     monkeypatch.setitem(sys.modules, "tensorflow", None)
     assert main(export) == 1

@@ -61,7 +61,7 @@ def test_another_user_has_another_hash(schema: ModelSchema) -> None:
     assert all(re.fullmatch("[0-9a-f]{16}", one) for one in found)
 
 
-def test_where_nothing_tells_the_users_features_there_is_none(schema: ModelSchema) -> None:
+def test_without_known_user_features_there_is_no_affinity(schema: ModelSchema) -> None:
     assert affinity(without_late(schema), USER) == ""
     options = request_options("movies", affinity="off")
     assert build_request(schema, Rows(ITEMS, USER), options).affinity == ""
@@ -110,7 +110,7 @@ def test_a_request_of_several_users_has_the_first_ones(scripted: Any, schema: Mo
     assert sent[1] == sent[2]
 
 
-def test_users_are_at_home_however_they_come(scripted: Any, schema: ModelSchema) -> None:
+def test_users_have_the_same_server_in_every_form(scripted: Any, schema: ModelSchema) -> None:
     """Alone or together, each user's calls reach one server, and every server gets some."""
     servers = [scripted(**answering(schema)) for _ in range(3)]
     users = [{**OTHER, "age": age} for age in range(24)]
@@ -216,14 +216,16 @@ def test_without_a_bound_a_key_is_at_home(key: str, calls: dict[str, int]) -> No
 
 
 @given(keys, st.sets(st.sampled_from(SERVERS), min_size=2))
-def test_a_server_that_goes_moves_its_users_alone(key: str, servers: set[str]) -> None:
+def test_a_server_that_leaves_moves_only_its_own_users(key: str, servers: set[str]) -> None:
     for gone in servers:
         left = home(key, servers - {gone})
         assert left == home(key, servers) or gone == home(key, servers)
 
 
 @given(in_flight, st.integers(0, 1000))
-def test_a_call_of_nobody_goes_where_the_fewest_are(calls: dict[str, int], turn: int) -> None:
+def test_a_call_without_a_user_goes_to_the_least_busy_server(
+    calls: dict[str, int], turn: int
+) -> None:
     assert calls[choose("", calls, 1.5, turn)] == min(calls.values())
 
 

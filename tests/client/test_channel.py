@@ -34,7 +34,7 @@ def test_the_servers_at_an_address(address: Any, servers: list[str]) -> None:
     assert list(found) == servers
 
 
-def test_a_name_with_several_servers_is_looked_up_and_still_told() -> None:
+def test_a_name_with_several_servers_is_looked_up_and_reported() -> None:
     assert isinstance(servers_at("dns:///ranker.internal:8500"), Lookup)
     found = dict(channel_arguments(ChannelOptions(tls=Tls()), "dns:///ranker.internal:8500"))
     assert found["grpc.default_authority"] == "ranker.internal:8500"
@@ -51,7 +51,7 @@ def test_a_name_with_several_servers_is_looked_up_and_still_told() -> None:
         (["a.internal:1", "b.internal:1"], "ranker", "ranker"),
     ],
 )
-def test_whose_certificate_is_expected(
+def test_the_certificate_is_for_the_expected_name(
     address: Any, server_name: str | None, expected: str | None
 ) -> None:
     arguments = channel_arguments(ChannelOptions(tls=Tls(server_name=server_name)), address)
@@ -145,7 +145,7 @@ def test_a_server_behind_a_name_is_asked(scripted: Any, schema: ModelSchema) -> 
         assert client.rank(USER, ITEMS).order.tolist() == [2, 1, 0]
 
 
-def test_a_name_that_nobody_has_is_told() -> None:
+def test_an_unknown_name_is_reported() -> None:
     with (
         RankingClient("dns:///ranker.invalid:1", "movies", timeout_seconds=0.5) as client,
         pytest.raises(ServerError, match=r"UNAVAILABLE .*: cannot resolve 'ranker\.invalid'") as no,

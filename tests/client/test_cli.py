@@ -69,7 +69,7 @@ def test_the_best_items_of_every_file_format(
     assert found["top"][0]["item"]["title"] == f"Film {expected[0].row}"
 
 
-def test_nan_in_a_file_is_sent_where_that_is_asked_for(
+def test_nan_in_a_file_is_sent_if_asked_for(
     target: str, files: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (files / "items.json").write_text(json.dumps([{**FULL[0], "year": float("nan")}, *FULL[1:]]))
@@ -87,7 +87,7 @@ def test_the_table(target: str, files: Path, capsys: pytest.CaptureFixture[str])
     assert any(row.endswith("War, Noir") for row in rows)
 
 
-def test_a_column_to_show_that_is_not_there(
+def test_a_missing_column_to_show(
     target: str, files: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(rank(target, files, "items.jsonl", "--show", "titel")) == 2
@@ -130,7 +130,7 @@ def test_one_line_says_what_is_wrong_with_a_file(
 
 @pytest.mark.parametrize("ending", ["json", "jsonl", "csv"])
 @pytest.mark.parametrize("mark", ["", "\ufeff"], ids=["plain", "mark"])
-def test_text_holds_every_end_of_a_line_and_a_file_may_begin_with_a_mark(
+def test_text_keeps_every_line_end_and_a_file_may_begin_with_a_mark(
     files: Path, ending: str, mark: str, schema: ModelSchema
 ) -> None:
     title = "a\nb\r\nc\u2028d\x85e\x0cf"

@@ -214,7 +214,7 @@ def test_text_of_every_numpy_kind_becomes_utf8(values: Any) -> None:
     assert found.tolist() == expected
 
 
-def test_arrays_need_be_neither_contiguous_nor_little_endian() -> None:
+def test_arrays_need_not_be_contiguous_or_little_endian() -> None:
     values = np.arange(12, dtype=">f4").reshape(3, 4)[:, ::2]
     found = parsed(encode_predict_request("m", "s", {"x": values}))["x"]
     assert found.tolist() == [[0.0, 2.0], [4.0, 6.0], [8.0, 10.0]]
@@ -239,6 +239,6 @@ def test_model_spec_and_output_filter() -> None:
         ({"city": np.array(["a", 3], object)}, r"feature 'city': expected str or bytes, got 3"),
     ],
 )
-def test_what_tensorflow_cannot_hold_is_refused(columns: Any, message: str) -> None:
+def test_values_that_tensorflow_cannot_hold_are_refused(columns: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         encode_predict_request("m", "s", columns)

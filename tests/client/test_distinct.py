@@ -135,7 +135,7 @@ def test_rows_stand_in_the_order_in_which_they_came() -> None:
         ([Column(np.arange(9) % 2), Column(np.arange(9) // 2), Column(np.arange(9))], "all three"),
     ],
 )
-def test_columns_are_sent_as_they_are_where_that_is_no_more(
+def test_columns_are_sent_unchanged_if_that_takes_no_more_bytes(
     columns: list[Column], why: str
 ) -> None:
     assert distinct_rows(columns) is None, why
@@ -236,7 +236,7 @@ def test_targets_for_other_servers_have_no_index(target: Any) -> None:
     assert not any(name.startswith("row_to_") for name in sent)
 
 
-def test_what_is_of_no_stage_has_no_index() -> None:
+def test_features_of_no_stage_have_no_index() -> None:
     """The exporter left shops to the candidates."""
     assert "row_to_shop" not in inputs(ITEMS, _schema())
 

@@ -75,7 +75,7 @@ def test_a_value_of_every_dtype(dtype: str, value: Any, expected: Any, target: A
         ("bfloat16", "x", r"expected bfloat16, got 'x' \(str\)"),
     ],
 )
-def test_a_value_that_no_dtype_would_take(dtype: str, value: Any, message: str) -> None:
+def test_a_value_that_fits_no_dtype(dtype: str, value: Any, message: str) -> None:
     with pytest.raises(InputError, match=f"^user feature 'x': {message}$"):
         sent(model(spec("x", dtype, None)), Rows(ITEMS, {"x": value}))
 
@@ -149,7 +149,9 @@ def with_list(specs: tuple[TensorSpec, ...], default: Any) -> ModelSchema:
 
 @pytest.mark.parametrize("target", ["columnar", "stock", "repeated", "example"])
 @pytest.mark.parametrize(("specs", "value", "default"), LISTS, ids=range(len(LISTS)))
-def test_nan_for_a_missing_list_is_none(specs: Any, value: Any, default: Any, target: Any) -> None:
+def test_nan_for_a_missing_list_counts_as_missing(
+    specs: Any, value: Any, default: Any, target: Any
+) -> None:
     schema = with_list(specs, default)
     rows = [{"item": 1, "x": value}, {"item": 2}]
     expected = sent(schema, Rows(rows), target)

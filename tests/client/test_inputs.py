@@ -180,7 +180,7 @@ def test_gaps_take_the_default(schema: ModelSchema) -> None:
     "make", [list, np.array, np.float32, pd.Series], ids=lambda it: it.__name__
 )
 @pytest.mark.parametrize("bad", [float("nan"), float("inf"), -float("inf")], ids=str)
-def test_what_is_not_finite_is_refused_unless_told_otherwise(
+def test_non_finite_values_are_refused_unless_allowed(
     schema: ModelSchema, make: Any, bad: float
 ) -> None:
     years = make([2.0, 1e3, bad])
@@ -197,14 +197,14 @@ def test_what_is_not_finite_is_refused_unless_told_otherwise(
 
 
 @pytest.mark.parametrize("vector", [[1.0, float("inf"), 0.0], np.array([1.0, np.nan, 0.0])])
-def test_what_is_not_finite_in_a_vector_is_refused(schema: ModelSchema, vector: Any) -> None:
+def test_non_finite_entries_of_a_vector_are_refused(schema: ModelSchema, vector: Any) -> None:
     items = [ITEMS[0], {**ITEMS[1], "vector": vector}, ITEMS[2]]
     for target in ("late", "example"):
         with pytest.raises(InputError, match=r"feature 'vector', row 1: expected a finite"):
             request(schema, Rows(items, USER), target=target)
 
 
-def test_a_feature_whose_default_is_nan_takes_it(schema: ModelSchema) -> None:
+def test_a_feature_whose_default_is_nan_accepts_nan(schema: ModelSchema) -> None:
     signatures = {
         name: replace(one, defaults={"year": np.array([np.nan], np.float32)})
         for name, one in schema.signatures.items()
@@ -243,7 +243,7 @@ def test_pandas_types_that_are_no_numbers_are_refused(
         request(schema, Rows(frame, USER))
 
 
-def test_what_pandas_does_to_integers_with_gaps_is_undone(schema: ModelSchema) -> None:
+def test_integers_that_pandas_turned_into_floats_are_restored(schema: ModelSchema) -> None:
     frame = pd.DataFrame(COLUMNS)
     frame["movie"] = frame["movie"].astype(float)
     assert request(schema, Rows(frame, USER)) == request(schema, Rows(ITEMS, USER))

@@ -137,7 +137,7 @@ def test_a_users_feature_is_still_missed(schema: ModelSchema) -> None:
         ({"a": [1], "b": [1, 2]}, (), "feature 'b': 2 rows, but 'a' has 1"),
     ],
 )
-def test_what_is_no_key_is_named(schema: ModelSchema, keys: Any, items: Any, said: str) -> None:
+def test_an_invalid_key_is_named(schema: ModelSchema, keys: Any, items: Any, said: str) -> None:
     with pytest.raises(InputError, match=said):
         sent(schema, keys, items)
 

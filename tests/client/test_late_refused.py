@@ -98,7 +98,7 @@ def test_other_mistakes_are_reported_as_they_are(
     assert signatures(server) == ["columnar_late"] * 2
 
 
-def test_what_repeated_columns_are_refused_for_too_is_the_callers(
+def test_errors_that_repeated_columns_share_are_the_callers(
     scripted: Any, schema: ModelSchema
 ) -> None:
     def refuses(_: bytes, context: grpc.ServicerContext) -> bytes:

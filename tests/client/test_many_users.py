@@ -189,7 +189,7 @@ def test_many_candidates_are_asked_for_in_several_requests(
     assert [len(one.scores) for one in found] == [1500, 1500, 1500, 3]
 
 
-def test_no_pairs_and_what_is_no_pair(scripted: Any, parts: ModelSchema) -> None:
+def test_no_pairs_and_invalid_pairs(scripted: Any, parts: ModelSchema) -> None:
     server = scripted(GetModelMetadata=lambda *_: metadata(parts), Predict=knows_users)
     with RankingClient(server.address, "movies", timeout_seconds=120) as client:
         assert client.rank_many([]) == []
@@ -260,7 +260,7 @@ def test_prefetch_sends_the_user_and_no_candidate(scripted: Any, schema: ModelSc
     assert set(sent.inputs) == set(ranked.inputs)
 
 
-async def test_prefetch_where_it_is_of_no_use(scripted: Any, schema: ModelSchema) -> None:
+async def test_prefetch_where_it_is_useless(scripted: Any, schema: ModelSchema) -> None:
     def refuses(_: bytes, context: grpc.ServicerContext) -> bytes:
         context.abort(grpc.StatusCode.INVALID_ARGUMENT, "no rows")
         raise AssertionError

@@ -123,7 +123,7 @@ def test_a_masked_value_without_default_is_refused_with_its_row(schema: ModelSch
         sent(schema, Rows({"movie": [1], "list": np.ma.array([[1, 2]], mask=[[False, True]])}))
 
 
-def test_a_masked_vector_in_an_example_has_no_entry_for_it(schema: ModelSchema) -> None:
+def test_a_masked_vector_in_an_example_has_no_entry(schema: ModelSchema) -> None:
     rows = Rows({"movie": [1, 2, 3], "vector": masked(VECTORS)})
     by_default = Rows({"movie": [1, 2, 3], "vector": VECTORS})
     assert sent(schema, rows, "example") == sent(schema, by_default, "example")

@@ -53,20 +53,20 @@ def test_the_ranked_frame_gets_the_scores_beside_it() -> None:
     ],
     ids=lambda items: type(items).__name__,
 )
-def test_what_is_no_frame_becomes_one(items: Any) -> None:
+def test_other_objects_become_a_frame(items: Any) -> None:
     table = RANKING.to_pandas(items)
     assert table["title"].tolist() == ["b", "c", "a"]
     assert table.index.tolist() == [1, 2, 0]
 
 
-def test_vectors_of_what_was_ranked_are_lists() -> None:
+def test_vectors_of_ranked_items_are_lists() -> None:
     table = RANKING.to_pandas({"v": np.arange(6).reshape(3, 2)})
     assert [list(row) for row in table["v"]] == [[2, 3], [4, 5], [0, 1]]
     with pytest.raises(InputError, match="items are not the ones that were ranked"):
         RANKING.to_pandas({"v": [1, 2], "w": [1]})
 
 
-def test_a_table_keeps_the_types_of_the_frame_and_is_empty_where_nothing_was_ranked() -> None:
+def test_a_table_keeps_the_types_of_the_frame_even_if_nothing_was_ranked() -> None:
     frame = pd.DataFrame({"kind": pd.Categorical(["a", "b", "a"]), "n": pd.array([1, None, 3])})
     assert RANKING.to_pandas(frame).dtypes[:2].tolist() == frame.dtypes.tolist()
     empty = Ranking({"scores": np.empty(0, np.float32)})
@@ -100,7 +100,7 @@ def test_a_column_of_an_output_ranks(named: Any) -> None:
         ("other[:, 0]", "no output 'other'; the outputs are click"),
     ],
 )
-def test_a_column_that_is_not_there_is_named(named: str, message: str) -> None:
+def test_a_missing_column_is_named(named: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
         _ = Ranking(OUTPUTS, score_output=named).scores
 

@@ -74,9 +74,7 @@ def test_what_fails_in_place_of_late_is_reported_and_late_is_known_to_be_refused
     assert kinds(server) == ["late", "once", "once", "once"]
 
 
-def test_late_is_known_to_be_refused_where_rows_in_full_fail(
-    scripted: Any, schema: ModelSchema
-) -> None:
+def test_late_is_known_to_be_refused_if_full_rows_fail(scripted: Any, schema: ModelSchema) -> None:
     exhausted = (grpc.StatusCode.RESOURCE_EXHAUSTED, "not now")
     predict = answers(late=REFUSES_LATE, once=EXPANDS_NOTHING, full=[exhausted, None])
     server = scripted(GetModelMetadata=lambda *_: metadata(schema), Predict=predict)
@@ -89,7 +87,7 @@ def test_late_is_known_to_be_refused_where_rows_in_full_fail(
 
 
 @pytest.mark.parametrize("code", [grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED])
-def test_what_is_retried_is_retried_in_place_of_late_too(
+def test_retries_also_apply_in_place_of_late(
     scripted: Any, schema: ModelSchema, code: grpc.StatusCode
 ) -> None:
     predict = answers(late=REFUSES_LATE, once=[(code, "restarting"), None])
@@ -147,7 +145,7 @@ def test_expansion_is_tried_again_after_ten_minutes(
     assert kinds(server) == ["once", "full", "full", "once", "once"]
 
 
-def test_late_is_tried_again_soon_where_its_second_chance_came_to_nothing(
+def test_late_is_tried_again_soon_after_a_failed_second_try(
     scripted: Any, schema: ModelSchema, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = [1000.0]
@@ -241,7 +239,7 @@ def test_servers_without_the_health_service_get_calls(scripted: Any, schema: Mod
 
 
 @pytest.mark.parametrize("code", [grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED])
-def test_what_a_server_gave_up_is_tried_on_the_next_one(
+def test_a_request_that_a_server_dropped_is_tried_on_the_next_one(
     scripted: Any, schema: ModelSchema, code: grpc.StatusCode
 ) -> None:
     def loading(_: bytes, context: grpc.ServicerContext) -> bytes:
@@ -258,7 +256,7 @@ def test_what_a_server_gave_up_is_tried_on_the_next_one(
     assert up.count("Predict") == 10
 
 
-def test_an_address_where_nobody_answers_gets_no_calls(scripted: Any, schema: ModelSchema) -> None:
+def test_an_address_without_a_server_gets_no_calls(scripted: Any, schema: ModelSchema) -> None:
     """It accepts connections but sends nothing: the kernel's queue, which nobody empties."""
     up = scripted(**answering(schema))
     with socket.create_server(("127.0.0.1", 0)) as silent:
@@ -269,7 +267,7 @@ def test_an_address_where_nobody_answers_gets_no_calls(scripted: Any, schema: Mo
     assert up.count("Predict") == 20
 
 
-def test_where_nobody_answers_at_all_the_deadline_ends_it() -> None:
+def test_without_any_answer_the_deadline_ends_it() -> None:
     with (
         socket.create_server(("127.0.0.1", 0)) as one,
         socket.create_server(("127.0.0.1", 0)) as two,

@@ -76,7 +76,7 @@ def test_every_target_scores_as_tensorflow_does(
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_every_form_of_the_items_scores_the_same(client: RankingClient, form: str) -> None:
+def test_items_in_every_form_score_the_same(client: RankingClient, form: str) -> None:
     scores = client.rank(USER, FORMS[form], outputs=["scores"]).scores
     np.testing.assert_array_equal(scores, client.rank(USER, ITEMS, outputs=["scores"]).scores)
 
@@ -111,7 +111,7 @@ def test_mixed_rows(client: RankingClient, target: Any) -> None:
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_nan_for_a_missing_list_scores_as_none(client: RankingClient, target: Any) -> None:
+def test_nan_for_a_missing_list_scores_as_missing(client: RankingClient, target: Any) -> None:
     items = [{**ITEMS[0], "genres": None}, *ITEMS[1:]]
     frame = pd.DataFrame([{**ITEMS[0], "genres": float("nan")}, *ITEMS[1:]])
     frame["year"] = frame["year"].fillna(1990.0)
@@ -212,7 +212,7 @@ def test_a_thousand_candidates_and_one(client: RankingClient) -> None:
         ({"version": 9}, "NOT_FOUND", "9"),
     ],
 )
-def test_what_the_server_refuses(
+def test_requests_that_the_server_refuses(
     server: ServerProcess, settings: dict[str, Any], code: str, culprit: str
 ) -> None:
     options = {"model": "movies", "timeout_seconds": 60, **settings}
@@ -280,7 +280,7 @@ def test_a_killed_server_fails_no_request(models: Path) -> None:
     assert failures == []
 
 
-def test_a_refusal_for_want_of_room_is_reported_and_leaves_expansion_on(models: Path) -> None:
+def test_a_refusal_for_lack_of_room_is_reported_and_leaves_expansion_on(models: Path) -> None:
     kib = 1024
     limits = [f"--max_expanded_bytes={100 * kib}", f"--max_request_bytes={32 * kib}"]
     user = {**USER, "city": "x" * 10 * kib}

@@ -193,7 +193,7 @@ def test_a_signature_of_examples_has_the_features_of_its_own_columns(schema: Mod
 
 
 @pytest.mark.parametrize("output", ["brief", "scores"])
-def test_a_signature_of_examples_without_known_columns_asks_for_none(
+def test_a_signature_of_examples_without_known_columns_needs_none(
     schema: ModelSchema, output: str
 ) -> None:
     more = with_signatures(schema, brief(output=output))
@@ -223,7 +223,7 @@ def test_columns_of_other_outputs_are_not_those_of_the_usual_signature(
     assert list(examples(request)[0].features.feature) == ["movie"]
 
 
-def test_a_dtype_on_which_columns_differ_is_told_from_the_data(schema: ModelSchema) -> None:
+def test_a_dtype_on_which_columns_differ_is_read_from_the_data(schema: ModelSchema) -> None:
     more = with_signatures(
         schema, brief(), signature("other", spec("movie", "string", None), spec("z", "int64", None))
     )

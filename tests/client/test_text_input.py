@@ -151,7 +151,7 @@ def test_examples_stay_examples(client: RankingClient) -> None:
 
 
 @pytest.mark.parametrize("signature", ["regress", "named", "exported"])
-def test_a_signature_that_is_known_to_parse_examples_gets_them(
+def test_a_signature_known_to_parse_examples_gets_them(
     server: ServerProcess, signature: str
 ) -> None:
     with client_of(server, signature=signature) as client:

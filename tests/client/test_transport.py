@@ -78,7 +78,7 @@ def test_ranking_and_what_the_server_saw(scripted: Any, schema: ModelSchema) -> 
     assert server.requests[1][2]["x-request"] == "17"
 
 
-def test_encode_makes_what_rank_sends(scripted: Any, schema: ModelSchema) -> None:
+def test_encode_makes_the_request_that_rank_sends(scripted: Any, schema: ModelSchema) -> None:
     server = scripted(
         GetModelMetadata=lambda *_: metadata(schema), Predict=lambda request, _: scores(request)
     )
@@ -111,7 +111,7 @@ def test_unavailable_is_tried_again_within_the_deadline(scripted: Any, schema: M
     assert server.count("Predict") == 4
 
 
-def test_unavailable_to_the_end_is_reported_with_the_attempts(
+def test_lasting_unavailability_is_reported_with_the_attempts(
     scripted: Any, schema: ModelSchema
 ) -> None:
     left: list[float] = []
@@ -235,7 +235,7 @@ def test_a_request_that_any_server_answers_proves_nothing(
         assert server.count("Predict") == 3
 
 
-def test_a_server_that_expands_is_believed(scripted: Any, schema: ModelSchema) -> None:
+def test_a_server_that_expands_is_trusted(scripted: Any, schema: ModelSchema) -> None:
     refused = [False]
 
     def predict(request: bytes, context: grpc.ServicerContext) -> bytes:
@@ -262,7 +262,7 @@ def test_a_call_without_time_is_refused(seconds: float) -> None:
         client.rank(USER, ITEMS, timeout_seconds=seconds)
 
 
-def test_several_addresses_share_the_calls_that_are_nobodys(
+def test_several_addresses_share_the_calls_without_a_user(
     scripted: Any, schema: ModelSchema
 ) -> None:
     servers = [

@@ -108,7 +108,7 @@ def start(ranker_directory: Path, tmp_path: Path) -> Start:
 FIVE_ROWS = [Request("columnar", 0, (3, 1, 4)), Request("columnar", 1, (1, 5))]
 
 
-def test_a_run_that_is_full_is_answered_before_its_timeout(start: Start, right: Scores) -> None:  # noqa: F811
+def test_a_full_run_is_answered_before_its_timeout(start: Start, right: Scores) -> None:  # noqa: F811
     with start(f"max_batch_size {{ value: 5 }} {NEVER}") as ranker:
         calls = [ranker.send(request) for request in FIVE_ROWS]
         for call, request in zip(calls, FIVE_ROWS, strict=True):
@@ -116,7 +116,7 @@ def test_a_run_that_is_full_is_answered_before_its_timeout(start: Start, right: 
         assert ranker.runs() == (1, 2, 5)
 
 
-def test_a_request_alone_is_answered_after_the_timeout(start: Start, right: Scores) -> None:  # noqa: F811
+def test_a_lone_request_is_answered_after_the_timeout(start: Start, right: Scores) -> None:  # noqa: F811
     with start("max_batch_size { value: 5 } batch_timeout_micros { value: 20000 }") as ranker:
         for request in FIVE_ROWS:
             np.testing.assert_allclose(scores(ranker.send(request)), right(request), rtol=1e-5)
@@ -246,7 +246,7 @@ def test_a_request_with_more_rows_than_a_batch_may_have_is_refused(start: Start)
         assert "Task size 3 is larger than maximum input batch size 2" in call.details()
 
 
-def test_large_requests_are_split_where_that_is_on(start: Start, right: Scores) -> None:  # noqa: F811
+def test_large_requests_are_split_if_enabled(start: Start, right: Scores) -> None:  # noqa: F811
     splitting = (
         "max_batch_size { value: 64 } enable_large_batch_splitting { value: true } "
         "max_execution_batch_size { value: 4 }"

@@ -98,7 +98,7 @@ def together(batching: Batching, run: Run, *requests: Pairs) -> list[Any]:
 
 
 @pytest.mark.parametrize("request_", [one(1, 3), five(1)], ids=["one", "five"])
-def test_a_request_alone_in_a_batch_is_answered(start, run, right, request_: Pairs) -> None:  # noqa: F811
+def test_a_lone_request_in_a_batch_is_answered(start, run, right, request_: Pairs) -> None:  # noqa: F811
     with start(max_batch_size=len(request_.items)) as batching:
         (answer,) = together(batching, run, request_)
         assert check(answer, request_.expected(right))
@@ -118,7 +118,7 @@ def test_users_of_several_requests_are_refused(start, run, right, requests: list
 
 
 @pytest.mark.parametrize("request_", [one(1, 3), five(1)], ids=["one", "five"])
-def test_a_request_that_is_filled_up_is_refused(start, run, right, request_: Pairs) -> None:  # noqa: F811
+def test_a_padded_request_is_refused(start, run, right, request_: Pairs) -> None:  # noqa: F811
     with start(max_batch_size=8, timeout_seconds=0.01, allowed_batch_sizes=[4, 8]) as batching:
         (answer,) = together(batching, run, request_)
         answered = check(answer, request_.expected(right))

@@ -61,7 +61,7 @@ def test_a_regress_call(call: Call) -> None:
     assert call(f"{THREE}:regress", body) == (200, {"results": [3.5, 4.0]})
 
 
-def test_a_model_that_is_not_there(call: Call) -> None:
+def test_a_missing_model(call: Call) -> None:
     code, answer = call("/v1/models/half:predict", '{"instances": [1.0,5.0]}')
     assert code == 404
     # The page's whole message; the server may go on to say what it does serve.
@@ -140,7 +140,7 @@ def test_binary_values_are_base64(call: Call) -> None:
     assert outputs["image_bytes"] == [{"b64": "aW1hZ2UgYnl0ZXM="}, {"b64": "dGV4dA=="}]
 
 
-def test_what_is_not_finite(call: Call) -> None:
+def test_non_finite_values(call: Call) -> None:
     body = '{"instances": [NaN, Infinity, -Infinity]}'
     answer = {"predictions": ["NaN", "Infinity", "-Infinity"]}
     assert call(f"{THREE}:predict", body) == (200, answer)

@@ -163,7 +163,7 @@ def test_a_short_list_repeats_its_last_value(predict: Callable[..., Any]) -> Non
         ("unknown_dtype", tensor_pb2.TensorProto(dtype=99, float_val=[1])),
     ],
 )
-def test_a_proto_that_is_no_tensor_is_refused(
+def test_a_proto_that_is_not_a_tensor_is_refused(
     predict: Callable[..., Any], stock: bool, name: str, user: tensor_pb2.TensorProto
 ) -> None:
     user.tensor_shape.dim.add(size=1)
@@ -173,7 +173,7 @@ def test_a_proto_that_is_no_tensor_is_refused(
 
 
 @pytest.mark.parametrize("shape", [[-1], [-1, 2], [2**62, 2**62], [2**40, 2**40, 0]])
-def test_a_shape_no_tensor_has_is_refused(
+def test_an_impossible_shape_is_refused(
     predict: Callable[..., Any], stock: bool, shape: list[int]
 ) -> None:
     user = typed(tf.float32, "float_val", [1.0], *shape)

@@ -130,7 +130,7 @@ REST_BODY = json.dumps(
 )
 
 
-def test_what_clients_may_not_ask(envoy: Envoy) -> None:
+def test_requests_that_clients_may_not_make(envoy: Envoy) -> None:
     channel = grpc.insecure_channel(envoy.target)
     with pytest.raises(grpc.RpcError) as refused:
         model_service_pb2_grpc.ModelServiceStub(channel).HandleReloadConfigRequest(

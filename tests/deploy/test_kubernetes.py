@@ -110,7 +110,7 @@ def test_the_example_sets_every_value() -> None:
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
-def test_what_the_manifests_say_of_each_other(folder: str) -> None:
+def test_the_manifests_agree_with_each_other(folder: str) -> None:
     manifests = build(KUBERNETES / folder)
     deployment, service = one(manifests, "Deployment"), one(manifests, "Service")
     pod = deployment["spec"]["template"]

@@ -48,7 +48,7 @@ def test_the_notes_are_the_versions_section(notes: ModuleType) -> None:
     assert notes.notes(changelog, "1.0.0") == "# colcast 1.0.0\n\n- All.\n"
 
 
-def test_notes_of_what_no_version_has_say_so(notes: ModuleType) -> None:
+def test_notes_of_an_unknown_version_say_so(notes: ModuleType) -> None:
     text = notes.notes(CHANGELOG.format(unreleased="\n- Not yet.\n"), "1.1.0")
     assert text == "# colcast after 1.1.0: a trial, no release\n\n- Not yet.\n"
 
@@ -114,7 +114,7 @@ def linkage(component: dict[str, Any]) -> str:
         ("rapidjson-dev", "headers compiled in"),
     ],
 )
-def test_debians_libraries_in_the_server_are_there_with_their_versions(
+def test_debians_libraries_in_the_server_are_listed_with_their_versions(
     bill: dict[str, Any], package: str, how: str
 ) -> None:
     query = ["dpkg-query", "-W", "-f=${Version}", package]

@@ -175,7 +175,7 @@ def test_flags_given_to_the_image_win_over_its_environment(root):
         np.testing.assert_array_equal(client.rank(items=[{"x": np.float32(5)}]).scores, [2.5])
 
 
-def test_its_names_in_tensorflow_servings_image_start_the_same_server(root):
+def test_the_names_of_tensorflow_servings_image_start_the_same_server(root):
     link = root / "usr/bin/tensorflow_model_server"
     assert link.resolve() == root / "opt/colcast/bin/colcast_model_server"
 

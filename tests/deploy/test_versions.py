@@ -38,7 +38,7 @@ def test_the_manifests_and_the_changelog_have_it() -> None:
     assert re.findall(r"^## \[(\d\S*)\]", changelog, re.MULTILINE)[0] == VERSION
 
 
-def test_it_is_written_nowhere_else() -> None:
+def test_the_version_is_written_nowhere_else() -> None:
     search = ["git", "grep", "-lwF", VERSION, "--", *DECLARING]
     found = subprocess.run(search, cwd=REPOSITORY, capture_output=True, text=True).stdout.split()
     written = {

@@ -161,7 +161,7 @@ def test_the_server_has_an_engine_per_release_and_requires_no_tensorflow(
     assert wheel.stat().st_size < 16_000_000
 
 
-def test_what_was_exported_is_served_and_ranked(run: Run, home: Path, exported: Path) -> None:
+def test_an_exported_model_is_served_and_ranked(run: Run, home: Path, exported: Path) -> None:
     (home / "user.json").write_text(json.dumps(USER))
     (home / "items.jsonl").write_text("".join(json.dumps(item) + "\n" for item in ITEMS))
     serve = [

@@ -162,7 +162,7 @@ def check(output: Path, expected: dict[str, dict[str, float]]) -> None:
         assert found[user] == pytest.approx(scores, rel=1e-5, abs=1e-5)
 
 
-def test_scores_are_the_clients_though_a_worker_is_killed(data, tmp_path, expected):
+def test_scores_equal_the_clients_even_if_a_worker_is_killed(data, tmp_path, expected):
     output = tmp_path / "ranked"
     with running(data, output, "--top=0") as process:
         begun(process, output)
@@ -179,7 +179,7 @@ def test_scores_are_the_clients_though_a_worker_is_killed(data, tmp_path, expect
     assert (output / "_SUCCESS").exists()
 
 
-def test_a_restart_scores_what_is_left(data, tmp_path, expected):
+def test_a_restart_scores_the_remaining_blocks(data, tmp_path, expected):
     output, options = tmp_path / "ranked", ["--candidates=seen", "--top=3"]
     with running(data, output, *options) as process:
         begun(process, output)
@@ -215,7 +215,7 @@ def test_a_restart_scores_what_is_left(data, tmp_path, expected):
     assert "121 blocks, 121 of them finished before" in again.stderr
 
 
-def test_what_is_not_there_is_named(data, tmp_path):
+def test_a_missing_name_is_reported(data, tmp_path):
     missing = run(data, tmp_path / "ranked", "--user-key=name")
     assert missing.returncode == 1
     assert "no column 'name'; the columns are age, city, history, who, seen" in missing.stderr

@@ -102,14 +102,14 @@ def test_with_warm_up_the_verdict_says_what_is_left(tmp_path: Path) -> None:
     assert "except those of its warm-up requests (20, 100)" in told
 
 
-def test_late_is_refused_where_a_module_takes_user_and_items(tmp_path: Path) -> None:
+def test_late_is_refused_if_a_module_reads_user_and_items(tmp_path: Path) -> None:
     wanted = r"--late gains nothing: .*XlaCallModule.*native_serialization=False, enable_xla=False"
     with pytest.raises(ExportError, match=wanted):
         export_saved_model(saved(tmp_path), tmp_path / "1", user_features=["user_*"], late=True)
     assert not (tmp_path / "1").exists()
 
 
-def test_late_is_not_refused_where_a_module_takes_the_user_alone(tmp_path: Path) -> None:
+def test_late_is_not_refused_if_a_module_reads_only_the_user(tmp_path: Path) -> None:
     model = saved(tmp_path, towers)
     (report,) = export_saved_model(
         model, tmp_path / "1", user_features=["user_*"], late=True
@@ -118,7 +118,7 @@ def test_late_is_not_refused_where_a_module_takes_the_user_alone(tmp_path: Path)
     assert report.compiled.ops == 1
 
 
-def test_a_server_gives_the_models_scores_at_numbers_warmed_up_and_not(tmp_path: Path) -> None:
+def test_a_server_gives_the_models_scores_at_warmed_up_and_other_numbers(tmp_path: Path) -> None:
     model = saved(tmp_path)
     export_saved_model(model, tmp_path / "served" / "1", user_features=["user_*"], warmup=[20])
     source = tf.saved_model.load(str(model)).signatures["serving_default"]
@@ -194,7 +194,7 @@ def export(folder: Path, output: Path, **options: Any) -> Any:
     return export_saved_model(folder, output, user_features=["user_*"], late=True, **options)
 
 
-def test_a_number_of_steps_is_not_made_large(
+def test_a_number_of_steps_is_not_drawn_large(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A step takes microseconds, so 65,535 of them would be accepted without a bound."""
@@ -272,7 +272,7 @@ def test_a_timed_run_that_does_not_end_is_an_error(monkeypatch: pytest.MonkeyPat
             _timing.op_times(session, [(signature, {"user_steps": np.array([1 << 62])})])
 
 
-def test_each_step_of_an_export_is_told(tmp_path: Path) -> None:
+def test_each_step_of_an_export_is_reported(tmp_path: Path) -> None:
     model = saved_loop(tmp_path / "model", tf.int64, lambda at, n: at < 3, lambda at, _: at + 1)
     told: list[str] = []
     export(model, tmp_path / "out", progress=told.append)

@@ -72,7 +72,7 @@ def plain(tensors) -> dict:
     return {name: tf.make_ndarray(tensor).tolist() for name, tensor in tensors.items()}
 
 
-def test_both_roads_give_the_same_signature(model):
+def test_both_ways_give_the_same_signature(model):
     converted = signature_of(model / "converted" / "1", "columnar")
     exported = signature_of(model / "columns", "predict")
     for one, other in [(converted.inputs, exported.inputs), (converted.outputs, exported.outputs)]:
@@ -85,7 +85,7 @@ def test_both_roads_give_the_same_signature(model):
     assert converted.method_name == exported.method_name
 
 
-def test_both_roads_score_the_same_served(model):
+def test_both_ways_score_the_same_when_served(model):
     rows = recorded(model)
     (model / "direct").mkdir()
     (model / "direct" / "1").symlink_to(model / "columns")

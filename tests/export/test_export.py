@@ -155,7 +155,7 @@ def test_new_graph_is_flat_and_has_no_parse_op(converted):
     assert not ops & {"PartitionedCall", "StatefulPartitionedCall", "ParseExampleV2"}
 
 
-def test_report_file_tells_features_sides_and_parity(converted):
+def test_report_file_lists_features_sides_and_parity(converted):
     report = json.loads((converted / "assets.extra" / "colcast.json").read_text())
     signature = report["signatures"]["columnar"]
     assert signature["source"] == "serving_default"
@@ -185,7 +185,7 @@ def test_python_sees_the_new_signature(converted, embedded_examples):
     np.testing.assert_array_equal(scores["scores"].numpy(), expected["scores"].numpy())
 
 
-def test_scores_that_are_random_now_and_then_are_told(tmp_path):
+def test_scores_that_are_sometimes_random_are_reported(tmp_path):
     def score(features):
         explored = tf.random.uniform(tf.shape(features["x"])) < 0.1
         return tf.where(explored, -features["x"], features["x"])
@@ -197,7 +197,7 @@ def test_scores_that_are_random_now_and_then_are_told(tmp_path):
     assert "not bit-identical" in report.signatures[0].not_transcoded
 
 
-def test_a_batch_that_may_be_refused_in_front_of_the_parse_is_told(tmp_path):
+def test_a_check_of_the_batch_before_the_parse_is_reported(tmp_path):
     spec = {"x": tf.io.FixedLenFeature([], tf.float32)}
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="examples")])
@@ -255,7 +255,7 @@ def _exported(embedded, tmp_path_factory) -> Path:
     return folder
 
 
-def test_graph_and_assets_are_listed_and_what_people_add_or_train_is_not(exported):
+def test_graph_and_assets_are_listed_but_not_added_or_trained_files(exported):
     files = json.loads((exported / RECORD).read_text())["files"]
     assets = [file for file in (exported / "assets").rglob("*") if file.is_file()]
     names = {file.relative_to(exported).as_posix() for file in assets}
@@ -288,7 +288,7 @@ def test_a_vocabulary_that_is_not_whole_is_waited_for(exported, tmp_path, damage
         wait_until(lambda: stubs.states()[2][0] == "AVAILABLE")
 
 
-def test_what_comes_to_a_version_that_serves_is_told(exported, tmp_path) -> None:
+def test_files_added_to_a_serving_version_are_reported(exported, tmp_path) -> None:
     shutil.copytree(exported, tmp_path / "model" / "1")
     shutil.move(tmp_path / "model" / "1" / RECORD, tmp_path)
     with ServerProcess("m", tmp_path / "model", ["--file_system_poll_wait_seconds=0.05"]) as server:

@@ -104,7 +104,7 @@ def test_values_that_the_model_refuses_are_not_drawn(dtype: Any, by: Any, tmp_pa
     assert report.parity.not_finite == ""
 
 
-def test_a_model_that_takes_known_words_and_numbers_alone_is_given_those(tmp_path: Path) -> None:
+def test_a_model_that_accepts_only_known_words_and_numbers_gets_those(tmp_path: Path) -> None:
     """Keras's FeatureSpace makes such models: string_categorical(num_oov_indices=0)."""
     layers = tf.keras.layers
     words = layers.StringLookup(vocabulary=["normal", "fixed", "reversible"], num_oov_indices=0)
@@ -160,7 +160,9 @@ def test_an_optional_scalar_has_one_value_at_most_and_other_lists_have_more(
     assert set(columns["tags/length"]) >= {0, 1, 2, 5}
 
 
-def test_what_only_values_scored_infinite_show_is_not_taken_for_the_users(tmp_path: Path) -> None:
+def test_dependence_shown_only_by_infinite_scores_is_not_taken_for_the_users(
+    tmp_path: Path,
+) -> None:
     """The exponential of large numbers is infinite: only the rule shows that it goes over rows."""
 
     @tf.function(

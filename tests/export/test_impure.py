@@ -58,7 +58,7 @@ def test_nothing_is_joined_kept_or_staged_and_the_reason_is_recorded(
 
 
 @pytest.mark.parametrize("kind", ["written_variable", "mutable_table"])
-def test_what_only_an_unserved_signature_writes_is_as_good_as_constant(
+def test_variables_that_only_unserved_signatures_write_count_as_constant(
     kind: str, tmp_path: Path
 ) -> None:
     (report,) = export(tmp_path, kind, late=True, unserved_signatures=["set"]).signatures
@@ -67,7 +67,7 @@ def test_what_only_an_unserved_signature_writes_is_as_good_as_constant(
     assert all(found.rows for found in report.independence.values())
 
 
-def test_examples_are_left_to_a_source_that_writes(tmp_path: Path) -> None:
+def test_examples_are_sent_unchanged_to_a_writing_signature(tmp_path: Path) -> None:
     class Counter(tf.Module):
         def __init__(self) -> None:
             super().__init__()
@@ -86,7 +86,7 @@ def test_examples_are_left_to_a_source_that_writes(tmp_path: Path) -> None:
     assert report.not_transcoded.startswith('it writes "')
 
 
-def test_a_call_writes_what_its_function_writes_and_nothing_else(tmp_path: Path) -> None:
+def test_a_call_writes_only_what_its_function_writes(tmp_path: Path) -> None:
     class Both(tf.Module):
         def __init__(self) -> None:
             super().__init__()
@@ -123,7 +123,7 @@ def test_the_server_and_the_exporter_know_the_same_ops(name):
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_a_proof_that_fails_on_values_that_are_not_finite_says_so(value: float) -> None:
+def test_a_proof_that_fails_on_non_finite_values_says_so(value: float) -> None:
     expected = {"scores": np.array([1.0, value], np.float32)}
     given = {"scores": np.array([1.0, 2.0], np.float32)}
     trial = Trial(2, expected, given, {"scores": np.zeros(2)})

@@ -119,7 +119,7 @@ def test_json_of_a_model_not_exported(embedded, capsys):
     assert "'none'" in json.loads(capsys.readouterr().out)["refused"]
 
 
-def test_features_that_would_be_the_users(embedded, capsys):
+def test_likely_user_features(embedded, capsys):
     assert inspect(embedded, "--user-features", "user_*") == 0
     rows = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
     assert "user_genres var_len string [?, ?] + length empty user" in rows

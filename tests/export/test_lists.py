@@ -181,7 +181,7 @@ FLOAT = tf.io.FixedLenFeature([], tf.float32, 0.0)
         ({"x": FLOAT}, {"x": FLOAT}, None, "'x' of signature 'serving_default' is parsed from the"),
     ],
 )
-def test_lists_that_columns_cannot_stand_for_are_refused(
+def test_lists_that_columns_cannot_represent_are_refused(
     context: Any, examples: Any, cut_to: int | None, message: str, tmp_path: Path
 ) -> None:
     model = save_lists(tmp_path / "model", context, examples, cut_to)

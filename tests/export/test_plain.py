@@ -130,7 +130,7 @@ def test_a_load_test_of_the_signature_itself(exported: Path, tmp_path: Path) -> 
     ]
 
 
-def test_recorded_requests_are_compared_and_tell_the_user(exported: Path, tmp_path: Path) -> None:
+def test_recorded_requests_are_compared_and_reveal_the_user(exported: Path, tmp_path: Path) -> None:
     file = tmp_path / "requests.tfrecord"
     with tf.io.TFRecordWriter(str(file)) as writer:
         several = {"row_to_user": np.zeros(4, np.int64)}
@@ -160,7 +160,7 @@ def test_recorded_requests_are_compared_and_tell_the_user(exported: Path, tmp_pa
     assert signature.stages.reuse.users_found == 3
 
 
-def test_what_was_recorded_says_that_nothing_is_parsed(exported: Path, capsys: Any) -> None:
+def test_the_record_says_that_nothing_is_parsed(exported: Path, capsys: Any) -> None:
     folder = exported / "functional" / "served" / "1"
     recorded = json.loads((folder / "assets.extra" / "colcast.json").read_bytes())
     assert recorded["signatures"]["columnar"]["source_input"] is None
@@ -225,7 +225,7 @@ def test_inputs_that_no_columnar_request_can_carry_are_refused(name: str, tmp_pa
     assert message in str(caught.value)
 
 
-def test_rows_that_depend_on_each_other_are_told(exported: Path, tmp_path: Path) -> None:
+def test_rows_that_depend_on_each_other_are_reported(exported: Path, tmp_path: Path) -> None:
     @tf.function(
         input_signature=[tf.TensorSpec([None], name="user_x"), tf.TensorSpec([None], name="y")]
     )

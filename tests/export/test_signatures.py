@@ -75,7 +75,7 @@ def test_new_signature_can_be_the_default(two_signatures, tmp_path):
     np.testing.assert_array_equal(former, [6, -3])
 
 
-def test_default_that_is_not_new(two_signatures, tmp_path):
+def test_a_default_that_is_not_a_new_signature(two_signatures, tmp_path):
     with pytest.raises(ExportError, match="'shift' is not a new signature; new ones are columnar"):
         export_saved_model(two_signatures, tmp_path / "out", default="shift")
     assert not (tmp_path / "out").exists()
@@ -105,7 +105,7 @@ def test_feature_names_that_are_no_python_names(tmp_path):
     np.testing.assert_array_equal(scores["all"], [[0, 2, 4, 6, 8, 10]])
 
 
-def test_names_that_tensorflow_takes_for_one_do_not_break_loading(tmp_path):
+def test_names_that_tensorflow_considers_equal_do_not_break_loading(tmp_path):
     names = ["user id", "user_id", "user/id"]
     export_saved_model(save_stack(tmp_path / "model", names), tmp_path / "out")
     python = tf.saved_model.load(str(tmp_path / "out")).signatures
@@ -182,7 +182,7 @@ def test_single_examples_under_map_fn(tmp_path):
     assert "tf.io.parse_example" in message
 
 
-def test_an_op_that_nobody_has(tmp_path):
+def test_an_unknown_op(tmp_path):
     spec = {"x": tf.io.FixedLenFeature([], tf.float32)}
     model = save_parser(
         tmp_path / "model", tf.Module(), spec, lambda features: tf.math.lgamma(features["x"])

@@ -118,7 +118,7 @@ def log_of(kind: str, *rows: bytes) -> prediction_log_pb2.PredictionLog:
 
 @pytest.mark.parametrize("kind", ["classify", "regress", "multi_inference"])
 @pytest.mark.parametrize("others", [[], REQUESTS])
-def test_logs_of_classify_and_its_like_are_requests_of_their_examples(tmp_path, kind, others):
+def test_logs_of_classify_and_similar_calls_are_requests_of_their_examples(tmp_path, kind, others):
     rows = (example(user_age=20, movie=1), example(user_age=20, movie=2))
     traffic = read_traffic(
         record(tmp_path / "traffic", log_of(kind, *rows), *others), "examples", ()
@@ -147,7 +147,7 @@ MORE_ROWS = {"user_age": [70, 20], "movie": [1, 2, 3], "row_to_user": np.array([
 PREFETCH = {"user_age": [70], "movie": np.zeros([0], np.int64)}
 
 
-def test_requests_of_several_users_or_none_are_left_out_and_told(embedded, tmp_path):
+def test_requests_of_several_users_or_none_are_left_out_and_reported(embedded, tmp_path):
     left_out = [
         columns_of(predict_pb2.PredictRequest(), **columns)
         for columns in (SEVERAL_USERS, MORE_ROWS, PREFETCH)
@@ -177,7 +177,7 @@ def test_single_examples_are_scored_too(embedded, tmp_path):
     assert parity.identical
 
 
-def test_recorded_rows_that_the_model_refuses_are_left_out_and_told(embedded, tmp_path):
+def test_recorded_rows_that_the_model_refuses_are_left_out_and_reported(embedded, tmp_path):
     rows = [example(movie=i % 50) for i in range(60)]
     file = record(tmp_path / "traffic", *rows[:30], example(movie=50), *rows[30:])
     report = export_saved_model(embedded, tmp_path / "out", examples=file)
@@ -190,7 +190,7 @@ def test_recorded_rows_that_the_model_refuses_are_left_out_and_told(embedded, tm
     assert read_report(tmp_path / "out").signatures[0].parity == parity
 
 
-def test_recorded_rows_of_another_model_are_told(embedded, tmp_path):
+def test_recorded_rows_of_another_model_are_reported(embedded, tmp_path):
     file = record(tmp_path / "traffic", *[example(user_age=i) for i in range(250)])
     report = export_saved_model(embedded, tmp_path / "out", examples=file)
     parity = report.signatures[0].parity
@@ -245,7 +245,7 @@ def test_warmup_requests_are_ones_that_servers_can_run(embedded, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["traffic", "traffic.gz"])
-def test_a_record_that_claims_any_length_is_refused_by_name(embedded, tmp_path, name):
+def test_a_record_with_an_absurd_length_is_refused_by_name(embedded, tmp_path, name):
     """With a right checksum, TensorFlow's reader would allocate the claimed memory."""
     header = struct.pack("<Q", 1 << 62)
     record(tmp_path / "one", REQUESTS[0])
@@ -257,7 +257,7 @@ def test_a_record_that_claims_any_length_is_refused_by_name(embedded, tmp_path, 
         export_saved_model(embedded, tmp_path / "out", examples=tmp_path / name)
 
 
-def test_late_warmup_sends_the_user_once_in_a_file_of_its_own(embedded, tmp_path):
+def test_late_warmup_sends_the_user_once_in_a_separate_file(embedded, tmp_path):
     output = tmp_path / "out"
     export_saved_model(embedded, output, user_features=["user_*"], late=True, warmup=[5])
     users = {}

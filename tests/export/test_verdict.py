@@ -51,13 +51,13 @@ def test_a_domain_without_a_stage_is_named_with_the_reason(embedded, tmp_path, c
     assert "columnar_pair/" not in printed
 
 
-def test_names_of_ops_go_and_what_is_around_them_stays(embedded, tmp_path):
+def test_names_of_ops_are_removed_and_the_text_around_them_stays(embedded, tmp_path):
     report = export_saved_model(embedded, tmp_path / "out").signatures[0]
     said = "rows mix: Softmax (columnar_pair/late/item/Softmax): it reduces over rows, columnar/x."
     assert _without_ops(said, report) == "rows mix: Softmax (an op): it reduces over rows, an op."
 
 
-def test_without_late_it_tells_what_late_would_add(embedded, tmp_path, capsys):
+def test_without_late_it_shows_what_late_would_add(embedded, tmp_path, capsys):
     _, told = export(capsys, embedded, tmp_path / "out", "--user-features", "user_*")
     recorded = read_report(tmp_path / "out").signatures[0]
     assert 0 <= recorded.user_share <= 1
@@ -65,7 +65,7 @@ def test_without_late_it_tells_what_late_would_add(embedded, tmp_path, capsys):
     assert told["next step"].startswith("--late")
 
 
-def test_without_user_features_these_are_the_thing_to_try(embedded, tmp_path, capsys):
+def test_without_user_features_the_next_step_is_to_name_them(embedded, tmp_path, capsys):
     _, told = export(capsys, embedded, tmp_path / "out")
     assert told["next step"].startswith("--user-features")
 
@@ -99,7 +99,7 @@ def test_nothing_is_measured_unless_asked_for(embedded, tmp_path):
     assert dict(verdict(signature))["expected"] == "not measured"
 
 
-def test_page_has_what_the_lines_leave_out(embedded, tmp_path):
+def test_the_page_has_the_details_that_the_lines_omit(embedded, tmp_path):
     report = export_saved_model(embedded, tmp_path / "out", user_features=["user_*"], late=True)
     page = (tmp_path / "out" / PAGE).read_text()
     assert "<svg" in page
@@ -149,7 +149,7 @@ def test_a_server_takes_less_for_each_of_many_inputs_and_more_for_bytes():
     assert served_ms(0.01, way(200, 0)) == pytest.approx(0.06)
 
 
-def test_what_is_not_worth_it_is_said(embedded, tmp_path):
+def test_an_export_that_is_not_worth_it_is_reported(embedded, tmp_path):
     (made,) = export_saved_model(embedded, tmp_path / "out").signatures
     measured = costs((20, 0.5, 0.5, 0), (100, 2.0, 2.2, 0))
     told = expected(dataclasses.replace(made, costs=measured))
@@ -160,7 +160,7 @@ def test_what_is_not_worth_it_is_said(embedded, tmp_path):
 
 
 @pytest.mark.parametrize("user", [[], ["user_*"]])
-def test_recorded_requests_that_were_given_are_no_next_step(embedded, tmp_path, user):
+def test_recorded_requests_are_suggested_only_if_missing(embedded, tmp_path, user):
     report = export_saved_model(embedded, tmp_path / "out", user_features=user, late=bool(user))
     (made,) = report.signatures
     given = dataclasses.replace(made, parity=dataclasses.replace(made.parity, recorded_rows=9))
@@ -170,7 +170,7 @@ def test_recorded_requests_that_were_given_are_no_next_step(embedded, tmp_path, 
         assert "--examples" not in limit_and_step(dataclasses.replace(given, stages=stages))[1]
 
 
-def test_everyday_rows_have_values_of_the_size_that_requests_have():
+def test_ordinary_rows_have_values_as_large_as_those_of_requests():
     features = (
         Feature("id", Kind.FIXED_LEN, "int64"),
         Feature("word", Kind.FIXED_LEN, "string"),

@@ -96,7 +96,7 @@ def test_a_label_that_does_not_exist_is_an_error(
     red(bazel("build", "--nobuild", HOOKED), "no such target '//serving_patches:expanded_inputs'")
 
 
-def test_a_library_that_the_hook_may_not_see_is_an_error(
+def test_a_library_outside_the_hooks_scope_is_an_error(
     bazel: Bazel, edit: Callable[[str, str, str], None]
 ) -> None:
     edit("serving_patches/BUILD", "//visibility:public", "//visibility:private")

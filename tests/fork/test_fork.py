@@ -171,7 +171,7 @@ def test_a_clone_without_the_commit_is_refused(
         assert not tree.exists()
 
 
-def test_what_git_says_of_a_source_is_passed_on(fork: Tool, tmp_path: Path, tree: Path) -> None:
+def test_git_errors_about_a_source_are_passed_on(fork: Tool, tmp_path: Path, tree: Path) -> None:
     (tmp_path / "broken.git" / "objects").mkdir(parents=True)
     (tmp_path / "broken.git" / "HEAD").write_text("ref: refs/heads/main")
     refused(fork("--serving", tmp_path / "broken.git"), "fatal: not a git repository")
@@ -227,7 +227,7 @@ def test_a_hunk_that_would_fit_twice_is_refused(
     refused(fork("--serving", source), "the call does not fit", "occurs 2 times")
 
 
-def test_a_rule_that_is_gone_is_named(fork: Tool, source: Path, upstream: ModuleType) -> None:
+def test_a_missing_rule_is_named(fork: Tool, source: Path, upstream: ModuleType) -> None:
     path = source / upstream.BUILD
     path.write_text(path.read_text().replace("predict_util", "predict_utilities"))
     refused(fork("--serving", source), upstream.BUILD, "predict_util", "occurs 0 times")
@@ -293,14 +293,12 @@ def test_a_bare_clone_of_tensorflow_is_checked_out_at_the_releases_commit(
 
 
 @pytest.mark.parametrize("missing", ["NO_SUCH_FOLDER", ""])
-def test_a_tensorflow_tree_that_is_not_there_is_named(
-    fork: Tool, source: Path, missing: str
-) -> None:
+def test_a_missing_tensorflow_tree_is_named(fork: Tool, source: Path, missing: str) -> None:
     done = fork("--serving", source, "--check", "--tensorflow", missing)
     refused(done, f"{missing or '.'}: no")
 
 
 @pytest.mark.parametrize("missing", ["does/not/exist", "file:///does/not/exist"])
-def test_a_source_that_is_not_there_is_named(fork: Tool, tree: Path, missing: str) -> None:
+def test_a_missing_source_is_named(fork: Tool, tree: Path, missing: str) -> None:
     refused(fork("--serving", missing), missing)
     assert not tree.exists()

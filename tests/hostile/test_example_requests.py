@@ -147,7 +147,7 @@ def test_a_context_that_is_no_example_is_refused(raw, context, words):
     ],
 )
 @pytest.mark.parametrize("context", [None, b"", feature(b"x2", FLOAT_2)])
-def test_an_example_the_model_can_not_parse_is_refused(raw, example, word, context):
+def test_an_example_the_model_cannot_parse_is_refused(raw, example, word, context):
     given = example_list(X_IS_2, example)
     if context is not None:
         given = with_context(context, X_IS_2, example)
@@ -174,7 +174,7 @@ def test_unknown_fields_are_skipped_and_the_last_list_counts(raw):
     assert raw.regress(GOOD + unknown + first) == [3.0] * 3
 
 
-def test_a_context_of_many_examples_can_not_fill_the_memory(raw):
+def test_a_context_of_many_examples_cannot_fill_the_memory(raw):
     """2 MB that ask for 512 GiB: a megabyte in front of each of half a million examples."""
     context = feature(b"x", FLOAT_2) + feature(b"note", field(1, field(1, b"n" * (1 << 20))))
     message = SPEC + with_context(context, *[b""] * (1 << 19))
@@ -203,7 +203,7 @@ def test_thousands_of_tasks_are_judged_before_any_is_run(raw):
     raw.refuses("MultiInference", message, "INVALID_ARGUMENT", "Duplicate", "regress_x_to_y")
 
 
-def test_what_tensorflow_says_of_a_long_example_stays_short_enough_to_send(raw):
+def test_tensorflows_error_about_a_long_example_stays_short_enough_to_send(raw):
     """It quotes the whole example, but gRPC clients accept headers of 8 KiB."""
     example = feature(b"note", field(1, field(1, b"\xff" * (1 << 20)))) + X_IS_2[:-1]
     raw.refuses("Regress", SPEC + example_list(example), "INVALID_ARGUMENT", "parse", "...")

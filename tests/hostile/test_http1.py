@@ -68,7 +68,7 @@ def under_attack(
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
-def test_memory_stays_flat_and_others_are_answered(
+def test_memory_stays_constant_and_others_are_answered(
     rest_server: ServerProcess,
     under_attack: Callable[[bytes, bytes], threading.Thread],
     attack: str,

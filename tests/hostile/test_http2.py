@@ -73,7 +73,7 @@ HEADER_BLOCKS = {
 
 
 @pytest.mark.parametrize("attack", HEADER_BLOCKS)
-def test_a_header_block_without_end_is_cut_off(target, memory_stays, others_are_answered, attack):
+def test_an_endless_header_block_is_cut_off(target, memory_stays, others_are_answered, attack):
     first, more = HEADER_BLOCKS[attack]
     with http2.connect(target.target) as connection:
         headers = http2.request_headers() + first
@@ -96,14 +96,14 @@ def reset_calls(count: int) -> Iterator[bytes]:
         )
 
 
-def test_calls_that_are_reset_at_once_are_cut_off(target, memory_stays, others_are_answered):
+def test_calls_that_are_reset_immediately_are_cut_off(target, memory_stays, others_are_answered):
     with http2.connect(target.target) as connection:
         http2.send_until_closed(connection, reset_calls(1_000_000))
         assert http2.is_closed_by_peer(connection)
         others_are_answered()
 
 
-def test_clients_that_hang_up_at_once_leave_nothing_behind(target):
+def test_clients_that_hang_up_immediately_leave_nothing_behind(target):
     before = len(os.listdir(f"/proc/{target.pid}/fd"))
     headers = http2.frame(http2.HEADERS, http2.END_HEADERS, 1, http2.request_headers())
     for _ in range(200):
@@ -112,7 +112,7 @@ def test_clients_that_hang_up_at_once_leave_nothing_behind(target):
     wait_until(lambda: len(os.listdir(f"/proc/{target.pid}/fd")) <= before)
 
 
-def test_calls_beyond_the_limit_whose_refusals_nobody_reads_are_cut_off(
+def test_calls_beyond_the_limit_with_unread_refusals_are_cut_off(
     target, memory_stays, others_are_answered
 ):
     def calls() -> Iterator[bytes]:
@@ -136,7 +136,7 @@ IDLE_FRAMES = {
 
 
 @pytest.mark.parametrize("kind", IDLE_FRAMES)
-def test_frames_that_bring_nothing_without_end_are_cut_off(target, others_are_answered, kind):
+def test_endless_empty_frames_are_cut_off(target, others_are_answered, kind):
     with http2.connect(target.target) as connection:
         connection.sendall(
             http2.frame(http2.HEADERS, http2.END_HEADERS, 1, http2.request_headers())
@@ -173,7 +173,7 @@ def test_some_resets_are_fine(target):
             assert calls[0].result()
 
 
-def test_answers_that_nobody_reads_are_bounded(target, memory_stays, others_are_answered):
+def test_unread_answers_are_bounded(target, memory_stays, others_are_answered):
     message = http2.grpc_message(request_for_zeros(5 << 20))
     with http2.connect(target.target, window=0) as connection:
         for stream in range(1, 2 * 100, 2):

@@ -237,7 +237,7 @@ def test_the_stream_ends(server, case):
 
 
 @pytest.mark.parametrize("case", FINE)
-def test_what_is_allowed(server, case):
+def test_allowed_frames(server, case):
     sent, answer = FINE[case]
     frames = ask(server, sent)
     assert errors(frames, http2.GOAWAY) == []
@@ -248,7 +248,7 @@ def test_what_is_allowed(server, case):
 @pytest.mark.parametrize(
     "preface", [b"GET / HTTP/1.1\r\n\r\n", b"PRI * HTTP/2.0\r\n\r\nXX\r\n\r\n"]
 )
-def test_whoever_speaks_something_else_is_cut_off(server, preface):
+def test_other_protocols_are_cut_off(server, preface):
     host, port = server.target.rsplit(":", 1)
     with socket.create_connection((host, int(port)), 60) as connection:
         connection.sendall(preface + bytes(40))
@@ -264,7 +264,7 @@ def test_the_first_frame_is_settings(server):
 
 # Frames for a stream that its client has half-closed.
 @pytest.mark.parametrize("late", [frame(http2.DATA, 0, 1, EMPTY), BEGUN], ids=["DATA", "HEADERS"])
-def test_nothing_comes_behind_the_end_of_a_stream(server, late):
+def test_nothing_follows_the_end_of_a_stream(server, late):
     frames = ask(server, WHOLE + late)
     ended = errors(frames, http2.GOAWAY) + errors(frames, http2.RST_STREAM)
     assert ended

@@ -182,7 +182,7 @@ def test_inflated_messages_of_a_host_have_a_limit(tmp_path, reader_path):
         assert again.code() == grpc.StatusCode.OK
 
 
-def test_many_bombs_wait_as_they_came_and_others_are_answered(target, tmp_path):
+def test_many_bombs_wait_compressed_and_others_are_answered(target, tmp_path):
     pipe, bomb = tmp_path / "pipe", make_bomb()
     os.mkfifo(pipe)
     with grpc.insecure_channel(target.target) as channel, ExitStack() as connections:

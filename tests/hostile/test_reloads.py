@@ -67,7 +67,7 @@ PREFIXES = ["cron.d/job\0", "job\n", "\x1b[2Jjob", "logs/../job", "..", "job", "
 
 
 @pytest.mark.parametrize("with_directory", [True, False])
-def test_no_file_is_written_where_a_client_says(serve, base_path, tmp_path, with_directory):
+def test_no_file_is_written_where_a_client_asks(serve, base_path, tmp_path, with_directory):
     (tmp_path / "cron.d").mkdir()
     with serve(with_directory) as server:
         for prefix in PREFIXES:

@@ -265,7 +265,7 @@ def test_a_wrong_encoding_is_refused_by_name(
         b"POST /v1/models/target HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nZ\r\n",
     ],
 )
-def test_what_is_no_http_is_refused(
+def test_anything_but_http_is_refused(
     rest_server: ServerProcess, expect: Callable[..., None], text: bytes
 ) -> None:
     host, port = rest_server.rest_target.split(":")
@@ -276,7 +276,7 @@ def test_what_is_no_http_is_refused(
         expect((response.status, json.loads(response.read())), 400, ["malformed HTTP"])
 
 
-def test_a_client_that_hangs_up_midway_harms_no_one(rest_server: ServerProcess) -> None:
+def test_a_client_that_hangs_up_midway_affects_no_other(rest_server: ServerProcess) -> None:
     host, port = rest_server.rest_target.split(":")
     head = b"POST /v1/models/target:predict HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n"
     for length in range(0, len(head) + 100, 7):

@@ -64,7 +64,7 @@ def answer_to(server: ServerProcess, headers: bytes, after: bytes = b"") -> byte
         {"grpc_timeout": "1s"},
     ],
 )
-def test_a_deadline_that_is_none_is_an_error(server, more):
+def test_an_invalid_deadline_is_an_error(server, more):
     good = answer_to(server, CHECK, http2.frame(http2.DATA, http2.END_STREAM, 1, EMPTY))
     bad = answer_to(
         server,
@@ -83,7 +83,7 @@ def test_a_deadline_that_is_none_is_an_error(server, more):
         {":method": "PUT"},
     ],
 )
-def test_what_is_no_call_of_grpc_is_refused_with_an_http_status(server, more):
+def test_requests_that_are_not_grpc_are_refused_with_an_http_status(server, more):
     assert len(answer_to(server, http2.request_headers(HEALTH, **more))) < 8  # :status alone
 
 
@@ -111,7 +111,7 @@ def open_files(server: ServerProcess) -> int:
 
 
 @pytest.mark.parametrize("said", [b"P", b"PRI", http2.PREFACE[:5]])
-def test_a_client_that_says_too_little_and_hangs_up_leaves_nothing(server, said):
+def test_a_client_that_sends_too_little_and_hangs_up_leaves_nothing_behind(server, said):
     host, _, port = server.target.rpartition(":")
     before = open_files(server)
     for _ in range(50):
@@ -120,7 +120,9 @@ def test_a_client_that_says_too_little_and_hangs_up_leaves_nothing(server, said)
     wait_until(lambda: open_files(server) <= before, 10)
 
 
-def test_where_descriptors_run_short_newcomers_go_and_others_are_served(tmp_path: Path) -> None:
+def test_when_descriptors_run_out_new_connections_are_closed_and_others_served(
+    tmp_path: Path,
+) -> None:
     with serving_nothing(tmp_path, "--rest_api_port=-1") as server:
         host, _, port = server.rest_target.rpartition(":")
         limit = open_files(server) + 200

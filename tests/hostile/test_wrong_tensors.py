@@ -55,7 +55,7 @@ def test_a_wrong_tensor_is_refused_by_name(expect_refused, good_request, name, t
     expect_refused(good_request.SerializeToString(), "INVALID_ARGUMENT", f'"{name}"', *words)
 
 
-def test_a_missing_and_an_unknown_input_are_named(expect_refused, good_request):
+def test_missing_and_unknown_inputs_are_named(expect_refused, good_request):
     good_request.inputs["zip"].CopyFrom(good_request.inputs["age"])
     expect_refused(good_request.SerializeToString(), "INVALID_ARGUMENT", '"zip"')
     del good_request.inputs["zip"], good_request.inputs["age"]
@@ -89,7 +89,7 @@ def test_a_wrong_output_filter_is_refused_by_name(expect_refused, good_request):
     expect_refused(good_request.SerializeToString(), "INVALID_ARGUMENT", "duplicate", "score")
 
 
-def test_no_rows_at_all_are_an_empty_answer(client, good_request):
+def test_zero_rows_give_an_empty_answer(client, good_request):
     for name, text in {
         "age": f"dtype: DT_INT64 {shape(0)}",
         "pair": f"dtype: DT_FLOAT {shape(0, 2)}",
@@ -156,7 +156,7 @@ def test_refused_by_name_and_nothing_changes(send, service, method, name, messag
     assert served_states(send) == [get_model_status_pb2.ModelVersionStatus.AVAILABLE]
 
 
-def test_a_message_too_large_for_the_thread_that_reads_all_is_refused(send):
+def test_a_message_too_large_for_the_reading_thread_is_refused(send):
     with pytest.raises(grpc.RpcError) as raised:
         send(MODELS, "GetModelStatus", bytes(5 << 20))
     assert raised.value.code() == grpc.StatusCode.RESOURCE_EXHAUSTED
@@ -165,7 +165,7 @@ def test_a_message_too_large_for_the_thread_that_reads_all_is_refused(send):
     assert served_states(send) == [get_model_status_pb2.ModelVersionStatus.AVAILABLE]
 
 
-def test_a_method_that_is_not_there_is_unimplemented(send):
+def test_an_unknown_method_is_unimplemented(send):
     with pytest.raises(grpc.RpcError) as raised:
         send(PREDICTION, "Guess", b"")
     assert raised.value.code() == grpc.StatusCode.UNIMPLEMENTED

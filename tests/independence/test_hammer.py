@@ -91,7 +91,7 @@ def test_another_score_or_shape_is_wrong(given: Any) -> None:
     assert _tally(given, [1.0, 2.0]).wrong == 1
 
 
-def test_rounding_is_right_and_seen_where_bits_are_promised() -> None:
+def test_rounding_is_fine_but_reported_where_bits_are_promised() -> None:
     close = [1.0, 2.000001]
     assert (_tally(close, [1.0, 2.0]).wrong, _tally(close, [1.0, 2.0]).inexact) == (0, 0)
     assert _tally(close, [1.0, 2.0], kind="columnar").inexact == 1

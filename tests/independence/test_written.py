@@ -141,7 +141,7 @@ def test_a_counter_counts_each_request_once(
 @pytest.mark.parametrize(
     ("kind", "options"), [("clock", {"late": True}), ("random", {"warmup": [1]})]
 )
-def test_what_reads_a_clock_or_random_numbers_runs_apart(
+def test_models_that_read_a_clock_or_random_numbers_run_separately(
     serve: Callable[..., ServerProcess], kind: str, options: dict[str, Any]
 ) -> None:
     with serve(kind, FLAGS[1], **options) as server:

@@ -158,7 +158,7 @@ def test_a_cell_that_does_not_fit(files, capsys, old, new, said):
 
 
 @pytest.mark.parametrize("name", ["items.parquet", "items.tfrecord", "items.csv"])
-def test_a_file_that_is_not_what_its_name_says(files, capsys, name):
+def test_a_file_that_does_not_match_its_ending(files, capsys, name):
     (files / name).write_bytes(b"\x00\x01\x02" * 100)
     assert built(files, name) == 1
     assert "colcast items" in capsys.readouterr().err
@@ -192,7 +192,7 @@ def test_a_parquet_file_is_never_in_memory_as_a_whole(tmp_path):
     assert most < groups / 3 * group.nbytes
 
 
-def test_something_else_is_no_source(files):
+def test_other_objects_are_not_sources(files):
     with pytest.raises(InputError, match="expected a pandas or Polars DataFrame"):
         build_table(files / "model", 5, key="item_id", output=files / "table")
 
@@ -206,7 +206,7 @@ def test_nan_in_pandas_is_a_missing_value_and_in_arrow_a_number(files):
     assert str(ItemTable(files / "table", 2).get(1)) == "{'price': nan}"
 
 
-def test_deltas_and_what_inspect_tells_of_them(files, capsys):
+def test_deltas_as_shown_by_inspect(files, capsys):
     built(files, "items.parquet")
     (files / "gone").write_text("7\n\n12\n")
     (files / "new.csv").write_text(CSV.splitlines()[0] + "\n5,1,2,five,true,,,,0|0|0|0,\n")

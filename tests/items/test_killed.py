@@ -32,13 +32,13 @@ def killed(tmp_path_factory):
     return folder, found
 
 
-def test_a_reader_finds_nothing_or_all_of_it(killed):
+def test_a_reader_finds_all_of_it_or_nothing(killed):
     _, found = killed
     assert [what for what, _ in groupby(found)] == [_NOTHING, _TABLE, _WITH_DELTA]
     assert len(found) > 30, "a build has more steps than that"
 
 
-def test_the_next_builder_removes_what_was_left_behind(killed):
+def test_the_next_builder_removes_leftovers(killed):
     folder, found = killed
     last = found.index(_TABLE) - 1
     left = folder / str(last)
@@ -48,7 +48,7 @@ def test_the_next_builder_removes_what_was_left_behind(killed):
     assert ItemTable(left).get(1) == {"title": b"Dune"}
 
 
-def test_what_a_living_builder_writes_is_left_alone(tmp_path):
+def test_files_of_a_running_builder_are_kept(tmp_path):
     record = model(tmp_path / "model", title=declared(dtype="string"))
     output = tmp_path / "t"
 

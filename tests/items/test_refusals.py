@@ -89,7 +89,7 @@ def test_a_column_that_is_missing(tmp_path, movies, dropped, added, said):
     assert said in refused(tmp_path, movies, frame)
 
 
-def test_a_missing_column_with_a_default_takes_it(tmp_path, movies):
+def test_a_missing_column_takes_its_default(tmp_path, movies):
     frame = pd.DataFrame(ROWS).drop(columns=["year", "genres"])
     build_table(movies, frame, key="item_id", output=tmp_path / "t")
     table = ItemTable(tmp_path / "t")
@@ -109,7 +109,7 @@ def test_two_columns_of_one_name(tmp_path, movies):
 
 
 @pytest.mark.parametrize(("name", "said"), [("title", ""), ("year", "float32"), ("genres", "list")])
-def test_what_can_be_a_key(tmp_path, movies, name, said):
+def test_possible_keys(tmp_path, movies, name, said):
     frame = pd.DataFrame(ROWS)
     if said:
         assert said in refused(tmp_path, movies, frame, key=name)
@@ -137,7 +137,7 @@ def test_signatures_that_do_not_agree(tmp_path):
     assert "two signatures declare feature 'year' differently" in said
 
 
-def test_a_version_that_there_is(table, movies):
+def test_an_existing_version(table, movies):
     with pytest.raises(ItemTableError, match="table/1 exists already"):
         build_table(movies, pd.DataFrame(ROWS), key="item_id", output=table, version=1)
     assert build_table(movies, pd.DataFrame(ROWS), key="item_id", output=table) == table / "2"
@@ -153,7 +153,7 @@ def test_a_key_that_a_delta_writes_and_deletes(table):
         build_delta(table, pd.DataFrame(ROWS), delete=[1, 9])
 
 
-def test_a_delta_of_nothing(table):
+def test_an_empty_delta(table):
     with pytest.raises(InputError, match="no rows and no keys to delete"):
         build_delta(table)
 

@@ -106,7 +106,7 @@ def frame_of(library: str, keys: list[Any], columns: dict[str, list[Any]]) -> An
 @pytest.mark.parametrize("library", ["pandas", "pyarrow"])
 @settings(max_examples=60, deadline=None)
 @given(tables())
-def test_what_is_read_back_is_what_was_given(library, table):
+def test_values_survive_a_round_trip(library, table):
     features, keys, columns = table
     with tempfile.TemporaryDirectory(dir=_MEMORY) as name:
         record = model(Path(name, "model"), **features)

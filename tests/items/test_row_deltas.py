@@ -116,7 +116,7 @@ def test_rows_that_do_not_fit_are_named(ids: list[int], rows: Any, said: str, mo
     assert not list((model / "1/deltas").glob("*"))
 
 
-def test_what_is_no_table_or_no_model_is_named(model: Path, tmp_path: Path):
+def test_a_missing_table_or_model_is_named(model: Path, tmp_path: Path):
     frame = pd.DataFrame({"id": [1], "vector": list(vectors(1, 7))})
     with pytest.raises(InputError, match=r"no table 'none'; its tables are 'axis', 'by_handle'"):
         build_row_delta(model, frame, table="none")

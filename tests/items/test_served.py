@@ -242,7 +242,7 @@ def test_rest_by_key(server: ServerProcess) -> None:
     np.testing.assert_allclose(ask(keys), ask(features), rtol=1e-5, atol=1e-6)
 
 
-def test_metrics_tell_of_the_table(server: ServerProcess) -> None:
+def test_metrics_describe_the_table(server: ServerProcess) -> None:
     _, keys = request_of(np.random.default_rng(14), np.arange(20), np.zeros(1, np.int64))
     score(Stubs(server.target), keys, "columnar_late")
     metrics, of = Metrics(server), {"model_name": "ranker", "key": "item_key"}
@@ -317,7 +317,7 @@ def test_a_switch_of_versions_under_load(base: Path, server: ServerProcess, tabl
     np.testing.assert_allclose(score(stubs, keys, "columnar_late"), expected, rtol=1e-4, atol=1e-5)
 
 
-def test_a_hangup_has_tables_looked_for(base: Path, tables: Path) -> None:
+def test_a_hangup_looks_for_new_tables(base: Path, tables: Path) -> None:
     flags = config_of(tables, poll="poll_wait_seconds: 3600")
     with ServerProcess("ranker", base / "served", flags) as server:
         items = Items("item", ITEMS, 99)
@@ -360,7 +360,7 @@ def test_a_server_that_is_killed_while_it_loads(base: Path, tables: Path) -> Non
         assert Metrics(server).value(":colcast:item_table_version", **of) == 3
 
 
-def test_a_folder_that_goes_while_it_serves(server: ServerProcess, tables: Path) -> None:
+def test_a_folder_that_is_removed_while_it_serves(server: ServerProcess, tables: Path) -> None:
     stubs = Stubs(server.target)
     _, keys = request_of(np.random.default_rng(19), np.arange(20), np.zeros(1, np.int64))
     before = score(stubs, keys, "columnar")

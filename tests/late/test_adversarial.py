@@ -166,7 +166,7 @@ def test_rows_that_depend_on_each_other_are_exact(model: Any, build: Any) -> Non
     model(build, COLUMNS, USER).check()
 
 
-def test_rare_dependence_between_rows_is_exact(model: Any) -> None:
+def test_rare_dependence_between_rows_is_handled_exactly(model: Any) -> None:
     built = model(_cumulative_sum_of_some_users, COLUMNS, USER)
     columns = built.rows(5)
     columns["u"], columns["id"] = columns["u"][:1], np.array([123456789])
@@ -238,7 +238,7 @@ def test_side_effect_happens_on_every_row(model: Any, resource: bool, op: str) -
     assert op in built.ops("item")
 
 
-def test_assertion_about_both_sides_still_holds_the_output_back(model: Any) -> None:
+def test_assertion_about_both_sides_still_guards_the_output(model: Any) -> None:
     def build(c: dict[str, Any]) -> dict[str, Any]:
         positive = v1.assert_greater_equal(c["x"] + tf.abs(c["u"]), -1e9, message="too negative")
         with tf.control_dependencies([positive]):

@@ -148,7 +148,7 @@ def test_every_user_gets_its_own_scores(
     assert sum(late) <= len(USERS)  # one round only: then the client knows it
 
 
-def test_a_lone_row_that_is_filled_up_gets_its_score(
+def test_a_lone_padded_row_gets_its_score(
     batching: tuple[str, BatchingServicer], base_path: Path
 ) -> None:
     address, servicer = batching

@@ -209,7 +209,7 @@ def test_one_shop_needs_no_index(model: Any) -> None:
         ([0, 1, 2, 0], [0, 1, 0], "shop_state_row_must_be_0_to_R_minus_1_of_one_request"),
     ],
 )
-def test_rows_that_are_none_and_those_of_joined_requests_are_refused(
+def test_invalid_rows_and_those_of_joined_requests_are_refused(
     model: Any, row_to_shop: list[int], numbers: list[int], error: str
 ) -> None:
     stages = staged(model, _towers)
@@ -267,7 +267,7 @@ def test_a_list_without_a_mask_leaves_its_domain_to_the_candidates(model: Any) -
     stages.check(12, {"campaign": 3}, stages.built.rows(12))
 
 
-def test_a_domain_that_fails_the_proof_leaves_the_others_theirs(
+def test_a_domain_that_fails_the_proof_does_not_affect_others(
     model: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from colcast.export.cut._stages_proof import StagesProof

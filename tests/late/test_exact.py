@@ -92,19 +92,19 @@ def test_look_ups_run_once_and_meet_the_items_in_one_repetition(model: Any) -> N
     assert built.ops("expand").count("Tile") == 1
 
 
-def test_what_may_round_differently_runs_at_n_rows_and_is_named(model: Any) -> None:
+def test_ops_that_may_round_differently_run_at_n_rows_and_are_named(model: Any) -> None:
     built = model(_tower, COLUMNS, USER, exact=True)
     assert "MatMul" in built.ops("item")
     assert built.report.refused["MatMul"] == "may round differently at one row (MatMul)"
     assert "Tanh" not in built.ops("user")
 
 
-def test_a_model_without_anything_to_move_is_refused_and_left_alone(model: Any) -> None:
+def test_a_model_with_nothing_to_move_is_refused_and_unchanged(model: Any) -> None:
     with pytest.raises(ExportError, match="no user op can run once with bit-identical results"):
         model(lambda c: {"score": tf.exp(c["age"]) * c["price"]}, COLUMNS, USER, exact=True)
 
 
-def test_a_signature_that_saves_too_little_is_refused_and_left_alone(model: Any) -> None:
+def test_a_signature_that_saves_too_little_is_refused_and_unchanged(model: Any) -> None:
     built = model(_tables, COLUMNS, USER, exact=True)
     before = type(built.meta_graph)()
     before.CopyFrom(built.meta_graph)
@@ -223,9 +223,7 @@ def unguarded(base_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Iter
 
 
 @pytest.mark.parametrize("signature", SIGNATURES)
-def test_a_server_that_lets_several_rows_through_gets_the_error(
-    unguarded: str, signature: str
-) -> None:
+def test_a_server_that_accepts_several_rows_gets_the_error(unguarded: str, signature: str) -> None:
     request = predict_pb2.PredictRequest()
     request.model_spec.name = "ranker"
     request.model_spec.signature_name = signature

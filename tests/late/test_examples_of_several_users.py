@@ -108,7 +108,7 @@ def test_rows_of_three_users_in_any_order_compute_three_users(off: Server, late:
     _check(off, late, _rows(users), users=3)
 
 
-def test_rows_of_a_user_that_are_no_neighbours_are_found(off: Server, late: Server) -> None:
+def test_rows_of_a_user_that_are_not_adjacent_are_found(off: Server, late: Server) -> None:
     _check(off, late, _rows([USERS[0], USERS[1]] * 4), users=2)
 
 
@@ -121,7 +121,7 @@ def test_lists_of_other_lengths_are_the_users_own(
     _check(off, late, _rows(users * 4), users=3)
 
 
-def test_an_empty_string_more_is_another_user(off: Server, late: Server) -> None:
+def test_an_additional_empty_string_is_another_user(off: Server, late: Server) -> None:
     users: list[dict[str, Any]] = [{"user_words": ["red"]}, {"user_words": ["red", ""]}]
     _check(off, late, _rows(users * 4), users=2)
 
@@ -132,7 +132,7 @@ def test_one_user_written_in_two_ways_is_one(off: Server, late: Server) -> None:
     _check(off, late, named + by_default, users=1)
 
 
-def test_items_that_are_all_the_same_are_no_obstacle(off: Server, late: Server) -> None:
+def test_identical_items_are_no_obstacle(off: Server, late: Server) -> None:
     _check(off, late, [serialized(user | ITEMS[3]) for user in USERS * 4], users=3)
 
 
@@ -190,12 +190,12 @@ def said_by(base_path: Path, *flags: str) -> list[str]:
 
 
 @pytest.mark.parametrize(("mode", "runs"), [("exact", "columnar"), ("late", "columnar_late")])
-def test_what_is_run_in_the_place_of_a_signature(base_path: Path, mode: str, runs: str) -> None:
+def test_the_signature_that_runs_in_place_of_another(base_path: Path, mode: str, runs: str) -> None:
     (said,) = said_by(base_path, f"--example_transcoding={mode}")
     assert f'"serving_default": tf.Examples are read as columns and run by "{runs}"' in said
 
 
-def test_nothing_where_it_is_off(base_path: Path) -> None:
+def test_nothing_is_written_if_it_is_off(base_path: Path) -> None:
     assert said_by(base_path, "--example_transcoding=off") == []
 
 
@@ -210,14 +210,14 @@ def test_the_exports_reason_why_not(base_path: Path, tmp_path: Path) -> None:
     assert f'"serving_default": tf.Examples are parsed by TensorFlow: {reason}' in said
 
 
-def test_a_model_that_no_export_wrote(base_path: Path, tmp_path: Path) -> None:
+def test_a_model_that_was_never_exported(base_path: Path, tmp_path: Path) -> None:
     shutil.copytree(base_path / "1", tmp_path / "1")
     shutil.rmtree(tmp_path / "1" / "assets.extra")
     (said,) = said_by(tmp_path)
     assert "parsed by TensorFlow: no export converted it (assets.extra/colcast.json)" in said
 
 
-def test_nothing_of_signatures_of_columns(base_path: Path, tmp_path: Path) -> None:
+def test_signatures_of_columns_have_none(base_path: Path, tmp_path: Path) -> None:
     """Of one feature of strings each: an export's stage of the user, and a model of its own."""
     spec = {name: tf.io.FixedLenFeature([], tf.string) for name in ("user_name", "item_name")}
 

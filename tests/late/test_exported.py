@@ -75,7 +75,7 @@ def test_defaults_and_empty_lists_hold_for_late_columns_too(client: RankingClien
     np.testing.assert_allclose(late, client.predict_examples(examples).scores, rtol=1e-5)
 
 
-def test_recorded_examples_are_tried_too(base_path: Path, tmp_path: Path) -> None:
+def test_recorded_examples_are_also_compared(base_path: Path, tmp_path: Path) -> None:
     recorded = tmp_path / "recorded"
     with tf.io.TFRecordWriter(str(recorded)) as writer:
         for item in ITEMS:
@@ -168,7 +168,7 @@ def test_an_exported_model_scores_by_stages(run: Run, candidates: int, of: tuple
     np.testing.assert_allclose(run("columnar_pair", given)["score"], expected, rtol=1e-5)
 
 
-def test_what_is_recorded(exported: Path) -> None:
+def test_the_recorded_values(exported: Path) -> None:
     written = json.loads((exported / "assets.extra" / "colcast.json").read_text())
     columnar = written["signatures"]["columnar"]
     sides = {name: feature["side"] for name, feature in columnar["features"].items()}

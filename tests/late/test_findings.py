@@ -60,7 +60,7 @@ def test_sizes_that_differ_between_users_are_left_open() -> None:
     assert found == Finding(RowKind.ROW, (1, None, 8))
 
 
-def test_a_list_that_is_empty_for_one_user_is_what_it_is_for_another() -> None:
+def test_a_list_that_is_empty_for_one_user_keeps_its_values_for_another() -> None:
     empty, full = (lambda n: np.zeros(0)), (lambda n: np.tile([1.0, 2.0], n))
     for users in ((empty, full), (full, empty)):
         assert _Values(*users).find().kind is RowKind.ROW
@@ -128,7 +128,7 @@ def test_numbers_are_small_in_every_second_request() -> None:
     assert [price < 1 for price in largest] == [True, False, True, False]
 
 
-def test_floats_that_never_differ_are_made_to() -> None:
+def test_floats_that_never_differ_are_varied() -> None:
     requests = _requests(lambda count: _rows(count) | {"price": np.zeros(count, np.float32)})
     assert np.ptp(requests.draw(5).items["price"]) > 0
 
@@ -159,7 +159,7 @@ def test_a_request_that_the_model_refuses_is_drawn_again() -> None:
     assert request.items["price"].tolist() == seen[-1]["price"].tolist()
 
 
-def test_a_model_that_refuses_all_is_an_error() -> None:
+def test_a_model_that_refuses_every_row_is_an_error() -> None:
     def run(columns: Any) -> None:
         raise ExportError("refused, as ever")
 

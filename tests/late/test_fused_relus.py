@@ -87,7 +87,7 @@ def _by_stages(built: Any, columns: Columns) -> Any:
 
 
 @pytest.mark.parametrize("layer", LAYERS)
-def test_late_makes_of_nan_what_the_model_makes_of_it(model: Any, layer: str) -> None:
+def test_late_treats_nan_as_the_model_does(model: Any, layer: str) -> None:
     built = _model(model, layer, lambda price: price)
     columns = _columns(built, 9, 1)
     columns["price"][4] = np.nan
@@ -129,7 +129,7 @@ def test_rows_that_the_model_itself_scores_nan_leave_a_product_split(model: Any)
 
 
 @pytest.mark.parametrize("layer", ["bias", "addition", "one unit"])
-def test_nan_in_a_column_is_no_score_of_stages(model: Any, layer: str) -> None:
+def test_columns_with_nan_are_not_scored_by_stages(model: Any, layer: str) -> None:
     built = _model(model, layer, lambda price: price)
     _add_stages(built)
     columns = _columns(built, 9, 1)
@@ -157,7 +157,7 @@ FUSED: dict[str, Callable[[Any], Any]] = {
 
 
 @pytest.mark.parametrize("name", FUSED)
-def test_ops_that_are_fused_move_and_leave_scores_the_same(model: Any, name: str) -> None:
+def test_fused_ops_move_and_leave_scores_unchanged(model: Any, name: str) -> None:
     def build(columns: dict[str, Any]) -> dict[str, Any]:
         with tf.compat.v1.variable_scope("user"):
             user = FUSED[name](tf.matmul(columns["age"], variable("w", 6, 8)) + variable("b", 8))

@@ -80,7 +80,7 @@ def _observed(built: Any, **options: Any) -> Observed:
     )
 
 
-def test_what_goes_over_rows_is_not_the_users_though_no_trial_shows_it(model: Any) -> None:
+def test_ops_over_rows_are_not_the_users_even_if_no_trial_shows_it(model: Any) -> None:
     built = model(_position_times_user, COLUMNS, ["user_age"])
     report = add_late_signature(built.meta_graph, _observed(built), late_signature="right")
     assert max(max(by_output.values()) for by_output in report.proof.values()) == 0

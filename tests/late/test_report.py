@@ -35,7 +35,7 @@ def test_counts_ops_and_lists_the_frontier(model: Any) -> None:
     assert report.late_ms > 0
 
 
-def test_console_lines_tell_the_essentials(model: Any) -> None:
+def test_console_lines_have_the_essentials(model: Any) -> None:
     first, second, *rest = model(_score, COLUMNS, ["age", "seen"]).report.lines()
     assert first.startswith("columnar_late: 4 of 6 ops run once per request")
     assert "at 1, 2, 7, 64 candidates, largest relative difference" in second
@@ -69,7 +69,7 @@ def test_features_that_meet_at_once_mean_expansion_at_the_input(model: Any) -> N
     assert any("nothing moved" in line for line in built.report.lines())
 
 
-def test_a_difference_on_large_floats_only_is_told(model: Any, monkeypatch: Any) -> None:
+def test_a_difference_on_large_floats_only_is_reported(model: Any, monkeypatch: Any) -> None:
     """Here every value above 1 has one; such a model is hard to write."""
 
     def apart(expected: Any, given: Any, *_: Any) -> Any:
@@ -94,7 +94,7 @@ def test_report_is_plain_json(model: Any) -> None:
     assert read["proof"]["64"].keys() == {"score"}
 
 
-def test_a_loop_that_stays_at_n_rows_is_named_where_late_does_not_help(model: Any) -> None:
+def test_a_loop_that_stays_at_n_rows_is_named_if_late_does_not_help(model: Any) -> None:
     def build(c: Columns) -> Columns:
         def step(i: Any, state: Any) -> Any:
             return i + 1, tf.tanh(tf.matmul(state, tf.ones([200, 200])) * 0.01)
@@ -133,7 +133,7 @@ def test_names_the_feature_that_made_items_new() -> None:
     assert "price alone made 67% of rows miss" in reuse.line()
 
 
-def test_a_missing_feature_is_a_value_of_its_own() -> None:
+def test_a_missing_feature_is_a_separate_value() -> None:
     requests = [[{"user": b"ann", "item": b"tea"}], [_row(b"ann", b"tea")]]
     assert count_reuse(requests, ["user"], ["item", "price"]).items_found == 0
 

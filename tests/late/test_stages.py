@@ -198,7 +198,7 @@ def test_an_op_over_all_candidates_runs_with_the_pair(model: Any) -> None:
     stages.check(9, {}, stages.built.rows(9))
 
 
-def test_what_counts_candidates_runs_with_the_pair(model: Any) -> None:
+def test_ops_that_count_candidates_run_with_the_pair(model: Any) -> None:
     def many(c: Columns) -> Columns:
         few = tf.shape(c["price"])[0] < 1000
         return {"score": tf.reduce_sum(c["age"] * tf.where(few, c["price"], 2.0 * c["price"]), 1)}

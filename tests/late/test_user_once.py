@@ -241,7 +241,7 @@ def test_attention_over_the_users_history_with_the_item_as_query(
     assert not longest
 
 
-def test_sizes_other_than_the_rows_may_be_computed_with(model: Any) -> None:
+def test_sizes_other_than_the_number_of_rows_may_be_used(model: Any) -> None:
     def build(c: Columns) -> Columns:
         clicked = _table("clicks", c["clicked"])
         depth = tf.cast(tf.shape(clicked)[-1], tf.float32)

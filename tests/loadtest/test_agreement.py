@@ -55,7 +55,7 @@ def test_the_largest_relative_difference_may_be_elsewhere():
 
 
 @pytest.mark.parametrize("lost", [np.nan, np.inf])
-def test_a_number_against_none_is_infinitely_apart_and_counted(lost: float):
+def test_a_number_against_nan_is_infinitely_different_and_counted(lost: float):
     output = scores(([1.0, lost, 3.0], [1.0, lost, lost]))
     assert output.absolute.difference == output.relative.difference == np.inf
     assert output.absolute.candidate == 2
@@ -112,11 +112,11 @@ def test_rank_correlation(one: list, two: list, expected: float):
     assert correlation(np.array(one), np.array(two)) == pytest.approx(expected)
 
 
-def test_what_is_not_a_number_is_never_on_top():
+def test_nan_never_ranks_first():
     assert overlap(np.array([np.nan, 3.0, 2.0, 1.0]), np.array([0.0, 3.0, 2.0, 1.0]), 2) == 1
 
 
-def test_requests_that_one_refuses_are_told_from_those_that_both_do():
+def test_requests_refused_by_one_and_by_both_are_distinguished():
     ok, bad = answer(score=[1.0]), refused("INVALID_ARGUMENT", "no")
     it = found((ok, ok), (ok, bad), (bad, bad), (refused("INTERNAL"), bad))
     assert (it.requests, it.answered) == (4, 1)

@@ -87,7 +87,7 @@ def test_a_seed_repeats_the_calls(served: ServerProcess, tmp_path: Path):
     assert first["request_bytes"] == second["request_bytes"]
 
 
-def test_clients_that_wait_are_a_way_too(served: ServerProcess, tmp_path: Path):
+def test_closed_loop_clients_are_an_option_too(served: ServerProcess, tmp_path: Path):
     report = loadtest(tmp_path, served, "--clients", "2", "--formats", "example,columnar")
     assert "2 clients that wait" in report["settings"]["load"]
     for one in report["series"]:

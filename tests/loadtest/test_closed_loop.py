@@ -20,7 +20,7 @@ def echo(request: bytes, context: grpc.ServicerContext) -> bytes:
     return request * 2
 
 
-def test_every_call_is_sent_once_going_round_the_requests(serve: Any):
+def test_calls_cycle_through_the_requests(serve: Any):
     received: Counter[bytes] = Counter()
 
     def count(request: bytes, context: grpc.ServicerContext) -> bytes:
@@ -35,7 +35,7 @@ def test_every_call_is_sent_once_going_round_the_requests(serve: Any):
     assert recording.bytes_per_request == 1.9
 
 
-def test_no_more_clients_are_busy_than_asked_for(serve: Any):
+def test_no_more_clients_are_busy_than_requested(serve: Any):
     busy, most, lock = [], [], threading.Lock()
     all_three = threading.Barrier(3)
 
@@ -54,7 +54,7 @@ def test_no_more_clients_are_busy_than_asked_for(serve: Any):
     assert max(most) == 3
 
 
-def test_each_client_has_a_connection_of_its_own(serve: Any):
+def test_each_client_has_its_own_connection(serve: Any):
     peers, both = set(), threading.Barrier(2)
 
     def watch(request: bytes, context: grpc.ServicerContext) -> bytes:
@@ -97,7 +97,7 @@ def test_an_answer_that_does_not_come_is_a_deadline_exceeded(serve: Any):
         never.set()
 
 
-def test_a_server_that_is_not_there_is_an_error_not_an_exception():
+def test_a_missing_server_is_counted_as_unavailable():
     with ClosedLoop(partial(Connection, "127.0.0.1:1"), clients=1) as clients:
         recording = clients.run(requests(b"a"), calls=2)
     assert recording.codes == {"UNAVAILABLE": 2}
@@ -116,7 +116,7 @@ def test_figures_are_per_answered_request(serve: Any):
     assert 0 < recording.latency_ms(50) <= recording.latency_ms(99)
 
 
-def test_who_is_first_changes_from_round_to_round():
+def test_the_first_variant_changes_from_round_to_round():
     order: list[tuple[str, int]] = []
     in_turn("abc", lambda thing, number: order.append((thing, number)), rounds=3)
     assert order == [

@@ -134,7 +134,7 @@ def test_a_version_is_equal_to_itself(between: Callable[..., Any]):
     assert report["problems"] == []
 
 
-def test_a_changed_weight_is_found_with_where(between: Callable[..., Any]):
+def test_a_changed_weight_is_found_and_located(between: Callable[..., Any]):
     touched = [
         (number, row)
         for number, (_, items) in enumerate(traffic())
@@ -163,9 +163,7 @@ def test_a_missed_threshold_fails_and_says_what_was_measured(
     assert "score: difference <= 1e-09: failed" in capsys.readouterr().out
 
 
-def test_an_output_that_is_gone_fails(
-    between: Callable[..., Any], capsys: pytest.CaptureFixture[str]
-):
+def test_a_missing_output_fails(between: Callable[..., Any], capsys: pytest.CaptureFixture[str]):
     report = between(1, 3, code=1)
     assert [one["name"] for one in report["other_forms"]] == ["other", "score"]
     assert (
@@ -190,7 +188,7 @@ def test_a_request_that_one_refuses_fails(
     assert verdict["passed"]
 
 
-def test_what_both_refuse_is_no_difference(between: Callable[..., Any]):
+def test_a_request_that_both_refuse_is_no_difference(between: Callable[..., Any]):
     report = between(4, 4)
     assert len(report["refused_alike"]) == 1
     assert report["notes"][0].startswith("1 of 3 requests were refused by both, first request 1:")
@@ -321,13 +319,13 @@ def test_the_page_fetches_nothing_and_escapes_what_it_shows():
     assert page.count("<tr>") == 3 + 3
 
 
-def test_a_server_elsewhere_has_no_cpu_figure_but_a_page():
+def test_a_report_without_cpu_figures_still_has_a_page():
     values = report().as_json()
     values["figures"]["B"]["server_cpu_ms"] = None
     assert "not measured" in render(values)
 
 
-def test_without_an_answer_there_is_a_page_that_says_so():
+def test_without_an_answer_the_page_says_so():
     none = [(refused("INTERNAL"), refused("INTERNAL"))]
     empty = replace(report(), agreement=agreement([REQUEST], none), figures=())
     assert empty.problems == ["no request was answered by both"]

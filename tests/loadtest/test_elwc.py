@@ -107,7 +107,7 @@ def test_a_classification_is_read_as_predict_would_give_it(names: set[str]):
         b"\x0a\x02\x0a\x00\x0a\x08\x0a\x06\x0a\x04\x12\x02ab",
     ],
 )
-def test_an_answer_that_is_none_can_not_be_read(response: bytes):
+def test_a_malformed_answer_cannot_be_read(response: bytes):
     request = elwc_request(schema(signature("c", {"classes": 2, "scores": 2})), ROWS)
     with pytest.raises(DecodeError):
         request.decode(response)
@@ -133,7 +133,7 @@ def test_predicts_own_signature_goes_before_others(signatures: list[Signature], 
         signature("x", {"scores": 2, "a": 1, "b": 1}),
     ],
 )
-def test_a_model_that_can_neither_is_named(other: Signature):
+def test_a_model_that_supports_neither_is_named(other: Signature):
     with pytest.raises(SchemaError, match=r"'elwc' needs .* 'm' has x"):
         scoring_signature(schema(other))
 

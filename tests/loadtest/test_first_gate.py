@@ -148,7 +148,7 @@ def test_a_late_generator_is_named_where_a_threshold_is_missed():
     assert missed.measured.endswith("ms; the load generator was late")
 
 
-def test_failed_calls_never_came_back():
+def test_failed_calls_have_no_answers():
     results = report(errors=1500, with_search=False).results
     missed = judge(results[:1], Thresholds((Sla(95, 1000.0),)))
     assert [it.measured for it in missed] == ["too many calls failed"]

@@ -63,7 +63,7 @@ def test_a_format_without_a_signature_is_named_with_its_target_and_the_others_ar
     assert "stock: late is left out: " in (tmp_path / "report.html").read_text()
 
 
-def test_nothing_left_is_an_error_with_every_reason(
+def test_no_remaining_server_is_an_error_with_every_reason(
     parses_only: ServerProcess, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):
     assert loadtest(tmp_path, parses_only.target, "columnar,late", "--rate", "20") == 1
@@ -86,7 +86,7 @@ GENERATED = RequestData(rows=1, user={"a": 1}, items=[{"b": 2}])
 @pytest.mark.parametrize(
     ("data", "advised"), [(GENERATED, True), (replace(GENERATED, recorded=b"x"), False)]
 )
-def test_a_refusal_is_told_in_short_with_the_traffic_to_try(
+def test_a_refusal_is_summarised_with_the_traffic_to_try(
     serve: Any, data: RequestData, advised: bool
 ):
     target = Target("", serve(refusing))
@@ -195,7 +195,7 @@ def optional(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess
         yield server
 
 
-def test_only_what_has_to_have_one_value_does(optional: ServerProcess) -> None:
+def test_only_features_that_must_have_one_value_do(optional: ServerProcess) -> None:
     with RankingClient(optional.target, "optional", timeout_seconds=60) as client:
         requests = generated(
             client.schema(), [40, 40], 0, ["user_*"], accepts=accepted_by(client, None)
@@ -221,7 +221,7 @@ def test_the_fewest_are_found(needed: set[str]) -> None:
     assert fewest("abcde", lambda names: needed <= set(names)) == needed
 
 
-def test_what_one_value_does_not_mend_stays_a_list() -> None:
+def test_features_that_one_value_does_not_fix_stay_lists() -> None:
     assert fewest("abcde", lambda names: False) == set()
 
 

@@ -54,7 +54,7 @@ def test_a_mix_sends_formats_by_weight(served: ServerProcess, tmp_path: Path):
 
 
 @pytest.mark.parametrize("wrong", ["nonsense=1", "late", "late=0"])
-def test_a_mix_that_makes_no_sense_is_refused(served: ServerProcess, wrong: str):
+def test_an_invalid_mix_is_refused(served: ServerProcess, wrong: str):
     ran = subprocess.run(
         [*HEADLESS, *small(served), "--mix", wrong], capture_output=True, text=True, timeout=60
     )

@@ -31,7 +31,7 @@ def test_nothing_has_no_figures():
     assert math.isnan(Calls().bytes_per_request)
 
 
-def test_what_one_gives_another_adds_once():
+def test_merged_counts_are_added_once():
     worker, master = Tally(), Tally()
     for latency in (1.0, 2.0, 4.0):
         worker.of("late").add(latency, 10, ok=True)

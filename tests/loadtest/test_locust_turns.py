@@ -135,7 +135,7 @@ def test_mixed_formats_share_the_servers_cpu(measured: ServerProcess, tmp_path: 
     assert float(told[1]) > 0
 
 
-def test_metrics_that_are_not_there_are_named(measured: ServerProcess, tmp_path: Path):
+def test_missing_metrics_are_named(measured: ServerProcess, tmp_path: Path):
     wrong = f"http://{measured.rest_target}/elsewhere"
     options = [*small(measured), "--metrics", wrong, *TURNS, "-u", "2", "-r", "2", "-t", "2s"]
     rows, printed = ended(tmp_path, *options)
@@ -237,9 +237,7 @@ def reached(url: str) -> bool:
         (["--turns", "-1"], "--turns -1.0: expected seconds"),
     ],
 )
-def test_options_that_make_no_sense_are_refused(
-    served: ServerProcess, options: list[str], told: str
-):
+def test_invalid_options_are_refused(served: ServerProcess, options: list[str], told: str):
     command = [*HEADLESS, *small(served), *options]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert ran.returncode != 0

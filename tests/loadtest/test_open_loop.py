@@ -118,7 +118,7 @@ def test_every_one_of_a_thousand_requests_gets_its_answer(serve: Any):
     assert recording.codes == {"OK": len(schedule.due)}
 
 
-def test_a_server_that_is_not_there_shows_in_the_calls():
+def test_a_missing_server_shows_in_the_calls():
     recording = OpenLoop("127.0.0.1:1").run(REQUESTS, at(0.0, 0.0))
     assert recording.codes == {"UNAVAILABLE": 2}
     assert "cannot connect to 127.0.0.1:1: Connection refused" in recording.first_error
@@ -237,6 +237,6 @@ def test_sizes_come_from_a_list_or_a_file(tmp_path: Path):
         ("", "invalid literal"),
     ],
 )
-def test_sizes_that_make_no_sense_are_refused(text: str, reason: str):
+def test_invalid_sizes_are_refused(text: str, reason: str):
     with pytest.raises(ValueError, match=f"sizes '{text}'.*{reason}.*expected a number"):
         parse_sizes(text)

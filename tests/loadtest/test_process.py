@@ -98,7 +98,7 @@ def metrics_page() -> Iterator[Callable[[str], str]]:
         server.server_close()
 
 
-def test_metrics_tell_cpu_and_memory(metrics_page: Callable[[str], str]):
+def test_metrics_have_cpu_and_memory(metrics_page: Callable[[str], str]):
     url = metrics_page(
         "# TYPE process_cpu_seconds_total counter\n"
         "process_cpu_seconds_total 12.5\n"
@@ -108,7 +108,7 @@ def test_metrics_tell_cpu_and_memory(metrics_page: Callable[[str], str]):
     assert (meter.cpu_seconds(), meter.memory_bytes()) == (12.5, 1 << 20)
 
 
-def test_metrics_that_do_not_tell_are_named(metrics_page: Callable[[str], str]):
+def test_metrics_without_the_figures_are_named(metrics_page: Callable[[str], str]):
     with pytest.raises(LookupError, match=r"/metrics does not publish process_cpu_seconds_total"):
         MetricsMeter(metrics_page("requests_total 5\n"))
     with pytest.raises(LookupError, match=r"no metrics at http://127\.0\.0\.1:1/"):
@@ -153,7 +153,7 @@ def test_handlers_and_hook_are_put_back():
     assert installed() == before
 
 
-def test_other_exceptions_of_destructors_are_shown_as_ever(capsys: pytest.CaptureFixture[str]):
+def test_other_exceptions_of_destructors_are_still_shown(capsys: pytest.CaptureFixture[str]):
     class Broken:
         def __del__(self) -> None:
             raise ValueError("a broken destructor")

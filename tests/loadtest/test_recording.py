@@ -77,7 +77,7 @@ def test_elsewhere_each_window_after_ten_seconds_is_a_line(
         assert capsys.readouterr().err == ""
 
 
-def test_a_terminal_has_a_bar_above_the_figures_that_goes_away():
+def test_a_terminal_shows_a_temporary_bar_above_the_figures():
     screen = StringIO()
     console = Console(file=screen, force_terminal=True, width=80)
     with windows_shown(console, "colcast loadtest", 3, 5.0) as measured:
@@ -122,7 +122,7 @@ def test_the_difference_of_two_outputs(expected: list, got: list, difference: fl
     assert outputs_difference({"score": one}, {"score": two}) == difference
 
 
-def test_a_missing_output_is_as_wrong_as_can_be():
+def test_a_missing_output_counts_as_infinitely_wrong():
     assert outputs_difference({"a": np.zeros(1)}, {"b": np.zeros(1)}) == np.inf
 
 

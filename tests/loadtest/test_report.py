@@ -58,7 +58,7 @@ def test_errors_and_late_sends_are_noted():
     assert lateness.startswith("repeated: the load generator could not keep up: 1 % of its sends")
 
 
-def test_a_rate_that_is_not_confirmed_is_claimed_nowhere():
+def test_an_unconfirmed_rate_is_never_claimed():
     doubtful = report()
     assert doubtful.problems == []
     again = (Window(1000, 31.0, Verdict.MISSES), Window(900, np.inf, Verdict.MISSES))
@@ -105,7 +105,7 @@ def test_the_headline_names_the_best_format_not_the_last():
     )
 
 
-def test_latencies_of_a_generator_that_was_late_are_not_in_the_headline():
+def test_latencies_of_a_late_generator_are_not_in_the_headline():
     compared = report(with_search=False)
     assert "95th percentile" in str(headline(compared.results))
     late = compared.results[-1].recording
@@ -155,7 +155,7 @@ def test_the_page_fetches_nothing():
     assert not re.findall(r'(?:src|href)="(?!data:|#)|@import|url\((?!#)|<script', page)
 
 
-def test_a_server_elsewhere_has_no_cpu_figure_but_a_page():
+def test_a_report_without_cpu_figures_still_has_a_page():
     values = report().as_json()
     for one in values["series"]:
         one["figures"]["server_cpu_ms"] = None
@@ -177,7 +177,7 @@ def browse(chromium: str, page: Path, *options: str) -> subprocess.CompletedProc
 
 
 @pytest.mark.parametrize("with_search", [True, False])
-def test_a_browser_draws_every_chart_without_a_complaint(
+def test_a_browser_draws_every_chart_without_errors(
     chromium: str, tmp_path: Path, with_search: bool
 ):
     page = tmp_path / "report.html"
@@ -224,7 +224,7 @@ def test_the_figures_of_a_run_fit_too():
     assert "25 %" in text
 
 
-def test_what_was_not_measured_is_a_dash():
+def test_unmeasured_figures_are_a_dash():
     assert (milliseconds(NAN), share(NAN, 1.0), share(1.0, NAN), share(1.0, 0.0)) == ("-",) * 4
 
 
@@ -281,7 +281,7 @@ def test_a_limit_is_drawn_with_its_name():
     assert "var(--bad)" in chart
 
 
-def test_bars_are_as_long_as_their_values_say():
+def test_bars_are_as_long_as_their_values():
     chart = bar_chart([Bar("a", 0, 10, "10"), Bar("b", 1, 5, "5"), Bar("c", 2, 0, "0")], "t")
     assert width(chart, "b") == pytest.approx(width(chart, "a") / 2, abs=0.1)
     assert width(chart, "c") == 0
@@ -294,7 +294,7 @@ def test_a_histogram_has_whole_counts():
     assert {"candidates", "requests"} <= set(texts(chart))
 
 
-def test_no_chart_at_all_is_still_a_chart():
+def test_an_empty_chart_is_still_a_chart():
     assert texts(line_chart([], x_title="x", y_title="y"))
     assert bar_chart([], "t").startswith("<svg")
 

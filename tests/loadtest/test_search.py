@@ -87,18 +87,18 @@ def test_a_server_that_never_meets_it_has_no_rate():
     assert {window.verdict for window in found.windows} == {Verdict.MISSES}
 
 
-def test_a_failed_call_never_came_back():
+def test_a_failed_call_has_no_answer():
     failing = recording(*[1.0] * 94)
     failing.extend(recording(*[1.0] * 6, code="RESOURCE_EXHAUSTED"))
     assert P95.reached(failing) == np.inf
     assert Sla(90, 25).reached(failing) == pytest.approx(1.0)
 
 
-def test_nothing_sent_meets_nothing():
+def test_an_empty_window_meets_no_target():
     assert P95.reached(Recording()) == np.inf
 
 
-def test_an_sla_reads_as_people_write_it():
+def test_an_sla_is_written_as_usual():
     assert str(Sla(99.9, 12.5)) == "p99.9 <= 12.5 ms"
 
 
@@ -108,7 +108,7 @@ def test_a_rate_that_holds_again_is_confirmed():
     assert len(measured.calls) == 1
 
 
-def test_a_rate_that_misses_again_gives_way_to_a_lower_one_that_holds():
+def test_a_rate_that_misses_again_is_replaced_by_a_lower_one_that_holds():
     found, _ = confirm(
         Found(400.0, (), False), lambda rate: recording(90.0 if rate > 370 else 5.0), P95
     )
@@ -141,7 +141,7 @@ def test_an_interrupt_leaves_what_was_found():
     assert (found.rate, found.ended, len(found.windows)) == (800, Ended.INTERRUPT, 5)
 
 
-def test_a_budget_ends_the_search_after_one_rate_at_least():
+def test_a_budget_ends_the_search_after_at_least_one_rate():
     seconds = [0.0]
 
     def run(rate: float, window: int) -> Recording:
@@ -158,7 +158,7 @@ def test_a_budget_ends_the_search_after_one_rate_at_least():
     assert not confirmed.settled
 
 
-def test_what_is_left_is_shared_by_those_whose_turn_is_to_come():
+def test_the_remaining_time_is_shared_by_the_remaining_turns():
     seconds = [0.0]
     budget = Budget(100.0, now=lambda: seconds[0])
     seconds[0] = 40.0
@@ -176,5 +176,5 @@ def test_fewer_windows_are_left_the_closer_the_limit_is_known():
 
 
 @pytest.mark.parametrize(("seconds", "text"), [(12.3, "12 s"), (100, "2 min"), (7200, "2.0 h")])
-def test_times_are_told_in_the_unit_that_fits(seconds: float, text: str):
+def test_times_are_shown_in_a_suitable_unit(seconds: float, text: str):
     assert about(seconds) == text

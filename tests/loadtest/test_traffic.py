@@ -52,7 +52,7 @@ def test_a_damaged_file_is_named_with_the_place(tmp_path: Path, damage: str):
 
 
 @pytest.mark.parametrize("length", [1 << 40, 1 << 62, (1 << 64) - 1])
-def test_a_record_that_claims_any_length_is_named(tmp_path: Path, length: int):
+def test_a_record_with_an_absurd_length_is_named(tmp_path: Path, length: int):
     path = claiming(write(tmp_path / "r", [b"first"]), length)
     found = read_records(path)
     assert next(found) == b"first"
@@ -75,7 +75,7 @@ def test_neighbouring_examples_of_one_request_are_one_request(tmp_path: Path):
     assert [one for request in found for one in request.examples] == examples
 
 
-def test_no_more_requests_are_taken_than_asked_for(tmp_path: Path):
+def test_no_more_requests_are_taken_than_requested(tmp_path: Path):
     path = write(tmp_path / "r", [serialize({"id": n // 2}) for n in range(100)])
     assert [request.rows for request in recorded_examples(path, "id", limit=3)] == [2, 2, 2]
 
@@ -113,7 +113,7 @@ def test_one_row_columns_of_a_recorded_request_are_the_users(tmp_path: Path):
         ({"age": [31], "movie": np.zeros([0], np.int64)}, 0, "no candidates .*'movie' has 0 rows"),
     ],
 )
-def test_what_has_no_one_user_with_candidates_is_sent_as_recorded_only(
+def test_requests_without_exactly_one_user_are_only_sent_as_recorded(
     tmp_path: Path, columns, rows: int, reason: str
 ):
     recorded = predict_request(**columns)
@@ -198,7 +198,7 @@ def test_multi_valued_features_have_lists_of_unequal_length():
     assert np.mean(lengths) == pytest.approx(5, abs=0.5)
 
 
-def test_generated_values_of_any_signature():
+def test_generated_values_for_any_signature():
     declared = {"user_x": ("int32", (None, 2)), "y": ("float64", (None,)), "t": ("float32", (2,))}
     inputs = {n: TensorSpec(n, BY_NAME[dtype], shape) for n, (dtype, shape) in declared.items()}
     plain = ModelSchema("m", 1, {"rank": Signature("rank", inputs, {}, {})})

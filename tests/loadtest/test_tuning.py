@@ -45,7 +45,7 @@ class UpToSixty:
         return recording(*[5.0 if len(schedule.due) <= 60 else 5000.0] * 20)
 
 
-def test_what_it_writes_starts_a_server(
+def test_its_output_starts_a_server(
     exported: Path, tmp_path: Path, capsys, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr("colcast.loadtest.tune.tuning.OpenLoop", UpToSixty)
@@ -81,7 +81,7 @@ def test_no_setting_meets_the_target(exported: Path, tmp_path: Path, capsys):
         (["--sla-p95", "25ms", "--flag=--nonsense"], "--nonsense", 1),
     ],
 )
-def test_wrong_options_are_told(exported: Path, tmp_path: Path, capsys, options, words, code):
+def test_wrong_options_are_reported(exported: Path, tmp_path: Path, capsys, options, words, code):
     assert tune(exported, tmp_path, *options) == code
     assert words in capsys.readouterr().err
 
@@ -94,7 +94,7 @@ def test_more_threads_than_cores_are_not_tried():
     assert {name for pair in pairs for name in pair} == names
 
 
-def test_pieces_and_joining_are_turned_together(exported: Path):
+def test_pieces_and_joining_are_tuned_together(exported: Path):
     turned, pairs = knobs(2)
     assert ("ms per slice", "join") in pairs
     pieces, join = turned[2:]
@@ -166,7 +166,7 @@ def test_a_search_ends_with_its_budget(
     assert re.search(r"workers 2: about \d+ s left", told)
 
 
-def test_what_is_left_is_told_from_what_it_has_taken():
+def test_the_remaining_time_is_estimated_from_the_elapsed_time():
     left = ClimbOutlook(window_seconds=3)
     left.settings(11)
     assert left.seconds == (3 + 20 * 3) + 10 * (3 + 2 * 3)
@@ -195,7 +195,7 @@ def hill(workers: int, rows: int) -> float:
     return 100.0 - 9 * abs(STEPS.index(workers) - 3) - 9 * abs(STEPS.index(rows) - 2)
 
 
-def test_the_top_is_found():
+def test_the_peak_is_found():
     found = climbed(hill)
     assert found.best.values == (8, 4)
     assert found.figure == 100
@@ -208,7 +208,7 @@ def test_knobs_that_depend_on_each_other():
     assert climbed(ridge).best.values == (32, 1)
 
 
-def test_a_plateau_of_one_step_is_no_top():
+def test_a_plateau_of_one_step_is_no_peak():
     figures = {1: 10, 2: 20, 4: 20, 8: 40, 16: 30, 32: 30}
     assert climbed(lambda workers, rows: figures[workers]).best.values == (8, 32)
 
@@ -230,18 +230,18 @@ def test_nothing_is_measured_twice():
     assert len(seen) == len(set(seen)) == len(found.tried)
 
 
-def test_a_knob_in_no_pair_stays():
+def test_a_knob_in_no_pair_is_unchanged():
     found = climb(KNOBS, [("workers",)], lambda setting, _: hill(*setting.values))
     assert found.best.values == (8, 32)
 
 
-def test_a_start_that_reaches_nothing():
+def test_a_start_with_rate_zero():
     found = climbed(lambda workers, rows: 0.0 if rows == 32 else 10.0)
     assert found.best.values == (1, 16)
     assert found.figure == 10
 
 
-def test_a_single_knob_goes_on_until_something_is_reached():
+def test_a_single_knob_climbs_until_a_rate_is_reached():
     found = climb(KNOBS, [("workers",)], lambda setting, _: float(setting.values[0] == 16))
     assert found.best.values == (16, 32)
     assert climb(KNOBS, [("workers",)], lambda *_: 0.0).figure == 0
@@ -263,7 +263,7 @@ def test_values_behind_the_neighbours(value: float, behind: list[float]):
     assert KNOBS[0].two_steps_away(value) == behind
 
 
-def test_a_setting_that_is_not_measured_to_its_end_ends_the_climb():
+def test_a_setting_that_is_not_fully_measured_ends_the_climb():
     measured: list[tuple[float, ...]] = []
 
     def measure(setting: Setting, floor: float) -> float | None:
@@ -276,7 +276,7 @@ def test_a_setting_that_is_not_measured_to_its_end_ends_the_climb():
     assert found.figure == max(found.tried.values())
 
 
-def test_how_many_settings_are_left_counts_down_where_none_is_better():
+def test_the_number_of_remaining_settings_counts_down_if_none_is_better():
     left: list[int] = []
     figures = iter([100.0])
     pairs = [("workers",), ("rows",)]

@@ -72,7 +72,7 @@ def test_scores_are_those_of_jax_with_the_user_sent_once(
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_late_is_refused_for_what_is_compiled_as_a_whole(
+def test_late_is_refused_for_a_model_compiled_as_a_whole(
     saved: Path, name: str, tmp_path: Path
 ) -> None:
     with pytest.raises(ExportError, match=r"--late gains nothing: .*XlaCallModule"):

@@ -727,7 +727,7 @@ def _graph(name: str) -> Graph:
 
 
 @pytest.mark.parametrize("name", INDEPENDENT)
-def test_what_is_called_independent_scores_rows_alike(name: str) -> None:
+def test_independent_models_score_rows_alike(name: str) -> None:
     graph = _graph(name)
     assert graph.found.why_not == ""
     assert graph.found.rows
@@ -736,7 +736,9 @@ def test_what_is_called_independent_scores_rows_alike(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", LENGTHS)
-def test_what_depends_on_the_longest_list_is_told_and_alike_at_one_length(name: str) -> None:
+def test_results_that_depend_on_the_longest_list_are_reported_and_equal_at_one_length(
+    name: str,
+) -> None:
     graph = _graph(name)
     assert graph.found.rows, graph.found.why_not
     assert graph.found.own_length == ("ids",)
@@ -744,12 +746,12 @@ def test_what_depends_on_the_longest_list_is_told_and_alike_at_one_length(name: 
 
 
 @pytest.mark.parametrize("name", BEHIND)
-def test_what_stands_behind_the_ends_changes_scores_at_other_lengths(name: str) -> None:
+def test_padding_after_the_ends_changes_scores_at_other_lengths(name: str) -> None:
     assert not all(_graph(name).scores_rows_alike(seed) for seed in range(3))
 
 
 @pytest.mark.parametrize("name", MIXING)
-def test_what_mixes_rows_is_refused_with_the_reason(name: str) -> None:
+def test_models_that_mix_rows_are_refused_with_the_reason(name: str) -> None:
     found = Graph(MIXING[name]).found
     assert not found.rows
     assert found.why_not

@@ -108,13 +108,13 @@ _SEEDS = 3  # of the rows that a graph is tried on
 @settings(max_examples=120, deadline=None)
 @given(st.lists(st.integers(0, 10**6), min_size=4, max_size=40))
 @example([0, 0, 1, 0, 0, 0])
-def test_what_is_called_independent_is(numbers: Sequence[int]) -> None:
+def test_reported_independence_is_real(numbers: Sequence[int]) -> None:
     _check(lambda columns: random_graphs.build(columns, numbers))
 
 
 @settings(max_examples=120, deadline=None)
 @given(st.lists(st.integers(0, 10**6), min_size=4, max_size=24))
-def test_what_is_called_independent_of_other_lists_is(numbers: Sequence[int]) -> None:
+def test_reported_independence_of_other_lists_is_real(numbers: Sequence[int]) -> None:
     _check(lambda columns: lists_built(columns, numbers))
 
 

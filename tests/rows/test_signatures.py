@@ -69,14 +69,16 @@ as_ragged = as_long_as(lambda lengths: tf.maximum(lengths, 0))
 
 
 @pytest.mark.parametrize("score", [as_sparse, as_ragged, as_long_as(lambda n: n)])
-def test_a_repeated_list_is_of_each_candidate(score: Callable[[C, Any], Any]) -> None:
+def test_a_repeated_list_belongs_to_each_candidate(score: Callable[[C, Any], Any]) -> None:
     assert verdict(score) == Independence(rows=True)
 
 
 @pytest.mark.parametrize(
     "lengths", [lambda n: n + 1, lambda n: tf.maximum(n, 1), lambda n: tf.minimum(n, 0)]
 )
-def test_what_is_made_of_a_length_is_no_length_of_the_list(lengths: Callable[[Any], Any]) -> None:
+def test_a_value_computed_from_a_length_is_not_the_lists_length(
+    lengths: Callable[[Any], Any],
+) -> None:
     found = verdict(as_long_as(lengths))
     assert not found.rows
     assert found.why_not.startswith("Cumsum (")
@@ -129,14 +131,14 @@ def behind_a_check(c: Columns) -> Any:
     ],
     ids=["on rows", "nested", "on their number"],
 )
-def test_a_branch_on_rows_mixes_them_though_its_ways_are_constants(build: Any) -> None:
+def test_a_branch_on_rows_mixes_them_even_between_constants(build: Any) -> None:
     graph = Graph(build)
     assert not graph.scores_rows_alike(0)
     assert not graph.found.rows
     assert graph.found.why_not
 
 
-def test_a_branch_on_the_longest_list_is_told() -> None:
+def test_a_branch_on_the_longest_list_is_reported() -> None:
     graph = Graph(lambda c: c["f"] * two_or_one(tf.shape(c["ids"])[1] > 3))
     assert graph.found.rows, graph.found.why_not
     assert graph.found.own_length == ("ids",)
@@ -147,7 +149,7 @@ def test_a_branch_on_the_longest_list_is_told() -> None:
     [lambda c: c["f"] * two_or_one(a_weight_is_positive()), behind_a_check],
     ids=["on a weight", "behind a check"],
 )
-def test_a_branch_on_what_is_the_same_in_every_run_keeps_rows_apart(build: Any) -> None:
+def test_a_branch_on_a_constant_keeps_rows_independent(build: Any) -> None:
     graph = Graph(build)
     assert graph.found.rows, graph.found.why_not
     assert graph.found.own_length == ()
@@ -186,7 +188,7 @@ def test_nan_is_like_nan():
     assert alike(lambda price: np.where(price > 2, np.nan, price), 1.0, 2.0, 3.0)
 
 
-def test_what_large_floats_leave_of_each_other_is_rounding():
+def test_differences_of_large_floats_are_rounding():
     def cancelled(price: Any) -> Any:
         return price + np.float32(1e-4 * len(price)) * (np.abs(price) > 100)
 
@@ -198,7 +200,7 @@ def test_a_small_difference_that_small_floats_have_too_is_none(factor: float):
     assert alike(lambda price: price + factor * price.mean(), 1.0, 2.0, 3.0) is False
 
 
-def test_a_large_score_hides_no_difference_of_small_ones():
+def test_a_large_score_hides_no_difference_between_small_ones():
     assert alike(lambda price: price + 0.5 * len(price), 1.0, 1e9, -3.0, 7.0) is False
 
 
@@ -218,7 +220,7 @@ def test_a_number_of_rows_is_a_part_of_the_score():
     assert scored_alike(lambda of: {"mean": prices(of)[:1]}, rows(1.0, 2.0), TOLERANCE) is False
 
 
-def test_what_the_model_refuses_shows_nothing():
+def test_rows_that_the_model_refuses_show_nothing():
     def refuse(_: Rows) -> Any:
         raise ExportError("no such price")
 

@@ -84,7 +84,7 @@ def test_requests_do_not_run_together(batching):
         assert of_predicts(batching, "joined_requests", signature) == 0
 
 
-def test_lists_whose_greatest_length_counts_run_with_their_own_length(batching):
+def test_lists_whose_greatest_length_matters_run_with_their_own_length(batching):
     requests = []
     for seed in range(REQUESTS):
         draw = np.random.default_rng(seed)
@@ -252,7 +252,7 @@ def test_with_wrong_ones_among_them_each_is_answered_as_alone(
     assert of_predicts(together, "joined_requests", LATE) > before
 
 
-def test_what_requests_of_a_run_share_is_computed_once(
+def test_shared_rows_of_a_run_are_computed_once(
     serve: Callable[..., Stubs], shops_path: Path, tmp_path: Path
 ) -> None:
     """Shops and campaigns of five requests that differ in users and items."""

@@ -252,7 +252,7 @@ def test_a_client_that_sends_rows_once_gets_the_same_scores(
 
 @pytest.mark.parametrize("form", ["rows", "DataFrame", "Arrow"])
 @pytest.mark.parametrize("signature", SIGNATURES)
-def test_users_who_share_candidates_get_the_scores_of_requests_alone(
+def test_users_who_share_candidates_get_the_scores_of_separate_requests(
     clients: Any, signature: str, form: str
 ) -> None:
     random = np.random.default_rng(6)

@@ -169,7 +169,7 @@ HEAD = (
 )
 
 
-def test_requests_that_never_come_whole_end_with_the_drain_and_are_named(ranker_base_path):
+def test_incomplete_requests_end_with_the_drain_and_are_named(ranker_base_path):
     message = http2.grpc_message(b"x" * 100)
     flags = ["--drain_timeout_seconds=1", "--rest_api_port=-1"]
     with ServerProcess("ranker", ranker_base_path, flags) as server:

@@ -67,7 +67,7 @@ def test_a_single_row_is_run_by_the_signature_itself(ranker):
     assert scores(ranker, [2.0], [1.0]) == [201]
 
 
-def test_an_item_feature_sent_once_beside_users_is_expanded_as_ever(ranker):
+def test_an_item_feature_sent_once_beside_users_is_still_expanded(ranker):
     assert scores(ranker, [1.0, 2.0], [5.0]) == [105, 205]
 
 
@@ -77,7 +77,7 @@ def test_the_answer_names_the_signature_that_was_asked_for(ranker):
     assert response.model_spec.signature_name == "columnar"
 
 
-def test_outputs_are_filtered_as_ever(ranker):
+def test_outputs_are_still_filtered(ranker):
     outputs = ranker.predict(USER_ONCE, signature_name="columnar", output_filter=["score"])
     assert {name: value.tolist() for name, value in outputs.items()} == {
         "score": [201 + EXACT, 202 + EXACT]

@@ -106,7 +106,7 @@ def files(folder: Path) -> dict[Path, int]:
     return {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
 
 
-def test_what_was_rewritten_is_told_and_nothing_is_written(base_path, saved, modes):
+def test_rewrites_are_reported_and_nothing_is_written(base_path, saved, modes):
     _, stubs = modes
     assert 'signature "columnar": 14 lookups run as one op' in log_of(stubs)
     (model,) = (one for one in status(stubs.server)["models"] if one["name"] == stubs.model)

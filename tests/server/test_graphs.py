@@ -213,7 +213,7 @@ def test_ops_of_tf_text_are_found_where_it_is_installed(tokens, stubs, name):
 
 
 @pytest.mark.parametrize("name", UNKNOWN_OPS)
-def test_an_op_that_nobody_has_is_named_with_the_package_that_would(stubs, name):
+def test_an_unknown_op_is_named_with_the_package_that_has_it(stubs, name):
     op, words = UNKNOWN_OPS[name]
     with pytest.raises(grpc.RpcError) as error:
         stubs.predict({"text": TEXTS}, name=name)

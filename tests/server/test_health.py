@@ -54,13 +54,13 @@ def test_all_services_are_listed(health):
 
 
 @pytest.mark.parametrize("service", SERVICES)
-def test_a_watch_tells_the_state_at_once(health, service):
+def test_a_watch_reports_the_state_immediately(health, service):
     watch = health.Watch(asked(service), timeout=120)
     assert next(watch).status == Status.SERVING
     watch.cancel()
 
 
-def test_a_watch_of_an_unknown_service_says_so_and_stays(health):
+def test_a_watch_of_an_unknown_service_says_so_and_stays_open(health):
     watch = health.Watch(asked(UNKNOWN), timeout=120)
     assert next(watch).status == Status.SERVICE_UNKNOWN
     assert watch.is_active()
@@ -95,7 +95,9 @@ def test_a_watch_without_a_message_is_refused(server, health):
     assert health.Check(asked(), timeout=120).status == Status.SERVING
 
 
-def test_a_watch_tells_when_the_server_has_loaded_its_model(tmp_path, monkeypatch, ranker_versions):
+def test_a_watch_reports_when_the_server_has_loaded_its_model(
+    tmp_path, monkeypatch, ranker_versions
+):
     monkeypatch.chdir(tmp_path)  # a socket's path must be short
     command = [find_executable(), "--port=0", "--grpc_socket_path=s", "--model_name=ranker"]
     command.append(f"--model_base_path={tmp_path}")

@@ -129,7 +129,7 @@ def test_a_user_sent_once_gets_the_scores_of_predict(client, stubs, signature):
     assert_same(client.scores(sent, signature), expected)
 
 
-def test_a_user_repeated_gets_the_same_scores(client):
+def test_a_repeated_user_gets_the_same_scores(client):
     once = columns(2)
     user = ("age", "city", "history")
     repeated = once | {name: np.repeat(once[name], 20, axis=0) for name in user}
@@ -138,7 +138,7 @@ def test_a_user_repeated_gets_the_same_scores(client):
 
 
 @pytest.mark.parametrize("signature", SIGNATURES)
-def test_row_to_user_says_whose_a_candidate_is(client, stubs, signature):
+def test_row_to_user_assigns_candidates_to_users(client, stubs, signature):
     sent = columns(3, users=3) | {"row_to_user": np.arange(20) % 3}
     assert_same(client.scores(sent, signature), stubs.predict(sent, signature_name=signature))
     unlike = client.scores(sent | {"row_to_user": np.arange(20) // 7}, signature)
@@ -184,7 +184,7 @@ KINDS = {
 
 
 @pytest.mark.parametrize("form", ["grpc", "binary"])
-def test_every_datatype_goes_there_and_back(server, form):
+def test_every_datatype_survives_a_round_trip(server, form):
     client = InferenceClient(server, form)
     result = client.infer(KINDS, "kinds", model="examples")
     for name, values in KINDS.items():
@@ -242,7 +242,7 @@ def test_a_version_may_be_named(client):
         ({}, {"sequence_id": 5}, ("INVALID_ARGUMENT", "400"), ["sequence"]),
     ],
 )
-def test_what_is_wrong_is_named(client, change, options, statuses, words):
+def test_mistakes_in_it_are_named(client, change, options, statuses, words):
     options = {"signature": "columnar"} | options
     status, message = client.error(columns(6) | change, **options)
     assert status.removeprefix("StatusCode.") in statuses
@@ -250,7 +250,7 @@ def test_what_is_wrong_is_named(client, change, options, statuses, words):
         assert word in message
 
 
-def test_what_has_waited_beyond_its_deadline_is_not_run(tmp_path, serve, wait_until):
+def test_requests_that_waited_beyond_their_deadline_are_not_run(tmp_path, serve, wait_until):
     request = service_pb2.ModelInferRequest()
     for name, datatype, shape in (("path", "BYTES", []), ("x", "FP32", [1])):
         request.inputs.add(name=name, datatype=datatype, shape=shape)

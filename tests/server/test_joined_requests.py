@@ -135,7 +135,7 @@ def test_with_batching_one_request_to_columnar_runs_as_many_do(alone, batching):
     assert states_computed(alone, "user") == before[alone]
 
 
-def test_a_request_that_claims_endless_rows_leaves_the_others_their_room(together):
+def test_a_request_that_claims_endless_rows_leaves_others_their_room(together):
     stubs = together
     request = stubs.request(inputs_of(1), signature_name="columnar_late")
     endless = stubs.request(inputs_of(1), signature_name="columnar_late")

@@ -128,12 +128,12 @@ hostile = st.one_of(
     longest=st.sampled_from([None, 0, 1, 3]),
     outputs=st.sampled_from([["sizes", "cut"], ["cut"], ["sizes"]]),
 )
-def test_answers_are_the_models_whatever_is_known(known, texts, longest, outputs):
+def test_answers_are_the_models_for_known_and_unknown_values(known, texts, longest, outputs):
     answer = expected(texts, 3 if longest is None else longest)
     assert known.encode(texts, longest, outputs) == {name: answer[name] for name in outputs}
 
 
-def test_only_what_is_new_is_run(serve):
+def test_only_new_rows_are_run(serve):
     served, texts = serve(), own(1)
     assert served.encode(texts) == expected(texts, 3)
     assert served.counted("item") == (0, 4)

@@ -62,7 +62,7 @@ def test_version_is_printed():
     )
 
 
-def test_every_line_of_a_log_may_be_an_object_and_its_reader_may_end(
+def test_every_line_of_a_log_may_be_json_and_its_reader_may_exit(
     ranker_base_path, connect, ranker_inputs
 ):
     flags = ["--host=127.0.0.1", "--port=0", "--model_name=ranker", "--log_format=json"]
@@ -179,13 +179,13 @@ def test_another_release_is_refused_by_name_with_the_command(executable, tmp_pat
     assert f"{COMMAND}2.21.0" in said
 
 
-def test_one_that_cannot_be_loaded_is_told_with_the_linkers_reason(executable, tmp_path):
+def test_one_that_cannot_be_loaded_is_reported_with_the_linkers_reason(executable, tmp_path):
     (executable.parent / ENGINE).touch()
     install_tensorflow(tmp_path, "2.20.0").write_bytes(b"not a library")
     assert "found TensorFlow that cannot be loaded: " in refusal(executable)
 
 
-def test_an_engine_that_cannot_be_opened_is_told_with_the_command(executable):
+def test_an_engine_that_cannot_be_opened_is_reported_with_the_command(executable):
     (executable.parent / ENGINE).write_bytes(b"not a library")
     said = refusal(executable)
     assert "cannot open the engine: " in said

@@ -51,7 +51,7 @@ def expect_refused(limited_stubs, ranker_inputs):
     return check
 
 
-def test_a_request_may_have_as_many_bytes_as_the_flag_says(
+def test_a_request_may_have_as_many_bytes_as_the_flag_allows(
     limited_stubs, ranker_inputs, expect_refused
 ):
     request = limited_stubs.request(ranker_inputs | {"user_name": [""]})

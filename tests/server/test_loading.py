@@ -128,7 +128,7 @@ def test_a_model_whose_load_failed_is_not_found(
     assert rest_predict(other.rest_target, "failing")[0] == 404
 
 
-def test_from_its_first_answer_on_a_server_is_unavailable_until_its_models_serve(
+def test_a_server_is_unavailable_until_its_models_serve(
     slow, ranker_base_path, connect, ranker_inputs, tmp_path, monkeypatch, wait_until
 ):
     base_path, pipe = slow()
@@ -288,7 +288,7 @@ def test_a_models_tables_lie_on_huge_pages_and_it_gives_them_back_once_it_is_unl
         wait_until(lambda: meter.memory_bytes() < both - 100 * MIB)
 
 
-def test_requests_that_wait_keep_nothing_of_the_large_ones_before(tmp_path, connect, monitoring):
+def test_waiting_requests_keep_no_memory_of_earlier_large_ones(tmp_path, connect, monitoring):
     base = tmp_path / "model"
     models.build("weighted", base / "1")
     parameters = tmp_path / "batching"

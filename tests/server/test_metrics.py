@@ -76,7 +76,7 @@ def test_requests_are_counted_by_status(monitored, growth, ranker_inputs):
     assert growth(":colcast:requests_total", **OURS, status="INVALID_ARGUMENT") == 2
 
 
-def test_rest_requests_are_told_from_grpc(monitored, growth):
+def test_rest_and_grpc_requests_are_counted_separately(monitored, growth):
     rows = [
         {"user": 2.0, "item": item, "user_name": "ann", "item_name": "x"} for item in (1.0, 2.0)
     ]

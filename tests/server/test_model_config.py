@@ -118,7 +118,7 @@ def test_reload_replaces_the_whole_configuration(reloaded, rankers, ranker_input
     assert score(stubs, ranker_inputs, name="first") == 201
 
 
-def test_a_bad_reload_leaves_what_serves(reloaded, rankers, ranker_inputs):
+def test_a_bad_reload_keeps_the_served_models(reloaded, rankers, ranker_inputs):
     _, stubs = reloaded(config(steady=(rankers, [1], {})))
     bad = config(steady=(rankers, [2], {}), other=("relative", [1], {}))
     code, details = refused(stubs, bad)
@@ -171,7 +171,7 @@ def test_labels_name_versions_and_move(reloaded, rankers, ranker_inputs, wait_un
     assert score(stubs, ranker_inputs, label="stable") == 401
 
 
-def test_new_labels_may_name_versions_to_come_if_the_flag_says_so(reloaded, rankers, ranker_inputs):
+def test_new_labels_may_name_future_versions_if_the_flag_says_so(reloaded, rankers, ranker_inputs):
     _, stubs = reloaded(config(ahead=(rankers, [1], {"stable": 1, "next": 2})))
     assert score(stubs, ranker_inputs, label="stable") == 201
     ahead = lambda: score(stubs, ranker_inputs, label="next")  # noqa: E731

@@ -134,7 +134,7 @@ def test_versions_that_come_and_go_on_disk(serve, tmp_path, copy, ranker_inputs,
     assert stubs.predict(ranker_inputs)["score"][0] == 601
 
 
-def test_a_base_path_that_vanishes_takes_nothing_out(
+def test_a_base_path_that_vanishes_unloads_nothing(
     serve, tmp_path, copy, ranker_inputs, wait_until
 ):
     base_path = tmp_path / "ranker"
@@ -145,7 +145,7 @@ def test_a_base_path_that_vanishes_takes_nothing_out(
     assert stubs.predict(ranker_inputs)["score"][0] == 201
 
 
-def test_a_broken_version_is_given_up_while_the_one_before_serves(
+def test_a_broken_version_is_given_up_while_the_previous_one_serves(
     serve, tmp_path, copy, ranker_inputs, wait_until
 ):
     base_path = tmp_path / "ranker"

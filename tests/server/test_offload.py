@@ -176,7 +176,7 @@ COMPRESSIONS = [
 
 
 @pytest.mark.parametrize("compression", COMPRESSIONS)
-def test_the_request_goes_on_as_it_came(pair, compression):
+def test_the_request_is_forwarded_unchanged(pair, compression):
     answer = predict_pb2.PredictResponse()
     answer.model_spec.name = "of the other server"
     pair.answers.append(lambda *_: answer)
@@ -194,7 +194,7 @@ def test_the_request_goes_on_as_it_came(pair, compression):
         grpc.StatusCode.UNAVAILABLE,
     ],
 )
-def test_what_the_other_server_refuses_runs_here(pair, code):
+def test_requests_that_the_other_server_refuses_run_here(pair, code):
     before = offloaded(pair.server, "failed")
     pair.answers.append(refuse(code))
     score = pair.stubs.predict(inputs(ROWS))["score"]
@@ -217,7 +217,7 @@ def test_a_server_that_ends_does_not_wait_for_the_other_one(offloading, stand_in
         release.set()
 
 
-def test_half_of_the_clients_time_is_left_and_a_server_that_hangs_is_left_alone(
+def test_half_of_the_deadline_is_left_and_a_hanging_server_is_skipped(
     offloading, stand_in, wait_until
 ):
     release = threading.Event()
@@ -236,7 +236,7 @@ def test_half_of_the_clients_time_is_left_and_a_server_that_hangs_is_left_alone(
 
 
 @pytest.mark.parametrize("answer", [b"\xff" * 40, b"\x0a\x05abc", b"\x0a\x04\x12\x02\x0a\x09"])
-def test_an_answer_that_no_client_could_read_is_not_passed_on(pair, wait_until, answer):
+def test_an_unreadable_answer_is_not_passed_on(pair, wait_until, answer):
     before = offloaded(pair.server, "failed")
     told = pair.server.log().count("malformed PredictResponse")
     pair.answers.append(lambda *_: answer)
@@ -246,7 +246,7 @@ def test_an_answer_that_no_client_could_read_is_not_passed_on(pair, wait_until, 
     wait_until(lambda: pair.server.log().count("malformed PredictResponse") > told)
 
 
-def test_servers_that_name_each_other_or_themselves_send_nothing_round(
+def test_offload_cycles_do_not_forward_endlessly(
     ranker_base_path, monitoring, connect, wait_until, tmp_path, monkeypatch
 ):
     monkeypatch.chdir(tmp_path)  # a socket's path must be short
@@ -291,7 +291,7 @@ def test_wrong_requests_get_this_servers_error(pair):
     assert len(pair.requests) == 1  # the other two had no model on this server
 
 
-def test_where_nobody_listens_requests_run_here_until_somebody_does(
+def test_without_a_listener_requests_run_here_until_one_exists(
     offloading, stand_in, free_port, wait_until
 ):
     server, stubs = offloading(free_port)

@@ -114,7 +114,7 @@ def test_with_tls_the_handshake_says_which_it_is(one_tls_port, authority, stubs,
         assert both.selected_alpn_protocol() == "h2"
 
 
-def test_plain_http_to_the_port_with_tls_is_told_so(one_tls_port):
+def test_plain_http_to_the_tls_port_gets_a_hint(one_tls_port):
     with socket_to(one_tls_port) as connection:
         connection.sendall(f"GET {STATUS} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
         answer = b"".join(iter(lambda: connection.recv(4096), b""))
@@ -201,7 +201,7 @@ def test_an_error_about_a_name_of_a_megabyte_fits_the_client_s_headers(stubs, ra
     assert raised.value.details().endswith("n...")
 
 
-def test_calls_have_no_threads_but_the_workers(server, stubs, ranker_inputs):
+def test_calls_have_no_threads_besides_the_workers(server, stubs, ranker_inputs):
     """And a standby thread while all workers are busy."""
     assert stubs.predict(ranker_inputs)["score"].shape == (3,)
     health = health_pb2_grpc.HealthStub(stubs.channel)

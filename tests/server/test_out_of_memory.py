@@ -51,7 +51,7 @@ def leave(stubs: Stubs, megabytes: int) -> None:
     resource.prlimit(pid, resource.RLIMIT_AS, (limit, resource.RLIM_INFINITY))
 
 
-def test_an_answer_that_finds_no_memory_fails_and_the_server_goes_on(serve_limited, tmp_path):
+def test_an_answer_without_memory_fails_and_the_server_continues(serve_limited, tmp_path):
     models.build("zeros", tmp_path / "1")
     stubs = serve_limited(tmp_path)
 
@@ -123,7 +123,7 @@ def ask_rows(stubs: Stubs, *counts: int) -> None:
         assert len(answer.outputs["score"].float_val) == rows
 
 
-def test_a_small_request_for_more_memory_than_there_is_is_refused_before_it_runs(wide, serve):
+def test_a_small_request_for_too_much_memory_is_refused_before_it_runs(wide, serve):
     stubs = serve(wide, RUN_BYTES)
     attack = of_rows(stubs, 1 << 20)
     assert attack.ByteSize() < 553
@@ -262,7 +262,7 @@ def body_of(size: int, value: bytes) -> bytes:
     return b'{"signature_name": "floats", "inputs": [%s]}' % rows
 
 
-def test_a_body_that_finds_no_memory_is_refused_and_the_server_goes_on(serve_limited, tmp_path):
+def test_a_body_without_memory_is_refused_and_the_server_continues(serve_limited, tmp_path):
     models.build("totals", tmp_path / "1")
     stubs = serve_limited(tmp_path)
 

@@ -98,7 +98,7 @@ def test_a_condition_of_several_values_is_tensorflows_error(
         ("loop", {"times": np.float32(3)}, [[3.0] * 4] * 2),
     ],
 )
-def test_a_scalar_condition_is_obeyed(
+def test_a_scalar_condition_is_followed(
     stubs: Stubs, signature: str, parameters: dict[str, Any], expected: Any
 ) -> None:
     assert answer(stubs, {"x": X, **parameters}, "predict", signature) == expected
@@ -209,7 +209,7 @@ def test_the_metrics_page_is_where_the_configuration_says(started):
         Metrics(server)
 
 
-def test_flags_without_effect_are_told_in_a_line_each_and_defaults_are_not(started):
+def test_flags_without_effect_are_reported_in_a_line_each_and_defaults_are_not(started):
     warned = re.findall(r"WARNING (--\S+) has no effect: \w", started("configuration file").log())
     assert sorted(warned) == [
         "--enable_per_model_batching_parameters=true",

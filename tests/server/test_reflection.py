@@ -74,7 +74,7 @@ def signatures(methods: list[MethodDescriptor]) -> set[tuple[str, str, str]]:
     return {(one.name, one.input_type.full_name, one.output_type.full_name) for one in methods}
 
 
-def test_a_call_made_of_nothing_but_reflection_is_answered(reflected, server):
+def test_a_call_with_only_reflection_messages_is_answered(reflected, server):
     pool = DescriptorPool(reflected)
     method = pool.FindServiceByName(MODELS).methods_by_name["GetModelStatus"]
     request = GetMessageClass(method.input_type)()
@@ -105,7 +105,7 @@ def test_a_file_comes_with_those_it_imports_each_once(reflection):
         {"file_containing_symbol": "tensorflow.serving.ModelSpec.version_label"},
     ],
 )
-def test_a_file_is_found_by_its_name_and_by_what_it_holds(reflection, question):
+def test_a_file_is_found_by_its_name_and_contents(reflection, question):
     (response,) = answers(reflection, question)
     assert files_in(response) == MODEL_FILES
 
@@ -136,14 +136,14 @@ def test_a_message_without_extensions_has_none(reflection):
         ),
     ],
 )
-def test_what_is_not_there_is_an_answer_and_the_stream_goes_on(reflection, question, words):
+def test_an_unknown_name_is_answered_and_the_stream_continues(reflection, question, words):
     response, after = answers(reflection, question, {"file_by_filename": MODEL_FILES[0]})
     assert response.error_response.error_code == grpc.StatusCode.NOT_FOUND.value[0]
     assert words in response.error_response.error_message
     assert files_in(after) == MODEL_FILES
 
 
-def test_a_question_that_asks_for_nothing_is_unimplemented(reflection):
+def test_an_empty_question_is_unimplemented(reflection):
     (response,) = answers(reflection, {"host": "a"})
     assert response.valid_host == "a"
     assert response.error_response.error_code == grpc.StatusCode.UNIMPLEMENTED.value[0]

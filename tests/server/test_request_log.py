@@ -207,7 +207,7 @@ def test_a_new_configuration_changes_the_rate(base_path, serve, logs):
     assert len(list(read(logs))) == 1
 
 
-def test_records_are_counted_by_what_became_of_them(base_path, serve, logs):
+def test_records_are_counted_by_outcome(base_path, serve, logs):
     logs.rmdir()
     stubs = serve(base_path, fields=logging(logs))
 
@@ -241,6 +241,6 @@ def test_a_file_that_may_not_grow_ends_nothing(base_path, serve, logs):
     wait_until(lambda: list(read(logs)))
 
 
-def test_what_cannot_be_logged_is_refused_with_the_models_name(base_path, serve, logs):
+def test_a_model_that_cannot_be_logged_is_refused_by_name(base_path, serve, logs):
     with pytest.raises(Exception, match=r'model "odd": logging_config.*"kafka"'):
         serve(base_path, name="odd", fields=logging(logs, kind="kafka"))

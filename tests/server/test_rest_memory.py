@@ -86,7 +86,7 @@ def test_a_body_that_no_model_wants_is_not_kept(server: ServerProcess) -> None:
         ("texts", b'"some text"', 3.4),  # a string of the tensor takes 24 bytes
     ],
 )
-def test_a_body_takes_a_small_multiple_of_itself(
+def test_a_body_takes_a_small_multiple_of_its_size(
     server: ServerProcess, key: str, signature: str, value: bytes, factor: float
 ) -> None:
     body = body_of(signature, value, 48 * MB, key)

@@ -170,7 +170,7 @@ def test_requests_over_rest_are_shadowed(server, wait_until):
     wait_until(lambda: shadowed(server, "same", "compared") == before + 1)
 
 
-def test_what_the_shadow_version_answers_itself_is_not_compared(server, stubs):
+def test_answers_made_by_the_shadow_itself_are_not_compared(server, stubs):
     stubs.predict({"x": CANDIDATES}, name="changed", version=SHADOW)
     metrics = Metrics(server)
     of_changed = [

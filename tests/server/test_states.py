@@ -143,7 +143,7 @@ def test_scores_equal_those_without_stores(
     expect_equal(with_states.rank(inputs), without_states.rank(inputs))
 
 
-def test_what_came_before_is_found_row_by_row(counted, without_states):
+def test_known_rows_are_found_row_by_row(counted, without_states):
     ranker, inputs = counted, own_inputs(1, 8)
     ranker.rank(inputs)
     assert ranker.grown("states_computed", "item") == 8
@@ -174,7 +174,7 @@ def test_items_are_found_however_their_lists_are_padded(counted, without_states)
     assert ranker.grown("states_computed", "item") == 4
 
 
-def test_a_string_sent_once_over_rest_is_not_anothers(counted):
+def test_a_string_sent_once_over_rest_stays_with_its_request(counted):
     ranker, inputs = counted, own_inputs(3, 3)
     for title in ("red", "blue", "red"):
         columns = {name: value.tolist() for name, value in inputs.items()} | {"title": [title]}
@@ -302,7 +302,7 @@ def test_memory_stays_within_the_flag_and_a_tenth(serve, stages_path):
     assert after - before <= 1.1 * flag
 
 
-def test_rows_that_never_come_again_are_soon_left_alone(serve, stages_path, without_states):
+def test_rows_that_never_repeat_are_soon_ignored(serve, stages_path, without_states):
     ranker = serve(stages_path)
 
     def new(n: int) -> dict[str, Any]:
@@ -340,7 +340,7 @@ class TestPrefetch:
         assert ranker.grown("states_computed", "user") == 1
         assert ranker.grown("states_found", "user") == 1
 
-    def test_a_wrong_user_is_told(self, with_states):
+    def test_a_wrong_user_is_reported(self, with_states):
         with pytest.raises(grpc.RpcError) as error:
             with_states.rank({"age": ["young"], "city": ["x"], "history": [[1]]})
         assert error.value.code() == grpc.StatusCode.INVALID_ARGUMENT

@@ -191,7 +191,7 @@ def test_it_fits_its_window(page, served, width):
     assert page.evaluate(f"Math.max(...{rights})") <= width
 
 
-def test_a_server_that_is_gone_is_told_from_an_idle_one(page, served):
+def test_a_lost_server_is_distinguished_from_an_idle_one(page, served):
     """The last test: the server is that of the others."""
     open_status(page, served.url)
     served.server.kill()

@@ -128,7 +128,7 @@ def make_endless(path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", [cut, flip, make_a_pipe, make_endless])
-def test_a_file_that_is_no_delta_is_named_and_serving_goes_on(
+def test_a_file_that_is_no_delta_is_named_and_serving_continues(
     damage: Callable[[Path], None], base_path: Path, server: ServerProcess, ask: Ask, tmp_path: Path
 ):
     before = ask().tobytes()
@@ -147,7 +147,7 @@ def test_a_file_that_is_no_delta_is_named_and_serving_goes_on(
     assert ask().tobytes() == changed
 
 
-def test_a_new_version_takes_none_of_the_old_ones_deltas(
+def test_a_new_version_applies_none_of_the_old_ones_deltas(
     base_path: Path, saved: Path, server: ServerProcess, ask: Ask
 ):
     before = ask().tobytes()
@@ -162,7 +162,7 @@ def test_a_new_version_takes_none_of_the_old_ones_deltas(
     wait_until(lambda: ask().tobytes() == before)
 
 
-def test_deltas_that_are_there_are_applied_before_a_version_serves(
+def test_existing_deltas_are_applied_before_a_version_serves(
     base_path: Path, connect: Any, monitoring: list[str]
 ):
     publish(base_path)

@@ -100,14 +100,14 @@ def test_plain_text_is_not_answered(tls_server, connect, request_of_ranker):
     assert call.code() == grpc.StatusCode.UNAVAILABLE
 
 
-def test_our_client_without_tls_is_told_so_and_the_log_tells_once(tls_server):
+def test_our_client_without_tls_gets_a_hint_and_the_log_warns_once(tls_server):
     for _ in range(2):
         with pytest.raises(ServerError, match=r"UNAVAILABLE.*the port speaks TLS: .*tls=Tls"):
             rank(tls_server, None, timeout_seconds=1)
     assert tls_server.log().count("a client that does not use TLS has called") == 1
 
 
-def test_asyncio_clients_are_told_too(tls_server):
+def test_asyncio_clients_get_the_same_hint(tls_server):
     async def ask() -> None:
         async with AsyncRankingClient(tls_server.target, "ranker", timeout_seconds=1) as client:
             await client.schema()
@@ -121,7 +121,7 @@ def test_a_server_that_wants_a_certificate_speaks_tls(mutual_tls_server):
         rank(mutual_tls_server, None, timeout_seconds=1)
 
 
-def test_servers_that_are_gone_or_of_plain_text_get_no_hint(server):
+def test_servers_that_are_down_or_use_plain_text_get_no_hint(server):
     with socket.socket() as gone:
         gone.bind(("127.0.0.1", 0))
         target = f"127.0.0.1:{gone.getsockname()[1]}"
@@ -138,7 +138,7 @@ def test_servers_that_are_gone_or_of_plain_text_get_no_hint(server):
     ("who", "expected"),
     [("ours", "OK"), ("nobody", "UNAVAILABLE"), ("theirs", "UNAVAILABLE")],
 )
-def test_mutual_tls_wants_a_certificate_of_its_own_authority(
+def test_mutual_tls_requires_a_certificate_of_its_own_authority(
     mutual_tls_server, authority, stranger, request_of_ranker, who, expected
 ):
     pairs = {"ours": authority.issue("client").pem, "theirs": stranger.issue("client").pem}
@@ -268,7 +268,7 @@ def answer_to(server: ServerProcess, *pieces: bytes, half_closed: bool = False) 
 
 
 @pytest.mark.parametrize("method", ["GET", "POST", "PUT"])
-def test_plain_http_is_told_that_the_port_speaks_tls(tls_server, mutual_tls_server, method):
+def test_plain_http_gets_a_hint_that_the_port_speaks_tls(tls_server, mutual_tls_server, method):
     for server in (tls_server, mutual_tls_server):
         connection = http.client.HTTPConnection(server.rest_target, timeout=120)
         connection.request(method, "/v1/models/ranker", body=b"x" * 100_000)
@@ -279,14 +279,14 @@ def test_plain_http_is_told_that_the_port_speaks_tls(tls_server, mutual_tls_serv
         assert connection.sock is None  # the server closes
 
 
-def test_curl_without_tls_is_told(tls_server):
+def test_curl_without_tls_gets_a_hint(tls_server):
     url = f"http://{tls_server.rest_target}/v1/models/ranker"
     said = subprocess.run(["curl", "-s", "-i", url], capture_output=True, timeout=120)
     assert said.stdout.startswith(b"HTTP/1.1 400 Bad Request\r\n")
     assert said.stdout.endswith(HINT)
 
 
-def test_plain_http_byte_by_byte_is_told_once(tls_server, authority):
+def test_plain_http_byte_by_byte_gets_one_hint(tls_server, authority):
     request = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
     one_by_one = [bytes([byte]) for byte in request[:5]]
     assert answer_to(tls_server, *one_by_one).endswith(HINT)
@@ -312,7 +312,7 @@ def test_plain_http_byte_by_byte_is_told_once(tls_server, authority):
         bytes(range(256)) * 100,
     ],
 )
-def test_what_is_neither_tls_nor_http_gets_no_answer_in_clear(tls_server, authority, said):
+def test_neither_tls_nor_http_gets_a_plain_answer(tls_server, authority, said):
     answer = answer_to(tls_server, said, half_closed=True)
     assert answer[:1] in (b"", b"\x15")  # nothing, or an alert of TLS
     assert b"HTTP" not in answer

@@ -196,7 +196,7 @@ def test_rest_and_errors(
     assert attributes(by_name["POST Predict"])["colcast.model"] == "ranker"
 
 
-def test_what_is_not_sampled_or_malformed_is_answered_and_not_traced(
+def test_unsampled_or_malformed_requests_are_answered_and_not_traced(
     traced: ServerProcess, collector: Collector, connect: Any, wait_until: Callable[..., None]
 ) -> None:
     """Hostile values among them."""

@@ -188,7 +188,7 @@ def save_damaged(version, to):
     to.with_name("copied").rename(to)
 
 
-def test_what_kills_leaves_other_models_and_the_version_before(
+def test_a_fatal_model_leaves_other_models_and_the_previous_version(
     served, ranker, ranker_inputs, wait_until
 ):
     server, stubs = served
@@ -205,7 +205,7 @@ def test_what_kills_leaves_other_models_and_the_version_before(
     wait_until(lambda: "what served before goes on serving" in server.log())
 
 
-def test_what_is_no_version_is_refused_by_name_and_by_the_load_itself(
+def test_an_invalid_version_is_refused_by_name_and_by_the_load_itself(
     served, ranker, tmp_path, ranker_inputs, wait_until
 ):
     _, stubs = served
@@ -226,7 +226,7 @@ def test_what_is_no_version_is_refused_by_name_and_by_the_load_itself(
     assert stubs.predict(ranker_inputs)["score"][0] == 201
 
 
-def test_after_an_upgrade_of_its_files_the_old_version_serves_on(
+def test_after_an_upgrade_of_its_files_the_old_version_still_serves(
     tmp_path, ranker_base_path, ranker_inputs, wait_until
 ):
     """As pip and dpkg do, a new file takes the name of the old one."""

@@ -59,7 +59,7 @@ def test_scores_are_one_probability_a_row(score: Scorer, request_405: RankingReq
     assert scores.std() > 0.01
 
 
-def test_a_row_scores_the_same_alone_and_in_company(score: Scorer, request_405: RankingRequest):
+def test_a_row_scores_the_same_alone_and_in_a_batch(score: Scorer, request_405: RankingRequest):
     """Padding to the longest title of the request must not leak into other rows."""
     examples = serialize_request(request_405.user_row, request_405.items[:50])
     together = score(examples)
@@ -217,7 +217,7 @@ def test_ratings_are_put_in_order_of_time():
         ('"quoted" start', '"quoted" start'),
     ],
 )
-def test_titles_read_as_people_say_them(in_the_table: str, printed: str):
+def test_titles_are_in_natural_word_order(in_the_table: str, printed: str):
     assert movie(f"1\t{in_the_table}\t1995\tDrama\n").title == printed
 
 

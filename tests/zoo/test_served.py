@@ -66,7 +66,7 @@ def requests_and_model(name: str, folder: Path) -> tuple[list[list[bytes]], Path
 
 
 @pytest.mark.parametrize("name", ["movielens", "ncf", "din"])
-def test_scores_are_the_same_bits_and_late_as_close(name: str, tmp_path: Path):
+def test_scores_are_bit_identical_or_late_within_rounding(name: str, tmp_path: Path):
     requests, base_path = requests_and_model(name, tmp_path)
     export_saved_model(
         base_path / "1", tmp_path / "exported" / "1", user_features=["user_*"], late=True

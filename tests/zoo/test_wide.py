@@ -42,7 +42,7 @@ def test_features_take_the_three_dtypes_in_turn():
     assert sum(name.startswith("item_") for name in dtypes) == 60
 
 
-def test_a_request_holds_every_feature_once_on_its_side():
+def test_a_request_holds_every_feature_once():
     user, items = next(wide.requests(SMALL, 3, seed=1))
     assert len(items) == 3
     assert [*user, *items[0]] == list(SMALL.dtypes)
@@ -62,7 +62,7 @@ def test_weights_are_the_same_every_time(small: Path, tmp_path: Path):
     np.testing.assert_array_equal(scores(small, examples(1)), scores(again, examples(1)))
 
 
-def test_every_feature_moves_the_score(small: Path):
+def test_every_feature_affects_the_score(small: Path):
     user, items = next(wide.requests(SMALL, 1, seed=1))
     row = {**user, **items[0]}
     left_out = [
@@ -105,7 +105,7 @@ def test_other_settings_make_it_again(tmp_path: Path):
     assert (tmp_path / "m" / "1" / "saved_model.pb").read_text() == "run 2"
 
 
-def test_a_run_that_fails_half_way_leaves_nothing_to_serve(tmp_path: Path):
+def test_a_run_that_fails_halfway_leaves_nothing_to_serve(tmp_path: Path):
     def fail(folder: Path) -> dict[str, Any]:
         maker([])(folder)
         raise KeyboardInterrupt

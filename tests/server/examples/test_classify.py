@@ -99,7 +99,7 @@ def test_classes_or_scores_may_be_all_there_is(
         ("uneven", ["2 vs. 1"]),
     ],
 )
-def test_a_signature_that_can_not_classify_is_refused(
+def test_a_signature_that_cannot_classify_is_refused(
     judge, make_input, examples, error_of, signature_name, words
 ):
     code, message = error_of(judge.classify, make_input(examples), signature_name)
@@ -138,7 +138,7 @@ def test_another_model_or_version_is_not_found(
     assert word in error.message
 
 
-def test_method_names_count_only_where_the_flag_says_so(
+def test_method_names_matter_only_if_the_flag_says_so(
     judge, strict_judge, make_input, examples, error_of
 ):
     given = make_input(examples)
@@ -206,14 +206,14 @@ def test_a_number_for_each_example_as_tensorflow_gives(
         ("regress_int", ["DT_FLOAT", "DT_INT64"]),
     ],
 )
-def test_a_signature_that_can_not_regress_is_refused(judge, given, error_of, signature_name, words):
+def test_a_signature_that_cannot_regress_is_refused(judge, given, error_of, signature_name, words):
     code, message = error_of(judge.regress, given, signature_name)
     assert code == "INVALID_ARGUMENT"
     assert all(word in message for word in words), message
     assert len(judge.regress(given).result.regressions) == 2
 
 
-def test_method_names_of_regress_count_only_where_the_flag_says_so(
+def test_method_names_of_regress_matter_only_if_the_flag_says_so(
     judge, strict_judge, given, error_of
 ):
     assert judge.regress(given, "regress_column").result.regressions

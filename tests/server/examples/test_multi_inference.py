@@ -86,7 +86,7 @@ def test_a_request_without_examples_is_refused(judge, error_of):
     assert (code, "Input is empty" in message) == ("INVALID_ARGUMENT", True)
 
 
-def test_method_names_count_only_where_the_flag_says_so(strict_judge, given, error_of):
+def test_method_names_matter_only_if_the_flag_says_so(strict_judge, given, error_of):
     assert strict_judge.infer(given, (REGRESS, "regress", "judge")).results
     code, message = error_of(strict_judge.infer, given, (REGRESS, "regress_column", "judge"))
     assert code == "INVALID_ARGUMENT"
@@ -167,7 +167,7 @@ def test_tasks_that_share_an_input_are_one_run(counter, make_input, make_example
     ]
 
 
-def test_tasks_with_inputs_of_their_own_are_a_run_each(counter, make_input, make_example):
+def test_tasks_with_separate_inputs_are_a_run_each(counter, make_input, make_example):
     given = make_input([make_example(x=1.0)])
     ((before,),) = runs_seen(counter, given, "alone")
     assert sorted(runs_seen(counter, given, "first", "alone")) == [[before + 1], [before + 2]]

@@ -99,7 +99,7 @@ def test_no_texts_have_no_vectors_of_the_models_width(client):
         (["\ud800"], "text 0: .*surrogates not allowed"),
     ],
 )
-def test_what_is_no_text_is_named(texts, message):
+def test_an_entry_that_is_not_text_is_named(texts, message):
     with (
         TextClient("127.0.0.1:1", "nobody") as client,
         pytest.raises(InputError, match=message),

@@ -46,7 +46,7 @@ def test_vectors_are_those_of_the_paper(encode, references, output, pooled):
 
 @settings(max_examples=20, deadline=None)
 @given(st.lists(st.sampled_from(TEXTS), max_size=40))
-def test_a_text_has_the_same_vector_in_any_company(encode, texts):
+def test_a_text_has_the_same_vector_in_any_batch(encode, texts):
     alone = dict(zip(TEXTS, encode(TEXTS)["embeddings"], strict=True))
     together = encode(texts)["embeddings"]
     assert together.shape == (len(texts), 384)
@@ -60,7 +60,7 @@ def test_a_cut_text_has_the_vector_of_its_beginning(encode):
 
 
 @pytest.mark.parametrize("max_seq_len", [-1, 0, 1, 513])
-def test_a_length_that_no_text_can_have_is_named(encode, max_seq_len):
+def test_an_impossible_text_length_is_named(encode, max_seq_len):
     with pytest.raises(tf.errors.InvalidArgumentError) as raised:
         encode(["text"], max_seq_len)
     assert f"max_seq_len must be 2 to 512, got] [{max_seq_len}]" in str(raised.value)
