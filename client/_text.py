@@ -67,8 +67,8 @@ class TextSettings:
             raise InputError(f"max_seq_len must be 2 to {_LONGEST}, got {max_seq_len!r}")
         batches = Batches(texts, self.batch_tokens, max_seq_len or _LONGEST)
         outputs = (POOLINGS[pooling],)
-        said = self.model, "encode", self.version, self.version_label, outputs, max_seq_len
-        return batches, TextCall(*said)
+        settings = self.model, "encode", self.version, self.version_label, outputs, max_seq_len
+        return batches, TextCall(*settings)
 
     def _rank_call(self, query: str | bytes, titles: Iterable[str | bytes]) -> Call:
         asked = text_bytes(query, "query")
@@ -124,11 +124,11 @@ class TextClient(TextSettings, Closing):
             InputError: an entry is not a text; nothing was sent.
             ServerError: the server refused, or did not answer in time.
         """
-        batches, said = self._plan(texts, pooling, max_seq_len)
+        batches, call = self._plan(texts, pooling, max_seq_len)
 
         def ask(batch: Sequence[bytes]) -> Array:
-            reply = self._transport.call(said.of(batch), Deadline(self.timeout_seconds))
-            return said.answer(reply.response, len(batch))[0]
+            reply = self._transport.call(call.of(batch), Deadline(self.timeout_seconds))
+            return call.answer(reply.response, len(batch))[0]
 
         answers: list[Any] = [None] * len(batches)
         waiting = enumerate(batches)
@@ -179,7 +179,7 @@ class AsyncTextClient(TextSettings, AsyncClosing):
         progress: Progress | None = None,
     ) -> Array:
         """Vectors for any number of texts; see `TextClient.encode`."""
-        batches, said = await asyncio.to_thread(self._plan, texts, pooling, max_seq_len)
+        batches, call = await asyncio.to_thread(self._plan, texts, pooling, max_seq_len)
         answers: list[Any] = [None] * len(batches)
         waiting, answered = enumerate(batches), 0
 
@@ -187,8 +187,8 @@ class AsyncTextClient(TextSettings, AsyncClosing):
             nonlocal answered
             # All tasks share the iterator, so the next free task takes the next batch.
             for at, batch in waiting:
-                reply = await self._transport.call(said.of(batch), Deadline(self.timeout_seconds))
-                answers[at] = said.answer(reply.response, len(batch))[0]
+                reply = await self._transport.call(call.of(batch), Deadline(self.timeout_seconds))
+                answers[at] = call.answer(reply.response, len(batch))[0]
                 answered += 1
                 if progress is not None:
                     progress(answered, len(batches))

@@ -25,8 +25,8 @@ def git(*arguments: str, where: Path) -> str:
         ["git", "-C", str(where), *arguments], capture_output=True, text=True, env=environment
     )
     if done.returncode != 0:
-        said = (done.stderr or done.stdout).strip() or "(it said nothing)"
-        raise ForkError(f"git {arguments[0]} in {where}: {said}")
+        message = (done.stderr or done.stdout).strip() or "(it said nothing)"
+        raise ForkError(f"git {arguments[0]} in {where}: {message}")
     return done.stdout.strip()
 
 

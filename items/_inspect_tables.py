@@ -29,13 +29,13 @@ def tables_of(model: Path, version: int | None, server: str | None) -> dict[str,
     """The tables of a version as plain values; ItemTableError if a delta is malformed."""
     folder = version_of(model, version)
     served = {} if server is None else _served(server, folder)
-    said = {one["name"]: one["in_memory_because"] for one in served.get("tables", ())}
-    others = _SMALL if said else _NONE
+    reasons = {one["name"]: one["in_memory_because"] for one in served.get("tables", ())}
+    others = _SMALL if reasons else _NONE
     tables = []
     for one in variables_of(folder).values():
         if len(one.shape) < 2:
             continue
-        reason = {} if server is None else {"in_memory_because": said.get(one.name, others)}
+        reason = {} if server is None else {"in_memory_because": reasons.get(one.name, others)}
         tables.append(
             {"name": one.name, "dtype": one.dtype.name, "shape": list(one.shape), "bytes": one.size}
             | reason

@@ -251,8 +251,8 @@ class Products:
             finite = emit.add("IsFinite", name, [first], T=dtype)
             over = emit.constant(np.array(axes, np.int32))
             finite = emit.add("All", name, [finite, over], Tidx=tf.int32, keep_dims=False)
-            said = emit.constant(np.array(_NOT_FINITE.encode()))
-            check = emit.add("Assert", name, [finite, said], summarize=1)
+            message = emit.constant(np.array(_NOT_FINITE.encode()))
+            check = emit.add("Assert", name, [finite, message], summarize=1)
             emit.nodes[check.removesuffix(":0")].attr["T"].list.type.append(
                 tf.string.as_datatype_enum
             )

@@ -123,7 +123,7 @@ class RowSource:
         return None
 
     def _be_modest(self, ladder: int, lengths: Mapping[str, _Lengths]) -> None:
-        """Draws a single value per feature: the most modest one of that ladder, or of its last."""
+        """Draws one value per feature: the most modest of the given ladder, or of its last."""
         self._styles = {
             name: _Style(of[min(ladder, len(of) - 1)][-1], lengths[name], may_miss=False)
             for name, of in self._ladders.items()

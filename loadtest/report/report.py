@@ -127,7 +127,7 @@ class Report:
         ]
 
     def as_json(self) -> dict[str, Any]:
-        """The report as plain values; null for unmeasured ones."""
+        """The report as plain values; null for unmeasured figures."""
         return {
             "settings": dict(self.settings),
             "machine": self.machine,

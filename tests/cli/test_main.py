@@ -94,9 +94,9 @@ def test_the_documented_formats_exist(capsys):
     from colcast.loadtest.send.formats import FORMATS
 
     main(["loadtest", "--help"])
-    told = " ".join(capsys.readouterr().out.split())
+    output = " ".join(capsys.readouterr().out.split())
     *others, last = FORMATS
-    assert f"Some of {', '.join(others)} and {last};" in told
+    assert f"Some of {', '.join(others)} and {last};" in output
 
 
 @pytest.mark.parametrize(
@@ -226,9 +226,9 @@ def test_an_interrupt_is_one_line():
                 rank.send_signal(signal.SIGINT)
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     rank.wait(timeout=5)
-            told = rank.stderr.read() if rank.stderr else ""
+            output = rank.stderr.read() if rank.stderr else ""
     assert rank.returncode == 128 + signal.SIGINT
-    assert told.strip() == "colcast rank: interrupted"
+    assert output.strip() == "colcast rank: interrupted"
 
 
 BASH = r"""

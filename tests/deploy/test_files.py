@@ -75,7 +75,9 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 def test_every_flag_is_documented():
     flags = server_flags()
     assert len(flags) > 30
-    told = (DOCS / "operations.md").read_text()
+    documented = (DOCS / "operations.md").read_text()
     compared = (DOCS / "compatibility.md").read_text()  # flags without effect here
-    missing = {flag for flag in flags if f"--{flag}" not in told and f"`{flag}`" not in compared}
+    missing = {
+        flag for flag in flags if f"--{flag}" not in documented and f"`{flag}`" not in compared
+    }
     assert missing == set()

@@ -36,11 +36,11 @@ def column(words: list[str]):
 def test_vectors_are_what_the_python_client_writes():
     compared = 0
     for block in VECTORS.read_text().split("request ")[1:]:
-        head, *columns, told = block.splitlines()
+        head, *columns, last = block.splitlines()
         _, model, signature = head.split()
         inputs = dict(column(line.split()) for line in columns)
         expected = f"bytes {encode_predict_request(model, signature, inputs).hex()}"
-        assert told == expected, head
+        assert last == expected, head
         compared += 1
     assert compared >= 4
 

@@ -171,10 +171,10 @@ def test_scores_equal_the_clients_even_if_a_worker_is_killed(data, tmp_path, exp
         victim = started[0].parent()
         victim.kill()
         assert len(parts(output)) < USERS // PER_BLOCK, "finished before the worker was killed"
-        told = process.communicate()[1]
-        assert process.returncode == 0, told
+        errors = process.communicate()[1]
+        assert process.returncode == 0, errors
     check(output, expected)
-    assert "600 users ranked" in told
+    assert "600 users ranked" in errors
     wait_until(lambda: all(map(ended, started)))
     assert (output / "_SUCCESS").exists()
 

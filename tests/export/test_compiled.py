@@ -98,8 +98,8 @@ def test_the_verdict_names_the_signature_its_cost_and_warm_up(
 def test_with_warm_up_the_verdict_says_what_is_left(tmp_path: Path) -> None:
     report = export_saved_model(saved(tmp_path), tmp_path / "1", warmup=[20, 100])
     (signature,) = report.signatures
-    told = signature.compiled.describe("columnar")
-    assert "except those of its warm-up requests (20, 100)" in told
+    text = signature.compiled.describe("columnar")
+    assert "except those of its warm-up requests (20, 100)" in text
 
 
 def test_late_is_refused_if_a_module_reads_user_and_items(tmp_path: Path) -> None:
@@ -274,8 +274,8 @@ def test_a_timed_run_that_does_not_end_is_an_error(monkeypatch: pytest.MonkeyPat
 
 def test_each_step_of_an_export_is_reported(tmp_path: Path) -> None:
     model = saved_loop(tmp_path / "model", tf.int64, lambda at, n: at < 3, lambda at, _: at + 1)
-    told: list[str] = []
-    export(model, tmp_path / "out", progress=told.append)
-    assert [step.partition(":")[0] for step in told[1:]] == [
+    steps: list[str] = []
+    export(model, tmp_path / "out", progress=steps.append)
+    assert [step.partition(":")[0] for step in steps[1:]] == [
         *("columnar", "columnar", "columnar_late", "columnar_exact", "columnar", "columnar")
     ]

@@ -99,18 +99,18 @@ def test_model_not_exported_shows_what_an_export_would_add(embedded, capsys):
 def test_json_of_an_exported_model_is_what_was_recorded(exported, capsys):
     output, _ = exported
     assert inspect(output, "--json") == 0
-    told = json.loads(capsys.readouterr().out)
-    assert (told.pop("folder"), told.pop("exported")) == (str(output), True)
+    shown = json.loads(capsys.readouterr().out)
+    assert (shown.pop("folder"), shown.pop("exported")) == (str(output), True)
     recorded = json.loads((output / FILE).read_bytes())
     assert recorded.pop("files")
-    assert told == recorded
+    assert shown == recorded
 
 
 def test_json_of_a_model_not_exported(embedded, capsys):
     assert inspect(embedded, "--json", "--user-features", "user_*") == 0
-    told = json.loads(capsys.readouterr().out)
-    columnar = told["signatures"]["columnar"]
-    assert not told["exported"]
+    shown = json.loads(capsys.readouterr().out)
+    columnar = shown["signatures"]["columnar"]
+    assert not shown["exported"]
     assert columnar["outputs"] == ["scores"]
     assert {name: it["side"] for name, it in columnar["features"].items()} == {
         "movie": "item", "numbers": "item", "user_age": "user", "user_genres": "user",

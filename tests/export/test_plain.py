@@ -236,10 +236,10 @@ def test_rows_that_depend_on_each_other_are_reported(exported: Path, tmp_path: P
     report = export_saved_model(
         tmp_path / "model", tmp_path / "out", user_features=["user_*"], late=True
     )
-    told = report.signatures[0].independence
-    assert not told["columnar"].rows
-    assert "Softmax" in told["columnar"].why_not
-    assert not told["columnar_late"].rows
+    found = report.signatures[0].independence
+    assert not found["columnar"].rows
+    assert "Softmax" in found["columnar"].why_not
+    assert not found["columnar_late"].rows
     for name in MODELS:
         recorded = read_report(exported / name / "served" / "1")
         assert recorded is not None

@@ -264,12 +264,12 @@ def test_command_line_prints_a_verdict_and_features_when_asked_to(
 def test_command_line_prints_what_it_records_as_json(embedded, tmp_path, capsys):
     folders = ["--saved-model", str(embedded), "--output", str(tmp_path / "out")]
     assert main(["export", *folders, "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told.pop("saved_model") == str(embedded)
-    assert told.pop("output") == str(tmp_path / "out")
+    shown = json.loads(capsys.readouterr().out)
+    assert shown.pop("saved_model") == str(embedded)
+    assert shown.pop("output") == str(tmp_path / "out")
     recorded = json.loads((tmp_path / "out" / FILE).read_bytes())
     assert recorded.pop("files")
-    assert told == recorded
+    assert shown == recorded
 
 
 def test_command_line_reads_recorded_examples_from_standard_input(embedded, tmp_path):
@@ -281,10 +281,10 @@ def test_command_line_reads_recorded_examples_from_standard_input(embedded, tmp_
     with tf.io.TFRecordWriter(str(tmp_path / "log")) as writer:
         writer.write(serialized)
     folders = ["--saved-model", str(embedded), "--output", str(tmp_path / "out")]
-    told = subprocess.run(
+    shown = subprocess.run(
         [sys.executable, "-m", "colcast.cli.main", "export", *folders, "--examples", "-", "--json"],
         input=(tmp_path / "log").read_bytes(),
         capture_output=True,
         check=True,
     )
-    assert json.loads(told.stdout)["signatures"]["columnar"]["parity"]["recorded_rows"] == 1
+    assert json.loads(shown.stdout)["signatures"]["columnar"]["parity"]["recorded_rows"] == 1

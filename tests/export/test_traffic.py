@@ -158,8 +158,8 @@ def test_requests_of_several_users_or_none_are_left_out_and_reported(embedded, t
     assert report.unused_requests == {"of several users": 2, "without candidates": 3}
     console = Console(width=200, record=True)
     report.print(console)
-    told = "recorded requests left out: 2 of several users, 3 without candidates"
-    assert told in console.export_text()
+    note = "recorded requests left out: 2 of several users, 3 without candidates"
+    assert note in console.export_text()
     assert read_report(tmp_path / "out").unused_requests == report.unused_requests
 
 

@@ -32,21 +32,21 @@ def wide_console(monkeypatch):
 
 def test_export_ends_with_five_lines_without_names_of_ops(embedded, tmp_path, capsys):
     options = "--user-features", "user_*", "--late"
-    printed, told = export(capsys, embedded, tmp_path / "out", *options)
-    assert list(told) == HEADINGS
+    printed, lines = export(capsys, embedded, tmp_path / "out", *options)
+    assert list(lines) == HEADINGS
     assert len(printed.splitlines()) == len(HEADINGS) + 1
-    assert "columnar_late (the user part once per request)" in told["written"]
-    assert "columnar is bit-identical on 200 generated rows" in told["proved"]
-    assert told["expected"].startswith(("server CPU compared with tf.Examples: ", "not worth it "))
-    assert "--examples FILE" in told["next step"]
+    assert "columnar_late (the user part once per request)" in lines["written"]
+    assert "columnar is bit-identical on 200 generated rows" in lines["proved"]
+    assert lines["expected"].startswith(("server CPU compared with tf.Examples: ", "not worth it "))
+    assert "--examples FILE" in lines["next step"]
     assert "columnar/" not in printed
 
 
 def test_a_domain_without_a_stage_is_named_with_the_reason(embedded, tmp_path, capsys):
     options = "--user-features", "user_*", "--domain", "film=movie", "--late"
-    printed, told = export(capsys, embedded, tmp_path / "out", *options)
+    printed, lines = export(capsys, embedded, tmp_path / "out", *options)
     assert (
-        "stages for user, item; none for film: its states take 16 bytes per row" in told["written"]
+        "stages for user, item; none for film: its states take 16 bytes per row" in lines["written"]
     )
     assert "columnar_pair/" not in printed
 
@@ -58,22 +58,22 @@ def test_names_of_ops_are_removed_and_the_text_around_them_stays(embedded, tmp_p
 
 
 def test_without_late_it_shows_what_late_would_add(embedded, tmp_path, capsys):
-    _, told = export(capsys, embedded, tmp_path / "out", "--user-features", "user_*")
+    _, lines = export(capsys, embedded, tmp_path / "out", "--user-features", "user_*")
     recorded = read_report(tmp_path / "out").signatures[0]
     assert 0 <= recorded.user_share <= 1
-    assert f"{recorded.user_share:.0%} of the graph's time" in told["limits"]
-    assert told["next step"].startswith("--late")
+    assert f"{recorded.user_share:.0%} of the graph's time" in lines["limits"]
+    assert lines["next step"].startswith("--late")
 
 
 def test_without_user_features_the_next_step_is_to_name_them(embedded, tmp_path, capsys):
-    _, told = export(capsys, embedded, tmp_path / "out")
-    assert told["next step"].startswith("--user-features")
+    _, lines = export(capsys, embedded, tmp_path / "out")
+    assert lines["next step"].startswith("--user-features")
 
 
 def test_verbose_names_every_feature_and_what_was_found(embedded, tmp_path, capsys):
     options = "--user-features", "user_*", "--late", "--verbose"
-    printed, told = export(capsys, embedded, tmp_path / "out", *options)
-    assert list(told) == HEADINGS
+    printed, lines = export(capsys, embedded, tmp_path / "out", *options)
+    assert list(lines) == HEADINGS
     assert "user_genres" in printed
     assert "frontier" in printed
 
@@ -152,8 +152,8 @@ def test_a_server_takes_less_for_each_of_many_inputs_and_more_for_bytes():
 def test_an_export_that_is_not_worth_it_is_reported(embedded, tmp_path):
     (made,) = export_saved_model(embedded, tmp_path / "out").signatures
     measured = costs((20, 0.5, 0.5, 0), (100, 2.0, 2.2, 0))
-    told = expected(dataclasses.replace(made, costs=measured))
-    assert told.startswith(
+    lines = expected(dataclasses.replace(made, costs=measured))
+    assert lines.startswith(
         "not worth it for this model at your sizes: the server alone takes 0.5 ms at 20, 2 ms at"
         " 100 candidates"
     )

@@ -215,9 +215,9 @@ def test_deltas_as_shown_by_inspect(files, capsys):
     assert main([*delta, "--delete", str(files / "gone")]) == 0
     capsys.readouterr()
     assert main(["items", "inspect", table, "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert (told["rows"], told["table"]["rows"]) == (2, 2)
-    assert [(one["rows"], one["deleted"]) for one in told["deltas"]] == [(1, 2)]
+    shown = json.loads(capsys.readouterr().out)
+    assert (shown["rows"], shown["table"]["rows"]) == (2, 2)
+    assert [(one["rows"], one["deleted"]) for one in shown["deltas"]] == [(1, 2)]
     assert main(["items", "inspect", table]) == 0
     assert "2 items by item_id (int64), domain item" in capsys.readouterr().out
     assert main(["items", "inspect", table, "5"]) == 0

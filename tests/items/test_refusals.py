@@ -34,11 +34,11 @@ def table(tmp_path, movies):
 
 def refused(tmp_path, movies, frame, error=InputError, **more):
     """The error of a build of the frame, which leaves nothing behind."""
-    with pytest.raises(error) as told:
+    with pytest.raises(error) as raised:
         build_table(movies, frame, **{"key": "item_id", "output": tmp_path / "t", **more})
     output = tmp_path / "t"
     assert not output.exists() or not list(output.iterdir())
-    return str(told.value)
+    return str(raised.value)
 
 
 @pytest.mark.parametrize(

@@ -82,8 +82,8 @@ def test_a_difference_on_large_floats_only_is_reported(model: Any, monkeypatch: 
     assert report.moderated == {"score": 0.005}
     assert max(by["score"] for by in report.proof.values()) == 0
     assert json.loads(json.dumps(report.to_json()))["moderated"] == {"score": 0.005}
-    told = "  score differs by 5.0e-03 on large floats; it agrees on floats between -1 and 1"
-    assert told in report.lines()
+    line = "  score differs by 5.0e-03 on large floats; it agrees on floats between -1 and 1"
+    assert line in report.lines()
 
 
 def test_report_is_plain_json(model: Any) -> None:

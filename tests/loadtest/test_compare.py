@@ -181,8 +181,8 @@ def test_a_request_that_one_refuses_fails(
     assert report["codes"][refusing] == {"OK": 2, "INVALID_ARGUMENT": 1}
     (problem,) = report["problems"]
     other = "B" if refusing == "A" else "A"
-    told = f"{refusing} refuses 1 of 3 requests that {other} answers, first request 1: INVALID_ARG"
-    assert problem.startswith(told)
+    start = f"{refusing} refuses 1 of 3 requests that {other} answers, first request 1: INVALID_ARG"
+    assert problem.startswith(start)
     assert "too many rows" in problem
     (verdict,) = report["thresholds"]
     assert verdict["passed"]
@@ -288,9 +288,9 @@ def test_the_json_has_no_nan_and_says_what_is_infinite():
 
 
 def test_the_headline_names_the_output_that_differs_most_and_the_cost():
-    told = report().headline
-    assert told.startswith("click: largest difference infinite (request 0, candidate 3: 0.157895 ")
-    assert "B takes 25 % of A's server CPU (2.00 against 8.00 ms)" in told
+    start = report().headline
+    assert start.startswith("click: largest difference infinite (request 0, candidate 3: 0.157895 ")
+    assert "B takes 25 % of A's server CPU (2.00 against 8.00 ms)" in start
 
 
 def test_equal_answers_are_said_to_be_equal():

@@ -93,10 +93,10 @@ def test_a_refusal_is_summarised_with_the_traffic_to_try(
     written = [Series(target, "late", [Request(b"", 1)])]
     _, (left_out,) = _answered(written, _advice([data]))
     assert REFUSAL.strip("/") in left_out.reason
-    told = str(left_out)
-    assert told.startswith("late is left out: request 0 is refused, INVALID_ARGUMENT: indices[3]")
-    assert told.endswith("try --traffic requests:FILE or examples:FILE") == advised
-    assert len(told) < 240
+    reason = str(left_out)
+    assert reason.startswith("late is left out: request 0 is refused, INVALID_ARGUMENT: indices[3]")
+    assert reason.endswith("try --traffic requests:FILE or examples:FILE") == advised
+    assert len(reason) < 240
 
 
 def test_recorded_names_its_traffic(

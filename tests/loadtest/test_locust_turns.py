@@ -130,9 +130,11 @@ def test_mixed_formats_share_the_servers_cpu(measured: ServerProcess, tmp_path: 
     rows, printed = ended(tmp_path, *options, "-u", "2", "-r", "2", "-t", "2s")
     assert list(rows) == ["tf.Example", "user late"]
     assert {row["server_cpu_ms"] for row in rows.values()} == {""}
-    told = re.search(r"server CPU: ([\d.]+) ms per answered request, all formats; --turns", printed)
-    assert told
-    assert float(told[1]) > 0
+    words = re.search(
+        r"server CPU: ([\d.]+) ms per answered request, all formats; --turns", printed
+    )
+    assert words
+    assert float(words[1]) > 0
 
 
 def test_missing_metrics_are_named(measured: ServerProcess, tmp_path: Path):
@@ -230,15 +232,15 @@ def reached(url: str) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "words"),
     [
         (["--formats", "example,nonsense"], "no format 'nonsense'"),
         (["--turns", "1", "--mix", "example=1"], "--mix sets weights"),
         (["--turns", "-1"], "--turns -1.0: expected seconds"),
     ],
 )
-def test_invalid_options_are_refused(served: ServerProcess, options: list[str], told: str):
+def test_invalid_options_are_refused(served: ServerProcess, options: list[str], words: str):
     command = [*HEADLESS, *small(served), *options]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert ran.returncode != 0
-    assert told in ran.stderr
+    assert words in ran.stderr

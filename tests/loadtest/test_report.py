@@ -97,10 +97,10 @@ def test_a_rate_limited_by_the_generator_is_a_lower_bound():
 def test_the_headline_names_the_best_format_not_the_last():
     compared = report(with_search=False)
     compared.results = [compared.results[place] for place in (0, 2, 1)]
-    told = headline(compared.results)
-    assert told
-    assert (told.best, told.first) == ("columnar", "example")
-    assert str(told).startswith(
+    found = headline(compared.results)
+    assert found
+    assert (found.best, found.first) == ("columnar", "example")
+    assert str(found).startswith(
         "columnar against example: 38 % of the server CPU (3.00 against 8.00"
     )
 
@@ -110,21 +110,21 @@ def test_latencies_of_a_late_generator_are_not_in_the_headline():
     assert "95th percentile" in str(headline(compared.results))
     late = compared.results[-1].recording
     late.calls = [call._replace(due=call.due - 1) for call in late.calls]
-    told = str(headline(compared.results))
-    assert "server CPU" in told
-    assert "95th percentile" not in told
+    found = str(headline(compared.results))
+    assert "server CPU" in found
+    assert "95th percentile" not in found
 
 
 def test_a_search_is_headed_by_the_highest_confirmed_rate():
-    told = headline(report().results)
-    assert told
-    assert told.gains[0].values == "1,000 against 400 requests per second"
+    found = headline(report().results)
+    assert found
+    assert found.gains[0].values == "1,000 against 400 requests per second"
 
 
 def test_wrong_scores_win_nothing():
-    told = headline(report(wrong=3).results)
-    assert told
-    assert told.best == "repeated"
+    found = headline(report(wrong=3).results)
+    assert found
+    assert found.best == "repeated"
 
 
 def test_calls_refused_under_load_are_refusals_and_win_nothing():
@@ -141,9 +141,9 @@ def test_calls_refused_under_load_are_refusals_and_win_nothing():
         "columnar: 1,333 of 2,000 calls refused under load, INVALID_ARGUMENT: input user_age has 4 "
         "rows, expected 1. Sent alone, each request was answered: "
     )
-    told = headline(refusing.results)
-    assert told
-    assert told.best == "repeated"
+    found = headline(refusing.results)
+    assert found
+    assert found.best == "repeated"
 
 
 def test_texts_are_escaped():

@@ -50,9 +50,9 @@ def test_its_output_starts_a_server(
 ):
     monkeypatch.setattr("colcast.loadtest.tune.tuning.OpenLoop", UpToSixty)
     assert tune(exported, tmp_path, "--sla-p95", "2s") == 0
-    told = capsys.readouterr().out
-    assert "start: workers 2" in told
-    assert "2 settings tried" in told
+    printed = capsys.readouterr().out
+    assert "start: workers 2" in printed
+    assert "2 settings tried" in printed
     found = json.loads((tmp_path / "tune.json").read_text())
     assert found["rate"] > 0
     assert {tuple(one["flags"]) for one in found["tried"]} == {
@@ -66,9 +66,9 @@ def test_its_output_starts_a_server(
 
 def test_no_setting_meets_the_target(exported: Path, tmp_path: Path, capsys):
     assert tune(exported, tmp_path, "--sla-p95", "0.001ms", "--json") == 1
-    told = capsys.readouterr()
-    assert "no setting meets p95 <= 0.001 ms" in told.err
-    assert json.loads(told.out) == json.loads((tmp_path / "tune.json").read_text())
+    printed = capsys.readouterr()
+    assert "no setting meets p95 <= 0.001 ms" in printed.err
+    assert json.loads(printed.out) == json.loads((tmp_path / "tune.json").read_text())
 
 
 @pytest.mark.parametrize(
@@ -141,9 +141,9 @@ def test_an_interrupted_search_writes_what_it_has(
     monkeypatch.setattr("colcast.loadtest.tune.tuning.OpenLoop", Interrupted)
     monkeypatch.setattr(Interrupted, "servers", set())
     assert tune(exported, tmp_path, "--sla-p95", "2s") == 130
-    told = capsys.readouterr().out
-    assert "the search was ended early by an interrupt" in told
-    assert "1 settings tried" in told
+    printed = capsys.readouterr().out
+    assert "the search was ended early by an interrupt" in printed
+    assert "1 settings tried" in printed
     found = json.loads((tmp_path / "tune.json").read_text())
     assert [one["flags"] for one in found["tried"]] == [["--num_workers=2"]]
     assert found["best"] == ["--num_workers=2"]
@@ -157,13 +157,13 @@ def test_a_search_ends_with_its_budget(
 ):
     monkeypatch.setattr("colcast.loadtest.tune.tuning.OpenLoop", UpToSixty)
     assert tune(exported, tmp_path, "--sla-p95", "2s", "--max-minutes", "0.0001") == 0
-    told = capsys.readouterr().out
-    assert "the search was ended early by --max-minutes" in told
+    printed = capsys.readouterr().out
+    assert "the search was ended early by --max-minutes" in printed
     found = json.loads((tmp_path / "tune.json").read_text())
     assert found["ended_by"] == "--max-minutes"
     assert found["rate"] > 0
     assert len(found["tried"]) == 1
-    assert re.search(r"workers 2: about \d+ s left", told)
+    assert re.search(r"workers 2: about \d+ s left", printed)
 
 
 def test_the_remaining_time_is_estimated_from_the_elapsed_time():

@@ -84,9 +84,9 @@ def watching(channel: grpc.Channel) -> Iterator[None]:
     first = [next(watch).status for watch in watches]
     assert first == [SERVING] * len(SERVICES) + [health_pb2.HealthCheckResponse.SERVICE_UNKNOWN]
     with ThreadPoolExecutor(len(services)) as readers:
-        told = [readers.submit(states_of, watch) for watch in watches]
+        watched = [readers.submit(states_of, watch) for watch in watches]
         yield
-        states = [each.result(60) for each in told]
+        states = [each.result(60) for each in watched]
     assert states == [[NOT_SERVING]] * len(SERVICES) + [[]]
     assert {watch.code() for watch in watches} == {grpc.StatusCode.CANCELLED}
 

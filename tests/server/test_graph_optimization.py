@@ -165,10 +165,10 @@ def test_scores_that_rounding_moves_too_far_are_not_tuned(siamese, tmp_path: Pat
     _, base_path = siamese
     assert main(["tune", "--graphs", "--model=siamese", f"--model-base-path={base_path}",
                  "--distinct=8", f"--output={tmp_path / 'tuned'}"]) == 1  # fmt: skip
-    told = capsys.readouterr().out
+    printed = capsys.readouterr().out
     if has_bfloat16():
-        assert "bfloat16 products: scores differ too much: differences up to" in told
-    assert "int8 tables: the graphs have nothing to rewrite" in told
+        assert "bfloat16 products: scores differ too much: differences up to" in printed
+    assert "int8 tables: the graphs have nothing to rewrite" in printed
     assert not (tmp_path / "tuned" / "graphs.json").exists()
 
 

@@ -92,12 +92,12 @@ def test_every_way_of_reading_gives_tensorflows_bits_and_errors(
 def test_the_log_and_the_status_page_say_what_is_mapped_and_why_not(stubs: Stubs):
     (version,) = versions_of(stubs)
     assert all(note in stubs.server.log() for note in version["notes"])
-    told = {one["name"]: one["in_memory_because"] for one in version["tables"]["tables"]}
+    reasons = {one["name"]: one["in_memory_because"] for one in version["tables"]["tables"]}
     for name, op in {**tables.OTHERWISE, "axis": "GatherV2"}.items():
         reads = f'signature "{name}" reads it by '
-        assert told[name].startswith(reads)
-        assert op in told[name]
-        assert f'table "{name}" is in memory, not mapped: {told[name]}' in version["notes"]
+        assert reasons[name].startswith(reads)
+        assert op in reasons[name]
+        assert f'table "{name}" is in memory, not mapped: {reasons[name]}' in version["notes"]
     assert version["tables"]["mapped_bytes"] == 4 * 50 * 7 * 4 + 50 * 6 * 2 + 1  # and `aa`
 
     def all_are_checked() -> bool:

@@ -238,12 +238,12 @@ def test_half_of_the_deadline_is_left_and_a_hanging_server_is_skipped(
 @pytest.mark.parametrize("answer", [b"\xff" * 40, b"\x0a\x05abc", b"\x0a\x04\x12\x02\x0a\x09"])
 def test_an_unreadable_answer_is_not_passed_on(pair, wait_until, answer):
     before = offloaded(pair.server, "failed")
-    told = pair.server.log().count("malformed PredictResponse")
+    earlier = pair.server.log().count("malformed PredictResponse")
     pair.answers.append(lambda *_: answer)
     assert len(pair.stubs.predict(inputs(ROWS))["score"]) == ROWS
     assert len(pair.requests) == 1
     assert offloaded(pair.server, "failed") == before + 1
-    wait_until(lambda: pair.server.log().count("malformed PredictResponse") > told)
+    wait_until(lambda: pair.server.log().count("malformed PredictResponse") > earlier)
 
 
 def test_offload_cycles_do_not_forward_endlessly(

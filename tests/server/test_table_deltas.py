@@ -172,10 +172,10 @@ def test_existing_deltas_are_applied_before_a_version_serves(
             connect(server.target).predict({"ids": IDS}, signature_name="by_handle").values()
         )
         assert (np.asarray(answer)[2] == ROWS[1]).all()
-        told = CliRunner().invoke(
+        ran = CliRunner().invoke(
             command, ["inspect", str(base_path), "--server", server.rest_target, "--json"]
         )
-        found = json.loads(told.output)
+        found = json.loads(ran.output)
         assert found["server"] == {"address": server.rest_target, "deltas": 1, "error": ""}
         why = {one["name"]: one["in_memory_because"] for one in found["tables"]}
         assert why["by_handle"] == ""

@@ -358,7 +358,7 @@ def test_a_wrong_field_is_named(mutual_tls_server, identity, authority):
         ),
     ):
         said = f"{path}: {words}"
-        told = mutual_tls_server.log().count(said)
+        earlier = mutual_tls_server.log().count(said)
         config_flag(path, identity, **fields)
-        wait_until(lambda s=said, n=told: mutual_tls_server.log().count(s) > n)
+        wait_until(lambda s=said, n=earlier: mutual_tls_server.log().count(s) > n)
     path.write_text(before)
