@@ -33,7 +33,11 @@ class BodyJob final : public scheduling::Job {
   BodyJob(size_t max_bytes, Body* body, Call* call)
       : max_bytes_(max_bytes), body_(*body), call_(call) {}
 
-  void Start() { Submit(body_.body_bytes() > kMostForWorkers); }
+  void Submit(bool to_readers) {
+    by_reader_ = to_readers;
+    const Backend& backend = call_->backend();
+    (to_readers ? backend.readers : backend.workers)->Submit(this);
+  }
 
   Clock::time_point deadline() const override { return call_->deadline(); }
   bool cancelled() const override { return call_->cancelled(); }
@@ -65,12 +69,6 @@ class BodyJob final : public scheduling::Job {
   }
 
  private:
-  void Submit(bool to_readers) {
-    by_reader_ = to_readers;
-    const Backend& backend = call_->backend();
-    (to_readers ? backend.readers : backend.workers)->Submit(this);
-  }
-
   void End(const Status& status) {
     call_->Answer(status);
     delete this;
@@ -92,7 +90,7 @@ scheduling::WorkerPool::Options ReaderOptions() {
 }
 
 void ReadAndRun(size_t max_bytes, Body* body, Call* call) {
-  (new BodyJob(max_bytes, body, call))->Start();
+  (new BodyJob(max_bytes, body, call))->Submit(body->body_bytes() > kMostForWorkers);
 }
 
 }  // namespace colcast::api

@@ -23,12 +23,13 @@ void PredictCall::Finish(const Status& status, const engine::Outputs* outputs) {
 }
 
 PredictResponse PredictCall::ResponseOf(const engine::Outputs& outputs) const {
-  const ModelSpec& spec = request().model_spec;
+  const DecodedRequest& request = codec_->request();
+  const ModelSpec& spec = request.model_spec;
   PredictResponse response;
   response.model_name = spec.name;
   response.signature_name = inference::SignatureNameOf(spec.signature_name);
   response.version = servable().version();
-  response.id = request().id;
+  response.id = request.id;
   response.outputs = outputs.columns();
   response.encoding = backend().encoding;
   return response;

@@ -24,8 +24,7 @@ class PredictCall final : public Call, public inference::PredictMember {
   metrics::CallRecord* record() override { return &call_record(); }
   engine::RunObserver* observer() const override { return trace(); }
   Status Read() override { return ReadRequest(); }
-  const DecodedRequest& request() const override { return codec_->request(); }
-  DecodedRequest* mutable_request() override { return &codec_->request(); }
+  DecodedRequest& request() override { return codec_->request(); }
   const inference::Servable& servable() const override { return found(); }
   void Finish(const Status& status, const engine::Outputs* outputs) override;
 

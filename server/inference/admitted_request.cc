@@ -18,7 +18,7 @@ Status FillAndPlan(PredictMember* member) {
   const Servable& servable = member->servable();
   PlannedPredict& planned = member->planned;
   if (const ItemLookup* const items = servable.items(); items != nullptr) {
-    Status status = items->Fill(member->mutable_request(), &member->record()->unknown_keys);
+    Status status = items->Fill(&member->request(), &member->record()->unknown_keys);
     if (!status.ok()) return status;
   }
   Status status = servable.model().Plan(member->request(), servable.batch_rules(), &planned.plan);
@@ -35,10 +35,6 @@ Status PlanOnce(PredictMember* member) {
   return *planned.status;
 }
 
-RequestClass* ClassOf(const PredictMember& member) {
-  return member.servable().request_class(member.planned.plan->profile.signature);
-}
-
 // INVALID_ARGUMENT if the request has more rows than max_batch_size allows, in the words of
 // TensorFlow Serving's batching.
 Status CheckRows(const engine::RequestProfile& profile, const RequestClass& of) {
@@ -48,8 +44,14 @@ Status CheckRows(const engine::RequestProfile& profile, const RequestClass& of) 
                          most, " (max_batch_size)");
 }
 
-JobProfile ProfileOf(const engine::RequestProfile& known, RequestClass* of, Clock::duration cost) {
-  return {of, known.group, known.group == 0 ? 0 : known.rows, cost};
+// Plans the request and estimates its cost.
+Status Estimate(PredictMember* member, AdmittedRequest* estimated) {
+  if (Status status = PlanOnce(member); !status.ok()) return status;
+  estimated->member = member;
+  const engine::RequestProfile& profile = estimated->profile();
+  estimated->request_class = member->servable().request_class(profile.signature);
+  estimated->cost = estimated->request_class->cost().Of(profile.size);
+  return CheckRows(profile, *estimated->request_class);
 }
 
 }  // namespace
@@ -64,32 +66,29 @@ Status Refusal(const AdmittedRequest& admitted, const scheduling::WorkerPool& wo
 }
 
 bool Admit(PredictMember* member, Clock::duration waited, AdmittedRequest* admitted) {
-  admitted->member = member;
   member->record()->queue_wait = waited;
   const Status status = WithinMemory([&] {
     Status read = member->Read();
-    if (read.ok()) read = PlanOnce(member);
-    if (!read.ok()) return read;
-    admitted->request_class = ClassOf(*member);
-    admitted->cost = admitted->request_class->cost().Of(admitted->profile().size);
-    admitted->input_bytes = InputBytes(member->request(), admitted->profile().rows);
-    return CheckRows(admitted->profile(), *admitted->request_class);
+    if (read.ok()) read = Estimate(member, admitted);
+    if (read.ok()) {
+      admitted->input_bytes = InputBytes(member->request(), admitted->profile().rows);
+    }
+    return read;
   });
   if (!status.ok()) member->Finish(status, nullptr);
   return status.ok();
 }
 
 JobProfile JobProfileOf(const AdmittedRequest& admitted) {
-  return ProfileOf(admitted.profile(), admitted.request_class, admitted.cost);
+  const engine::RequestProfile& profile = admitted.profile();
+  return {admitted.request_class, profile.group, profile.group == 0 ? 0 : profile.rows,
+          admitted.cost};
 }
 
 void DescribePredict(PredictMember* member, JobProfile* profile) {
-  if (!PlanOnce(member).ok()) return;
-  const engine::RequestProfile& known = member->planned.plan->profile;
-  RequestClass* const of = ClassOf(*member);
+  AdmittedRequest estimated;
   // A request that will be refused must not use up its class's room in the queue.
-  if (!CheckRows(known, *of).ok()) return;
-  *profile = ProfileOf(known, of, of->cost().Of(known.size));
+  if (Estimate(member, &estimated).ok()) *profile = JobProfileOf(estimated);
 }
 
 }  // namespace colcast::inference

@@ -38,8 +38,7 @@ class PredictMember {
   virtual Status Read() = 0;
 
   // Valid after Read(), until Finish().
-  virtual const DecodedRequest& request() const = 0;
-  virtual DecodedRequest* mutable_request() = 0;
+  virtual DecodedRequest& request() = 0;
   virtual const Servable& servable() const = 0;
 
   // Answers with the outputs, or with the error if there are none. Destroys the member.

@@ -139,8 +139,7 @@ class FakeRequest final : public scheduling::Job, public PredictMember {
 
   scheduling::Job* job() override { return this; }
   Status Read() override { return readable ? OkStatus() : InvalidArgument("unreadable"); }
-  const DecodedRequest& request() const override { return request_; }
-  DecodedRequest* mutable_request() override { return &request_; }
+  DecodedRequest& request() override { return request_; }
   const Servable& servable() const override { return *servable_; }
   metrics::CallRecord* record() override { return &record_; }
   void Finish(const Status& status, const engine::Outputs*) override {
