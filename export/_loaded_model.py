@@ -206,7 +206,7 @@ class LoadedModel:
         try:
             rows = self._rows.everyday(_COST_ROWS)
             return {
-                size: self._ways(rows.take([n % len(rows) for n in range(size)]), signatures)
+                size: self._ways(rows, [n % len(rows) for n in range(size)], signatures)
                 for size in SIZES
             }
         except (ExportError, tf.errors.OpError):
@@ -242,17 +242,17 @@ class LoadedModel:
         self._probe.columnar(rows)
         return 1e3 * (time.process_time() - start)
 
-    def _ways(self, rows: Rows, signatures: Sequence[str]) -> list[Way]:
-        """The request for these rows to the source, and to others with the user as one row."""
-        of_request = self._probe.of_a_request(rows)
+    def _ways(self, distinct: Rows, which: list[int], signatures: Sequence[str]) -> list[Way]:
+        """The request for some rows to the source, and to others with the user as one row."""
+        of_request = self._probe.of_a_request(distinct.take(which))
         columns = of_request.columns()
         once = self._once(columns)
         source, source_input = self._conversion.source, self._conversion.source_input
-        given = (
-            {source_input: of_request.serialized(self._conversion.context)}
-            if source_input
-            else columns
-        )
+        context, given = self._conversion.context, columns
+        if source_input and context is None:
+            given = {source_input: distinct.examples[which]}
+        elif source_input:
+            given = {source_input: of_request.serialized(context)}
         ways = [self._way(source, given, given)]
         for name in signatures:
             graph_gets = columns if name == self._conversion.name else once

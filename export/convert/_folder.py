@@ -18,6 +18,7 @@ from tensorflow.python.saved_model.loader_impl import get_asset_tensors
 GRAPH_FILE = "saved_model.pb"
 _TEXT_FILE, _CHUNKED_FILE = "saved_model.pbtxt", "saved_model.cpb"
 _FINGERPRINT = "fingerprint.pb"
+NOTHING = "colcast_nothing"  # an op that does nothing, in every session
 _MOST_BYTES = (1 << 31) - 1  # protobuf's limit on a message
 
 
@@ -85,6 +86,7 @@ def loaded(
         tf.import_graph_def(
             needed_for(meta_graph.graph_def, names), name="", producer_op_list=producers
         )
+        tf.no_op(NOTHING)
         if restored:
             session.run(restored, {saver.filename_tensor_name: str(folder / "variables/variables")})
         session.run(initial, assets)

@@ -8,7 +8,7 @@ from colcast.export.graph._colours import PAIR, USER, colour
 from colcast.export.graph._errors import TooLongError
 from colcast.export.graph._nodes import FlatGraph
 from colcast.export.graph._requests import Columns
-from colcast.export.graph._sessions import describe_loops
+from colcast.export.graph._sessions import Run, describe_loops
 from colcast.export.graph._signature import Signature, read_signature
 
 _RUNS = 9
@@ -27,17 +27,14 @@ def op_times(
     Raises:
         TooLongError: a run does not end.
     """
-    options = tf.compat.v1.RunOptions(
-        trace_level=tf.compat.v1.RunOptions.SOFTWARE_TRACE, timeout_in_ms=1000 * _RUN_SECONDS
-    )
     runs: list[list[dict[str, float]]] = [[] for _ in timed]
     for turn in range(_RUNS + 1):
         for (signature, columns), of_signature in zip(timed, runs, strict=True):
             trace = tf.compat.v1.RunMetadata()
-            feeds = {tensor: columns[name] for name, tensor in signature.inputs.items()}
             fetches = list(signature.outputs.values())
+            run = Run(session, list(signature.inputs.values()), fetches)
             try:
-                session.run(fetches, feeds, options=options, run_metadata=trace)
+                run([columns[name] for name in signature.inputs], _RUN_SECONDS, trace)
             except tf.errors.DeadlineExceededError as error:
                 done = f"a timed signature did not finish within {_RUN_SECONDS} s"
                 loops = describe_loops(session.graph, signature.inputs, fetches)

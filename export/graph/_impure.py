@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from colcast.export.graph._errors import ExportError
-from colcast.export.graph._nodes import NodeDef, attribute, data_inputs, producer
+from colcast.export.graph._nodes import NodeDef, attribute, data_inputs, functions_of, producer
 from colcast.export.graph._op_defs import OpDefs
 from tensorflow.core.framework.types_pb2 import DT_RESOURCE
 
@@ -89,9 +89,7 @@ class _Graph:
         self.library = {f.signature.name: f for f in graph_def.library.function}
 
     def called_by(self, node: NodeDef) -> Iterator[Any]:
-        names = [node.op]
-        for value in node.attr.values():
-            names += [value.func.name, *(function.name for function in value.list.func)]
+        names = (node.op, *functions_of(node))
         yield from (self.library[name] for name in names if name in self.library)
 
     def is_harmless(self, node: NodeDef) -> bool:

@@ -142,7 +142,8 @@ def needed_for(graph_def: GraphDef, references: Iterable[str]) -> GraphDef:
     called: set[str] = set()
     queue = [nodes[name] for name in needed]
     while queue:
-        new = _called(queue.pop()) & functions.keys() - called
+        node = queue.pop()
+        new = {*functions_of(node), node.op} & functions.keys() - called
         called |= new
         queue += [node for name in new for node in functions[name].node_def]
     made = GraphDef(versions=graph_def.versions)
@@ -157,11 +158,11 @@ def _colocated(node: NodeDef) -> list[str]:
     return [name.decode().removeprefix("loc:@") for name in beside]
 
 
-def _called(node: NodeDef) -> set[str]:
-    """The functions that a node may call, and its op."""
+def functions_of(node: NodeDef) -> list[str]:
+    """The functions in a node's attributes."""
     values = node.attr.values()
-    functions = [f.name for value in values for f in (value.func, *value.list.func)]
-    return {node.op, *functions}
+    single = [value.func.name for value in values if value.HasField("func")]
+    return single + [f.name for v in values if v.HasField("list") for f in v.list.func]
 
 
 def consumers(nodes: Nodes) -> dict[str, list[str]]:

@@ -9,7 +9,7 @@ form (broadcasting, split columns). An op on no list moves if trial runs show th
 
 from collections.abc import Iterator
 
-from colcast.export.graph._nodes import FlatGraph, NodeDef, producer
+from colcast.export.graph._nodes import FlatGraph, NodeDef, functions_of, producer
 
 # Ops that must not move: control flow, effects, random numbers.
 # Outputs of TF1 control flow may be dead, or belong to a loop's frame.
@@ -165,7 +165,7 @@ def may_fail(node: NodeDef, graph: FlatGraph) -> bool:
 
 
 def _changes_something(node: NodeDef, graph: FlatGraph) -> bool:
-    if node.op in _ONLY_READS or node.op in TF1_CONTROL_FLOW or _functions(node):
+    if node.op in _ONLY_READS or node.op in TF1_CONTROL_FLOW or functions_of(node):
         return False
     op = graph.op_defs.get(node.op)
     return bool(op.is_stateful) or any(argument.is_ref for argument in op.input_arg)
@@ -178,17 +178,11 @@ def _is_random(node: NodeDef) -> bool:
 def _with_functions(node: NodeDef, graph: FlatGraph, seen: set[str]) -> Iterator[NodeDef]:
     """A node and the nodes of every function it calls."""
     yield node
-    for name in (*_functions(node), node.op):
+    for name in (*functions_of(node), node.op):
         if name in graph.library and name not in seen:
             seen.add(name)
             for inner in graph.library[name].node_def:
                 yield from _with_functions(inner, graph, seen)
-
-
-def _functions(node: NodeDef) -> list[str]:
-    values = node.attr.values()
-    single = [value.func.name for value in values if value.HasField("func")]
-    return single + [f.name for v in values if v.HasField("list") for f in v.list.func]
 
 
 def is_compiled(op: str) -> bool:

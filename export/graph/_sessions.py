@@ -59,27 +59,38 @@ class Run:
         """
         find = session.graph.get_tensor_by_name
         self._session, self._fetches = session, list(fetches)
-        self._feeds = {name: find(name).ref() for name in feeds}
-        self._computed = {name: find(name) for name in fetches if name not in self._feeds}
+        self._feeds = {name: find(name)._as_tf_output() for name in feeds}
+        self._computed = {
+            name: find(name)._as_tf_output() for name in fetches if name not in self._feeds
+        }
 
-    def __call__(self, values: Sequence[Any], seconds: float) -> list[Any]:
+    def __call__(self, values: Sequence[Any], seconds: float, trace: Any = None) -> list[Any]:
         """Computes the tensors.
 
         Args:
           values: an array for each tensor to feed, of the tensor's dtype.
           seconds: the time limit.
+          trace: a RunMetadata to fill.
 
         Raises:
           tf.errors.DeadlineExceededError: the run takes longer than `seconds`.
         """
-        options = tf.compat.v1.RunOptions(timeout_in_ms=int(1000 * seconds)).SerializeToString()
-        buffer = pywrap_tf_session.TF_NewBufferFromString(options)
+        options = tf.compat.v1.RunOptions(timeout_in_ms=int(1000 * seconds))
+        if trace is not None:
+            options.trace_level = options.SOFTWARE_TRACE
         feeds = dict(zip(self._feeds.values(), values, strict=True))
-        tensors = list(self._computed.values())
+        given = pywrap_tf_session.TF_NewBufferFromString(options.SerializeToString())
+        traced = None if trace is None else pywrap_tf_session.TF_NewBuffer()
+        session, wanted = self._session, list(self._computed.values())
+        session._extend_graph()
         try:
-            computed = self._session._do_run(None, [], tensors, feeds, buffer, None)
+            run = session._call_tf_sessionrun
+            computed = session._do_call(run, given, feeds, wanted, [], traced)
+            if trace is not None:
+                trace.ParseFromString(pywrap_tf_session.TF_GetBuffer(traced))
         finally:
-            pywrap_tf_session.TF_DeleteBuffer(buffer)
+            for buffer in filter(None, (given, traced)):
+                pywrap_tf_session.TF_DeleteBuffer(buffer)
         known = {
             **dict(zip(self._feeds, values, strict=True)),
             **dict(zip(self._computed, computed, strict=True)),

@@ -13,13 +13,16 @@ from statistics import quantiles
 from typing import Any
 
 import tensorflow as tf
-from colcast.export.convert._folder import loaded
+from colcast.export.convert._folder import NOTHING, loaded
 from colcast.export.graph._sessions import SINGLE_THREADED
 from tensorflow.core.protobuf import config_pb2
 
 SIZES = (20, 100, 500)
 _MOST_ROUNDS, _LEAST_ROUNDS, _FIRST_RUNS = 25, 3, 2
-_RUNS_IN_A_TURN = 5  # the first does not count: another graph has filled the CPU's caches
+# A turn has this many runs after a first one, which does not count because another graph has filled
+# the CPU's caches; it has fewer if they take long.
+_RUNS_IN_A_TURN, _TURN_SECONDS = 4, 0.01
+_STEADY_ROUNDS, _STEADY = 7, 0.05  # enough rounds, if the quartiles are as close as this
 # From "What a request is expected to cost" in docs/late.md.
 _CALL_MS, _CALL_MS_PER_MB, _REWRITTEN_MS_PER_INPUT = 0.06, 1.0, 0.0005
 
@@ -154,15 +157,13 @@ def served_ms(run_ms: float, way: Way) -> float:
 
 def _runs(session: tf.compat.v1.Session, ways: Sequence[Way]) -> dict[str, tuple[Run, Run]]:
     """For each signature, a run of it, and a run that only feeds the same inputs."""
-    with session.graph.as_default():
-        nothing = tf.no_op().name
     takes: dict[tuple[str, ...], Run] = {}
     runs = {}
     for way in ways:
         inputs = [info.name for info in way.definition.inputs.values()]
         outputs = [info.name for info in way.definition.outputs.values()]
         names = tuple(way.definition.inputs)
-        takes[names] = takes.get(names) or _callable(session, inputs, target=[nothing])
+        takes[names] = takes.get(names) or _callable(session, inputs, target=[NOTHING])
         runs[way.signature] = _callable(session, inputs, fetch=outputs), takes[names]
     return runs
 
@@ -186,17 +187,26 @@ def _times_ms(
     times: list[list[float]] = [[] for _ in runs]
     end = time.process_time() + seconds
     while len(times[0]) < _LEAST_ROUNDS or (
-        len(times[0]) < _MOST_ROUNDS and time.process_time() < end
+        len(times[0]) < _MOST_ROUNDS and time.process_time() < end and not _steady(times)
     ):
         for (run, take), inputs, of_run in zip(runs, values, times, strict=True):
             of_run.append(1e3 * max(0.0, _of_one(run, inputs) - _of_one(take, inputs)))
     return times
 
 
+def _steady(times: Sequence[Sequence[float]]) -> bool:
+    """Whether more rounds would tell little more."""
+    if len(times[0]) < _STEADY_ROUNDS:
+        return False
+    quartiles = [quantiles(of_run, n=4) for of_run in times]
+    return all(high - low <= _STEADY * middle for low, middle, high in quartiles)
+
+
 def _of_one(run: Run, inputs: Sequence[Any]) -> float:
     """CPU time of one run, averaged over several, in seconds."""
     run(*inputs)
-    start = time.process_time()
-    for _ in range(_RUNS_IN_A_TURN - 1):
+    runs, start = 0, time.process_time()
+    while not runs or (runs < _RUNS_IN_A_TURN and time.process_time() < start + _TURN_SECONDS):
         run(*inputs)
-    return (time.process_time() - start) / (_RUNS_IN_A_TURN - 1)
+        runs += 1
+    return (time.process_time() - start) / runs

@@ -140,7 +140,7 @@ def _mix(draws: Sequence[Draw], random: Random, count: int) -> Any:
     """Draws each value with one of `draws`, chosen at random."""
     drawn = [draw(random, count) for draw in draws]
     kinds = random.integers(0, len(drawn), count)
-    return np.stack(drawn)[kinds, np.arange(count)]
+    return np.choose(kinds, drawn)
 
 
 def _pick(choices: Sequence[Scalar], random: Random, count: int) -> Any:

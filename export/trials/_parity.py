@@ -73,7 +73,7 @@ def prove_parse(cut: CutGraph, source: RowSource, context: Collection[str] | Non
             columns = rows.columns()
             feeds = {tensor: columns[name] for name, tensor in cut.columns.items()}
             feeds[cut.serialized] = (
-                rows.examples()
+                rows.examples
                 if context is None
                 else [rows[i : i + 1].list_with_context(context) for i in range(count)]
             )

@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -106,9 +107,10 @@ class Rows:
         """These rows, followed by more with the same features."""
         return Rows.joined(self.features, [self, more]) if len(self) else more
 
-    def examples(self, count: int | None = None) -> Any:
-        """Each row, or the first `count`, as a serialized tf.Example, in an array of objects."""
-        serialized = np.empty(len(self) if count is None else count, object)
+    @cached_property
+    def examples(self) -> Any:
+        """Each row as a serialized tf.Example, in an array of objects."""
+        serialized = np.empty(len(self), object)
         columns = [
             (feature.name, FIELDS[feature.dtype], of.padded.tolist(), of.counts.tolist())
             for feature in self.features
@@ -126,15 +128,15 @@ class Rows:
     def serialized(self, context: Collection[str] | None) -> Any:
         """The rows as the source takes them: tf.Examples or, with a context, one list."""
         if context is None:
-            return self.examples()
+            return self.examples
         return np.array([self.list_with_context(context)], object)
 
     def list_with_context(self, context: Collection[str]) -> bytes:
         """The rows as one serialized ExampleListWithContext; `context` names its features."""
         of_context = tuple(f for f in self.features if f.name in context)
         of_examples = tuple(f for f in self.features if f.name not in context)
-        (first,) = Rows(of_context, self.cells).examples(1)
-        examples = Rows(of_examples, self.cells).examples(len(self))
+        (first,) = Rows(of_context, self.cells)[:1].examples
+        examples = Rows(of_examples, self.cells).examples
         message = ExampleListWithContext(context=first, examples=examples.tolist())
         return bytes(message.SerializeToString(deterministic=True))
 

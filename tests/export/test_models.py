@@ -12,6 +12,7 @@ import tensorflow as tf
 from colcast.client import RankingClient
 from colcast.export import export_saved_model
 from colcast.export.convert._features import DTYPES
+from colcast.export.convert._folder import loaded, read_saved_model
 from colcast.export.report._recorded import read_report
 from colcast.server import ServerProcess
 
@@ -157,3 +158,16 @@ def test_a_column_of_each_dtype_is_scored_as_the_model_scores_it(
     for target in ("late", "columnar", "stock", "repeated"):
         given = client.rank(user, items, target=target).scores
         np.testing.assert_allclose(given, expected, rtol=1e-5)
+
+
+def test_a_session_holds_a_signature_its_variables_and_its_tables(embedded, embedded_examples):
+    (meta_graph,) = read_saved_model(embedded).meta_graphs
+    info = meta_graph.signature_def["serving_default"]
+    with loaded(embedded, meta_graph, ["serving_default"]) as session, served(embedded) as model:
+        called = {o.get_attr("f").name for o in session.graph.get_operations() if "Call" in o.type}
+        feeds = {info.inputs["examples"].name: embedded_examples}
+        scores = session.run(info.outputs["scores"].name, feeds)
+        expected = model.run("serving_default", {"examples": embedded_examples})["scores"]
+    np.testing.assert_array_equal(scores, expected)
+    assert any("restore" in name for name in called)
+    assert not any("traced_save" in name for name in called)
