@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "server/base/log.h"
+#include "server/base/machine.h"
 #include "server/base/thread.h"
 #include "server/models/manifest.h"
 
@@ -57,6 +58,19 @@ void Loader::Run(const Job& job, const Done& done) {
   done(report, std::move(servable));
 }
 
+// Waits until the mapped tables are read into memory and checked, so that the version's first
+// requests do not wait for the disk. Does not wait for tables that exceed the memory.
+Status Loader::WaitForTables(const engine::Model& model) {
+  constexpr std::chrono::milliseconds kBetweenLooks(200);
+  engine::TableMemory memory = model.tables();
+  if (memory.mapped > AvailableMemory()) return OkStatus();
+  while (memory.damage.empty() && memory.checked < memory.mapped) {
+    if (stop_.WaitFor(kBetweenLooks)) return Unavailable("the server is shutting down");
+    memory = model.tables();
+  }
+  return memory.damage.empty() ? OkStatus() : Error(StatusCode::kDataLoss, memory.damage);
+}
+
 Status Loader::Load(const Job& job, LoadReport* report, std::shared_ptr<const Servable>* servable) {
   const Clock::time_point start = Clock::now();
   MemoryBudget::Reservation reservation;
@@ -71,6 +85,8 @@ Status Loader::Load(const Job& job, LoadReport* report, std::shared_ptr<const Se
   report->load_time = Clock::now() - start;
   if (!status.ok()) return status;
   report->notes = model->description().notes;
+  if (job.another_serves) status = WaitForTables(*model);
+  if (!status.ok()) return status;
   inference::Batching batching;
   status = inference::BatchingOf(options_.batching, job.directory.path, &batching);
   if (!status.ok()) return status;

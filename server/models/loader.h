@@ -65,6 +65,8 @@ class Loader {
     // starts with the first model, and keeps for requests, would inherit the priority.
     bool low_priority = true;
     bool check = false;  // whether to call Options::check first
+    // Another version of the model answers requests: there is time to bring the tables into memory.
+    bool another_serves = false;
   };
 
   // Receives the report and, if the load succeeded, the servable. Called on the loading thread.
@@ -72,6 +74,7 @@ class Loader {
 
   // `engine` must outlive the loader, whose destructor waits for loads in progress.
   Loader(Options options, const engine::Engine* engine);
+  ~Loader() { stop_.Set(); }
 
   // Starts a load. Jobs run concurrently; the caller limits their number. If Start() fails, `done`
   // is not called.
@@ -86,6 +89,7 @@ class Loader {
     Thread thread;
   };
 
+  Status WaitForTables(const engine::Model& model);
   Status Load(const Job& job, LoadReport* report, std::shared_ptr<const Servable>* servable);
   void Run(const Job& job, const Done& done);
   void JoinFinished();
@@ -93,6 +97,7 @@ class Loader {
   const Options options_;
   const engine::Engine* const engine_;
   MemoryBudget memory_;
+  StopFlag stop_;
   std::mutex mutex_;
   std::list<Loading> loadings_ ABSL_GUARDED_BY(mutex_);
 };

@@ -18,6 +18,28 @@ namespace fs = std::filesystem;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
+// Has a mapped table, of which more is checked whenever somebody looks.
+class ModelWithTables final : public inference::ModelWithoutGraph {
+ public:
+  explicit ModelWithTables(std::vector<engine::TableMemory>* looks) : looks_(looks) {}
+  engine::TableMemory tables() const override {
+    const engine::TableMemory now = looks_->front();
+    if (looks_->size() > 1) looks_->erase(looks_->begin());
+    return now;
+  }
+
+ private:
+  std::vector<engine::TableMemory>* const looks_;
+};
+
+engine::TableMemory Checked(int64_t checked, int64_t mapped, std::string damage = "") {
+  engine::TableMemory memory;
+  memory.mapped = mapped;
+  memory.checked = checked;
+  memory.damage = std::move(damage);
+  return memory;
+}
+
 // Loads models without graph from any directory, or fails with `error`.
 class EmptyEngine final : public engine::Engine {
  public:
@@ -26,10 +48,11 @@ class EmptyEngine final : public engine::Engine {
               std::unique_ptr<engine::Model>* model) const override {
     loaded.push_back(directory + ' ' + tags.at(0));
     if (throws) throw std::runtime_error("stale file handle");
-    if (error.ok()) *model = std::make_unique<inference::ModelWithoutGraph>();
+    if (error.ok()) *model = std::make_unique<ModelWithTables>(&looks);
     return error;
   }
 
+  mutable std::vector<engine::TableMemory> looks = {{}};
   Status error;
   bool throws = false;
   mutable std::vector<std::string> loaded;
@@ -46,11 +69,16 @@ class LoaderTest : public testing::Test {
   ~LoaderTest() override { fs::remove_all(directory_); }
 
   // Loads version 3 of model "m".
-  LoadReport Load(bool check = false) {
+  LoadReport Load(bool check = false, bool another_serves = false) {
     std::promise<LoadReport> done;
     Loader loader(options_, &engine_);
     const Status started =
-        loader.Start({"m", {3, directory_.native()}, /*attempt=*/2, /*low_priority=*/false, check},
+        loader.Start({"m",
+                      {3, directory_.native()},
+                      /*attempt=*/2,
+                      /*low_priority=*/false,
+                      check,
+                      another_serves},
                      [&](const LoadReport& report, std::shared_ptr<const Servable> servable) {
                        servable_ = std::move(servable);
                        done.set_value(report);
@@ -123,6 +151,29 @@ TEST_F(LoaderTest, ACheckComesFirstWhereItIsAskedFor) {
   engine_.loaded.clear();
   EXPECT_THAT(Load(/*check=*/true).status.message, HasSubstr("crashed on " + directory_.native()));
   EXPECT_THAT(engine_.loaded, ElementsAre());
+}
+
+TEST_F(LoaderTest, WhileAnotherVersionServesTheTablesAreReadFirst) {
+  const std::vector<engine::TableMemory> looks = {Checked(0, 9), Checked(4, 9), Checked(9, 9)};
+  engine_.looks = looks;
+  EXPECT_TRUE(Load(/*check=*/false, /*another_serves=*/true).status.ok());
+  EXPECT_EQ(engine_.looks.size(), 1);
+  engine_.looks = looks;
+  EXPECT_TRUE(Load().status.ok());
+  EXPECT_EQ(engine_.looks.size(), looks.size());
+}
+
+TEST_F(LoaderTest, TablesBeyondTheMemoryAreNotWaitedFor) {
+  engine_.looks = {Checked(0, int64_t{1} << 62)};
+  EXPECT_TRUE(Load(/*check=*/false, /*another_serves=*/true).status.ok());
+}
+
+TEST_F(LoaderTest, AVersionWithDamagedTablesDoesNotReplaceAnother) {
+  engine_.looks = {Checked(0, 9), Checked(4, 9, "table \"a\" differs")};
+  const LoadReport report = Load(/*check=*/false, /*another_serves=*/true);
+  EXPECT_EQ(report.status.code, StatusCode::kDataLoss);
+  EXPECT_THAT(report.status.message, HasSubstr("table \"a\" differs"));
+  EXPECT_EQ(servable_, nullptr);
 }
 
 TEST_F(LoaderTest, TryLoadsOnThisThreadAndServesNobody) {

@@ -14,10 +14,12 @@ from click.testing import CliRunner
 from colcast.items import build_row_delta
 from colcast.items.cli import tables as command
 from colcast.server import ServerProcess
+from tensorflow.core.protobuf import saved_model_pb2
 
-from ..models import tables
+from ..models import shops, tables
 from ..waiting import wait_until
-from .metrics_page import Metrics, status
+from .metrics_page import Metrics, states_computed, status
+from .servers import STATES_OFF
 
 IDS = np.int64([3, 0, 49, 3, 17])
 ROWS = np.arange(14, dtype=np.float32).reshape(2, 7)  # of rows 3 and 49
@@ -180,3 +182,59 @@ def test_existing_deltas_are_applied_before_a_version_serves(
         why = {one["name"]: one["in_memory_because"] for one in found["tables"]}
         assert why["by_handle"] == ""
         assert why["whole"].startswith('signature "whole" reads it by MatMul')
+
+
+def table_of(version: Path, feature: str) -> str:
+    """The variable in which a feature's rows are looked up."""
+    saved = saved_model_pb2.SavedModel.FromString((version / "saved_model.pb").read_bytes())
+    (graph,) = saved.meta_graphs
+    nodes = {node.name: node for node in graph.graph_def.node}
+    read = [graph.signature_def["columnar"].inputs[feature].name.partition(":")[0]]
+    while True:
+        node = nodes[read.pop(0)]
+        if node.op in ("GatherV2", "ResourceGather"):
+            break
+        read += [one.name for one in nodes.values() if {node.name, f"{node.name}:0"} & {*one.input}]
+    while node.op != "VarHandleOp":
+        node = nodes[node.input[0].partition(":")[0]]
+    return str(node.attr["shared_name"].s.decode())
+
+
+def test_states_that_read_the_table_are_computed_again_and_no_others(
+    shops_path: Path, tmp_path: Path, connect: Any, monitoring: list[str]
+):
+    base_path = tmp_path / "ranker"
+    shutil.copytree(shops_path, base_path)
+    random = np.random.default_rng(11)
+    counts = {"user": 1, "item": 8, "shop": 8, "campaign": 8}
+    columns: dict[str, Any] = {}
+    for domain, count in counts.items():
+        columns |= shops.rows(domain, count, random)
+
+    def served_with(*flags: str) -> ServerProcess:
+        return ServerProcess("ranker", base_path, ["--map_tables_min_bytes=1", *monitoring, *flags])
+
+    def scores(server: ServerProcess) -> Any:
+        stubs = connect(server.target)
+        return stubs.predict(columns, signature_name="columnar_late")["score"]
+
+    with served_with() as server:
+        stubs = connect(server.target)
+        stubs.server = server
+
+        def computed() -> dict[str, float]:
+            return {domain: states_computed(stubs, domain) for domain in counts}
+
+        before = scores(server)
+        first = computed()
+        assert scores(server).tobytes() == before.tobytes()
+        assert computed() == first
+        rows = random.normal(size=(64, 16)).astype(np.float32)
+        frame = pd.DataFrame({"id": np.arange(64), "vector": rows.tolist()})
+        build_row_delta(base_path, frame, table=table_of(base_path / "1", "item_id_0"))
+        applied(server, 1)
+        after = scores(server)
+        assert computed() == {**first, "item": first["item"] + 8}
+    with served_with(*STATES_OFF) as server:
+        np.testing.assert_allclose(after, scores(server), rtol=1e-5)
+    assert not np.isclose(after, before, rtol=1e-3).any()
