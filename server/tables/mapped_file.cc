@@ -80,14 +80,12 @@ Status MappedFile::Check() const {
   return OkStatus();
 }
 
-Status MappedFile::Lock() const {
-  if (mlock(data_, size_) != 0) {
-    return ResourceExhausted(path(), ": its ", size_,
-                             " bytes cannot be locked in memory: ", std::strerror(errno),
-                             "; see `ulimit -l`");
-  }
-  locked_ = true;
-  return OkStatus();
+Status MappedFile::Lock(size_t offset, size_t size) const {
+  const Pages pages = PagesCovering(data_, offset, size);
+  if (mlock(pages.begin, pages.size) == 0) return OkStatus();
+  return ResourceExhausted(path(), ": ", size,
+                           " bytes cannot be locked in memory: ", std::strerror(errno),
+                           "; see `ulimit -l`");
 }
 
 int64_t MappedFile::Resident(size_t offset, size_t size) const {

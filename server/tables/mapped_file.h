@@ -42,10 +42,9 @@ class MappedFile {
   // bytes did, but a writer may have reset the modification time.
   int64_t touched() const { return touched_; }
 
-  // Reads the whole file into memory and keeps it there. RESOURCE_EXHAUSTED if the system does not
-  // allow it.
-  Status Lock() const;
-  bool locked() const { return locked_; }
+  // Reads a range into memory and keeps it there. RESOURCE_EXHAUSTED if the system does not allow
+  // it.
+  Status Lock(size_t offset, size_t size) const;
 
   // How many bytes of a range are in memory.
   int64_t Resident(size_t offset, size_t size) const;
@@ -71,7 +70,6 @@ class MappedFile {
   mutable std::atomic<bool> failed_{false};
   mutable std::atomic<int64_t> changed_nanoseconds_;
   mutable std::atomic<int64_t> touched_{0};
-  mutable std::atomic<bool> locked_{false};
   mutable std::atomic<bool> sparing_{false};
   const BusErrorGuard guard_;
 };

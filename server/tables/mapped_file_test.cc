@@ -122,7 +122,7 @@ TEST_F(MappedFileTest, BytesThatWereReadAreResident) {
 TEST_F(MappedFileTest, WhatMayNotBeLockedIsNot) {
   const struct rlimit none = {0, 0};
   if (geteuid() == 0 || setrlimit(RLIMIT_MEMLOCK, &none) != 0) GTEST_SKIP() << "may lock all";
-  EXPECT_EQ(Open()->Lock().code, StatusCode::kResourceExhausted);
+  EXPECT_EQ(Open()->Lock(0, 1).code, StatusCode::kResourceExhausted);
 }
 
 TEST(BusErrorGuardDeathTest, AnotherBusErrorEndsTheProcess) {

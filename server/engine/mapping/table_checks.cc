@@ -4,7 +4,6 @@
 
 #include <chrono>
 #include <map>
-#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -18,27 +17,28 @@ namespace colcast::engine {
 using tables::MappedFile;
 
 absl::Status LockTables(const MappedTables& tables) {
-  std::set<std::shared_ptr<const MappedFile>> files;
-  for (const auto& table : tables.tables()) files.insert(table->file);
   int64_t bytes = 0, missing = 0;
-  for (const auto& file : files) {
-    const auto size = static_cast<int64_t>(file->bytes().size());
+  for (const auto& table : tables.tables()) {
+    const auto size = static_cast<int64_t>(table->size);
     bytes += size;
-    missing += size - file->Resident(0, size);
+    missing += size - table->file->Resident(table->offset, table->size);
   }
   const auto refused = [&](const std::string& why) {
     struct rlimit limit = {};
     getrlimit(RLIMIT_MEMLOCK, &limit);
-    return absl::ResourceExhaustedError(absl::StrCat(
-        "--lock_tables needs ", bytes, " bytes for the files of the model's mapped tables (the ",
-        "process may lock ", limit.rlim_cur, ", `ulimit -l`): ", why));
+    return absl::ResourceExhaustedError(
+        absl::StrCat("--lock_tables needs ", bytes,
+                     " bytes for the model's mapped tables (the process may lock ", limit.rlim_cur,
+                     ", `ulimit -l`): ", why));
   };
   if (const int64_t available = AvailableMemory(); missing > available) {
     return refused(absl::StrCat(missing, " are not in memory yet, and ", available, " are left"));
   }
-  for (const auto& file : files) {
-    if (file->locked()) continue;
-    if (Status status = file->Lock(); !status.ok()) return refused(status.message);
+  for (const auto& table : tables.tables()) {
+    if (table->is_locked) continue;
+    Status status = table->file->Lock(table->offset, table->size);
+    if (!status.ok()) return refused(status.message);
+    table->is_locked = true;
   }
   return absl::OkStatus();
 }
@@ -99,7 +99,7 @@ TableMemory TableChecks::memory() const {
     const auto size = static_cast<int64_t>(table->size);
     memory.mapped += size;
     memory.resident += table->file->Resident(table->offset, table->size);
-    if (table->file->locked()) memory.locked += size;
+    if (table->is_locked) memory.locked += size;
     if (table->is_checked) memory.checked += size;
   }
   const std::lock_guard<std::mutex> lock(mutex_);

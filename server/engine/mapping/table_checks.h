@@ -13,9 +13,8 @@
 
 namespace colcast::engine {
 
-// Reads the files of all tables into memory and keeps them there, so that no run waits for the
-// disk. RESOURCE_EXHAUSTED, with what they need and the process's limit, if the system does not
-// allow it.
+// Reads all tables into memory and keeps them there, so that no run waits for the disk.
+// RESOURCE_EXHAUSTED, with what they need and the process's limit, if the system does not allow it.
 absl::Status LockTables(const MappedTables& tables);
 
 class TableChecks {
