@@ -17,6 +17,7 @@ from colcast.export.convert._folder import (
     write_graph,
     written_beside,
 )
+from colcast.export.convert._int8_tables import write_int8_tables
 from colcast.export.convert._object_graph import make_default, publish_signature
 from colcast.export.convert._signature import Conversion, add_columnar_signature, new_names
 from colcast.export.convert._variables import fill_variables
@@ -94,6 +95,9 @@ class _Export:
             reports = [each.report for each in converted]
             _publish(self._meta_graph, reports, options.default)
             write_graph(folder, self._proto)
+            if options.table_type:
+                self._progress("rounding tables to int8")
+                write_int8_tables(folder, self._meta_graph)
             write_warmup(folder, EVERY_SERVER, [r for c in converted for r in c.warmup])
             write_warmup(folder, NATIVE_SERVER, [r for c in converted for r in c.warmup_once])
             report = ExportReport(

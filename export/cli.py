@@ -153,6 +153,12 @@ def _by_domain(values: Sequence[str]) -> dict[str, list[str]]:
     " that only they write count as constants.",
 )
 @_written(
+    "--table-type",
+    type=click.Choice(["int8"]),
+    help="Also write the float32 tables of 1 MiB or more in int8, for servers with"
+    " --graph_optimization=fast to map.",
+)
+@_written(
     "--warmup",
     type=click.IntRange(min=1),
     several=True,

@@ -32,6 +32,8 @@
 
 namespace colcast::engine {
 
+struct ChoiceFile;
+
 struct RewrittenSignature {
   std::string says;  // e.g. "14 lookups run as one op"
   tensorflow::GraphDef graph;
@@ -87,11 +89,18 @@ class TensorFlowModel final : public Model {
                        const Options& options);
   // Makes all graphs read mapped tables, and loads into memory the tables that they cannot read
   // mapped.
-  absl::Status ReadMapped(const std::string& directory, SignatureGraphs* graphs,
-                          RewrittenSignatures* rewritten, const Options& options);
+  absl::Status ReadMapped(SignatureGraphs* graphs, RewrittenSignatures* rewritten);
+  // Locks or checks the tables that the signatures read mapped, and applies their deltas.
+  absl::Status ServeMapped(const std::string& directory, const Options& options);
   SignatureGraphs GraphsToServe(const NeededGraphs& needed, const Options& options);
-  RewrittenSignatures Rewritten(const tensorflow::MetaGraphDef& saved,
+  RewrittenSignatures Rewritten(const std::string& directory, const tensorflow::MetaGraphDef& saved,
                                 const SignatureGraphs& graphs, const Options& options);
+  // With the rewrites of a choice.
+  absl::StatusOr<RewrittenSignatures> RewrittenBy(const ChoiceFile& choice,
+                                                  const std::string& directory,
+                                                  const tensorflow::MetaGraphDef& saved,
+                                                  const SignatureGraphs& graphs,
+                                                  const Options& options);
   struct Added;
   void AddSignatures(const SignatureGraphs& graphs, const RewrittenSignatures& rewritten,
                      const std::map<std::string, RowRecord>& records,

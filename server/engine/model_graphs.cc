@@ -3,6 +3,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "server/engine/mapping/int8_files.h"
 #include "server/engine/model.h"
 #include "server/engine/rewrites/choice_file.h"
 #include "server/engine/rewrites/rewrite.h"
@@ -71,7 +72,30 @@ SignatureGraphs TensorFlowModel::GraphsToServe(const NeededGraphs& needed, const
   return graphs;
 }
 
-RewrittenSignatures TensorFlowModel::Rewritten(const MetaGraphDef& saved,
+absl::StatusOr<RewrittenSignatures> TensorFlowModel::RewrittenBy(const ChoiceFile& choice,
+                                                                 const std::string& directory,
+                                                                 const MetaGraphDef& saved,
+                                                                 const SignatureGraphs& graphs,
+                                                                 const Options& options) {
+  const CpuFlags cpu = CpuFlags::OfThisMachine();
+  auto rewritten =
+      RewriteAll(saved, graphs, impure_, choice, FastRewrites(cpu, tables_.only_looked_up()));
+  if (!rewritten.ok() || !options.map_tables) return rewritten;
+  std::set<std::string> in_int8;
+  for (const auto& [name, one] : *rewritten) {
+    in_int8.merge(ReadBy(one.graph, saved_signatures_.at(name)).int8);
+  }
+  auto note = MapInt8Tables(directory, in_int8, sessions_->restored());
+  if (note.ok()) {
+    if (!note->empty()) description_.notes.push_back(*std::move(note));
+    return rewritten;
+  }
+  description_.notes.push_back(absl::StrCat("tables stay in float32: ", note.status().message()));
+  return RewriteAll(saved, graphs, impure_, choice, FastRewrites(cpu, {}));
+}
+
+RewrittenSignatures TensorFlowModel::Rewritten(const std::string& directory,
+                                               const MetaGraphDef& saved,
                                                const SignatureGraphs& graphs,
                                                const Options& options) {
   if (options.graph_optimization == GraphOptimization::kOff || sessions_->shared()) return {};
@@ -81,10 +105,7 @@ RewrittenSignatures TensorFlowModel::Rewritten(const MetaGraphDef& saved,
     ChoiceFile choice;
     const Status found = FindChoice(options.graph_choices, key, &choice);
     absl::StatusOr<RewrittenSignatures> rewritten = ToAbsl(found);
-    if (found.ok()) {
-      rewritten = RewriteAll(saved, graphs, impure_, choice,
-                             FastRewrites(CpuFlags::OfThisMachine(), tables_.only_looked_up()));
-    }
+    if (found.ok()) rewritten = RewrittenBy(choice, directory, saved, graphs, options);
     if (rewritten.ok()) {
       description_.notes.push_back(absl::StrCat("graph choice applied: ", choice.path));
       return *std::move(rewritten);

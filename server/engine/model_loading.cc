@@ -100,8 +100,8 @@ absl::Status TensorFlowModel::Load(const std::string& directory,
   if (!shared.ok()) return shared.status();
   status = Restore(directory, saved, needed, *shared, options);
   if (!status.ok()) return status;
-  RewrittenSignatures rewritten = Rewritten(saved, graphs, options);
-  status = ReadMapped(directory, &graphs, &rewritten, options);
+  RewrittenSignatures rewritten = Rewritten(directory, saved, graphs, options);
+  status = ReadMapped(&graphs, &rewritten);
   if (!status.ok()) return status;
   const std::vector<RecordedSignatures> records = ReadRowRecordsOf(directory);
   std::vector<std::string> waiting;
@@ -115,6 +115,8 @@ absl::Status TensorFlowModel::Load(const std::string& directory,
   for (const auto& [name, joined] : joined_) tables_.ServeAsSaved(name);
   for (std::string& note : tables_.Drop(sessions_->restored()))
     description_.notes.push_back(std::move(note));
+  status = ServeMapped(directory, options);
+  if (!status.ok()) return status;
   programs_ = MakePrograms(signatures_, saved_signatures_, records, *memories_, options);
   AddNotes(records);
   LoadTranscoding(directory, options);
@@ -149,17 +151,20 @@ absl::Status TensorFlowModel::Restore(const std::string& directory, const MetaGr
   return absl::OkStatus();
 }
 
-absl::Status TensorFlowModel::ReadMapped(const std::string& directory, SignatureGraphs* graphs,
-                                         RewrittenSignatures* rewritten, const Options& options) {
+absl::Status TensorFlowModel::ReadMapped(SignatureGraphs* graphs, RewrittenSignatures* rewritten) {
   for (auto& [name, graph] : *graphs) mapped_.Read(name, saved_signatures_.at(name), &graph);
   for (auto& [name, one] : *rewritten) {
     mapped_.Read(name, saved_signatures_.at(name), &one.graph);
-    mapped_.ReadInInt8(ReadBy(one.graph, saved_signatures_.at(name)).int8);
   }
-  absl::Status status = mapped_.CopyOthers(sessions_->restored());
+  return mapped_.CopyOthers(sessions_->restored());
+}
+
+absl::Status TensorFlowModel::ServeMapped(const std::string& directory, const Options& options) {
+  mapped_.DropFreed(sessions_->restored());
   for (std::string& note : mapped_.notes()) description_.notes.push_back(std::move(note));
   auto tables = MappedTables::Of(sessions_->restored());
-  if (status.ok() && options.lock_tables && tables != nullptr) status = LockTables(*tables);
+  absl::Status status;
+  if (options.lock_tables && tables != nullptr) status = LockTables(*tables);
   if (status.ok() && tables != nullptr && !tables->tables().empty()) {
     table_checks_ = std::make_unique<TableChecks>(std::move(tables));
   }

@@ -65,6 +65,14 @@ std::string TextAttribute(const NodeDef& node, const char* name) {
   return value;
 }
 
+std::set<std::string> HandlesIn(const GraphDef& graph) {
+  std::set<std::string> held;
+  for (const NodeDef& node : graph.node()) {
+    if (node.op() == "VarHandleOp") held.insert(TextAttribute(node, "shared_name"));
+  }
+  return held;
+}
+
 // A node that reads one of the variables, of which `is_one` tells, otherwise than to give another
 // variable its value, by which both share a tensor and no byte is read; null if there is none.
 const NodeDef* ReaderIn(const GraphDef& graph, const std::function<bool(const NodeDef&)>& is_one) {
@@ -188,7 +196,9 @@ void MappedVariables::Read(const std::string& signature, const tensorflow::Signa
   // It has run, and only passed variables on: otherwise no table would be mapped.
   if (signature == tensorflow::kSavedModelInitOpSignatureKey) return;
   const std::map<std::string, std::string> readers = GatherMapped(mapped_, declared, graph);
+  const std::set<std::string> held = HandlesIn(*graph);
   for (Variable& variable : variables_) {
+    if (!variable.is_restored && held.count(variable.name) > 0) variable.empty_in = signature;
     const auto other = readers.find(variable.name);
     if (other == readers.end() || !variable.why.empty()) continue;
     variable.why = absl::StrCat("signature \"", signature, "\" reads it by ", other->second);
@@ -225,29 +235,31 @@ absl::Status MappedVariables::CopyOthers(tensorflow::Session* session) {
   return absl::OkStatus();
 }
 
-void MappedVariables::ReadInInt8(const std::set<std::string>& variables) {
-  std::set<std::shared_ptr<const MappedTable>> tables;
-  for (const Variable& one : variables_) {
-    if (variables.count(one.name) > 0) tables.insert(one.mapped);
-  }
+void MappedVariables::DropFreed(tensorflow::Session* session) {
+  const auto tables = MappedTables::Of(session);
+  const absl::StatusOr<ResourceMgr*> resources = ResourcesOf(session);
+  if (tables == nullptr || !resources.ok()) return;
+  std::set<std::shared_ptr<const MappedTable>> read;
   for (Variable& one : variables_) {
-    one.is_read_in_int8 |= one.mapped != nullptr && tables.count(one.mapped) > 0;
+    if (one.mapped == nullptr) continue;
+    one.is_freed = FindVariable(*resources, one.container, one.name) == nullptr;
+    if (!one.is_freed) read.insert(one.mapped);
+  }
+  for (const Variable& one : variables_) {
+    if (one.is_freed && read.count(one.mapped) == 0) tables->Drop(*one.mapped);
   }
 }
 
 std::vector<ServedTable> MappedVariables::Tables() const {
   std::vector<ServedTable> tables;
   for (const Variable& one : variables_) {
-    tables.push_back({one.name, one.why, one.mapped, IsLarge(one), one.is_read_in_int8});
+    tables.push_back({one.name, one.why, one.mapped, IsLarge(one)});
   }
   return tables;
 }
 
 std::vector<const void*> MappedVariables::TablesOf(const GraphDef& graph) const {
-  std::set<std::string> held;
-  for (const NodeDef& node : graph.node()) {
-    if (node.op() == "VarHandleOp") held.insert(TextAttribute(node, "shared_name"));
-  }
+  const std::set<std::string> held = HandlesIn(graph);
   std::vector<const void*> tables;
   for (const Variable& one : variables_) {
     if (one.mapped != nullptr && held.count(one.name) > 0) tables.push_back(one.mapped->data());
@@ -260,6 +272,13 @@ std::vector<std::string> MappedVariables::notes() const {
   int count = 0;
   int64_t bytes = 0;
   for (const Variable& variable : variables_) {
+    if (variable.is_freed) continue;
+    if (!variable.empty_in.empty() && variable.bytes >= least_bytes_) {
+      notes.push_back(absl::StrCat("table \"", variable.name,
+                                   "\" is empty, because nothing restores ",
+                                   "it: requests to signature \"", variable.empty_in,
+                                   "\" fail; `colcast export` mends that"));
+    }
     if (variable.mapped != nullptr) {
       ++count;
       bytes += variable.bytes;

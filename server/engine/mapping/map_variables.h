@@ -45,9 +45,8 @@ class MappedVariables {
   // those saved.
   absl::Status CopyOthers(tensorflow::Session* session);
 
-  // Records that a rewritten graph reads the int8 forms of these variables, which deltas do not
-  // change.
-  void ReadInInt8(const std::set<std::string>& variables);
+  // Drops the tables whose variables were freed, because signatures read only their int8 forms.
+  void DropFreed(tensorflow::Session* session);
 
   // The tables of the variables, for deltas.
   std::vector<ServedTable> Tables() const;
@@ -65,8 +64,9 @@ class MappedVariables {
     int64_t bytes = 0;  // 0 if it is not known until the variable is restored
     std::string why;    // why it must be in memory; "" if it may stay mapped
     bool is_restored = true;
+    std::string empty_in;  // a signature that reads it although it is not restored
     std::shared_ptr<const MappedTable> mapped;  // null if it is not mapped, or no longer
-    bool is_read_in_int8 = false;
+    bool is_freed = false;
   };
 
   bool IsLarge(const Variable& one) const { return one.is_restored && one.bytes >= least_bytes_; }

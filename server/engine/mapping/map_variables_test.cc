@@ -3,14 +3,18 @@
 #include <gmock/gmock.h>
 
 #include "server/engine/mapping/testing.h"
+#include "server/engine/session_resources.h"
 #include "tensorflow/cc/ops/state_ops.h"
+#include "tensorflow/core/framework/resource_var.h"
 
 namespace colcast::engine {
 namespace {
 
+using ::testing::Contains;
 using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::SizeIs;
 using ::testing::StartsWith;
 using ::testing::UnorderedElementsAre;
@@ -127,8 +131,23 @@ TEST_F(TwinTest, BothStayMapped) {
   variables.Read("__saved_model_init_op", {}, &served_);
   ASSERT_TRUE(variables.CopyOthers(session_.get()).ok());
   EXPECT_NE(Table(variables.Tables(), "twin").mapped, nullptr);
-  variables.ReadInInt8({"twin"});
-  EXPECT_TRUE(Table(variables.Tables(), "first").is_read_in_int8);
+}
+
+TEST_F(TwinTest, ATableIsDroppedWhenAllItsVariablesAreFreed) {
+  MappedVariables variables(model_, initializing_, kBytes);
+  ASSERT_TRUE(variables.Find(session_.get()));
+  const auto tables = MappedTables::Of(session_.get());
+  const auto mapped = Table(variables.Tables(), "first").mapped;
+  tensorflow::ResourceMgr* const resources = *ResourcesOf(session_.get());
+  const auto free = [&](const char* name) {
+    TF_CHECK_OK(resources->Delete<tensorflow::Var>(resources->default_container(), name));
+    variables.DropFreed(session_.get());
+  };
+  free("twin");
+  EXPECT_THAT(tables->tables(), Contains(mapped));
+  free("first");
+  EXPECT_THAT(tables->tables(), Not(Contains(mapped)));
+  EXPECT_EQ(Table(variables.Tables(), "first").mapped, mapped);  // for deltas
 }
 
 TEST_F(TwinTest, BothAreCopiedIfOneIsReadOtherwise) {
@@ -150,6 +169,23 @@ TEST_F(MapVariablesTest, ATableThatWasRestoredOtherwiseIsNoted) {
   EXPECT_TRUE(variables.Find(session.get()));
   EXPECT_THAT(variables.notes(), Each(HasSubstr("does not have it as one plain tensor")));
   EXPECT_THAT(variables.notes(), SizeIs(2));
+}
+
+TEST_F(MapVariablesTest, ATableThatNothingRestoresIsNotedIfASignatureReadsIt) {
+  const auto scope = tensorflow::Scope::NewRootScope();
+  tensorflow::ops::VarHandleOp(scope.WithOpName("empty"), tensorflow::DT_FLOAT, {kRows, kWidth},
+                               tensorflow::ops::VarHandleOp::SharedName("empty"));
+  tensorflow::GraphDef empty, model = Graph();
+  TF_CHECK_OK(scope.ToGraphDef(&empty));
+  *model.add_node() = empty.node(0);
+  const auto session = Restored(model);
+  MappedVariables variables(model, {}, kBytes);
+  ASSERT_TRUE(variables.Find(session.get()));
+  EXPECT_THAT(variables.notes(), Not(Contains(HasSubstr("empty"))));
+  variables.Read("s", {}, &empty);
+  EXPECT_THAT(variables.notes(),
+              Contains(HasSubstr("table \"empty\" is empty, because nothing restores it: requests "
+                                 "to signature \"s\" fail")));
 }
 
 TEST_F(MapVariablesTest, VariablesOfOtherKindsAreNoted) {

@@ -85,7 +85,6 @@ Status TableDeltas::Find(const RowDelta& delta, const ServedTable** table) {
   const std::string name = "table \"" + Readable(delta.table) + "\"";
   if (found == tables_.end()) return FailedPrecondition("the model has no ", name);
   if (found->mapped == nullptr) return FailedPrecondition(name, " is not mapped: ", found->why);
-  if (found->is_read_in_int8) return FailedPrecondition(name, " takes no deltas in int8");
   std::vector<int64_t> expected = ShapeOf(*found->mapped);
   const int64_t rows = std::exchange(expected[0], static_cast<int64_t>(delta.ids.size()));
   const std::string dtype =

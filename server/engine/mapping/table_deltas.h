@@ -26,7 +26,6 @@ struct ServedTable {
   std::string why;                            // why it is in memory
   std::shared_ptr<const MappedTable> mapped;  // null if it is in memory
   bool is_large = false;                      // whether its size allows it to be mapped
-  bool is_read_in_int8 = false;
 };
 
 class TableDeltas {

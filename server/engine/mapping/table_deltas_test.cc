@@ -137,8 +137,6 @@ TEST_F(TableDeltasTest, ADeltaThatFitsNoMappedTableIsRefusedByName) {
   delta = Delta("first", {1}, 1, 1);
   delta.metadata["checkpoint"] = "0000000000000000";
   ExpectRefused(delta, "made for the checkpoint 0000000000000000");
-  variables_.ReadInInt8({"first"});
-  ExpectRefused(Delta("first", {1}, 1, 1), "table \"first\" takes no deltas in int8");
 }
 
 TEST_F(TableDeltasTest, AFileThatIsNoneIsRefusedUntilItIsReplaced) {

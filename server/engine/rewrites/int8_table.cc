@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <utility>
 
 // Function attributes enable newer instructions here, since the engine is compiled for every CPU on
 // which TensorFlow's wheel runs.
@@ -168,20 +169,37 @@ Instructions WidestInstructions() {
   return is_512 ? Instructions::kAvx512 : Instructions::kAvx2;
 }
 
-Int8Table::Int8Table(const float* values, int64_t rows, int64_t width, Instructions instructions)
-    : rows_(rows),
-      width_(width),
-      row_bytes_(width + kScaleBytes),
-      instructions_(instructions),
-      packed_(new char[rows * row_bytes_]) {
+Int8Rows Int8Rows::Of(const float* values, int64_t rows, int64_t width, Instructions instructions) {
   const Rounding round = instructions == Instructions::kAvx512 ? RoundAvx512
                          : instructions == Instructions::kAvx2 ? RoundAvx2
                                                                : RoundAny;
+  const std::shared_ptr<char> packed(new char[rows * Int8Table::RowBytes(width)],
+                                     std::default_delete<char[]>());
   std::vector<int64_t> kept;
-  round(values, rows, width, packed_.get(), &kept);
+  round(values, rows, width, packed.get(), &kept);
+  Int8Rows rounded{packed, {}};
   for (const int64_t id : kept) {
-    kept_[id].assign(values + id * width, values + (id + 1) * width);
+    rounded.kept[id].assign(values + id * width, values + (id + 1) * width);
   }
+  return rounded;
+}
+
+Int8Table::Int8Table(const float* values, int64_t rows, int64_t width, Int8Rows rounded,
+                     Instructions instructions)
+    : values_(values),
+      rows_(rows),
+      width_(width),
+      row_bytes_(RowBytes(width)),
+      instructions_(instructions),
+      rounded_(std::move(rounded)) {}
+
+int64_t Int8Table::RowBytes(int64_t width) { return width + static_cast<int64_t>(kScaleBytes); }
+
+bool Int8Table::IsComplete() const {
+  for (int64_t id = 0; id < rows_; ++id) {
+    if (IsKept(id) != (rounded_.kept.count(id) > 0)) return false;
+  }
+  return true;
 }
 
 void Int8Table::Gather(absl::Span<const int64_t> ids, OutputRows output) const {
@@ -203,11 +221,11 @@ void Int8Table::Sum(absl::Span<const int64_t> ids, int64_t rows, OutputRows outp
 }
 
 void Int8Table::SumOne(absl::Span<const int64_t> ids, float* sums) const {
-  const auto is_kept = [this](int64_t id) { return IsKept(id); };
-  if (!kept_.empty() && std::any_of(ids.begin(), ids.end(), is_kept)) {
-    return SumWithKept(ids, sums);
-  }
-  Rows rows{packed_.get() + kScaleBytes, packed_.get(), row_bytes_, ids};
+  const bool has_kept = !rounded_.kept.empty();
+  const auto is_float = [&](int64_t id) { return IsChanged(id) || (has_kept && IsKept(id)); };
+  if (std::any_of(ids.begin(), ids.end(), is_float)) return SumWithFloats(ids, sums);
+  const char* const packed = rounded_.packed.get();
+  Rows rows{packed + kScaleBytes, packed, row_bytes_, ids};
   int64_t column = 0;
   const auto take = [&](auto sum, int64_t columns) {
     for (; column + columns <= width_; column += columns, rows.first_column += columns) {
@@ -223,25 +241,37 @@ void Int8Table::SumOne(absl::Span<const int64_t> ids, float* sums) const {
   if (column < width_) SumAny(rows, width_ - column, sums + column);
 }
 
-void Int8Table::SumWithKept(absl::Span<const int64_t> ids, float* sums) const {
+void Int8Table::SumWithFloats(absl::Span<const int64_t> ids, float* sums) const {
   // A sum of one row must equal that row, including -0.
   std::fill_n(sums, width_, ids.size() == 1 ? -0.0f : 0.0f);
   std::vector<float> row(width_);
   for (size_t i = 0; i < ids.size(); ++i) {
-    const bool is_kept = IsKept(ids[i]);
-    if (!is_kept) SumOne(ids.subspan(i, 1), row.data());
-    const std::vector<float>& values = is_kept ? kept_.at(ids[i]) : row;
-    for (int64_t column = 0; column < width_; ++column) sums[column] += values[column];
+    if (!CopyFloats(ids[i], row.data())) SumOne(ids.subspan(i, 1), row.data());
+    for (int64_t column = 0; column < width_; ++column) sums[column] += row[column];
   }
 }
 
 bool Int8Table::IsKept(int64_t id) const {
-  return std::isnan(ScaleOf(packed_.get() + id * row_bytes_));
+  return std::isnan(ScaleOf(rounded_.packed.get() + id * row_bytes_));
+}
+
+bool Int8Table::CopyFloats(int64_t id, float* row) const {
+  const size_t bytes = width_ * sizeof(float);
+  if (IsChanged(id)) {  // floats in memory, at any address
+    std::memcpy(row, reinterpret_cast<const char*>(values_) + id * static_cast<int64_t>(bytes),
+                bytes);
+    return true;
+  }
+  if (!IsKept(id)) return false;
+  const auto kept = rounded_.kept.find(id);
+  // Not found if the rows are mapped and their file was changed; the run then fails.
+  if (kept != rounded_.kept.end()) std::memcpy(row, kept->second.data(), bytes);
+  return true;
 }
 
 void Int8Table::Prefetch(absl::Span<const int64_t> ids) const {
   for (const int64_t id : ids) {
-    const char* const row = packed_.get() + id * row_bytes_;
+    const char* const row = rounded_.packed.get() + id * row_bytes_;
     const size_t bytes = std::min(row_bytes_, 4 * kCacheLine);
     for (size_t byte = 0; byte < bytes; byte += kCacheLine) __builtin_prefetch(row + byte);
     __builtin_prefetch(row + bytes - 1);

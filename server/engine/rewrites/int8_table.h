@@ -18,15 +18,38 @@ enum class Instructions { kAny, kAvx2, kAvx512 };
 
 Instructions WidestInstructions();
 
-class Int8Table {
- public:
+// Rows rounded to int8.
+struct Int8Rows {
   // Rounds a row-major matrix. A value changes by at most 1/251 of the largest in its row. A row
   // keeps its floats if it has NaN or infinity, is too small for a scale, or if rounding its small
   // values would lose more than 2 % of the sum of all values but the largest (one value far above
   // the others).
+  static Int8Rows Of(const float* values, int64_t rows, int64_t width, Instructions instructions);
+
+  // Per row: the scale (the upper half of a float), then the values.
+  std::shared_ptr<const char> packed;
+  // Rows that keep their floats; their scale is NaN.
+  std::unordered_map<int64_t, std::vector<float>> kept;
+};
+
+class Int8Table {
+ public:
+  // The int8 form of a row-major matrix, of which only the address is used after construction: an
+  // id that is no row's, but one's from Overlay::Redirect(), refers to floats relative to it.
   Int8Table(const float* values, int64_t rows, int64_t width,
+            Instructions instructions = WidestInstructions())
+      : Int8Table(values, rows, width, Int8Rows::Of(values, rows, width, instructions),
+                  instructions) {}
+  Int8Table(const float* values, int64_t rows, int64_t width, Int8Rows rounded,
             Instructions instructions = WidestInstructions());
 
+  // The size in bytes of a row of `width` values.
+  static int64_t RowBytes(int64_t width);
+
+  // Whether exactly the rows without a scale keep their floats.
+  bool IsComplete() const;
+
+  const float* values() const { return values_; }
   int64_t rows() const { return rows_; }
   int64_t width() const { return width_; }
 
@@ -39,18 +62,21 @@ class Int8Table {
  private:
   // Writes the sum of the rows in `ids`.
   void SumOne(absl::Span<const int64_t> ids, float* sums) const;
-  void SumWithKept(absl::Span<const int64_t> ids, float* sums) const;
+  void SumWithFloats(absl::Span<const int64_t> ids, float* sums) const;
+  bool IsChanged(int64_t id) const {
+    return static_cast<uint64_t>(id) >= static_cast<uint64_t>(rows_);
+  }
   bool IsKept(int64_t id) const;
+  // Copies a row that is changed or kept; returns false for any other row.
+  bool CopyFloats(int64_t id, float* row) const;
   void Prefetch(absl::Span<const int64_t> ids) const;
 
+  const float* const values_;
   const int64_t rows_;
   const int64_t width_;
   const size_t row_bytes_;
   const Instructions instructions_;
-  // Per row: the scale (the upper half of a float), then the values.
-  std::unique_ptr<char[]> packed_;
-  // Rows that keep their floats; their scale is NaN.
-  std::unordered_map<int64_t, std::vector<float>> kept_;
+  const Int8Rows rounded_;
 };
 
 }  // namespace colcast::engine

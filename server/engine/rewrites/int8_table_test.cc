@@ -150,6 +150,29 @@ TEST_P(Int8TableTest, RowsTooSmallForAScaleKeepTheirBits) {
   EXPECT_EQ(Gathered(TableOf(tiny), {0}), tiny);
 }
 
+TEST_P(Int8TableTest, AnIdThatIsNoRowsRefersToFloatsBesideTheTable) {
+  const Floats values = Random(52);
+  const Int8Table table(values.data(), 50, width(), instructions());
+  EXPECT_EQ(Gathered(table, {51}), Floats(values.end() - width(), values.end()));
+  const Floats sum = Written(table, {50, 3, 51}, 1, true), third = Gathered(table, {3});
+  for (int64_t i = 0; i < width(); ++i) {
+    EXPECT_EQ(sum[i], values[50 * width() + i] + third[i] + values[51 * width() + i]);
+  }
+}
+
+TEST_P(Int8TableTest, RowsRoundedBeforeAreReadAlike) {
+  Floats values = Random(50);
+  values[0] = kNan;
+  auto rounded = Int8Rows::Of(values.data(), 50, width(), instructions());
+  const Int8Table table(values.data(), 50, width(), rounded, instructions());
+  EXPECT_TRUE(table.IsComplete());
+  EXPECT_EQ(Gathered(table, {1, 49}), Gathered(TableOf(values), {1, 49}));
+  rounded.kept.clear();
+  const Int8Table incomplete(values.data(), 50, width(), rounded, instructions());
+  EXPECT_FALSE(incomplete.IsComplete());
+  EXPECT_EQ(Gathered(incomplete, {0}).size(), static_cast<size_t>(width()));
+}
+
 std::vector<Case> Cases() {
   std::vector<Case> cases;
   for (const auto instructions : {Instructions::kAny, Instructions::kAvx2, Instructions::kAvx512}) {

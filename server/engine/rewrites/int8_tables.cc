@@ -2,6 +2,7 @@
 
 #include <iterator>
 #include <mutex>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -51,6 +52,12 @@ absl::StatusOr<std::shared_ptr<const Int8Table>> Int8Tables::Find(const std::str
                                                  value.dim_size(0), value.dim_size(1));
   tables_.emplace(key, table);  // last, since making the table may throw
   return table;
+}
+
+void Int8Tables::Add(const std::string& container, const std::string& variable,
+                     std::shared_ptr<const Int8Table> table) {
+  const std::unique_lock lock(mutex_);
+  tables_.emplace(std::make_pair(container, variable), std::move(table));
 }
 
 void Int8Tables::KeepOnly(const std::set<std::string>& variables) {

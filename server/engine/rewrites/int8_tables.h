@@ -28,6 +28,10 @@ class Int8Tables final : public tensorflow::ResourceBase {
                                                         const std::string& variable,
                                                         tensorflow::ResourceMgr* resources);
 
+  // Sets the table of a variable that has none yet.
+  void Add(const std::string& container, const std::string& variable,
+           std::shared_ptr<const Int8Table> table);
+
   // Frees the tables of all other variables. A freed table is made again when requested.
   void KeepOnly(const std::set<std::string>& variables);
 

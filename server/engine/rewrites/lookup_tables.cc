@@ -21,6 +21,7 @@ absl::Status ReadInt8(OpKernelContext* context, const Tensor& input, Int8Tables*
   auto found = tables->Find(handle.container(), handle.name(), context->resource_manager());
   if (!found.ok()) return found.status();
   table->int8 = *std::move(found);
+  table->changed = tables::ReadsGeneration::Of(table->int8->values());
   return absl::OkStatus();
 }
 

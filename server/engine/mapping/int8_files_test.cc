@@ -1,0 +1,127 @@
+#include "server/engine/mapping/int8_files.h"
+
+#include <gmock/gmock.h>
+#include <sys/stat.h>
+
+#include <functional>
+
+#include "server/engine/mapping/testing.h"
+#include "server/engine/rewrites/int8_tables.h"
+#include "server/engine/session_resources.h"
+
+namespace colcast::engine {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+// Row 2 of `first` keeps its floats.
+class Int8FilesTest : public MappingTest {
+ protected:
+  using Tensors = std::map<std::string, tensorflow::Tensor>;
+
+  Int8FilesTest() {
+    std::filesystem::create_directories(directory_ + "/int8");
+    std::vector<int8_t> rows(kRows * kRowBytes, 1);
+    rows[2 * kRowBytes] = static_cast<int8_t>(0xc0);
+    rows[2 * kRowBytes + 1] = 0x7f;
+    std::ifstream file(prefix_ + ".index", std::ios::binary);
+    const std::vector<uint8_t> index{std::istreambuf_iterator<char>(file), {}};
+    good_ = {{"checkpoint", AsTensor<uint8_t>(index, {static_cast<int64_t>(index.size())})},
+             {"rows/first", AsTensor<int8_t>(rows, {kRows, kRowBytes})},
+             {"kept_ids/first", AsTensor<int64_t>({2}, {1})},
+             {"kept_rows/first", AsTensor<float>({7, 8, 9}, {1, kWidth})}};
+  }
+
+  void Write(const Tensors& tensors) const {
+    tensorflow::BundleWriter writer(tensorflow::Env::Default(), files_);
+    for (const auto& [name, tensor] : tensors) TF_CHECK_OK(writer.Add(name, tensor));
+    TF_CHECK_OK(writer.Finish());
+  }
+  Tensors With(const std::string& name, const tensorflow::Tensor& tensor) const {
+    Tensors changed = good_;
+    changed[name] = tensor;
+    return changed;
+  }
+
+  absl::StatusOr<std::string> Map(const std::set<std::string>& variables = {"first"}) const {
+    return MapInt8Tables(directory_, variables, session_.get());
+  }
+  std::shared_ptr<const Int8Table> Table(const std::string& variable) const {
+    tensorflow::ResourceMgr* const resources = *ResourcesOf(session_.get());
+    return *(*Int8Tables::In(resources))->Find(resources->default_container(), variable, resources);
+  }
+  static std::vector<float> RowOf(const Int8Table& table, int64_t id) {
+    std::vector<float> row(table.width());
+    table.Gather({&id, 1}, {reinterpret_cast<char*>(row.data()), 0});
+    return row;
+  }
+
+  void ExpectRefused(const std::string& says) const {
+    const auto note = Map();
+    ASSERT_FALSE(note.ok());
+    EXPECT_THAT(std::string(note.status().message()),
+                AllOf(HasSubstr(files_ + ".index: "), HasSubstr(says)));
+    EXPECT_THAT(MappedTables::Of(session_.get())->tables(), SizeIs(2));
+    EXPECT_NEAR(RowOf(*Table("first"), 0)[1], 1, 2.0 / 251);  // rounded from floats
+  }
+
+  static constexpr int64_t kRowBytes = kWidth + 2;
+  const std::string files_ = directory_ + "/int8/tables";
+  const std::unique_ptr<tensorflow::Session> session_ = Restored();
+  Tensors good_;
+};
+
+TEST_F(Int8FilesTest, RowsAreReadFromTheFiles) {
+  Write(good_);
+  const auto note = Map({"first", "second"});
+  ASSERT_TRUE(note.ok()) << note.status();
+  EXPECT_THAT(*note, HasSubstr("GB of tables in int8 mapped from " + files_ + ".index"));
+  EXPECT_EQ(RowOf(*Table("first"), 2), std::vector<float>({7, 8, 9}));
+  const std::vector<float> row = RowOf(*Table("first"), 3);
+  EXPECT_EQ(row, std::vector<float>(kWidth, row[0]));
+  EXPECT_THAT(MappedTables::Of(session_.get())->tables(), SizeIs(3));
+  EXPECT_NEAR(RowOf(*Table("second"), 0)[1], -1, 2.0 / 251);  // rounded from floats
+}
+
+TEST_F(Int8FilesTest, AVersionWithoutFilesHasNoNote) { EXPECT_EQ(*Map(), ""); }
+
+TEST_F(Int8FilesTest, FilesThatDoNotFitAreRefusedByName) {
+  Write(With("checkpoint", AsTensor<uint8_t>({1}, {1})));
+  ExpectRefused("made for another checkpoint");
+  Write(With("rows/first", AsTensor<int8_t>(std::vector<int8_t>(15), {3, kRowBytes})));
+  ExpectRefused("tensor rows/first is int8[3,5], expected int8[10,5]");
+  Write(With("rows/first", AsTensor<uint8_t>(std::vector<uint8_t>(50), {kRows, kRowBytes})));
+  ExpectRefused("tensor rows/first is uint8[10,5], expected int8[10,5]");
+  Write(With("kept_ids/first", AsTensor<int64_t>(std::vector<int64_t>(11), {11})));
+  ExpectRefused("kept_ids/first");
+  Write(With("kept_ids/first", AsTensor<int64_t>({3}, {1})));
+  ExpectRefused("rows/first has other rows without a scale than kept_ids/first names");
+  Write(With("kept_rows/first", AsTensor<float>({7, 8}, {1, 2})));
+  ExpectRefused("tensor kept_rows/first is float[1,2], expected float[1,3]");
+}
+
+TEST_F(Int8FilesTest, DamagedFilesAreRefusedByName) {
+  const std::string data = files_ + ".data-00000-of-00001";
+  Write(good_);
+  {
+    std::fstream file(data, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(-1, std::ios::end);  // in the rows, which are last by name
+    file.write("?", 1);
+  }
+  ExpectRefused("rows/first");
+  std::filesystem::resize_file(data, std::filesystem::file_size(data) - 1);
+  ExpectRefused(data);
+  std::filesystem::remove(data);
+  ASSERT_EQ(mkfifo(data.c_str(), 0600), 0);
+  ExpectRefused(data);
+  std::filesystem::remove(data);
+  ExpectRefused("tables.data");
+  std::filesystem::resize_file(files_ + ".index", 20);
+  ExpectRefused("");
+}
+
+}  // namespace
+}  // namespace colcast::engine
