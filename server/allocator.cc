@@ -1,16 +1,16 @@
 // The settings of jemalloc, the process's allocator. The environment variable MALLOC_CONF overrides
 // them.
 //
-// Blocks of 32 MiB and more, mostly embedding tables, have an arena of their own
-// (oversize_threshold), which differs from the others in two ways:
+// Blocks of 32 MiB and more, mostly embedding tables, have their own arena (oversize_threshold),
+// which differs from the others in two ways:
 //
-// It uses huge pages where Linux gives them on request (transparent_hugepage = madvise). A request
-// reads rows all over the tables, and with small pages it misses the TLB for each of them: with 3.3
-// GB of tables, huge pages saved 5 to 14 % of the CPU per request. In the other, fragmented arenas
-// huge pages would make every process larger by 80 MB, and let it keep growing.
+// It uses huge pages where Linux provides them on request (transparent_hugepage = madvise). A
+// request reads rows all over the tables, and with small pages it misses the TLB for each of them:
+// with 3.3 GB of tables, huge pages saved 5 to 14 % of the CPU per request. In the other,
+// fragmented arenas huge pages would make every process larger by 80 MB, and let it keep growing.
 //
 // It keeps freed memory for ten seconds, like the other arenas. By default jemalloc returns such
-// blocks at once, and a graph with tensors of that size pays for it with page faults in every
+// blocks immediately, and a graph with tensors of that size pays for it with page faults in every
 // request; with jemalloc's default threshold of 8 MiB, they took two thirds of the time of DIN at
 // 500 candidates.
 //

@@ -36,7 +36,7 @@ std::vector<std::string> EngineReleases(const std::filesystem::path& folder) {
 }
 
 std::string NeededTensorFlow(const std::vector<std::string>& releases) {
-  if (releases.empty()) return "no libcolcast_engine-*.so is beside the executable";
+  if (releases.empty()) return "there is no libcolcast_engine-*.so beside the executable";
   std::string needed = "the server needs TensorFlow ";
   for (const std::string& release : releases) {
     needed += (&release == &releases.front() ? "" : " or ") + release;

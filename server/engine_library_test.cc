@@ -38,7 +38,7 @@ TEST(EngineChoiceTest, AReleaseWithoutAnEngineIsRefusedByNameWithTheCommand) {
 TEST(EngineChoiceTest, WithoutTensorFlowASingleEngineFindsItsOwn) {
   EXPECT_EQ(Chosen({"2.20.0"}, ""), "2.20.0");
   EXPECT_THAT(Chosen(kTwo, ""), HasSubstr("found no TensorFlow; the server needs TensorFlow"));
-  EXPECT_THAT(Chosen({}, "2.21.0"), HasSubstr("no libcolcast_engine-*.so is beside"));
+  EXPECT_THAT(Chosen({}, "2.21.0"), HasSubstr("no libcolcast_engine-*.so beside"));
 }
 
 TEST(EngineChoiceTest, FilesNameTheReleases) {

@@ -101,12 +101,12 @@ Status CheckFilesAreOurs() {
   const std::string replaced = ReplacedFile();
   if (replaced.empty()) return OkStatus();
   return FailedPrecondition(replaced,
-                            " was replaced or removed since the server started, so that nothing "
-                            "can be tried before it is loaded: restart the server");
+                            " was replaced or removed since the server started, so nothing can be "
+                            "tried in a separate process: restart the server");
 }
 
 // The result of running this executable with this process's flags and `flag`: OK if it exited by
-// itself, with any code. `what` describes what it was to load.
+// itself, with any code. `what` names the file to load.
 Status TryInOwnProcess(const std::string& flag, const std::string& what,
                        std::chrono::seconds timeout) {
   if (Status status = CheckFilesAreOurs(); !status.ok()) return status;
@@ -119,7 +119,7 @@ Status TryInOwnProcess(const std::string& flag, const std::string& what,
   }
   int how = 0;
   if (!WaitFor(process, timeout, &how)) {
-    if (StopWasAsked()) return {StatusCode::kCancelled, "the server stops"};
+    if (StopWasAsked()) return {StatusCode::kCancelled, "the server is stopping"};
     return DeadlineExceeded("a process that loaded it had not ended after ", timeout.count(), " s");
   }
   if (Status status = CheckFilesAreOurs(); !status.ok()) return status;
@@ -134,8 +134,8 @@ Status TryInOwnProcess(const std::string& flag, const std::string& what,
 Status CheckLoadInOwnProcess(const std::string& directory, std::chrono::seconds timeout) {
   Status status = TryInOwnProcess("--load_check_directory=" + directory, directory, timeout);
   if (status.code == StatusCode::kInternal) {
-    status.message = "TensorFlow does not survive it: " + status.message +
-                     "; its files are damaged, or memory is short";
+    status.message =
+        "it crashes TensorFlow: " + status.message + "; its files are damaged, or memory is short";
   } else if (status.code == StatusCode::kDeadlineExceeded) {
     status.message += " (--load_check_timeout_seconds)";
   }

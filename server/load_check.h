@@ -22,10 +22,10 @@ Status CheckLoadInOwnProcess(const std::string& directory, std::chrono::seconds 
 // The same for an op library, with a limit of one minute. INVALID_ARGUMENT, naming it.
 Status CheckOpLibraryInOwnProcess(const std::string& path, std::chrono::seconds timeout);
 
-// To be called first in such a process: makes it end with its parent.
+// Call first in such a process: makes it end with its parent.
 void EndWithParent();
 
-// The work of such a process for a version.
+// The work of such a process: loads a version.
 Status RunLoadCheck(const std::string& directory, const models::Loader::Options& options,
                     const engine::Engine& engine);
 

@@ -39,8 +39,8 @@
 namespace colcast {
 namespace {
 
-// Otherwise TensorFlow writes pages to the terminal, and whole wrong requests into the log. An
-// explicit TF_CPP_MIN_LOG_LEVEL still applies.
+// Otherwise TensorFlow fills the terminal, and logs whole invalid requests. An explicit
+// TF_CPP_MIN_LOG_LEVEL still applies.
 void LimitLibraryLogs() { setenv("TF_CPP_MIN_LOG_LEVEL", "2", /*overwrite=*/0); }
 
 // Otherwise oneDNN (used by TensorFlow with AVX-512) would keep its own memory pool, so that a
@@ -80,7 +80,6 @@ Status StartHttp(const ServerOptions& options, const Backend& backend, net::Poll
   return OkStatus();
 }
 
-// Opens the engine and all op libraries.
 Status OpenEngineWithOps(const ServerOptions& options, std::unique_ptr<engine::Engine>* engine) {
   if (Status status = OpenEngine(options.engine, engine); !status.ok()) return status;
   for (const std::string& path : options.op_libraries) {
@@ -89,7 +88,7 @@ Status OpenEngineWithOps(const ServerOptions& options, std::unique_ptr<engine::E
   return OkStatus();
 }
 
-// Runs in the process that tries what another process will load.
+// Runs in the process that tries a load for the server.
 Status Check(const ServerOptions& options) {
   EndWithParent();
   std::unique_ptr<engine::Engine> engine;
@@ -101,7 +100,7 @@ Status Check(const ServerOptions& options) {
   return RunLoadCheck(options.load_check.directory, options.models.loader, *engine);
 }
 
-// Makes everything be tried in a separate process before it is loaded.
+// Tries op libraries, and later versions, in a separate process before they are loaded.
 Status AddLoadChecks(ServerOptions* options) {
   const std::chrono::seconds timeout = options->load_check.timeout;
   for (const std::string& path : options->op_libraries) {
@@ -204,7 +203,7 @@ Status Serve(ServerOptions options, const sigset_t& stop_signals) {
   if (http) http->Drain();
   if (loaded.ok()) {
     LogInfo("stopping: answering for " + std::to_string(options.drain.count()) +
-            " ms more, then what is in flight");
+            " ms more, then finishing the requests in flight");
     std::this_thread::sleep_for(options.drain);
   }
   const auto deadline = std::chrono::system_clock::now() + options.drain_timeout;

@@ -62,7 +62,7 @@ void EndAtNext(const sigset_t& signals) {
   RunAside("a second signal", [signals] {
     int signal = SIGHUP;
     while (signal == SIGHUP) sigwait(&signals, &signal);
-    LogWarning("asked again to stop: ending at once");
+    LogWarning("asked again to stop: exiting immediately");
     FlushLog();
     std::_Exit(128 + signal);  // the exit code that a shell reports for a process ended by a signal
   });
@@ -70,7 +70,7 @@ void EndAtNext(const sigset_t& signals) {
 
 void EndShortlyAfter(std::chrono::system_clock::time_point deadline) {
   RunAside("the end of the drain", [deadline] {
-    // Lets calls that were cut off at the deadline end in order.
+    // Leaves time for calls that were cut off at the deadline to end.
     constexpr std::chrono::seconds kMoment{2};
     std::this_thread::sleep_until(deadline + kMoment);
     LogWarning(

@@ -1,4 +1,4 @@
-// Ends the process when a signal asks for it.
+// Ends the process on a signal.
 #ifndef COLCAST_SERVER_STOP_SIGNALS_H_
 #define COLCAST_SERVER_STOP_SIGNALS_H_
 
@@ -21,7 +21,7 @@ void WaitForStop(const sigset_t& signals, const std::function<void()>& reload);
 // any thread.
 bool StopWasAsked();
 
-// From now on another SIGTERM or SIGINT ends the process at once, without answering requests in
+// From now on another SIGTERM or SIGINT ends the process immediately, without answering requests in
 // flight.
 void EndAtNext(const sigset_t& signals);
 

@@ -221,13 +221,13 @@ TEST(ExpandedInputValuesTest, ASmallRequestCannotFillTheMemory) {
               HasSubstr("TF_SERVING_MAX_EXPANDED_BYTES is 1073741824"));
 }
 
-// The environment is read once per process: these bodies run in processes of their own.
+// The environment is read once per process: these bodies run in separate processes.
 class ExpandedInputValuesDeathTest : public ::testing::Test {
  protected:
   void SetUp() override { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
 };
 
-// Ends the process with the status as its last words.
+// Prints the status and ends the process.
 [[noreturn]] void ExpandAndExit(const char* variable, const char* value) {
   setenv(variable, value, 1);
   NamedTensors inputs;

@@ -1,5 +1,5 @@
-// TF Serving's Predict expands what came once: the hook of the fork, tested where it is. Built by
-// Bazel in the fork only, since nothing else has TF Serving's sources.
+// Tests that TF Serving's Predict calls the fork's hook. Built only by Bazel in the fork, which has
+// TF Serving's sources.
 #include <cstdint>
 #include <string>
 #include <utility>

@@ -12,7 +12,7 @@
 namespace colcast {
 
 // Joins phrases up to the size that a status can carry: gRPC sends it in 8 KB of metadata, and a
-// longer text would replace the error by another one. Counts the phrases left out.
+// longer text would replace the error with another one. Counts the phrases left out.
 class Phrases {
  public:
   void Add(absl::string_view phrase) {

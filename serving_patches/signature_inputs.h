@@ -31,7 +31,7 @@ class SignatureInputs {
     ExpansionPlan plan;
   };
 
-  // Limits that protect against small requests which ask for much memory.
+  // Limits that protect against small requests that ask for much memory.
   struct Limits {
     int64_t max_rows = std::numeric_limits<int64_t>::max();
     // Memory that all inputs of a request may take as tensors, beyond the bytes that were sent.

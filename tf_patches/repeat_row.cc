@@ -119,7 +119,7 @@ absl::Status RowShape(const TensorProto& proto, const TensorShape& target, Tenso
   if (proto.tensor_shape().unknown_rank() ||
       !TensorShape::BuildTensorShape(proto.tensor_shape(), row).ok()) {
     return absl::InvalidArgumentError(absl::StrCat(ShapeText(proto.tensor_shape()),
-                                                   " is no shape of a tensor, expected ",
+                                                   " is not a shape of a tensor, expected ",
                                                    target.DebugString(), " or one row of it"));
   }
   return CheckRepeats(*row, target);

@@ -1,6 +1,6 @@
 // Tensors built by repeating one row to a target shape.
 //
-// The part of colcast that belongs into TensorFlow: a ranking request sends a user feature as one
+// The part of colcast that belongs in TensorFlow: a ranking request sends a user feature as one
 // row, but the model needs it on every row. Rows are the entries of the first dimension. Works for
 // every dtype that a TensorProto can carry, including strings.
 #ifndef COLCAST_TF_PATCHES_REPEAT_ROW_H_
@@ -26,8 +26,8 @@ absl::Status RepeatRow(const tensorflow::Tensor& row, const tensorflow::TensorSh
                        tensorflow::Tensor* out);
 
 // The same for a row that is still a proto, in its typed fields (where, as everywhere in
-// TensorFlow, a short list repeats its last value) or in tensor_content. Decodes the proto once, if
-// its encoding allows directly into the buffer of `*out`.
+// TensorFlow, a short list repeats its last value) or in tensor_content. Decodes the proto once;
+// directly into the buffer of `*out` if its encoding allows.
 //
 // Also INVALID_ARGUMENT for a proto that is not a tensor: a negative or overflowing dimension, an
 // unknown rank, a dtype that does not exist, content that does not fit its shape.

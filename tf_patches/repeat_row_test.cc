@@ -148,8 +148,8 @@ TEST(RepeatFirstRowTest, LeavesScalarsEmptyTensorsAndOneRowAlone) {
   EXPECT_THAT(Values<int32_t>(one), ElementsAre(3, 4));
 }
 
-// Every dtype, as its typed field and as tensor_content: both decode to what the row's own
-// FromProto gives, three times over.
+// Every dtype, as its typed field and as tensor_content: both decode to the row's own FromProto
+// result, three times.
 class EveryDtypeTest : public ::testing::TestWithParam<DataType> {};
 
 Tensor SomeRow(DataType dtype) {

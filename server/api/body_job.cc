@@ -26,8 +26,8 @@ void LowerPriorityOnce() {
   static_cast<void>(lowered);
 }
 
-// Once the body is read, the call runs or is queued: after a reader as a new job, after a worker in
-// its original place if it may run with others. Owns itself until then.
+// A call whose body a reader has read is queued as a new job; one whose body a worker has read
+// runs, or is requeued in its original place if it may run with others. Owns itself until then.
 class BodyJob final : public scheduling::Job {
  public:
   BodyJob(size_t max_bytes, Body* body, Call* call)

@@ -22,7 +22,7 @@ class Body {
   // Reads the body, decompressed to at most `max_bytes`. Sets *inflates_too_far if the error is
   // that it is longer.
   virtual Status ReadBody(Call* call, size_t max_bytes, bool* inflates_too_far) = 0;
-  // Extends the call's deadline by the time of a reader, which does not count as waiting.
+  // Extends the call's deadline by the time that a reader spent on the body.
   virtual void Extend(scheduling::Clock::duration /*time*/) {}
 };
 
@@ -31,9 +31,9 @@ class Body {
 // for them.
 scheduling::WorkerPool::Options ReaderOptions();
 
-// Makes a worker read a short body and then run the call. A long body, or one that turns out to be
-// long when it is decompressed, is read by one of backend.readers; the call then waits for a
-// worker. `body` belongs to the call's codec.
+// A worker reads a short body and then runs the call. A long body, or one that turns out to be long
+// when it is decompressed, is read by one of backend.readers; the call then waits for a worker.
+// `body` belongs to the call's codec.
 void ReadAndRun(size_t max_bytes, Body* body, Call* call);
 
 }  // namespace colcast::api

@@ -31,12 +31,12 @@ class Call : public scheduling::Job {
 
   // For the codec, while it reads: finds the servable for `spec` and enters it into the record.
   Status FindServable(const ModelSpec& spec);
-  // For a signature that is known later than the model.
+  // For codecs that learn the signature after the model.
   void SetSignature(const std::string& name);
   bool has_servable() const { return servable_ != nullptr; }
   const inference::Servable& found() const { return *servable_; }
 
-  // Ends the call with what the codec has written, or with the error. Destroys the call.
+  // Sends what the codec has written, or the error. Destroys the call.
   void Answer(Status status);
 
   const Backend& backend() const { return backend_; }
@@ -52,7 +52,7 @@ class Call : public scheduling::Job {
   // stored in `made`, converted ones.
   virtual void GetMessages(Bytes* request, Bytes* response, std::string made[2]) = 0;
 
-  // Lets the codec read the request, unless its client does not read answers.
+  // Reads the request with the codec, unless the client does not read its answers.
   Status ReadRequest();
 
  private:

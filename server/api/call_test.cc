@@ -1,5 +1,5 @@
-// The life of a call with a codec and an exchange that a test fills in: what is counted, told and
-// sent of it.
+// The life of a call with a codec and an exchange that a test fills in: what is counted, logged and
+// sent.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// A call's two sides: how it came (Exchange), and what its bytes say (Codec).
+// A call's two sides: its transport (Exchange) and the form of its bytes (Codec).
 #ifndef COLCAST_SERVER_API_CODEC_H_
 #define COLCAST_SERVER_API_CODEC_H_
 
@@ -30,8 +30,8 @@ class Exchange {
   virtual std::string traceparent() = 0;  // empty if the client sent none
   // Empty if the caller has no name.
   virtual std::string caller(const callers::NameSource& names) = 0;
-  // RESOURCE_EXHAUSTED if the client's host has too many unread answers for one to a call received
-  // at `since`.
+  // RESOURCE_EXHAUSTED if the client's host has too many unread answers to add one for a call
+  // received at `since`.
   virtual Status CheckClientReads(scheduling::Clock::time_point since) const = 0;
 
   // Decides what to send: the codec's answer, or the error. If the answer cannot be sent, sets
@@ -41,8 +41,8 @@ class Exchange {
   virtual void Send(const Status& status) = 0;
 };
 
-// Converts a call's request from bytes, and its result to bytes, in one form. A codec holds the
-// exchange from which the bytes come and to which they go.
+// Decodes a call's request and encodes its answer in one format. Holds the exchange that received
+// the request and sends the answer.
 class Call;
 class PredictCall;
 

@@ -35,7 +35,7 @@ class PredictCall final : public Call, public inference::PredictMember {
   void GetMessages(Bytes* request, Bytes* response, std::string made[2]) override;
 
   const std::unique_ptr<PredictCodec> codec_;
-  const engine::Outputs* outputs_ = nullptr;  // set while it finishes
+  const engine::Outputs* outputs_ = nullptr;  // set during Finish()
 };
 
 }  // namespace colcast::api

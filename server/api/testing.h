@@ -10,7 +10,6 @@
 
 namespace colcast::api {
 
-// An answer, as the client gets it.
 struct Sent {
   Status status;
   std::string answer;

@@ -1,4 +1,4 @@
-// A machine's /proc and /sys for tests, in a directory of the test's own.
+// A machine's /proc and /sys for tests, in a temporary directory.
 #ifndef COLCAST_SERVER_BASE_FAKE_ROOT_TESTING_H_
 #define COLCAST_SERVER_BASE_FAKE_ROOT_TESTING_H_
 

@@ -48,8 +48,8 @@ class File {
   // Reads exactly `size` bytes. DATA_LOSS if there are fewer, or the disk fails.
   Status ReadAt(size_t offset, size_t size, char* data) const;
 
-  // FAILED_PRECONDITION if there are more than `most` bytes, whatever the size was when it was
-  // opened.
+  // FAILED_PRECONDITION if there are more than `most` bytes, even if the file has grown since
+  // Open().
   Status ReadAll(size_t most, std::string* content) const;
 
  private:

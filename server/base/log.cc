@@ -60,7 +60,7 @@ std::string JsonLine(const char* severity, std::string_view message, const LogFi
   return line + "}\n";
 }
 
-// On failure the rest is dropped, because there is nowhere to report it.
+// On failure the rest is dropped: there is nowhere to report the failure.
 void WriteAll(std::string_view lines) {
   while (!lines.empty()) {
     const ssize_t written = write(STDERR_FILENO, lines.data(), lines.size());
@@ -123,7 +123,8 @@ class Writer {
       writes_ = true;
       lock.unlock();
       if (dropped > 0) {
-        lines += Line("WARNING", std::to_string(dropped) + " lines of the log did not fit", {});
+        lines += Line("WARNING",
+                      std::to_string(dropped) + " log lines were dropped: the queue was full", {});
       }
       WriteAll(lines);
       lock.lock();

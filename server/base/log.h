@@ -20,10 +20,10 @@ void SetLogFormat(LogFormat format);
 // writes its own lines.
 void StartLogWriter();
 
-// Waits, for a short time, until all lines so far are written. For the end of the process.
+// Waits briefly for all lines so far to be written. For the end of the process.
 void FlushLog();
 
-// What a message refers to. JSON has it in separate fields; the text mentions it anyway.
+// What a message refers to: separate fields in JSON. The text must name it as well.
 struct LogFields {
   std::string model;  // empty for no model
   std::optional<int64_t> version;

@@ -48,10 +48,10 @@ TEST_F(LogTest, WritesAnObjectALine) {
                            "\"message\":\"down\"[}]\n"));
 }
 
-// In a process of its own, which keeps its writer.
+// Runs in a separate process, because the writer lives as long as its process.
 class LogWriterTest : public ::testing::Test {
  protected:
-  // Ends the process with 0 if it logs more than the queue and a pipe hold into `file`.
+  // Logs more into `file` than the queue and a pipe hold, then exits with 0.
   static void LogMuchInto(int file) {
     std::signal(SIGPIPE, SIG_IGN);
     dup2(file, STDERR_FILENO);
@@ -96,7 +96,7 @@ TEST_F(LogWriterTest, WhatDoesNotFitIsCounted) {
   char some[4096];
   ASSERT_EQ(read(logged, some, 1), 1);
   std::string said;
-  while (said.find("did not fit") == std::string::npos) {
+  while (said.find("the queue was full") == std::string::npos) {
     const ssize_t bytes = read(reader, some, sizeof(some));
     ASSERT_GT(bytes, 0);
     said.append(some, static_cast<size_t>(bytes));
@@ -104,7 +104,7 @@ TEST_F(LogWriterTest, WhatDoesNotFitIsCounted) {
   kill(process, SIGKILL);
   waitpid(process, nullptr, 0);
   for (const int file : {reader, logged, says_logged}) close(file);
-  EXPECT_THAT(said, HasSubstr(" lines of the log did not fit"));
+  EXPECT_THAT(said, HasSubstr(" log lines were dropped: the queue was full"));
 }
 
 }  // namespace

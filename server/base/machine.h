@@ -9,7 +9,7 @@
 
 namespace colcast {
 
-// The control groups that limit this process: those of a container or service, and their ancestors.
+// A control group that limits this process: that of its container or service, or an ancestor.
 struct ControlGroup {
   std::filesystem::path directory;
   int version;  // version of the kernel's interface: 1 or 2
@@ -24,8 +24,8 @@ std::vector<ControlGroup> ControlGroups(const std::string& controller, const std
 // /proc and /sys/fs/cgroup.
 int AvailableCores(const std::string& root = "");
 
-// Measures the largest amount of memory, with a resolution of about 64 KiB, that the calling thread
-// held at once among its allocations since construction. A thread measures one thing at a time.
+// Measures the most memory that the calling thread's allocations since construction held at once,
+// to about 64 KiB. At most one per thread at a time.
 class AllocationPeak {
  public:
   AllocationPeak();
@@ -41,7 +41,7 @@ int64_t ReusableAddressSpace();
 // and /sys/fs/cgroup.
 int64_t AvailableMemory(const std::string& root = "");
 
-// The same limits with used memory included; of the address space, only the unused part.
+// The same limits, but counting memory in use as available, except for address space.
 int64_t TotalMemory(const std::string& root = "");
 
 }  // namespace colcast

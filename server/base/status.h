@@ -88,8 +88,8 @@ Status Internal(const Parts&... parts) {
   return Error(StatusCode::kInternal, parts...);
 }
 
-// Returns what `work` returns; if it throws std::bad_alloc, RESOURCE_EXHAUSTED, which TensorFlow
-// returns for its tensors.
+// Returns the result of `work`, or RESOURCE_EXHAUSTED, as TensorFlow does for its tensors, if it
+// throws std::bad_alloc.
 template <typename Work>
 Status WithinMemory(Work&& work) {
   try {

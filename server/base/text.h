@@ -1,4 +1,4 @@
-// Text from and for others: UTF-8, percent-encoding, strings of JSON.
+// Text exchanged with clients: UTF-8, percent-encoding, JSON strings.
 #ifndef COLCAST_SERVER_BASE_TEXT_H_
 #define COLCAST_SERVER_BASE_TEXT_H_
 

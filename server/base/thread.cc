@@ -22,7 +22,7 @@ namespace {
 
 // How long a thread that becomes ready may have to wait for this one. From Linux 6.6 on, a thread
 // keeps its core for about 3 ms, whatever its nice value, unless it asks for less, which is
-// possible from 6.12 on. Before 6.6, a nice thread gave way at once.
+// possible from 6.12 on. Before 6.6, a nice thread gave way immediately.
 constexpr int kSliceNanoseconds = 100'000;
 
 // From linux/ioprio.h: the default class and its lowest level.
@@ -31,7 +31,8 @@ constexpr int kIoPrioClassBestEffort = 2;
 constexpr int kIoPrioClassShift = 13;
 constexpr int kIoPrioLowest = 7;
 
-// sched_attr of linux/sched/types.h, which cannot be included beside the C library's sched.h.
+// sched_attr of linux/sched/types.h, which cannot be included together with the C library's
+// sched.h.
 struct SchedulingAttributes {
   uint32_t size = sizeof(SchedulingAttributes);
   uint32_t policy = SCHED_BATCH;  // does not preempt others when it becomes ready
@@ -83,7 +84,7 @@ Status RunCaught(const std::string& what, const std::function<Status()>& body) {
   try {
     return body();
   } catch (const std::bad_alloc&) {
-    return ResourceExhausted(what, ": memory is short");
+    return ResourceExhausted(what, ": out of memory");
   } catch (const std::system_error& error) {
     const bool is_limit = error.code() == std::errc::resource_unavailable_try_again;
     return Error(is_limit ? StatusCode::kResourceExhausted : StatusCode::kInternal, what, ": ",
@@ -100,7 +101,7 @@ Thread::Thread(const std::string& what, std::function<void()> body) try
           return OkStatus();
         };
         for (Status status = RunCaught(what, run); !status.ok(); status = RunCaught(what, run)) {
-          LogError(status.message + "; it is tried again");
+          LogError(status.message + "; trying again");
           std::this_thread::sleep_for(kMoment);
         }
       }) {
@@ -143,9 +144,9 @@ Status CheckThreadLimit(int count) {
   held.unlock();
   for (const pthread_t thread : threads) pthread_join(thread, nullptr);
   if (error == 0) return OkStatus();
-  return ResourceExhausted("the server needs about ", count, " threads and can make only ",
+  return ResourceExhausted("the server needs about ", count, " threads and can create only ",
                            threads.size(), " (", std::strerror(error),
-                           "): a limit of processes (ulimit -u, pids.max) or of address space "
+                           "): the limit on processes (ulimit -u, pids.max) or on address space "
                            "(ulimit -v) is too low");
 }
 

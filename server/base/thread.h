@@ -1,4 +1,4 @@
-// Threads: their making, their priority, and how they are stopped.
+// Threads: creating them, their priority, and stopping them.
 #ifndef COLCAST_SERVER_BASE_THREAD_H_
 #define COLCAST_SERVER_BASE_THREAD_H_
 
@@ -51,7 +51,7 @@ class Thread {
  public:
   Thread() = default;
   // Like StartThread(), but throws if the thread is refused; RunCaught() turns that exception into
-  // an error that names `what`. For members of objects that are made within RunCaught(), such as
+  // an error that names `what`. For members of objects that are created within RunCaught(), such as
   // the server or a model version.
   Thread(const std::string& what, std::function<void()> body);
   ~Thread();
@@ -66,8 +66,8 @@ class Thread {
   std::thread thread_;
 };
 
-// Runs `body` in a new thread. RESOURCE_EXHAUSTED if the system allows no more threads. After an
-// exception, which is logged, `body` is run again after a short pause.
+// Runs `body` in a new thread. RESOURCE_EXHAUSTED if the system allows no more threads. An
+// exception is logged, and `body` runs again after a short pause.
 Status StartThread(const std::string& what, std::function<void()> body, Thread* thread);
 
 // The maximum number of threads of one kind that a flag or file may ask for.

@@ -75,7 +75,8 @@ TEST(ThreadTest, ABodyThatThrowsIsLoggedAndRunsAgain) {
   EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("poll: stale file handle"));
 }
 
-// Until there is none. The limit of address space leaves room for stacks of threads that ended.
+// Starts threads until that fails. The limit on address space still allows reuse of ended threads'
+// stacks.
 Status StartThreads(const std::function<Status()>& start) {
   const rlimit none{1, 1};
   setrlimit(RLIMIT_AS, &none);
@@ -117,7 +118,7 @@ TEST(ThreadLimitTest, SaysHowManyThreadsCanBeMade) {
   EXPECT_TRUE(CheckThreadLimit(20).ok());
   rlimit before{};
   ASSERT_EQ(getrlimit(RLIMIT_AS, &before), 0);
-  // A stack of its own takes more of the address space than is left.
+  // Less address space than one more stack needs.
   const rlimit none{1 << 20, before.rlim_max};
   ASSERT_EQ(setrlimit(RLIMIT_AS, &none), 0);
   const Status status = CheckThreadLimit(20);

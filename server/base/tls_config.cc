@@ -75,7 +75,7 @@ Memory Open(std::string_view text) {
   return Memory(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
 }
 
-// The reason of the last OpenSSL error. Clears the queue, so that the next caller does not find old
+// The reason for the last OpenSSL error. Clears the queue, so that the next caller finds no old
 // errors.
 std::string Reason() {
   const unsigned long error = ERR_peek_last_error();
@@ -102,7 +102,7 @@ Status ParseCertificates(const char* field, const std::string& pem,
   const bool at_end = ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE;
   const std::string reason = Reason();
   if (at_end && !certificates->empty()) return OkStatus();
-  return InvalidArgument(field, " is no list of PEM certificates: ", reason);
+  return InvalidArgument(field, " is not a list of PEM certificates: ", reason);
 }
 
 Status SetClientAuthorities(const std::string& pem, SSL_CTX* context) {

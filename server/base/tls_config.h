@@ -24,12 +24,12 @@ struct TlsConfig {
   std::string key;
   std::string certificates;        // the server's certificate, then the intermediate ones
   std::string client_authorities;  // if empty, clients need no certificate
-  std::string path;                // of the settings' file; empty if they were not read from one
-  FileIdentity identity;           // of that file, before it was read
+  std::string path;                // of the file with these settings; empty if there is none
+  FileIdentity identity;           // of the file, before it was read
 };
 
 // Reads a tensorflow.serving.SSLConfig. INVALID_ARGUMENT, naming the file, for a field that is
-// missing or no PEM, and for a certificate that does not match the key.
+// missing or not PEM, and for a certificate that does not match the key.
 Status ReadTlsConfig(const std::string& path, TlsConfig* config);
 
 // Makes `context` present the certificate and, with client_authorities, request clients'

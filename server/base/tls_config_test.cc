@@ -44,7 +44,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-// What a good key and certificate do is seen over connections, in tests/server/test_tls.py.
+// Valid keys and certificates are tested over connections, in tests/server/test_tls.py.
 TEST(TlsConfigTest, ErrorsNameTheFileAndTheField) {
   const struct {
     const char* text;

@@ -40,8 +40,8 @@ class CallerCounts {
     std::atomic<int64_t> run_nanoseconds{0};
   };
 
-  // The counts of a caller, valid as long as this object. An empty name means a request without a
-  // name. A caller that is really named kWithoutName or kOther shares those counts.
+  // The counts of a caller, valid for the lifetime of this object. An empty name means a request
+  // without a name. A caller that is really named kWithoutName or kOther shares those counts.
   Counts* Of(std::string_view caller);
 
   // Sorted by name; kWithoutName and kOther come last.
@@ -72,7 +72,6 @@ class Callers {
   CallerCounts counts_;
 };
 
-// The caller of one request.
 class Caller {
  public:
   // `sent` is the name that the client claims; one that is not short printable ASCII counts as

@@ -32,7 +32,7 @@ class Callables {
   static constexpr int64_t kStale = 1000;
 
   // `feeds` and `fetches` are tensor names in the graph. `session` must outlive this object.
-  // `inter_op_parallelism` is engine::Options'.
+  // `inter_op_parallelism`: see engine::Options.
   Callables(std::vector<std::string> feeds, std::vector<std::string> fetches,
             tensorflow::Session* session, int inter_op_parallelism);
 

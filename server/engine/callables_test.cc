@@ -25,8 +25,8 @@ using tensorflow::Tensor;
 using ::testing::ElementsAre;
 using ::testing::SizeIs;
 
-// Fetches are numbers, each its own value. What is asked for with "wait" is made once `go` is
-// given.
+// Fetches are numbers; each is its own value. A callable that also fetches "wait" is made once `go`
+// is notified.
 class FakeSession final : public tensorflow::Session {
  public:
   absl::Status Create(const tensorflow::GraphDef&) override { return absl::OkStatus(); }
@@ -115,7 +115,7 @@ TEST(Callables, FewAreMadeForThoseWhoAskForEverOtherOutputs) {
   constexpr int kSets = 100;
   Callables callables({}, Numbers(kSets), &session, 0);
   for (int i = 0; i < kSets; ++i) EXPECT_THAT(ValuesOf(&callables, {i}), ElementsAre(i));
-  EXPECT_EQ(session.num_made, Callables::kMost + 1);  // all outputs, for the others
+  EXPECT_EQ(session.num_made, Callables::kMost + 1);  // one runs all outputs, for the other sets
   EXPECT_THAT(ValuesOf(&callables, {5, 90}), ElementsAre(5, 90));
   EXPECT_EQ(session.num_made, Callables::kMost + 1);
 }
@@ -146,7 +146,7 @@ TEST(Callables, OneThatRunsIsNotReleased) {
     for (int64_t run = 0; run < Callables::kStale; ++run) {
       for (int i = 1; i < kSets; ++i) ValuesOf(&callables, {i});
     }
-    EXPECT_THAT(session.open, SizeIs(Callables::kMost + 2));  // all, and the one that runs
+    EXPECT_THAT(session.open, SizeIs(Callables::kMost + 2));  // all, and the running callable
   };
   EXPECT_THAT(ValuesOf(&callables, {0}), ElementsAre(0));
   EXPECT_THAT(session.open, SizeIs(Callables::kMost + 1));
@@ -164,7 +164,7 @@ TEST(Callables, OthersRunWhileOneIsMade) {
   making.join();
 }
 
-// 1 / x and x * third, on the caller's thread or on one of the session's own.
+// 1 / x and x * third, on the caller's thread or on one of the session's.
 std::vector<float> Quotients(float x, int inter_op_parallelism) {
   namespace ops = tensorflow::ops;
   const tensorflow::Scope scope = tensorflow::Scope::NewRootScope();

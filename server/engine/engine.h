@@ -26,8 +26,8 @@ namespace colcast::engine {
 // Whether graphs are rewritten when a model is loaded (server/engine/rewrites/README.md).
 enum class GraphOptimization {
   kOff,
-  kExact,  // where outputs keep every bit
-  kFast,   // also within a tolerance, as a choice file says; without one like kExact
+  kExact,  // only where outputs stay bit-identical
+  kFast,   // also within a tolerance, as a choice file says; without such a file like kExact
 };
 
 // What answers requests to a tf.Example signature from which columnar signatures were exported
@@ -68,7 +68,7 @@ struct Options {
   LogSink log = WriteLog;  // the executable's, with its queue and format
 };
 
-// What a request saved by sending columns once, or by repeating features in its tf.Examples.
+// What a request saved by sending columns once, or could save in its tf.Examples.
 struct ExpansionStats {
   int64_t rows = 0;               // N
   int64_t columns_sent_once = 0;  // sent with one row while others have N > 1
@@ -152,7 +152,7 @@ struct BatchRules {
   std::vector<int64_t> allowed_batch_sizes;
 };
 
-// What a scheduler may know of a request before it runs, derived from sizes alone.
+// What a scheduler may know about a request before it runs, derived from sizes alone.
 struct RequestProfile {
   int64_t rows = 1;           // N: candidates, or Examples
   uint64_t group = 0;         // requests of one model with the same non-zero group may be joined
@@ -193,10 +193,9 @@ class Slices {
   // no rows remain. Slices requested with the same size are about equal.
   virtual int Take(int64_t rows) = 0;
 
-  // The number of rows of a slice.
   virtual int64_t rows(int slice) const = 0;
 
-  // Runs a slice on the calling thread; to be called once per slice. An error is kept for Join().
+  // Runs a slice on the calling thread; call once per slice. An error is kept for Join().
   virtual void Run(int slice) = 0;
 
   // Returns the outputs that Model::Run() would return. After an error other than
@@ -204,7 +203,6 @@ class Slices {
   virtual Status Join(std::unique_ptr<Outputs>* outputs) = 0;
 };
 
-// A run of one stage.
 struct StageRun {
   std::string_view stage;  // the domain's name; lives as long as the model
   std::chrono::steady_clock::time_point start;
@@ -240,7 +238,6 @@ class Model {
   // otherwise one by one. An error in one request does not affect the others.
   virtual void Run(std::vector<BatchMember>* members) const = 0;
 
-  // Runs one planned request.
   Status Run(const PlannedRequest& plan, std::unique_ptr<Outputs>* outputs) const {
     std::vector<BatchMember> alone(1);
     alone[0].plan = &plan;
@@ -264,17 +261,17 @@ class Model {
     return status.ok() ? Run(*plan, outputs) : status;
   }
 
-  // While the result lives, runs of the calling thread read the current state of the tables.
+  // While the result exists, runs on the calling thread read the current state of the tables.
   virtual std::shared_ptr<const void> PinTables() const { return nullptr; }
 
-  // Runs several signatures at once: those whose only input has the name and tensor of the
-  // requested signature's. Outputs, also those in the request's output_filter, are named
+  // Runs several signatures at once: all whose only input has the same name and tensor as that of
+  // the requested signature. Outputs, also those in the request's output_filter, are named
   // SIGNATURE/OUTPUT. Errors are those of Predict(); FAILED_PRECONDITION if no other signature
   // shares the input.
   virtual Status PredictTogether(const DecodedRequest& request,
                                  std::unique_ptr<Outputs>* outputs) const = 0;
 
-  // Reports runs of the calling thread to `observer` from now on; null: to nobody.
+  // Reports runs on the calling thread to `observer` from now on; null: to nobody.
   virtual void ObserveRuns(RunObserver*) const {}
 
   // Computes and caches the states of rows of one domain, while the cache has room. The request has

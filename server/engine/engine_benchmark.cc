@@ -1,8 +1,7 @@
-// What requests cost a graph alone, run on tensors that are ready; what a server needs above that
-// is its own.
+// Measures the graph alone, run on tensors that are ready. All further time of a server is its own.
 //
 // Usage: engine_benchmark SESSION MODEL_DIRECTORY [off|exact|fast]
-//   The last is the graph optimization, exact if it is missing.
+//   The last argument is the graph optimization; default: exact.
 //   SESSION is `server`, the session as the server runs it, or `plain`, as TensorFlow does by
 //   itself where one thread is all it may have: its default executor. `predict` is more than the
 //   graph: the server's whole way from a message to its outputs, with state stores.
@@ -28,7 +27,7 @@
 namespace colcast::engine {
 namespace {
 
-// What a request makes of itself before the graph runs.
+// A request, ready for its graph to run.
 struct Prepared {
   const Signature* signature;
   std::vector<tensorflow::Tensor> feeds;

@@ -1,4 +1,4 @@
-// Runs independent jobs on all cores. An exception of a job is the caller's.
+// Runs independent jobs on all cores. An exception from a job is rethrown to the caller.
 #ifndef COLCAST_SERVER_ENGINE_IN_PARALLEL_H_
 #define COLCAST_SERVER_ENGINE_IN_PARALLEL_H_
 

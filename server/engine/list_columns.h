@@ -29,7 +29,7 @@ class ListColumns {
   // Whether results depend on how far this input is padded.
   bool IsNeverPadded(size_t input) const { return !lengths_.empty() && never_padded_[input]; }
 
-  // Positions of the length inputs on whose greatest value in a run the result depends.
+  // Positions of the length inputs whose greatest value in a run affects the result.
   const std::vector<int>& own_lengths() const { return own_lengths_; }
 
   // Whether each of these length columns has a single distinct value. `columns` is indexed by the

@@ -14,7 +14,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// Inputs a, b and their lengths, and c, whose lengths are no numbers.
+// Inputs a, b and their lengths, and c, whose lengths are not numbers.
 SignatureInputs Inputs() {
   tensorflow::SignatureDef signature;
   for (const char* const name : {"a", "a/length", "b", "b/length", "c", "c/length"}) {
@@ -47,7 +47,7 @@ TEST_F(ListColumnsTest, OnlyRecordedListsHaveLengths) {
   const ListColumns lists(Inputs(), record);
   EXPECT_EQ(lists.LengthsOf(0), 1);
   EXPECT_EQ(lists.LengthsOf(2), -1);  // not recorded
-  EXPECT_EQ(lists.LengthsOf(4), -1);  // its lengths are no numbers
+  EXPECT_EQ(lists.LengthsOf(4), -1);  // its lengths are not numbers
   EXPECT_EQ(ListColumns().LengthsOf(0), -1);
 }
 

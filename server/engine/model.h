@@ -39,7 +39,6 @@ struct RewrittenSignature {
   tensorflow::GraphDef graph;
 };
 
-// By signature.
 using RewrittenSignatures = std::map<std::string, RewrittenSignature>;
 
 // How requests to one signature are answered.

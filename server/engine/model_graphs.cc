@@ -25,7 +25,8 @@ std::string GraphKey(const MetaGraphDef& model, const SignatureGraphs& graphs) {
                       GraphFingerprint(model, graphs));
 }
 
-// Applies exact rewrites to all signatures, and those that the choice names to its signatures.
+// Applies the exact rewrites to all signatures, and the choice's rewrites to the signatures that it
+// names.
 absl::StatusOr<RewrittenSignatures> RewriteAll(const MetaGraphDef& saved,
                                                const SignatureGraphs& graphs,
                                                const Impurities& impure, const ChoiceFile& choice,

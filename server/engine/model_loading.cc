@@ -22,10 +22,10 @@ namespace {
 using tensorflow::GraphDef;
 using tensorflow::MetaGraphDef;
 
-constexpr char kRunsAlone[] = ": its requests run alone and whole, and nothing is kept: ";
+constexpr char kRunsAlone[] = ": its requests are not joined or split, and no states are cached: ";
 
-// Whether the signature has one input and dense outputs only, since any other output would make the
-// rest impossible to fetch.
+// Whether the signature has one input and dense outputs only, since other outputs would prevent
+// fetching the rest.
 bool CanBeJoined(const tensorflow::SignatureDef& signature) {
   const auto& outputs = signature.outputs();
   return signature.inputs().size() == 1 &&
@@ -178,7 +178,6 @@ absl::Status TensorFlowModel::ServeMapped(const std::string& directory, const Op
   return status;
 }
 
-// The result of adding one signature.
 struct TensorFlowModel::Added {
   std::unique_ptr<Signature> signature;
   absl::Status status;
@@ -322,7 +321,7 @@ void TensorFlowModel::AddNotes(const std::vector<RecordedSignatures>& records) {
     description_.notes.push_back(
         absl::StrCat("signature \"", recorded.columnar,
                      "\": it is not known whether its rows depend on each other, so ",
-                     "nothing is kept, joined or split; export the model again"));
+                     "nothing is cached, joined or split; export the model again"));
   }
 }
 

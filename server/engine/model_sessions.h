@@ -16,7 +16,7 @@
 
 namespace colcast::engine {
 
-// Lets a session use another one's devices, and so its variables and tables.
+// Shares one session's devices, and so its variables and tables, with another.
 class SharedDevices final : public tensorflow::DeviceMgr {
  public:
   // `devices` must outlive this object.

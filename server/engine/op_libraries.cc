@@ -176,17 +176,17 @@ const OpPackage* ReleaseFor(const InstalledWheel& wheel) {
   return nullptr;
 }
 
-// Explains a missing symbol: the library was built for another TensorFlow. Says for which one, if
-// its wheel tells, and what to do.
+// Explains a missing symbol: the library was built for another TensorFlow. Says which one, if its
+// wheel records it, and what to do.
 std::string MadeForAnother(const std::string& path) {
   const InstalledWheel wheel = WheelOf(path);
   const OpPackage* const package = ReleaseFor(wheel);
-  return absl::StrCat(
-      "it was made for another TensorFlow than this server's ", TF_Version(), ": ",
-      wheel.tensorflow.empty()
-          ? ""
-          : absl::StrCat(wheel.name, " ", wheel.version, " requires ", wheel.tensorflow, "; "),
-      package == nullptr ? "take a release that was made for this one" : Installation(*package));
+  return absl::StrCat("it was built for another TensorFlow than this server's ", TF_Version(), ": ",
+                      wheel.tensorflow.empty() ? ""
+                                               : absl::StrCat(wheel.name, " ", wheel.version,
+                                                              " requires ", wheel.tensorflow, "; "),
+                      package == nullptr ? "install a release that was built for this one"
+                                         : Installation(*package));
 }
 
 // Loads all libraries of a package. NOT_FOUND if it has none installed.
@@ -244,7 +244,7 @@ absl::Status ProvideMissingOp(const absl::Status& error) {
   const OpPackage* const package = PackageOf(op);
   if (package == nullptr) {
     return failed(
-        "it is none of TensorFlow's, and no package is known to have it; name the library "
+        "it is not one of TensorFlow's, and no package is known to have it; name the library "
         "that does with --op_library");
   }
   static auto* const loaded = new std::set<const OpPackage*>;

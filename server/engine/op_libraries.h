@@ -28,9 +28,9 @@ InstalledWheel WheelOf(const std::filesystem::path& file);
 // this TensorFlow.
 absl::Status LoadOpLibrary(const std::string& path);
 
-// To be called with the error of a model that failed to load. Returns OK if an op was not
-// registered and the installed package that has it is now loaded; the caller must then retry.
-// Otherwise returns the error, extended for a missing op by the package that has it and what to do.
+// Call with the error of a model that failed to load. Returns OK if an op was not registered and
+// the installed package that has it is now loaded; the caller must then retry. Otherwise returns
+// the error, extended for a missing op by the package that has it and what to do.
 absl::Status ProvideMissingOp(const absl::Status& error);
 
 // Loads the installed packages that have ops of a graph and its functions. An op that no package

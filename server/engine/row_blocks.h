@@ -28,7 +28,7 @@ inline RowBlock AllRows(const WireColumn& column, int64_t rows) {
 // What pads a shorter row.
 enum class PadWith : uint8_t { kZeros, kFirstValue };
 
-// Whether a column's rows lie one after the other as sent, none missing and none to be checked.
+// Whether a column's rows are contiguous as sent, complete, and need no checks.
 bool IsLaidOut(const WireColumn& column);
 
 // Sets `*stacked` to the rows of all blocks, one block below the other; each value is copied once.

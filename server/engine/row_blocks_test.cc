@@ -101,7 +101,7 @@ TEST_F(RowBlocksTest, SomeRowsAreTakenOut) {
   EXPECT_THAT(Values<int64_t>(numbers), ElementsAre(3, 4, 5, 6));
   const Tensor strings = Stack({{&Strings({3}, {"x", "y", "z"}), 1, 2}});
   EXPECT_THAT(Values<tstring>(strings), ElementsAre("y", "z"));
-  // Whether or not they lie as they are to be read.
+  // Packed varints, which are not laid out in memory.
   EXPECT_THAT(Values<int64_t>(Stack({{&Numbers({3}, {1, 2, 3}), 1, 2}})), ElementsAre(2, 3));
 }
 

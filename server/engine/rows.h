@@ -1,4 +1,4 @@
-// Rows of tensors: which ones a batch reads, and their copies.
+// Rows of tensors: those that a batch reads, and copying them.
 #ifndef COLCAST_SERVER_ENGINE_ROWS_H_
 #define COLCAST_SERVER_ENGINE_ROWS_H_
 
@@ -22,7 +22,6 @@ constexpr std::string_view kRowToUser = "row_to_user";
 
 inline std::string RowTo(std::string_view domain) { return absl::StrCat(kRowTo, domain); }
 
-// Whether the input's name is that of an index.
 inline bool IsRowIndex(std::string_view input) { return input.substr(0, kRowTo.size()) == kRowTo; }
 
 // Whether a request has an index of any domain.
@@ -45,7 +44,7 @@ inline absl::Span<const int64_t> RowsIn(const tensorflow::Tensor& index) {
 }
 
 // FAILED_PRECONDITION, with name and shape, if an output has other than `rows` rows, or rows that
-// cannot be copied. To be called on a graph's outputs before their rows are used.
+// cannot be copied. Call on a graph's outputs before using their rows.
 absl::Status CheckRows(absl::Span<const std::string_view> names,
                        absl::Span<const tensorflow::Tensor> tensors, int64_t rows);
 

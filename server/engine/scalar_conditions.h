@@ -8,7 +8,7 @@ namespace colcast::engine {
 
 // Makes If, While and Case, in the graph and in its functions, read their condition as a scalar.
 // TensorFlow's default executor lowers them to Switch and Merge, which refuse several values and
-// accept a list of one value. The single-threaded executor runs them without lowering, and takes
+// accept a list of one value. The single-threaded executor runs them without lowering, and treats
 // any list that is not empty as true: an If could take the wrong branch, a While might never end.
 // The error message is Switch's.
 //

@@ -43,7 +43,7 @@ Signature::Traits TraitsOf(absl::Span<const DeclaredInput> inputs) {
   return traits;
 }
 
-// INVALID_ARGUMENT, with its name and row, for the length of a list that is below 0.
+// INVALID_ARGUMENT, with its name and row, for a negative list length.
 absl::Status CheckLengths(const ListColumns& lists, const ReceivedRequest& received) {
   std::vector<int64_t> lengths;
   for (size_t i = 0; i < received.columns.size(); ++i) {
@@ -98,7 +98,7 @@ absl::StatusOr<std::unique_ptr<Signature>> Signature::Create(
 void Signature::AddOutput(const std::string& alias, const tensorflow::TensorInfo& info) {
   if (info.encoding_case() != tensorflow::TensorInfo::kName) {
     unfetchable_ = absl::InvalidArgumentError(absl::StrCat(
-        "output \"", alias, "\" of the signature is no dense tensor and cannot be returned"));
+        "output \"", alias, "\" of the signature is not a dense tensor and cannot be returned"));
     traits_.runs_alone = true;
   }
   all_outputs_.push_back(static_cast<int>(output_aliases_.size()));

@@ -40,8 +40,8 @@ inline const WireColumn* AsWire(const ColumnSource* source) {
 
 // A request as a signature receives it. Reusable; the request must outlive its use.
 struct ReceivedRequest {
-  // Set by Signature::Receive().
-  // Requested ones, as positions in the sorted aliases, ascending.
+  // Set by Signature::Receive(). `outputs`: the requested ones, as positions in the sorted aliases,
+  // ascending.
   std::vector<int> outputs;
   std::vector<WireColumn> columns;    // in the request's order; values are not decoded
   std::vector<ReceivedInput> inputs;  // the columns by name
@@ -81,7 +81,7 @@ class Signature {
   const std::vector<const void*>& tables() const { return tables_; }
 
   struct Traits {
-    // Properties that hold for every input.
+    // Properties that hold for every input, except for `row_index`.
     bool takes_rows = false;              // takes any number of rows
     bool takes_rows_or_settings = false;  // takes any number of rows, or is a scalar
     bool takes_rows_or_one_row = false;   // takes any number of rows, or exactly one
@@ -133,7 +133,7 @@ class Signature {
   std::vector<int> all_outputs_;
   std::vector<tensorflow::Tensor> no_rows_;  // of each output, without rows
   std::vector<bool> rows_have_one_shape_;    // of each output
-  absl::Status unfetchable_;  // the answer of SelectOutputs() if an output is no dense tensor
+  absl::Status unfetchable_;  // the answer of SelectOutputs() if an output is not a dense tensor
   std::unique_ptr<Callables> callables_;
 };
 

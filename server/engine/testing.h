@@ -97,7 +97,7 @@ class ScoreModel {
     programs_ = std::make_unique<Programs>("scores", *signature_, Programs::Others());
   }
 
-  // The score of a user, sent once, and items; or of several with row_to_user.
+  // Scores of items for a user sent once, or for several users with row_to_user.
   void DeclareUsers(const Options& options = {}) {
     RowRecord record;
     record.recorded = record.independent = true;

@@ -20,9 +20,9 @@ class WireColumn : public ColumnSource {
         dims_(column.dims),
         dtype_(static_cast<tensorflow::DataType>(column.dtype)) {}
 
-  // Whether the values fit the shape, judged by sizes alone. To be called once for every column of
-  // a request before the first tensor is allocated, so that a column with false dimensions costs
-  // nothing. All methods below REQUIRE that it returned OK.
+  // Checks by sizes alone that the values fit the shape. Call once for every column of a request
+  // before allocating the first tensor, so that a column with false dimensions costs nothing. All
+  // methods below REQUIRE that it returned OK.
   absl::Status Check();
 
   tensorflow::DataType dtype() const override { return dtype_; }
@@ -34,8 +34,8 @@ class WireColumn : public ColumnSource {
   // The approximate bytes of the values in the message; may include field headers.
   int64_t WireBytes() const { return wire_bytes_; }
 
-  // Decodes all values as sent to the elements of `out` from `at` on. INVALID_ARGUMENT for what
-  // CopyValues() and VisitStrings() refuse. REQUIRES a tensor of dtype() with enough room.
+  // Decodes all values as sent to the elements of `out` from `at` on. INVALID_ARGUMENT for values
+  // that CopyValues() and VisitStrings() refuse. REQUIRES a tensor of dtype() with enough room.
   absl::Status Decode(tensorflow::Tensor* out, int64_t at) const;
 
   double ExtraBytes(int64_t copies) const override;

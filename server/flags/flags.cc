@@ -29,7 +29,7 @@ const std::vector<flags::RemovedFlag>& RemovedFlags() {
       {"graph_tolerance", kGraphs},
       {"quota_config_file", kRateLimits},
       {"quota_config_file_poll_wait_seconds", kRateLimits},
-      {"pair_bytes", "cache scores in the client; states are kept by --item_state_bytes"},
+      {"pair_bytes", "cache scores in the client; --item_state_bytes caches states"},
   };
   return *removed;
 }

@@ -1,5 +1,4 @@
-// What the command line makes of the server's options: defaults, values, and errors that name a
-// flag.
+// From the command line to the server's options: defaults, values, and errors that name a flag.
 #include "server/flags/flags.h"
 
 #include <gmock/gmock.h>
@@ -143,7 +142,7 @@ TEST(FlagsTest, PrometheusHasAPathOnceItIsEnabled) {
   }
   const std::string file = WriteFile("prometheus_config { enable: true path: '/' }");
   EXPECT_THAT(Error({"--monitoring_config_file=" + file}),
-              HasSubstr("path \"/\" has to begin with a /"));
+              HasSubstr("path \"/\" must begin with a /"));
 }
 
 TEST(FlagsTest, ItemTablesHaveAModelAKeyAndAFolder) {

@@ -35,13 +35,12 @@ constexpr IgnoredFlag kWithoutEffect[] = {
 
 constexpr IgnoredFlag kRefused[] = {
     {"platform_config_file", "",
-     "what it sets up is not known here; --model_config_file names models, "
-     "--tensorflow_session_config_file sets sessions up"},
+     "its settings are unknown here; --model_config_file names models, "
+     "--tensorflow_session_config_file configures sessions"},
     {"mixed_precision", "",
      "models run in the precision they were saved with; scores would differ"},
     {"prefer_tflite_model", "false", kSavedModelsOnly},
-    {"use_alts_credentials", "false",
-     "connections would be in the clear; --ssl_config_file is there"},
+    {"use_alts_credentials", "false", "connections would be unencrypted; use --ssl_config_file"},
 };
 
 bool IsSwitch(const IgnoredFlag& flag) {

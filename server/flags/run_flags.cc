@@ -15,47 +15,47 @@ namespace colcast::flags {
 void AddRunRows(Given* given, ServerOptions* options, Table* table) {
   scheduling::WorkerPool::Options& workers = options->workers;
   table->Add("num_workers", &given->num_workers,
-             "requests that run at the same time; 0: one per core. A long one that cannot be split "
-             "runs beside one worker",
+             "requests that run at the same time; 0: one per core. A single worker has a thread "
+             "beside it for long requests that cannot be split",
              {0, kMostThreads});
   table->Add("max_queued_requests", &workers.max_queued_requests,
-             "requests that may wait for a worker; one more is answered RESOURCE_EXHAUSTED", {1});
+             "requests that may wait for a worker; further ones are answered RESOURCE_EXHAUSTED",
+             {1});
   table->Add("max_run_bytes", &given->max_run_bytes,
-             "memory that all runs in flight may take together, as learned from earlier ones; a "
-             "request beyond it runs in slices or is answered RESOURCE_EXHAUSTED; 0: half of what "
-             "the machine, the control group or the address space has",
+             "memory that all runs in flight may use together, as estimated from earlier runs; a "
+             "request beyond it runs in slices or is answered RESOURCE_EXHAUSTED; 0: half of the "
+             "machine's, control group's or address space's memory",
              {0});
   table->Add("enable_serialization_as_tensor_content", &given->tensor_content,
-             "answer with tensor_content in place of typed fields");
+             "answer with tensor_content instead of typed fields");
   table->Add("enable_signature_method_name_check", &options->calls.check_method_names,
              "run a signature only through the API its method_name names");
 
   // Names that begin with "enable" or "batching" are TensorFlow Serving's, with the same meaning.
   inference::BatchingOptions& batching = options->models.loader.batching;
-  table->Add(
-      "enable_batching", &given->enable_batching,
-      "requests of every signature may run together, as --batching_parameters_file says; the "
-      "last bits of scores may depend on what a request runs with");
+  table->Add("enable_batching", &given->enable_batching,
+             "requests for every signature may run together, within --batching_parameters_file; "
+             "the last bits of scores may depend on which requests run together");
   table->Add("batching_parameters_file", &given->batching_parameters_file,
              "with --enable_batching: a tensorflow.serving.BatchingParameters in protobuf's text "
-             "format; without it TensorFlow Serving's defaults hold");
+             "format; without it TensorFlow Serving's defaults apply");
   table->Add(
       "enable_per_model_batching_parameters", &batching.per_model,
-      "with --enable_batching: batching_params.pbtxt in a version's directory says how it is "
-      "batched; a version without one is not. Threads are --batching_parameters_file's");
-  table->Add("join_waiting_requests", &batching.join_waiting_requests,
-             "without batching: requests that wait run together where rows are known not to depend "
-             "on each other (columnar_late, and signatures recorded as such); scores differ by "
-             "rounding");
+      "with --enable_batching: a version is batched as batching_params.pbtxt in its directory "
+      "says, and not batched without this file. --batching_parameters_file still sets the threads");
+  table->Add(
+      "join_waiting_requests", &batching.join_waiting_requests,
+      "without batching: waiting requests run together if their rows are known to be independent "
+      "(columnar_late, and signatures recorded as such); scores may differ by rounding");
   table->AddTime<std::chrono::milliseconds>(
       "max_piece_milliseconds", &workers.longest_slice,
-      "a request that is estimated to take longer is a long one; while short ones come it is split "
-      "into slices of so long (four times as long with --long_request_nice)",
+      "a request estimated to take longer is a long one; while short ones arrive, it is split into "
+      "slices of this time (four times this with --long_request_nice)",
       {0.01, 1e6});
   table->Add(
       "long_request_nice", &workers.long_request_nice,
-      "while short requests come, long ones run on threads that are so nice (1 to 19), which "
-      "short ones interrupt; 0: on the workers, where short ones wait for a slice to end",
+      "while short requests arrive, long ones run on threads with this nice value (1 to 19), which "
+      "short ones preempt; 0: on the workers, where short ones wait for a slice to end",
       {0, 19});
 
   engine::Options& engine = options->engine;
@@ -66,26 +66,24 @@ void AddRunRows(Given* given, ServerOptions* options, Table* table) {
   table->Add("tensorflow_intra_op_parallelism", &given->tensorflow_intra_op_parallelism,
              "threads one operation may use; 0: one", {0, kMostThreads});
   table->Add("tensorflow_inter_op_parallelism", &given->tensorflow_inter_op_parallelism,
-             "threads the operations of requests are spread over; 0: each request runs on its "
-             "worker's thread alone",
+             "threads over which the operations of requests are spread; 0: each request runs only "
+             "on its worker's thread",
              {0, kMostThreads});
-  table->Add(
-      "tensorflow_session_config_file", &given->tensorflow_session_config_file,
-      "tensorflow.ConfigProto in text form that sessions start from; threads may also be set "
-      "by the flags for them, which win");
+  table->Add("tensorflow_session_config_file", &given->tensorflow_session_config_file,
+             "tensorflow.ConfigProto in text form for the sessions; flags for threads override it");
   using engine::ExampleTranscoding;
   table->AddChoice<ExampleTranscoding>(
       "example_transcoding", &engine.example_transcoding,
-      "what answers tf.Examples where the model was exported with columnar signatures: exact "
-      "(columns, the same bits), late (the user's part once), off (TensorFlow's parser)",
+      "how tf.Examples are answered if the model was exported with columnar signatures: exact (as "
+      "columns, bit-identical), late (the user's part computed once), off (by TensorFlow's parser)",
       {{"exact", ExampleTranscoding::kExact},
        {"late", ExampleTranscoding::kLate},
        {"off", ExampleTranscoding::kOff}});
   using engine::GraphOptimization;
   table->AddChoice<GraphOptimization>(
       "graph_optimization", &engine.graph_optimization,
-      "whether a model's graphs are rewritten when it is loaded: exact (the same bits), fast (what "
-      "a file of --graph_choices allows), off",
+      "how a model's graphs are rewritten when it is loaded: exact (bit-identical results), fast "
+      "(also rewrites that --graph_choices allows), off",
       {{"exact", GraphOptimization::kExact},
        {"fast", GraphOptimization::kFast},
        {"off", GraphOptimization::kOff}});
@@ -93,32 +91,33 @@ void AddRunRows(Given* given, ServerOptions* options, Table* table) {
              "file that `colcast tune --graphs` wrote, or a folder of them, for "
              "--graph_optimization=fast; read when a model is loaded");
   table->AddChoice<bool>("map_tables", &engine.map_tables,
-                         "whether tables of which served signatures only look rows up stay in the "
-                         "checkpoint's files, mapped: auto, off (docs/tables.md)",
+                         "whether tables in which served signatures only look rows up stay mapped "
+                         "in the checkpoint's files: auto, off (docs/tables.md)",
                          {{"auto", true}, {"off", false}});
   table->Add("map_tables_min_bytes", &engine.map_tables_min_bytes,
-             "with --map_tables=auto: tables of fewer bytes are read into memory", {0});
+             "with --map_tables=auto: smaller tables are read into memory", {0});
   table->Add("lock_tables", &engine.lock_tables,
              "read mapped tables into memory at load and keep them there, so that no request waits "
-             "for the "
-             "disk; a version is not loaded if the process may not lock so much (`ulimit -l`)");
-  table->Add(
-      "unserved_signatures", &engine.unserved_signatures,
-      "signatures of all models, separated by commas, that are not served, so that what they "
-      "alone need is not kept in memory");
-  table->Add("max_request_columns", &engine.max_request_columns, "most inputs of a request", {1});
-  table->Add("max_request_rows", &engine.max_request_rows, "most rows of a request", {1});
+             "for the disk; a version is not loaded if the process may not lock that much memory "
+             "(`ulimit -l`)");
+  table->Add("unserved_signatures", &engine.unserved_signatures,
+             "comma-separated signatures, of all models, that are not served; data that only they "
+             "need is not kept in memory");
+  table->Add("max_request_columns", &engine.max_request_columns,
+             "maximum number of inputs of a request", {1});
+  table->Add("max_request_rows", &engine.max_request_rows, "maximum number of rows of a request",
+             {1});
   table->Add("max_expanded_bytes", &engine.max_expanded_bytes,
-             "most bytes that the tensors of a request may take beyond what was sent",
+             "maximum bytes that the tensors of a request may take beyond the bytes sent",
              {0, 1 << 30});
-  table->Add("user_state_bytes", &engine.user_state_bytes,
-             "most bytes of user states to keep for the user's next request, all models together; "
-             "0: none (docs/states.md)",
-             {0});
-  table->Add("item_state_bytes", &engine.item_state_bytes,
-             "most bytes of item states to keep for later requests, all models together; 0: none "
-             "(docs/states.md)",
-             {0});
+  table->Add(
+      "user_state_bytes", &engine.user_state_bytes,
+      "maximum bytes of cached user states, all models together; 0: no cache (docs/states.md)",
+      {0});
+  table->Add(
+      "item_state_bytes", &engine.item_state_bytes,
+      "maximum bytes of cached item states, all models together; 0: no cache (docs/states.md)",
+      {0});
 }
 
 namespace {
@@ -133,7 +132,7 @@ void ReadWorkers(const Given& given, ServerOptions* options) {
   options->calls.max_expanded_bytes = options->engine.max_expanded_bytes;
 }
 
-// To be called after ReadWorkers(), because --num_workers overrides the file's num_batch_threads.
+// Call after ReadWorkers(), because --num_workers overrides the file's num_batch_threads.
 Status ReadBatching(const Given& given, ServerOptions* options) {
   scheduling::WorkerPool::Options& workers = options->workers;
   inference::BatchingOptions& batching = options->models.loader.batching;

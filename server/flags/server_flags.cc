@@ -17,25 +17,24 @@ using Seconds = std::chrono::seconds;
 
 void AddServerRows(Given* given, ServerOptions* options, Table* table) {
   rpc::GrpcServer::Options& grpc = options->grpc;
-  table->Add("port", &grpc.port, "TCP port for gRPC; 0 takes any free one and logs which",
+  table->Add("port", &grpc.port, "TCP port for gRPC; 0: any free port, which is logged",
              {0, 65535});
   table->Add("host", &grpc.host, "address to listen on");
   table->Add("grpc_socket_path", &grpc.socket_path,
-             "unix socket to listen on for gRPC, beside the port");
+             "unix socket to listen on for gRPC, in addition to the port");
   table->Add("grpc_channel_arguments", &given->grpc_channel_arguments,
-             "comma-separated settings of gRPC, such as grpc.max_connection_age_ms=2000");
+             "comma-separated gRPC channel arguments, such as grpc.max_connection_age_ms=2000");
   table->Add("max_request_bytes", &grpc.max_request_bytes,
-             "most bytes of a request, over gRPC and HTTP, and after it was decompressed", {1});
-  table->Add(
-      "max_unread_response_bytes", &grpc.max_unread_response_bytes,
-      "most bytes of answers, of gRPC and REST, that the clients of one host may leave unread, and "
-      "half of what all may; while there are more, requests are answered RESOURCE_EXHAUSTED or 429",
-      {1});
+             "maximum bytes of a request, over gRPC and HTTP, before and after decompression", {1});
+  table->Add("max_unread_response_bytes", &grpc.max_unread_response_bytes,
+             "maximum bytes of unread gRPC and REST answers per client host; all hosts together "
+             "may have twice as many. Beyond that, requests are answered RESOURCE_EXHAUSTED or 429",
+             {1});
   using From = rpc::Reloads::From;
   table->AddChoice<From>(
       "model_service", &grpc.reloads.from,
-      "who may change what is served with ModelService.HandleReloadConfigRequest: on, everyone who "
-      "reaches the server; local, clients on this machine; off, nobody",
+      "who may change what is served with ModelService.HandleReloadConfigRequest: on (any client), "
+      "local (clients on this machine), off (nobody)",
       {{"on", From::kAnywhere}, {"local", From::kThisMachine}, {"off", From::kNowhere}});
   table->Add("enable_grpc_healthcheck_service", &grpc.health_service,
              "answer grpc.health.v1.Health");
@@ -44,66 +43,63 @@ void AddServerRows(Given* given, ServerOptions* options, Table* table) {
              "every endpoint, and whether clients need certificates");
 
   table->Add("rest_api_port", &given->rest_api_port,
-             "TCP port for HTTP: REST, the metrics and the status page; 0: none; -1 takes any free "
-             "one and logs which; --port's own: one port for both",
+             "TCP port for HTTP: REST, the metrics and the status page; 0: none; -1: any free "
+             "port, which is logged; the same as --port: one port for both",
              {-1, 65535});
   table->AddTime<milliseconds>("rest_api_timeout_in_ms", &options->model_api.timeout,
-                               "how long a REST request may wait for a worker; 0: for ever", {0});
+                               "how long a REST request may wait for a worker; 0: forever", {0});
   table->Add("rest_api_enable_cors_support", &options->model_api.cors,
              "let web pages of any origin use the REST API");
-  table->Add(
-      "max_rest_bytes", &options->max_rest_bytes,
-      "most bytes that the bodies of all REST requests, the columns read from them, and gRPC "
-      "messages that came compressed take together; a request that finds no room is answered 429",
-      {1});
+  table->Add("max_rest_bytes", &options->max_rest_bytes,
+             "maximum bytes of all REST bodies, the columns read from them, and decompressed gRPC "
+             "messages together; a request without room is answered 429",
+             {1});
   table->Add("monitoring_config_file", &given->monitoring_config_file,
-             "tensorflow.serving.MonitoringConfig in text form: whether and where on the REST port "
-             "Prometheus finds the metrics");
+             "tensorflow.serving.MonitoringConfig in text form: whether the REST port serves "
+             "metrics for Prometheus, and at which path");
 
   table->Add("caller_header", &given->callers.header,
              "the metadata key and HTTP header that names the caller; callers take turns, and have "
-             "metrics of their own");
+             "their own metrics");
   table->Add("caller_certificate", &given->callers.certificate,
              "the client's certificate names the caller: the first URI or, without one, DNS name "
              "among its alternative names, else its common name");
 
-  table->Add(
-      "offload_target", &given->offload_target,
-      "HOST:PORT or unix:PATH of a server with the same models, on an accelerator, for large "
-      "gRPC Predict requests; what it does not answer runs here");
+  table->Add("offload_target", &given->offload_target,
+             "HOST:PORT or unix:PATH of a server with the same models, on an accelerator, for "
+             "large gRPC Predict requests; those that it does not answer run here");
   table->Add("offload_rows", &given->offload.rows,
-             "rows from which on a request is sent to --offload_target", {1});
-  table->Add("offload_timeout_ms", &given->offload.timeout_ms,
-             "how long --offload_target has for an answer; half of what the client's deadline "
-             "leaves, if that is less",
-             {1});
-
+             "minimum rows of a request that is sent to --offload_target", {1});
   table->Add(
-      "trace_endpoint", &given->trace_endpoint,
-      "where spans of requests go: http://HOST:4318/v1/traces of a collector that takes OTLP "
-      "over HTTP. Empty: $OTEL_EXPORTER_OTLP_ENDPOINT/v1/traces, or no tracing without it");
-  table->Add("trace_sampling_ratio", &given->tracing.sampling_ratio,
-             "the share of requests without a traceparent that is traced; those with one are as it "
-             "says",
-             {0, 1});
+      "offload_timeout_ms", &given->offload.timeout_ms,
+      "how long --offload_target may take to answer; at most half of the client's remaining time",
+      {1});
+
+  table->Add("trace_endpoint", &given->trace_endpoint,
+             "where spans of requests are sent: http://HOST:4318/v1/traces of a collector that "
+             "accepts OTLP over HTTP. Empty: $OTEL_EXPORTER_OTLP_ENDPOINT/v1/traces if that is "
+             "set, otherwise no tracing");
+  table->Add(
+      "trace_sampling_ratio", &given->tracing.sampling_ratio,
+      "share of requests without a traceparent that are traced; for others the traceparent decides",
+      {0, 1});
 
   table->AddChoice<LogFormat>("log_format", &options->log_format,
                               "text, or json: one object per line",
                               {{"text", LogFormat::kText}, {"json", LogFormat::kJson}});
   table->AddTime<Seconds>("drain_seconds", &options->drain,
-                          "how long to go on answering after SIGTERM, with health NOT_SERVING, so "
+                          "how long to keep answering after SIGTERM, with health NOT_SERVING, so "
                           "that load balancers notice first",
                           {0, 86400});
-  table->AddTime<Seconds>("drain_timeout_seconds", &options->drain_timeout,
-                          "how long what is in flight may then take to end: what has not ended is "
-                          "cut and named in the log",
-                          {0, 86400});
+  table->AddTime<Seconds>(
+      "drain_timeout_seconds", &options->drain_timeout,
+      "how long requests in flight may then take; unfinished ones are cut off and named in the log",
+      {0, 86400});
   table->Add("request_log_max_file_bytes", &options->request_logs.max_file_bytes,
-             "size at which a log of requests (a model's logging_config) goes on in a new file",
-             {1});
+             "size at which a request log (a model's logging_config) continues in a new file", {1});
   table->Add("request_log_directory", &grpc.reloads.logs.directory,
-             "the folder below which logs of requests are written. Without it --model_config_file "
-             "may name any absolute path, and a reload over the network may turn no log on");
+             "the folder below which request logs are written. Without it, --model_config_file may "
+             "name any absolute path, and a reload over the network cannot turn a log on");
 }
 
 namespace {
@@ -142,7 +138,7 @@ Status ReadMetricsPath(const Given& given, std::string* path) {
   *path = prometheus.path().empty() ? "/monitoring/prometheus/metrics" : prometheus.path();
   if (path->front() == '/' && path->size() > 1) return OkStatus();
   return InvalidArgument("--monitoring_config_file: ", file, ": path \"", *path,
-                         "\" has to begin with a / and cannot be the status page's");
+                         "\" must begin with a / and must not be the status page's");
 }
 
 void ReadHttp(const Given& given, ServerOptions* options) {

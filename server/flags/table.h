@@ -1,4 +1,4 @@
-// A table of flags: their names, types, defaults and help, and reading them from a command line.
+// A table of flags (names, types, defaults, help), and the parser of command lines.
 #ifndef COLCAST_SERVER_FLAGS_TABLE_H_
 #define COLCAST_SERVER_FLAGS_TABLE_H_
 
@@ -97,7 +97,7 @@ std::string HelpText(const Table& table);
 // A flag that an earlier version had.
 struct RemovedFlag {
   std::string_view name;
-  std::string_view instead;  // what to do instead
+  std::string_view instead;
 };
 
 // Sets the flags of --NAME=VALUE, --NAME VALUE and, for switches, --NAME and --noNAME, with one

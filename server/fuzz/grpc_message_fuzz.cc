@@ -1,5 +1,5 @@
-// libFuzzer: gRPC's messages and headers. Messages are the same however their bytes are cut, and
-// inflate to no more than the limit.
+// libFuzzer: gRPC's messages and headers. Messages do not depend on how their bytes are split, and
+// inflate to at most the limit.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>

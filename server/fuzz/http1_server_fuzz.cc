@@ -1,5 +1,5 @@
-// libFuzzer: what a client sends, to a Connection of HTTP/1. Whatever it is, no connection and no
-// counted byte of a body may be left when it has hung up, and what it was sent begins as an answer.
+// libFuzzer: what a client sends, to a Connection of HTTP/1. When it has hung up, no connection and
+// no counted byte of a body may be left, and what the server sent must begin like an answer.
 #include <sys/socket.h>
 
 #include <array>
@@ -56,7 +56,7 @@ class Client {
     if (socket_.Send(bytes)) Poll();
   }
 
-  // What one byte of the input stands for, beside what is sent.
+  // Performs the action that one byte of the input stands for.
   void Do(unsigned what) {
     for (const auto& connection : shared_->poller->AllOf<Connection>()) {
       if ((what & 1) != 0) connection->LookAtTheTime();
@@ -78,7 +78,7 @@ class Client {
       Poll();
     }
     AnswerHeld();
-    // One that wasted its time is not read before.
+    // A connection that wasted time is not read before its timer runs.
     for (const auto& each : shared_->poller->All()) each->LookAtTheTime();
   }
 
@@ -100,7 +100,7 @@ class Client {
 
   const std::shared_ptr<Shared> shared_;
   ClientSocket socket_;
-  std::string begin_;  // of what was received
+  std::string begin_;  // the start of the received bytes
 };
 
 void Serve(std::string_view input) {

@@ -1,5 +1,5 @@
-// libFuzzer: what a client sends, to a Connection. Whatever it is, no call and no counted byte of
-// an answer may be left when the connection has ended.
+// libFuzzer: what a client sends, to a Connection. When the connection has ended, no call and no
+// counted byte of an answer may be left.
 #include <nghttp2/nghttp2.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -66,7 +66,7 @@ class Client {
     if (socket_.Send(bytes)) Poll();
   }
 
-  // What one byte of the input stands for, beside what is sent.
+  // Performs the action that one byte of the input stands for.
   void Do(unsigned what) {
     for (const auto& connection : shared_->poller->AllOf<Connection>()) {
       if ((what & 1) != 0) connection->LookAtTheTime();

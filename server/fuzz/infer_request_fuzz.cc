@@ -1,5 +1,5 @@
 // libFuzzer target: server/wire must understand every ModelInferRequest as protobuf does, however
-// it is sliced, and accept exactly those whose values are those of their shapes.
+// it is sliced, and accept exactly those with as many values as their shapes have.
 //
 // The first byte chooses how to slice.
 #include <cstdio>
@@ -123,7 +123,7 @@ bool HasRefusedParameter(const Owner& owner) {
   return false;
 }
 
-// The elements of all inputs; null if the request is to be refused.
+// The elements of all inputs; null if the request must be refused.
 std::optional<std::vector<Elements>> Read(const ModelInferRequest& request) {
   const bool raw = request.raw_input_contents_size() > 0;
   if (raw && request.raw_input_contents_size() != request.inputs_size()) return std::nullopt;
@@ -142,7 +142,7 @@ std::optional<std::vector<Elements>> Read(const ModelInferRequest& request) {
 }
 
 // Raw and typed contents in one request are refused even if the typed ones are empty, which
-// protobuf's object does not tell; parameters are where a name came twice.
+// protobuf's object does not show; parameters are refused if a name is repeated.
 bool MayBeRefused(const ModelInferRequest& request) {
   bool may = HasRefusedParameter(request);
   for (const auto& [name, value] : request.parameters()) may = may || name == kSignatureParameter;
@@ -216,7 +216,7 @@ void RunOne(const std::string& message, uint8_t slicing) {
 }  // namespace colcast
 
 extern "C" int LLVMFuzzerInitialize(int*, char***) {
-  google::protobuf::SetLogHandler(nullptr);  // of what is no UTF-8
+  google::protobuf::SetLogHandler(nullptr);  // about invalid UTF-8
   return 0;
 }
 

@@ -1,5 +1,5 @@
-// libFuzzer target: a file of an item table is read or refused, whatever is in it; of one that is
-// read every row can be found and every value copied.
+// libFuzzer target: any item table file is either read or refused; if it is read, every row can be
+// found and every value copied.
 #include <algorithm>
 #include <cinttypes>
 #include <cstdint>
@@ -26,7 +26,7 @@ void Check(bool condition) {
   if (!condition) std::abort();
 }
 
-// Makes the checksum right, where there is one: otherwise nothing behind it would ever be read.
+// Corrects the checksum, if there is one: otherwise nothing after that check would ever be reached.
 void MendChecksum(uint8_t* file, size_t size) {
   uint64_t length;
   if (size < sizeof(length)) return;

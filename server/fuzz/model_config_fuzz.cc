@@ -1,5 +1,4 @@
-// libFuzzer target: a --model_config_file is understood or refused with its place, whatever is in
-// it.
+// libFuzzer target: any --model_config_file is either read, or refused with the place of the error.
 #include <cstdint>
 #include <cstdlib>
 #include <set>

@@ -1,5 +1,5 @@
-// libFuzzer target: whatever comes over REST is understood or refused, and what is understood
-// survives the way to JSON and back.
+// libFuzzer target: any REST request is either read or refused, and what is read survives the
+// conversion to JSON and back.
 //
 // The first byte chooses what the rest is: a URL, a body to predict, classify or regress with, one
 // of the Open Inference Protocol, or gzip.
@@ -101,7 +101,7 @@ std::vector<OutputColumn> AsOutputs(const DecodedRequest& request, Elements* ele
   return outputs;
 }
 
-// What the engine is given must be what it accepts.
+// The engine must accept what it is given.
 void CheckRequest(const DecodedRequest& request) {
   for (const Column& column : request.columns()) {
     int64_t count = 0;
@@ -136,7 +136,7 @@ void RunPredict(const std::string& text, const tensorflow::SignatureDef& signatu
   if (!status.ok()) return CheckRefusal(status);
   CheckRequest(parsed.request());
   // An object without inputs, all of which have defaults, or one of a signature's several inputs,
-  // whose name the response leaves out: there is no way back.
+  // whose name the response leaves out, cannot be converted back.
   const size_t columns = parsed.request().columns().size();
   if (columns != static_cast<size_t>(signature.inputs_size()) && columns < 2) return;
   std::string json, json_again;
@@ -188,7 +188,7 @@ void RunInfer(const std::string& text) {
   Response response, response_again;
   const Status written = parsed->Write(answer, &response);
   if (!written.ok()) return CheckRefusal(written);
-  // As a request: only a name differs.
+  // The response as a request; only a name differs.
   std::string json = response.body;
   const std::string_view name = "\"outputs\":[";
   json.replace(json.find(name), name.size(), "\"inputs\":[");
@@ -203,7 +203,7 @@ void RunInfer(const std::string& text) {
     WriteRaw(outputs[i], reinterpret_cast<uint8_t*>(raw.data()));
     WriteRaw(outputs_again[i], reinterpret_cast<uint8_t*>(raw_again.data()));
     CHECK_THAT(outputs[i].name == outputs_again[i].name, json);
-    // One NaN may become another.
+    // A NaN may become a different NaN.
     const bool is_float = outputs[i].dtype == DT_FLOAT || outputs[i].dtype == DT_DOUBLE;
     CHECK_THAT(raw == raw_again || is_float, json);
   }

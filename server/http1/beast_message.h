@@ -35,7 +35,7 @@ inline std::string HttpTime() {
       text, strftime(text, sizeof(text), "%a, %d %b %Y %H:%M:%S GMT", gmtime_r(&now, &parts)));
 }
 
-// A body as it arrives: kept, or skipped if it is not wanted or there is no memory for it.
+// A body as it arrives: kept, or skipped if it is unwanted or there is no memory for it.
 class IncomingBody {
  public:
   // Keeps the body; without this call it is skipped.

@@ -49,7 +49,7 @@ void Connection::Start(std::unique_ptr<net::Socket> socket, std::string peer,
   // The connection counts from here on, so a stopping server either waits for it or is noticed
   // here.
   if (shared->stopped) return;
-  // Tell the client to use TLS; no more bytes may come.
+  // The client must be told to use TLS now: it may send no more bytes.
   const bool is_told = socket->got_plain_http();
   const auto connection = std::make_shared<Connection>(std::move(socket), std::move(peer),
                                                        std::move(shared), std::move(place));
@@ -134,7 +134,7 @@ void Connection::OnTimer() {
     const auto received = static_cast<int64_t>(parser_->get().body().received());
     const bool is_slow = received < (time - options.body_grace).count() * kLeastBytesPerSecond;
     if (is_slow || (time > options.body_time_where_short && poller().hosts().bodies.is_short())) {
-      Refuse(408, "the body comes too slowly");
+      Refuse(408, "the body arrives too slowly");
     }
   } else if (unread_ > 0 && phase_ == Phase::kWriting) {
     const bool reads_nothing = ++ticks_without_reading_ > kMaxTicksWithoutReading;
@@ -162,7 +162,7 @@ void Connection::ReadOnce() {
   if (socket_->got_plain_http() && phase_ == Phase::kIdle) {
     // Answered in plain text, and not examined further.
     ++use_.items;
-    return Refuse(400, "a plain HTTP request came to a port that speaks TLS: use https");
+    return Refuse(400, "this port speaks TLS, but the request is plain HTTP: use https");
   }
   if (result == net::Socket::Result::kClosed) return Close();
   const bool got_some = result == net::Socket::Result::kDone;
@@ -248,7 +248,7 @@ void Connection::Close() {
   socket_->Close();
 }
 
-// The client, and how far its request has come.
+// The client, and the state of its request.
 std::string Connection::Describe() const {
   const std::string who = peer().substr(peer().find(':') + 1);
   switch (phase_) {
@@ -256,14 +256,14 @@ std::string Connection::Describe() const {
     case Phase::kPipelined:
       return who + " before a request";
     case Phase::kReadingBody:
-      return who + ": " + request_line_ + ", of whose body " +
-             std::to_string(parser_->get().body().received()) + " bytes have come";
+      return who + ": " + request_line_ + ", with " +
+             std::to_string(parser_->get().body().received()) + " bytes of its body received";
     case Phase::kAnswering:
       return who + ": " + request_line_ + ", which is being answered";
     case Phase::kWriting:
     case Phase::kClosing:
     case Phase::kClosed:
-      return who + ": " + request_line_ + ", whose answer is not taken";
+      return who + ": " + request_line_ + ", whose answer the client does not read";
   }
   return who;
 }

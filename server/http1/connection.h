@@ -33,7 +33,7 @@ struct Shared {
   net::Poller* const poller;  // must outlive every connection
   net::OpenConnections connections;
   std::atomic<bool> draining{false};  // connections close after their next answer
-  std::atomic<bool> stopped{false};   // in addition, they take no more requests
+  std::atomic<bool> stopped{false};   // in addition, they accept no more requests
 };
 
 class Connection final : public net::Connection, public Exchange {
@@ -52,7 +52,7 @@ class Connection final : public net::Connection, public Exchange {
 
   // Closes the connection now, or after the answer if a request is in flight.
   void Stop() { Do(kStop); }
-  // Closes the connection whatever is in flight, and with `log` logs what was.
+  // Closes the connection even if a request is in flight; `log`: logs that request.
   void Cut(bool log) { Do(log ? unsigned{kDescribe} | kClose : kClose); }
 
   Connection(std::unique_ptr<net::Socket> socket, std::string peer, std::shared_ptr<Shared> shared,

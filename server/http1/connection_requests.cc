@@ -19,7 +19,7 @@ BadFraming FramingOf(const Header& head) {
   if (head.count(Field::content_length) > 1) return {400, "more than one Content-Length"};
   const std::string_view length = ToStd(head[Field::content_length]);
   if (length.find_first_not_of("0123456789") != std::string_view::npos) {
-    return {400, "Content-Length is no number"};
+    return {400, "Content-Length is not a number"};
   }
   std::string codings;
   const auto [begin, end] = head.equal_range(Field::transfer_encoding);
@@ -158,7 +158,7 @@ void Connection::Refuse(const Error& error) {
   }
 }
 
-// Answers something that is no valid request, and closes: the start of the next request is unknown.
+// Answers an invalid request and closes, since the start of the next request is unknown.
 void Connection::Refuse(int code, const std::string& why) {
   form_ = {};
   Write(ErrorResponse(code, why));

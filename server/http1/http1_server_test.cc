@@ -38,12 +38,12 @@ class Client {
   }
   ~Client() { Close(); }
 
-  // Whether the server took it.
+  // Whether the server accepted it.
   bool Send(const std::string& text) {
     return send(fd_, text.data(), text.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(text.size());
   }
 
-  // Until `end` has come, or the server has closed the connection.
+  // Reads until `end`, or until the server closes the connection.
   std::string ReadUntil(const std::string& end) {
     std::string got;
     char chunk[4096];
@@ -56,7 +56,7 @@ class Client {
     return got;
   }
   std::string ReadAll() { return ReadUntil(""); }
-  // What comes at once, empty if nothing does for so long.
+  // The first bytes that arrive within `time`; empty if none do.
   std::string ReadWithin(milliseconds time) {
     pollfd readable = {fd_, POLLIN, 0};
     char chunk[4096];
@@ -73,7 +73,7 @@ class Client {
   int fd_;
 };
 
-// More than a socket that nobody reads takes.
+// More than an unread socket can buffer.
 constexpr size_t kLarge = 32 << 20;
 
 // Answers /echo with the request's body, /long with 100,000 bytes, /later on another thread, and
@@ -552,7 +552,7 @@ TEST_F(HttpServerTest, WhatIsInFlightIsAnsweredBeforeTheServerEnds) {
   stopper.join();
 }
 
-// A handler's own threads answer, so none of them may be the one that ends it.
+// A handler's own threads answer, and none of them may destroy the handler.
 TEST_F(HttpServerTest, HandlersEndWithTheServerAndNotWithItsLastConnection) {
   const auto owned = std::make_shared<int>();
   Router router;

@@ -15,8 +15,8 @@
 
 namespace colcast::http {
 
-// What follows, up to OriginForm(), are checks that RFC 9112 requires of a server and that the HTTP
-// library leaves to its user.
+// Below, up to OriginForm(): checks that RFC 9112 requires of a server, and that the HTTP library
+// leaves to its user.
 
 // An error in how the body's end is given. The connection must then be closed, because bytes of a
 // misunderstood body could be read as the next request.
@@ -79,13 +79,12 @@ class Exchange {
   virtual uint64_t client() const { return 0; }
   // Whether the client has hung up.
   virtual bool cancelled() const = 0;
-  // As that of http2::Call.
+  // As http2::Call::CheckClientReads().
   virtual Status CheckClientReads(net::Budget::Clock::time_point /*since*/) const {
     return OkStatus();
   }
-  // Counts an answer of `bytes` as unread in place of what was counted before, so that one for
-  // which there is no room need not be written. Errors as those of CheckClientReads(). Answer()
-  // counts again.
+  // Counts an answer of `bytes` as unread, replacing the previous count, so that an answer without
+  // room is not even written. Errors are those of CheckClientReads(). Answer() counts again.
   virtual Status CountAnswer(size_t /*bytes*/) { return OkStatus(); }
   // Must be called exactly once.
   virtual void Answer(Response response) = 0;

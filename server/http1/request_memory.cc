@@ -28,7 +28,7 @@ Status RequestMemory::Refusal(bool* final) const {
   const size_t most = limit_ == nullptr ? 0 : limit_->max_bytes_per_host();
   *final = limit_ != nullptr && refused_ > most;
   if (*final) {
-    return ResourceExhausted("the request takes over ", most,
+    return ResourceExhausted("the request needs more than ", most,
                              " bytes of memory, three quarters of the ", limit_->max_bytes(),
                              " bytes for REST requests: the most for one host (--max_rest_bytes)");
   }

@@ -1,4 +1,4 @@
-// The memory of request bodies and of what is parsed from them, with a limit for all requests
+// The memory of request bodies and of data parsed from them, with a limit for all requests
 // together.
 #ifndef COLCAST_SERVER_HTTP1_REQUEST_MEMORY_H_
 #define COLCAST_SERVER_HTTP1_REQUEST_MEMORY_H_
@@ -15,7 +15,7 @@ namespace colcast::http {
 // A std::bad_alloc, so that code that handles a lack of memory also handles this.
 class OverMemoryLimit : public std::bad_alloc {
  public:
-  const char* what() const noexcept override { return "over the limit of all REST requests"; }
+  const char* what() const noexcept override { return "over the limit for all REST requests"; }
 };
 
 // The memory of one request. Used by one thread at a time.

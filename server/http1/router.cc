@@ -82,7 +82,7 @@ void Router::Route(std::shared_ptr<Exchange> exchange) const {
     if (request.method == "GET" || request.method == "HEAD") {
       return exchange->Answer(page->second->Get());
     }
-    Response refusal = ErrorResponse(405, request.method + " of a page that can only be read");
+    Response refusal = ErrorResponse(405, request.method + " of a read-only page");
     refusal.headers.emplace_back("Allow", "GET, HEAD");
     return exchange->Answer(std::move(refusal));
   }

@@ -57,7 +57,7 @@ class RouterTest : public testing::Test {
 
 TEST_F(RouterTest, APageThatIsAskedForTooOftenIsShared) {
   EXPECT_EQ(Route("GET", "/counted").body, "1");
-  EXPECT_EQ(Route("GET", "/counted").body, "2");  // who asks now and then has it fresh
+  EXPECT_EQ(Route("GET", "/counted").body, "2");  // rare requests get a fresh page
   constexpr int kMany = 10'000;
   for (int i = 0; i < kMany; ++i) {
     const std::string body = Route("GET", "/counted").body;
@@ -82,7 +82,7 @@ TEST_F(RouterTest, WhoAnswers) {
       {"GET", "/v1", 404, "{ \"error\": \"Not found: /v1\" }"},
       {"GET", "/PAGE?q", 404, "{ \"error\": \"Not found: /PAGE\" }"},
       {"GET", "", 404, "{ \"error\": \"Not found: \" }"},
-      {"POST", "/", 405, "{ \"error\": \"POST of a page that can only be read\" }"},
+      {"POST", "/", 405, "{ \"error\": \"POST of a read-only page\" }"},
   };
   for (const auto& one : kCases) {
     const Response response = Route(one.method, one.target);

@@ -38,10 +38,10 @@ class HttpServer {
     std::chrono::milliseconds transfer_timeout{300'000};
     // After this time, a body must arrive with a minimum rate.
     std::chrono::seconds body_grace{10};
-    // Limit while half of max_memory_bytes is in use.
+    // The limit while more than half of the memory for bodies is in use.
     std::chrono::seconds body_time_where_short{30};
     std::optional<TlsConfig> tls;
-    callers::NameSource names;  // sources of callers' names
+    callers::NameSource names;
   };
 
   // `poller` must outlive the server; threads that poll it serve requests. UNAVAILABLE, naming the
@@ -62,8 +62,8 @@ class HttpServer {
   // elsewhere.
   void Drain();
 
-  // Takes no more requests and returns when those in flight have been answered. Requests unfinished
-  // at `deadline`, such as one whose body does not arrive, are cut off and logged.
+  // Accepts no more requests and returns when those in flight have been answered. Requests
+  // unfinished at `deadline`, such as one whose body does not arrive, are cut off and logged.
   void Shutdown(std::chrono::system_clock::time_point deadline);
 
  private:

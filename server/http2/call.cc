@@ -67,7 +67,7 @@ Status Call::InflateRequest(size_t max_bytes) {
   net::Budget* const budget = &connection_->poller().hosts().bodies;
   const std::shared_ptr<net::Host> host = connection_->host();
   return Inflate(max_bytes, &request_, [&](size_t bytes, std::shared_ptr<uint8_t[]>* block) {
-    if (cancelled()) return Error(StatusCode::kCancelled, "the client has gone");
+    if (cancelled()) return Error(StatusCode::kCancelled, "the client hung up");
     std::unique_ptr<uint8_t[]> made(new uint8_t[bytes]);
     if (!budget->Take(&host->bodies, bytes)) {
       return ResourceExhausted(
@@ -108,7 +108,7 @@ void Call::Finish(Status status) {
   }
   if (status.ok()) status = CountResponse(response_.size());
   // Releases a counted answer for which there was no memory, since the client's next request may
-  // come before the call is destroyed.
+  // arrive before the call is destroyed.
   if (!status.ok()) CountNoResponse();
   std::optional<Message> message;
   if (status.ok()) message = std::move(response_);

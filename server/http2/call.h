@@ -49,37 +49,37 @@ using Methods = std::unordered_map<std::string, Method>;  // by path: "/package.
 class Call {
  public:
   scheduling::Clock::time_point deadline() const { return deadline_; }  // max() for none
-  // The value of a client's header, except those of HTTP and gRPC. Of repeated headers the last
-  // one, from the nearest proxy. Trailers do not count.
+  // The value of a header that the client sent, except those of HTTP and gRPC. If it is repeated,
+  // the last one, which comes from the nearest proxy. Trailers do not count.
   std::optional<std::string> Metadata(std::string_view name) const;
   const Connection& connection() const { return *connection_; }
-  // Whether the client is gone.
+  // Whether the client has hung up.
   bool cancelled() const { return cancelled_.load(std::memory_order_relaxed); }
 
   // For a unary method: the request as received, possibly compressed.
   const Message& request() const { return request_; }
-  // Inflates a request that came compressed; its bytes count as its host's until they are gone.
-  // Errors as Inflate()'s, RESOURCE_EXHAUSTED where its host leaves no room (--max_rest_bytes), and
-  // CANCELLED as soon as the client has gone.
+  // Inflates a compressed request; its bytes count for its host until they are freed. Errors are
+  // those of Inflate(), RESOURCE_EXHAUSTED if its host has no room left (--max_rest_bytes), and
+  // CANCELLED as soon as the client has hung up.
   Status InflateRequest(size_t max_bytes);
   Message* response() { return &response_; }
 
-  // RESOURCE_EXHAUSTED if the client's host has too many unread answers for one to a call received
-  // at `since`.
+  // RESOURCE_EXHAUSTED if the client's host has too many unread answers to add one for a call
+  // received at `since`.
   Status CheckClientReads(scheduling::Clock::time_point since) const;
   // Counts a response of `bytes` as unread, before memory is allocated for it. Errors are those of
   // CheckClientReads().
   Status CountResponse(size_t bytes);
 
-  // Sends a header along with the status. To be called before Finish().
+  // Sends a header along with the status. Call before Finish().
   void AddTrailer(std::string name, std::string value) {
     trailers_.emplace_back(std::move(name), std::move(value));
   }
 
-  // Sends response(), or the status if that is an error. To be called once, on any thread; the call
-  // may be destroyed when this returns. Counts a response that was not counted before; if that
-  // fails, sends the error instead. For handlers of a streaming method: ends the call after the
-  // message that is being sent; without effect if it was ended before.
+  // Sends response(), or the status if that is an error. Call once, on any thread; the call may be
+  // destroyed when this returns. Counts a response that was not counted before; if that fails,
+  // sends the error instead. For handlers of a streaming method: ends the call after the message
+  // that is being sent; without effect if it was ended before.
   void Finish(Status status);
 
   // For handlers of a streaming method, on any thread: sends a message. While an earlier message is

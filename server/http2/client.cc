@@ -249,7 +249,7 @@ void Client::ConnectToNext() {
   if (!connect_error_.ok()) return;
   connection_ =
       ClientConnection::Start(socket, target_.authority(), poller_.get(), ConnectionEvents());
-  if (connection_ == nullptr) connect_error_ = ResourceExhausted("there is no memory for it");
+  if (connection_ == nullptr) connect_error_ = ResourceExhausted("out of memory");
 }
 
 }  // namespace colcast::http2

@@ -1,5 +1,5 @@
-// A gRPC client of one server, for unary calls. It uses one connection, made for the first call and
-// remade after it is lost.
+// A gRPC client of one server, for unary calls. It uses one connection, opened for the first call
+// and reopened after it is lost.
 #ifndef COLCAST_SERVER_HTTP2_CLIENT_H_
 #define COLCAST_SERVER_HTTP2_CLIENT_H_
 

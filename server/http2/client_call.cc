@@ -80,7 +80,7 @@ bool ClientCall::Read(const std::shared_ptr<const void>& owner, const uint8_t* d
     status = reader_.Read(owner, data, &read);
     size -= read;
   }
-  if (status.ok() && size > 0) status = Internal("a unary call has one answer, and more came");
+  if (status.ok() && size > 0) status = Internal("a unary call has one answer, but more arrived");
   if (status.ok()) return true;
   unreadable_ = std::move(status);
   return false;
@@ -101,10 +101,11 @@ Status ClientCall::StatusOf(uint32_t http2_error) const {
       return Error(StatusCode::kUnknown, "grpc-status ", *grpc_status_, ": ", grpc_message_);
     }
     if (code != 0) return {static_cast<StatusCode>(code), grpc_message_};
-    return reader_.has_message() ? OkStatus() : Internal("the call ended without a whole answer");
+    return reader_.has_message() ? OkStatus()
+                                 : Internal("the call ended before its answer was complete");
   }
   if (http2_error != NGHTTP2_NO_ERROR) {
-    return Error(OfHttp2(http2_error), "the stream ended with HTTP/2's ",
+    return Error(OfHttp2(http2_error), "the stream ended with HTTP/2 error ",
                  nghttp2_http2_strerror(http2_error));
   }
   return Error(OfHttp(http_status_), "HTTP status ", http_status_, " and content type \"",

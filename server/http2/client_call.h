@@ -43,7 +43,7 @@ class ClientCall {
   void AddHeader(std::string_view name, std::string_view value);
   bool Read(const std::shared_ptr<const void>& owner, const uint8_t* data, size_t size);
 
-  // To be called once: with nghttp2's error code when the stream has ended, or with an error.
+  // Call once: with nghttp2's error code when the stream has ended, or with an error.
   void End(uint32_t http2_error);
   void End(Status error) { answered_(std::move(error), Message()); }
 

@@ -25,7 +25,7 @@ std::string Framed(const std::string& text) {
   return std::string(prefix.begin(), prefix.end()) + text;
 }
 
-// What becomes of a call to which this comes.
+// How a call with this answer ends.
 End EndOf(const Headers& headers, const std::string& bytes, const Headers& trailers,
           uint32_t http2_error = NGHTTP2_NO_ERROR) {
   End end;
@@ -79,7 +79,7 @@ TEST(ClientCallTest, WhatIsNoGrpcIsToldByItsHttpStatus) {
     EXPECT_EQ(end.status.code, code) << http;
     EXPECT_THAT(end.status.message, HasSubstr(http));
   }
-  // A proxy's page is no answer, whatever it says of gRPC.
+  // A proxy's page is not an answer, even with gRPC headers.
   EXPECT_EQ(EndOf({{":status", "503"}, {"content-type", "text/html"}, {"grpc-status", "0"}}, "", {})
                 .status.code,
             StatusCode::kUnavailable);

@@ -213,7 +213,7 @@ void ClientConnection::Read() {
       case Transport::Result::kSome:
       case Transport::Result::kAll:
         is_connected_ = true;
-        break;  // if the peer has also closed, no event of its own announces that
+        break;  // if the peer has also closed, no separate event announces it
       case Transport::Result::kClosed:
         return Close(Unavailable("the connection was closed"));
       case Transport::Result::kBroken:

@@ -25,10 +25,10 @@ class ClientConnection final : public net::Pollable {
     // Called when a call has ended; the receiver must call ClientCall::End().
     std::function<void(CallPointer, Status)> failed;
     std::function<void(CallPointer, uint32_t)> ended;
-    // The server refused the call before it started on it; or the call was never sent.
+    // `refused`: the server refused the call before starting on it. `unsent`: it was never sent.
     std::function<void(CallPointer)> refused;
     std::function<void(CallPointer)> unsent;
-    // The connection could not be made, and why.
+    // The connection could not be opened, and why.
     std::function<void(Status)> not_connected;
   };
 

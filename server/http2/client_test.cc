@@ -37,7 +37,7 @@ class NamedServer {
     ConnectionOptions options;
     options.max_concurrent_streams = max_streams;
     server_ = std::make_unique<Server>(options, TestMethods(), &poller_);
-    unlink(path.c_str());  // of the server before
+    unlink(path.c_str());  // left by the previous server
     EXPECT_TRUE(server_->Listen(path).ok());
     thread_ = std::make_unique<net::PollingThread>(&poller_);
   }
@@ -200,7 +200,7 @@ TEST_F(ClientTest, AServerThatComesBackIsFoundAgain) {
   EXPECT_EQ(NameOfServer(), "bob");
 }
 
-// Its calls are answered, and new ones go to who is there next.
+// Its calls are answered, and new ones go to the next server.
 TEST_F(ClientTest, AServerThatGoesAwayKeepsItsCalls) {
   NamedServer leaving("ann", path_);
   StartedCall held(client_.get(), "Hold");
@@ -236,7 +236,7 @@ TEST_F(ClientTest, TheClientsEndCancelsWhatHasNotEnded) {
   call->Finish(OkStatus());
 }
 
-// In a process of its own, which has no room for another thread's stack.
+// Runs in a separate process, which has no room for another thread's stack.
 TEST(ClientLookupTest, ANameThatGetsNoThreadToLookItUpIsAnErrorOfTheCall) {
   testing::GTEST_FLAG(death_test_style) = "threadsafe";
   const auto call_without_room = [] {
@@ -255,7 +255,7 @@ TEST(ClientLookupTest, ANameThatGetsNoThreadToLookItUpIsAnErrorOfTheCall) {
               "cannot connect to colcast.invalid:1: no thread for looking up colcast.invalid:1: ");
 }
 
-// One that says the same to everybody, or nothing, and then listens to the end.
+// Says the same to every client, or nothing, then reads until the client hangs up.
 class StrangeServer {
  public:
   explicit StrangeServer(std::string says) {

@@ -30,14 +30,14 @@ struct ConnectionOptions {
   uint32_t max_concurrent_streams = 100;  // further ones wait in the client
   uint32_t max_header_bytes = 8 << 10;    // per call
   double max_resets_per_second = 2000;    // also the size of a burst
-  // The shortest interval at which a client may ping, except twice; pings are free while it is
-  // being answered.
+  // The minimum interval between a client's pings. Two early pings are forgiven; while the client
+  // is being answered, pings are free.
   std::chrono::milliseconds min_ping_interval = std::chrono::seconds(5);
   // A client silent for this long is pinged, and closed if it does not answer in time.
   std::chrono::milliseconds keepalive_time = std::chrono::hours(2);
   std::chrono::milliseconds keepalive_timeout = std::chrono::seconds(20);
-  // Time after which an idle connection, or any connection, takes no more calls, and how long after
-  // that it is closed.
+  // The time after which an idle connection, or any connection, accepts no more calls, and how long
+  // after that it is closed.
   std::chrono::milliseconds max_idle = std::chrono::milliseconds::max();
   std::chrono::milliseconds max_age = std::chrono::milliseconds::max();
   std::chrono::milliseconds max_age_grace = std::chrono::milliseconds::max();
@@ -65,8 +65,8 @@ class Connection final : public net::Connection {
   const std::string& certificate_name() const { return certificate_name_; }
   Shared& shared() const { return *shared_; }
 
-  // This method and those below may be called on any thread. Takes no more calls, and closes after
-  // the present ones have ended. Ends streams.
+  // This method and those below may be called on any thread. Accepts no more calls, and closes
+  // after the current ones have ended. Ends streams.
   void Drain() { Do(kDrain); }
   // For a draining connection: does not wait for the client to confirm.
   void DrainAtOnce() { Do(kDrainAtOnce); }
@@ -155,7 +155,7 @@ class Connection final : public net::Connection {
   net::Use use_;             // of this turn
   size_t next_read_;         // limit of the next read; lower after many small frames
   int idle_frames_ = 0;      // consecutive frames without an answer; permitted pings do not count
-  int resets_ = 0;           // streams reset by this side since the tick, for errors of the client
+  int resets_ = 0;           // streams that this side reset since the tick because of client errors
   int ticks_without_answer_ = 0;  // since bytes of an answer were last sent
   int ping_strikes_ = 0;
   bool heard_ = true;  // data was received since the tick

@@ -138,7 +138,7 @@ void Connection::HeadersReceived(Call* call) {
   const size_t most = shared_->options.max_header_bytes;
   if (call->header_bytes_ > most) {
     return Refuse(call, ResourceExhausted("the call has ", call->header_bytes_,
-                                          " bytes of headers; at most ", most, " are possible"));
+                                          " bytes of headers; at most ", most, " are allowed"));
   }
   if (call->http_method_ != "POST" || !IsGrpc(call->content_type_)) {
     call->phase_ = Call::Phase::kEnded;
@@ -170,7 +170,7 @@ int Connection::Data(Call* call, const uint8_t* data, size_t size) {
     size_t read = size;
     Status status = call->reader_.Read(transport_.block(), data, &read);
     if (status.ok() && call->reader_.has_message() && !call->handler_ && read < size) {
-      status = Internal("a unary call has one message, and more came");
+      status = Internal("a unary call has one message, but more arrived");
     }
     if (!status.ok()) {
       Refuse(call, std::move(status));
@@ -191,7 +191,7 @@ void Connection::Ended(Call* call) {
     return Deliver(call);
   }
   if (!call->reader_.has_message()) {
-    return Refuse(call, Internal("the call ended without a whole message"));
+    return Refuse(call, Internal("the call ended before its message was complete"));
   }
   ++use_.calls;
   call->request_ = call->reader_.Take();
@@ -218,7 +218,7 @@ void Connection::Deliver(Call* call) {
   }
 }
 
-// Reads no more of the call.
+// Refuses the call, and reads no more of it.
 void Connection::Refuse(Call* call, Status status) {
   call->phase_ = Call::Phase::kEnded;
   if (!call->handler_) call->holders_.fetch_add(1, std::memory_order_relaxed);

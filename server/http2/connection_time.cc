@@ -89,7 +89,7 @@ void Connection::CutStreams() {
   }
 }
 
-// Answers calls in flight, and takes no more.
+// Answers calls in flight, and accepts no more.
 void Connection::EndDrain() {
   if (phase_ >= Phase::kDrained) return;
   phase_ = Phase::kDrained;

@@ -12,7 +12,7 @@ namespace {
 constexpr size_t kMinBlockBytes = 4 << 10;
 constexpr size_t kMaxBlockBytes = 1 << 20;
 
-// Fills blocks, each of which is larger than the previous one.
+// Fills blocks of growing size, up to kMaxBlockBytes.
 Status Read(Inflater* inflater, size_t max_bytes, const MakeBlock& make_block, Message* inflated) {
   for (;;) {
     const size_t written = inflated->size();

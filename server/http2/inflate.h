@@ -16,7 +16,7 @@ namespace colcast::http2 {
 using MakeBlock = std::function<Status(size_t bytes, std::shared_ptr<uint8_t[]>* block)>;
 Status MakePlainBlock(size_t bytes, std::shared_ptr<uint8_t[]>* block);
 
-// Replaces a compressed message by the decompressed one, in blocks of at most a megabyte; leaves
+// Replaces a compressed message with the decompressed one, in blocks of at most a megabyte; leaves
 // other messages unchanged. RESOURCE_EXHAUSTED if that takes more than `max_bytes` or there is no
 // memory; INTERNAL, as in gRPC, for invalid compressed bytes; or the error of `make_block`. On an
 // error the message is unchanged.

@@ -16,7 +16,7 @@ using testing::HasSubstr;
 
 std::string Gzip(const std::string& text) { return Deflated(text, 15 + 16); }
 
-// One that came compressed, in slices of so many bytes.
+// A compressed message in slices of this many bytes.
 Message Compressed(const std::string& bytes, Compression compression,
                    size_t slice_bytes = 1 << 20) {
   const auto owner = std::make_shared<std::string>(bytes);

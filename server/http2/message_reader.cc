@@ -21,7 +21,7 @@ Status CompressionNamed(const std::string& encoding, Compression* compression) {
   } else if (encoding == "deflate") {
     *compression = Compression::kDeflate;
   } else if (encoding.empty() || encoding == "identity") {
-    return Internal("a message is compressed, and no grpc-encoding says how");
+    return Internal("a message is compressed, but no grpc-encoding says how");
   } else {
     return Error(StatusCode::kUnimplemented, "grpc-encoding ", encoding,
                  " is not supported; gzip and deflate are");

@@ -56,7 +56,6 @@ class Message {
   }
   void Clear() { *this = Message(); }
 
-  // How the bytes are compressed.
   Compression compression() const { return compression_; }
   void set_compression(Compression compression) { compression_ = compression; }
 
@@ -67,7 +66,6 @@ class Message {
   Compression compression_ = Compression::kNone;
 };
 
-// The messages of one stream, as they arrive.
 class MessageReader {
  public:
   explicit MessageReader(size_t max_bytes) : max_bytes_(max_bytes) {}
@@ -77,7 +75,7 @@ class MessageReader {
 
   // Reads `size` bytes from `data`, which `owner` keeps alive: long runs are shared, others copied.
   // Stops at the end of a message, and sets *size to the number of bytes read. RESOURCE_EXHAUSTED
-  // for a message longer than `max_bytes`, before any of it is kept.
+  // for a message longer than `max_bytes`, before storing any of it.
   Status Read(const std::shared_ptr<const void>& owner, const uint8_t* data, size_t* size);
 
   // Takes the complete message, once.
@@ -97,7 +95,7 @@ class MessageReader {
   size_t prefix_bytes_ = 0;
   size_t left_ = 0;
   Message message_;
-  uint8_t* room_ = nullptr;  // free space behind the last slice, in its own block
+  uint8_t* room_ = nullptr;  // free space after the last slice, in its own block
   size_t room_bytes_ = 0;
 };
 

@@ -22,7 +22,7 @@ std::string Framed(const std::string& message, char flag = 0) {
   return framed + message;
 }
 
-// Has the bytes come in runs of `step`. The messages as text; an error ends them.
+// Passes the bytes in runs of `step`. Appends the messages as text, up to the first error.
 Status ReadAll(MessageReader* reader, const std::string& bytes, size_t step,
                std::vector<std::string>* messages) {
   const auto owner = std::make_shared<std::string>(bytes);

@@ -34,10 +34,9 @@ class Server {
   // On a unix socket.
   Status Listen(const std::string& path);
 
-  // Takes no more calls and returns when those in flight have been answered. Calls unanswered at
-  // `deadline` are cut off, and the result is false; it still waits for their handlers to release
-  // them. `on_cut` is called before that wait, so that handlers can stop their own waits. Ends
-  // streams.
+  // Accepts no more calls and returns when those in flight have been answered. Calls unanswered at
+  // `deadline` are cut off; it then waits for their handlers to release them, and returns false.
+  // `on_cut` is called before that wait, so that handlers can stop their own waits. Ends streams.
   bool Shutdown(
       std::chrono::system_clock::time_point deadline, const std::function<void()>& on_cut = [] {});
 

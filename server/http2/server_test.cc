@@ -23,7 +23,7 @@ using WallClock = std::chrono::system_clock;
 constexpr size_t kMaxUnreadBytes = 1 << 20;
 constexpr size_t kMaxRequestBytes = 8 << 20;
 
-// One thread polls the sockets; the server's own has to stand in where that is kept busy.
+// One thread polls the sockets; the server's standby thread must step in while it is busy.
 class ServerTest : public ::testing::Test {
  protected:
   ServerTest() {
@@ -107,7 +107,7 @@ TEST_F(ServerTest, MessagesOfAnySizeComeWhole) {
   }
 }
 
-// What comes while a thread has the connection is not forgotten.
+// Data that arrives while a thread owns the connection is not lost.
 TEST_F(ServerTest, ManyCallsAtOnceAreAllAnsweredHoweverManyThreadsPoll) {
   std::atomic<bool> ended{false};
   std::vector<std::thread> others;
@@ -152,7 +152,7 @@ TEST_F(ServerTest, ACallInHandLearnsThatItsClientHungUp) {
   call->Finish(OkStatus());
 }
 
-// A call keeps its own connection busy, too.
+// A call also keeps its own connection busy.
 TEST_F(ServerTest, AThreadThatIsKeptBusyDoesNotKeepOthersFromTheirAnswers) {
   const auto other = ClientOf(target_);
   for (int i = 0; i < 3; ++i) {
@@ -226,7 +226,7 @@ TEST_F(ServerTest, TheEndCutsWhatHasNotEndedInTime) {
   end.join();
 }
 
-// What handlers use may be gone when the server has ended.
+// What handlers use may be destroyed when the server has ended.
 TEST_F(ServerTest, TheEndWaitsForACallInHandWhoseClientHungUp) {
   auto gone = ClientOf(target_);
   StartedCall client(gone.get(), "Hold");

@@ -39,7 +39,7 @@ class StartedCall {
   }
   StartedCall(Client* client, const std::string& method, const std::string& text = "hello")
       : StartedCall(client, {method, Of(text), {{"name", "ann"}}}) {}
-  // The call has been waited for.
+  // REQUIRES that the call has been waited for.
   StartedCall(const StartedCall&) = delete;
   StartedCall& operator=(const StartedCall&) = delete;
 

@@ -154,7 +154,7 @@ Status CheckContext(const ExampleInput& input, int64_t max_expanded_bytes) {
     return OkStatus();
   }
   return ResourceExhausted("example_list_with_context: a context of ", input.context.size(),
-                           " bytes in front of each of ", examples, " examples fills over ",
+                           " bytes in front of each of ", examples, " examples takes more than ",
                            max_expanded_bytes, " bytes, which is max_expanded_bytes");
 }
 

@@ -1,5 +1,5 @@
-// server/wire/example_request.h against protobuf, on messages that are damaged at random: same
-// verdict, but for examples, which nobody but the model's parser judges, and the same contents.
+// server/wire/example_request.h against protobuf, on messages that are damaged at random: the same
+// verdict, except on examples, which only the model's parser checks, and the same contents.
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <gtest/gtest.h>
@@ -64,8 +64,7 @@ std::string MakeMessage(std::mt19937* random) {
   return request.SerializeAsString();
 }
 
-// Flips, drops and adds bytes; sometimes none, sometimes a second message behind the first, which
-// protobuf merges.
+// Flips, drops and adds bytes, or none; sometimes appends a second message, which protobuf merges.
 std::string Damage(std::string message, std::mt19937* random) {
   if ((*random)() % 3 == 0) message += MakeMessage(random);
   for (int i = (*random)() % 4; i > 0 && !message.empty(); --i) {
@@ -126,7 +125,8 @@ void ExpectSameContents(const ExampleRequest& decoded, const ClassificationReque
   EXPECT_EQ(Canonical(rest), Canonical(without_input));
 }
 
-// Whether the input changes its mind; what it then drops, protobuf judges and server/wire does not.
+// Whether the input switches from one list to the other: protobuf checks what it then drops,
+// server/wire does not.
 bool HasBothLists(const Bytes& message) {
   std::set<uint32_t> tags;
   Reader reader(message);

@@ -26,9 +26,9 @@ const tensorflow::serving::ModelSpec& ModelSpecOf(
 // the request's own input.
 //
 // INVALID_ARGUMENT, as in TF Serving: no examples; a signature that does not exist or does not fit
-// (CheckTask()); outputs that make no answer (ToResult()); with several tasks, missing or different
-// model names, or the same signature twice. RESOURCE_EXHAUSTED if the copies of a context, one per
-// example, exceed max_expanded_bytes.
+// (CheckTask()); outputs that cannot be converted (ToResult()); with several tasks, missing or
+// different model names, or the same signature twice. RESOURCE_EXHAUSTED if the copies of a
+// context, one per example, exceed max_expanded_bytes.
 Status RunExamples(const Servable& servable,
                    const tensorflow::serving::MultiInferenceRequest& request,
                    const ExampleInput& input, const CallOptions& options,

@@ -1,5 +1,5 @@
-// Classify, Regress and MultiInference over a model that answers what it is told to: which
-// signatures will do, what is asked of the model, and what becomes of its outputs.
+// Classify, Regress and MultiInference over a fake model: which signatures fit, what the model is
+// asked for, and how its outputs are converted.
 #include "server/inference/example_run.h"
 
 #include <gmock/gmock.h>
@@ -52,7 +52,7 @@ std::string_view StringAt(const void* data, int64_t index) {
   return static_cast<const std::string*>(data)[index];
 }
 
-// Notes what it is asked, "Method signature: outputs < examples", and answers from a table.
+// Records its calls as "Method signature: outputs < examples", and answers from a table.
 class FakeModel final : public ModelWithoutGraph {
  public:
   FakeModel() : ModelWithoutGraph(SerializedGraph(kSignatures)) {}

@@ -36,7 +36,7 @@ ModelInferRequest RawInput(const std::string& datatype, const std::vector<int64_
   return request;
 }
 
-// Decodes it in every slicing, each time with the same, used request, and checks it.
+// Decodes it in every slicing, always into the same request, and checks it.
 template <typename Check>
 void Decode(const ModelInferRequest& message, Check&& check) {
   DecodedRequest request;
@@ -198,8 +198,8 @@ TEST(DecodeInferRequestTest, RefusesStringsThatAreCutOffOrTooMany) {
   ExpectRefused(RawInput("BYTES", {1}, "\xff\xff\xff\xff"s), {"\"x\"", "inside of string 0"});
   ExpectRefused(RawInput("BYTES", {1}, "\x01\0"s), {"\"x\"", "2 bytes"});
   ExpectRefused(RawInput("BYTES", {2}, "\x04\0\0\0abcd"s), {"\"x\"", "inside of string 1"});
-  ExpectRefused(RawInput("BYTES", {1}, "\0\0\0\0\0\0\0\0"s), {"\"x\"", "4 bytes came behind"});
-  ExpectRefused(RawInput("BYTES", {int64_t{1} << 62}, "\0\0\0\0"s), {"\"x\"", "4 bytes came"});
+  ExpectRefused(RawInput("BYTES", {1}, "\0\0\0\0\0\0\0\0"s), {"\"x\"", "4 bytes follow"});
+  ExpectRefused(RawInput("BYTES", {int64_t{1} << 62}, "\0\0\0\0"s), {"\"x\"", "4 bytes were sent"});
 }
 
 TEST(DecodeInferRequestTest, RefusesRawContentsThatDoNotMatchTheInputs) {
@@ -254,8 +254,7 @@ TEST(DecodeInferRequestTest, RefusesMoreInputsThanAllowed) {
   EXPECT_TRUE(DecodeInferRequest(Bytes(bytes), &request, 2).ok());
 }
 
-// A million of each takes two to four bytes per piece on the wire, and would take 8 to 32 in
-// memory.
+// Each item takes two to four bytes on the wire, and would take 8 to 32 in memory.
 TEST(DecodeInferRequestTest, WhatIsTooMuchIsRefusedBeforeItTakesMemory) {
   constexpr int kMany = 1'000'000;
   const auto many = [](const std::string& piece) {
@@ -302,7 +301,7 @@ TEST(DecodeInferRequestTest, AFieldOfAnotherWireTypeIsUnknown) {
                  });
 }
 
-// What is cut off or changed anywhere is refused, or read as protobuf reads it.
+// A truncated or changed message is refused, or read as protobuf reads it.
 TEST(DecodeInferRequestTest, AgreesWithProtobufOnDamagedMessages) {
   ModelInferRequest message;
   message.set_model_name("m");

@@ -7,7 +7,7 @@ namespace colcast::inference {
 namespace {
 
 constexpr double kMost = 1e15;
-// Size of tensorflow::tstring, which comes on top of the string's bytes.
+// Size of tensorflow::tstring, in addition to the string's bytes.
 constexpr double kStringObject = 24;
 constexpr double kOfARow = 16;  // charged for each row, whatever its columns
 

@@ -55,7 +55,7 @@ class ItemLookup {
  private:
   // A table that the model can use, and the features that its signatures read from it.
   struct Choice {
-    // The newest table, which was examined.
+    // The newest table, whether or not it is in use.
     const items::ItemTable* newest = nullptr;
     // The table in use; null if there is none.
     std::shared_ptr<const items::ItemTable> table;

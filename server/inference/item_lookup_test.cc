@@ -43,7 +43,7 @@ class ItemLookupTest : public testing::Test {
     items::WriteTestFile(folder + "/table.safetensors", table.Bytes());
   }
 
-  // What a model reads that was exported with the test table's features.
+  // The features of a model that was exported with the test table's features.
   static items::ModelFeatures Features() {
     items::ModelFeatures features;
     std::shared_ptr<const items::TableFile> file;
@@ -90,7 +90,7 @@ class ItemLookupTest : public testing::Test {
     return message;
   }
 
-  // Decodes and fills it; the names of the columns then.
+  // Decodes and fills the message; returns the names of its columns.
   std::vector<std::string> FilledNames(const std::string& message) {
     EXPECT_TRUE(DecodePredictRequest(Bytes(message), &request_).ok());
     const Status status = lookup().Fill(&request_, &unknown_);
@@ -242,7 +242,7 @@ TEST_F(ItemLookupTest, ATableThatTheModelDoesNotFitLeavesTheOneBefore) {
   AddKeys({10});
   ASSERT_TRUE(Fill().ok());
   EXPECT_THAT(Prices(), ElementsAre(10.25));
-  EXPECT_THAT(lookup().problems(), ElementsAre(HasSubstr("\"price\" has another default")));
+  EXPECT_THAT(lookup().problems(), ElementsAre(HasSubstr("\"price\" has a different default")));
 }
 
 TEST_F(ItemLookupTest, WithoutATableARequestByKeyIsRefused) {

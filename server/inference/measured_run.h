@@ -13,9 +13,8 @@
 
 namespace colcast::inference {
 
-// Reports the stages of a run to the traced requests in it.
-// Observes the runs of the calling thread for
-// as long as it exists.
+// Reports the stages of a run to the traced requests in it. Observes runs on the calling thread as
+// long as it exists.
 class ObservedRun final : engine::RunObserver {
  public:
   explicit ObservedRun(const engine::Model& model) : model_(model) {}
@@ -40,7 +39,7 @@ class ObservedRun final : engine::RunObserver {
 };
 
 // The time for which a run keeps its thread busy. On a low-priority thread that is CPU time, which
-// leaves out what interrupted the run.
+// excludes preemption.
 class BusyTime {
  public:
   scheduling::Clock::duration Elapsed() const { return Now() - start_; }
@@ -57,7 +56,7 @@ class MeasuredRun {
   explicit MeasuredRun(scheduling::RequestClass* of)
       : of_(of), counts_(of != nullptr && of->warm()) {}
 
-  // To be called after a successful run.
+  // Call after a successful run.
   void Learn(int64_t size, int64_t input_bytes) {
     if (counts_) of_->cost().Observe(size, busy_.Elapsed());
     LearnMemory(input_bytes);

@@ -7,7 +7,7 @@
 namespace colcast::inference {
 namespace {
 
-// Keeps who is told of runs.
+// Records the observer of its runs.
 class FakeModel final : public ModelWithoutGraph {
  public:
   void ObserveRuns(engine::RunObserver* observer) const override {

@@ -1,5 +1,5 @@
-// Runs Predict requests from the moment a worker takes them until they are answered: alone,
-// together or in slices, independent of the protocol.
+// Runs Predict requests from when a worker dequeues them until they are answered: alone, together
+// or in slices, independent of the protocol.
 #ifndef COLCAST_SERVER_INFERENCE_PREDICT_RUN_H_
 #define COLCAST_SERVER_INFERENCE_PREDICT_RUN_H_
 
@@ -44,7 +44,7 @@ class PredictMember {
   // Answers with the outputs, or with the error if there are none. Destroys the member.
   virtual void Finish(const Status& status, const engine::Outputs* outputs) = 0;
 
-  // Made when the queue or a worker first needs it; to be reset together with request().
+  // Made when the queue or a worker first needs it; reset it together with request().
   PlannedPredict planned;
 };
 

@@ -25,7 +25,7 @@ using scheduling::Clock;
 using std::chrono::milliseconds;
 using testing::HasSubstr;
 
-// Answers every request but those with an input "bad", and takes its time for rows.
+// Answers every request except those with an input "bad", and takes time for each row.
 class FakeModel final : public ModelWithoutGraph {
  public:
   FakeModel() : ModelWithoutGraph(SerializedGraph("signature_def { key: 'late' value {} }")) {}
@@ -54,7 +54,7 @@ class FakeModel final : public ModelWithoutGraph {
     return std::make_unique<FakeSlices>(this, RowsOf(RequestOf(plan)));
   }
 
-  // The last request; once it has been answered.
+  // Where the last request ran. REQUIRES that it was answered.
   std::string WhereItRan() const {
     return ran_on_.load() == std::this_thread::get_id() ? "here" : "elsewhere";
   }
@@ -62,11 +62,11 @@ class FakeModel final : public ModelWithoutGraph {
   std::chrono::microseconds time_per_run{0};
   std::chrono::microseconds time_per_row{0};
   bool can_be_split = true;
-  bool joins = true;        // what its slices gave
-  int64_t size_of_row = 0;  // its rows say how large a request is
+  bool joins = true;        // whether Slices::Join() succeeds
+  int64_t size_of_row = 0;  // RequestProfile::size of each row
   std::string no_memory_in;
-  std::function<void()> on_slice;  // what each begins with
-  std::function<void()> on_run;    // the same of a whole request
+  std::function<void()> on_slice;  // called at the start of each slice
+  std::function<void()> on_run;    // called at the start of each whole run
   mutable std::atomic<int> profiles{0};
   mutable std::atomic<int> runs{0};
   mutable std::atomic<int> slices_run{0};
@@ -160,7 +160,7 @@ class FakeRequest final : public scheduling::Job, public PredictMember {
   std::promise<Finished> finished_;
 };
 
-// Does what it is told, on a worker.
+// Calls a function on a worker.
 class CallingJob final : public scheduling::Job {
  public:
   explicit CallingJob(std::function<void()> call) : call_(std::move(call)) {}
@@ -280,7 +280,7 @@ TEST_F(PredictRunTest, ARequestInSlicesIsAnsweredOnceWhereverItFindsNoMemory) {
     FakeRequest request(servable_, 10);
     RunPredict(&request, milliseconds(0), {}, &workers_);
     const Finished finished = request.WaitUntilFinished();
-    if (where == std::string("Split")) {  // as a whole there was enough
+    if (where == std::string("Split")) {  // there was enough memory for the whole request
       EXPECT_TRUE(finished.status.ok());
       EXPECT_EQ(finished.record.run_rows, 10);
     } else {
@@ -569,7 +569,7 @@ TEST_F(PredictRunTest, AColdRunTeachesNothing) {
   EXPECT_GE(cost.Of(2), milliseconds(20));
 }
 
-// Each slice's time was taken for what a row costs, and that by a run that compiled.
+// The first run compiles, so its time must not be taken for the cost of a row.
 TEST_F(PredictRunTest, AfterOneColdRunAHugeRequestRunsInFewSlices) {
   model_->time_per_run = milliseconds(50);
   FakeRequest first(servable_, 1);
@@ -647,7 +647,7 @@ TEST_F(PredictRunTest, AnEstimateIsCorrectedEvenIfNoRequestRunsAlone) {
   };
   model_->time_per_row = std::chrono::microseconds(100);
   servable_->request_class("late")->NoteRun();
-  run_together(1);  // of which nothing is known
+  run_together(1);  // of unknown cost
   EXPECT_GE(cost.Of(20), milliseconds(2));
   estimate(std::chrono::microseconds(20));
   run_together(20);

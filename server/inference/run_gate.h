@@ -20,12 +20,12 @@ class RunGate {
  public:
   explicit RunGate(scheduling::WorkerPool* workers) : workers_(workers) {}
 
-  // To be called before a run in which each of `signatures` runs once. Returns RESOURCE_EXHAUSTED
-  // if what the run needs is not free; if must_wait(), it will be later.
+  // Call before a run in which each of `signatures` runs once. Returns RESOURCE_EXHAUSTED if memory
+  // or a worker is not free for the run; must_wait() then says whether it may become free.
   Status Enter(const Servable& servable, const std::vector<std::string>& signatures, int64_t rows,
                int64_t input_bytes);
 
-  // To be called after a successful run.
+  // Call after a successful run.
   void Learn();
 
   // Whether the call must wait (Wait()) and be made again, instead of answering with the error.

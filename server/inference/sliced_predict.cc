@@ -137,7 +137,7 @@ class SlicedPredict {
     failed_ = status;
     ended_ = true;
   }
-  // The share of `whole` that falls to `rows` rows.
+  // The share of `whole` for `rows` rows.
   int64_t PartOf(int64_t whole, int64_t rows) const {
     return std::llround(static_cast<double>(whole) * rows / admitted_.profile().rows);
   }

@@ -11,8 +11,9 @@ namespace colcast::inference {
 using RunWhole = void (*)(AdmittedRequest admitted, scheduling::WorkerPool* workers);
 
 // Splits the request and submits its slices to the workers; the one that runs the last slice
-// answers. If a slice fails for another reason than memory, `run_whole` gets the request. Returns
-// false, without effect, if the request should not be split. REQUIRES a profile that can be split.
+// answers. If a slice fails for a reason other than memory, `run_whole` gets the request. Returns
+// false and changes nothing if the request should not be split. REQUIRES a profile that can be
+// split.
 bool RunBySlices(AdmittedRequest* admitted, scheduling::WorkerPool* workers, RunWhole run_whole);
 
 }  // namespace colcast::inference

@@ -14,7 +14,7 @@
 
 namespace colcast::inference {
 
-// Enough to be found, counted and destroyed; what it answers, a test says in a class of its own.
+// Can be found, counted and destroyed; tests derive classes that answer.
 class ModelWithoutGraph : public engine::Model {
  public:
   // A serialized MetaGraphDef.

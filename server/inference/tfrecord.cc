@@ -100,7 +100,7 @@ Status TfRecordReader::Next(std::string* record, bool* at_end) {
 
 Status TfRecordReader::Damaged(const char* what) const {
   return Error(StatusCode::kDataLoss, path_, ": the record at byte ", position_,
-               " is no TFRecord: ", what);
+               " is not a TFRecord: ", what);
 }
 
 }  // namespace colcast::inference

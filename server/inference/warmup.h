@@ -19,7 +19,7 @@ struct WarmupOptions {
 // colcast_warmup_requests beside it, on the calling thread. Either file may be missing; each holds
 // at most 1000 TFRecords of tensorflow.serving.PredictionLog. As in TensorFlow Serving, the first
 // failed request's error is returned. Other errors: DATA_LOSS from TfRecordReader, INVALID_ARGUMENT
-// for a record that is no PredictionLog or for one record too many, UNIMPLEMENTED for a
+// for a record that is not a PredictionLog or for one record too many, UNIMPLEMENTED for a
 // session_run_log or predict_streamed_log. Messages name the file and the record, counted from 1.
 // `num_records` is set to the number of requests run.
 Status WarmUp(const Servable& servable, const std::string& directory, const WarmupOptions& options,

@@ -15,8 +15,8 @@ namespace colcast::items {
 
 // Adds to `request` the columns of these features of the table, in the form in which a client would
 // send them, for the rows `numbers`. Reads only the lengths of lists; values are stored ones
-// (server/wire/stored_values.h). The request keeps the table alive. REQUIRES that it has none of
-// these columns.
+// (server/wire/column_values.h). The request, which must have none of these columns, keeps the
+// table alive.
 void AddColumns(std::shared_ptr<const ItemTable> table, std::vector<uint32_t> numbers,
                 Span<size_t> features, DecodedRequest* request);
 

@@ -85,7 +85,7 @@ Status ItemTable::WithDelta(std::shared_ptr<const TableFile> delta,
   }
   if (header.features != this->header().features || header.key != this->header().key ||
       header.has_text_keys != this->header().has_text_keys) {
-    return FailedPrecondition("its key or its features are not the table's");
+    return FailedPrecondition("its key or its features differ from the table's");
   }
   const int64_t first = end();
   if (first + delta->rows() > std::numeric_limits<uint32_t>::max()) {

@@ -52,14 +52,14 @@ class ItemTableSource {
 
   Stats stats() const;
 
-  // To be called for each request.
+  // Call for each request.
   void Count(int64_t keys, int64_t unknown) {
     lookups_.fetch_add(keys, std::memory_order_relaxed);
     unknown_keys_.fetch_add(unknown, std::memory_order_relaxed);
   }
 
-  // Looks for a new version and for deltas, and loads them. What cannot be loaded is logged once,
-  // and read again after its file has changed. Not thread-safe.
+  // Looks for a new version and for deltas, and loads them. A file that cannot be loaded is logged
+  // once, and read again after it has changed. Not thread-safe.
   void Poll();
 
  private:
@@ -97,7 +97,6 @@ class ItemTables {
   // Makes the thread look for new files of all tables now.
   void PollNow() { poller_.PollNow(); }
 
-  // The tables of a model.
   std::vector<ItemTableSource*> Of(std::string_view model) const;
 
  private:

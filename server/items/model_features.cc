@@ -60,7 +60,7 @@ Status CheckFeatures(const ModelFeatures& model, const std::string& domain,
     }
     const std::string_view difference = Difference(feature, table[place].feature);
     if (!difference.empty()) {
-      return FailedPrecondition("feature ", Quoted(name), " has another ", difference,
+      return FailedPrecondition("feature ", Quoted(name), " has a different ", difference,
                                 " in the table than in the model");
     }
   }

@@ -46,7 +46,7 @@ TEST(ModelFeaturesTest, RefusesAnotherDefaultByName) {
   features.replace(features.find("[0.5]"), 5, "[0.6]");
   const Status status = Check(RecordOf(features), file);
   EXPECT_EQ(status.code, StatusCode::kFailedPrecondition);
-  EXPECT_THAT(status.message, HasSubstr("\"price\" has another default"));
+  EXPECT_THAT(status.message, HasSubstr("\"price\" has a different default"));
 }
 
 TEST(ModelFeaturesTest, RefusesFeaturesThatOnlyOneHas) {

@@ -115,14 +115,14 @@ Status TableFile::ReadHeader(const Safetensors& read) {
 Status TableFile::ReadFeatures() {
   rapidjson::Document document;
   if (!ParseJson(header_.features, &document) || !document.IsArray()) {
-    return Wrong("header: __metadata__ features is no JSON list");
+    return Wrong("header: __metadata__ features is not a JSON list");
   }
   std::vector<ExampleFeature> features;
   for (const auto& recorded : document.GetArray()) {
     ExampleFeature& feature = features.emplace_back();
     if (!ReadText(recorded, "name", &feature.name) || !ReadFeature(recorded, &feature)) {
       return Wrong("header: __metadata__ features: entry ", features.size() - 1, ", \"",
-                   Readable(feature.name), "\", is none that an item table holds");
+                   Readable(feature.name), "\", is not one that an item table can hold");
     }
   }
   Status status = ExampleFeatures::Create(std::move(features), &features_);
@@ -161,7 +161,7 @@ Status TableFile::ReadIndex(const Safetensors& read) {
   return status;
 }
 
-// Checks that the rows belong into the bucket, and that no key is repeated. Since the index has as
+// Checks that the rows belong in the bucket, and that no key is repeated. Since the index has as
 // many entries as the table has rows, each row then occurs once.
 Status TableFile::CheckBucket(size_t bucket) const {
   const uint32_t begin = starts_[bucket], end = starts_[bucket + 1];
@@ -172,7 +172,7 @@ Status TableFile::CheckBucket(size_t bucket) const {
   for (uint32_t i = begin; i < end; ++i) {
     const uint32_t row = bucket_rows_[i];
     if (row >= header_.rows) {
-      return Wrong("\"index/rows\"[", i, "] is ", row, ", there are ", header_.rows, " rows");
+      return Wrong("\"index/rows\"[", i, "] is ", row, ", but there are ", header_.rows, " rows");
     }
     const std::string_view key = keys_[row];
     if (BucketOf(HashOf(key)) != bucket) {
@@ -181,7 +181,7 @@ Status TableFile::CheckBucket(size_t bucket) const {
     }
     for (uint32_t k = begin; k < i; ++k) {
       if (bucket_rows_[k] == row || keys_[bucket_rows_[k]] == key) {
-        return Wrong("key ", KeyText(key, header_.has_text_keys), " comes twice, in rows ",
+        return Wrong("key ", KeyText(key, header_.has_text_keys), " appears twice, in rows ",
                      bucket_rows_[k], " and ", row);
       }
     }

@@ -60,7 +60,7 @@ TEST(TableFileTest, RefusesADataSectionWithAnotherChecksum) {
 }
 
 TEST(TableFileTest, RefusesAKeyThatComesTwice) {
-  ExpectWrong(MakeTestTable({1, 2, 1}), "key 1 comes twice, in rows 0 and 2");
+  ExpectWrong(MakeTestTable({1, 2, 1}), "key 1 appears twice, in rows 0 and 2");
 }
 
 TEST(TableFileTest, RefusesAnotherKindOfKey) {
@@ -75,7 +75,7 @@ TEST(TableFileTest, ALongKeyIsNamedInShort) {
   TestFile table = MakeTestTable({1, 2});
   const std::string key(1 << 20, 'b');
   table.SetTextKeys({key, key});
-  ExpectWrong(table, "key \"" + std::string(60, 'b') + "...\" comes twice, in rows 0 and 1");
+  ExpectWrong(table, "key \"" + std::string(60, 'b') + "...\" appears twice, in rows 0 and 1");
 }
 
 TEST(TableFileTest, RefusesAnotherVersionOfTheFormat) {
@@ -104,25 +104,25 @@ TEST(TableFileTest, RefusesAHeaderThatIsLargeForTheDataOrAtAll) {
               HasSubstr("at most 8388608 are allowed"));
   std::string deep = with_header(3 << 20, 3 << 20);
   std::fill_n(deep.begin() + sizeof(uint64_t), 3 << 20, '[');
-  EXPECT_THAT(ReadTestFile(deep, &file).message, HasSubstr("no JSON object"));
+  EXPECT_THAT(ReadTestFile(deep, &file).message, HasSubstr("not a JSON object"));
 }
 
 TEST(TableFileTest, RefusesWhatAnIndexCannotSay) {
   TestFile table = MakeTestTable({1, 2, 3});
   table.tensors["index/rows"] = TensorOf<uint32_t>("U32", {0, 1, 3});
-  ExpectWrong(table, "is 3, there are 3 rows");
+  ExpectWrong(table, "is 3, but there are 3 rows");
   table.SetKeys({"a", "b", "c"}, 3);
   ExpectWrong(table, "is in the wrong bucket");
   table.tensors["index/starts"] = TensorOf<uint32_t>("U32", {0, 2, 1, 3});
   ExpectWrong(table, "one more than a power of two");
   table.tensors["index/starts"] = TensorOf<uint32_t>("U32", {0, 4, 3});
-  ExpectWrong(table, "\"index/starts\"[2] is 3, behind 4");
+  ExpectWrong(table, "\"index/starts\"[2] is 3, after 4");
 }
 
 TEST(TableFileTest, RefusesSplitsAndOffsetsThatDoNotRise) {
   TestFile table = MakeTestTable({1, 2});
   table.tensors["column/tags/splits"] = TensorOf<int64_t>("I64", {0, 4, 3});
-  ExpectWrong(table, "\"column/tags/splits\"[2] is 3, behind 4");
+  ExpectWrong(table, "\"column/tags/splits\"[2] is 3, after 4");
   table = MakeTestTable({1, 2});
   table.tensors["column/name/offsets"] = TensorOf<int64_t>("I64", {0, 6, 99});
   ExpectWrong(table, "ends with 99, expected 12");

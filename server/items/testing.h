@@ -1,4 +1,4 @@
-// Files of item tables for tests, written piece by piece so that each piece can be made wrong.
+// Files of item tables for tests, built from entries so that each can be made wrong.
 #ifndef COLCAST_SERVER_ITEMS_TESTING_H_
 #define COLCAST_SERVER_ITEMS_TESTING_H_
 
@@ -51,8 +51,8 @@ struct TestFile : tables::TestFile {
 };
 
 // A table of items by "item_id" with every kind of feature: price, size [2], name, tags and steps
-// (lists of numbers, the latter padded with -1), words (lists of strings). Row i of key k has
-// values made of k and i.
+// (lists of numbers, the latter padded with -1), words (lists of strings). The values of row i with
+// key k are made from k and i.
 inline TestFile MakeTestTable(const std::vector<int64_t>& keys) {
   TestFile file;
   file.metadata = {{"format", "colcast-items"}, {"format_version", "1"}, {"kind", "table"},

@@ -71,7 +71,7 @@ inline constexpr CallMetric kCallMetrics[] = {
     {":colcast:queue_wait_microseconds", "From the receipt of a request until a worker took it.",
      LatencyBuckets, CallMetric::Of::kAnsweredOk,
      [](const CallRecord& record) { return Nanoseconds(record.queue_wait); }},
-    {":colcast:runtime_microseconds", "In the model, with making the tensors.", LatencyBuckets,
+    {":colcast:runtime_microseconds", "In the model, including making the tensors.", LatencyBuckets,
      CallMetric::Of::kAnsweredOk,
      [](const CallRecord& record) { return Nanoseconds(record.runtime); }},
     {":colcast:request_bytes", "Size of a request's message.", ByteBuckets,
@@ -91,11 +91,13 @@ inline constexpr CallMetric kCallMetrics[] = {
      [](const CallRecord& record) {
        return record.run_requests > 0 ? record.run_rows : int64_t{-1};
      }},
-    {":colcast:columns_sent_once_total", "Columns that came as one row beside more rows.", nullptr,
+    {":colcast:columns_sent_once_total",
+     "Columns that were sent as one row in requests of more rows.", nullptr,
      CallMetric::Of::kAnsweredOk,
      [](const CallRecord& record) { return int64_t{record.expansion.columns_sent_once}; }},
-    {":colcast:bytes_saved_total", "What repeating these columns would have added to requests.",
-     nullptr, CallMetric::Of::kAnsweredOk,
+    {":colcast:bytes_saved_total",
+     "Bytes that repeating these columns would have added to requests.", nullptr,
+     CallMetric::Of::kAnsweredOk,
      [](const CallRecord& record) { return record.expansion.bytes_saved; }},
     {":colcast:transcoded_requests_total", "Requests whose tf.Examples were read as columns.",
      nullptr, CallMetric::Of::kAnsweredOk,
@@ -106,8 +108,8 @@ inline constexpr CallMetric kCallMetrics[] = {
        return record.expansion.transcoded ? record.expansion.rows : 0;
      }},
     {":colcast:transcoded_repeated_bytes_total",
-     "Bytes of these that repeated features which all Examples of a request had in common.",
-     nullptr, CallMetric::Of::kAnsweredOk,
+     "Bytes of these that repeat features common to all Examples of a request.", nullptr,
+     CallMetric::Of::kAnsweredOk,
      [](const CallRecord& record) {
        return record.expansion.transcoded ? record.expansion.repeated_bytes : 0;
      }},
@@ -116,7 +118,7 @@ inline constexpr CallMetric kCallMetrics[] = {
     {":colcast:divided_requests_total", "Requests that ran in slices.", nullptr,
      CallMetric::Of::kAll,
      [](const CallRecord& record) { return int64_t{!record.slice_waits.empty()}; }},
-    {":colcast:pieces_total", "Slices that they ran in.", nullptr, CallMetric::Of::kAll,
+    {":colcast:pieces_total", "Slices that these requests ran in.", nullptr, CallMetric::Of::kAll,
      [](const CallRecord& record) { return static_cast<int64_t>(record.slice_waits.size()); }},
 };
 

@@ -144,7 +144,7 @@ void WriteRequests(const Series& requests, TextWriter* writer) {
 
 void WriteLoads(const std::vector<LoadSeries>& loads, TextWriter* writer) {
   writer->Metric(":tensorflow:cc:saved_model:load_attempt_count", kCounter,
-                 "Times a version was loaded, or could not be.");
+                 "Attempts to load a version, by their result.");
   for (const LoadSeries& series : loads) {
     const std::string_view path = series.model_path;
     if (series.succeeded > 0) {
@@ -155,7 +155,7 @@ void WriteLoads(const std::vector<LoadSeries>& loads, TextWriter* writer) {
     }
   }
   writer->Metric(":tensorflow:cc:saved_model:load_latency", kCounter,
-                 "Microseconds that loading a version took, of the times it could be.");
+                 "Microseconds that successful loads of a version took.");
   for (const LoadSeries& series : loads) {
     if (series.succeeded == 0) continue;
     using std::chrono::microseconds;
@@ -173,7 +173,7 @@ void WriteLoads(const std::vector<LoadSeries>& loads, TextWriter* writer) {
 
 void WriteOffloads(const Metrics& metrics, TextWriter* writer) {
   writer->Metric(":colcast:offloaded_requests_total", kCounter,
-                 "Requests sent on to --offload_target; those that failed ran here.");
+                 "Requests forwarded to --offload_target; those that failed ran here.");
   writer->Sample({{"status", "answered"}}, metrics.Offloads(true));
   writer->Sample({{"status", "failed"}}, metrics.Offloads(false));
 }

@@ -25,7 +25,6 @@
 
 namespace colcast::metrics {
 
-// The labels of a series of requests.
 struct RequestLabels {
   std::string model_name;  // empty for requests for which no model was found
   std::string signature_name;

@@ -1,4 +1,4 @@
-// What the metrics cost a request.
+// The cost of the metrics per request.
 #include <benchmark/benchmark.h>
 
 #include <chrono>

@@ -37,7 +37,7 @@ class Recent {
     std::vector<RecentSeries> requests;  // sorted like Metrics::Requests()
   };
 
-  // Stores the counts up to `now`. To be called about once a second, with ascending `now`.
+  // Stores the counts up to `now`. Call about once a second, with ascending `now`.
   void Add(Time now, const std::vector<RequestSeries>& requests, double cpu_seconds);
 
   // The counts of the last `span`, at most kWindow; of a shorter time if less has passed, and none

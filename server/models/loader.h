@@ -24,7 +24,6 @@
 
 namespace colcast::models {
 
-// The report of an attempt to load a version.
 struct LoadReport {
   std::string model_name;
   int64_t version = 0;
@@ -38,7 +37,7 @@ struct LoadReport {
   std::vector<std::string> notes;  // see engine::Model::notes()
 };
 
-// Called on the loading thread, maybe on several at a time, before the version serves.
+// Called on the loading thread, possibly on several at once, before the version serves.
 using LoadListener = std::function<void(const LoadReport&)>;
 
 class Loader {

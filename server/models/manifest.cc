@@ -43,7 +43,7 @@ Status CheckFile(const std::string& path, const rapidjson::Value& listed) {
   }
   File file;
   Status status = File::Open(path, &file);
-  if (status.code == StatusCode::kNotFound) return NotWhole(path, "is not there");
+  if (status.code == StatusCode::kNotFound) return NotWhole(path, "is missing");
   if (!status.ok()) return status;
   if (file.size() != bytes->GetUint64()) {
     return NotWhole(path, "has " + std::to_string(file.size()) + " bytes where the export wrote " +
@@ -65,7 +65,7 @@ Status CheckManifest(const std::string& directory) {
   if (!status.ok()) return status;
   rapidjson::Document document;
   if (!ParseJson(record, &document)) {
-    return Unavailable(directory, kRecord, " is no JSON: the version is still being copied");
+    return Unavailable(directory, kRecord, " is not JSON: the version is still being copied");
   }
   const rapidjson::Value* const files = Member(document, "files");
   if (files == nullptr || !files->IsObject()) return OkStatus();

@@ -51,16 +51,16 @@ TEST_F(ManifestTest, AFileThatIsMissingOrShortIsNamed) {
   Write("assets/words.txt", "hel");
   ExpectNotWhole("assets/words.txt", "has 3 bytes where the export wrote 6");
   fs::remove(directory_ / "assets/words.txt");
-  ExpectNotWhole("assets/words.txt", "is not there");
+  ExpectNotWhole("assets/words.txt", "is missing");
 }
 
-// Some copies take a file's space first.
+// Some copying tools allocate a file's full size first.
 TEST_F(ManifestTest, AFileOfTheRightSizeWithOtherContentIsNamed) {
   Write("assets/words.txt", std::string("hel\0\0\0", 6));
   ExpectNotWhole("assets/words.txt", "has the checksum ");
 }
 
-// TensorFlow checks each tensor as it restores it.
+// Contents are not compared here, because TensorFlow checks each tensor that it restores.
 TEST_F(ManifestTest, VariablesOfTheSameSizeMayBeOthers) {
   Write("variables/variables.data-00000-of-00001", "4321");
   EXPECT_TRUE(CheckManifest(directory_).ok());
@@ -70,7 +70,7 @@ TEST_F(ManifestTest, VariablesOfTheSameSizeMayBeOthers) {
 
 TEST_F(ManifestTest, ARecordThatEndsTooEarlyIsNamed) {
   Write("assets.extra/colcast.json", R"({"signatures": {}, "fil)");
-  ExpectNotWhole("assets.extra/colcast.json", "is no JSON");
+  ExpectNotWhole("assets.extra/colcast.json", "is not JSON");
 }
 
 TEST_F(ManifestTest, WithoutAListNothingIsChecked) {

@@ -14,7 +14,7 @@
 
 namespace colcast::models {
 
-// The total size of all files under `directory`, links followed, and the graph's part of it; 0 if
+// The total size of all files under `directory`, links followed, and the graph's share of it; 0 if
 // there are none.
 struct ModelSize {
   int64_t bytes = 0;
@@ -31,7 +31,7 @@ class MemoryBudget {
       double margin_fraction,
       std::function<int64_t()> available = [] { return AvailableMemory(); });
 
-  // The memory of a load in progress, given back by the destructor.
+  // The memory of a load in progress, released by the destructor.
   class Reservation {
    public:
     Reservation() = default;

@@ -28,7 +28,7 @@ Status CheckPlatform(const tensorflow::serving::ModelConfig& proto) {
   }
   if (proto.model_platform() == kTensorFlow) return OkStatus();
   if (proto.model_platform().empty()) {
-    return InvalidArgument(model, "model_platform is not set; \"", kTensorFlow, "\" is the one");
+    return InvalidArgument(model, "model_platform is not set, expected \"", kTensorFlow, "\"");
   }
   return InvalidArgument(model, "platform \"", proto.model_platform(),
                          "\" is not supported, only \"", kTensorFlow, "\" is");
@@ -39,7 +39,7 @@ Status CheckBasePath(const tensorflow::serving::ModelConfig& proto) {
   const std::string& path = proto.base_path();
   if (path.find('\0') != std::string::npos) {
     return InvalidArgument("model \"", proto.name(), "\": base_path ", path.c_str(),
-                           " goes on after a byte 0, which no path can hold");
+                           " is followed by a NUL byte, which no path can contain");
   }
   if (path.find("://") != std::string::npos) {
     return InvalidArgument("model \"", proto.name(), "\": base_path ", path,

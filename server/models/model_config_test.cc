@@ -98,7 +98,7 @@ TEST(ModelConfigTest, WrongModelsAreRefusedByName) {
   EXPECT_THAT(ErrorOf(OneModel("name: 'a' base_path: 's3://m' model_platform: 'tensorflow'")),
               HasSubstr("\"a\": base_path s3://m is not on a local file system"));
   EXPECT_THAT(ErrorOf(OneModel("name: 'a' base_path: '/m\\0n' model_platform: 'tensorflow'")),
-              HasSubstr("\"a\": base_path /m goes on after a byte 0"));
+              HasSubstr("\"a\": base_path /m is followed by a NUL byte"));
 }
 
 TEST(ModelConfigTest, OtherPlatformsAreRefusedByName) {

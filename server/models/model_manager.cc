@@ -41,9 +41,9 @@ std::vector<std::string> OutdatedVersions(const ModelState& model) {
   for (const Version& version : model.versions()) {
     if (!version.is_outdated) continue;
     warnings.push_back(Name(model.config().name, version.directory.version) +
-                       " serves as it was loaded: files came or changed in " +
+                       " serves as it was loaded, but files were added or changed in " +
                        version.directory.path +
-                       " since; publish them as a version of another number");
+                       " since; publish them under another version number");
   }
   return warnings;
 }
@@ -214,7 +214,7 @@ void ModelManager::PollConfigFile() {
   if (status.ok()) {
     warnings_.Log(kConfiguration, {});
   } else {
-    warnings_.Log(kConfiguration, {status.message + "; what served before goes on serving"});
+    warnings_.Log(kConfiguration, {status.message + "; what served before keeps serving"});
   }
 }
 
@@ -239,7 +239,7 @@ void ModelManager::PollBasePaths() {
     const bool outdated =
         model == models_.end() || model->second.leaving() || !(model->second.config() == config);
     if (outdated) continue;
-    // If the base path is missing, its file system may only be unmounted for now.
+    // A missing base path may mean that its file system is unmounted for a while.
     if (listing.readable) {
       model->second.SetAspiredVersions(selected);
       warnings_.Log(Name(config.name) + ": files", OutdatedVersions(model->second));
@@ -344,7 +344,7 @@ void ModelManager::OnLoadFailed(ModelState* model, const VersionDirectory& direc
   const bool again = model->LoadFailed(directory.path, status, retries, Clock::now());
   LogError(status.message +
                (again ? "; next attempt in " + Seconds(retries.interval) : "; given up") +
-               (model->available() ? "; what served before goes on serving" : ""),
+               (model->available() ? "; what served before keeps serving" : ""),
            {model->config().name, directory.version});
 }
 

@@ -39,7 +39,7 @@ class ModelManager {
     std::vector<ModelConfig> models;  // what to serve at first
     // Read again every `config_file_poll_wait`, unless that is 0.
     std::string config_file;
-    request_log::LogPlaces logs;  // allowed places of request logs
+    request_log::LogPlaces logs;
     std::chrono::milliseconds config_file_poll_wait{0};
     // The interval between searches for versions. 0: search once, and again after each change of
     // the configuration.

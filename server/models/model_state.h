@@ -62,7 +62,7 @@ class ModelState {
 
   // Versions to unload. Keeps the model available, like TensorFlow Serving's
   // AvailabilityPreservingPolicy: a version that is no longer aspired is unloaded only when an
-  // aspired one is ready, or if none is to come.
+  // aspired one is ready, or if none will be.
   std::vector<const Version*> ToUnload() const;
   // New versions, and those due for a retry, highest first.
   std::vector<const Version*> ToLoad(Clock::time_point now) const;
@@ -81,7 +81,7 @@ class ModelState {
   // Whether a version is ready, or each aspired one has failed at least for now, or there is none.
   bool settled() const;
   bool available() const;  // whether a version is ready
-  // The same for the present base path alone: versions from another one keep serving until this one
+  // The same for the current base path alone: versions from another one keep serving until this one
   // has any.
   bool settled_at_base_path() const;
   bool available_at_base_path() const;

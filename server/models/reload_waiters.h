@@ -21,8 +21,8 @@ class ReloadWaiters {
     waiters_.push_back({std::move(models), std::move(done)});
   }
 
-  // The answers for callers whose models have all settled, to be called without holding a lock: OK,
-  // or UNKNOWN with the reasons for models that do not serve.
+  // The answers for callers whose models have all settled, which must be called without holding a
+  // lock: OK, or UNKNOWN with the reasons for models that do not serve.
   std::vector<std::function<void()>> TakeSettled(const std::map<std::string, ModelState>& models);
 
   // The same answer for all remaining callers.

@@ -19,7 +19,7 @@ class ReloadWaitersTest : public testing::Test {
       answers_.push_back(std::string(StatusName(status.code)) + ": " + status.message);
     });
   }
-  // What those who are done waiting are told.
+  // The answers of settled waiters.
   std::vector<std::string> Settled() {
     answers_.clear();
     for (const auto& answer : waiters_.TakeSettled(models_)) answer();

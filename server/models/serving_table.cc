@@ -77,7 +77,7 @@ namespace {
 constexpr size_t kMaxNamesInMessage = 10;
 
 Status StillLoading(const std::string& model) {
-  return Unavailable("model ", model, " is being loaded; try again or elsewhere");
+  return Unavailable("model ", model, " is being loaded; try again later or on another server");
 }
 
 Status NoVersionLoaded(const std::string& model) {
@@ -136,7 +136,8 @@ Status FindAmong(const ServingModels& models, const ModelSpec& spec,
 }  // namespace
 
 Status FirstModelsLoad() {
-  return Unavailable("this server is loading its first models; try again or elsewhere");
+  return Unavailable(
+      "this server is loading its first models; try again later or on another server");
 }
 
 void ServingTable::Replace(ServingModels models, bool ready) {

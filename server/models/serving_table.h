@@ -31,9 +31,9 @@ struct ReadyLabel {
 Status ResolveLabel(const std::map<std::string, int64_t>& labels, const std::string& label,
                     int64_t* version);
 
-// Whether the configuration `wanted` may replace the one of `present`: FAILED_PRECONDITION, naming
-// it, for a label of a version that does not serve. With `allow_unavailable`, only if the label has
-// named another version so far.
+// Checks whether `wanted` may replace the configuration of `present`. FAILED_PRECONDITION, naming
+// the label, for a label of a version that does not serve; with `allow_unavailable`, only if the
+// label moves there from another version.
 Status CheckLabels(const std::vector<ModelConfig>& wanted,
                    const std::map<std::string, ModelState>& present, bool allow_unavailable);
 
@@ -52,7 +52,7 @@ using ServingModels = std::unordered_map<std::string, ServingModel>;
 
 // UNAVAILABLE instead of NOT_FOUND while the server's first models load, because it is not yet
 // known which models it will have. TensorFlow Serving opens its port only after that, so clients
-// take NOT_FOUND as final.
+// treat NOT_FOUND as final.
 Status FirstModelsLoad();
 
 class ServingTable {

@@ -18,10 +18,10 @@ std::vector<std::string> VersionWarnings(const ModelConfig& model, const BasePat
   if (listing.versions.empty()) {
     warnings.push_back(
         (listing.readable ? "no version under " + model.base_path + " yet"
-                          : model.base_path + " is not a directory that can be read") +
+                          : model.base_path + " is not a readable directory") +
         " (a version is a directory with a number for a name and a saved_model.pb in it" +
         (listing.is_version ? "; here is a saved_model.pb: name the directory above" : "") +
-        (listing.unnumbered.empty() ? "" : "; " + listing.unnumbered.front() + " is no number") +
+        (listing.unnumbered.empty() ? "" : "; " + listing.unnumbered.front() + " is not a number") +
         "); waiting for one");
     return warnings;
   }

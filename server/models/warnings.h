@@ -12,8 +12,8 @@
 
 namespace colcast::models {
 
-// A sentence for each version that `model` asks for or has, and that cannot serve; `listing` is of
-// its base path.
+// A sentence for each version that `model` wants or has but that cannot serve; `listing` lists its
+// base path.
 std::vector<std::string> VersionWarnings(const ModelConfig& model, const BasePathListing& listing);
 
 class WarningLog {

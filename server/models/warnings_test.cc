@@ -31,7 +31,7 @@ TEST(VersionWarningsTest, ABasePathWithoutVersion) {
   EXPECT_THAT(VersionWarnings(kLatest, Listing({})),
               ElementsAre(AllOf(HasSubstr("no version under /m yet"), HasSubstr("waiting"))));
   EXPECT_THAT(VersionWarnings(kLatest, BasePathListing()),
-              ElementsAre(AllOf(HasSubstr("/m is not a directory that can be read"),
+              ElementsAre(AllOf(HasSubstr("/m is not a readable directory"),
                                 HasSubstr("waiting for one"))));
 }
 
@@ -45,7 +45,7 @@ TEST(VersionWarningsTest, AVersionInPlaceOfItsBasePath) {
 TEST(VersionWarningsTest, ADirectoryWhoseNameIsNoNumber) {
   BasePathListing listing = Listing({});
   listing.unnumbered = {"v0.1"};
-  EXPECT_THAT(VersionWarnings(kLatest, listing), ElementsAre(HasSubstr("; v0.1 is no number")));
+  EXPECT_THAT(VersionWarnings(kLatest, listing), ElementsAre(HasSubstr("; v0.1 is not a number")));
 }
 
 TEST(VersionWarningsTest, AVersionThatThePolicyNamesIsMissing) {

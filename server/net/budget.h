@@ -16,7 +16,7 @@ class Budget {
 
   struct Options {
     size_t max_bytes = 0;           // of all hosts together
-    size_t max_bytes_per_host = 0;  // lower while all hosts together reach max_bytes
+    size_t max_bytes_per_host = 0;  // lower while all hosts together exceed max_bytes
     // Whether hosts may still hold an equal share of max_bytes each when the total is above it, so
     // that no host is refused because of others. One host at a time may exceed its share, with a
     // single item.
@@ -71,7 +71,7 @@ class Budget {
     }
   }
 
-  // Whether a request of the host that came at `since` would probably do its work in vain: Take()
+  // Whether work for the host's request that arrived at `since` would probably be wasted: Take()
   // would refuse even a single byte, or it has refused an item since then and would do so again.
   bool IsUsedUp(const Account& host, Clock::time_point since) const {
     if (host.bytes() >= Share(bytes())) return true;
@@ -96,7 +96,7 @@ class Budget {
   std::atomic<bool> exceeds_{false};
 };
 
-// Of requests in memory. One host's leave a quarter of it to others.
+// Limits the memory of requests. One host may use three quarters of it.
 class MemoryLimit : public Budget {
  public:
   explicit MemoryLimit(size_t bytes) : Budget({bytes, bytes - bytes / 4, false}) {}

@@ -34,7 +34,7 @@ TEST(BudgetTest, AHardBudgetIsNeverExceeded) {
   EXPECT_EQ(budget.bytes(), 100u);
 }
 
-// Two hosts that hold all of it would otherwise have everybody else refused.
+// Otherwise two hosts that hold the whole budget would have all others refused.
 TEST(BudgetTest, ManyHostsShareWhatWouldBeTooMuchAndNobodyIsLeftOut) {
   Budget budget({200, 100, true});
   std::array<Budget::Account, 50> hosts;
@@ -43,7 +43,7 @@ TEST(BudgetTest, ManyHostsShareWhatWouldBeTooMuchAndNobodyIsLeftOut) {
     }
     EXPECT_GE(host.bytes(), 200 / hosts.size());
   }
-  EXPECT_LT(budget.bytes(), 5 * budget.max_bytes());  // the harmonic series, and not 50 shares
+  EXPECT_LT(budget.bytes(), 5 * budget.max_bytes());  // a harmonic series, not 50 full shares
 }
 
 TEST(BudgetTest, OneItemAtATimeMayExceedTheShare) {

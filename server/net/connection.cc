@@ -28,7 +28,7 @@ Connection::Connection(Poller* poller, const Socket& socket, std::string peer)
       host_(poller->hosts().Of(peer_)) {}
 
 void Connection::Begin() {
-  taken_ = true;  // until number_ is set, other threads only leave their work
+  taken_ = true;  // until number_ is set, other threads only post work
   number_ = poller_->Add(fd_, shared_from_this(), /*is_new=*/true);
   taken_ = false;
   Do(kWrite);
@@ -47,7 +47,7 @@ void Connection::Do(unsigned work) {
   constexpr unsigned kSocketTells = kRead | kWrite | kReadToEnd;
   work_.fetch_or(work);
   for (int turns = 0; work_.load() != 0; ++turns) {
-    // A client that sends fast must not occupy this thread.
+    // A client that sends fast must not monopolize this thread.
     if (turns >= kMaxTurns && (work_.load() & ~kSocketTells) == 0) return Again();
     if (taken_.exchange(true)) return;
     TakeTurn();
@@ -60,7 +60,7 @@ bool Connection::IsWasteful() const {
   // acknowledgements, window updates, and headers before a message.
   constexpr std::chrono::milliseconds kMaxWasted(5);
   // A host may be a proxy with clients of all kinds. If it has wasted too much, its connections
-  // that pay for their turns still go on.
+  // that pay for their turns are still served.
   constexpr std::chrono::milliseconds kMaxWastedByHost(10);
   constexpr std::chrono::microseconds kAlwaysForgiven(100);
   return wasted_ > kMaxWasted ||
@@ -107,7 +107,7 @@ Use Connection::Try(unsigned work) {
     return DoNow(work);
   } catch (const std::exception&) {  // out of memory
     Close();
-    LogError("out of memory for what a connection has sent: it is closed");
+    LogError("out of memory for a connection's input: the connection is closed");
     return {};
   }
 }

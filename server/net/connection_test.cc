@@ -90,13 +90,13 @@ TEST_F(ConnectionTest, OneThatOnlyWastesTimeIsNotReadUntilTheTimeIsLookedAt) {
     connection_->Happened(EPOLLIN);
     return connection_->turns > before;
   };
-  EXPECT_TRUE(read());  // one turn may be so
+  EXPECT_TRUE(read());  // one wasteful turn is allowed
   EXPECT_TRUE(read());
   EXPECT_FALSE(connection_->is_held());
   EXPECT_FALSE(read());
   EXPECT_TRUE(connection_->is_held());
   const int before = connection_->turns;
-  connection_->Happened(EPOLLOUT);  // what waits is sent
+  connection_->Happened(EPOLLOUT);  // pending output is sent
   connection_->LookAtTheTime();
   EXPECT_EQ(connection_->turns, before + 2);
   EXPECT_FALSE(read());
@@ -120,7 +120,7 @@ TEST_F(ConnectionTest, OneThatIsOfUseMayWasteSomeTime) {
   }
 }
 
-// Each has 5 ms, all of a host together 10.
+// Each connection may waste 5 ms, all of a host together 10 ms.
 TEST_F(ConnectionTest, ManyConnectionsOfOneHostWasteNoMoreTimeThanSome) {
   std::vector<std::shared_ptr<TestConnection>> all;
   int turns = 0;
@@ -134,12 +134,12 @@ TEST_F(ConnectionTest, ManyConnectionsOfOneHostWasteNoMoreTimeThanSome) {
     all.back()->useful = false;
     all.back()->work = Spin(4'000);
     const int before = all.back()->turns;
-    all.back()->Happened(EPOLLIN);  // a first turn is always done
+    all.back()->Happened(EPOLLIN);  // the first turn always runs
     EXPECT_EQ(all.back()->turns, before + 1);
     all.back()->Happened(EPOLLIN);
     turns += all.back()->turns - before - 1;
   }
-  // Of a second, or of two where a new one began meanwhile.
+  // Turns of one second, or of two if a new second began meanwhile.
   EXPECT_LE(turns, 2 * 4);
   EXPECT_GE(turns, 2);
   // Another client of the host is served.

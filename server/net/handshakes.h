@@ -1,4 +1,5 @@
-// A separate thread for TLS: it accepts clients and handshakes, so that these delay no request.
+// A separate thread that accepts TLS clients and runs their handshakes, so that these delay no
+// request.
 #ifndef COLCAST_SERVER_NET_HANDSHAKES_H_
 #define COLCAST_SERVER_NET_HANDSHAKES_H_
 
@@ -26,10 +27,9 @@ class Handshakes {
   Handshakes(const Handshakes&) = delete;
   Handshakes& operator=(const Handshakes&) = delete;
 
-  // What is polled by the thread.
   Poller& poller() { return poller_; }
-  // A client that does not finish within 20 s is disconnected, and so is one whose host has
-  // kMaxPerHost others that have not finished.
+  // Disconnects a client that does not finish within 20 s, or whose host already has kMaxPerHost
+  // unfinished handshakes.
   void Begin(std::unique_ptr<Socket> socket, std::string peer);
   // False if there is no handshake.
   bool CloseOldest() { return poller_.CloseOldestNewcomer(); }

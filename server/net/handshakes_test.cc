@@ -20,7 +20,7 @@ class HandshakesTest : public ::testing::Test {
  protected:
   HandshakesTest() { std::signal(SIGPIPE, SIG_IGN); }  // OpenSSL writes without MSG_NOSIGNAL
 
-  // A client that connects: its end, which blocks.
+  // Connects a client and returns its end, which blocks.
   std::unique_ptr<Socket> Connect(const std::string& peer = "unix:") {
     std::array<int, 2> ends{};
     EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()), 0);

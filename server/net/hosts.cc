@@ -42,7 +42,7 @@ std::shared_ptr<Host> Hosts::Of(const std::string& peer) {
 
 Status Hosts::UnreadRefusal(const Host& host) const {
   return ResourceExhausted("clients at ", host.name, " have not read ", host.unread.bytes(),
-                           " bytes of answers to earlier requests, those of all hosts ",
+                           " bytes of answers to earlier requests, and all hosts together ",
                            unread.bytes(), "; at most ", unread.max_bytes_per_host(), " and ",
                            unread.max_bytes(), " may wait (--max_unread_response_bytes)");
 }

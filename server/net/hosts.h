@@ -1,4 +1,4 @@
-// What the clients of one host hold and waste, over all their connections and all protocols.
+// Tracks what the clients of each host hold and waste, across connections and protocols.
 #ifndef COLCAST_SERVER_NET_HOSTS_H_
 #define COLCAST_SERVER_NET_HOSTS_H_
 
@@ -33,7 +33,7 @@ class WastedTime {
 struct Host {
   explicit Host(std::string name) : name(std::move(name)) {}
 
-  const std::string name;  // HostOf() in peer.h
+  const std::string name;  // see HostOf()
   Budget::Account unread;  // of unread answers
   Budget::Account bodies;  // REST requests, and decompressed gRPC messages
   WastedTime wasted;
@@ -50,14 +50,13 @@ class Hosts {
   // Returns the same Host for all peers of one host, as long as any reference exists.
   std::shared_ptr<Host> Of(const std::string& peer);
 
-  // Answers that clients have not read yet: HTTP/2 does not force a client to accept what it asked
-  // for.
+  // Answers that clients have not read yet: HTTP/2 does not force a client to read them.
   Budget unread;
   // Bodies of REST requests, the columns read from them, and decompressed gRPC messages.
   MemoryLimit bodies;
   // RESOURCE_EXHAUSTED, naming the flag.
   Status UnreadRefusal(const Host& host) const;
-  // The same where an answer to a request that came at `since` would be refused; else OK.
+  // UnreadRefusal() if an answer to a request that arrived at `since` would be refused; else OK.
   Status CheckUnread(const Host& host, Budget::Clock::time_point since) const {
     return unread.IsUsedUp(host.unread, since) ? UnreadRefusal(host) : OkStatus();
   }

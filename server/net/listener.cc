@@ -58,7 +58,7 @@ Status Listener::Listen(const std::string& host, int port, Serving serving, Poll
     const int error = errno;
     close(socket);
     return Unavailable(error == EADDRINUSE      ? "the port is in use"
-                       : error == EADDRNOTAVAIL ? "the host is not one of this machine's"
+                       : error == EADDRNOTAVAIL ? "the host is not an address of this machine"
                                                 : std::strerror(error));
   }
   return Begin(socket, std::move(serving), poller, listener);
@@ -148,7 +148,7 @@ void Listener::Serve(int accepted, std::string peer) {
       serving_.accept(std::move(socket), std::move(peer));
     }
   } catch (const std::bad_alloc&) {
-    LogError("out of memory for another connection: it is closed");
+    LogError("out of memory for a new connection: it is closed");
   }
 }
 

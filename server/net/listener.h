@@ -35,8 +35,8 @@ class Listener final : public Pollable {
   void End();
 
   void Happened(uint32_t events) override;
-  // Accepts clients for whom there was no descriptor before, since the kernel does not announce
-  // them again.
+  // Accepts clients that had to wait for a free descriptor, since the kernel does not announce them
+  // again.
   void LookAtTheTime() override;
 
   Listener(int socket, Serving serving, Poller* poller);

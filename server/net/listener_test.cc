@@ -55,11 +55,11 @@ TEST(ListenerTest, AnAddressThatCannotBeHadIsToldWithItsCause) {
   EXPECT_EQ(Listener::Listen("127.0.0.1", listener->port(), {}, &poller, &second).message,
             "the port is in use");
   EXPECT_EQ(Listener::Listen("192.0.2.1", 0, {}, &poller, &second).message,
-            "the host is not one of this machine's");
+            "the host is not an address of this machine");
   listener->End();
 }
 
-// Workers may be busy, and clients that only connect must not keep them so.
+// Workers may be busy, and clients that only connect must not occupy them.
 TEST(ListenerTest, WithTlsClientsAreAcceptedWithoutAWorker) {
   const Owned<SSL_CTX> context = ClientContext();
   const Identity server = MakeIdentity("server", 3600, nullptr);
@@ -79,7 +79,7 @@ TEST(ListenerTest, WithTlsClientsAreAcceptedWithoutAWorker) {
   listener->End();
 }
 
-// The kernel tells of a client once.
+// The kernel announces a client only once.
 TEST(ListenerTest, ClientsForWhomThereIsNoDescriptorAreServedWhenThereIsOne) {
   Poller poller;
   std::vector<std::unique_ptr<Socket>> served;

@@ -96,13 +96,13 @@ int Most(size_t size) {
   return static_cast<int>(std::min<size_t>(size, std::numeric_limits<int>::max()));
 }
 
-// Text appears where a TLS record has its version.
+// For a client whose first bytes are text where a TLS record has its version.
 void WarnOfPlainText() {
   static std::atomic<bool> told{false};
   if (told.exchange(true)) return;
   LogWarning(
-      "a client that does not use TLS has called; this port takes TLS only (--ssl_config_file). "
-      "Told once");
+      "a client without TLS has connected; this port accepts only TLS (--ssl_config_file). "
+      "Logged once");
 }
 
 }  // namespace

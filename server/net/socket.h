@@ -41,11 +41,11 @@ class Socket {
   // The protocol agreed in the handshake, such as "h2". Empty if there is none, or before the
   // handshake has ended.
   std::string_view protocol() const;
-  // Whether a plain HTTP request came instead of a handshake. Nothing is encrypted from then on.
+  // Whether a plain HTTP request arrived instead of a handshake. Nothing is encrypted from then on.
   bool got_plain_http() const { return got_plain_http_; }
 
-  // kAgain: try when the socket is ready next. *size is the room in `data`, and is set to the bytes
-  // read; with TLS this may be 0 after messages of TLS itself, and more may follow.
+  // kAgain: try again when the socket is ready. *size is the room in `data`, and is set to the
+  // bytes read; with TLS this may be 0 after TLS's own messages, and more may follow.
   Result Read(uint8_t* data, size_t* size);
   // *size is the number of bytes to write, and is set to the number written.
   Result Write(const uint8_t* data, size_t* size);
@@ -66,7 +66,7 @@ class Socket {
   const int fd_;
   SSL* tls_ = nullptr;
   bool got_plain_http_ = false;
-  bool had_input_ = false;  // the last time that OpenSSL read
+  bool had_input_ = false;  // whether OpenSSL's last read returned data
 };
 
 }  // namespace colcast::net

@@ -34,8 +34,8 @@ TEST(IsLocalTest, TheLoopbackInterfaceAndUnixSocketsAre) {
   }
 }
 
-// OpenSSL reads until data comes or none is there: a client that sends keys without end would have
-// a thread for as long.
+// OpenSSL would read until data arrives or the socket is empty, so a client that keeps sending
+// KeyUpdates would occupy a thread.
 TEST(SocketTest, AReadEndsHoweverManyKeyUpdatesCome) {
   std::array<int, 2> ends{};
   ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends.data()), 0);

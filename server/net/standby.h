@@ -22,8 +22,7 @@ class Standby {
   Standby(const Standby&) = delete;
   Standby& operator=(const Standby&) = delete;
 
-  // Looks at the time of all sockets at once, not only every second: for tests that wait for
-  // limits.
+  // Checks all sockets for timeouts now, instead of once a second: for tests.
   void LookNow() { look_now_ = true; }
 
  private:

@@ -89,7 +89,7 @@ void TlsContext::Reload() {
   Status status = ReadTlsConfig(before.path, &config);
   if (status.ok()) status = Use(config);
   if (!status.ok()) {
-    LogError("keeping the certificates in use, because the new ones are wrong: " + status.message);
+    LogError("the new certificates are invalid, so the old ones stay in use: " + status.message);
     config = before;
     config.identity = identity;  // so that the error is logged only once
   } else {

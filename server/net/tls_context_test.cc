@@ -25,7 +25,7 @@ std::string Quoted(const std::string& pem) {
   return quoted + "\"\n";
 }
 
-// A server that wants clients' certificates, and clients that keep their sessions.
+// A server that requests clients' certificates, and clients that keep their sessions.
 class TlsContextTest : public ::testing::TestWithParam<int> {
  protected:
   static void WriteFile(const Identity& server) {
@@ -52,8 +52,8 @@ class TlsContextTest : public ::testing::TestWithParam<int> {
     return context;
   }
 
-  // Whether the server lets the client in; sets `*session` to what may be resumed the next time,
-  // and `*is_resumed`.
+  // Whether the server accepts the client. Sets `*session` to a session that can be resumed, and
+  // `*is_resumed`.
   bool Connect(SSL_CTX* client_context, Owned<SSL_SESSION>* session, bool* is_resumed) {
     std::array<int, 2> ends{};
     EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends.data()), 0);
@@ -119,7 +119,7 @@ TEST_P(TlsContextTest, AFileThatIsWrongLeavesThePairInUse) {
   context_->Reload();
   context_->Reload();
   const std::string log = ::testing::internal::GetCapturedStderr();
-  EXPECT_THAT(log, HasSubstr("keeping the certificates in use"));
+  EXPECT_THAT(log, HasSubstr("so the old ones stay in use"));
   EXPECT_EQ(log.find('\n'), log.size() - 1) << log;
   EXPECT_TRUE(Connect(context.get(), &session_, &is_resumed_));
 }

@@ -41,7 +41,7 @@ void WriteColumns(std::string_view field,
 
 void WriteSignatures(const inference::Servable& servable, JsonWriter* json) {
   for (const auto& [name, signature] : Sorted(servable.signatures())) {
-    // restores or initializes variables; not for clients
+    // Signatures that restore or initialize variables are not for clients.
     if (name.rfind("__saved_model", 0) == 0) continue;
     json->Object([&, &name = name, &signature = *signature] {
       json->Add({{"name", name}});
@@ -175,7 +175,7 @@ Labels LabelsOf(const VersionCounts& counts, const Numbers& numbers) {
 
 void WriteOutcomes(const std::vector<VersionCounts>& versions, TextWriter* writer) {
   writer->Metric(":colcast:shadow_requests_total", MetricType::kCounter,
-                 "Requests that a shadow version ran, too.");
+                 "Requests that a shadow version also ran.");
   for (const VersionCounts& counts : versions) {
     const Numbers numbers(counts);
     Labels labels = LabelsOf(counts, numbers);
@@ -219,7 +219,7 @@ void WriteShadows(const Shadows& shadows, TextWriter* writer) {
   const std::vector<VersionCounts> versions = shadows.counts().versions();
   WriteOutcomes(versions, writer);
   writer->Metric(":colcast:shadow_not_run_total", MetricType::kCounter,
-                 "Requests that were drawn for a shadow version, which did not run them.");
+                 "Requests that were drawn for a shadow version but not run.");
   for (const auto& [model, counts] : shadows.counts().not_run()) {
     for (int i = 0; i < shadow::kNumNotRun; ++i) {
       const char* const reason = shadow::NotRunName(static_cast<shadow::NotRun>(i));

@@ -14,8 +14,8 @@ namespace colcast::pages {
 // Everything that the server counts, as listed in docs/metrics.md.
 http::Response MetricsPage(const Backend& backend, const std::string& server_version);
 
-// What is served, how fast, and what that saves: as JSON at /status.json, and at "/" as a static
-// page that draws the JSON.
+// The status page: models, traffic and savings, as JSON at /status.json, and at "/" as a static
+// page that renders the JSON.
 class StatusPage {
  public:
   StatusPage(const Backend& backend, std::string server_version);

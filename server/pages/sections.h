@@ -25,7 +25,7 @@ void WriteModels(const std::vector<models::ModelSnapshot>& models, JsonWriter* j
 void WriteTraffic(const Backend& backend, std::string_view server_version,
                   const metrics::Recent& recent, JsonWriter* json);
 
-// Requests by caller (caller_sections.cc); nothing if callers are not distinguished.
+// Requests by caller (traffic_sections.cc); nothing if callers are not distinguished.
 void WriteCallers(callers::Callers* callers, JsonWriter* json);
 void WriteCallers(callers::Callers* callers, metrics::TextWriter* writer);
 
@@ -35,11 +35,11 @@ void WriteStates(const std::vector<models::ModelSnapshot>& models, metrics::Text
 void WriteTables(const std::vector<models::ModelSnapshot>& models, metrics::TextWriter* writer);
 void WritePrograms(const std::vector<models::ModelSnapshot>& models, metrics::TextWriter* writer);
 
-// The item tables (item_sections.cc).
+// The item tables (state_sections.cc).
 void WriteItemTables(const items::ItemTables& tables, JsonWriter* json);
 void WriteItemTables(const items::ItemTables& tables, metrics::TextWriter* writer);
 
-// How far shadow versions' answers differ from the live ones (shadow_sections.cc); nothing in JSON
+// How far shadow versions' answers differ from the live ones (model_sections.cc); nothing in JSON
 // if no model has a shadow.
 void WriteShadows(const shadow::Shadows& shadows, JsonWriter* json);
 void WriteShadows(const shadow::Shadows& shadows, metrics::TextWriter* writer);

@@ -29,7 +29,7 @@ VersionSnapshot Version(int64_t number, VersionState state, Status error = OkSta
   return version;
 }
 
-// What `write(&json)` writes, as it is read.
+// The parsed output of `write(&json)`.
 template <typename Write>
 rapidjson::Document Read(Write&& write) {
   JsonWriter json;

@@ -70,7 +70,7 @@ void WriteItemTables(const items::ItemTables& tables, metrics::TextWriter* write
     int64_t Figures::*value;
   } kMetrics[] = {
       {":colcast:item_table_rows", MetricType::kGauge, "Rows of an item table.", &Figures::rows},
-      {":colcast:item_table_bytes", MetricType::kGauge, "Its files, mapped into memory.",
+      {":colcast:item_table_bytes", MetricType::kGauge, "Bytes of its files, which are in memory.",
        &Figures::bytes},
       {":colcast:item_table_version", MetricType::kGauge, "The number of the version that serves.",
        &Figures::version},
@@ -81,7 +81,7 @@ void WriteItemTables(const items::ItemTables& tables, metrics::TextWriter* write
       {":colcast:item_table_refused", MetricType::kGauge,
        "1 if a newer version or delta could not be loaded.", &Figures::failed},
       {":colcast:item_lookups_total", MetricType::kCounter, "Keys looked up.", &Figures::lookups},
-      {":colcast:item_unknown_keys_total", MetricType::kCounter, "Keys that the table has not.",
+      {":colcast:item_unknown_keys_total", MetricType::kCounter, "Keys that are not in the table.",
        &Figures::unknown},
   };
   for (const auto& metric : kMetrics) {
@@ -159,12 +159,10 @@ void WritePrograms(const std::vector<ModelSnapshot>& models, metrics::TextWriter
 }
 
 void WriteTables(const std::vector<ModelSnapshot>& models, metrics::TextWriter* writer) {
-  writer->Metric(
-      ":colcast:table_bytes", MetricType::kGauge,
-      "Tables that stay in the checkpoint's files: mapped, of them in memory (resident), "
-      "locked there, and read with the checksum that was saved (checked); rows that deltas "
-      "changed, "
-      "which are in memory (changed).");
+  writer->Metric(":colcast:table_bytes", MetricType::kGauge,
+                 "Bytes of tables that stay in the checkpoint's files (mapped); how many of them "
+                 "are in memory (resident), locked there, and found to have the saved checksum "
+                 "(checked); rows in memory that deltas changed (changed).");
   const auto for_each_mapped = [&](const auto& write) {
     ForEachLoaded(models, [&](const std::string& name, const std::string& version,
                               const engine::Model& model) {
@@ -204,15 +202,16 @@ void WriteStates(const std::vector<ModelSnapshot>& models, metrics::TextWriter* 
     int64_t StoreStats::*value;
   } kMetrics[] = {
       {":colcast:states_found_total", MetricType::kCounter,
-       "States of users or items that were there or being computed.", &StoreStats::found},
+       "States that were cached, or being computed for another request.", &StoreStats::found},
       {":colcast:states_computed_total", MetricType::kCounter,
        "States that a stage of the model computed.", &StoreStats::computed},
       {":colcast:states_not_looked_for_total", MetricType::kCounter,
-       "Rows that nobody looked for, since hardly any was ever found.", &StoreStats::not_looked},
-      {":colcast:states_evicted_total", MetricType::kCounter, "States that made room for others.",
-       &StoreStats::evicted},
-      {":colcast:states", MetricType::kGauge, "States kept.", &StoreStats::states},
-      {":colcast:state_bytes", MetricType::kGauge, "Memory of the states kept.",
+       "Rows that were not looked up, because states are hardly ever reused.",
+       &StoreStats::not_looked},
+      {":colcast:states_evicted_total", MetricType::kCounter,
+       "States that were evicted to make room for others.", &StoreStats::evicted},
+      {":colcast:states", MetricType::kGauge, "Cached states.", &StoreStats::states},
+      {":colcast:state_bytes", MetricType::kGauge, "Memory of the cached states.",
        &StoreStats::bytes},
   };
   for (const auto& metric : kMetrics) {

@@ -45,7 +45,7 @@ void WriteCallers(callers::Callers* callers, TextWriter* writer) {
                  "Candidates of requests that were answered OK.");
   for (const CallerStats& stats : all) writer->Sample({{"caller", stats.caller}}, stats.rows);
   writer->Metric(":colcast:caller_run_seconds_total", MetricType::kCounter,
-                 "Time in models; of a run that several requests shared, their part.");
+                 "Time in models; of a run that several requests shared, the caller's share.");
   for (const CallerStats& stats : all) {
     writer->Sample({{"caller", stats.caller}}, RunSeconds(stats));
   }
@@ -67,7 +67,6 @@ constexpr size_t kBytesSaved = metrics::CallMetricIndex(":colcast:bytes_saved_to
 constexpr std::chrono::seconds kShort{10};
 constexpr std::chrono::seconds kLong{60};
 
-// Sums all series of an interval.
 RecentSeries Total(const Recent::Interval& interval) {
   RecentSeries total;
   for (const RecentSeries& series : interval.requests) {

@@ -17,8 +17,8 @@ struct LoggedCall {
   std::string_view model_name;
   int64_t version = 0;  // the version that answered
   std::string_view signature_name;
-  Bytes request;   // the API's messages as received and sent;
-  Bytes response;  // their contents are not examined
+  Bytes request;   // the API's message as received; not parsed
+  Bytes response;  // the API's message as sent; not parsed
 };
 
 // A serialized tensorflow.serving.PredictionLog. `timestamp_seconds` counts from 1970.
@@ -27,8 +27,8 @@ std::string MakePredictionLog(const LoggedCall& call, double sampling_rate,
 
 // Used by one thread at a time. The first record of a file opens it, named
 // PREFIX-20261122T040512Z-0000.tfrecord after the time (UTC) and the first free number, so that
-// servers may share a prefix; its mode is 0640. It contains only complete records, each written at
-// once.
+// servers may share a prefix; its mode is 0640. It contains only complete records, each written
+// immediately.
 class LogFile {
  public:
   // A record that would make a file larger than `max_file_bytes` starts the next one; a single
@@ -38,8 +38,8 @@ class LogFile {
   LogFile(const LogFile&) = delete;
   LogFile& operator=(const LogFile&) = delete;
 
-  // UNAVAILABLE, naming the file and the system's reason. Nothing of the record is then kept, and
-  // the next record goes into a new file.
+  // UNAVAILABLE, naming the file and the system's reason. The record is then lost, and the next one
+  // goes into a new file.
   Status Write(std::string_view record);
 
  private:

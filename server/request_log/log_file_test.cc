@@ -40,7 +40,7 @@ TEST(PredictionLogTest, HoldsRequestAndResponseOfEachApi) {
   tensorflow::serving::PredictResponse response;
   response.mutable_model_spec()->set_signature_name("answered");
   const std::string sent = request.SerializeAsString(), answered = response.SerializeAsString();
-  // In pieces, as gRPC has them.
+  // In slices, as gRPC delivers messages.
   const Slice slices[] = {{reinterpret_cast<const uint8_t*>(sent.data()), 5},
                           {reinterpret_cast<const uint8_t*>(sent.data()) + 5, sent.size() - 5}};
   const PredictionLog log = Logged({"Predict", "m", 1, "s", Bytes(slices, 2), Bytes(answered)});

@@ -19,7 +19,7 @@ class LoggingConfigTest : public testing::Test {
     return CheckLoggingConfig(proto, places_, &config_);
   }
 
-  // How a configuration names `prefix` that logs all.
+  // Checks a configuration that logs everything to `prefix`.
   Status CheckPrefix(const std::string& prefix) {
     tensorflow::serving::LoggingConfig proto;
     proto.mutable_sampling_config()->set_sampling_rate(1);

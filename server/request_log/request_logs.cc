@@ -18,7 +18,7 @@ struct RequestLogs::Counters {
 struct RequestLogs::File {
   File(const std::string& prefix, int64_t max_file_bytes) : log(prefix, max_file_bytes) {}
   LogFile log;
-  bool failing = false;  // the last record could not be written, which the server's log says
+  bool failing = false;  // the last record could not be written, and this was logged
 };
 
 struct RequestLogs::Model {
@@ -113,7 +113,7 @@ void RequestLogs::Write(const Record& record) {
   if (file.failing == !status.ok()) return;
   file.failing = !status.ok();
   if (file.failing) {
-    LogError(status.message + "; requests are not logged until this is mended");
+    LogError(status.message + "; requests are not logged until this is fixed");
   } else {
     LogInfo("request log: files of " + record.model->config.filename_prefix + " are written again");
   }

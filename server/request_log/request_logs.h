@@ -25,7 +25,7 @@
 
 namespace colcast::request_log {
 
-// Sampled requests to `model_name`, by what became of their records: OK, RESOURCE_EXHAUSTED if too
+// Sampled requests to `model_name`, by the outcome for their records: OK, RESOURCE_EXHAUSTED if too
 // many records waited, UNAVAILABLE if the record could not be written.
 struct LogCounts {
   std::string model_name;

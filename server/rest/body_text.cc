@@ -91,7 +91,7 @@ bool BodyText::ReadPiece(std::string_view* piece) {
   return !ended_;
 }
 
-// Shortens the run, which is already counted as read, to what comes before the text's first NUL.
+// Cuts off the run, which is already counted as read, at the text's first NUL.
 void BodyText::FindNul(std::string_view* piece) {
   std::string_view behind = *piece;
   if (!nul_) {

@@ -96,13 +96,13 @@ class ExamplesReader final : public ExampleReader {
   ExamplesReader(const RowLimit* limit, RequestMemory* memory, SliceBuffer* bytes)
       : ExampleReader(memory, 1), limit_(limit), bytes_(bytes) {}
 
-  // An error of the list itself; status() is the first wrong Example's.
+  // An error in the list itself; status() is that of the first malformed Example.
   Status CheckList() const {
     if (!is_list_) return status();
     return count() > 0 ? OkStatus() : InvalidArgument("\"examples\" is an empty list");
   }
 
-  // To be called after reading.
+  // Call after reading.
   std::vector<Bytes> Examples() const {
     std::vector<Bytes> examples;
     examples.reserve(ends_.size());
@@ -139,7 +139,7 @@ class ExamplesReader final : public ExampleReader {
   std::vector<size_t> ends_;
 };
 
-// Reads the members of the body. Of repeated members the first counts.
+// Reads the members of the body. If a member is repeated, the first one counts.
 class BodyReader final : public MembersReader {
  public:
   BodyReader(const RowLimit* limit, RequestMemory* memory, SliceBuffer* bytes, std::string* context)

@@ -123,13 +123,13 @@ TEST(ExampleJson, ErrorsNameExampleFeatureAndValue) {
       {R"({"examples": [{}, 1]})", "examples[1] is the number 1, expected an object of features"},
       {R"({"context": 1, "examples": [{}]})",
        "\"context\" is the number 1, expected an object of features"},
-      {R"({"examples": [{"f": 1, "f": 2}]})", "examples[0]: feature \"f\" comes twice"},
+      {R"({"examples": [{"f": 1, "f": 2}]})", "examples[0]: feature \"f\" appears twice"},
       {R"({"examples": [{"f": [1, "a"]}]})",
-       "examples[0]: feature \"f\"[1]: the string \"a\" is of another kind than the values before "
-       "it"},
+       "examples[0]: feature \"f\"[1]: the string \"a\" is of a different kind than the values "
+       "before it"},
       {R"({"examples": [{"f": [1, 1.5]}]})",
-       "examples[0]: feature \"f\"[1]: the number 1.5 is of another kind than the values before "
-       "it"},
+       "examples[0]: feature \"f\"[1]: the number 1.5 is of a different kind than the values "
+       "before it"},
       {R"({"examples": [{"f": null}]})",
        "examples[0]: feature \"f\": null cannot be a value, expected a number, a string or "
        "{\"b64\": \"...\"}"},

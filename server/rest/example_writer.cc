@@ -23,7 +23,7 @@ class Headers {
   explicit Headers(size_t size) : size_(size) {}
 
   void Wrap(uint32_t number) { PutHeader(number, size_); }
-  // For a field of that size, of which only the beginning may have been written.
+  // For a field of this size, which may have been written only in part.
   void PutHeader(uint32_t number, size_t size) {
     uint8_t header[kMost];
     uint8_t* const end = WriteVarint(size, WriteVarint(MakeTag(number, kLengthType), header));
@@ -55,7 +55,7 @@ void ExampleWriter::Begin() {
 Status ExampleWriter::BeginFeature(std::string_view name) {
   if (!IsValidUtf8(name)) return InvalidArgument("a feature's name is not UTF-8");
   if (table_.Find(name) < table_.size()) {
-    return InvalidArgument("feature ", Quoted(name), " comes twice");
+    return InvalidArgument("feature ", Quoted(name), " appears twice");
   }
   table_.FindOrAdd(names_.emplace_back(name));
   begin_ = bytes_.size();
@@ -69,7 +69,7 @@ Status ExampleWriter::Add(const JsonValue& value) {
     return InvalidArgument("cannot be a value, expected a number, a string or {\"b64\": \"...\"}");
   }
   if (kind_ != Kind::kNotSet && kind_ != kind) {
-    return InvalidArgument("is of another kind than the values before it");
+    return InvalidArgument("is of a different kind than the values before it");
   }
   kind_ = kind;
   Count();

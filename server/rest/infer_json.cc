@@ -16,7 +16,7 @@
 namespace colcast::http {
 namespace {
 
-// Reads the members of the body. Of repeated members the first counts.
+// Reads the members of the body. If a member is repeated, the first one counts.
 class InferReader final : public MembersReader {
  public:
   InferReader(const RowLimit* limit, RequestMemory* memory, const std::vector<InferTensor>& before,
@@ -24,7 +24,7 @@ class InferReader final : public MembersReader {
       : inputs_("inputs", limit, memory, before, max_inputs, request, contents),
         outputs_("outputs", nullptr, memory, before, max_inputs, nullptr, nullptr) {}
 
-  // The first error, apart from errors of the text.
+  // The first error, apart from syntax errors.
   Status Finish() {
     for (const ValueReader* const part :
          {static_cast<const ValueReader*>(this), static_cast<const ValueReader*>(&id_),
@@ -92,7 +92,7 @@ Status AppendData(const OutputColumn& output, std::string* json) {
     const bool is_text = output.dtype != DT_STRING || IsValidUtf8(output.string_at(output.data, i));
     if (!is_text || !AppendJsonElement(output, i, json)) {
       return InvalidArgument("output ", Quoted(output.name), ": ", InferDatatypeName(output.dtype),
-                             is_text ? "" : " that are no UTF-8",
+                             is_text ? "" : " that are not UTF-8",
                              " cannot be sent as JSON; ask for them with \"binary_data\": true");
     }
   }
@@ -174,8 +174,9 @@ Status InferJson::ReadBinaryPart(const Bytes& binary) {
     at += size;
   }
   if (at == binary.size()) return OkStatus();
-  return InvalidArgument("the body has ", binary.size(), " bytes behind its JSON, and its inputs ",
-                         at, " as \"binary_data_size\"");
+  return InvalidArgument("the body has ", binary.size(),
+                         " bytes after its JSON, but its inputs claim ", at,
+                         " as \"binary_data_size\"");
 }
 
 bool InferJson::IsBinary(std::string_view output) const {

@@ -1,5 +1,5 @@
 // Converts the body of an Open Inference Protocol infer request to columns, and outputs to the body
-// of its answer. Tensors are in the JSON or, with the binary data extension, behind it.
+// of its answer. Tensors are in the JSON or, with the binary data extension, after it.
 #ifndef COLCAST_SERVER_REST_INFER_JSON_H_
 #define COLCAST_SERVER_REST_INFER_JSON_H_
 
@@ -18,8 +18,8 @@
 
 namespace colcast::http {
 
-// The header, of requests and answers, with the length of the JSON in a body that has tensors
-// behind it.
+// The header, of requests and answers, with the length of the JSON in a body that has tensors after
+// it.
 inline constexpr char kInferHeaderLength[] = "Inference-Header-Content-Length";
 
 // A tensor listed in a request, as far as it has been read.
@@ -28,7 +28,7 @@ struct InferTensor {
   std::string datatype;
   std::vector<int64_t> shape;
   bool has_data = false;
-  int64_t binary_bytes = -1;  // size of an input behind the JSON; -1 if it is in the JSON
+  int64_t binary_bytes = -1;  // size of an input after the JSON; -1 if it is in the JSON
   // Whether to send an output in binary form; -1 if only the request as a whole says so.
   int binary_output = -1;
 };
@@ -45,8 +45,8 @@ class InferJson final : public PredictForm {
 
   const char* api() const override { return "ModelInfer"; }
 
-  // Reads values with the datatypes given in the request, and checks that each input has exactly
-  // the values of its shape; the engine decides whether the signature accepts them. Does not call
+  // Reads values with the datatypes given in the request, and checks that each input has as many
+  // values as its shape; the engine decides whether the signature accepts them. Does not call
   // `find`.
   Status Read(const BodyBytes& body, const FindSignature& find) override;
   bool keeps_body() const override { return !header_length_.empty() && inflated_.size() == 0; }

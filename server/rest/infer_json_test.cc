@@ -126,10 +126,10 @@ TEST(InferJsonTest, RefusesBinaryDataThatAreNotThoseOfTheInputs) {
       Input(R"("name":"x","shape":[1],"datatype":"INT64","parameters":{"binary_data_size":8})");
   ExpectRefused(json, {"\"x\"", "is 8", "0 bytes are left"});
   ExpectRefused(json, {"\"x\"", "is 8", "7 bytes are left"}, "1234567");
-  ExpectRefused(json, {"9 bytes behind its JSON", " 8 "}, "123456789");
+  ExpectRefused(json, {"9 bytes after its JSON", " 8 "}, "123456789");
   ExpectRefused(Input(R"("name":"x","shape":[2],"datatype":"INT64",
                          "parameters":{"binary_data_size":8})"),
-                {"\"x\"", "8 bytes came", "[2]"}, "12345678");
+                {"\"x\"", "8 bytes were sent", "[2]"}, "12345678");
   ExpectRefused(Input(R"("name":"x","shape":[1],"datatype":"INT64","data":[1],
                          "parameters":{"binary_data_size":8})"),
                 {"\"x\"", "both"}, "12345678");
@@ -137,7 +137,7 @@ TEST(InferJsonTest, RefusesBinaryDataThatAreNotThoseOfTheInputs) {
                          "parameters":{"binary_data_size":-1})"),
                 {"\"x\"", "binary_data_size"});
   ExpectRefused(Input(R"("name":"x","shape":[0],"datatype":"INT64","data":[])"),
-                {"1 bytes behind its JSON"}, "x");
+                {"1 bytes after its JSON"}, "x");
   InferJson wrong("1000", kMaxInputs, nullptr);
   EXPECT_THAT(wrong.Read({}, nullptr).message, HasSubstr("Inference-Header-Content-Length"));
 }
@@ -189,7 +189,7 @@ TEST(InferJsonTest, RefusesMoreInputsThanAllowed) {
   EXPECT_EQ(parsed.status.code, StatusCode::kResourceExhausted) << parsed.status.message;
 }
 
-// Nothing is made up for values that did not come.
+// Missing values are never invented.
 TEST(InferJsonTest, DamagedRequestsAreRefusedOrHaveAllValues) {
   const std::string json =
       R"({"id":"7","parameters":{"signature_name":"s"},"inputs":[{"name":"a","shape":[2],)"

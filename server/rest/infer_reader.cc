@@ -22,7 +22,7 @@ std::string TensorsReader::Here() const {
   return here;
 }
 
-// INVALID_ARGUMENT unless `is_right`: the member's value has the expected kind.
+// Fails with INVALID_ARGUMENT unless `is_right`: the member's value has the expected kind.
 void TensorsReader::Want(const JsonValue& value, bool is_right, const char* expected) {
   static constexpr const char* kNames[] = {"", "name", "datatype", "shape", "parameters", "data"};
   if (is_right) return;
@@ -62,7 +62,7 @@ void TensorsReader::OnValue(const JsonValue& value) {
   }
 }
 
-// What the shape or the lists of the data say.
+// Stops if the shape, or the data so far, has too many rows.
 void TensorsReader::CheckRows(int64_t rows) {
   const std::string& name = tensors_.back().name;
   if (limit_ == nullptr || name.empty() || !limit_->IsPassed(rows, name)) return;
@@ -88,7 +88,7 @@ void TensorsReader::OnMember(const JsonValue& value) {
       return Want(value, value.kind == Kind::kObject || value.kind == Kind::kBase64, "an object");
     case Member::kData:
       if (request_ == nullptr) return;
-      if (tensor.has_data) return Fail(InvalidArgument(Here(), ": \"data\" comes twice"));
+      if (tensor.has_data) return Fail(InvalidArgument(Here(), ": \"data\" appears twice"));
       tensor.has_data = true;
       rows_ = 0;
       if (!tensor.shape.empty()) CheckRows(tensor.shape[0]);
@@ -169,7 +169,7 @@ void TensorsReader::EndTensor() {
 Status TensorsReader::FillColumn() {
   const InferTensor& tensor = tensors_.back();
   if (request_->Find(tensor.name) != nullptr) {
-    return InvalidArgument("input ", Quoted(tensor.name), " comes twice");
+    return InvalidArgument("input ", Quoted(tensor.name), " appears twice");
   }
   Column* const column = request_->AddColumn(request_->Keep(std::string(tensor.name)));
   if (Status status = ReadInferDatatype(tensor.datatype, column); !status.ok()) return status;
@@ -186,7 +186,7 @@ Status TensorsReader::FillColumn() {
   column_->MoveTo(/*rows=*/-1, &contents_->emplace_back(memory_), column);
   if (Status status = ElementCount(*column, &count); !status.ok()) return status;
   if (count != expected || (column->dims.size() > 1 && column->dims != tensor.shape)) {
-    return InvalidArgument("input ", Quoted(tensor.name), ": its data are of shape ",
+    return InvalidArgument("input ", Quoted(tensor.name), ": its data has shape ",
                            ShapeName(column->dims), ", expected shape ", ShapeName(tensor.shape),
                            " or a flat list");
   }

@@ -37,7 +37,7 @@ class TensorsReader final : public ValueReader {
         contents_(contents) {}
 
   std::vector<InferTensor>& tensors() { return tensors_; }
-  // Whether data came before its datatype and was skipped, so that the text must be read again.
+  // Whether data preceded its datatype and was skipped, so that the text must be read again.
   bool again() const { return again_; }
 
  private:

@@ -152,7 +152,7 @@ Status RowsReader::FindColumn(std::string_view name, size_t position, size_t* in
     }
   }
   if (columns_[*index].next_row != rows_) {
-    return InvalidArgument(Here(), ": input ", Quoted(name), " comes twice");
+    return InvalidArgument(Here(), ": input ", Quoted(name), " appears twice");
   }
   ++columns_[*index].next_row;
   return OkStatus();
@@ -219,7 +219,7 @@ void ColumnsReader::OnKey(std::string_view name) {
 
 void ColumnsReader::AddColumn(std::string_view name, const TensorInfo& input) {
   if (request()->Find(name) != nullptr) {
-    return Fail(InvalidArgument("\"inputs\": input ", Quoted(name), " comes twice"));
+    return Fail(InvalidArgument("\"inputs\": input ", Quoted(name), " appears twice"));
   }
   request()->AddColumn(name);
   rows_ = 0;

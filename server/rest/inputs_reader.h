@@ -18,7 +18,7 @@
 
 namespace colcast::http {
 
-// Common to both forms: the column whose value is being read.
+// The base of both forms: passes values to the column that is being read.
 class InputsReader : public ValueReader {
  public:
   // Adds columns to `request`, with their values in `contents`; all arguments must outlive this
@@ -69,7 +69,7 @@ class RowsReader final : public InputsReader {
  public:
   using InputsReader::InputsReader;
 
-  // To be called after reading, if there was no error.
+  // Call after reading, if there was no error.
   void FillColumns();
 
  private:

@@ -36,7 +36,7 @@ bool MayHaveRows(const Signatures& signatures, const std::string& input) {
   return true;
 }
 
-// The least that the outputs take as text, or as bytes behind it.
+// The minimum size of the outputs, as text or as bytes after it.
 size_t LeastBytes(const PredictResponse& response) {
   size_t bytes = 0;
   for (const OutputColumn& output : response.outputs) {

@@ -20,7 +20,7 @@
 
 namespace colcast::http {
 
-// An HTTP exchange in the form that calls need (server/api).
+// Adapts an HTTP exchange to server/api.
 class RestExchange final : public api::Exchange {
  public:
   using Clock = scheduling::Clock;
@@ -90,7 +90,7 @@ class JsonBody : public api::Body {
   virtual Status Parse(const BodyBytes& body, const inference::Servable& servable) = 0;
   // The signature named in the body, as far as it was read; empty if there is none.
   virtual const std::string& signature_name() const = 0;
-  // To be called after Parse().
+  // Call after Parse().
   virtual Status Finish(const inference::Servable& servable) = 0;
   // Whether the request's values point into the body.
   virtual bool keeps_body() const { return false; }

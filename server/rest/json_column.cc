@@ -158,8 +158,9 @@ bool JsonColumn::Fill(const JsonValue& value) {
     case DT_STRING:
       return FillString(value);
     default:
-      culprit_.status = Error(StatusCode::kUnimplemented, "input ", Place(), ": ",
-                              DataTypeName(dtype_), " has no form in JSON; send it over gRPC");
+      culprit_.status =
+          Error(StatusCode::kUnimplemented, "input ", Place(), ": ", DataTypeName(dtype_),
+                " cannot be represented in JSON; send it over gRPC");
       return false;
   }
 }

@@ -15,7 +15,7 @@
 
 namespace colcast::http {
 
-// One input of a request. Its values come all at once (column format) or row by row (row format),
+// One input of a request. Its values arrive all at once (column format) or row by row (row format),
 // each a scalar or nested lists of equal lengths; all rows have the first row's shape. Elements are
 // stored in the form that the engine reads: numbers in memory layout, strings as string_val.
 class JsonColumn {
@@ -27,8 +27,8 @@ class JsonColumn {
   std::string_view name() const { return name_; }
 
   // Adds a value: Begin(), then its elements, then Finish(). INVALID_ARGUMENT names the input, the
-  // place in it, the value and the expected type; UNIMPLEMENTED is for a dtype that TF Serving's
-  // JSON does not have. Of several errors, the one whose culprit begins first is reported. No value
+  // place in it, the value and the expected type; UNIMPLEMENTED for a dtype that TF Serving's JSON
+  // cannot represent. Of several errors, the one whose culprit begins first is reported. No value
   // may follow one with an error.
   void Begin() { place_.clear(); }
   void Value(const JsonValue& value);
@@ -44,7 +44,7 @@ class JsonColumn {
   static constexpr int64_t kOpen = -1;  // length of a first list that has not ended
 
   void Shape(const JsonValue& value);
-  // Returns false after noting the culprit.
+  // Returns false after recording the culprit.
   bool Fill(const JsonValue& value);
   template <typename Float>
   bool FillFloat(const JsonValue& value);

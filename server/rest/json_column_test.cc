@@ -13,7 +13,7 @@
 namespace colcast::http {
 namespace {
 
-// A column "x" read from a list of values, one after the other.
+// A column "x" read from consecutive values of a list.
 class Parsed final : private ValueReader {
  public:
   Parsed(DataType dtype, const std::string& values) : column_("x", dtype, nullptr) {
@@ -161,7 +161,8 @@ TEST(JsonColumn, NestingHasALimit) {
 TEST(JsonColumn, ADtypeThatJsonLacksIsUnimplemented) {
   const Status status = Parsed(DT_COMPLEX64, "1").status();
   EXPECT_EQ(status.code, StatusCode::kUnimplemented);
-  EXPECT_EQ(status.message, "input \"x\": DT_COMPLEX64 has no form in JSON; send it over gRPC");
+  EXPECT_EQ(status.message,
+            "input \"x\": DT_COMPLEX64 cannot be represented in JSON; send it over gRPC");
 }
 
 }  // namespace

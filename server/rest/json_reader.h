@@ -35,7 +35,6 @@ class MembersReader : public ValueReader {
   ValueReader* member_ = nullptr;
 };
 
-// Reads a string.
 class StringReader final : public ValueReader {
  public:
   // INVALID_ARGUMENT, with `name`, for values other than strings.

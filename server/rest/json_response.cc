@@ -60,7 +60,7 @@ bool AppendValues(const OutputColumn& output, size_t dim, int64_t* index, std::s
 
 Status NoForm(const OutputColumn& output) {
   return InvalidArgument("output ", Quoted(output.name), ": ", DataTypeName(output.dtype),
-                         " has no form in JSON; ask for it over gRPC");
+                         " cannot be represented in JSON; ask for it over gRPC");
 }
 
 void AppendName(const OutputColumn& output, std::string* json) {

@@ -80,7 +80,7 @@ TEST(WriteOutputs, StringsThatAreNoUtf8AreBase64) {
 TEST(WriteOutputs, WhatHasNoFormIsNamed) {
   EXPECT_EQ(Write({}, JsonFormat::kColumns), "the signature has no outputs");
   EXPECT_EQ(Write({{"y", DT_HALF, {1}, kFloats}}, JsonFormat::kColumns),
-            "output \"y\": DT_HALF has no form in JSON; ask for it over gRPC");
+            "output \"y\": DT_HALF cannot be represented in JSON; ask for it over gRPC");
   EXPECT_EQ(Write({{"y", DT_FLOAT, {}, kFloats}}, JsonFormat::kRows),
             "output \"y\" is a scalar and has no rows; send \"inputs\" in place of \"instances\"");
   EXPECT_EQ(

@@ -28,7 +28,8 @@ Status ToJson(const google::protobuf::Message& message, std::string* json) {
   options.preserve_proto_field_names = true;
   const auto status = google::protobuf::util::MessageToJsonString(message, json, options);
   if (status.ok()) return OkStatus();
-  return Internal("the ", message.GetTypeName(), " has no form in JSON: ", status.ToString());
+  return Internal("the ", message.GetTypeName(),
+                  " cannot be represented in JSON: ", status.ToString());
 }
 
 }  // namespace
@@ -140,10 +141,10 @@ bool WantsBody(const Backend& backend, const Request& head) {
          backend.models->Find(call.model, &servable).ok();
 }
 
-// Of a call without a body: its model was not served when the request came.
+// The error of a call without a body: its model was not served when the request arrived.
 Status NoBody(api::Call* call, const ModelSpec& model) {
   if (Status status = call->FindServable(model); !status.ok()) return status;
-  return Unavailable("the model was not served yet when the request came; send it again");
+  return Unavailable("the model was not served yet when the request arrived; send it again");
 }
 
 template <typename ApiCall, typename Codec>

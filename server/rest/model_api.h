@@ -46,8 +46,8 @@ struct ModelApiOptions {
   bool cors = false;  // allows pages of any origin: --rest_api_enable_cors_support
 };
 
-// Answers everything under /v1/ and /v2: status and metadata at once, requests that run a model on
-// the workers. The body of a request for a model that is not served is skipped. `backend` must
+// Answers everything under /v1/ and /v2: status and metadata immediately, requests that run a model
+// on the workers. The body of a request for a model that is not served is skipped. `backend` must
 // outlive the router.
 void AddModelApi(const Backend& backend, const ModelApiOptions& options, Router* router);
 

@@ -42,7 +42,7 @@ TEST(MetadataAnswersTest, EachVersionsIsWrittenOnce) {
   ASSERT_TRUE(answers.Find(servable, &first).ok());
   EXPECT_NE(first.body.find("rank"), std::string::npos);
   EXPECT_FALSE(first.gzipped.empty());
-  // Only this test changes a servable: what is written now would be another text.
+  // Changes the servable, so that a newly written answer would differ.
   const_cast<inference::SignatureMap&>(servable->signatures()).clear();
   ASSERT_TRUE(answers.Find(servable, &second).ok());
   EXPECT_EQ(second.body, first.body);

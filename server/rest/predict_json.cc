@@ -11,10 +11,10 @@ namespace colcast::http {
 
 namespace {
 
-// Reads the members of the body. Of repeated members the first counts.
+// Reads the members of the body. If a member is repeated, the first one counts.
 class PredictReader final : public MembersReader {
  public:
-  // `signature_name` is assumed if the inputs come before the body's own name.
+  // `signature_name` is assumed if the inputs precede the name in the body.
   PredictReader(std::string signature_name, const PredictJson::FindSignature& find,
                 const RowLimit* limit, RequestMemory* memory, DecodedRequest* request,
                 std::deque<SliceBuffer>* contents)

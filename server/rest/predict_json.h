@@ -58,8 +58,8 @@ class PredictJson final : public PredictForm {
   // afterwards. It is read twice if "signature_name" comes after them. An input with a default may
   // be absent; in row format, from all rows or from none. INVALID_ARGUMENT names the input, the row
   // and the element. A dtype that JSON cannot represent is UNIMPLEMENTED, in row format
-  // INVALID_ARGUMENT, both as in TF Serving. Of several errors, the text's own comes first, then
-  // the signature's, then the one whose culprit begins first.
+  // INVALID_ARGUMENT, both as in TF Serving. Of several errors, a syntax error comes first, then
+  // one in the signature's name, then the one whose culprit begins first.
   Status Read(const BodyBytes& body, const FindSignature& find) override;
 
   const std::string& signature_name() const override { return signature_name_; }
@@ -71,7 +71,7 @@ class PredictJson final : public PredictForm {
   Status Write(const PredictResponse& outputs, Response* response) const override;
 
  private:
-  // Sets *again if the inputs came before the name of another signature.
+  // Sets *again if the inputs preceded the name of another signature.
   Status ReadAs(const std::string& signature_name, const BodyBytes& body, const FindSignature& find,
                 bool* again);
 

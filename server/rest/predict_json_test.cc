@@ -65,7 +65,7 @@ std::string Show(const Column& column) {
 }
 
 struct Parsed {
-  // The signature is the only one and the default.
+  // The only signature, "s", is also the default.
   Parsed(const std::string& text, const SignatureDef& signature) {
     const auto find = [&](const std::string& name, const SignatureDef** found) {
       asked_for.push_back(name);
@@ -117,7 +117,7 @@ TEST(ReadInputs, ColumnsMayBeAbsentForTheModelToJudge) {
             "columns name:DT_STRING[]=a;");
 }
 
-// What cannot be parsed follows: it is not read.
+// The text after the limit is malformed, but not read.
 TEST(ReadInputs, TooManyRowsAreRefusedBeforeTheRestIsRead) {
   const RowLimit limit{3, [](const std::string& input) { return input != "fixed"; }};
   const auto read = [&](const std::string& text, const SignatureDef& signature) {
@@ -174,7 +174,8 @@ TEST(ReadInputs, ErrorsSayWhereAndWhat) {
        "\"name\", \"score\""},
       {R"({"inputs": {"aeg": 1}})",
        "\"inputs\": unknown input \"aeg\"; the signature's are \"age\", \"name\", \"score\""},
-      {R"({"inputs": {"age": 1, "age": 2, "name": "a"}})", "\"inputs\": input \"age\" comes twice"},
+      {R"({"inputs": {"age": 1, "age": 2, "name": "a"}})",
+       "\"inputs\": input \"age\" appears twice"},
       {R"({"instances": 1})", "\"instances\" is the number 1, expected a list of rows"},
       {R"({"instances": []})", "\"instances\" is an empty list"},
       {R"({"instances": [1]})",
@@ -186,7 +187,7 @@ TEST(ReadInputs, ErrorsSayWhereAndWhat) {
        "instances[1]: no input \"name\", which instances[0] has"},
       {R"({"instances": [{"age": 1, "name": "a"}, {"age": 1, "name": "a", "score": 1}]})",
        "instances[1]: input \"score\", which instances[0] does not have"},
-      {R"({"instances": [{"age": 1, "age": 1}]})", "instances[0]: input \"age\" comes twice"},
+      {R"({"instances": [{"age": 1, "age": 1}]})", "instances[0]: input \"age\" appears twice"},
       {R"({"instances": [{"age": [1], "name": "a"}, {"age": 1, "name": "a"}]})",
        "instances[1]: input \"age\" (DT_INT64): the number 1, expected a list of 1, as the first "
        "one there is"},
@@ -211,7 +212,7 @@ TEST(ReadInputs, ADtypeWithoutAFormHasTheCodesOfTfServing) {
 
 TEST(ReadInputs, TheFirstErrorOfTheTextIsTheOneTold) {
   const Case kCases[] = {
-      // Where a list is of the wrong length, what is in it does not matter.
+      // If a list has the wrong length, its contents do not matter.
       {R"({"inputs": {"score": [[1, 2], ["x"]]}})",
        "input \"score\"[1] (DT_FLOAT): a list of 1, expected a list of 2, as the first one there "
        "is"},
@@ -228,7 +229,7 @@ TEST(ReadInputs, TheFirstErrorOfTheTextIsTheOneTold) {
       {R"({"inputs": {"score": [[], 1]}})",
        "input \"score\"[1] (DT_FLOAT): the number 1, expected a list of 0, as the first one there "
        "is"},
-      // What is no JSON comes before what is no request, and that before what it holds.
+      // Syntax errors come first, then errors of the request, then errors in its values.
       {R"({"inputs": {"age": "x"}, "instances": [1]})",
        "both \"instances\" and \"inputs\": expected one of them"},
       {R"({"inputs": {"age": "x"}, "signature_name": 5})",

@@ -1,4 +1,4 @@
-// A unary gRPC call in the form that calls need (server/api).
+// Adapts a unary gRPC call to server/api.
 #ifndef COLCAST_SERVER_RPC_GRPC_EXCHANGE_H_
 #define COLCAST_SERVER_RPC_GRPC_EXCHANGE_H_
 
@@ -37,7 +37,7 @@ class GrpcExchange final : public api::Exchange {
 // To be called before a request is read.
 void Prefetch(const http2::Message& request);
 
-// Compressed messages as bodies, which are read before their calls run.
+// A call's compressed message, which is read before the call runs.
 class GrpcBody final : public api::Body {
  public:
   // Both must outlive this object.

@@ -145,7 +145,7 @@ void GrpcServer::Shutdown(std::chrono::system_clock::time_point deadline) {
   const auto stop_offload = [this] {
     if (offload_) offload_->Stop();
   };
-  if (!server_->Shutdown(deadline, stop_offload)) LogWarning("gRPC: cut calls that had not ended");
+  if (!server_->Shutdown(deadline, stop_offload)) LogWarning("gRPC: cut off unfinished calls");
 }
 
 }  // namespace colcast::rpc

@@ -26,7 +26,8 @@ namespace colcast::rpc {
 // The supported gRPC channel arguments, under gRPC's names.
 using ChannelArguments = std::vector<std::pair<std::string, std::string>>;
 
-// Of repeated arguments the last value counts. Logs arguments that are unknown here or not numbers.
+// If an argument is repeated, its last value counts. Logs arguments that are unknown or not
+// numbers.
 http2::ConnectionOptions ReadChannelArguments(const ChannelArguments& arguments);
 
 class GrpcServer {
@@ -61,9 +62,9 @@ class GrpcServer {
   // this is called.
   void SetServing(bool serving);
 
-  // Takes no more requests and returns when those in flight have been answered. Ends streams. Calls
-  // unfinished at `deadline`, such as one whose message does not arrive, are cancelled and logged;
-  // a request that a worker runs is still waited for.
+  // Accepts no more requests and returns when those in flight have been answered. Ends streams.
+  // Calls unfinished at `deadline`, such as one whose message does not arrive, are cancelled and
+  // logged; it still waits for requests that a worker runs.
   void Shutdown(std::chrono::system_clock::time_point deadline);
 
  private:

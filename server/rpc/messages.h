@@ -68,7 +68,7 @@ class MessageCall {
   const Request& request() const { return request_; }
   Response* response() { return &response_; }
 
-  // To be called once; see Call::Finish().
+  // Call once; see Call::Finish().
   void Finish(const Status& status) {
     call_->Finish(status.ok() ? WriteMessage(response_, call_->response()) : status);
   }

@@ -54,7 +54,7 @@ constexpr char kPredictPath[] = "/tensorflow.serving.PredictionService/Predict";
 // Metadata of a forwarded call: the id of the forwarding server.
 constexpr char kSentOnBy[] = "colcast-sent-on-by";
 constexpr std::chrono::seconds kPause{1};
-// Limit when decompressing a request to learn its rows.
+// The limit for decompressing a request to learn its rows.
 constexpr size_t kMaxInflatedBytes = 4 << 20;
 
 std::string RandomId() {

@@ -50,7 +50,7 @@ TEST_F(OffloadCircuitTest, AShortWaitIsNoAnswerForAServerThatWasLeftAlone) {
   EXPECT_EQ(circuit_.At(At(1502)), State::kLeftAlone);
   circuit_.Answered();
   circuit_.Failed(At(3000));
-  EXPECT_FALSE(circuit_.TimedOut(At(4000), At(4001)));  // not long enough to say
+  EXPECT_FALSE(circuit_.TimedOut(At(4000), At(4001)));  // not long enough to judge
   EXPECT_EQ(circuit_.At(At(4001)), State::kMayAnswer);
 }
 

@@ -27,12 +27,12 @@ constexpr char kSignatureDef[] = "signature_def";
 
 Status CheckMetadataFields(const GetModelMetadataRequest& request) {
   if (request.metadata_field().empty()) {
-    return InvalidArgument("GetModelMetadata needs a metadata_field; there is one: \"",
+    return InvalidArgument("GetModelMetadata needs a metadata_field; the only one is \"",
                            kSignatureDef, "\"");
   }
   for (const std::string& field : request.metadata_field()) {
     if (field != kSignatureDef) {
-      return InvalidArgument("Metadata field ", field, " is not supported; there is one: \"",
+      return InvalidArgument("Metadata field ", field, " is not supported; the only one is \"",
                              kSignatureDef, "\"");
     }
   }

@@ -19,8 +19,8 @@ namespace colcast::rpc {
 // All methods may be called from any thread.
 class SpareRequests {
  public:
-  // The largest memory, without the message, of a spare or of a request that waits decoded.
-  // Requests within the two limits below always have less.
+  // The most memory, besides the message, for a spare and for a request that waits decoded.
+  // Requests within the two limits below always take less.
   static constexpr size_t kMaxMemoryBytes = 1 << 20;
   static constexpr size_t kSmallBytes = 64 << 10, kSmallColumns = 1024;
 
@@ -30,7 +30,7 @@ class SpareRequests {
 
     bool is_small() const { return most_bytes <= kSmallBytes; }
 
-    // Whether it has at most about kMaxMemoryBytes.
+    // Whether it takes at most about kMaxMemoryBytes.
     bool IsLight() const {
       if (is_small()) return request.columns().size() <= kSmallColumns;
       return request.MemoryBytes() <= kMaxMemoryBytes;

@@ -29,8 +29,8 @@ HealthCheckResponse Response(bool serving) {
 
 }  // namespace
 
-// A client that watches a service. By the protocol an unknown service is not an error: the client
-// gets SERVICE_UNKNOWN and keeps watching.
+// A client that watches a service. The protocol does not treat an unknown service as an error: the
+// client gets SERVICE_UNKNOWN and keeps watching.
 class HealthService::Watch final : public http2::StreamHandler {
  public:
   Watch(HealthService* health, Call* call) : health_(health), call_(call) {}
@@ -128,7 +128,7 @@ void AddFile(const FileDescriptor& file, std::unordered_set<const FileDescriptor
   for (int i = 0; i < file.dependency_count(); ++i) AddFile(*file.dependency(i), added, response);
 }
 
-// Adds the file and its dependencies; the error `missing` if there is no file.
+// Adds the file and its dependencies; NOT_FOUND, with `missing`, if there is no file.
 Status Describe(const FileDescriptor* file, const char* missing,
                 ServerReflectionResponse* response) {
   if (file == nullptr) return NotFound(missing);
@@ -175,7 +175,7 @@ Status Answer(const std::vector<std::string>& services, const ServerReflectionRe
     case ServerReflectionRequest::kAllExtensionNumbersOfType:
       return ListExtensions(request.all_extension_numbers_of_type(), response);
     default:
-      return Error(StatusCode::kUnimplemented, "The request asks for nothing that is known.");
+      return Error(StatusCode::kUnimplemented, "This kind of request is not supported.");
   }
 }
 

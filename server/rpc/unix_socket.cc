@@ -37,7 +37,7 @@ Status UnixSocket::Prepare(const std::string& path, UnixSocket* socket) {
       sizeof(sockaddr_un::sun_path) - 2;  // listening_path() is longer, and a NUL follows
   if (path.size() > kMost) {
     return InvalidArgument("the socket path ", path, " has ", path.size(), " bytes; at most ",
-                           kMost, " are possible");
+                           kMost, " are allowed");
   }
   struct stat file;
   const bool exists = lstat(path.c_str(), &file) == 0;
@@ -46,7 +46,7 @@ Status UnixSocket::Prepare(const std::string& path, UnixSocket* socket) {
   }
   if (exists && !S_ISSOCK(file.st_mode)) {
     return Error(StatusCode::kAlreadyExists, "cannot listen on ", path,
-                 ": a file that is no socket lies there");
+                 ": the file there is not a socket");
   }
   socket->path_ = path;
   if (SomeoneListens(socket->listening_path())) {

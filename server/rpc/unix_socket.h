@@ -11,9 +11,8 @@
 
 namespace colcast::rpc {
 
-// The server listens beside the path until the socket is moved there in one step. So clients always
-// find either the server that listened there before or this one. Connections to the previous server
-// last until it ends.
+// The server listens on another path, then renames the socket, so that clients always find either
+// the previous server or this one. Connections to the previous server last until it ends.
 class UnixSocket {
  public:
   // INVALID_ARGUMENT for a path that is too long; ALREADY_EXISTS if it is another kind of file, or
@@ -26,7 +25,7 @@ class UnixSocket {
   // Whether another server listened at the path during Prepare().
   bool in_use() const { return in_use_; }
 
-  // To be called when the server listens: moves the socket to its path. UNAVAILABLE if that fails.
+  // Call when the server listens: moves the socket to its path. UNAVAILABLE if that fails.
   Status Publish();
 
   // Removes the socket, unless another server has replaced it since.

@@ -47,8 +47,8 @@ TEST_F(UnixSocketTest, APathThatCannotBeASocketIsAnError) {
     StatusCode code;
     const char* message;
   } kCases[] = {
-      {folder_ / std::string(200, 's'), StatusCode::kInvalidArgument, "at most 106 are possible"},
-      {folder_ / "file", StatusCode::kAlreadyExists, "a file that is no socket lies there"},
+      {folder_ / std::string(200, 's'), StatusCode::kInvalidArgument, "at most 106 are allowed"},
+      {folder_ / "file", StatusCode::kAlreadyExists, "the file there is not a socket"},
       {folder_ / "missing" / "s", StatusCode::kUnavailable, "No such file or directory"},
   };
   for (const auto& one : kCases) {

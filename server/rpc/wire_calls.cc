@@ -127,7 +127,7 @@ void SubmitExamples(const ExamplesMessages& messages, http2::Call* call, const B
 
 namespace {
 
-// Larger messages are not decoded before a worker takes them.
+// Larger messages are decoded only once a worker dequeues them.
 constexpr size_t kMaxDescribedBytes = 4 << 20;
 
 SpareRequests& Spares() {

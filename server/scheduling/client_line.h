@@ -21,14 +21,15 @@ struct Waiting {
   bool is_slice = false;
 };
 
-// Ordered by effective arrival, and by age, in which a long job counts as older than it is.
+// Ordered by effective arrival and by age; for the age, a long job counts as older than it is.
 class ClientLine {
  public:
   using Time = Clock::time_point;
   static constexpr int kAgeing = 8;
   static constexpr Clock::duration kLongestHandicap = std::chrono::seconds(1);
 
-  // How much later than its real arrival a job that takes `cost` counts as arrived.
+  // How much a job's effective arrival lags its real one: kAgeing times `cost`, within
+  // kLongestHandicap.
   static Clock::duration Handicap(Clock::duration cost) {
     return kAgeing * std::min(cost, kLongestHandicap / kAgeing);
   }
@@ -55,8 +56,8 @@ class ClientLine {
     if (turn_ == Time::min()) return first().as_if;
     return std::max(first().as_if, turn_ + Handicap(first().profile.cost));
   }
-  // When one of the client's jobs was last taken since its line became non-empty; Time::min() if
-  // none was.
+  // When a job of the client was last dequeued; Time::min() if none was since the line became
+  // non-empty.
   Time turn() const { return turn_; }
   void NoteTurn(Time now) { turn_ = now; }
 

@@ -6,10 +6,10 @@ namespace colcast::scheduling {
 
 namespace {
 
-// Weight of the newest observation in an average; in a point's, after the first ten.
+// Weight of the newest observation in a moving average; a point's first ones weigh more.
 constexpr double kShareOfNewest = 0.1;
 constexpr double kMaxWeight = 10;  // upper bound of a point's weight
-// By which every observation scales the weights of all points.
+// Each observation multiplies the weights of all points by this.
 constexpr double kFading = 0.999;
 constexpr double kLeastWeight = 0.01;  // a point with less is dropped
 // Weight of the prior that the fixed cost is 0, used while sizes hardly differ.
@@ -17,8 +17,8 @@ constexpr double kPriorWeight = 0.0001;
 
 constexpr CostEstimate::Duration kLongest = std::chrono::hours(24);
 
-// Below this relative variance (variance over squared mean) sizes are too close to separate the
-// fixed cost: for two sizes seen equally often it means less than a factor of two.
+// Below this relative variance (variance over squared mean) sizes are too close to determine the
+// fixed cost: two sizes seen equally often, less than a factor of two apart.
 constexpr double kLeastSpread = 0.115;
 constexpr double kLeastShareOfRows = 0.5;
 
@@ -92,7 +92,7 @@ namespace {
 // Joining must save at least 3 %, because the joined requests wait for each other.
 constexpr double kMostThatPays = 0.97;
 constexpr double kMost = 2;       // cap on one observation, which a disturbance may inflate
-constexpr double kDoubt = 0.003;  // share of the way back to paying, per refusal
+constexpr double kDoubt = 0.003;  // fraction of the way back to paying, per refusal
 constexpr int kOneAloneOf = 16;
 
 }  // namespace
@@ -115,7 +115,7 @@ bool JoinedShare::Pays(int64_t rows) {
   Share& share = shares_[BitsOf(rows)];
   const double known = share.load(std::memory_order_relaxed);
   if (known <= kMostThatPays) return true;
-  // Slightly below the limit; otherwise the estimate would only approach it.
+  // Slightly below the limit, because the estimate only approaches its target.
   const double paying = kMostThatPays - kDoubt;
   share.store(known - kDoubt * (known - paying), std::memory_order_relaxed);
   return false;

@@ -43,7 +43,6 @@ class CostEstimate {
     double per_row = 0;  // nanoseconds
   };
 
-  // Records that a run of `rows` rows took `time`.
   void Observe(int64_t rows, Duration time);
 
   // Neither coefficient is negative; both are 0 before the first observation.

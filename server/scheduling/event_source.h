@@ -1,4 +1,4 @@
-// The sockets from which requests come. Idle workers wait on them as well as on the queue.
+// The sockets on which requests arrive. Idle workers wait on them as well as on the queue.
 #ifndef COLCAST_SERVER_SCHEDULING_EVENT_SOURCE_H_
 #define COLCAST_SERVER_SCHEDULING_EVENT_SOURCE_H_
 

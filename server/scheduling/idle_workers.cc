@@ -7,8 +7,8 @@
 namespace colcast::scheduling {
 namespace {
 
-// Whether this thread, an idle worker's, is handling events (kFirst), so that it will run the first
-// job they submit itself (kAlso: there is one).
+// kFirst while this thread, an idle worker's, handles events: it will itself run the first job that
+// they submit. kAlso once there is one.
 enum class EventsComeHere { kNo, kFirst, kAlso };
 thread_local EventsComeHere events_come_here = EventsComeHere::kNo;
 

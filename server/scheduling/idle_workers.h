@@ -51,7 +51,7 @@ class IdleWorkers {
   std::vector<Waiter*> waiting_;  // in the order in which they became idle
   std::atomic<int> count_{0};
   int num_waiting_ = 0;  // number of workers in Poll()
-  int num_called_ = 0;   // number of those that have been woken
+  int num_called_ = 0;   // number of workers in Poll() that have been woken
 };
 
 }  // namespace colcast::scheduling

@@ -35,7 +35,7 @@ TEST_F(IdleWorkersTest, OneThatWaitsIsIdleUntilItIsWoken) {
     const auto lock = WaitForIdle(idle, 1);
     idle.WakeOne();
     EXPECT_EQ(idle.count(), 0);  // before it runs
-    idle.WakeOne();              // of none
+    idle.WakeOne();              // no worker waits
   }
   worker.join();
 }
@@ -50,7 +50,7 @@ TEST_F(IdleWorkersTest, OneThatHasWaitedLongEnoughIsNotIdleAnyMore) {
   EXPECT_EQ(idle.count(), 0);
 }
 
-// Events that are there at once.
+// Events that are always ready.
 class EventsNow final : public EventSource {
  public:
   explicit EventsNow(bool woken) : woken_(woken) {}

@@ -28,7 +28,8 @@ Status DropStatus(DropReason reason) {
   switch (reason) {
     case DropReason::kQueueFull:
       return ResourceExhausted(
-          "the server's queue is full (--max_queued_requests); try again or elsewhere");
+          "the server's queue is full (--max_queued_requests); try again later or on another "
+          "server");
     case DropReason::kBatchQueueFull:
       return Unavailable(
           "The batch scheduling queue to which this task was submitted is full "

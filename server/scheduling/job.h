@@ -1,4 +1,4 @@
-// A job that waits for a worker, which runs it.
+// Jobs, which wait for a worker to run them.
 #ifndef COLCAST_SERVER_SCHEDULING_JOB_H_
 #define COLCAST_SERVER_SCHEDULING_JOB_H_
 
@@ -28,10 +28,10 @@ class RequestClass;
 // Resources that a run needs before it starts.
 struct RunNeeds {
   int64_t bytes = 0;         // estimated memory
-  Clock::duration worker{};  // estimated time for which it occupies a worker, if that is long
+  Clock::duration worker{};  // estimated time that it occupies a worker, if long
 };
 
-// The queue's knowledge of a job. A job with an empty profile runs alone, in order of arrival.
+// What the queue knows about a job. A job with an empty profile runs alone, in order of arrival.
 struct JobProfile {
   // The scheduler clamps a request's rows to this.
   static constexpr int64_t kMaxRows = std::numeric_limits<int32_t>::max();
@@ -41,12 +41,12 @@ struct JobProfile {
   int64_t rows = 0;
   Clock::duration cost{};  // estimated worker time; 0 if unknown
   uint64_t client = 0;     // Job::client()
-  RunNeeds needs{};        // that the job waits for
+  RunNeeds needs{};        // for which the job waits
 
   bool MayJoin() const;
 };
 
-// A job taken from the queue, and the time it has waited.
+// A dequeued job, and how long it waited.
 struct Taken {
   Job* job = nullptr;
   Clock::duration waited{};
@@ -62,11 +62,11 @@ class Job {
   virtual bool cancelled() const = 0;
 
   // The client to which the job belongs: all jobs of a caller, or of a connection, return the same
-  // number. 0: a client with this job only.
+  // number. 0: the client has only this job.
   virtual uint64_t client() const { return 0; }
 
-  // Fills the profile, as far as that is cheap. Called on the submitting thread before the job
-  // waits.
+  // Fills in the profile as far as that is cheap. Called on the submitting thread before the job is
+  // queued.
   virtual void Describe(JobProfile* /*profile*/) {}
 
   // Runs the job and its companions, which are of the same class; without a class there are none.

@@ -28,7 +28,7 @@ namespace colcast::scheduling {
 // All methods may be called from any thread.
 class LongRuns {
  public:
-  // The place of a run, given back by the destructor.
+  // A run's place, released by the destructor.
   class Place {
    public:
     Place() = default;
@@ -47,7 +47,7 @@ class LongRuns {
 
   bool HasPlace() const { return running_.load(std::memory_order_relaxed) < most_; }
 
-  // Counts a run. Returns false, without effect, if it would occupy the last worker and
+  // Counts a run. Returns false and changes nothing if it would occupy the last worker and
   // `may_take_last` is false.
   bool Begin(bool may_take_last, Place* place) {
     int running = running_.load(std::memory_order_relaxed);
@@ -63,7 +63,7 @@ class LongRuns {
   std::atomic<int> running_{0};
 };
 
-// Whether the calling thread is one of those beside the workers, in any pool.
+// Whether the calling thread is a long-request thread of any pool.
 bool ThisThreadGivesWay();
 // Whether the calling thread has a lower priority than the workers. Its wall time then includes the
 // time for which it was preempted.
@@ -84,7 +84,7 @@ class ShortRequests {
   // Whether a request of this cost should run on a low-priority thread now, because a short request
   // ran within the last second.
   bool GivesWay(Clock::duration cost) const;
-  // Whether a run of this time may occupy the last worker.
+  // Whether a run of this length may occupy the last worker.
   bool MayTakeLastWorker(Clock::duration time) const;
   // How long a slice of a request of this cost may be; the greatest duration if no short requests
   // arrive.
@@ -123,12 +123,12 @@ class LongRequests {
   const RequestQueue& queue() const { return queue_; }
   void WakeOne() { wakeup_.notify_one(); }
   void WakeAll() { wakeup_.notify_all(); }
-  // To be called when a worker has become idle, and when jobs may remain in the queue.
+  // Call when a worker has become idle, and when jobs may remain in the queue.
   void WakeOneForWork();
 
   // Waits until a job may start, or until `stopping`.
   void Wait(std::unique_lock<std::mutex>* lock, const IdleWorkers& idle, const bool& stopping);
-  // Takes the first job and counts it as running until End(). False if there is none.
+  // Dequeues the first job and counts it as running until End(). False if there is none.
   bool Take(Clock::time_point now, Taken* next);
   void End() { --running_; }
 

@@ -14,7 +14,7 @@ using Time = RequestQueue::Time;
 // How many waiting jobs a worker examines as companions.
 constexpr int kMaxLooks = 256;
 
-// The longest run with companions, as a multiple of its first request alone.
+// The longest run with companions, as a multiple of its first request's time alone.
 constexpr double kTimesAlone = 4;
 
 bool HasWaitedTooLong(Time since, Time deadline, Time now) { return now - since > deadline - now; }
@@ -48,7 +48,7 @@ class Room {
  private:
   const JobProfile& leader_;
   int64_t rows_;
-  double alone_;  // their time one after the other, in nanoseconds
+  double alone_;  // the requests' time one after the other, in nanoseconds
   double longest_ = std::numeric_limits<double>::infinity();
 };
 

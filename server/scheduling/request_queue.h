@@ -9,19 +9,19 @@
 // run in order of arrival.
 //
 // Clients (callers or connections) take turns. Only the first job in each client's own line
-// competes with other clients' jobs, and once it has been taken, the next one counts as arriving at
-// that moment. So a client's only waiting job waits for about one job of each other client, however
-// many those have. A job without a client counts as a client of its own.
+// competes with other clients' jobs, and once it has been dequeued, the next one counts as arriving
+// at that moment. So a client's only waiting job waits for about one job of each other client,
+// however many jobs those have. A job without a client counts as a client of its own.
 //
 // Once the first job in line has waited longer than the time it has left, the newest job runs first
 // (a long one still counts as older than it is). The old ones would be answered too late anyway,
 // and serving them first would make every answer late (adaptive LIFO; Maurer, "Fail at Scale", ACM
-// Queue 2015). Clients take turns then too, beginning with those that have not had one.
+// Queue 2015). Clients take turns then too, beginning with those that have not had a turn.
 //
-// A worker that takes a job also takes waiting jobs that may run together with it, as many as the
-// limits of their class allow. With BatchLimits::share it leaves the other free workers their share
-// of the jobs, and joins none at sizes for which joining was measured to be slower. No job waits
-// for others to join unless its class has a timeout.
+// A worker that dequeues a job also dequeues waiting jobs that may run together with it, up to the
+// limits of their class. With BatchLimits::share it leaves the other free workers their share of
+// the jobs, and joins none at sizes for which joining was measured to be slower. No job waits for
+// others to join unless its class has a timeout.
 #ifndef COLCAST_SERVER_SCHEDULING_REQUEST_QUEUE_H_
 #define COLCAST_SERVER_SCHEDULING_REQUEST_QUEUE_H_
 
@@ -53,15 +53,15 @@ class RequestQueue {
       int max_requests, MayRun may_run = [](const RunNeeds&) { return true; })
       : max_requests_(max_requests), may_run_(std::move(may_run)) {}
 
-  // Adds a job. Returns why it cannot wait here, or nothing if it was added.
+  // Adds a job, or returns the reason for refusing it.
   std::optional<DropReason> Add(Job* job, JobProfile profile, Time now);
 
-  // Adds a job that was taken before, now that its profile is known. It waits as if since `since`,
-  // and is never refused.
+  // Requeues a job, now that its profile is known. It counts as waiting since `since`, and is never
+  // refused.
   void AddAgain(Job* job, JobProfile profile, Time since);
 
-  // Adds the slices of a request that was taken. They run one by one, as if the request had arrived
-  // at `since` with cost `cost`, and are never refused. `client` as in JobProfile.
+  // Adds the slices of a dequeued request. They run one by one, as if the request had arrived at
+  // `since` with cost `cost`, and are never refused. `client` as in JobProfile.
   void AddSlices(const std::vector<Job*>& slices, uint64_t client, Time since,
                  Clock::duration cost);
 
@@ -69,7 +69,7 @@ class RequestQueue {
   // workers free to take jobs, including the caller.
   bool Take(Time now, int takers, Taken* next, std::vector<Taken>* companions);
 
-  // Takes companions for a job that was taken before its profile was known.
+  // Takes companions for a job that was dequeued before its profile was known.
   void TakeCompanions(const JobProfile& leader, Time now, int takers,
                       std::vector<Taken>* companions);
 

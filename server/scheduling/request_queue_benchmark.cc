@@ -1,4 +1,4 @@
-// What a request pays for the line it waits in, however long that is.
+// The cost of the queue per request, for queues of any length.
 #include <benchmark/benchmark.h>
 
 #include <chrono>
@@ -21,7 +21,7 @@ class WaitingJob final : public Job {
   Clock::time_point due = Clock::time_point::max();
 };
 
-// One request comes and one goes, of state.range(0) that wait. They are overdue if `late`: the
+// Adds one request and dequeues one while state.range(0) wait. If `late`, they are overdue, and the
 // newest goes first.
 void TakeAndAdd(benchmark::State& state, bool late) {
   const int count = static_cast<int>(state.range(0));

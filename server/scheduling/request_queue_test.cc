@@ -21,7 +21,7 @@ namespace {
 using std::chrono::milliseconds;
 using testing::ElementsAre;
 
-// Waits, and is never run: the queue alone is tested.
+// Never runs, because only the queue is tested.
 class WaitingJob final : public Job {
  public:
   explicit WaitingJob(std::string name, Clock::time_point deadline)
@@ -46,7 +46,7 @@ class RequestQueueTest : public testing::Test {
     milliseconds cost{0};
     uint64_t group = 1;
     int due = 0;          // 0: never
-    uint64_t client = 0;  // 0: nobody else's
+    uint64_t client = 0;  // 0: its own client
   };
 
   static Clock::time_point At(int ms) { return Clock::time_point(milliseconds(ms)); }
@@ -63,7 +63,7 @@ class RequestQueueTest : public testing::Test {
     return refused ? DropReasonName(*refused) : "";
   }
 
-  // "a + b": what is taken at that time; "" if nothing is.
+  // "a + b": the jobs dequeued at that time; "" if there are none.
   std::string Take(int at) {
     Taken next;
     std::vector<Taken> companions;

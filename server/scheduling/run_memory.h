@@ -67,7 +67,7 @@ class RunMemory {
     std::function<int64_t()> available = [] { return std::numeric_limits<int64_t>::max(); };
   };
 
-  // A run's reservation, given back by the destructor.
+  // A run's reservation, released by the destructor.
   class Share {
    public:
     Share() = default;
@@ -83,8 +83,8 @@ class RunMemory {
 
   enum class Answer {
     kYes,
-    kLater,  // once other runs have given memory back
-    kNever,  // more than there is in total
+    kLater,  // once other runs have released memory
+    kNever,  // even without other runs there is not enough
   };
 
   explicit RunMemory(Options options) : options_(std::move(options)) {}

@@ -19,7 +19,7 @@ void ObserveTwice(MemoryEstimate* memory, int64_t input_bytes, int64_t bytes) {
   for (int i = 0; i < 2; ++i) memory->Observe(input_bytes, bytes);
 }
 
-// What the runs of a model of 600 bytes per row take: so much of any, so much of each row.
+// The memory that runs of a model take: a constant plus an amount per row of 600 input bytes.
 int64_t TakenBy(int64_t rows) { return 200'000 + 6000 * rows; }
 constexpr int64_t kRowBytes = 600;
 
@@ -85,7 +85,7 @@ TEST(MemoryEstimateTest, AnOutlierOfASizeThatNoRunHadMovesNothing) {
   }
 }
 
-// Small runs that make callables, now and then: megabytes that no larger run will take more of.
+// Some small runs create callables, which take megabytes once; larger runs take no more.
 TEST(MemoryEstimateTest, OutliersAmongSmallRunsAreNotMultipliedByTheRowsOfLargeOnes) {
   MemoryEstimate memory;
   Learnt(&memory);
@@ -134,7 +134,7 @@ TEST(RunMemoryTest, WhatNeverFitsNeedNotWait) {
   RunMemory memory({/*max_bytes=*/100});
   RunMemory::Share share;
   EXPECT_EQ(memory.Reserve(101, &share), Answer::kNever);
-  EXPECT_TRUE(memory.MayRun(101));  // to be told so
+  EXPECT_TRUE(memory.MayRun(101));  // so that it is refused
 }
 
 TEST(RunMemoryTest, WhatTakesMuchMustBeThereBesideWhatOthersMayStillTake) {

@@ -9,7 +9,7 @@
 
 namespace colcast::scheduling {
 
-// What the slices of a request, or of its remaining rows, must satisfy.
+// The limits for slices of a request, or of its remaining rows.
 struct SliceNeeds {
   int idle_workers = 0;  // that could run slices as well
   // How long a short request may wait for a slice; the greatest duration if no short requests

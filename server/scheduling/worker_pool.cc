@@ -139,7 +139,7 @@ void WorkerPool::WaitForWork(std::unique_lock<std::mutex>* lock, IdleWorkers::Wa
   }
 }
 
-// `*has_run` outlasts an exception of a job.
+// `*has_run` keeps its value if a job throws and Work() is called again.
 void WorkerPool::Work(int number, bool* has_run) {
   NameThisThread(options_.thread_name + "_" + std::to_string(number));
   IdleWorkers::Waiter waiter;

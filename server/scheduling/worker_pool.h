@@ -1,9 +1,8 @@
 // The workers, and the bounded queue from which they take requests.
 //
-// Each worker takes one request, with those that may run together with it, and runs them to the end
-// on its own thread. A request that cannot be answered in time is never started: it is dropped when
-// its turn comes if its deadline has passed or its client hung up, and at once if the queue is
-// full. request_queue.h defines the order.
+// Each worker dequeues one request, together with those that may run with it, and runs them to
+// completion on its own thread. A request is dropped immediately if the queue is full, and when its
+// turn comes if its deadline has passed or its client hung up. request_queue.h defines the order.
 //
 // The worker that became idle last takes the next request: its core's caches and its thread's
 // memory are still warm, and under light load the other workers stay asleep. A request that finds
@@ -63,17 +62,17 @@ class WorkerPool {
   // Queues the job for a worker, or drops it immediately.
   void Submit(Job* job);
 
-  // Called once a worker knows the profile of a job that it took, which had waited for `waited`. If
-  // the job may be joined, and others wait or its class waits for them, puts it back into its place
-  // in the queue. Otherwise returns false without effect.
+  // Called once a worker knows the profile of a job that it dequeued after a wait of `waited`. If
+  // the job may be joined, and other jobs wait or its class has a timeout, requeues it in its
+  // original place. Otherwise returns false and changes nothing.
   bool SubmitAgain(Job* job, Clock::duration waited);
 
   // For a worker that runs a job alone and now knows its profile: takes the waiting jobs that may
   // run with it.
   void TakeCompanions(const JobProfile& profile, std::vector<Taken>* companions);
 
-  // For a worker or a long-request thread: queues slices of a request that was taken, or all of it,
-  // for any of those threads. They wait as if the request had arrived at `since` with cost `cost`.
+  // For a worker or a long-request thread: queues slices of a dequeued request, or all of it, for
+  // any of those threads. They wait as if the request had arrived at `since` with cost `cost`.
   void SubmitSlices(const std::vector<Job*>& slices, Clock::time_point since, Clock::duration cost);
 
   // Queues the next slice of a request that has already run some. It counts as arriving now; `cost`

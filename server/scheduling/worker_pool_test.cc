@@ -33,7 +33,7 @@ using testing::AnyOf;
 using testing::ElementsAre;
 using testing::UnorderedElementsAre;
 
-// What became of the jobs, in order: "ran a", "dropped b 1".
+// The outcomes of jobs, in order: "ran a", "dropped b 1".
 class Journal {
  public:
   void Write(std::string line) {
@@ -84,7 +84,7 @@ class NamedJob : public Job {
 
 int NiceOfThisThread() { return getpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid))); }
 
-// Tells how nice the thread was that it ran on.
+// Reports the nice value of the thread on which it ran.
 class HowNiceJob : public Job {
  public:
   explicit HowNiceJob(std::promise<int>* nice) : nice_(nice) {}
@@ -100,7 +100,7 @@ class HowNiceJob : public Job {
   std::promise<int>* const nice_;
 };
 
-// Reads what its model cannot have.
+// Throws when it runs.
 class ThrowingJob : public Job {
  public:
   Clock::time_point deadline() const override { return Clock::time_point::max(); }
@@ -112,7 +112,7 @@ class ThrowingJob : public Job {
   void Drop(DropReason) override { delete this; }
 };
 
-// Tells on which thread it ran.
+// Reports on which thread it ran.
 class WhichThreadJob : public Job {
  public:
   explicit WhichThreadJob(std::promise<std::thread::id>* ran_on) : ran_on_(ran_on) {}
@@ -130,7 +130,7 @@ class WhichThreadJob : public Job {
 
 class WorkerPoolTest : public testing::Test {
  protected:
-  static constexpr milliseconds kLong{10};  // to be waited for
+  static constexpr milliseconds kLong{10};  // the cost of a long request
 
   void Start(int max_queued_requests, int num_workers = 1, int long_request_nice = 0) {
     WorkerPool::Options options;
@@ -140,7 +140,7 @@ class WorkerPoolTest : public testing::Test {
     options.now = [this] { return now_.load(); };
     pool_ = std::make_unique<WorkerPool>(options);
   }
-  // Requests may have to wait for company even if a worker is idle.
+  // Requests may have to wait for others even if a worker is idle.
   void StartWithCompany() {
     WorkerPool::Options options;
     options.describe_all = true;
@@ -157,7 +157,7 @@ class WorkerPoolTest : public testing::Test {
     pool_->Submit(new BlockingJob(&started, release_.get_future().share()));
     started.get_future().wait();
   }
-  // Beside a short request, so that the job gives way; returns once it runs.
+  // Blocks a low-priority thread, after a short request; returns once the job runs.
   void BlockLongRequests() {
     std::promise<void> started;
     pool_->short_requests().Note();
@@ -167,7 +167,7 @@ class WorkerPoolTest : public testing::Test {
   }
   int NiceOf(Clock::duration cost) {
     std::promise<int> nice;
-    // Who cuts a request is a worker, and free for one of its slices: here nobody is.
+    // A worker that splits a request runs one of its slices; no worker does so here.
     pool_->SubmitSlices({new HowNiceJob(&nice), Make("for whoever cut the request")}, now_.load(),
                         cost);
     return nice.get_future().get();
@@ -308,7 +308,7 @@ TEST_F(WorkerPoolTest, ShutsDownAfterWhatRunsAndDropsWhatWaits) {
   EXPECT_THAT(journal_.WaitFor(1), ElementsAre("dropped waiting: shutdown"));
 }
 
-// Says what it runs with, and what it is only when it is asked.
+// Reports its companions; has a profile only in Describe().
 class SignatureJob : public NamedJob {
  public:
   SignatureJob(std::string name, RequestClass* of, Journal* journal)
@@ -348,7 +348,7 @@ TEST_F(WorkerPoolTest, WhatWaitsRunsTogetherAndWithoutThoseThatHungUp) {
   EXPECT_THAT(journal_.WaitFor(2), ElementsAre("dropped gone: cancelled", "ran a + b + c"));
 }
 
-// Learns what it is when it runs, and then takes what waits.
+// Learns its profile when it runs, and then takes companions.
 class ReadLaterJob final : public SignatureJob {
  public:
   ReadLaterJob(WorkerPool* pool, RequestClass* of, Journal* journal,
@@ -400,7 +400,7 @@ TEST_F(WorkerPoolTest, NothingIsLeftForAWorkerThatIsBusy) {
   release_.set_value();
 }
 
-// Finds, when it is taken, that others wait, and waits once more if it may run with others.
+// Learns its profile when it is dequeued, and is requeued if it may run with others that wait.
 class ParsedJob final : public SignatureJob {
  public:
   ParsedJob(RequestClass* of, Journal* journal, std::function<bool(Job*, Clock::duration)> again)
@@ -418,7 +418,7 @@ class ParsedJob final : public SignatureJob {
   std::function<bool(Job*, Clock::duration)> again_;
 };
 
-// One that is expected to wait once more, or not.
+// A job that is expected to be requeued, or not.
 Job* Parsed(WorkerPool* pool, RequestClass* of, Journal* journal, bool waits_again) {
   return new ParsedJob(of, journal, [=](Job* job, Clock::duration waited) {
     const bool again = pool->SubmitAgain(job, waited);
@@ -494,7 +494,7 @@ TEST_F(WorkerPoolTest, LongRequestsGiveWayWhileShortOnesCome) {
   EXPECT_EQ(NiceOf(kLong), own);
 }
 
-// Does what it is told.
+// Calls a function when it runs.
 class CallingJob final : public NamedJob {
  public:
   CallingJob(Journal* journal, std::function<void()> call)
@@ -514,7 +514,7 @@ TEST_F(WorkerPoolTest, AWorkerWakesForWhatAThreadThatGaveWayHandsBack) {
   pool_->short_requests().Note();
   const auto call = [&] {
     EXPECT_TRUE(ThisThreadGivesWay());
-    now_ = now_.load() + milliseconds(1001);  // no short requests come any more
+    now_ = now_.load() + milliseconds(1001);  // no more short requests arrive
     pool_->SubmitSlices({Make("slice")}, now_.load(), kLong);
   };
   pool_->SubmitSlices({new CallingJob(&journal_, call)}, now_.load(), kLong);
@@ -619,7 +619,7 @@ TEST_F(WorkerPoolTest, CompanyThatFillsTheRunEndsTheWait) {
   EXPECT_THAT(journal_.WaitFor(1), ElementsAre("ran a + b"));
 }
 
-// Events that a test has happen, each on one of the threads that wait.
+// Events that a test triggers, each on one of the waiting threads.
 class PuppetEvents final : public EventSource {
  public:
   bool Poll(Clock::time_point until) override {
@@ -666,7 +666,7 @@ class WorkersWaitForEventsTest : public testing::Test {
   void AwaitIdle(int num_workers) const {
     while (pool_->idle_workers() < num_workers) std::this_thread::yield();
   }
-  // A promise that a job sets has to outlive the job.
+  // A promise that a job sets must outlive the job.
   void Stop() { pool_.reset(); }
 
   PuppetEvents events_;

@@ -9,12 +9,12 @@
 
 namespace colcast::sender {
 
-// The figures as one line of JSON. A latency starts when a call was due; so does a lateness, which
-// ends when the call was sent.
+// The figures as one line of JSON. Latency is the time from when a call was due to its answer;
+// lateness, from when it was due to when it was sent.
 std::string Figures(const Job& job, const Outcome& outcome);
 
-// Writes each CallRecord, the number of kept answers, and for each of these the number of its call,
-// its size and its bytes. Integers have eight bytes, little endian.
+// Serializes all CallRecords, the number of kept answers, and for each of these the number of its
+// call, its size and its bytes. These numbers are 64-bit little-endian.
 std::string Records(const Outcome& outcome);
 
 }  // namespace colcast::sender

@@ -13,7 +13,7 @@ namespace colcast::sender {
 
 struct Job {
   struct Call {
-    double due;        // seconds after the first send may begin; ascending
+    double due;        // seconds after the run begins; ascending
     uint64_t request;  // index in `requests`
   };
 
@@ -22,8 +22,8 @@ struct Job {
 };
 
 // Reads the number of requests, the size and bytes of each, the number of calls, and each call in
-// the form of Call; integers have eight bytes, little endian. Does not read beyond.
-// INVALID_ARGUMENT says where the input ends too early, or which call is wrong.
+// the form of Call; integers are 64-bit little-endian. Reads no further. INVALID_ARGUMENT says
+// where the input ends too early, or which call is wrong.
 Status ReadJob(std::FILE* file, Job* job);
 
 }  // namespace colcast::sender

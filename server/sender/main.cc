@@ -23,7 +23,7 @@ constexpr char kUsage[] =
     "usage: colcast_sender --target=HOST:PORT --method=/package.Service/Method [--connections=8]\n"
     "    [--timeout=SECONDS] [--keep_every=N] [--records] [--tls_server_name=NAME\n"
     "    [--tls_root_certificates=PEM] [--tls_private_key=PEM --tls_certificate_chain=PEM]] < JOB\n"
-    "server/sender/job.h says what a job is; --records prints each call behind the figures.\n";
+    "server/sender/job.h says what a job is; --records prints each call after the figures.\n";
 
 struct Flags {
   std::string target;
@@ -102,7 +102,7 @@ int Main(int argc, char** argv) {
   prctl(PR_SET_TIMERSLACK, 1UL);  // nanoseconds, instead of the default 50 microseconds
   std::puts("ready");
   std::fflush(stdout);
-  if (std::fgetc(stdin) != EOF) return Fail("the job has bytes behind its calls");
+  if (std::fgetc(stdin) != EOF) return Fail("the job has bytes after its last call");
   const Outcome outcome = sender.Run();
   std::puts(Figures(job, outcome).c_str());
   std::fflush(stdout);

@@ -28,7 +28,7 @@ struct SenderOptions {
   int connections = 8;
   // The timeout of a call, from when it is sent.
   std::chrono::nanoseconds timeout{std::chrono::seconds(10)};
-  size_t keep_every = 0;   // number of calls from one kept answer to the next; 0 keeps none
+  size_t keep_every = 0;   // keeps the answer of every Nth call; 0 keeps none
   SSL_CTX* tls = nullptr;  // null for no encryption
 };
 

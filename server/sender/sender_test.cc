@@ -20,8 +20,8 @@ namespace {
 
 using testing::HasSubstr;
 
-// Answers a call as its text says: "hold" when as many calls wait as were asked for, "fail" with an
-// error, others with themselves.
+// Answers a call by its text: "hold" once the requested number of calls wait, "fail" with an error,
+// others with themselves.
 class TestServer {
  public:
   explicit TestServer(const std::string& path, size_t hold = 0) : hold_(hold) {

@@ -6,7 +6,7 @@
 namespace colcast::shadow {
 namespace {
 
-// Limit for larger differences, above all infinite ones, in sums.
+// Cap on differences in sums, above all on infinite ones.
 constexpr double kLargestObserved = 1000;
 
 }  // namespace

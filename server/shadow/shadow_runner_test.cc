@@ -60,7 +60,7 @@ class ShadowRunnerTest : public ::testing::Test {
     return version;
   }
 
-  // A live answer of 1.
+  // Reports a live answer with score 1.
   void Answer(const std::string& request = "") {
     if (auto shadow = shadows_.Draw(*live_)) {
       shadows_.Add(std::move(shadow), *live_, Bytes(request), OneScore(1).columns());

@@ -32,7 +32,6 @@ struct ShadowVersion {
   double share = 0;  // share of answered requests to run; above 0, at most 1
 };
 
-// A request that was answered.
 struct Answered {
   std::shared_ptr<const inference::Servable> shadow;  // the version that runs it
   int64_t live_version = 0;

@@ -26,7 +26,7 @@ TEST(KeyHash, DrawsASecretOfItsOwn) {
   EXPECT_NE(HashOf(KeyHash(), "user 7"), HashOf(KeyHash(), "user 7"));
 }
 
-// From HighwayHash's own list for this key, so that the library is what it says it is.
+// From HighwayHash's own test vectors for this key.
 TEST(KeyHash, IsHighwayHash) {
   const KeyHash hash(
       {0x0706050403020100, 0x0F0E0D0C0B0A0908, 0x1716151413121110, 0x1F1E1D1C1B1A1918});
@@ -92,7 +92,7 @@ TEST(StoredKeysTest, ANewTableTakesThePlaceOfTheOneBefore) {
   stored.Insert(RowsOf(1, numbers), {{1, 2}});
   stored.Insert(RowsOf(2, numbers), {{3, 4}});
   EXPECT_FALSE(stored.Find(RowsOf(1, numbers), &keys));
-  stored.Insert(RowsOf(1, numbers), {{1, 2}});  // by a request that came before
+  stored.Insert(RowsOf(1, numbers), {{1, 2}});  // by an earlier request
   ASSERT_TRUE(stored.Find(RowsOf(2, numbers), &keys));
   EXPECT_THAT(keys, ElementsAre(Key{3, 4}));
 }

@@ -23,8 +23,7 @@ class RowKeys {
   // `hash` is that of the store in which the keys are looked up; it must outlive Finish().
   void Begin(int64_t rows, const KeyHash& hash);
 
-  // A column that the request left out. Its default takes part in the key implicitly, since it
-  // never changes.
+  // A column that the request left out. Its default is not hashed, since it never changes.
   void AddAbsent();
 
   // A column that all rows share, whatever its shape.
@@ -33,16 +32,16 @@ class RowKeys {
   // A column whose first dimension is the rows. Returns INVALID_ARGUMENT as CopyValues() and
   // VisitStrings() do. REQUIRES that CheckValues(column, elements) was OK.
   //
-  // `lengths`, null where nothing is padding, says how many entries of the second dimension each
-  // row really has; the key leaves out the others and their number. It REQUIRES a second dimension,
-  // and lengths no greater than it.
+  // `lengths` (null: no padding) gives the number of entries of the second dimension that are not
+  // padding in each row; the key omits the padding and its size. REQUIRES a second dimension, and
+  // lengths no greater than it.
   Status AddRows(const Column& column, int64_t elements, const int64_t* lengths = nullptr);
 
   // The keys, in the order of the rows.
   void Finish(std::vector<Key>* keys);
 
-  // The elements of a row in the `index`th column given to AddRows(). For a string column: the
-  // fixed-size form that the key has of each string.
+  // The elements of a row in the `index`th column given to AddRows(). For a string column: each
+  // string in the fixed-size form that keys use.
   const uint8_t* at(size_t index, int64_t row) const {
     return sources_[index].data(arena_) + row * sources_[index].row_bytes;
   }

@@ -124,7 +124,7 @@ TEST(RowKeys, TellLongStringsApart) {
   EXPECT_EQ(keys[0], keys[2]);
 }
 
-// What would be the same bytes in a row if only the elements counted.
+// Rows whose elements alone would give the same bytes.
 TEST(RowKeys, TellColumnsApart) {
   const auto key = KeysOf(1, {Tensor(DT_FLOAT, {1, 2}, Floats({1, 2}))})[0];
   EXPECT_NE(key, KeysOf(1, {Tensor(DT_FLOAT, {1, 2, 1}, Floats({1, 2}))})[0]);
@@ -165,7 +165,7 @@ TEST(RowKeys, CountWhatAllRowsShare) {
   EXPECT_NE(key, key_with(""));
 }
 
-// Strings that no message holds: those of REST requests, and of joined ones.
+// Strings outside a message, as in REST and joined requests.
 TEST(RowKeys, CountSharedStringsThatLieApart) {
   const auto key_with = [](const std::vector<std::string>& values) {
     Column shared;

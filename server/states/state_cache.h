@@ -99,7 +99,7 @@ class Shard {
 class StateCache {
  public:
   // `capacity_bytes` bounds bytes(): the blocks as the allocator rounds them, and the lookup
-  // tables. States that a request still reads after their eviction come on top.
+  // tables. States that a request still reads after their eviction are not counted.
   explicit StateCache(size_t capacity_bytes);
 
   StateRef Find(const Key& key) { return shards_[ShardOf(key)].Find(key); }
@@ -108,8 +108,8 @@ class StateCache {
   // of hits.
   size_t FindAll(const std::vector<Key>& keys, std::vector<StateRef>* found);
 
-  // Caches a state and counts it for `owner`, which must call Drop() before it is destroyed. Of two
-  // states with one key the first stays. A state that exceeds the capacity is not cached.
+  // Caches a state and counts it for `owner`, which must call Drop() before it is destroyed. A
+  // state that is cached under the same key stays. A state that exceeds the capacity is not cached.
   void Insert(const Key& key, StateRef state, Counters* owner) {
     shards_[ShardOf(key)].Insert(key, std::move(state), owner);
   }

@@ -27,13 +27,12 @@ namespace colcast::states {
 // Where rows rarely repeat, cached states are never used. The estimator remembers the keys of
 // recent rows and checks, after every window of `window_rows`, how many of its rows it had seen
 // before. While that is almost none, no new states are cached, but keys are still computed and
-// watched: that is cheap, and shows at once when rows begin to repeat. After many such windows only
-// one request in sixteen is watched.
+// watched: that is cheap, and shows immediately when rows begin to repeat. After many such windows
+// only one request in sixteen is watched.
 //
 // All methods may be called from any thread.
 class ReuseEstimator {
  public:
-  // Judges after every `window_rows` rows, the window's size.
   explicit ReuseEstimator(int64_t window_rows)
       : window_rows_(window_rows), seen_(std::make_unique<Seen>()) {}
 
@@ -85,7 +84,7 @@ class WithoutStates {
 class StateStore {
  public:
   // `memory` must outlive the store; null turns caching off. `name` is a string literal.
-  // `window_rows` is ReuseEstimator's.
+  // `window_rows`: see ReuseEstimator.
   StateStore(std::string_view name, StateCache* memory, int64_t window_rows);
   StateStore(const StateStore&) = delete;
   ~StateStore();
@@ -136,7 +135,7 @@ class StateStore {
   // many rows as itself.
   static constexpr size_t kMostTimesOwn = 4;
 
-  // To be read before the FindAll() that precedes Begin().
+  // Read it before the FindAll() that precedes Begin().
   int64_t num_ended() const { return num_ended_.load(std::memory_order_acquire); }
 
   // Decides who computes `*rows`, the indices in `keys` that FindAll() missed. The caller must

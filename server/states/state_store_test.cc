@@ -12,7 +12,7 @@
 namespace colcast::states {
 namespace {
 
-// Notes rows [first, first + count).
+// Records rows [first, first + count).
 void Note(ReuseEstimator* reuse, uint64_t first, uint64_t count) {
   const KeyHash hash({1, 2, 3, 4});
   std::vector<Key> keys;
@@ -115,7 +115,8 @@ TEST_F(StateStoreTest, ForgetsEverythingWithTheVersion) {
   EXPECT_FALSE(memory_.Find(kKey));
 }
 
-// A request's rows: those of `keys` that are not there, computed unless another request does.
+// A request's rows: those of `keys` that are not cached, computed unless another request computes
+// them.
 struct Rows {
   Rows(StateStore* store, std::vector<Key> all) : keys(std::move(all)) {
     const int64_t num_ended = store->num_ended();
@@ -184,7 +185,7 @@ TEST_F(StateStoreTest, AFewRowsDoNotWaitForARequestOfMany) {
     EXPECT_TRUE(few.awaited.empty());
     store_.Insert({7, 7}, StateOf(7));
   }
-  // The others' duty is still the large one's.
+  // The large request must still compute the other rows.
   EXPECT_EQ(Rows(&store_, many).awaited.size(), 99);
   store_.Insert({7, 7}, StateOf(7));
   large.work.End();

@@ -13,9 +13,9 @@ struct Counters {
   std::atomic<int64_t> computed{0};  // states computed by the model
   // Rows that were not looked up, because reuse is rare (ReuseEstimator).
   std::atomic<int64_t> not_looked{0};
-  std::atomic<int64_t> evicted{0};  // cached now
-  std::atomic<int64_t> states{0};   // memory of the cached states
-  std::atomic<int64_t> bytes{0};    // that the cached states occupy now
+  std::atomic<int64_t> evicted{0};
+  std::atomic<int64_t> states{0};  // cached now
+  std::atomic<int64_t> bytes{0};   // memory of the cached states
 
   void Add(std::atomic<int64_t> Counters::*counter, int64_t count) {
     (this->*counter).fetch_add(count, std::memory_order_relaxed);

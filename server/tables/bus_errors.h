@@ -1,5 +1,5 @@
 // Reading a mapped file that was truncated, or that the disk can no longer read, raises SIGBUS,
-// which would end the process. Here the page is replaced by zeros and a flag is set: the reader
+// which would end the process. Here the page is replaced with zeros and a flag is set: the reader
 // continues, and its caller discards the data.
 #ifndef COLCAST_SERVER_TABLES_BUS_ERRORS_H_
 #define COLCAST_SERVER_TABLES_BUS_ERRORS_H_
@@ -9,7 +9,7 @@
 
 namespace colcast::tables {
 
-// While it exists, SIGBUS within a range sets `*failed`. Other SIGBUS are handled as before.
+// While it exists, a SIGBUS within the range sets `*failed`. Any other SIGBUS is handled as before.
 class BusErrorGuard {
  public:
   // `failed` must outlive the guard. If more than kMost ranges exist at a time, the last ones are

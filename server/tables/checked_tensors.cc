@@ -32,7 +32,8 @@ Status FindNumber(const Safetensors& read, const char* name, int64_t* number) {
   const char* const end = text.data() + text.size();
   const auto [stopped, error] = std::from_chars(text.data(), end, *number);
   if (error == std::errc() && stopped == end && *number >= 0) return OkStatus();
-  return Wrong("header: __metadata__ ", name, " is ", Readable(text), ", no number from 0 on");
+  return Wrong("header: __metadata__ ", name, " is ", Readable(text),
+               ", expected a number of at least 0");
 }
 
 Status ExpectText(const Safetensors& read, const char* name, const std::string& expected) {
@@ -75,7 +76,7 @@ Status CheckRising(const std::string& name, const StoredTensor& tensor, int64_t 
     const bool wrong = i == 0 ? numbers[i] != 0 : numbers[i] < numbers[i - 1];
     if (wrong) {
       return Wrong("offset ", tensor.offset + i * sizeof(T), ": \"", Readable(name), "\"[", i,
-                   "] is ", numbers[i], ", behind ", before);
+                   "] is ", numbers[i], ", after ", before);
     }
   }
   const int64_t ends = numbers.empty() ? -1 : numbers[numbers.size() - 1];
@@ -90,7 +91,7 @@ Status CheckBools(const std::string& name, const StoredTensor& bools) {
   for (size_t i = 0; i < bools.bytes; ++i) {
     if (bools.data[i] <= 1) continue;
     return Wrong("offset ", bools.offset + i, ": \"", Readable(name), "\" has the byte ",
-                 int{bools.data[i]}, ", a bool is 0 or 1");
+                 int{bools.data[i]}, ", but a bool is 0 or 1");
   }
   return OkStatus();
 }

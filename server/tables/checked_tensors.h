@@ -25,10 +25,8 @@ Status FindText(const Safetensors& read, const char* name, std::string* text);
 Status FindNumber(const Safetensors& read, const char* name, int64_t* number);  // at least 0
 Status ExpectText(const Safetensors& read, const char* name, const std::string& expected);
 
-// Checks that the data has this checksum.
 Status CheckData(const Safetensors& read, const std::string& checksum);
 
-// Finds a tensor with this dtype and shape.
 Status FindTensor(const Safetensors& read, const std::string& name, const char* dtype,
                   const std::vector<int64_t>& shape, const StoredTensor** tensor);
 
@@ -40,7 +38,6 @@ Status FindList(const Safetensors& read, const std::string& name, const char* dt
 template <typename T>
 Status CheckRising(const std::string& name, const StoredTensor& tensor, int64_t last);
 
-// Checks that each byte is 0 or 1.
 Status CheckBools(const std::string& name, const StoredTensor& bools);
 
 // The name of a numeric dtype in files; empty if files cannot have it.

@@ -10,7 +10,7 @@ Status FileBytes::Read(const std::string& path, std::shared_ptr<const FileBytes>
   File file;
   if (Status status = File::Open(path, &file); !status.ok()) return status;
   const size_t size = file.size();
-  if (size == 0) return Error(StatusCode::kDataLoss, path, ": it is an empty file");
+  if (size == 0) return Error(StatusCode::kDataLoss, path, ": the file is empty");
   void* const data =
       mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (data == MAP_FAILED) return ResourceExhausted(path, ": no memory for its ", size, " bytes");

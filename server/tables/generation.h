@@ -13,14 +13,13 @@
 
 namespace colcast::tables {
 
-// The state of one model's tables.
 struct Generation {
   int64_t deltas = 0;
   std::vector<std::shared_ptr<const Overlay>> overlays;  // for the tables that have changed
 };
 using GenerationPtr = std::shared_ptr<const Generation>;
 
-// While it lives, runs of its thread read this generation. Null means that no table has changed.
+// While it exists, runs on its thread read this generation. Null means that no table has changed.
 class ReadsGeneration {
  public:
   // With `pinned`, later objects on this thread have no effect.

@@ -43,7 +43,7 @@ Status MappedFile::Open(const std::string& path, std::shared_ptr<const MappedFil
   if (Status status = File::Open(path, &file); !status.ok()) return status;
   struct stat info = {};
   if (fstat(file.descriptor(), &info) != 0 || info.st_size == 0) {
-    return Error(StatusCode::kDataLoss, path, ": it has no bytes");
+    return Error(StatusCode::kDataLoss, path, ": the file is empty");
   }
   void* const data = mmap(nullptr, info.st_size, PROT_READ, MAP_PRIVATE, file.descriptor(), 0);
   if (data == MAP_FAILED) {
@@ -73,7 +73,7 @@ Status MappedFile::Check() const {
   if (failed_) {
     return Error(StatusCode::kDataLoss, path(),
                  " was changed while it was served, or cannot be read: load the model's version "
-                 "again; publish a version under a name of its own, then rename it");
+                 "again; write versions under a temporary name, then rename them");
   }
   const int64_t changed = Nanoseconds(now.st_ctim);
   if (changed_nanoseconds_.exchange(changed) != changed) ++touched_;

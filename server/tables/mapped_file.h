@@ -35,7 +35,7 @@ class MappedFile {
   // is unaffected.
   Status Check() const;
 
-  // To be called if the bytes turned out to be wrong.
+  // Call if the bytes turn out to be wrong.
   void SetFailed() const { failed_ = true; }
 
   // How often the file's owner, links or times have changed. That alone does not mean that its
@@ -53,7 +53,7 @@ class MappedFile {
   // cache.
   void Leave(size_t offset, size_t size) const;
 
-  // For a file that does not fit in memory: a read loads no page beside the one that it needs.
+  // For a file that does not fit in memory: turns off read-ahead.
   void ReadSparingly() const;
   bool reads_sparingly() const { return sparing_; }
   // Copies a range, and evicts its pages from memory unless a process has mapped them. Returns

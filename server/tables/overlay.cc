@@ -21,7 +21,7 @@ struct Overlay::Layer {
     constexpr uint64_t kGolden = 0x9e3779b97f4a7c15;
     return static_cast<uint64_t>(id) * kGolden >> shift;
   }
-  // Replaces an id by the number of its row; false, leaving the id, if there is none.
+  // Replaces an id with the number of its row; false, without a change, if there is none.
   bool Find(int64_t* id) const {
     for (size_t slot = SlotOf(*id);; slot = (slot + 1) & (slots.size() - 1)) {
       if (slots[slot] == 0) return false;

@@ -28,12 +28,12 @@ class Overlay {
   int64_t rows() const;
   int64_t bytes() const;
 
-  // Adds a delta's rows, which are contiguous, by copying them. `ids` must be ascending and be rows
-  // of the table. Takes time proportional to the delta, and sometimes to all rows changed so far.
+  // Adds a copy of a delta's rows, which are contiguous. `ids` must be ascending and be rows of the
+  // table. Takes time proportional to the delta, and sometimes to all rows changed so far.
   std::shared_ptr<const Overlay> With(Span<int64_t> ids, const char* rows, int64_t sequence) const;
 
-  // Replaces the id of each changed row by the position of its new row relative to `table`, so that
-  // a read at table + id * row_bytes reads the new row. REQUIRES ids of the table's rows.
+  // Replaces the id of each changed row with the position of its new row relative to `table`, so
+  // that a read at table + id * row_bytes reads the new row. REQUIRES ids of the table's rows.
   void Redirect(int64_t* ids, size_t count) const;
 
  private:

@@ -30,7 +30,7 @@ size_t SizeOf(std::string_view dtype) {
 
 Status HeaderOf(std::string_view bytes, std::string_view* header) {
   if (bytes.size() < kLengthBytes) {
-    return Wrong("offset 0: ", bytes.size(), " bytes, no header's length");
+    return Wrong("offset 0: ", bytes.size(), " bytes, too few for the header's length");
   }
   uint64_t length;
   std::memcpy(&length, bytes.data(), sizeof(length));
@@ -50,10 +50,10 @@ Status HeaderOf(std::string_view bytes, std::string_view* header) {
 }
 
 Status ReadMetadata(const Value& metadata, Safetensors* read) {
-  if (!metadata.IsObject()) return Wrong("header: __metadata__ is no object");
+  if (!metadata.IsObject()) return Wrong("header: __metadata__ is not an object");
   for (const auto& member : metadata.GetObject()) {
     if (!member.value.IsString()) {
-      return Wrong("header: __metadata__ ", Readable(Text(member.name)), " is no string");
+      return Wrong("header: __metadata__ ", Readable(Text(member.name)), " is not a string");
     }
     read->metadata[std::string(Text(member.name))] = std::string(Text(member.value));
   }
@@ -80,7 +80,7 @@ Status ReadTensor(const std::string& name, const Value& declared, Safetensors* r
     return Wrong(where, "expected dtype, shape and two data_offsets");
   }
   const size_t element = SizeOf(tensor.dtype);
-  if (element == 0) return Wrong(where, "dtype ", Readable(tensor.dtype), " is not read here");
+  if (element == 0) return Wrong(where, "dtype ", Readable(tensor.dtype), " is not supported");
   const auto begin = static_cast<size_t>(offsets[0]), end = static_cast<size_t>(offsets[1]);
   if (begin > end || end > read->data.size()) {
     return Wrong(where, "bytes ", begin, " to ", end, " of ", read->data.size(), " bytes of data");
@@ -99,7 +99,7 @@ Status ReadTensor(const std::string& name, const Value& declared, Safetensors* r
   }
   tensor.bytes = bytes;
   tensor.data = reinterpret_cast<const uint8_t*>(read->data.data()) + begin;
-  if (!read->tensors.emplace(name, std::move(tensor)).second) return Wrong(where, "comes twice");
+  if (!read->tensors.emplace(name, std::move(tensor)).second) return Wrong(where, "appears twice");
   return OkStatus();
 }
 
@@ -129,7 +129,7 @@ Status ReadSafetensors(std::string_view bytes, Safetensors* read) {
   read->data = bytes.substr(read->data_offset);
   rapidjson::Document document;
   if (!ParseJson(header, &document) || !document.IsObject()) {
-    return Wrong("offset ", kLengthBytes, ": the header is no JSON object");
+    return Wrong("offset ", kLengthBytes, ": the header is not a JSON object");
   }
   for (const auto& member : document.GetObject()) {
     const std::string name(Text(member.name));

@@ -1,4 +1,4 @@
-// Safetensors files for tests, written piece by piece so that each piece can be made wrong.
+// Safetensors files for tests, built from entries so that each can be made wrong.
 #ifndef COLCAST_SERVER_TABLES_TESTING_H_
 #define COLCAST_SERVER_TABLES_TESTING_H_
 
@@ -46,7 +46,7 @@ struct TestFile {
     tensors[name + "/bytes"] = {"U8", {static_cast<int64_t>(bytes.size())}, bytes};
   }
 
-  // The file's bytes; with the right checksum unless there is one already.
+  // The file's bytes; adds the right checksum unless there is one already.
   std::string Bytes() const {
     std::vector<std::pair<std::string, const TestTensor*>> ordered;
     for (const auto& [name, tensor] : tensors) ordered.emplace_back(name, &tensor);

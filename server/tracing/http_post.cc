@@ -40,7 +40,7 @@ Status ParseEndpoint(const std::string& url, Endpoint* endpoint) {
       R"(http://(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)(:([0-9]{1,5}))?(/[!-~]*)?)");
   std::smatch match;
   if (!std::regex_match(url, match, kUrl)) {
-    return InvalidArgument("\"", url, "\" is no endpoint; expected http://HOST:PORT/PATH");
+    return InvalidArgument("\"", url, "\" is not an endpoint; expected http://HOST:PORT/PATH");
   }
   endpoint->host = match[1];
   if (endpoint->host.front() == '[') {

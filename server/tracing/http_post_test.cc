@@ -1,4 +1,4 @@
-// What is sent is read by tests/server/test_tracing.py.
+// tests/server/test_tracing.py reads what is sent.
 #include "server/tracing/http_post.h"
 
 #include <gmock/gmock.h>

@@ -89,7 +89,7 @@ class Spans {
         since_1970_(std::chrono::system_clock::now().time_since_epoch() -
                     std::chrono::steady_clock::now().time_since_epoch()) {}
 
-  // Adds a span. `parent` is the id of its parent.
+  // `parent`: the parent's id.
   Span* Add(std::string name, const std::string& parent, Time start, Time end) {
     Span& span = spans_.emplace_back();
     span.trace_id = trace_id_;

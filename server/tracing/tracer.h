@@ -1,5 +1,5 @@
-// Decides which requests are traced, and makes their spans after the answer from what the metrics
-// record anyway.
+// Decides which requests are traced, and makes their spans after the answer, from data that the
+// metrics record anyway.
 #ifndef COLCAST_SERVER_TRACING_TRACER_H_
 #define COLCAST_SERVER_TRACING_TRACER_H_
 
@@ -17,15 +17,15 @@
 
 namespace colcast::tracing {
 
-// The trace to which a client says a request belongs: https://www.w3.org/TR/trace-context/
+// The trace context that a client sends with a request: https://www.w3.org/TR/trace-context/
 struct TraceContext {
   std::string trace_id;   // 16 bytes
   std::string parent_id;  // 8 bytes: the client's span
   bool sampled = false;
 };
 
-// Nothing unless `text` is exactly what the specification allows. Of later versions, the fields of
-// version 00 are read.
+// Nothing unless `text` conforms to the specification. Later versions are read by the fields of
+// version 00.
 std::optional<TraceContext> ParseTraceparent(std::string_view text);
 
 // A sampled request; collects its stages.

@@ -67,7 +67,6 @@ class Bytes {
     return Bytes(head_ + offset, size);
   }
 
-  // Writes all size() bytes to `out`.
   void CopyTo(void* out) const {
     if (head_size_ > 0) std::memcpy(out, head_, head_size_);
     if (!contiguous()) CopyRest(static_cast<uint8_t*>(out) + head_size_);
@@ -107,7 +106,7 @@ class Bytes {
   const Slice* rest_ = nullptr;  // the other bytes, beginning with this slice
 };
 
-// Same as IsValidUtf8() of contiguous text (server/base/utf8.h).
+// Same as IsValidUtf8() of contiguous text (server/base/text.h).
 bool IsValidUtf8(const Bytes& text);
 
 }  // namespace colcast

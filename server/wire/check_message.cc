@@ -67,8 +67,8 @@ bool CheckPacked(FieldKind kind, Reader* message, Malformed* malformed) {
                             : kind == FieldKind::kRepeatedFixed64 ? 8
                                                                   : 1;
   if (body.size() % value_size == 0) return true;
-  return Blame("the packed field's " + std::to_string(body.size()) + " bytes are no multiple of " +
-                   std::to_string(value_size),
+  return Blame("the packed field's " + std::to_string(body.size()) +
+                   " bytes are not a multiple of " + std::to_string(value_size),
                start, malformed);
 }
 

@@ -38,9 +38,10 @@ TEST(CheckMessageTest, UnknownFieldsAndKnownOnesOfAnotherTypeAreSkipped) {
 
 TEST(CheckMessageTest, ThePathLeadsToWhatIsBroken) {
   EXPECT_EQ(Check(Input("age", BytesField(5, "abc")), kPredictRequest),
-            "inputs[\"age\"].value.float_val: the packed field's 3 bytes are no multiple of 4");
-  EXPECT_EQ(Check(Input("age", BytesField(12, "123456789")), kPredictRequest),
-            "inputs[\"age\"].value.dcomplex_val: the packed field's 9 bytes are no multiple of 8");
+            "inputs[\"age\"].value.float_val: the packed field's 3 bytes are not a multiple of 4");
+  EXPECT_EQ(
+      Check(Input("age", BytesField(12, "123456789")), kPredictRequest),
+      "inputs[\"age\"].value.dcomplex_val: the packed field's 9 bytes are not a multiple of 8");
   EXPECT_EQ(Check(BytesField(1, BytesField(1, "\xff")), kPredictRequest),
             "model_spec.name: not valid UTF-8");
   EXPECT_EQ(Check(BytesField(3, "\xc3"), kPredictRequest), "output_filter: not valid UTF-8");

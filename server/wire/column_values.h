@@ -11,7 +11,6 @@
 
 namespace colcast {
 
-// Values that the server holds already: rows of an item table, copied only when needed.
 class StringVisitor;
 
 // The rows of a table that make up a request's columns.
@@ -21,7 +20,8 @@ struct StoredRows {
   Span<uint32_t> numbers;
 };
 
-// The values of one column, with its dtype and shape.
+// The values of one column that the server already holds, rows of an item table, with the column's
+// dtype and shape. Copied only when needed.
 class StoredValues {
  public:
   virtual ~StoredValues() = default;
@@ -92,8 +92,8 @@ struct ColumnValues {
 
   // Values of the dtype's typed field: their number and location.
   int64_t count = 0;
-  bool packed = false;  // all values lie in `payload`, the body of one packed record;
-  Bytes payload;        // for a DT_STRING column: each string behind its RawStringLength
+  bool packed = false;  // whether all values lie in `payload`
+  Bytes payload;        // the body of a packed record, or strings, each after its RawStringLength
   // If not packed: the records that hold the values, in order, among other fields.
   std::vector<Bytes> messages;
   std::vector<Bytes> strings;  // or values of a DT_STRING column that lie in no message

@@ -77,7 +77,7 @@ void BM_DecodeExamples(benchmark::State& state) {
   }
   std::vector<size_t> cuts;
   for (size_t cut = 8192; cut < message.size(); cut += 8192) cuts.push_back(cut);
-  const SlicedBytes sliced(message, cuts);  // as gRPC hands it over
+  const SlicedBytes sliced(message, cuts);  // as gRPC delivers it
   for (const auto& [begin, size] : places) examples.push_back(sliced.bytes().Sub(begin, size));
   ExampleDecoder decoder;
   for (auto _ : state) {

@@ -7,7 +7,7 @@
 //
 // TensorFlow's parser (core/util/example_proto_fast_parsing.cc) defines what Examples mean. The
 // decoder produces exactly the parser's values, and leaves everything unusual, wrong or unclear to
-// it: repeated keys, bytes that are no Example, missing required features, kinds or sizes other
+// it: repeated keys, bytes that are not an Example, missing required features, kinds or sizes other
 // than declared, Features that protobuf would merge.
 #ifndef COLCAST_SERVER_WIRE_EXAMPLE_DECODER_H_
 #define COLCAST_SERVER_WIRE_EXAMPLE_DECODER_H_
@@ -64,7 +64,7 @@ class ExampleDecoder {
   // Consumes entries at `*at` while they equal those of the first Example, except for values.
   bool ReadExpected(int64_t row, const char** at, const char* end);
 
-  // Notes that `row` has a feature; false if the row had it already.
+  // Records that `row` has a feature; false if the row had it already.
   bool Mark(int64_t row, size_t index);
 
   bool PadsTooMuch() const;

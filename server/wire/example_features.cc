@@ -59,13 +59,13 @@ Status Check(const ExampleFeature& feature, int64_t size) {
 
 Status ExampleFeatures::Create(std::vector<ExampleFeature> features,
                                std::unique_ptr<const ExampleFeatures>* result) {
-  if (features.empty()) return InvalidArgument("a parse of no features");
+  if (features.empty()) return InvalidArgument("a parse without features");
   std::unique_ptr<ExampleFeatures> made(new ExampleFeatures);
   made->entries_.reserve(features.size());
   for (ExampleFeature& feature : features) {
     int64_t size;
     if (!SizeOf(feature.shape, &size)) {
-      return InvalidArgument("feature ", Quoted(feature.name), ": its shape is no shape or holds ",
+      return InvalidArgument("feature ", Quoted(feature.name), ": its shape is invalid or holds ",
                              "more than ", kMaxSize, " values");
     }
     if (Status status = Check(feature, size); !status.ok()) return status;
@@ -77,7 +77,7 @@ Status ExampleFeatures::Create(std::vector<ExampleFeature> features,
   for (const Entry& entry : made->entries_) {
     const size_t known = made->names_.size();
     if (made->names_.FindOrAdd(entry.feature.name) != known) {
-      return InvalidArgument("feature ", Quoted(entry.feature.name), " comes twice");
+      return InvalidArgument("feature ", Quoted(entry.feature.name), " appears twice");
     }
   }
   const auto item = std::find_if(made->entries_.begin(), made->entries_.end(),

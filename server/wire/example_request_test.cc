@@ -37,7 +37,7 @@ std::vector<std::string> Texts(const std::vector<Bytes>& all) {
   return texts;
 }
 
-// Decodes `message` in every slicing and checks what came of it.
+// Decodes `message` in every slicing and checks the result.
 template <typename Check>
 void Decode(const std::string& message, Check&& check) {
   ForEachSlicing(message, [&](const Bytes& bytes) {
@@ -133,7 +133,7 @@ TEST(DecodeExampleRequestTest, SaysWhereAMessageIsMalformed) {
 TEST(DecodeExampleRequestTest, SaysWhereAContextIsMalformed) {
   ExpectRefused(Input(ListWithContext(Context(Feature("age", BytesField(1, "abc"))))),
                 "input.example_list_with_context.context.features.feature[\"age\"].value."
-                "float_list.value: the packed field's 3 bytes are no multiple of 4 "
+                "float_list.value: the packed field's 3 bytes are not a multiple of 4 "
                 "(byte 20 of 24)");
 }
 

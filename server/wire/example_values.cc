@@ -15,7 +15,7 @@ constexpr uint8_t kInt64ListTag = MakeTag(3, kLengthType);
 constexpr uint8_t kPackedTag = MakeTag(1, kLengthType);  // tag of "value" in every list
 constexpr uint8_t kVarintTag = MakeTag(1, kVarintType);
 constexpr uint8_t kFixed32Tag = MakeTag(1, kFixed32Type);
-constexpr uint8_t kStringValTag = MakeTag(8, kLengthType);  // tag of TensorProto.string_val
+constexpr uint8_t kStringValTag = MakeTag(8, kLengthType);
 
 uint8_t ListTagOf(DataType dtype) {
   return dtype == DT_STRING ? kBytesListTag : dtype == DT_FLOAT ? kFloatListTag : kInt64ListTag;

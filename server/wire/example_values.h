@@ -2,8 +2,8 @@
 // emit.
 //
 // Feature is a oneof of three lists. TensorFlow's fast parser deviates from protobuf on merged
-// messages, on bytes after a list and on wrong lengths. Such Features are refused here and so left
-// to TensorFlow; a Feature that is read has the same values there.
+// messages, on bytes after a list and on wrong lengths. Such Features are refused here, and so left
+// to TensorFlow; a Feature that is read has the same values in TensorFlow.
 #ifndef COLCAST_SERVER_WIRE_EXAMPLE_VALUES_H_
 #define COLCAST_SERVER_WIRE_EXAMPLE_VALUES_H_
 

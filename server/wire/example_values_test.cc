@@ -92,7 +92,7 @@ TEST(ExampleValues, MoreNumbersThanExpectedAreRefused) {
             kUnreadable);
 }
 
-// What protobuf merges, and TensorFlow's fast parser reads only in part.
+// Protobuf merges the parts; TensorFlow's fast parser reads only some of them.
 TEST(ExampleValues, AListInSeveralPiecesIsRefused) {
   const std::string one = BytesField(1, Varints({1}));
   EXPECT_EQ(Read(DT_INT64, Int64List(one) + Int64List(one)), kUnreadable);

@@ -25,7 +25,8 @@ bool ReadText(const rapidjson::Value& object, const char* name, std::string* tex
 // Reads a feature's kind. Returns false for one that no export writes.
 bool ReadKind(const rapidjson::Value& feature, FeatureKind* kind);
 
-// Reads a feature's kind, dtype, shape and default. Returns false for what no export writes.
+// Reads a feature's kind, dtype, shape and default. Returns false for anything that no export
+// writes.
 bool ReadFeature(const rapidjson::Value& recorded, ExampleFeature* feature);
 
 }  // namespace colcast

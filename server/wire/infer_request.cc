@@ -158,7 +158,7 @@ bool InferRequestDecoder::AddColumn() {
   const std::vector<std::string>& before = request_->names_before_;
   as_before_ = as_before_ && index < before.size() && name == before[index];
   if (!as_before_ && request_->AllNames().FindOrAdd(name) != index) {
-    return Fail(InvalidArgument("input ", Quoted(name), " comes twice"));
+    return Fail(InvalidArgument("input ", Quoted(name), " appears twice"));
   }
   return Limit(++request_->column_count_, "inputs");
 }
@@ -215,7 +215,7 @@ bool InferRequestDecoder::ReadRequestParameter(const Reader& entry) {
   if (!ReadParameter(entry, &parameter)) return false;
   if (parameter.name == kSignatureParameter) {
     if (!parameter.is_string) {
-      return Fail(InvalidArgument("parameter ", Quoted(parameter.name), " is no string_param"));
+      return Fail(InvalidArgument("parameter ", Quoted(parameter.name), " is not a string_param"));
     }
     request_->model_spec.signature_name = parameter.text;
   }
@@ -240,7 +240,8 @@ bool InferRequestDecoder::ReadText(Reader* reader, std::string_view* text) {
 bool InferRequestDecoder::SetValues() {
   const size_t count = request_->column_count_;
   if (!raw_.empty() && raw_.size() != count) {
-    return Fail(InvalidArgument(raw_.size(), " raw_input_contents came for ", count, " inputs"));
+    return Fail(
+        InvalidArgument(raw_.size(), " raw_input_contents were sent for ", count, " inputs"));
   }
   for (size_t i = 0; i < count; ++i) {
     Column& column = request_->columns_[i];

@@ -11,13 +11,12 @@
 
 namespace colcast {
 
-// The request parameter that names the signature.
 inline constexpr char kSignatureParameter[] = "signature_name";
 
-// Like DecodePredictRequest(), but stricter, as the protocol demands: the values of each input must
-// be exactly those of its shape. INVALID_ARGUMENT, naming the input, if they are not; also for raw
-// and typed contents in one request, for a number of raw contents other than that of inputs, and
-// for an input or parameter that is invalid or repeated.
+// Like DecodePredictRequest(), but stricter, as the protocol demands. INVALID_ARGUMENT, naming the
+// input, unless it has as many values as its shape; also for raw and typed contents in one request,
+// if there are not as many raw contents as inputs, and for an input or parameter that is invalid or
+// repeated.
 Status DecodeInferRequest(const Bytes& message, DecodedRequest* request,
                           size_t max_columns = std::numeric_limits<size_t>::max());
 

@@ -56,9 +56,9 @@ const Datatype* Find(DataType dtype) {
 }
 
 Status WrongSize(const Column& column, int64_t count, size_t size) {
-  return InvalidArgument(Input(column), ": ", size, " bytes came, shape ", ShapeName(column.dims),
-                         " of ", InferDatatypeName(column.dtype), " needs ", count, " elements of ",
-                         ElementSize(column.dtype), " bytes");
+  return InvalidArgument(Input(column), ": ", size, " bytes were sent, but shape ",
+                         ShapeName(column.dims), " of ", InferDatatypeName(column.dtype), " needs ",
+                         count, " elements of ", ElementSize(column.dtype), " bytes");
 }
 
 Status CheckBools(const Column& column, const Bytes& raw) {
@@ -76,9 +76,9 @@ Status CheckBools(const Column& column, const Bytes& raw) {
 
 Status SetRawStrings(const Bytes& raw, int64_t count, Column* column) {
   if (static_cast<uint64_t>(count) > raw.size() / sizeof(RawStringLength)) {
-    return InvalidArgument(Input(*column), ": ", raw.size(), " bytes came, shape ",
+    return InvalidArgument(Input(*column), ": ", raw.size(), " bytes were sent, but shape ",
                            ShapeName(column->dims), " needs ", count,
-                           " strings, each behind its length of 4 bytes");
+                           " strings, each after its length of 4 bytes");
   }
   ColumnValues& values = column->values;
   const size_t taken = ReadRawStrings(raw, count, [&](const Bytes&) { ++values.count; });
@@ -89,11 +89,10 @@ Status SetRawStrings(const Bytes& raw, int64_t count, Column* column) {
   values.packed = true;
   values.payload = raw;
   if (taken == raw.size()) return OkStatus();
-  return InvalidArgument(Input(*column), ": ", raw.size() - taken, " bytes came behind the ", count,
+  return InvalidArgument(Input(*column), ": ", raw.size() - taken, " bytes follow the ", count,
                          " strings of shape ", ShapeName(column->dims));
 }
 
-// The wire type of an unpacked value.
 WireType UnpackedTypeOf(Contents contents) {
   switch (contents) {
     case kFp32s:
@@ -185,7 +184,7 @@ Status CheckRange(const Column& column) {
     const auto value = static_cast<Sent>(varint);
     if (value >= Limits::min() && value <= Limits::max()) continue;
     return InvalidArgument(Input(column), ": value ", i, " is ", value, ", ",
-                           InferDatatypeName(column.dtype), " goes from ", int{Limits::min()},
+                           InferDatatypeName(column.dtype), " ranges from ", int{Limits::min()},
                            " to ", int{Limits::max()});
   }
   return OkStatus();
@@ -225,8 +224,8 @@ Status ReadInferDatatype(std::string_view datatype, Column* column) {
   column->dtype = InferDataType(datatype);
   if (column->dtype != DT_INVALID) return OkStatus();
   return InvalidArgument(Input(*column), ": datatype ", Quoted(datatype),
-                         "; there are BOOL, UINT8 to UINT64, INT8 to INT64, FP16, FP32, FP64, BF16 "
-                         "and BYTES");
+                         "; expected BOOL, UINT8 to UINT64, INT8 to INT64, FP16, FP32, FP64, BF16 "
+                         "or BYTES");
 }
 
 Status SetRawValues(const Bytes& raw, Column* column) {
@@ -256,7 +255,7 @@ Status SetTypedValues(DecodedRequest* request, Column* column) {
   if (contents != kBytes) column->values.messages.clear();
   values.Finish(request);
   if (column->values.count != count) {
-    return InvalidArgument(Input(*column), ": ", column->values.count, " values came in ",
+    return InvalidArgument(Input(*column), ": ", column->values.count, " values were sent in ",
                            kContentsNames[contents], ", shape ", ShapeName(column->dims), " has ",
                            count, " elements");
   }

@@ -5,7 +5,7 @@
 namespace colcast {
 namespace {
 
-// The number that zlib expects in addition to the window's bits, which selects the format.
+// The number to add to the window bits, by which zlib selects the format.
 int FormOf(Inflater::Format format) {
   switch (format) {
     case Inflater::Format::kGzip:

@@ -16,7 +16,7 @@ constexpr size_t kMaxKeptColumns = 4096;
 
 }  // namespace
 
-// Finds only whether the message is well-formed; where it is malformed is found in a second pass.
+// Finds only whether the message is well-formed; a second pass finds where it is malformed.
 class PredictRequestDecoder {
  public:
   PredictRequestDecoder(DecodedRequest* request, size_t max_columns)
@@ -24,10 +24,10 @@ class PredictRequestDecoder {
 
   // `depth`, here and below: how many levels of messages may still nest.
   bool Decode(Reader message, int depth);
-  // What the message has too many of, if Decode() stopped for that.
+  // What exceeded its limit ("inputs"), if Decode() failed because of that; empty otherwise.
   std::string_view too_many() const { return too_many_; }
 
-  // To be called after a successful Decode().
+  // Call after a successful Decode().
   void RememberNames() { request_->RememberNames(as_before_); }
 
  private:

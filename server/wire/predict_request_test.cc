@@ -22,7 +22,7 @@ std::string Input(const std::string& name, const std::string& tensor) {
   return BytesField(2, BytesField(1, name) + BytesField(2, tensor));
 }
 
-// Decodes `message` in every slicing, each time with the same, used request, and checks it.
+// Decodes `message` in every slicing, always into the same request, and checks it.
 template <typename Check>
 void Decode(const std::string& message, Check&& check) {
   DecodedRequest request;
@@ -201,9 +201,10 @@ TEST(DecodePredictRequestTest, SaysWhereAnInputIsMalformed) {
   ExpectRefused(Input("age", BytesField(10, "\x80")),
                 "inputs[\"age\"].value.int64_val: a packed varint is cut off or longer than 10 "
                 "bytes (byte 10 of 12)");
-  ExpectRefused(Input("age", BytesField(5, "123")),
-                "inputs[\"age\"].value.float_val: the packed field's 3 bytes are no multiple of 4 "
-                "(byte 10 of 14)");
+  ExpectRefused(
+      Input("age", BytesField(5, "123")),
+      "inputs[\"age\"].value.float_val: the packed field's 3 bytes are not a multiple of 4 "
+      "(byte 10 of 14)");
   ExpectRefused(Input("age", Shape(BytesField(2, "\x08"))),
                 "inputs[\"age\"].value.tensor_shape.dim.size: varint goes past the end (byte 14 of "
                 "14)");
@@ -340,10 +341,10 @@ TEST(PredictRequestTest, HoldsManyColumns) {
   }
 }
 
-// What a request reads the next message into holds the names of the last one.
+// A request object keeps the names of its previous message when it reads the next one.
 class NextMessageTest : public ::testing::Test {
  protected:
-  // Expects the message to be read as by a request that was never used.
+  // Expects the message to be read as by a fresh request object.
   void ExpectReadAsByAFreshOne(const std::string& message) {
     DecodedRequest fresh;
     const Status expected = DecodePredictRequest(Bytes(message), &fresh);

@@ -51,7 +51,7 @@ extern const MessageSchema kTensorProto;
 extern const MessageSchema kResourceHandleProto;
 extern const MessageSchema kVariantTensorDataProto;
 
-// The place and the reason at which a message is malformed.
+// Where and why a message is malformed.
 struct Malformed {
   std::string path;  // for example inputs["age"].value.tensor_shape
   std::string reason;

@@ -144,7 +144,7 @@ Status CheckBools(const Column& column, int64_t count, const void* bools) {
   const auto* const wrong = std::find_if(begin, begin + count, [](uint8_t b) { return b > 1; });
   if (wrong == begin + count) return OkStatus();
   return InvalidArgument(Input(column), ": byte ", wrong - begin, " of tensor_content is ",
-                         int{*wrong}, ", a bool is 0 or 1");
+                         int{*wrong}, ", but a bool is 0 or 1");
 }
 
 int64_t BytesPerElement(DataType dtype) {
@@ -164,9 +164,9 @@ Status CheckContent(const Column& column, int64_t count) {
   if (size % element_size == 0 && size / element_size == static_cast<size_t>(count)) {
     return OkStatus();
   }
-  return InvalidArgument(Input(column), ": tensor_content has ", size, " bytes, its shape needs ",
-                         count, " elements of ", element_size, " bytes (",
-                         DataTypeName(column.dtype), ")");
+  return InvalidArgument(Input(column), ": tensor_content has ", size,
+                         " bytes, but its shape needs ", count, " elements of ", element_size,
+                         " bytes (", DataTypeName(column.dtype), ")");
 }
 
 }  // namespace
@@ -199,7 +199,7 @@ Status CheckValues(const Column& column, int64_t count) {
   if (!column.values.tensor_content.empty()) return CheckContent(column, count);
   const int64_t sent = column.values.count / ValuesPerElement(field);
   if (sent > count) {
-    return InvalidArgument(Input(column), ": ", sent, " values were sent, shape ",
+    return InvalidArgument(Input(column), ": ", sent, " values were sent, but shape ",
                            ShapeName(column.dims), " has ", count, " elements");
   }
   if (sent < count && count > kMaxRepeatedBytes / BytesPerElement(column.dtype)) {
@@ -212,7 +212,7 @@ Status CheckValues(const Column& column, int64_t count) {
 
 Status CopyValues(const Column& column, int64_t count, void* out) {
   if (Status status = CheckValues(column, count); !status.ok()) return status;
-  if (column.dtype == DT_STRING) return Internal(Input(column), ": strings are to be visited");
+  if (column.dtype == DT_STRING) return Internal(Input(column), ": strings must be visited");
   if (count == 0) return OkStatus();
   if (column.values.stored != nullptr) {
     column.values.stored->Copy(out);

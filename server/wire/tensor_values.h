@@ -3,7 +3,7 @@
 // A tensor_content that is not empty must have the exact size. Otherwise the dtype's typed field
 // counts: a short list repeats its last value; an empty list gives zeros, false, or empty strings.
 //
-// Stricter than FromProto in three cases where FromProto would silently answer for other data than
+// Stricter than FromProto in three cases where FromProto would silently use data other than what
 // was sent: unknown_rank (it ignores the flag), more values than elements (it drops them), values
 // for a shape without elements (it drops them too). Resources and variants are refused as well.
 #ifndef COLCAST_SERVER_WIRE_TENSOR_VALUES_H_
@@ -24,14 +24,14 @@ Status ElementCount(const Column& column, int64_t* count);
 // limit, a request of a hundred bytes could ask for terabytes.
 constexpr int64_t kMaxRepeatedBytes = int64_t{1} << 30;
 
-// Whether the column can fill `count` elements, judged by sizes alone: to be called before
-// allocating. Errors name the input: INVALID_ARGUMENT if the dtype cannot be sent (invalid,
-// unknown, resource, variant, reference), if tensor_content has another size, or if there are more
-// values than elements; RESOURCE_EXHAUSTED beyond kMaxRepeatedBytes.
+// Checks by sizes alone that the column can fill `count` elements; call before allocating. Errors
+// name the input: INVALID_ARGUMENT if the dtype cannot be sent (invalid, unknown, resource,
+// variant, reference), if tensor_content has another size, or if there are more values than
+// elements; RESOURCE_EXHAUSTED beyond kMaxRepeatedBytes.
 Status CheckValues(const Column& column, int64_t count);
 
 // Writes `count` elements to `out`, which must have count * ElementSize(dtype) bytes and the
-// element's alignment. Not for DT_STRING. Makes CheckValues()'s checks, and checks that bools in
+// element's alignment. Not for DT_STRING. Checks what CheckValues() checks, and that bools in
 // tensor_content are 0 or 1; on failure `out` is unspecified.
 Status CopyValues(const Column& column, int64_t count, void* out);
 
@@ -41,7 +41,7 @@ class StringVisitor {
   virtual ~StringVisitor() = default;
 
   // Element `index` has this value. Called once for each index, in order, except that the elements
-  // after the last value sent come as one Repeat().
+  // after the last value sent are passed in one Repeat().
   virtual void Set(int64_t index, const Bytes& value) = 0;
 
   // The elements [begin, end) equal element begin - 1; they are empty strings if begin is 0.
@@ -49,7 +49,7 @@ class StringVisitor {
 };
 
 // Passes `count` strings to `visitor`, a StringVisitor; if its class is final, calls for string_val
-// are not virtual. Makes CheckValues()'s checks, and checks that tensor_content, if used, holds
+// are not virtual. Checks what CheckValues() checks, and that tensor_content, if used, holds
 // exactly `count` lengths and then their bytes; on failure nothing is visited.
 template <typename Visitor>
 Status VisitStrings(const Column& column, int64_t count, Visitor* visitor);
@@ -58,7 +58,6 @@ Status VisitStrings(const Column& column, int64_t count, Visitor* visitor);
 // double, because it cannot overflow.
 double RepeatedStringBytes(const Column& column, int64_t count);
 
-// The wire type of an unpacked value.
 constexpr WireType UnpackedTypeOf(ValueField field) {
   switch (field) {
     case ValueField::kFloat:
@@ -74,8 +73,8 @@ constexpr WireType UnpackedTypeOf(ValueField field) {
   }
 }
 
-// Calls visit(string) for at most `most` strings, each behind its RawStringLength. Returns the
-// bytes consumed: all of them, if `raw` is well-formed.
+// Calls visit(string) for at most `most` strings, each after its RawStringLength. Returns the bytes
+// consumed: all of them, if `raw` is well-formed.
 template <typename Visit>
 size_t ReadRawStrings(const Bytes& raw, int64_t most, Visit&& visit) {
   Reader reader(raw);

@@ -190,7 +190,7 @@ TEST(CopyValuesTest, RefusesBoolsInTensorContentThatAreNeither0Nor1) {
     uint8_t out[3];
     const Status status = CopyValues(column, 3, out);
     EXPECT_EQ(status.code, StatusCode::kInvalidArgument);
-    EXPECT_EQ(status.message, "input \"x\": byte 2 of tensor_content is 2, a bool is 0 or 1");
+    EXPECT_EQ(status.message, "input \"x\": byte 2 of tensor_content is 2, but a bool is 0 or 1");
   });
 }
 
@@ -208,22 +208,23 @@ TEST(CopyValuesTest, AScalarHasOneElementAndAnEmptyShapeNone) {
 
 TEST(CheckValuesTest, RefusesMoreValuesThanElements) {
   ExpectRefused(TensorOf(DT_INT64, 2, BytesField(10, Varints({1, 2, 3}))), 2,
-                "input \"x\": 3 values were sent, shape [2] has 2 elements");
+                "input \"x\": 3 values were sent, but shape [2] has 2 elements");
   ExpectRefused(TensorOf(DT_INT64, 0, VarintField(10, 1)), 0,
-                "input \"x\": 1 values were sent, shape [0] has 0 elements");
+                "input \"x\": 1 values were sent, but shape [0] has 0 elements");
   ExpectRefused(TensorOf(DT_COMPLEX64, 1, BytesField(9, Raw<float>({1, 2, 3, 4}))), 1,
-                "input \"x\": 2 values were sent, shape [1] has 1 elements");
+                "input \"x\": 2 values were sent, but shape [1] has 1 elements");
 }
 
 TEST(CheckValuesTest, RefusesTensorContentOfAnotherSize) {
   for (const char* content : {"1234567", "123456789", "1234"}) {
     ExpectRefused(TensorOf(DT_FLOAT, 2, BytesField(4, content)), 2,
                   "input \"x\": tensor_content has " + std::to_string(std::strlen(content)) +
-                      " bytes, its shape needs 2 elements of 4 bytes (DT_FLOAT)");
+                      " bytes, but its shape needs 2 elements of 4 bytes (DT_FLOAT)");
   }
-  ExpectRefused(TensorOf(DT_FLOAT, 0, BytesField(4, "1234")), 0,
-                "input \"x\": tensor_content has 4 bytes, its shape needs 0 elements of 4 bytes "
-                "(DT_FLOAT)");
+  ExpectRefused(
+      TensorOf(DT_FLOAT, 0, BytesField(4, "1234")), 0,
+      "input \"x\": tensor_content has 4 bytes, but its shape needs 0 elements of 4 bytes "
+      "(DT_FLOAT)");
 }
 
 TEST(CheckValuesTest, RefusesDtypesThatCanNotBeSent) {
@@ -356,7 +357,7 @@ TEST(VisitStringsTest, RefusesMoreStringsThanElements) {
              [](const Column& column) {
                Recorder recorder;
                EXPECT_EQ(VisitStrings(column, 1, &recorder).message,
-                         "input \"x\": 2 values were sent, shape [1] has 1 elements");
+                         "input \"x\": 2 values were sent, but shape [1] has 1 elements");
              });
 }
 

@@ -66,7 +66,7 @@ inline std::string BytesField(uint32_t field_number, std::string_view body) {
   return Tag(field_number, kLengthType) + Varint(body.size()) + std::string(body);
 }
 
-// The memory of `values`, as fixed-size values lie on the wire.
+// The bytes of `values`, as fixed-size values are encoded on the wire.
 template <typename T>
 std::string Raw(const std::vector<T>& values) {
   return std::string(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));
@@ -75,7 +75,7 @@ std::string Raw(const std::vector<T>& values) {
 // Owns the slices of a copy of some bytes.
 class SlicedBytes {
  public:
-  // A new slice begins at each of the ascending `cuts`; a cut that comes twice makes an empty one.
+  // A new slice begins at each of the ascending `cuts`; a repeated cut makes an empty slice.
   SlicedBytes(std::string_view text, const std::vector<size_t>& cuts) : text_(text) {
     size_t begin = 0;
     const auto* data = reinterpret_cast<const uint8_t*>(text_.data());

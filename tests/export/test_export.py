@@ -293,4 +293,6 @@ def test_files_added_to_a_serving_version_are_reported(exported, tmp_path) -> No
     shutil.move(tmp_path / "model" / "1" / RECORD, tmp_path)
     with ServerProcess("m", tmp_path / "model", ["--file_system_poll_wait_seconds=0.05"]) as server:
         shutil.move(tmp_path / RECORD.name, tmp_path / "model" / "1" / RECORD)
-        wait_until(lambda: "version 1 serves as it was loaded: files came" in server.log())
+        wait_until(
+            lambda: "version 1 serves as it was loaded, but files were added" in server.log()
+        )

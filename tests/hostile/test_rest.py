@@ -131,7 +131,7 @@ WRONG_BODIES: list[tuple[str, int, list[str]]] = [
     (column("title", [{"b64": "AA==", "x": 1}]), 400, ['"title"[0]', "an object of 2"]),
     (column("seen", [1]), 400, ['"seen"[0]', "expected true or false"]),
     (column("seen", ["true"]), 400, ['"seen"[0]', '"true"']),
-    ('{"inputs": {"age": [1], "age": [2]}}', 400, ['"age" comes twice']),
+    ('{"inputs": {"age": [1], "age": [2]}}', 400, ['"age" appears twice']),
     (f'{{"inputs": {{"age": {"[" * 255}1{"]" * 255}}}}}', 400, ['"age"', "deeper than 254"]),
     (column("title", ["x" * 100_000, 1]), 400, ['"title"[1]']),
     # Rows.
@@ -146,7 +146,7 @@ WRONG_BODIES: list[tuple[str, int, list[str]]] = [
     (rows(ROW, {"age": 1}), 400, ["instances[1]: no input", "which instances[0] has"]),
     (rows(ROW, {**ROW, "pair": [1]}), 400, ['instances[1]: input "pair"', "a list of 1"]),
     (rows({**ROW, "pair": 1}), 400, ['"pair"', "[1]", "[?,2]"]),
-    ('{"instances": [{"age": 1, "age": 2}]}', 400, ['instances[0]: input "age" comes twice']),
+    ('{"instances": [{"age": 1, "age": 2}]}', 400, ['instances[0]: input "age" appears twice']),
 ]
 
 

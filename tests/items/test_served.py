@@ -410,4 +410,4 @@ def test_a_table_of_another_schema_is_refused_by_name(
         by_key["item_key"] = Items("item", ITEMS, 1).keys[:5]
         code, message = refusal(Stubs(server.target), by_key)
     assert code == "FAILED_PRECONDITION"
-    assert '"item_number_0" has another default' in message
+    assert '"item_number_0" has a different default' in message

@@ -61,7 +61,7 @@ def test_health_turns_first_while_all_is_answered_and_a_second_signal_ends_it(
             assert not client.triton.is_server_ready()
             assert client.infer(typed, model="ranker").as_numpy("score").tolist() == [201, 202, 203]
         assert server.stop() == 128 + signal.SIGTERM
-        assert "ending at once" in server.log()
+        assert "exiting immediately" in server.log()
 
 
 @contextlib.contextmanager
@@ -190,5 +190,5 @@ def test_incomplete_requests_end_with_the_drain_and_are_named(ranker_base_path):
                 answer += call.recv(1 << 16)
             assert server.stop() == 0
             assert body.recv(100) == b""
-        assert "POST /v1/models/ranker:predict, of whose body 0 bytes have come" in server.log()
-        assert "gRPC: cut calls that had not ended" in server.log()
+        assert "POST /v1/models/ranker:predict, with 0 bytes of its body received" in server.log()
+        assert "gRPC: cut off unfinished calls" in server.log()

@@ -207,7 +207,7 @@ v1 = tf.compat.v1
 ROWS, WIDTH, LIST = 20_000, 64, 12
 # Sums of random numbers that cancel out differ by more than those of trained models.
 TOLERANCE = 0.05
-ALONE = "2 tables in int8 alone: 0.0102 GB given back"
+ALONE = "2 tables in int8 alone: 0.0102 GB freed"
 
 
 def save(directory: Path) -> None:

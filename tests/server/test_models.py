@@ -113,7 +113,7 @@ def test_good_models_serve_beside_a_broken_and_a_missing_one(
     for name in ("broken", "missing", "unknown"):
         call = lambda name=name: stubs.predict(ranker_inputs, name=name)  # noqa: E731
         assert code_of(call) == grpc.StatusCode.NOT_FOUND
-    assert server.log().count(f"{tmp_path}/missing is not a directory that can be read") == 1
+    assert server.log().count(f"{tmp_path}/missing is not a readable directory") == 1
 
 
 def test_versions_that_come_and_go_on_disk(serve, tmp_path, copy, ranker_inputs, wait_until):
@@ -141,7 +141,7 @@ def test_a_base_path_that_vanishes_unloads_nothing(
     copy(1, base_path / "1")
     server, stubs = serve(base_path)
     base_path.rename(tmp_path / "away")
-    wait_until(lambda: f"{base_path} is not a directory that can be read" in server.log())
+    wait_until(lambda: f"{base_path} is not a readable directory" in server.log())
     assert stubs.predict(ranker_inputs)["score"][0] == 201
 
 
@@ -155,7 +155,7 @@ def test_a_broken_version_is_given_up_while_the_previous_one_serves(
     (base_path / "2").mkdir()
     (base_path / "2" / "saved_model.pb").write_bytes(b"not a graph")
     wait_until(lambda: stubs.states().get(2, ("",))[0] == "END")
-    assert served.log().count("given up; what served before goes on serving") == 1
+    assert served.log().count("given up; what served before keeps serving") == 1
     assert available(stubs) == {1}
     assert stubs.predict(ranker_inputs)["score"][0] == 201
 

@@ -212,7 +212,7 @@ def test_a_server_that_ends_does_not_wait_for_the_other_one(offloading, stand_in
         wait_until(lambda: other.requests)
         assert server.stop() == 0
         assert call.code() == grpc.StatusCode.UNAVAILABLE
-        assert "gRPC: cut calls that had not ended" in server.log()
+        assert "gRPC: cut off unfinished calls" in server.log()
     finally:
         release.set()
 

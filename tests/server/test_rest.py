@@ -217,7 +217,7 @@ def test_a_dtype_that_json_lacks_is_refused_with_the_codes_of_tf_serving(
         response, content = rest.ask("POST", ":predict", text)
         assert response.status == code
         error = json.loads(content)["error"]
-        assert f"DT_{dtype.upper()} has no form in JSON" in error
+        assert f"DT_{dtype.upper()} cannot be represented in JSON" in error
         assert ('"x"[0]' if "inputs" in body else 'instances[0]: input "x"') in error
 
 

@@ -104,7 +104,7 @@ def test_our_client_without_tls_gets_a_hint_and_the_log_warns_once(tls_server):
     for _ in range(2):
         with pytest.raises(ServerError, match=r"UNAVAILABLE.*the port speaks TLS: .*tls=Tls"):
             rank(tls_server, None, timeout_seconds=1)
-    assert tls_server.log().count("a client that does not use TLS has called") == 1
+    assert tls_server.log().count("a client without TLS has connected") == 1
 
 
 def test_asyncio_clients_get_the_same_hint(tls_server):
@@ -235,7 +235,7 @@ def test_renewed_certificates_are_used_and_wrong_ones_are_not(
     _, session, code = resumed(server, old, None)
     assert code == 200
     path.write_text("server_key: 'none'")
-    wait_until(lambda: "keeping the certificates in use" in server.log())
+    wait_until(lambda: "so the old ones stay in use" in server.log())
     assert rest_code(server, authority.root, authority.issue("web")) == 200
     config_flag(path, theirs, custom_ca=stranger.root.read_text(), client_verify=True)
     wait_until(lambda: renewed in server.log())
@@ -248,7 +248,7 @@ def test_renewed_certificates_are_used_and_wrong_ones_are_not(
     wait_until(lambda: server.log().count(renewed) == 2)
 
 
-HINT = b'{ "error": "a plain HTTP request came to a port that speaks TLS: use https" }'
+HINT = b'{ "error": "this port speaks TLS, but the request is plain HTTP: use https" }'
 
 
 def answer_to(server: ServerProcess, *pieces: bytes, half_closed: bool = False) -> bytes:
@@ -349,9 +349,9 @@ def test_a_wrong_field_is_named(mutual_tls_server, identity, authority):
     path, chain = mutual_tls_server.tls_config, identity.chain.read_text()
     before = path.read_text()
     for fields, words in (
-        ({"server_cert": "none"}, "server_cert is no list of PEM certificates"),
-        ({"client_verify": True, "custom_ca": "?"}, "custom_ca is no list of PEM certificates"),
-        ({"server_cert": chain[:-100]}, "server_cert is no list of PEM certificates"),
+        ({"server_cert": "none"}, "server_cert is not a list of PEM certificates"),
+        ({"client_verify": True, "custom_ca": "?"}, "custom_ca is not a list of PEM certificates"),
+        ({"server_cert": chain[:-100]}, "server_cert is not a list of PEM certificates"),
         (
             {"server_key": authority.issue("other").key.read_text()},
             "server_key is not the key of server_cert",

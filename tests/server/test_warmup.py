@@ -202,7 +202,7 @@ def test_a_fatal_model_leaves_other_models_and_the_previous_version(
     wait_until(lambda: stubs.states().get(5, ("",))[0] == "END")
     assert said in stubs.states()[5][2]
     assert stubs.predict(ranker_inputs)["score"][0] == 201
-    wait_until(lambda: "what served before goes on serving" in server.log())
+    wait_until(lambda: "what served before keeps serving" in server.log())
 
 
 def test_an_invalid_version_is_refused_by_name_and_by_the_load_itself(

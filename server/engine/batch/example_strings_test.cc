@@ -12,7 +12,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// The views of a column's strings; none where they cannot be read as so many rows.
+// The views of a column's strings; none if they cannot be read as that many rows.
 std::vector<std::string_view> Views(std::vector<int64_t> dims,
                                     const std::vector<std::string_view>& values, int64_t rows) {
   Column column;

@@ -51,7 +51,7 @@ bool DimsFit(absl::Span<const int64_t> a, absl::Span<const int64_t> b, bool has_
   return true;
 }
 
-// Whether two requests may run together. Their dtypes are the declared ones already.
+// Whether two requests may run together. Their dtypes are already the declared ones.
 bool Fit(const Signature& signature, const BatchRules& rules, const Joinable& a,
          const Joinable& b) {
   if (*a.batch->outputs != *b.batch->outputs || a.own_lengths != b.own_lengths) return false;
@@ -103,9 +103,9 @@ bool ReadLists(const Signature& signature, Joinable* joinable) {
   return true;
 }
 
-// Sets `*batch` to a batch for `programs` of a request planned for another signature with the same
-// inputs. Returns false if the request has an index, or sends several rows of a column that
-// `programs` takes once.
+// Sets `*batch` to the batch that `programs` runs for a request planned for another signature with
+// the same inputs. Returns false if the request has an index, or sends several rows of a column
+// that `programs` takes once.
 bool StandIn(const Programs& programs, const Batch& planned, Batch* batch) {
   if (planned.form == Batch::Form::kIndexed) return false;
   const absl::Span<const DeclaredInput> inputs = programs.signature().inputs().inputs();
@@ -172,7 +172,6 @@ ExpansionStats StatsOf(const Joinable& joinable, int64_t all_rows, const Expansi
   return stats;
 }
 
-// Runs the group's rows. False if that failed.
 bool RunRows(const Programs& programs, const JoinedRuns& runs, const Group& group,
              int64_t added_rows, RunResult* result) {
   if (runs.examples != nullptr) {

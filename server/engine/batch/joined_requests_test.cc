@@ -27,7 +27,7 @@ class JoinedRequestsTest : public ::testing::Test {
  protected:
   void SetUp() override { rules_.any_signature = true; }
 
-  // Errors of planning are their members'.
+  // An error in planning becomes its member's status.
   void Run(const std::vector<std::string>& messages) {
     messages_ = messages;
     requests_.clear();
@@ -76,7 +76,7 @@ class JoinedRequestsTest : public ::testing::Test {
   std::deque<DecodedRequest> requests_;
   std::vector<BatchMember> members_;
   std::vector<std::unique_ptr<RequestPlan, ReleasePlan>> plans_;
-  int64_t num_joined_ = 0;  // runs of several, or of one that was filled up
+  int64_t num_joined_ = 0;  // runs of several requests, or of one with added rows
   int num_alone_ = 0;
 };
 
@@ -185,7 +185,7 @@ TEST_F(JoinedRequestsTest, ASignatureWhoseOutputsHaveOtherRowsIsNotJoinedAgain) 
   EXPECT_FALSE(model_.programs().CanBeJoined(rules_, model_.programs().signature().all_outputs()));
 }
 
-// As an export records a signature with the input `list`.
+// An export's record of a signature with the input `list`.
 RowRecord Lists(const std::vector<std::string>& own_length) {
   RowRecord record;
   record.recorded = record.independent = true;
@@ -214,7 +214,7 @@ TEST_F(JoinedRequestsTest, WhatDependsOnTheGreatestLengthRunsWithListsThatHaveTh
   model_.Declare({"list", "list/length"}, {"sum"}, {}, Lists({"list"}));
   rules_.pad_variable_length_inputs = true;
   Run({List({1, 2}, 2), List({5}, 1), List({3, 4, 0}, 2), List({7, 0}, 1), List({0}, 0)});
-  EXPECT_EQ(num_joined_, 2);  // of two, however they were padded, and of one
+  EXPECT_EQ(num_joined_, 2);  // two requests in spite of their padding, and one
   EXPECT_EQ(num_alone_, 1);
   EXPECT_THAT(Answer(2), ElementsAre(7));
   EXPECT_THAT(Answer(3), ElementsAre(7));

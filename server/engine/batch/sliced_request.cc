@@ -24,7 +24,7 @@ bool SharesRows(const Batch& batch) {
   return false;
 }
 
-// If so, a slice's cost would not follow its number of candidates.
+// Then a slice's cost would not follow its number of candidates.
 bool HasMoreRowsThanCandidates(const Batch& batch) {
   return std::any_of(
       batch.domains.begin(), batch.domains.end(),
@@ -68,7 +68,7 @@ absl::Status SlicedRequest::LayOut() {
   return absl::OkStatus();
 }
 
-// Splitting a column needs its rows one after the other in memory.
+// Makes a column's rows contiguous in memory, as splitting it requires.
 absl::Status SlicedRequest::LayOutColumn(size_t input) {
   const WireColumn* const column = batch_.columns[input];
   if (column == nullptr || column->dims().empty() || column->dims()[0] <= 1 ||
@@ -201,8 +201,8 @@ absl::Status SlicedRequest::JoinTensors(RunResult* result) const {
       const Tensor& tensor = slice.result.tensors[k];
       if (!HaveRowsOfOneShape(tensor, like)) {
         programs_->NeverJoin();
-        return absl::FailedPreconditionError(
-            absl::StrCat("output \"", first.aliases[k], "\" has rows of another shape per slice"));
+        return absl::FailedPreconditionError(absl::StrCat(
+            "output \"", first.aliases[k], "\" has rows of different shapes in different slices"));
       }
       if (next == 0) {
         if (absl::Status status = MakeRows(like, num_rows(), &all); !status.ok()) return status;

@@ -18,7 +18,7 @@ using ::testing::ElementsAre;
 // score = 10 * user + item
 class SlicedRequestTest : public ::testing::Test {
  protected:
-  // Null if the request is wrong or not to be split.
+  // Null if the request is invalid or cannot be split.
   std::unique_ptr<Slices> Split(const std::string& message) {
     message_ = message;
     EXPECT_TRUE(DecodePredictRequest(Bytes(message_), &request_).ok());
@@ -27,8 +27,7 @@ class SlicedRequestTest : public ::testing::Test {
     return SlicedRequest::Create(*plan_);
   }
 
-  // The score of each row; `rows_` becomes those of each slice, in the order in which they were
-  // taken.
+  // The score of each row. Sets `rows_` to the rows of each slice, in the order of Take().
   std::vector<float> RunBySlices(const std::string& message, int64_t rows_per_slice) {
     rows_.clear();
     const std::unique_ptr<Slices> slices = Split(message);

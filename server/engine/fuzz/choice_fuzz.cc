@@ -1,4 +1,4 @@
-// libFuzzer target: a choice file is read whole or refused, whatever is in it.
+// libFuzzer target: any choice file is either read completely or refused.
 #include <cstdint>
 #include <cstdlib>
 #include <string>

@@ -27,10 +27,10 @@ class Builder {
   }
 
  private:
-  // What TensorFlow may refuse is left out of most requests, or few would be read at all.
+  // Most requests get no input that TensorFlow may refuse; otherwise few would be read at all.
   bool Bad(uint32_t chances) { return damage_ && d_.OneIn(chances); }
 
-  // Mostly the shortest form, now and then with zeros behind.
+  // Mostly the shortest form, sometimes padded with zero groups.
   std::string Varint(uint64_t value) {
     std::string bytes;
     AppendVarint(value, &bytes);
@@ -82,7 +82,7 @@ class Builder {
     return entries;
   }
 
-  // A feature that comes already has other values, one that does not is added.
+  // Replaces the values of a feature that is present; adds one that is not.
   void Replace(std::vector<std::string>* entries) {
     const uint32_t i = d_.Below(static_cast<uint32_t>(names_.size()));
     for (std::string& entry : *entries) {

@@ -1,4 +1,5 @@
-// Turns fuzz bytes into tf.Examples that are almost valid and much alike, as a request's are.
+// Turns fuzz bytes into tf.Examples that are almost valid and similar to each other, as in a
+// request.
 #ifndef COLCAST_SERVER_ENGINE_FUZZ_EXAMPLE_BUILDER_H_
 #define COLCAST_SERVER_ENGINE_FUZZ_EXAMPLE_BUILDER_H_
 

@@ -1,5 +1,5 @@
-// libFuzzer target: what ExampleDecoder reads out of tf.Examples must be what TensorFlow's parser
-// does, and nothing that it refuses. The other way round it may refuse what it likes.
+// libFuzzer target: ExampleDecoder must read from tf.Examples what TensorFlow's parser reads, and
+// must refuse what the parser refuses. It may refuse more.
 //
 // The first byte chooses the features that are parsed, the second how examples are sliced; the rest
 // are the decisions of BuildExamples.
@@ -39,7 +39,7 @@ std::string Bits(int64_t value, size_t size) {
   return std::string(reinterpret_cast<const char*>(&value), size);
 }
 
-// Feature i holds strings, floats or int64s, in turn, as BuildExamples has them.
+// Feature i holds strings, floats or int64s, in turn, as in BuildExamples().
 std::vector<OracleFeature> AllFeatures() {
   constexpr std::array<DataType, 3> kDtypes = {DT_STRING, DT_FLOAT, DT_INT64};
   std::vector<OracleFeature> features;
@@ -69,14 +69,14 @@ std::vector<OracleFeature> AllFeatures() {
   return features;
 }
 
-// One model: what it parses, for both.
+// One model's parse, for both implementations.
 struct Parse {
   std::vector<std::string> names;
   std::unique_ptr<const ExampleFeatures> features;
   std::unique_ptr<ExampleOracle> oracle;
 };
 
-// Bit k of `choice` keeps the features 3k to 3k + 2. There is no parse of none.
+// Bit k of `choice` keeps the features 3k to 3k + 2. Null if none is left.
 std::unique_ptr<Parse> MakeParse(uint32_t choice) {
   auto parse = std::make_unique<Parse>();
   std::vector<OracleFeature> kept;
@@ -118,7 +118,7 @@ class StringRecorder final : public StringVisitor {
   std::vector<std::string> strings;
 };
 
-// A column as every row has it: elements of `row_elements` each.
+// A column with one value of `row_elements` elements per row.
 struct Rows {
   int64_t rows = 0, row_elements = 0;
   std::string memory;
@@ -150,7 +150,7 @@ Rows ReadColumn(const Column& column, int64_t rows) {
   return read;
 }
 
-// Without what lies behind the lengths of rows.
+// The rows without their padding.
 Rows Unpadded(const Rows& padded, const std::vector<int64_t>& lengths, size_t element_size) {
   Rows flat;
   for (int64_t row = 0; row < padded.rows; ++row) {
@@ -221,7 +221,7 @@ extern "C" int LLVMFuzzerInitialize(int*, char***) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size < 3) return 0;
   const colcast::fuzz::Parse& parse = colcast::fuzz::ParseOf(data[0]);
-  // Mostly in one slice each, as requests lie that are not large.
+  // Mostly one slice each, as in small requests.
   const uint8_t slicing = data[1] % 2 == 0 ? 0 : data[1];
   colcast::fuzz::Decisions decisions(data + 2, size - 2);
   colcast::fuzz::RunOne(parse, slicing, colcast::fuzz::BuildExamples(parse.names, &decisions));

@@ -1,5 +1,5 @@
-// What TensorFlow's parser makes of tf.Examples: the truth ExampleDecoder is compared with.
-// Plain types only, because the oracle is compiled without the sanitizers that the fuzz target has.
+// What TensorFlow's parser reads from tf.Examples: the reference for ExampleDecoder. Plain types
+// only, because the oracle is compiled without the sanitizers that the fuzz target has.
 #ifndef COLCAST_SERVER_ENGINE_FUZZ_EXAMPLE_ORACLE_H_
 #define COLCAST_SERVER_ENGINE_FUZZ_EXAMPLE_ORACLE_H_
 
@@ -17,10 +17,10 @@ struct OracleFeature {
   OracleKind kind;
   int dtype;  // of tensorflow::DataType
   std::vector<int64_t> shape;
-  std::vector<std::string> defaults;  // strings, or numbers as they lie in memory; may be empty
+  std::vector<std::string> defaults;  // strings, or numbers in memory layout; may be empty
 };
 
-// All values of a feature: numbers as they lie in memory, or strings.
+// All values of a feature: numbers in memory layout, or strings.
 struct OracleValues {
   std::vector<int64_t> dims;     // kFixedLen, kFixedLenSequence: of the tensor
   std::vector<int64_t> lengths;  // the other kinds: of each row

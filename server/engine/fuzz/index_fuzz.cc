@@ -1,5 +1,5 @@
-// libFuzzer target: whatever the index of a checkpoint says of a tensor, it is mapped within the
-// bytes of its file, or not at all.
+// libFuzzer target: whatever a checkpoint's index says about a tensor, the tensor is mapped within
+// its file or not at all.
 //
 // An odd first byte: the rest is the index. An even one: the second is how many bytes the header
 // has; these, and the rest as an entry, are put into an index whose blocks have the right
@@ -93,7 +93,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   try {
     MapAll();
-  } catch (const std::bad_alloc&) {  // TensorFlow believes the sizes in an index; the op sees to it
+  } catch (const std::bad_alloc&) {  // TensorFlow trusts the sizes in an index; the op handles this
   }
   return 0;
 }

@@ -41,7 +41,7 @@ class Builder {
   }
 
  private:
-  // Mostly the shortest form, now and then with zeros behind.
+  // Mostly the shortest form, sometimes padded with zero groups.
   std::string Varint(uint64_t value) {
     std::string bytes;
     AppendVarint(value, &bytes);
@@ -115,7 +115,7 @@ class Builder {
     return body;
   }
 
-  // A TensorProto inside a variant_val of a TensorProto ..., about as deep as it may be.
+  // TensorProtos nested in each other's variant_val, to about the maximum depth.
   std::string DeepTensor(std::string tensor) {
     for (uint32_t i = 44 + d_.Below(8); i > 0; --i) {
       tensor = LengthField(15, LengthField(3, tensor));
@@ -169,7 +169,7 @@ class Builder {
   }
 
   std::string Tensor(int depth) {
-    // A dtype and the field that goes with it, so that most tensors mean something.
+    // A dtype and its field, so that most tensors are meaningful.
     struct Choice {
       uint8_t dtype, field;
     };

@@ -8,7 +8,7 @@
 
 namespace colcast::fuzz {
 
-// Takes decisions from `data`, one byte or a few each; zeros when it has run out.
+// Reads decisions from `data`, of one or a few bytes each; zeros after its end.
 class Decisions {
  public:
   Decisions(const uint8_t* data, size_t size) : data_(data), size_(size) {}

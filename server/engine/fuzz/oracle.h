@@ -1,5 +1,5 @@
-// What protobuf and TensorFlow make of a PredictRequest: the truth server/wire is compared with.
-// Plain types only, because the oracle is compiled without the sanitizers that the fuzz target has.
+// What protobuf and TensorFlow read from a PredictRequest: the reference for server/wire. Plain
+// types only, because the oracle is compiled without the sanitizers that the fuzz target has.
 #ifndef COLCAST_SERVER_ENGINE_FUZZ_ORACLE_H_
 #define COLCAST_SERVER_ENGINE_FUZZ_ORACLE_H_
 
@@ -24,7 +24,7 @@ struct OracleColumn {
   bool unknown_rank;
   std::vector<int64_t> dims;
   Verdict verdict;
-  // TensorFlow accepts it, server/wire/tensor_values.h says that it does not.
+  // TensorFlow accepts it; server/wire deliberately does not (tensor_values.h).
   bool refused_on_purpose;
 
   // Only if accepted.

@@ -10,7 +10,6 @@
 
 namespace colcast::engine {
 
-// Whether a node is one of these ops.
 bool IsMappedGather(const tensorflow::NodeDef& node);
 
 // Turns a ResourceGather, Gather or GatherV2 of rows into one of these ops; its name and output

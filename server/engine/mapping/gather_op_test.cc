@@ -30,7 +30,7 @@ TEST_F(GatherOpTest, NamesAnIdThatIsNoRow) {
   }
 }
 
-// What TensorFlow's op gives, and ours of the same node.
+// The results of TensorFlow's op and of ours for the same node.
 class GatherTwinsTest : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(GatherTwinsTest, GivesWhatTensorFlowsOpGives) {

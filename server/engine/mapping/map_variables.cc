@@ -30,7 +30,7 @@ using tensorflow::Var;
 using tensorflow::core::RefCountPtr;
 
 constexpr char kNotFollowed[] = "several nodes, or a function, hold it";
-constexpr char kReference[] = "it is a TensorFlow 1 variable that is no resource";
+constexpr char kReference[] = "it is a TensorFlow 1 reference variable";
 constexpr char kNoShape[] = "its shape is not known before it is restored";
 constexpr char kNotPlain[] =
     "the checkpoint does not have it as one plain tensor, or an op reads that tensor";
@@ -73,8 +73,8 @@ std::set<std::string> HandlesIn(const GraphDef& graph) {
   return held;
 }
 
-// A node that reads one of the variables, of which `is_one` tells, otherwise than to give another
-// variable its value, by which both share a tensor and no byte is read; null if there is none.
+// A node that reads one of the variables (`is_one`) and does not merely initialize another
+// variable, which then shares the tensor without reading a byte; null if there is none.
 const NodeDef* ReaderIn(const GraphDef& graph, const std::function<bool(const NodeDef&)>& is_one) {
   std::map<std::string, std::vector<std::pair<const NodeDef*, int>>> readers;
   for (const NodeDef& node : graph.node()) {
@@ -193,7 +193,7 @@ bool MappedVariables::Find(tensorflow::Session* session) {
 
 void MappedVariables::Read(const std::string& signature, const tensorflow::SignatureDef& declared,
                            GraphDef* graph) {
-  // It has run, and only passed variables on: otherwise no table would be mapped.
+  // The init op has already run and only passed variables on; otherwise no table would be mapped.
   if (signature == tensorflow::kSavedModelInitOpSignatureKey) return;
   const std::map<std::string, std::string> readers = GatherMapped(mapped_, declared, graph);
   const std::set<std::string> held = HandlesIn(*graph);

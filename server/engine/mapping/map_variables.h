@@ -23,14 +23,14 @@ class MappedVariables {
 
   // The mapped variables of a model; variables smaller than `least_bytes` are not mapped.
   // `initializing` is the graph of the op that runs after they are restored: if it reads one of
-  // them otherwise than to give another variable its value, none is mapped.
+  // them other than to initialize another variable, none is mapped.
   MappedVariables(const tensorflow::GraphDef& model, const tensorflow::GraphDef& initializing,
                   int64_t least_bytes);
 
-  // Maps none, for this reason.
+  // Maps no variable, for this reason.
   void KeepInMemory(const std::string& why);
 
-  // Whether the session should restore by MapRestored() (restore_op.h).
+  // Whether the session should restore with MapRestored() (restore_op.h).
   bool any() const;
 
   // Finds the variables of a session. Returns false if a mapped table belongs to no known
@@ -41,7 +41,7 @@ class MappedVariables {
   void Read(const std::string& signature, const tensorflow::SignatureDef& declared,
             tensorflow::GraphDef* graph);
 
-  // Copies tables into memory that a graph reads in other ways. DATA_LOSS if bytes differ from
+  // Copies into memory the tables that a graph reads in other ways. DATA_LOSS if bytes differ from
   // those saved.
   absl::Status CopyOthers(tensorflow::Session* session);
 

@@ -21,7 +21,7 @@ using ::testing::UnorderedElementsAre;
 
 class MapVariablesTest : public MappingTest {
  protected:
-  // Of signature "s", which gives rows of `first` and all of `second`.
+  // For a signature that returns rows of `first` and all of `second`.
   MappedVariables Loaded(tensorflow::Session* session, int64_t least_bytes = kBytes) {
     MappedVariables variables(Graph(), {}, least_bytes);
     EXPECT_TRUE(variables.Find(session));
@@ -93,7 +93,7 @@ TEST_F(MapVariablesTest, EachLargeTableThatIsNotMappedIsNotedWithTheReason) {
                                    StartsWith(in_memory + "signature")));
 }
 
-// As in an export of Keras 3: its initialization gives `twin` the value of `first`.
+// As in an export of Keras 3: the init op assigns the value of `first` to `twin`.
 class TwinTest : public MapVariablesTest {
  protected:
   TwinTest() : model_(Graph()) {
@@ -193,9 +193,10 @@ TEST_F(MapVariablesTest, VariablesOfOtherKindsAreNoted) {
   tensorflow::ops::Variable(scope.WithOpName("old"), {kRows, kWidth}, tensorflow::DT_FLOAT);
   tensorflow::GraphDef graph;
   TF_CHECK_OK(scope.ToGraphDef(&graph));
-  EXPECT_THAT(MappedVariables(graph, {}, kBytes).notes(),
-              ElementsAre("table \"old\" is in memory, not mapped: it is a TensorFlow 1 variable "
-                          "that is no resource"));
+  EXPECT_THAT(
+      MappedVariables(graph, {}, kBytes).notes(),
+      ElementsAre(
+          "table \"old\" is in memory, not mapped: it is a TensorFlow 1 reference variable"));
 }
 
 TEST_F(MapVariablesTest, SmallTablesAreNoReasonToMap) {

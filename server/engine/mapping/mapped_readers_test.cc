@@ -31,7 +31,7 @@ class MappedReadersTest : public ::testing::Test {
 
   using Others = std::map<std::string, std::string>;
 
-  // What is found, with `output` as the signature's.
+  // The result for a signature with this output.
   Others Find(const std::string& output = "rows") {
     TF_CHECK_OK(scope_.ToGraphDef(&graph_));
     return Walk(output);

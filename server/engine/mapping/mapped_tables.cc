@@ -147,7 +147,7 @@ absl::StatusOr<bool> MappedTables::Map(BundleReader* checkpoint, const std::stri
   const auto in_file = static_cast<int64_t>(table->file->bytes().size());
   if (entry.offset() < 0 || entry.offset() > in_file || bytes > in_file - entry.offset()) {
     return absl::DataLossError(
-        absl::StrCat("table ", name, ": ", bytes, " bytes from ", entry.offset(), " on of ",
+        absl::StrCat("table ", name, ": ", bytes, " bytes at offset ", entry.offset(), " of ",
                      table->file->path(), ", which has ", in_file, ": is it still being copied?"));
   }
   table->name = name;

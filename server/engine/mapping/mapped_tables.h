@@ -75,7 +75,7 @@ class MappedTables final : public tensorflow::ResourceBase {
   // By address of their data.
   std::map<const void*, std::shared_ptr<const MappedTable>> tables_;
   std::map<std::string, std::weak_ptr<const tables::MappedFile>> opened_;  // by path
-  std::vector<std::shared_ptr<const tables::MappedFile>> files_;           // files of the tables
+  std::vector<std::shared_ptr<const tables::MappedFile>> files_;
 };
 
 }  // namespace colcast::engine

@@ -45,10 +45,10 @@ class RestoreOp final : public tensorflow::OpKernel {
   void Compute(OpKernelContext* context) override {
     try {
       Restore(context);
-    } catch (const std::bad_alloc&) {  // TensorFlow believes the sizes in an index
+    } catch (const std::bad_alloc&) {  // TensorFlow trusts the sizes in an index
       const std::string prefix = context->input(0).flat<tensorflow::tstring>()(0);
-      context->CtxFailure(absl::DataLossError(absl::StrCat(
-          "no memory for what ", prefix, ".index says of its own size: is it damaged?")));
+      context->CtxFailure(absl::DataLossError(
+          absl::StrCat("no memory for the sizes that ", prefix, ".index claims: is it damaged?")));
     }
   }
 
@@ -58,7 +58,7 @@ class RestoreOp final : public tensorflow::OpKernel {
     const auto names = context->input(1).flat<tensorflow::tstring>();
     OP_REQUIRES(context,
                 names.size() == num_outputs() && context->input(2).NumElements() == names.size(),
-                absl::InvalidArgumentError("as many names and slices as outputs were expected"));
+                absl::InvalidArgumentError("expected as many names and slices as outputs"));
     BundleReader checkpoint(tensorflow::Env::Default(), prefix);
     OP_REQUIRES_OK(context, checkpoint.status());
     const auto tables = MappedTables::In(context->resource_manager());

@@ -45,7 +45,7 @@ absl::Status LockTables(const MappedTables& tables) {
 
 namespace {
 
-// Returns the tables, which are read sparingly if they exceed `available` bytes.
+// Returns the tables, with read-ahead turned off if they exceed `available` bytes.
 tensorflow::core::RefCountPtr<MappedTables> ReadWithin(
     int64_t available, tensorflow::core::RefCountPtr<MappedTables> tables) {
   int64_t bytes = 0;

@@ -62,7 +62,7 @@ TEST_F(TableChecksTest, ReadsATableAgainWhoseFileWasWrittenToWithItsOldTime) {
   WaitUntil([&] { return !checks.memory().damage.empty(); });
 }
 
-// While it lives, this thread may lock no more than a limit, even as root.
+// While it exists, this thread may not lock more than a limit, even as root.
 class LockLimit {
  public:
   explicit LockLimit(rlim_t bytes) {

@@ -34,7 +34,7 @@ class TableDeltas {
   // all models share.
   TableDeltas(const std::string& directory, std::vector<ServedTable> tables);
 
-  // False as long as now() has no changes, which no run needs to read then.
+  // False while now() has no changes, so that runs need not read it.
   bool has_changed() const { return has_changed_.load(std::memory_order_acquire); }
 
   // The generation that new requests read.

@@ -50,7 +50,7 @@ class TableDeltasTest : public MappingTest {
                             directory_ + "/deltas/delta-00000" + number + ".safetensors");
   }
 
-  // What is said of the deltas that are there.
+  // The report after applying the deltas in the folder.
   TableMemory Applied() {
     TableMemory memory;
     TableDeltas(directory_, variables_.Tables()).AddTo(&memory);

@@ -27,7 +27,7 @@
 namespace colcast::engine {
 
 // Tables [10, 3] of float, `first` with values 0 to 29 and `second` with their negatives, and
-// `small` [2] in a checkpoint, behind one byte, so that they lie at odd addresses.
+// `small` [2] in a checkpoint, after one byte, so that they lie at odd addresses.
 class MappingTest : public ::testing::Test {
  protected:
   static constexpr int64_t kRows = 10, kWidth = 3;
@@ -50,8 +50,8 @@ class MappingTest : public ::testing::Test {
   }
   ~MappingTest() override { std::filesystem::remove_all(directory_); }
 
-  // Variables of the checkpoint's names, which node `restore` restores; node `ids` is fed, and
-  // `rows` are those rows of `first`.
+  // Variables with the checkpoint's names, restored by the node `restore`; `ids` is fed, and `rows`
+  // are these rows of `first`.
   tensorflow::GraphDef Graph() const {
     namespace ops = tensorflow::ops;
     const tensorflow::Scope scope = tensorflow::Scope::NewRootScope();
@@ -83,7 +83,7 @@ class MappingTest : public ::testing::Test {
     return graph;
   }
 
-  // Graph() without what restores the variables, as a signature's graph is.
+  // Graph() without the nodes that restore the variables, like a signature's graph.
   tensorflow::GraphDef Served() const {
     tensorflow::GraphDef graph = Graph(), served;
     for (const tensorflow::NodeDef& node : graph.node()) {
@@ -118,7 +118,7 @@ class MappingTest : public ::testing::Test {
     return session;
   }
 
-  // Values of `node`, or what went wrong.
+  // The values of `node`, or the error.
   static absl::StatusOr<std::vector<float>> Run(tensorflow::Session* session,
                                                 const std::vector<int64_t>& ids,
                                                 const std::string& node = "rows:0") {

@@ -1,5 +1,5 @@
-// The domains of a signature's columns. A request says which row of a domain each candidate reads
-// in the extra input row_to_<domain>, with one row number per candidate.
+// The domains of a signature's columns. The extra input row_to_<domain> of a request gives, for
+// each candidate, the row of the domain that it reads.
 #ifndef COLCAST_SERVER_ENGINE_PROGRAM_DOMAINS_H_
 #define COLCAST_SERVER_ENGINE_PROGRAM_DOMAINS_H_
 
@@ -49,12 +49,11 @@ class Domains {
   // Whether requests may have an index.
   bool take_index() const { return !index_names_.empty(); }
 
-  // Whether a received request has an index.
   bool HasIndex(const ReceivedRequest& received) const { return IndexedIn(received) != 0; }
 
   // Reads a request with an index; the batch refers to the request's columns. INVALID_ARGUMENT by
   // the expansion rule, applied to each domain and to the candidates separately, and for an index
-  // value that is not a row, naming both. RESOURCE_EXHAUSTED beyond the limits.
+  // value that is not a row of the domain. RESOURCE_EXHAUSTED beyond the limits.
   absl::Status Plan(const ReceivedRequest& received, Batch* batch) const;
 
   // Sets the domains of a batch without an index from its columns and candidates: one user row, an

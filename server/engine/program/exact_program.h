@@ -1,5 +1,5 @@
-// Runs the signature NAME_exact, which the exporter writes beside NAME: equal to it in every bit,
-// with the user part of the graph computed on one row (docs/late.md).
+// Runs the signature NAME_exact, which the exporter writes beside NAME: bit-identical to it, with
+// the user part of the graph computed on one row (docs/late.md).
 #ifndef COLCAST_SERVER_ENGINE_PROGRAM_EXACT_PROGRAM_H_
 #define COLCAST_SERVER_ENGINE_PROGRAM_EXACT_PROGRAM_H_
 
@@ -27,7 +27,7 @@ class ExactProgram final : public Program {
 
   bool has_independent_rows() const { return exact_->record().independent; }
 
-  // Plans a request that sends a single row for every column of which this signature takes one row.
+  // Plans a request that sends a single row for every column that this signature takes as one row.
   // Returns false for any other request, and for invalid ones.
   bool Plan(ReceivedRequest* received) const;
 

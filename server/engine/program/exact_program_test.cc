@@ -63,8 +63,8 @@ TEST_F(ExactProgramTest, ItIsTheOneOfItsNameThatTakesAColumnOnce) {
     return ExactProgram::Create(*whole_, "score_exact", *Declare(prefix, user_rows));
   };
   EXPECT_NE(create("score_exact/inputs/", 1), nullptr);
-  EXPECT_EQ(create("score_exact/inputs/", -1), nullptr);  // nothing is taken once
-  EXPECT_EQ(create("elsewhere/", 1), nullptr);            // somebody else's signature
+  EXPECT_EQ(create("score_exact/inputs/", -1), nullptr);  // no input takes one row
+  EXPECT_EQ(create("elsewhere/", 1), nullptr);            // another signature's inputs
   EXPECT_EQ(create("score_exact/inputs/", 2), nullptr);
 }
 

@@ -53,7 +53,7 @@ absl::Status GatheredProgram::RunRowsOf(const Batch& batch, absl::Span<const int
   return columnar_->RunFeeds(feeds, *batch.outputs, result);
 }
 
-// Replaces `*feed`, which holds the input's column, by one row for each of these candidates.
+// Replaces `*feed`, which holds the input's column, with one row for each of these candidates.
 absl::Status GatheredProgram::GatherFeed(const Batch& batch, int input,
                                          absl::Span<const int64_t> candidates,
                                          GatheredRows* gathered, Tensor* feed) const {

@@ -18,9 +18,8 @@ absl::Status GatheredRows::Gather(absl::Span<const int64_t> rows, tensorflow::Te
 
 absl::Status TooMuchGathered(int64_t candidates, double bytes, const char* than, double max_bytes) {
   return absl::ResourceExhaustedError(
-      absl::StrCat("with the rows that each of ", candidates,
-                   " candidates reads beside it, the columns would take ", bytes, " bytes", than,
-                   "; max_expanded_bytes is ", static_cast<int64_t>(max_bytes)));
+      absl::StrCat("gathered for ", candidates, " candidates, the columns would take ", bytes,
+                   " bytes", than, "; max_expanded_bytes is ", static_cast<int64_t>(max_bytes)));
 }
 
 namespace {
@@ -40,8 +39,8 @@ absl::Status Place(const RunResult& of_user, absl::Span<const int64_t> rows, int
     if (!status.ok()) return status;
     if (!HaveRowsOfOneShape(tensor, result->tensors[k])) {
       return absl::FailedPreconditionError(
-          absl::StrCat("output \"", of_user.aliases[k], "\" has rows of another shape, ",
-                       tensor.shape().DebugString(), ", for every user"));
+          absl::StrCat("output \"", of_user.aliases[k], "\" has rows of different shapes (",
+                       tensor.shape().DebugString(), ") for different users"));
     }
     for (size_t i = 0; i < rows.size(); ++i) CopyRow(tensor, i, rows[i], &result->tensors[k]);
   }

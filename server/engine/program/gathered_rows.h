@@ -18,8 +18,8 @@ class GatheredRows {
  public:
   explicit GatheredRows(int64_t max_bytes) : max_bytes_(static_cast<double>(max_bytes)) {}
 
-  // Replaces `*feed` by the given rows of it. RESOURCE_EXHAUSTED, before allocating, if everything
-  // gathered so far would exceed `max_bytes`.
+  // Replaces `*feed` with the given rows of it. RESOURCE_EXHAUSTED, before allocating, if
+  // everything gathered so far would exceed `max_bytes`.
   absl::Status Gather(absl::Span<const int64_t> rows, tensorflow::Tensor* feed);
 
  private:

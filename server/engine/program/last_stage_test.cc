@@ -28,7 +28,7 @@ std::vector<int64_t> Values(const RunResult& result) {
   return {values.data(), values.data() + values.size()};
 }
 
-// A stage whose output is a column of the candidate's user: that called `output`.
+// A stage whose output is the user column `output` of each candidate's user.
 class LastStageTest : public ::testing::Test {
  protected:
   void SetUp() override {

@@ -1,4 +1,4 @@
-// The contract of programs, and the plan and batch that they run on.
+// The interface of programs, and the plan and batch on which they run.
 #ifndef COLCAST_SERVER_ENGINE_PROGRAM_PROGRAM_H_
 #define COLCAST_SERVER_ENGINE_PROGRAM_PROGRAM_H_
 

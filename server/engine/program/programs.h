@@ -88,7 +88,7 @@ class Programs {
   // record says that rows are independent or, without a record, if the rules ask for it.
   bool CanBeJoined(const BatchRules& rules, const std::vector<int>& outputs) const;
 
-  // To be called if a joined or split run returned a wrong number of rows.
+  // Call if a joined or split run returned a wrong number of rows.
   void NeverJoin() const { never_join_ = true; }
 
   // Counts of all programs, and statistics of all stores.

@@ -55,7 +55,6 @@ class ProgramsTest : public ::testing::Test {
     return RunRequest(model_.programs(), request, &result);
   }
 
-  // What a scheduler is told of a request.
   RequestProfile Profile(const BatchRules& rules) {
     DecodedRequest request;
     const std::string message = user_ + items_;

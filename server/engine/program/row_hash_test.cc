@@ -15,7 +15,7 @@
 namespace colcast::engine {
 namespace {
 
-// A signature of lists with their lengths and of a column that has no rows of its own.
+// A signature with lists, their lengths, and a column without rows.
 class RowHashTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -44,7 +44,7 @@ class RowHashTest : public ::testing::Test {
     columns_.assign(3, nullptr);
   }
 
-  // Sends values of a column, of so many in a row; 0: of no second dimension.
+  // Sends a column's values, `width` per row; 0: without a second dimension.
   void Send(const std::string& name, const std::vector<uint64_t>& values, size_t width = 0) {
     const size_t rows = width > 0 ? values.size() / width : values.size();
     std::string shape = BytesField(2, VarintField(1, rows));

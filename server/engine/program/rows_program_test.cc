@@ -15,7 +15,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// A signature of the rows' own: half = x / 2, which a query of one row may be added to.
+// half = x / 2, whose rows are independent; with a query, also sum = half + query, one row for all.
 class RowsProgramTest : public ::testing::Test {
  protected:
   void Make(bool with_query, int64_t item_bytes, int64_t output_dims = 1) {

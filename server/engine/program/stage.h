@@ -72,8 +72,8 @@ class Stage {
     std::vector<tensorflow::Tensor> feeds;
   };
 
-  // `signature` and `memory` must outlive the stage; null `memory` turns caching off. `window_rows`
-  // is states::ReuseEstimator's.
+  // `signature` and `memory` must outlive the stage; null `memory` turns caching off.
+  // `window_rows`: see states::ReuseEstimator.
   Stage(const Signature* signature, std::string name, states::StateCache* memory,
         int64_t window_rows);
 

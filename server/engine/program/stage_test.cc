@@ -43,7 +43,7 @@ using ::testing::IsEmpty;
 // The stage of items, whose state is the item's column.
 class StageTest : public ::testing::Test {
  protected:
-  // Its rows, of one column.
+  // Rows with one column.
   Stage::Rows Rows(const std::vector<float>& items) {
     const std::string& message = messages_.emplace_back(MessageOf({{"item", items}}));
     EXPECT_TRUE(DecodePredictRequest(Bytes(message), &requests_.emplace_back()).ok());

@@ -1,4 +1,5 @@
-// Which rows a staged program looks for and computes, and states computed before anybody ranks.
+// Which rows a staged program looks up and computes, and states computed before a request needs
+// them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -18,7 +18,7 @@
 namespace colcast::engine {
 
 // The layout of a state's bytes: one row of each tensor, in order. Strings follow after all
-// numbers, each behind its length.
+// numbers, each after its length.
 struct StateLayout {
   struct Piece {
     tensorflow::DataType dtype;
@@ -56,7 +56,6 @@ class StateLayouts {
   std::deque<StateLayout> layouts_;
 };
 
-// Makes a state from one row of tensors with this layout.
 states::StateRef MakeState(const StateLayout& layout, uint32_t number,
                            absl::Span<const tensorflow::Tensor> tensors, int64_t row);
 
@@ -64,7 +63,6 @@ states::StateRef MakeState(const StateLayout& layout, uint32_t number,
 absl::Status MakeTensors(const StateLayout& layout, int64_t rows,
                          std::vector<tensorflow::Tensor>* tensors);
 
-// Writes the state to row `row` of tensors with its layout.
 void WriteState(const StateLayout& layout, const states::State& state, int64_t row,
                 std::vector<tensorflow::Tensor>* tensors);
 

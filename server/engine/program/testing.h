@@ -31,11 +31,11 @@ inline std::string MessageOf(const Columns& columns, const std::vector<int64_t>&
 
 // The signatures that the exporter writes for score = 10 * user + item + 1000 * shop + candidate:
 // columnar, columnar_late, the stages of three domains and the last one. The user's stage refuses
-// NaN, which all others take.
+// NaN; all others accept it.
 class StagedModel {
  public:
   struct Settings {
-    int64_t state_bytes = 1 << 20;  // 0: no states are kept
+    int64_t state_bytes = 1 << 20;  // 0: no states are cached
     bool many_users_per_run = true;
     bool independent = true;  // the rows of the items' stage
     std::string left_out;     // a signature that the model lacks

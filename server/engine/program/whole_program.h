@@ -23,7 +23,6 @@ class WholeProgram final : public Program {
   const Signature* const signature_;
 };
 
-// Runs a signature on a batch's columns.
 absl::Status RunColumns(const Signature& signature, const Batch& batch, RunResult* result);
 
 }  // namespace colcast::engine

@@ -41,7 +41,7 @@ absl::Status ReadFeatures(const Value& recorded, ConvertedSignature* signature) 
     feature.name = std::string(Text(member.name));
     if (!ReadFeatureOfSide(member.value, &feature)) {
       return Wrong(absl::StrCat("feature \"", feature.name, "\" of signature \"",
-                                signature->columnar, "\" is none that a server can read"));
+                                signature->columnar, "\" is not one that a server can read"));
     }
     signature->features.push_back(std::move(feature));
   }

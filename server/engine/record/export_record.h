@@ -12,7 +12,6 @@
 
 namespace colcast::engine {
 
-// A converted signature.
 struct ConvertedSignature {
   std::string columnar;  // name of the signature that takes columns
   // Name of the one that takes user columns as one row; empty if there is none.
@@ -24,7 +23,7 @@ struct ConvertedSignature {
 };
 
 // The signatures recorded in `json`, without those whose source takes tensors. INVALID_ARGUMENT for
-// a text that no export writes.
+// text that no export writes.
 absl::StatusOr<std::vector<ConvertedSignature>> ReadExportRecord(std::string_view json);
 
 // The same for the model in `directory`; none if it has no record.

@@ -63,8 +63,8 @@ void ReadStages(const Value& recorded, RecordedSignatures* read) {
   read->many_users_per_run = ReadText(*parts, "users_per_run", &users) && users == "many";
   const std::vector<std::string> domains = ReadStrings(*parts, "domains");
   if (!domains.empty()) read->stages = domains;
-  // Earlier exports record features of no domain as items', so they are removed from there.
-  // Features of a domain without a stage still belong to that domain.
+  // Earlier exports recorded features without a domain as the item's; they are removed here.
+  // Features of a domain without a stage stay in their domain.
   std::set<std::string>& items = read->columns["item"];
   for (const std::string& column : ReadStrings(*parts, "context_features")) items.erase(column);
 }

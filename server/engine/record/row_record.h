@@ -17,8 +17,8 @@
 namespace colcast::engine {
 
 // Reads the record that `colcast export` writes beside a model. Returns false if the model in
-// `directory` has none. A file that cannot be read is refused
-// earlier, in models/version_directory.h.
+// `directory` has none. A file that cannot be read is rejected earlier, in
+// models/version_directory.h.
 bool ReadRecordFile(const std::string& directory, std::string* text);
 
 // The record of one signature. Without `recorded`, nothing is known.
@@ -38,7 +38,7 @@ struct RowRecord {
   // Columns padded after the number of values that NAME/length gives; padding is never read.
   std::vector<std::string> lists;
 
-  // Features on whose longest list in a run the result depends.
+  // Features whose longest list in a run affects the result.
   std::vector<std::string> own_length;
 };
 
@@ -53,7 +53,7 @@ struct RecordedSignatures {
   std::map<std::string, RowRecord> rows;
 };
 
-// The records in the order of the file; none if the text is not one that an export writes.
+// The records in the order of the file; none if the text is not from an export.
 std::vector<RecordedSignatures> ReadRowRecords(std::string_view json);
 
 // The same for the model in `directory`; none if it has no record.

@@ -112,7 +112,8 @@ RowRecord Rows(bool independent) {
   return record;
 }
 
-// Of serving_default an independent columnar was made, of other one that is not.
+// columnar, made from serving_default, has independent rows; columnar_other, made from other, has
+// not.
 class RecordsByNameTest : public testing::Test {
  protected:
   RecordsByNameTest() {

@@ -55,14 +55,14 @@ Status ParseChoice(const std::string& file, const std::string& text, const std::
   rapidjson::Document document;
   document.Parse<rapidjson::kParseIterativeFlag>(text.data(), text.size());
   if (document.HasParseError() || !document.IsObject()) {
-    return InvalidArgument(file, ": is no JSON object");
+    return InvalidArgument(file, ": is not a JSON object");
   }
   ChoiceFile read{file, {}, {}};
   const auto made_for = document.FindMember("key");
   if (made_for == document.MemberEnd() || !made_for->value.IsString() ||
       !ReadNames(document, "rewrites", &read.rewrites) ||
       !ReadNames(document, "signatures", &read.signatures)) {
-    return InvalidArgument(file, ": is not what `colcast tune --graphs` writes");
+    return InvalidArgument(file, ": was not written by `colcast tune --graphs`");
   }
   if (TextOf(made_for->value) != key) {
     return NotFound(file, " is for \"", TextOf(made_for->value), "\"");
@@ -73,7 +73,7 @@ Status ParseChoice(const std::string& file, const std::string& text, const std::
 
 Status FindChoice(const std::string& path, const std::string& key, ChoiceFile* choice) {
   if (path.empty()) {
-    return NotFound("--graph_choices names none; `colcast tune --graphs` makes one");
+    return NotFound("--graph_choices names none; `colcast tune --graphs` writes one");
   }
   std::error_code error;
   if (!std::filesystem::is_directory(path, error)) return ReadChoice(path, key, choice);

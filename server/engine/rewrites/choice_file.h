@@ -15,7 +15,7 @@ namespace colcast::engine {
 
 struct ChoiceFile {
   std::string path;
-  std::set<std::string> rewrites;    // names of rewrites
+  std::set<std::string> rewrites;
   std::set<std::string> signatures;  // those for which the rewrites were proved
 };
 

@@ -58,17 +58,17 @@ TEST_F(ChoiceFileTest, IsFoundInAFolderBesideOthersAndBrokenOnes) {
   EXPECT_THAT(choice.rewrites, ElementsAre("bfloat16 products"));
   const std::string problem = Problem(folder_, "none");
   EXPECT_THAT(problem, HasSubstr("none of the 3 choices in " + folder_));
-  EXPECT_THAT(problem, HasSubstr("b.json: is no JSON object"));
+  EXPECT_THAT(problem, HasSubstr("b.json: is not a JSON object"));
 }
 
 TEST_F(ChoiceFileTest, SaysWhyAFileIsNotUsed) {
   const std::pair<std::string, std::string> kCases[] = {
-      {"[]", "is no JSON object"},
-      {"{}", "is not what `colcast tune --graphs` writes"},
-      {R"({"key": "k", "rewrites": [1], "signatures": []})", "is not what"},
-      {R"({"key": "k", "rewrites": "all", "signatures": []})", "is not what"},
+      {"[]", "is not a JSON object"},
+      {"{}", "was not written by `colcast tune --graphs`"},
+      {R"({"key": "k", "rewrites": [1], "signatures": []})", "was not written by"},
+      {R"({"key": "k", "rewrites": "all", "signatures": []})", "was not written by"},
       {std::string((1 << 20) + 1, ' '), "more than 1048576 bytes"},
-      {std::string(1 << 20, '['), "is no JSON object"},
+      {std::string(1 << 20, '['), "is not a JSON object"},
   };
   for (const auto& [text, problem] : kCases) {
     EXPECT_THAT(Problem(Write("a.json", text), "k"), HasSubstr(problem));

@@ -17,7 +17,7 @@ struct FeatureChain {
   Output column;
   tensorflow::PartialTensorShape shape;  // the shape that the column must fit
   Output table;                          // null node if the column is copied
-  // How often a Tile repeats the column's single row; null node if it does not.
+  // How often a Tile repeats the column's single row; null node without a Tile.
   Output rows;
   std::string lookup;                          // name of the gather node
   std::vector<const tensorflow::Node*> nodes;  // all nodes that the chain replaces

@@ -47,8 +47,8 @@ struct Dropped {
     bytes += more;
   }
   std::string Say(const char* what, const char* how) const {
-    return absl::StrFormat("%d %s%s %s: %.3g GB given back", count, what, count == 1 ? "" : "s",
-                           how, static_cast<double>(bytes) * 1e-9);
+    return absl::StrFormat("%d %s%s %s: %.3g GB freed", count, what, count == 1 ? "" : "s", how,
+                           static_cast<double>(bytes) * 1e-9);
   }
 };
 
@@ -99,7 +99,7 @@ std::vector<std::string> DropUnread(const std::map<std::string, TablesRead>& ser
   }
   for (const auto& [why, count] : kept) {
     notes.push_back(absl::StrCat(count, count == 1 ? " table stays" : " tables stay",
-                                 " in float32, too: ", why));
+                                 " in float32 as well: ", why));
   }
   if (in_int8.count > 0) notes.push_back(in_int8.Say("table", "in int8 alone"));
   if (unread.count > 0) notes.push_back(unread.Say("variable", "that no signature reads"));

@@ -34,10 +34,10 @@ class TablesInUse {
   // Variables that may be read as int8.
   const std::set<std::string>& only_looked_up() const { return only_looked_up_; }
 
-  // Notes that a signature is served in a form that reads `form`, or as it was saved if that is
-  // null.
+  // Records that a signature is served by a graph that reads `form`; null: by the graph as it was
+  // saved.
   void Serve(const std::string& signature, const TablesRead* form);
-  // Notes that it is also served as it was saved.
+  // Records that the signature is also served as it was saved.
   void ServeAsSaved(const std::string& signature);
 
   std::vector<std::string> Drop(tensorflow::Session* session) const {

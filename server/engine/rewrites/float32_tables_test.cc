@@ -20,7 +20,7 @@ TEST_F(Float32TablesTest, WithoutFloat32TheTableAnswersAndWhatReadsTheVariableFa
   const auto before = Fetch(session.get(), feeds);
   const auto notes = DropUnread({{"scores", {{}, {"table"}}}, {"others", {{"other"}, {}}}},
                                 {"table"}, session.get());
-  EXPECT_THAT(notes, ElementsAre("1 table in int8 alone: 0.00192 GB given back"));
+  EXPECT_THAT(notes, ElementsAre("1 table in int8 alone: 0.00192 GB freed"));
   const auto after = Fetch(session.get(), feeds);
   ASSERT_TRUE(after.ok()) << after.status();
   EXPECT_TRUE(after->tensor_data() == before->tensor_data());
@@ -39,14 +39,14 @@ TEST_F(Float32TablesTest, WhatAnotherSignatureReadsStays) {
   const auto notes = DropUnread({{"scores", {{}, {"table"}}}, {"others", {{"table"}, {}}}},
                                 {"table"}, session.get());
   EXPECT_THAT(notes,
-              ElementsAre("1 table stays in float32, too: signature \"others\" reads float32"));
+              ElementsAre("1 table stays in float32 as well: signature \"others\" reads float32"));
   EXPECT_TRUE(Fetch(session.get(), {}, "read:0").ok());
 }
 
 TEST_F(Float32TablesTest, AVariableThatNoSignatureReadsIsDropped) {
   const auto session = Start(Original());
   EXPECT_THAT(DropUnread({{"others", {{"other"}, {}}}}, VariablesOf(Original()), session.get()),
-              ElementsAre("1 variable that no signature reads: 0.00192 GB given back"));
+              ElementsAre("1 variable that no signature reads: 0.00192 GB freed"));
   EXPECT_FALSE(Fetch(session.get(), {}, "read:0").ok());
 }
 

@@ -111,7 +111,7 @@ class RandomFeatures {
     bool is_repeated;
   };
 
-  // Where a feature's one row is repeated.
+  // Where a feature's single row is repeated.
   enum Place { kColumn, kIds, kRows, kPart, kNowhere };
 
   int Draw(int below) { return static_cast<int>(random_() % below); }
@@ -142,8 +142,8 @@ class RandomFeatures {
     return values;
   }
 
-  // Floats of very different sizes, 0 and -0 among them. A NaN's bits are not defined where several
-  // are added.
+  // Floats of very different sizes, including 0 and -0, but not NaN: the bits of a sum of NaNs are
+  // undefined.
   Tensor Numbers(int rows, int width) {
     Tensor values(tensorflow::DT_FLOAT, {rows, width});
     auto flat = values.flat<float>();
@@ -151,7 +151,7 @@ class RandomFeatures {
       flat(i) = std::ldexp(static_cast<float>(Draw(2001) - 1000), Draw(60) - 30);
       if (Draw(20) == 0) flat(i) = -0.0f;
     }
-    // Where a hidden row holds these, TensorFlow's sum is NaN.
+    // If a hidden row is infinite, TensorFlow's sum is NaN.
     if (Draw(4) == 0) {
       for (int i = 0; i < width; i += 3) flat(i) = std::numeric_limits<float>::infinity();
     }
@@ -171,7 +171,7 @@ class RandomFeatures {
     return RepeatedAt(kColumn, column, rank);
   }
 
-  // The tensor, repeated if this is the place.
+  // The tensor, repeated if `place` is where this feature repeats its row.
   Output RepeatedAt(Place place, const Output& tensor, int rank) {
     if (place != place_) return tensor;
     if (rank == 1) return ops::Tile(scope_, tensor, ops::Concat(scope_, {rows_, Ones(0)}, 0));
@@ -252,7 +252,7 @@ class RandomFeatures {
     return ops::SelectV2(scope_, ops::Less(scope_, ids, zero), added, ids);
   }
 
-  // Of the values [rows, list, width], without those whose id is 0.
+  // The mean of values [rows, list, width], without those whose id is 0.
   Output MaskedMean(const Output& values, const Output& ids) {
     const auto differs = ops::NotEqual(scope_, ids, ops::Cast(scope_, 0, ids.type()));
     const Output present = ops::Cast(scope_, differs, tensorflow::DT_FLOAT);
@@ -267,7 +267,7 @@ class RandomFeatures {
     return ops::RealDiv(scope_, ops::Sum(scope_, masked, 1), number);
   }
 
-  // From a constant, or from a variable in one of two ways.
+  // Gathers from a constant, or in one of two ways from a variable.
   Output Gather(const Tensor& values, const Output& ids) {
     const auto constant = ops::Const(scope_, Input::Initializer(values));
     const int way = Draw(3);
@@ -335,7 +335,7 @@ class GroupedLookupsTest : public ::testing::Test {
     return ids;
   }
 
-  // Both ways' errors, which must have one code and this text.
+  // Expects both graphs to fail with the same code and this text.
   void ExpectError(const std::vector<int64_t>& first, const std::vector<int64_t>& second,
                    const std::string& text) {
     const Feeds feeds = {{"first", Ids(first)}, {"second", Ids(second)}};

@@ -282,7 +282,7 @@ Impurities FindImpure(const tensorflow::MetaGraphDef& model,
       const auto& [resource, op] = *reached.written.begin();
       impure[name] = {absl::StrCat("it writes \"", resource, "\" (", op, ")"), true};
     } else if (!reached.effect.empty()) {
-      impure[name] = {absl::StrCat(reached.effect, " gives something else in each run"), false};
+      impure[name] = {absl::StrCat(reached.effect, " differs between runs"), false};
     }
     if (impure.count(name) > 0) continue;
     for (const auto& [writer, other] : served) {

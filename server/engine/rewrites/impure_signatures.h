@@ -21,7 +21,6 @@ struct Impurity {
   bool writes = false;
 };
 
-// By signature.
 using Impurities = std::map<std::string, Impurity>;
 
 // The impure ones among the served signatures. `unserved`: signatures that no request can run.

@@ -102,7 +102,7 @@ TEST_F(ImpureSignaturesTest, ReadRandomNumbersOrFiles) {
   Declare("hash", ops::StringToHashBucketFast(scope_, {"a"}, 7));
   Impurities found = Find();
   EXPECT_THAT(found, ElementsAre(Key("file"), Key("noise")));
-  EXPECT_EQ(found["noise"].why, "draw (RandomUniform) gives something else in each run");
+  EXPECT_EQ(found["noise"].why, "draw (RandomUniform) differs between runs");
   EXPECT_FALSE(found["noise"].writes);
 }
 

@@ -151,7 +151,7 @@ COLCAST_AVX512 void SumAvx512(const Rows& rows, float* sums) {
     const auto* const at =
         reinterpret_cast<const __m128i*>(rows.first_column + id * rows.row_bytes);
     for (int v = 0; v < kVectors; ++v) {
-      // The masked form, because GCC warns of uninitialized values in the others.
+      // The masked form, because GCC warns about uninitialized values in the others.
       const __m512i whole = _mm512_maskz_cvtepi8_epi32(kAll, _mm_loadu_si128(at + v));
       const __m512 values = _mm512_maskz_cvtepi32_ps(kAll, whole);
       sum[v] = _mm512_fmadd_ps(scale, values, sum[v]);

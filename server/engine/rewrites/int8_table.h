@@ -60,7 +60,6 @@ class Int8Table {
   void Sum(absl::Span<const int64_t> ids, int64_t rows, OutputRows output) const;
 
  private:
-  // Writes the sum of the rows in `ids`.
   void SumOne(absl::Span<const int64_t> ids, float* sums) const;
   void SumWithFloats(absl::Span<const int64_t> ids, float* sums) const;
   bool IsChanged(int64_t id) const {

@@ -20,7 +20,7 @@ using tensorflow::Output;
 using tensorflow::Tensor;
 using ::testing::ElementsAre;
 
-// A variable [3, 2] of 0 to 5, of which "rows" takes some along an axis.
+// "rows" gathers from a variable [3, 2] of 0 to 5 along an axis.
 class KernelRowsTest : public ::testing::Test {
  protected:
   KernelRowsTest() : scope_(tensorflow::Scope::NewRootScope()) {

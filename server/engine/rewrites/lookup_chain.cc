@@ -92,7 +92,7 @@ absl::StatusOr<LookupChain> LookupChain::Parse(std::string_view words) {
       chain.steps.push_back(step);
     } else if (words != "copy") {
       return absl::InvalidArgumentError(
-          absl::StrCat("\"", word, "\" is no word that may stand there in \"", words, "\""));
+          absl::StrCat("\"", word, "\" is not allowed at its place in \"", words, "\""));
     }
   }
   if (chain.result == Result::kCopy && words != "copy") {

@@ -5,7 +5,7 @@
 //   mod=1000 gather         the table's row number (value mod 1000)
 //   hash=1000 gather        the row that a string hashes to; an integer hashes as its decimal text
 //   wrap=5000 gather sum    the sum of the rows that a list of values names
-//   hide=0 gather mean      their mean, but for values that are 0, whose rows count as 0 times
+//   hide=0 gather mean      their mean, in which rows of values that are 0 have weight 0
 #ifndef COLCAST_SERVER_ENGINE_REWRITES_LOOKUP_CHAIN_H_
 #define COLCAST_SERVER_ENGINE_REWRITES_LOOKUP_CHAIN_H_
 

@@ -16,7 +16,7 @@
 
 namespace colcast::engine {
 
-// A matrix: the present value of a tensor or variable, shared rather than copied, or its int8 form.
+// A matrix: the current value of a tensor or variable, shared rather than copied, or its int8 form.
 struct LookupTable {
   tensorflow::Tensor values;                 // no elements if there is an int8 form
   std::shared_ptr<const Int8Table> int8;     // may be null
@@ -34,8 +34,7 @@ class TableVariables {
   ~TableVariables();
   TableVariables(const TableVariables&) = delete;
 
-  // The variable of which `handle`, an input of the op, is the handle. May be called from any
-  // number of threads.
+  // The variable to which `handle`, an input of the op, refers. May be called from any thread.
   absl::Status Find(tensorflow::OpKernelContext* context, int table,
                     const tensorflow::Tensor& handle,
                     tensorflow::core::RefCountPtr<tensorflow::Var>* variable);
@@ -50,7 +49,7 @@ class TableVariables {
 };
 
 // Reads the tables that are inputs of the op, of the given type. `in_int8`: positions of variables
-// to be read as int8. INVALID_ARGUMENT for an input that is no matrix of that type.
+// to be read as int8. INVALID_ARGUMENT for an input that is not a matrix of that type.
 absl::Status ReadLookupTables(tensorflow::OpKernelContext* context, tensorflow::DataType type,
                               absl::Span<const int> in_int8, TableVariables* variables,
                               std::vector<LookupTable>* tables);

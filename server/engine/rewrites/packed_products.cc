@@ -72,8 +72,8 @@ class Finder {
     return node.type_string() == op && feeds_.count(node.name()) == 0;
   }
 
-  // Replaces weights that are a Slice of some rows, as late expansion writes them, by the source of
-  // the slice.
+  // Replaces weights that are a Slice of some rows, as late expansion writes them, with the source
+  // of the slice.
   void PassSlice(int64_t width, Product* product) const {
     const Node& slice = *product->weights.node;
     if (!Is(slice, "Slice")) return;

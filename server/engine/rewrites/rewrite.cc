@@ -143,7 +143,7 @@ absl::Status CheckWhatIsRounded(const GraphDef& graph, const SignatureDef& decla
     if (is_close || rounded.count(NodeOf(info.name())) == 0) continue;
     return absl::FailedPreconditionError(
         absl::StrCat("output \"", alias, "\" is of ", tensorflow::DataTypeString(info.dtype()),
-                     ", which has to be the same, and depends on what is rounded"));
+                     ", which must not change, but depends on rounded values"));
   }
   return absl::OkStatus();
 }

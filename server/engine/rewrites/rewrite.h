@@ -21,7 +21,6 @@ class CpuFlags {
   // Parses the contents of /proc/cpuinfo; only the first processor counts.
   explicit CpuFlags(std::string_view cpuinfo);
 
-  // The flags of this machine.
   static CpuFlags OfThisMachine();
 
   bool Has(const std::string& flag) const { return flags_.count(flag) > 0; }

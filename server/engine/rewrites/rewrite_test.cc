@@ -11,8 +11,8 @@ namespace {
 
 namespace ops = tensorflow::ops;
 
-// A signature of a product, with these of its tensors as outputs: its sums "score" and greatest
-// columns "best", and the numbers "item" that came with it.
+// A product with some of these outputs: "score", its rows' sums; "best", their greatest columns;
+// and the input "item".
 tensorflow::MetaGraphDef Model(const std::vector<std::string>& outputs, float weight = 1) {
   const auto scope = tensorflow::Scope::NewRootScope();
   const auto x =
@@ -54,8 +54,7 @@ TEST(RewriteGraph, AWholeNumberThatDependsOnWhatIsRoundedIsRefused) {
   const absl::Status status = Rewritten(Model({"score", "best"})).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(status.message(),
-            "output \"best\" is of int64, which has to be the same, and depends on what is "
-            "rounded");
+            "output \"best\" is of int64, which must not change, but depends on rounded values");
 }
 
 TEST(RewriteGraph, AGraphThatMayChangeSomethingStaysAsItWasSaved) {

@@ -19,7 +19,6 @@
 
 namespace colcast::engine {
 
-// An output of a node.
 struct Output {
   const tensorflow::Node* node = nullptr;
   int index = 0;

@@ -5,7 +5,7 @@
 //   SelectV2(Equal(values, token), id, LookupTableFindV2(HashTableV2, values, missing))
 //
 // as written by Keras' IntegerLookup and StringLookup, or LookupTableFindV2 alone after a padded
-// list (padded_list.h).
+// list (list_patterns.h).
 #ifndef COLCAST_SERVER_ENGINE_REWRITES_VOCABULARY_LOOKUPS_H_
 #define COLCAST_SERVER_ENGINE_REWRITES_VOCABULARY_LOOKUPS_H_
 

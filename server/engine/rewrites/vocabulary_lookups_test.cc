@@ -139,7 +139,7 @@ class VocabularyLookupsIds : public ::testing::TestWithParam<int> {
 
   int Draw(int below) { return static_cast<int>(random_() % below); }
 
-  // Values of which some are unknown, the token or the padding; some rows are those above.
+  // Values, some of them unknown, the token or the padding; some rows repeat the row above.
   Feeds Columns(int rows) {
     const int longest = Draw(65);
     const int width = longest + (Draw(2) == 0 ? 0 : Draw(5));
@@ -178,7 +178,7 @@ TEST_P(VocabularyLookupsIds, AreTensorFlows) {
 
 INSTANTIATE_TEST_SUITE_P(RandomModels, VocabularyLookupsIds, ::testing::Range(0, 100));
 
-// Both ways' errors.
+// Expects the original and the rewritten graph to fail in the same way.
 void ExpectError(const Feeds& feeds, absl::StatusCode code, const std::string& text, bool init) {
   const GraphDef graph = GraphOf({});
   for (const GraphDef& way : {graph, Rewritten(graph, 1)}) {
