@@ -17,8 +17,6 @@ namespace colcast::engine {
 namespace {
 
 constexpr size_t kScaleBytes = 2;
-constexpr size_t kCacheLine = 64;  // bytes
-constexpr size_t kAhead = 12;      // ids between a row's prefetch and its use
 constexpr __mmask16 kAll = 0xffff;
 constexpr float kLargest = 127;
 constexpr float kMostLost = 0.02f;
@@ -204,7 +202,7 @@ bool Int8Table::IsComplete() const {
 
 void Int8Table::Gather(absl::Span<const int64_t> ids, OutputRows output) const {
   for (size_t i = 0; i < ids.size(); ++i) {
-    if (i + kAhead < ids.size()) Prefetch(ids.subspan(i + kAhead, 1));
+    if (i + kIdsAhead < ids.size()) Prefetch(ids.subspan(i + kIdsAhead, 1));
     SumOne(ids.subspan(i, 1), reinterpret_cast<float*>(output.begin + i * output.stride));
   }
 }
@@ -271,10 +269,7 @@ bool Int8Table::CopyFloats(int64_t id, float* row) const {
 
 void Int8Table::Prefetch(absl::Span<const int64_t> ids) const {
   for (const int64_t id : ids) {
-    const char* const row = rounded_.packed.get() + id * row_bytes_;
-    const size_t bytes = std::min(row_bytes_, 4 * kCacheLine);
-    for (size_t byte = 0; byte < bytes; byte += kCacheLine) __builtin_prefetch(row + byte);
-    __builtin_prefetch(row + bytes - 1);
+    PrefetchRow(rounded_.packed.get() + id * row_bytes_, row_bytes_);
   }
 }
 

@@ -9,22 +9,12 @@
 namespace colcast::engine {
 namespace {
 
-constexpr size_t kCacheLine = 64;  // bytes
-constexpr size_t kAhead = 12;      // ids between a row's prefetch and its use
-
-// Prefetches a row's cache lines, at most four so that they do not evict each other.
-void Prefetch(const char* row, size_t width) {
-  for (size_t byte = 0; byte < std::min(width, 4 * kCacheLine); byte += kCacheLine) {
-    __builtin_prefetch(row + byte);
-  }
-}
-
 // A width known at compile time is copied without a call of memcpy(); 0 stands for any other width.
 template <size_t kWidth>
 void Gather(const char* table, size_t any_width, absl::Span<const int64_t> ids, OutputRows output) {
   const size_t width = kWidth == 0 ? any_width : kWidth;
   for (size_t i = 0; i < ids.size(); ++i) {
-    if (i + kAhead < ids.size()) Prefetch(table + ids[i + kAhead] * width, width);
+    if (i + kIdsAhead < ids.size()) PrefetchRow(table + ids[i + kIdsAhead] * width, width);
     std::memcpy(output.begin + i * output.stride, table + ids[i] * width, width);
   }
 }
@@ -119,7 +109,7 @@ void SumRows(const float* table, size_t width, absl::Span<const int64_t> ids,
   }
   for (int64_t i = 0; i < rows; ++i) {
     for (const int64_t id : ids.subspan((i + 1) * count, count)) {
-      Prefetch(bytes + id * row_bytes, row_bytes);
+      PrefetchRow(bytes + id * row_bytes, row_bytes);
     }
     Sum(table, width, ids.subspan(i * count, count),
         weights.empty() ? nullptr : weights.data() + i * count,

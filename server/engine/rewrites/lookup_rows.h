@@ -2,6 +2,7 @@
 #ifndef COLCAST_SERVER_ENGINE_REWRITES_LOOKUP_ROWS_H_
 #define COLCAST_SERVER_ENGINE_REWRITES_LOOKUP_ROWS_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -14,6 +15,17 @@ struct OutputRows {
   char* begin;
   size_t stride;
 };
+
+// The number of ids between a row's prefetch and its use.
+inline constexpr size_t kIdsAhead = 12;
+
+// Prefetches a row's cache lines, at most four so that they do not evict each other.
+inline void PrefetchRow(const char* row, size_t width) {
+  constexpr size_t kCacheLine = 64;  // bytes
+  const size_t bytes = std::min(width, 4 * kCacheLine);
+  for (size_t byte = 0; byte < bytes; byte += kCacheLine) __builtin_prefetch(row + byte);
+  __builtin_prefetch(row + bytes - 1);  // a row need not begin where a line does
+}
 
 // Copies rows [first, first + count) of `width` bytes each from contiguous rows.
 void CopyRows(const char* from, size_t width, int64_t first, int64_t count, OutputRows output);
