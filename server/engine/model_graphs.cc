@@ -105,8 +105,8 @@ RewrittenSignatures TensorFlowModel::Rewritten(const std::string& directory,
     const std::string key = GraphKey(saved, graphs);
     ChoiceFile choice;
     const Status found = FindChoice(options.graph_choices, key, &choice);
-    absl::StatusOr<RewrittenSignatures> rewritten = ToAbsl(found);
-    if (found.ok()) rewritten = RewrittenBy(choice, directory, saved, graphs, options);
+    absl::StatusOr<RewrittenSignatures> rewritten =
+        found.ok() ? RewrittenBy(choice, directory, saved, graphs, options) : ToAbsl(found);
     if (rewritten.ok()) {
       description_.notes.push_back(absl::StrCat("graph choice applied: ", choice.path));
       return *std::move(rewritten);
