@@ -41,11 +41,11 @@ class Exchange {
   virtual void Send(const Status& status) = 0;
 };
 
-// Decodes a call's request and encodes its answer in one format. Holds the exchange that received
-// the request and sends the answer.
 class Call;
 class PredictCall;
 
+// Decodes a call's request and encodes its answer in one format. Holds the exchange that received
+// the request and sends the answer.
 class Codec {
  public:
   virtual ~Codec() = default;

@@ -63,7 +63,13 @@ MappedFile::MappedFile(File file, const struct stat& opened, void* data)
       changed_nanoseconds_(Nanoseconds(opened.st_ctim)),
       guard_(data, opened.st_size, &failed_) {}
 
-MappedFile::~MappedFile() { munmap(data_, size_); }
+MappedFile::~MappedFile() {
+  // In steps: while pages are unmapped, threads that allocate memory wait.
+  constexpr size_t kAtOnce = size_t{4} << 20;
+  for (size_t done = 0; done < size_; done += kAtOnce) {
+    munmap(static_cast<char*>(data_) + done, std::min(kAtOnce, size_ - done));
+  }
+}
 
 Status MappedFile::Check() const {
   struct stat now = {};

@@ -134,7 +134,7 @@ def test_all_bodies_together_have_a_limit(
     with ServerProcess("totals", base_path, flags) as server:
         code, answer = ask(server, "totals", body_of("floats", b"0.25", 30 * MB, "inputs"))
         assert code == 413
-        assert f"over {21 * MB} bytes" in answer["error"]
+        assert f"more than {21 * MB} bytes" in answer["error"]
         assert ask(server, "totals", short)[0] == 200
         host, port = server.rest_target.split(":")
         length = 15 * MB

@@ -71,10 +71,10 @@ class Program {
   virtual absl::StatusOr<bool> Run(const Batch& batch, RunResult* result) = 0;
 };
 
-// A request as read once by its signature's programs: its columns and the batch to run.
 class Programs;
 struct TranscodedSignature;
 
+// A request as read once by its signature's programs: its columns and the batch to run.
 // Set by Programs::Plan(), except `rules`, `examples` and the profile, which the model sets.
 struct RequestPlan final : PlannedRequest {
   // Returns a released plan if there is one, so that reading a request does not allocate.
