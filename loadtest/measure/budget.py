@@ -1,4 +1,4 @@
-"""Ends a run by a time limit or an interrupt; writes durations as text."""
+"""Ends a run at a time limit or on an interrupt; formats durations."""
 
 import signal
 import sys

@@ -145,7 +145,7 @@ class Traffic:
       request_id: the feature that identifies the requests in `examples:FILE`.
       user_features: patterns of the user's features, for `generated`.
       signature: the signature whose inputs `generated` fills; None for the columnar one.
-      ids: the upper bound of its integers.
+      ids: the upper bound of generated integers.
     """
 
     source: str

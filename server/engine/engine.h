@@ -50,8 +50,8 @@ struct Options {
   GraphOptimization graph_optimization = GraphOptimization::kExact;
   // A file written by `colcast tune --graphs`, or a folder of them; for kFast.
   std::string graph_choices;
-  // Whether variables of at least this size that are only used for lookups stay in the checkpoint's
-  // files (server/engine/mapping/README.md).
+  // Whether variables of at least map_tables_min_bytes that are used only for lookups stay in the
+  // checkpoint's files (server/engine/mapping/README.md).
   bool map_tables = true;
   int64_t map_tables_min_bytes = int64_t{64} << 20;
   bool lock_tables = false;  // keep mapped tables in memory

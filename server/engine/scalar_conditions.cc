@@ -22,7 +22,7 @@ using tensorflow::OpKernelContext;
 using tensorflow::Tensor;
 using Nodes = google::protobuf::RepeatedPtrField<NodeDef>;
 
-// A Case takes a scalar only; other conditions may also be a list of one value.
+// The condition of a Case must be a scalar; that of an If or While may also be a list of one value.
 REGISTER_OP("ScalarCondition")
     .Input("condition: T")
     .Output("scalar: T")

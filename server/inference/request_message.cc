@@ -18,7 +18,6 @@ class StringAdder final : public StringVisitor {
   tensorflow::TensorProto* const tensor_;
 };
 
-// Includes columns from an item table, so that the message can be answered without the table.
 void SetValues(const Column& column, tensorflow::TensorProto* tensor) {
   int64_t elements = 0;
   if (!ElementCount(column, &elements).ok()) return;

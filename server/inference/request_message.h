@@ -10,7 +10,8 @@
 
 namespace colcast::inference {
 
-// REQUIRES that `request` has been answered, so that its values fill their shapes.
+// Includes columns that an item table supplied, so that the message can be answered without the
+// table. REQUIRES that `request` has been answered, so that its values fill their shapes.
 tensorflow::serving::PredictRequest ToPredictRequest(const DecodedRequest& request);
 
 // REQUIRES well-formed examples.

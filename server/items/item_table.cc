@@ -64,9 +64,9 @@ Status ItemTable::Create(std::shared_ptr<const TableFile> table,
   result->defaults_ = std::make_shared<const Defaults>(features);
   result->table_rows_ = static_cast<uint32_t>(table->rows());
   result->rows_ = table->rows();
-  result->parts_.push_back({kUnknown, nullptr, &result->defaults_->columns});
+  result->sources_.push_back({kUnknown, nullptr, &result->defaults_->columns});
   const std::vector<TableColumn>* const columns = &table->columns();
-  result->parts_.push_back({kUnknown + 1, std::move(table), columns});
+  result->sources_.push_back({kUnknown + 1, std::move(table), columns});
   *made = std::move(result);
   return OkStatus();
 }
@@ -92,7 +92,7 @@ Status ItemTable::WithDelta(std::shared_ptr<const TableFile> delta,
     return FailedPrecondition("too many rows with all deltas; publish a new version of the table");
   }
   std::shared_ptr<ItemTable> result(new ItemTable(*this));
-  result->parts_.push_back({static_cast<uint32_t>(first), delta, &delta->columns()});
+  result->sources_.push_back({static_cast<uint32_t>(first), delta, &delta->columns()});
   std::vector<uint32_t> before;
   for (const Keys* const keys : {&delta->keys(), &delta->deleted()}) {
     const bool gone = keys == &delta->deleted();
@@ -108,18 +108,18 @@ Status ItemTable::WithDelta(std::shared_ptr<const TableFile> delta,
 }
 
 uint32_t ItemTable::end() const {
-  const Part& last = parts_.back();
+  const Source& last = sources_.back();
   return last.first + static_cast<uint32_t>(last.file->rows());
 }
 
 int64_t ItemTable::bytes() const {
   size_t bytes = 0;
-  for (const Part& part : parts_) bytes += part.file == nullptr ? 0 : part.file->bytes();
+  for (const Source& source : sources_) bytes += source.file == nullptr ? 0 : source.file->bytes();
   return static_cast<int64_t>(bytes);
 }
 
 int64_t ItemTable::oldest_delta() const {
-  return deltas() == 0 ? 0 : parts_[kFirstDelta].file->header().created;
+  return deltas() == 0 ? 0 : sources_[kFirstDelta].file->header().created;
 }
 
 void ItemTable::Find(const Keys& keys, std::vector<uint32_t>* numbers) const {
@@ -170,10 +170,10 @@ void ItemTable::FindInTable(const Keys& keys, std::vector<uint32_t>* numbers) co
 
 ItemTable::Place ItemTable::AtOther(uint32_t number) const {
   const auto behind =
-      std::upper_bound(parts_.begin(), parts_.end(), number,
-                       [](uint32_t wanted, const Part& part) { return wanted < part.first; });
-  const Part& part = *(behind - 1);
-  return {part.columns, number - part.first};
+      std::upper_bound(sources_.begin(), sources_.end(), number,
+                       [](uint32_t wanted, const Source& source) { return wanted < source.first; });
+  const Source& source = *(behind - 1);
+  return {source.columns, number - source.first};
 }
 
 }  // namespace colcast::items

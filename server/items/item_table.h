@@ -34,7 +34,7 @@ class ItemTable {
   const TableHeader& header() const { return table().header(); }
   const ExampleFeatures& features() const { return table().features(); }
   int64_t rows() const { return rows_; }
-  int64_t deltas() const { return static_cast<int64_t>(parts_.size()) - kFirstDelta; }
+  int64_t deltas() const { return static_cast<int64_t>(sources_.size()) - kFirstDelta; }
   int64_t bytes() const;
   // When the oldest delta was made, in seconds since the epoch; 0 without deltas.
   int64_t oldest_delta() const;
@@ -60,7 +60,7 @@ class ItemTable {
 
  private:
   // Consecutive rows, numbered from `first`.
-  struct Part {
+  struct Source {
     uint32_t first = 0;
     std::shared_ptr<const TableFile> file;  // null for the defaults
     const std::vector<TableColumn>* columns = nullptr;
@@ -73,14 +73,14 @@ class ItemTable {
   static constexpr int64_t kFirstDelta = 2;
 
   ItemTable() = default;
-  const TableFile& table() const { return *parts_[1].file; }
+  const TableFile& table() const { return *sources_[1].file; }
   Place AtOther(uint32_t number) const;
   void FindInTable(const Keys& keys, std::vector<uint32_t>* numbers) const;
 
   uint64_t number_ = 0;
   std::shared_ptr<const Defaults> defaults_;
   std::string_view without_default_;
-  std::vector<Part> parts_;  // the defaults, the table, then the deltas
+  std::vector<Source> sources_;  // the defaults, the table, then the deltas
   uint32_t table_rows_ = 0;
   int64_t rows_ = 0;
   // Rows changed by deltas, by key; the keys point into the deltas' files. kUnknown: the row was

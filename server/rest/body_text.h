@@ -63,8 +63,8 @@ class BodyText {
 
  private:
   std::string_view NextVisible();
-  bool ReadPiece(std::string_view* piece);
-  void FindNul(std::string_view* piece);
+  bool ReadBlock(std::string_view* block);
+  void FindNul(std::string_view* block);
 
   BodyBytes body_;
   std::string_view rest_;  // of the previous run, after what may be a number
@@ -72,7 +72,7 @@ class BodyText {
   std::string seam_;       // the same, completed from the next run
   size_t next_slice_ = 0;
   std::optional<Inflater> inflated_;
-  std::unique_ptr<char[]> piece_;  // buffer of decompressed text
+  std::unique_ptr<char[]> buffer_;  // buffer of decompressed text
   Status status_;
   bool ended_ = false;
   size_t read_ = 0;

@@ -122,7 +122,7 @@ bool SameBytes(const OutputColumn& a, const OutputColumn& b) {
   return true;
 }
 
-// The candidates with the highest scores, in ascending order.
+// The candidates with the highest scores, sorted by number.
 std::vector<int64_t> Top(const std::vector<double>& scores) {
   std::vector<int64_t> order(scores.size());
   std::iota(order.begin(), order.end(), int64_t{0});

@@ -54,8 +54,8 @@ class StringVisitor {
 template <typename Visitor>
 Status VisitStrings(const Column& column, int64_t count, Visitor* visitor);
 
-// The bytes that repeating the last string of a DT_STRING column adds to fill `count` elements. A
-// double, because it cannot overflow.
+// How many bytes it takes to fill a DT_STRING column up to `count` elements by repeating its last
+// string. A double, so that the product cannot overflow.
 double RepeatedStringBytes(const Column& column, int64_t count);
 
 constexpr WireType UnpackedTypeOf(ValueField field) {

@@ -117,7 +117,7 @@ def _dlrm(
     bottom: Sequence[int],
     top: Sequence[int],
 ) -> PaperModel:
-    """`bottom` begins with the number of plain numbers and ends with the width of a table."""
+    """A DLRM: `bottom[0]` is the number of numeric features, `bottom[-1]` the embeddings' width."""
     sides = ["user" if n < tables // 2 else "item" for n in range(tables)]
     return PaperModel(
         name=name,

@@ -23,7 +23,7 @@ struct HashedColumns {
   absl::Span<const int> inputs;                 // of the signature, always in the same order
   absl::Span<const WireColumn* const> columns;  // by the signature's input; null if left out
   int64_t rows;
-  // Whether padding is part of the key, because it determines the shape of the result.
+  // Whether padding is part of the key: true if it determines the shape of the result.
   bool padding_counts;
 };
 
