@@ -76,5 +76,5 @@ def _padded(column: Column, columns: Sequence[Column]) -> Column:
 
 
 def _alike(one: Any, two: Any) -> bool:
-    """Whether two values may be equal: a cheap test, of which only False is certain."""
+    """Whether two values may be equal: a cheap test. False is certain, True is not."""
     return bool(one == two or one != one)

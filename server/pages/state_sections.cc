@@ -1,8 +1,10 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "server/pages/sections.h"
 
@@ -111,33 +113,50 @@ void ForEachLoaded(const std::vector<ModelSnapshot>& models, Visit&& visit) {
   }
 }
 
-// Calls visit(model, version, signature, stats) for every store.
-template <typename Visit>
-void ForEachStore(const std::vector<ModelSnapshot>& models, Visit&& visit) {
+// What a loaded version counts, read once for all metrics.
+template <typename Counts>
+struct Loaded {
+  std::string model;
+  std::string version;
+  Counts counts;
+};
+
+std::vector<Loaded<engine::StoreStats>> StoresOf(const std::vector<ModelSnapshot>& models) {
+  std::vector<Loaded<engine::StoreStats>> stores;
   ForEachLoaded(
       models, [&](const std::string& name, const std::string& version, const engine::Model& model) {
         for (const engine::StoreStats& store : model.stats().stores) {
-          visit(name, version, store.signature, store.counted);
+          stores.push_back({name, version, store});
         }
       });
+  return stores;
+}
+
+std::vector<Loaded<engine::TableMemory>> MappedTablesOf(const std::vector<ModelSnapshot>& models) {
+  std::vector<Loaded<engine::TableMemory>> tables;
+  ForEachLoaded(
+      models, [&](const std::string& name, const std::string& version, const engine::Model& model) {
+        engine::TableMemory memory = model.tables();
+        if (memory.mapped > 0) tables.push_back({name, version, std::move(memory)});
+      });
+  return tables;
 }
 
 }  // namespace
 
 void WriteStates(const std::vector<ModelSnapshot>& models, JsonWriter* json) {
   json->List("states", [&] {
-    ForEachStore(models, [&](const std::string& model, const std::string& version,
-                             const std::string& signature, const StoreStats& stats) {
+    for (const auto& [model, version, store] : StoresOf(models)) {
       json->Object({{"model", model},
                     {"version", version},
-                    {"signature", signature},
-                    {"store", stats.store},
-                    {"found", stats.found},
-                    {"computed", stats.computed},
-                    {"evicted", stats.evicted},
-                    {"states", stats.states},
-                    {"bytes", stats.bytes}});
-    });
+                    {"signature", store.signature},
+                    {"store", store.counted.store},
+                    {"found", store.counted.found},
+                    {"computed", store.counted.computed},
+                    {"evicted", store.counted.evicted},
+                    {"states", store.counted.states},
+                    {"bytes", store.counted.bytes}});
+    }
   });
 }
 
@@ -163,15 +182,8 @@ void WriteTables(const std::vector<ModelSnapshot>& models, metrics::TextWriter* 
                  "Bytes of tables that stay in the checkpoint's files (mapped); how many of them "
                  "are in memory (resident), locked there, and found to have the saved checksum "
                  "(checked); rows in memory that deltas changed (changed).");
-  const auto for_each_mapped = [&](const auto& write) {
-    ForEachLoaded(models, [&](const std::string& name, const std::string& version,
-                              const engine::Model& model) {
-      const engine::TableMemory memory = model.tables();
-      if (memory.mapped > 0) write(name, version, memory);
-    });
-  };
-  for_each_mapped([&](const std::string& name, const std::string& version,
-                      const engine::TableMemory& memory) {
+  const std::vector<Loaded<engine::TableMemory>> mapped = MappedTablesOf(models);
+  for (const auto& [name, version, memory] : mapped) {
     for (const auto& [kind, bytes] : {std::pair<std::string_view, int64_t>{"mapped", memory.mapped},
                                       {"resident", memory.resident},
                                       {"locked", memory.locked},
@@ -179,19 +191,17 @@ void WriteTables(const std::vector<ModelSnapshot>& models, metrics::TextWriter* 
                                       {"changed", memory.changed}}) {
       writer->Sample({{"model_name", name}, {"version", version}, {"kind", kind}}, bytes);
     }
-  });
+  }
   writer->Metric(":colcast:table_deltas", MetricType::kGauge, "Deltas of tables that are applied.");
-  for_each_mapped(
-      [&](const std::string& name, const std::string& version, const engine::TableMemory& memory) {
-        writer->Sample({{"model_name", name}, {"version", version}}, memory.deltas);
-      });
+  for (const auto& [name, version, memory] : mapped) {
+    writer->Sample({{"model_name", name}, {"version", version}}, memory.deltas);
+  }
   writer->Metric(":colcast:table_delta_refused", MetricType::kGauge,
                  "1 if the next delta cannot be applied.");
-  for_each_mapped(
-      [&](const std::string& name, const std::string& version, const engine::TableMemory& memory) {
-        writer->Sample({{"model_name", name}, {"version", version}},
-                       int64_t{!memory.delta_error.empty()});
-      });
+  for (const auto& [name, version, memory] : mapped) {
+    writer->Sample({{"model_name", name}, {"version", version}},
+                   int64_t{!memory.delta_error.empty()});
+  }
 }
 
 void WriteStates(const std::vector<ModelSnapshot>& models, metrics::TextWriter* writer) {
@@ -214,16 +224,16 @@ void WriteStates(const std::vector<ModelSnapshot>& models, metrics::TextWriter* 
       {":colcast:state_bytes", MetricType::kGauge, "Memory of the cached states.",
        &StoreStats::bytes},
   };
+  const std::vector<Loaded<engine::StoreStats>> stores = StoresOf(models);
   for (const auto& metric : kMetrics) {
     writer->Metric(metric.name, metric.type, metric.help);
-    ForEachStore(models, [&](const std::string& model, const std::string& version,
-                             const std::string& signature, const StoreStats& stats) {
+    for (const auto& [model, version, store] : stores) {
       writer->Sample({{"model_name", model},
                       {"version", version},
-                      {"signature_name", signature},
-                      {"store", stats.store}},
-                     stats.*metric.value);
-    });
+                      {"signature_name", store.signature},
+                      {"store", store.counted.store}},
+                     store.counted.*metric.value);
+    }
   }
 }
 

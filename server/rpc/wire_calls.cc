@@ -53,14 +53,35 @@ Status WriteRegression(const MultiInferenceResponse& all, http2::Message* messag
   return WriteMessage(response, message);
 }
 
-class WireExamples final : public api::ExamplesCodec {
+// What the codecs of this file share. `Messages` has the API's name.
+template <typename Codec, typename Messages>
+class WireCodec : public Codec {
  public:
-  WireExamples(const ExamplesMessages& messages, http2::Call* call)
-      : messages_(messages), call_(call) {}
+  WireCodec(const Messages& messages, http2::Call* call) : messages_(messages), call_(call) {}
 
   const char* api() const override { return messages_.api; }
   api::Exchange& exchange() override { return exchange_; }
   GrpcBody* body() { return &body_; }
+
+  bool messages(Bytes* request, Bytes* response) override {
+    *request = call_->request().bytes();
+    *response = call_->response()->bytes();
+    return true;
+  }
+
+ protected:
+  const Messages& messages_;
+  http2::Call* const call_;
+
+ private:
+  GrpcExchange exchange_{call_};
+  GrpcBody body_{call_, this};
+};
+
+class WireExamples final : public WireCodec<api::ExamplesCodec, ExamplesMessages> {
+ public:
+  using WireCodec::WireCodec;
+
   const MultiInferenceRequest& tasks() const override { return tasks_; }
   const ExampleInput& input() const override { return request_.input; }
 
@@ -83,17 +104,7 @@ class WireExamples final : public api::ExamplesCodec {
     return messages_.write(response, call_->response());
   }
 
-  bool messages(Bytes* request, Bytes* response) override {
-    *request = call_->request().bytes();
-    *response = call_->response()->bytes();
-    return true;
-  }
-
  private:
-  const ExamplesMessages& messages_;
-  http2::Call* const call_;
-  GrpcExchange exchange_{call_};
-  GrpcBody body_{call_, this};
   ExampleRequest request_;
   MultiInferenceRequest tasks_;
   bool is_read_ = false;
@@ -135,15 +146,11 @@ SpareRequests& Spares() {
   return *spares;
 }
 
-class WirePredict final : public api::PredictCodec {
+class WirePredict final : public WireCodec<api::PredictCodec, PredictMessages> {
  public:
-  WirePredict(const PredictMessages& messages, http2::Call* call)
-      : messages_(messages), call_(call) {}
+  using WireCodec::WireCodec;
   ~WirePredict() override { GiveBack(); }
 
-  const char* api() const override { return messages_.api; }
-  api::Exchange& exchange() override { return exchange_; }
-  GrpcBody* body() { return &body_; }
   DecodedRequest& request() override { return decoded_->request; }
 
   // Decodes the request before it waits, to find its rows, signature and outputs; this takes a few
@@ -191,10 +198,7 @@ class WirePredict final : public api::PredictCodec {
   }
 
   bool messages(Bytes* request, Bytes* response) override {
-    if (&messages_ != &kPredict) return false;
-    *request = call_->request().bytes();
-    *response = call_->response()->bytes();
-    return true;
+    return &messages_ == &kPredict && WireCodec::messages(request, response);
   }
 
  private:
@@ -214,10 +218,6 @@ class WirePredict final : public api::PredictCodec {
     if (decoded_ != nullptr) Spares().GiveBack(std::move(decoded_));
   }
 
-  const PredictMessages& messages_;
-  http2::Call* const call_;
-  GrpcExchange exchange_{call_};
-  GrpcBody body_{call_, this};
   std::unique_ptr<SpareRequests::Spare> decoded_;  // null until the request is decoded
 };
 

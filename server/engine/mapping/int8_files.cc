@@ -37,7 +37,7 @@ absl::Status Differs(const std::string& name, DataType type, const TensorShape& 
                                           shape.DebugString(), ", expected ", expected));
 }
 
-// Reads a tensor of which the type and shape are known, since TensorFlow believes those in a file.
+// Checks a tensor's type and shape before reading it, because TensorFlow trusts those in a file.
 absl::Status Read(BundleReader* files, const std::string& name, DataType type,
                   const TensorShape& shape, Tensor* tensor) {
   DataType found;
