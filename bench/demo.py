@@ -42,13 +42,13 @@ _SIZES = (50, 200, 1000)
 _EXACT = ("example", "repeated", "columnar")  # their scores are bit-identical
 _FORMATS = (*_EXACT, "late")
 _CLIENTS, _ROUNDS, _CALLS = 4, 10, 20
-_DISTINCT_REQUESTS = 10  # of every size, each for another user
+_DISTINCT_REQUESTS = 10  # requests per size, each for another user
 
 console = report_console()
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs the demo; 130 if it was interrupted, 1 if scores differ between formats."""
+    """Runs the demo; returns 130 if it was interrupted, 1 if scores differ between formats."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--work-dir", type=Path, default=train.WORK_DIR)
     args = parser.parse_args(argv)

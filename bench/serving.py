@@ -31,7 +31,7 @@ from colcast.loadtest.send.connection import Connection, Request
 from colcast.loadtest.send.formats import RequestData
 from colcast.server import ServerProcess
 
-_CALLS_PER_CLIENT = 4  # in a turn, at least
+_CALLS_PER_CLIENT = 4  # calls per client in a turn, at least
 _COMPARED, _REPEATED = 2, 10  # requests whose answers are compared; requests that are repeated
 # A server without hits stops looking up rows after a few thousand.
 _WARM_UP_ROWS, _WARM_UP_CALLS = 6000, 24

@@ -191,7 +191,7 @@ class Asking:
         try:
             reply = yield from self._repeated(inputs, options, built, error)
         except ServerError as again:
-            if again is not error:  # the refusal stands, whatever this error is
+            if again is not error:  # report the original refusal, whatever this error is
                 self._late.refused()
             raise
         self._late.refused()

@@ -5,8 +5,8 @@ import os
 import pytest
 from hypothesis import settings
 
-# The same examples in every run, so that only changes make tests fail. HYPOTHESIS_PROFILE=explore
-# draws others.
+# The same examples in every run, so that tests fail only because of changes.
+# HYPOTHESIS_PROFILE=explore draws others.
 settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.register_profile("explore", deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))

@@ -1,4 +1,4 @@
-"""Waiting for what another process or thread will have done."""
+"""Waiting for the actions of other processes and threads."""
 
 import time
 from collections.abc import Callable

@@ -14,7 +14,8 @@ Shape = tuple[int | None, ...]
 LENGTH_SUFFIX = "/length"
 COLUMNAR, COLUMNAR_LATE, COLUMNAR_PAIR = "columnar", "columnar_late", "columnar_pair"
 USER, ITEM = "user", "item"
-ROW_TO = "row_to_"  # prefix; with a domain: int64 [N], the row of that domain for each candidate
+# a prefix: row_to_<domain>, int64 [N], is the row of that domain for each candidate
+ROW_TO = "row_to_"
 
 
 @dataclass(frozen=True, slots=True)

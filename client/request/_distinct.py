@@ -15,7 +15,7 @@ from colcast.client.request._targets import Plan
 
 
 class Distinct(NamedTuple):
-    """Rows that all differ in their bits.
+    """Distinct rows, compared bit by bit.
 
     Attributes:
         columns: columns of R rows, in order of first occurrence.

@@ -168,7 +168,7 @@ class Servers:
 
     @staticmethod
     def _able(servers: list[Server]) -> list[Server]:
-        """The servers that are up; all if all are down; none if that is not known yet."""
+        """The servers that are up; all of them if all are down; none if that is not known yet."""
         states = [server.state() for server in servers]
         if _State.READY in states:
             return [s for s, state in zip(servers, states, strict=True) if state is _State.READY]

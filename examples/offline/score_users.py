@@ -154,7 +154,7 @@ def _config(job: Job) -> str:
 
 
 def _ends_with_us(pid: int) -> subprocess.Popen[bytes]:
-    """Kills `pid` once this process has ended for any reason: its pipe then reaches its end."""
+    """Kills `pid` once this process has ended for any reason, because that ends the pipe."""
     command = ["sh", "-c", 'read _; kill -9 "$0"', str(pid)]
     return subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
 

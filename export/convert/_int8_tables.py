@@ -157,7 +157,7 @@ def _save(prefix: Path, tensors: dict[str, Any]) -> str:
 
 
 def _run(make: Callable[[], tuple[Any, dict[Any, Any]]]) -> None:
-    """Runs an op in a graph of its own."""
+    """Runs an op in a separate graph."""
     with (
         tf.Graph().as_default() as graph,
         tf.compat.v1.Session(graph=graph, config=session_config()) as session,

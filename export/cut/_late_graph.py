@@ -226,7 +226,7 @@ class LateGraph(Copy):
         return signature.moved(self.inputs, self.outputs)
 
     def write_user(self, node: NodeDef) -> None:
-        """Writes a user-side node at one row; also at N rows if other nodes need it computed so."""
+        """Writes a user-side node at one row; also at N rows if other nodes need it at N rows."""
         sources = [c for c in self._awaited(node) if self._colours.of[c] != PAIR]
         controls = [self._control(source) for source in sources]
         inputs = [self.once(tensor) for tensor in data_inputs(node)]

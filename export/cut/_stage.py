@@ -1,4 +1,4 @@
-"""Writes a domain's ops as a graph of their own, finds its states, and decides whether they pay."""
+"""Writes a domain's ops as a separate graph, finds its states, and decides whether they pay."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence

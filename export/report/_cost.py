@@ -195,7 +195,7 @@ def _times_ms(
 
 
 def _steady(times: Sequence[Sequence[float]]) -> bool:
-    """Whether more rounds would tell little more."""
+    """Whether more rounds would hardly change the result."""
     if len(times[0]) < _STEADY_ROUNDS:
         return False
     quartiles = [quantiles(of_run, n=4) for of_run in times]

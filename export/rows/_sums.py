@@ -20,7 +20,7 @@ from colcast.export.rows._numbers import is_finite, is_low
 from colcast.export.rows._op import Mixes, Op, as_value, rule, together
 
 _NOTHING = {"Sum": 0.0, "Any": 0.0, "All": 1.0, "Prod": 1.0}
-_NOT_OF_ZEROS = ("Prod", "ReduceJoin")  # may not be 0 even if all entries are 0
+_NOT_OF_ZEROS = ("Prod", "ReduceJoin")  # ops whose result may not be 0 even if all entries are 0
 _REDUCTIONS = (*_NOTHING, "Max", "Mean", "Min", "EuclideanNorm", "ReduceJoin")
 
 

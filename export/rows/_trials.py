@@ -16,7 +16,7 @@ Evaluate = Callable[[str, Mapping[str, Any]], Any]
 OF_SHAPES = ("OnesLike", "Rank", "Shape", "ShapeN", "Size", "ZerosLike")
 """Ops that read only their input's shape or dtype, not its values."""
 
-_ROWS = 2  # of each domain
+_ROWS = 2  # rows of each domain
 _MOST = 64  # maximum number of entries to remember
 
 

@@ -8,7 +8,8 @@ from colcast.loadtest.measure.budget import Budget, about
 from colcast.loadtest.measure.run import Options
 from colcast.loadtest.measure.search import Sla, Window, windows_left
 
-_FIRST_WINDOWS = 20  # of the first setting, roughly; most other settings are dropped after two
+# windows of the first setting, roughly; most other settings are dropped after two
+_FIRST_WINDOWS = 20
 _LATER_WINDOWS = 2
 _START_SECONDS = 3.0  # the time to start a server and warm it up
 

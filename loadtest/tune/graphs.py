@@ -33,7 +33,8 @@ _REWRITES = (("int8 tables", "bfloat16 products"), ("int8 tables",), ("bfloat16 
 _FORMATS = ("example", "repeated", "columnar", "late")
 _REFUSED = re.compile(r'no graph choice applied, graphs are exact: (.*); this is "([^"]+)"')
 _TIMEOUT_SECONDS = 60.0
-_LEAST_OVERLAP = 0.9  # of the 10 and of the 100 highest scores
+# the least share of equal rows among the 10, and among the 100, highest scores
+_LEAST_OVERLAP = 0.9
 _LEAST_GAIN, _MOST_LOSS = 0.97, 1.03
 _ROUNDS = 7
 

@@ -27,8 +27,8 @@ from colcast.loadtest.tune.report import FILES, Tuned, show, write
 from colcast.server import ServerProcess
 
 _TIMEOUT_SECONDS = 10.0
-_WARM_UP_RATE = 100.0  # per second
-_WARM_UP_ROUNDS = 2  # each with as many calls as there are different requests
+_WARM_UP_RATE = 100.0  # requests per second
+_WARM_UP_ROUNDS = 2  # each round has as many calls as there are different requests
 _OFFLOAD_STEPS = 8
 _SLICE_MILLISECONDS = (0.5, 1, 2, 4, 8, 16, 1000)  # with the last value, no request is split
 

@@ -1,4 +1,4 @@
-"""The colcast command: what it lists, explains and completes, and how it refuses and ends."""
+"""The colcast command: what it lists, explains and completes, and how it refuses and exits."""
 
 import contextlib
 import json
@@ -71,7 +71,7 @@ def test_help_imports_nothing_heavy(name):
 
 @pytest.mark.parametrize("name", SUBCOMMANDS)
 def test_help_names_and_explains_every_option(name):
-    """In a separate process, because serve becomes the server."""
+    """In a separate process, because `serve` replaces the process with the server."""
     shown = subprocess.run([COLCAST, name, "--help"], capture_output=True, text=True, check=True)
     assert shown.stdout.startswith(f"Usage: colcast {name} ")
     for option in options_of(name):
@@ -222,7 +222,8 @@ def test_an_interrupt_is_one_line():
         waits = ["--timeout-seconds", "60"]
         with subprocess.Popen([*command, *waits], stderr=subprocess.PIPE, text=True) as rank:
             silent.accept()
-            while rank.poll() is None:  # gRPC swallows one that is raised within its own code
+            # gRPC swallows an interrupt that is raised within its own code
+            while rank.poll() is None:
                 rank.send_signal(signal.SIGINT)
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     rank.wait(timeout=5)

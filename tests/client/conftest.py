@@ -78,7 +78,7 @@ Handler = Callable[[bytes, grpc.ServicerContext], bytes]
 def request_options(
     model: str = "movies", target: Target = "auto", **settings: Any
 ) -> RequestOptions:
-    """How a client with these settings asks servers that accept everything."""
+    """The request options of a client with these settings, for servers that accept everything."""
     once = {name: settings.pop(name) for name in ("output_filter", "late") if name in settings}
     return RequestOptions(ClientSettings("127.0.0.1:1", model, **settings), target, **once)
 
@@ -123,7 +123,7 @@ class ScriptedServer:
         return sum(called == name for called, _, _ in self.requests)
 
     def stop(self) -> None:
-        """Stops at once."""
+        """Stops immediately."""
         self._server.stop(None).wait()
 
 

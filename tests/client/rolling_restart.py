@@ -1,7 +1,7 @@
-"""Two servers restarted in turn while clients ask without a pause.
+"""Two servers restarted in turn while clients send requests without a pause.
 
 Half of the requests come from threads with the blocking client, half from asyncio tasks. A server
-is restarted as soon as the other one serves again; every second time it is killed.
+is restarted as soon as the other one serves again; every second restart is a kill.
 """
 
 import asyncio
@@ -36,7 +36,7 @@ class Outcome(NamedTuple):
 
 
 def rolling_restart(models: Path, requests: int, flags: Sequence[str] = ()) -> Outcome:
-    """Sends the requests, and then more until each server was restarted twice."""
+    """Sends the requests, then continues until each server has been restarted twice."""
     servers = [_started(models, flags), _started(models, flags)]
     addresses = [server.target for server in servers]
     ports = [address.rpartition(":")[2] for address in addresses]
@@ -75,7 +75,7 @@ class _Load:
         self.failed: Counter[str] = Counter()
 
     def from_threads(self) -> None:
-        """Asks with the blocking client."""
+        """Sends requests with the blocking client."""
         with RankingClient(self._addresses, "movies", timeout_seconds=10) as client:
 
             def ask() -> None:
@@ -89,7 +89,7 @@ class _Load:
                 thread.join()
 
     def from_tasks(self) -> None:
-        """Asks with the asyncio client."""
+        """Sends requests with the asyncio client."""
         asyncio.run(self._tasks())
 
     async def _tasks(self) -> None:
@@ -110,7 +110,7 @@ class _Load:
         return self.answered + self.failed.total() < self._requests or not self.enough.is_set()
 
     def _user(self) -> dict[str, Any]:
-        """One of many, so that every server is somebody's."""
+        """One of many users, so that every server is the home of some of them."""
         return {**USER, "age": next(self._ages)}
 
     def _count(self, ask: Callable[[], object]) -> None:

@@ -35,7 +35,7 @@ def affinity(schema: ModelSchema, user: Any, items: Any = ITEMS, target: Target 
 
 
 def test_a_known_user_has_a_known_hash(schema: ModelSchema) -> None:
-    """Clients of every version and process agree."""
+    """Clients of every version and process compute the same hash."""
     assert affinity(schema, USER) == "ca44e6285a83a5a8"
 
 
@@ -111,7 +111,7 @@ def test_a_request_of_several_users_has_the_first_ones(scripted: Any, schema: Mo
 
 
 def test_users_have_the_same_server_in_every_form(scripted: Any, schema: ModelSchema) -> None:
-    """Alone or together, each user's calls reach one server, and every server gets some."""
+    """Alone or together, each user's calls reach one server, and every server gets some users."""
     servers = [scripted(**answering(schema)) for _ in range(3)]
     users = [{**OTHER, "age": age} for age in range(24)]
     with RankingClient([s.address for s in servers], "movies", timeout_seconds=120) as client:
@@ -161,7 +161,7 @@ async def test_asyncio_has_the_same_homes(scripted: Any, schema: ModelSchema) ->
 
 
 def test_a_user_whose_server_is_busy_goes_elsewhere(scripted: Any, schema: ModelSchema) -> None:
-    """Six calls of one user wait, at most 1.25 times the mean of three at a server."""
+    """Six calls of one user wait; a server takes at most 1.25 times the mean of three."""
     release, arrived = threading.Event(), threading.Semaphore(0)
 
     def wait(request: bytes, context: Any) -> bytes:

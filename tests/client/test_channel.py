@@ -155,7 +155,7 @@ def test_an_unknown_name_is_reported() -> None:
 
 
 def test_servers_that_a_name_gains_and_loses(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Calls in flight to a removed server may end; its users move to the others."""
+    """Calls in flight to a removed server may finish; its users move to the other servers."""
     monkeypatch.setattr("colcast.client.transport._channel._SECONDS", 0.0)
     behind = [["10.0.0.1:1", "10.0.0.2:1", "10.0.0.3:1"]]
 

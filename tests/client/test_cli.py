@@ -162,7 +162,7 @@ def test_a_cell_of_the_table_stays_in_its_line(
 
 
 def two_outputs(request: bytes, _: grpc.ServicerContext) -> bytes:
-    """An answer with two outputs with unusual names."""
+    """An answer with two outputs that have unusual names."""
     answer = predict_pb2.PredictResponse.FromString(scores(request))
     for name in ("click", "stay"):
         answer.outputs[name].CopyFrom(answer.outputs["scores"])
@@ -201,7 +201,7 @@ def test_a_model_with_several_outputs_is_told_which_to_choose_from(
 
 
 def standard_input(text: str) -> io.TextIOWrapper:
-    """Sets standard input, as a pipe does."""
+    """Replaces standard input, as a pipe does."""
     return io.TextIOWrapper(io.BytesIO(text.encode()))
 
 

@@ -1,4 +1,4 @@
-"""Messages beside protobuf's and TensorFlow's own: requests read back, responses read by us."""
+"""Messages compared with protobuf's and TensorFlow's: requests read back, responses read by us."""
 
 import contextlib
 from typing import Any

@@ -24,7 +24,7 @@ from .conftest import request_options, signature, spec
 from .test_targets import arrays
 from .test_transport import metadata
 
-# Rows with the same bits.
+# Finding rows with the same bits.
 
 DTYPES = sorted(BY_NAME.values(), key=str)
 
@@ -141,7 +141,7 @@ def test_columns_are_sent_unchanged_if_that_takes_no_more_bytes(
     assert distinct_rows(columns) is None, why
 
 
-# What the client makes of it.
+# How the client uses the distinct rows.
 
 USER = {"user_age": 31}
 N, SHOPS = 3000, 20
@@ -156,7 +156,7 @@ def _schema(*more: str) -> ModelSchema:
         spec("shop_place", "float32", None, 4),
         spec("shop_tags", "int64", None, None),
         spec("shop_tags/length", "int64", None),
-        spec("position", "int64", None),  # of no domain
+        spec("position", "int64", None),  # in no domain
     ]
     late = [spec("user_age", "int64", 1), *columns[1:]]
     pair = [spec(f"row_to_{name}", "int64", None) for name in ("user", *more)]
@@ -237,7 +237,7 @@ def test_targets_for_other_servers_have_no_index(target: Any) -> None:
 
 
 def test_features_of_no_stage_have_no_index() -> None:
-    """The exporter left shops to the candidates."""
+    """The exporter gave shops no stage: they are columns of the candidates."""
     assert "row_to_shop" not in inputs(ITEMS, _schema())
 
 
@@ -288,7 +288,7 @@ def test_gaps_among_categories_take_the_default(library: str) -> None:
     assert sent["word"].tolist() == [b"b", b"none", b"a", b"b", b"none"]
 
 
-# Servers that know no index.
+# Servers without support for an index.
 
 
 def _answer(sent: dict[str, Any]) -> bytes:
@@ -300,7 +300,7 @@ def _answer(sent: dict[str, Any]) -> bytes:
 
 
 def _server(takes: set[str]) -> Any:
-    """Predict of a server that accepts these indices."""
+    """Predict of a server that accepts only these indices."""
 
     def predict(request: bytes, context: grpc.ServicerContext) -> bytes:
         sent = arrays(predict_pb2.PredictRequest.FromString(request))
@@ -325,7 +325,7 @@ def test_a_refused_index_is_left_out(
         for count in (requests, requests + 1):  # it is refused once
             np.testing.assert_array_equal(client.rank(USER, ITEMS).scores, expected)
             assert server.count("Predict") == count
-        # The sender of an encoded request cannot ask in another way.
+        # The sender of an encoded request cannot fall back to another form.
         assert (b"row_to_shop" in client.encode(USER, ITEMS)) == (takes == ALL)
 
 

@@ -19,7 +19,7 @@ ITEM = spec("item", "int64", None)
 
 
 def model(*specs: TensorSpec, **defaults: Any) -> ModelSchema:
-    """A model of these inputs besides `item`."""
+    """A model with these inputs in addition to `item`."""
     examples = signature("serving_default", spec("examples", "string", None))
     columnar = signature("columnar", ITEM, *specs, **defaults)
     return ModelSchema("m", 1, {"columnar": columnar, "serving_default": examples})
@@ -143,7 +143,7 @@ def test_a_bfloat16_default_of_rows_with_a_shape() -> None:
 
 
 def with_list(specs: tuple[TensorSpec, ...], default: Any) -> ModelSchema:
-    """A model of a feature `x` that is a list or a vector."""
+    """A model with a feature `x` that is a list or a vector."""
     return model(*specs) if default is None else model(*specs, x=default)
 
 

@@ -35,7 +35,7 @@ print(resident() - before)
 
 
 def test_import_takes_under_40_mb() -> None:
-    run(MEMORY)  # compiles what is not compiled yet
+    run(MEMORY)  # compiles the modules that are not compiled yet
     assert float(run(MEMORY)) < 40
 
 
@@ -114,7 +114,7 @@ def test_the_recipes_run(target: str) -> None:
     text = (DOCS / "client.md").read_text().replace("localhost:8500", target)
     recipes = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     runnable = [recipe for recipe in recipes if ".pem" not in recipe]
-    assert len(recipes) == len(runnable) + 1  # the certificates are the reader's
+    assert len(recipes) == len(runnable) + 1  # one recipe needs the reader's own certificates
     row = {"age": 31, "city": "Łódź", "history": [4], "movie": 7, "genres": ["War"]}
     names: dict[str, Any] = {"examples": [serialized({**row, "vector": [0.1, 0.2, 0.3]})] * 2}
     for recipe in runnable:

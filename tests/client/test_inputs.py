@@ -1,4 +1,4 @@
-"""The same candidates in every form that services have make the same request."""
+"""The same candidates in every form that services use make the same request."""
 
 from dataclasses import replace
 from functools import lru_cache
@@ -110,7 +110,7 @@ def test_examples_may_be_written_in_any_way_protobuf_allows(
 
 
 def _unpacked(example: Any) -> bytes:
-    """The example with one field a number, values before keys, as an old writer might."""
+    """The example with one field number: values before keys, as an old writer might emit them."""
     from colcast.client.wire import field, integer_field
 
     entries = b""
@@ -165,7 +165,7 @@ def test_long_features_of_examples(schema: ModelSchema) -> None:
 
 
 def filled(schema: ModelSchema, year: Any, **options: Any) -> Any:
-    """The years that are sent for the given ones."""
+    """The years that are sent for the given values."""
     items = [{**item, "year": value} for item, value in zip(ITEMS, year, strict=True)]
     sent = request(schema, Rows(items, USER), **options).inputs["year"]
     return np.frombuffer(sent.tensor_content, np.float32)

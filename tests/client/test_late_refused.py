@@ -22,7 +22,7 @@ BY_BATCHING = "Batching session Run() input tensors must have equal 0th-dimensio
 
 
 def joins(words: str, lets_late_pass: Any = lambda: False) -> Any:
-    """Predict of a server that refuses late requests in these words."""
+    """Predict of a server that refuses late requests with this message."""
 
     def predict(request: bytes, context: grpc.ServicerContext) -> bytes:
         message = predict_pb2.PredictRequest.FromString(request)

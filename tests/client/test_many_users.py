@@ -25,7 +25,7 @@ PAIRS = [(USER, ITEMS), (OTHER, ITEMS[:1]), (USER, {n: v[1:] for n, v in COLUMNS
 
 @pytest.fixture
 def parts(schema: ModelSchema) -> ModelSchema:
-    """The model exported with stages: its results are proved not to depend on padding."""
+    """The model exported with stages, whose results are proved not to depend on padding."""
     pair = signature("columnar_pair", spec("row_to_user", "int64", None))
     return ModelSchema("movies", 3, {**schema.signatures, pair.name: pair})
 
@@ -236,7 +236,7 @@ def test_a_sequence_whose_padding_the_model_sees_keeps_its_width() -> None:
     assert [list(group.places) for group in groups] == [[0, 2], [1]]
 
 
-# A user sent ahead.
+# Sending a user ahead of the candidates.
 
 
 def test_prefetch_sends_the_user_and_no_candidate(scripted: Any, schema: ModelSchema) -> None:
@@ -253,7 +253,7 @@ def test_prefetch_sends_the_user_and_no_candidate(scripted: Any, schema: ModelSc
     for name, tensor in sent.inputs.items():
         late = schema.signature("columnar_late").inputs[name].shape
         assert late is not None
-        if late[0] == 1:  # the very bytes that the server finds the user's state by
+        if late[0] == 1:  # the exact bytes by which the server finds the user's state
             assert tensor == ranked.inputs[name]
         else:
             assert tensor.tensor_shape.dim[0].size == 0

@@ -158,7 +158,7 @@ def test_late_is_tried_again_soon_after_a_failed_second_try(
         now[0] += 601
         with pytest.raises(ServerError, match="RESOURCE_EXHAUSTED"):
             client.rank(USER, ITEMS)
-        client.rank(USER, ITEMS)  # others wait briefly for the result of the first
+        client.rank(USER, ITEMS)  # other calls wait briefly for the result of the first
         now[0] += 11
         client.rank(USER, ITEMS)
     assert kinds(server) == ["late", "once", "late", "once", "late"]
@@ -257,7 +257,7 @@ def test_a_request_that_a_server_dropped_is_tried_on_the_next_one(
 
 
 def test_an_address_without_a_server_gets_no_calls(scripted: Any, schema: ModelSchema) -> None:
-    """It accepts connections but sends nothing: the kernel's queue, which nobody empties."""
+    """The address accepts connections but sends nothing: they stay in the kernel's queue."""
     up = scripted(**answering(schema))
     with socket.create_server(("127.0.0.1", 0)) as silent:
         addresses = [up.address, f"127.0.0.1:{silent.getsockname()[1]}"]

@@ -163,7 +163,7 @@ def test_several_users_take_one_request(
 
 
 def _recorded(call: Any, sent: list[str]) -> Any:
-    """The call, its method noted."""
+    """The call, with its method recorded."""
 
     def noted(what: Any, *args: Any) -> Any:
         sent.append(what.method)
@@ -291,5 +291,5 @@ def test_a_refusal_for_lack_of_room_is_reported_and_leaves_expansion_on(models: 
         with pytest.raises(ServerError, match="max_expanded_bytes") as refused:
             client.rank(user, ITEMS * 10, target="columnar")
         assert refused.value.code == "RESOURCE_EXHAUSTED"
-        # In full this request would be too long to be received.
+        # Written in full, this request would exceed the size limit.
         assert len(client.rank(user, ITEMS * 2, target="columnar").scores) == 6

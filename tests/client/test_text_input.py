@@ -1,7 +1,7 @@
-"""What the client sends to the only input of a model, text, on the real server.
+"""What the client sends to a model whose only input is text, on the real server.
 
-It answers with the length and a hash of each text it was given, so that a score tells which bytes
-came. Its signatures differ only in what they say of their input.
+The model answers with the length and a hash of each text, so that a score shows which bytes
+arrived. Its signatures differ only in how they declare their input.
 """
 
 import json
@@ -54,7 +54,7 @@ def takes(function: Any, name: str, *inner: int) -> Any:
 
 
 def save(path: Path, **signatures: Any) -> None:
-    """Saves a model with these signatures; a signature `regress` has that method."""
+    """Saves a model with these signatures; a signature `regress` has the Regress method name."""
     tf.saved_model.save(tf.Module(), str(path / "1"), signatures)
     file = path / "1" / "saved_model.pb"
     model = saved_model_pb2.SavedModel.FromString(file.read_bytes())

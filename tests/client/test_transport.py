@@ -1,4 +1,4 @@
-"""What only a scripted server can show: lost connections, new versions, deadlines, TLS."""
+"""Behaviour that only a scripted server can show: lost connections, versions, deadlines, TLS."""
 
 import threading
 from typing import Any
@@ -51,7 +51,7 @@ def scores(request: bytes, version: int = 3) -> bytes:
 
 
 def unavailable_until(attempt: int, answer: Any) -> Any:
-    """A handler that is UNAVAILABLE until its n-th call."""
+    """A handler that answers UNAVAILABLE until its n-th call."""
     calls = iter(range(1, 1_000_000))
 
     def handle(request: bytes, context: grpc.ServicerContext) -> bytes:
@@ -126,7 +126,8 @@ def test_lasting_unavailability_is_reported_with_the_attempts(
         client.schema()
         with pytest.raises(ServerError) as failed:
             client.rank(USER, ITEMS, timeout_seconds=0.5)
-    assert failed.value.code in ("UNAVAILABLE", "DEADLINE_EXCEEDED")  # the last may be cut off
+    # the deadline may cut off the last attempt
+    assert failed.value.code in ("UNAVAILABLE", "DEADLINE_EXCEEDED")
     assert failed.value.attempts >= server.count("Predict") > 2
     assert left[-1] < left[0] < 0.6  # attempts share the deadline, which gRPC rounds up
 

@@ -1,4 +1,4 @@
-"""Users' mistakes, and the messages: the feature, the row, the given and the expected value."""
+"""Users' mistakes and the messages for them: the feature, the row, the given and expected value."""
 
 import re
 from typing import Any

@@ -1,7 +1,7 @@
 """A gRPC server that joins requests as TensorFlow Serving's batching session does.
 
-It does to inputs and outputs what tensorflow_model_server does with --enable_batching, in the same
-order and with the same codes, and runs the SavedModel in TensorFlow's own session:
+It treats inputs and outputs like tensorflow_model_server with --enable_batching, in the same order
+and with the same codes, and runs the SavedModel in TensorFlow's own session:
 
 - every input has rows, as many as the others, and no more than a batch may have;
 - the rows of several requests are joined, input by input. Where other dimensions differ, that is
@@ -34,7 +34,7 @@ PRECONDITION = grpc.StatusCode.FAILED_PRECONDITION
 
 
 class RefusedError(Exception):
-    """A request fails with this code, and in a batch all requests of it."""
+    """The error of a request; an error in a batch is that of all its requests."""
 
     def __init__(self, code: grpc.StatusCode, message: str) -> None:
         super().__init__(message)
@@ -131,10 +131,10 @@ class BatchingSession:
         self.batches: list[tuple[str, list[int]]] = []
 
     def run(self, signature: str, columns: Columns) -> Columns:
-        """Runs a request, alone or with others that come before the batch is full or times out.
+        """Runs a request, alone or with others that arrive before the batch is full or times out.
 
         Raises:
-            RefusedError: The session refuses it, or the graph did.
+            RefusedError: The session or the graph refuses the request.
         """
         for name, default in self.signatures[signature].defaults.items():
             columns.setdefault(name, tf.make_ndarray(default))

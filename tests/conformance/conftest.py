@@ -1,11 +1,11 @@
-"""One behaviour, three homes: the suite talks to any address that speaks TF Serving's API.
+"""The suite tests any server that implements TF Serving's API.
 
     pytest tests/conformance                              the native server, started here
     pytest tests/conformance --target HOST:PORT           a patched tensorflow_model_server
     pytest tests/conformance --target HOST:PORT --stock   an unpatched one
 
-A server of your own serves the models of models.py, which says how. REST calls go to --rest-target;
---batching says that it joins requests, in batches of any size.
+Your own server must serve the models of models.py, which describes how. REST calls go to
+--rest-target; --batching declares that the server joins requests, in batches of any size.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def write_models(directory: Path, *names: str) -> Path:
-    """Writes models of models.py in a process of its own, away from this one's graphs."""
+    """Writes models of models.py in a separate process, so that this one's graphs do not matter."""
     command = [sys.executable, "-m", "tests.conformance.models", directory, *names]
     subprocess.run(command, check=True, capture_output=True, cwd=ROOT)
     return directory
@@ -47,7 +47,7 @@ def write_models(directory: Path, *names: str) -> Path:
 
 @dataclass
 class Server:
-    """Where the server under test is."""
+    """The addresses of the server under test."""
 
     target: str
     rest_target: str
@@ -77,7 +77,7 @@ def server(request: pytest.FixtureRequest) -> Iterator[Server]:
         return
     flags = [
         f"--model_config_file={request.getfixturevalue('models') / 'models.config'}",
-        "--allow_version_labels_for_unavailable_models",  # at the start there is none
+        "--allow_version_labels_for_unavailable_models",  # no version exists at the start
         "--rest_api_port=-1",
     ]
     with ServerProcess(flags=flags) as started:
@@ -136,7 +136,7 @@ Predict = Callable[..., Answer]
 
 @pytest.fixture(scope="session")
 def predict(stub: prediction_service_pb2_grpc.PredictionServiceStub) -> Predict:
-    """Sends one request: signature, then inputs as TensorProtos or as what makes them."""
+    """Sends one request: a signature, then inputs as TensorProtos or as values to convert."""
 
     def send(
         signature: str,

@@ -1,7 +1,7 @@
 """The model of TensorFlow Serving's documentation: y = x / 2 + 2, with all its signatures.
 
-The signatures take what TensorFlow Serving's own half_plus_two takes: x
-itself, or tf.Examples that hold x and may hold x2. y2 is x / 2 + 3, and y3 is x2 / 2 + 3.
+The signatures take the same inputs as TensorFlow Serving's half_plus_two: x itself, or tf.Examples
+with x and optionally x2. y2 is x / 2 + 3, and y3 is x2 / 2 + 3.
 """
 
 from __future__ import annotations

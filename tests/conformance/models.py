@@ -18,9 +18,9 @@ from tensorflow.core.protobuf import saved_model_pb2
 
 from tests.conformance import half_plus_two
 
-# The conformance model has one signature for each corner of the expansion rule. Each puts a user's
-# value beside an item's with tf.stack, which refuses to broadcast: a server that does not expand
-# answers INVALID_ARGUMENT.
+# The conformance model has one signature for each corner of the expansion rule. Each combines a
+# user's value and an item's with tf.stack, which refuses to broadcast, so a server that does not
+# expand answers INVALID_ARGUMENT.
 DTYPES = (
     tf.float16, tf.bfloat16, tf.float32, tf.float64, tf.complex64, tf.complex128,
     tf.int8, tf.int16, tf.int32, tf.int64, tf.uint8, tf.uint16, tf.uint32, tf.uint64,
@@ -29,7 +29,7 @@ DTYPES = (
 
 
 def column(dtype: tf.DType, *inner: int | None) -> tf.TensorSpec:
-    """An input with one value of shape `inner` a row."""
+    """An input with one value of shape `inner` per row."""
     return tf.TensorSpec([None, *inner], dtype)
 
 
@@ -114,7 +114,7 @@ v1 = tf.compat.v1
 
 
 def save_half_plus_three(directory: Path) -> None:
-    """TensorFlow Serving's half_plus_three, as far as the REST API's page needs it."""
+    """TensorFlow Serving's half_plus_three, with the signatures that the REST API's page uses."""
     with v1.Graph().as_default(), v1.Session() as session:
         examples = v1.placeholder(tf.string, [None], name="tf_example")
         parsed = tf.io.parse_example(examples, {"x": tf.io.FixedLenFeature([1], tf.float32)})
@@ -137,7 +137,7 @@ def save_half_plus_three(directory: Path) -> None:
 
 
 class Tensors(tf.Module):
-    """The inputs that the REST API's page describes row and column format with."""
+    """The inputs with which the REST API's page describes row and column format."""
 
     @tf.function(
         input_signature=[
@@ -199,13 +199,13 @@ def save_ranker_of_examples(directory: Path) -> None:
 
 
 def save_ranker(directory: Path) -> None:
-    """A ranker exported with late expansion; beside it, the model that it was made of."""
+    """A ranker exported with late expansion, and the model from which it was made."""
     original = directory.parents[1] / "ranker_of_examples"
     save_ranker_of_examples(original)
     export_saved_model(original, directory, user_features=["user_*"], late=True, exact="always")
 
 
-# Name: version and what writes it.
+# Name -> version, and the function that writes the model.
 MODELS: dict[str, tuple[int, Callable[[Path], None]]] = {
     "conformance": (1, save_conformance),
     "half_plus_two": (123, half_plus_two.save_half_plus_two),

@@ -1,9 +1,10 @@
-"""Behind a batching session, no request gets another user's answer: it is right or refused.
+"""Behind a batching session, no request gets another user's answer: it is answered correctly or
+refused.
 
     pytest tests/conformance/test_batching.py                                   batching_server.py
     pytest tests/conformance/test_batching.py --target HOST:PORT --batching     a server of your own
 
-The model is a ranker exported with --late; what is right comes from the model it was made of.
+The model is a ranker exported with --late; the correct answers are those of the original model.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ Scores = Callable[["Request"], Any]
 class Request:
     """One user, an index of USERS, and candidates, indices of ITEMS.
 
-    `width` is that of the list: values behind its length are padding.
+    `width` is the padded width of the list; values after its length are padding.
     """
 
     signature: str
@@ -76,7 +77,7 @@ def example(row: dict[str, Any]) -> bytes:
 
 
 class Batching:
-    """A server with batching on; `session` is None if it is not ours."""
+    """A server with batching on; `session` is None for a server given by --target."""
 
     def __init__(self, target: str, session: BatchingSession | None) -> None:
         self._stub = prediction_service_pb2_grpc.PredictionServiceStub(
@@ -115,7 +116,7 @@ def ranker_directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def right(ranker_directory: Path) -> Scores:
-    """The scores of the model that was exported, for the request's candidates as tf.Examples."""
+    """The original model's scores for the request's candidates as tf.Examples."""
     model = tf.saved_model.load(str(ranker_directory / "ranker_of_examples"))
 
     def score(request: Request) -> Any:
@@ -128,7 +129,7 @@ def right(ranker_directory: Path) -> Scores:
 
 @pytest.fixture
 def start(request: pytest.FixtureRequest, ranker_directory: Path) -> Callable[..., Any]:
-    """Starts the batching server, or takes the one given."""
+    """Starts the batching server, or uses the one given by --target."""
     given = request.config.getoption("--target", default=None)
     if given and not request.config.getoption("--batching"):
         pytest.skip("needs --batching")
@@ -154,7 +155,7 @@ def start(request: pytest.FixtureRequest, ranker_directory: Path) -> Callable[..
 
 
 def check(answer: Any, expected: Any) -> bool:
-    """Whether there is an answer; checks that it is right, or that the error is a refusal."""
+    """Whether there is an answer; checks that it is correct, or that the error is a refusal."""
     if isinstance(answer, grpc.RpcError):
         assert answer.code() in REFUSALS, answer.details()
         return False
@@ -236,7 +237,7 @@ def test_of_many_requests_none_is_answered_wrongly(
 def test_lists_of_different_widths_need_padding(
     start: Callable[..., Any], right: Scores, pad: bool
 ) -> None:
-    """TensorFlow Serving pads with a value of the list; the length excludes it."""
+    """TensorFlow Serving pads with a value of the list; the length excludes the padding."""
     requests = [Request("columnar", 0, (3,)), Request("columnar", 2, (5,), width=1)]
     with start(max_batch_size=2, pad=pad) as batching:
         answers = batching.together(*requests)

@@ -38,7 +38,7 @@ class Ranker:
         self._stub = prediction_service_pb2_grpc.PredictionServiceStub(channel)
 
     def send(self, request: Request) -> Any:
-        """The call, under way."""
+        """Starts the call and returns it."""
         message = predict_pb2.PredictRequest()
         message.model_spec.name = "ranker"
         message.model_spec.signature_name = request.signature
@@ -132,7 +132,7 @@ def test_requests_over_rest_wait_for_company_too(start: Start, right: Scores) ->
 
 
 def test_requests_that_do_not_fit_into_a_run_wait_for_another(start: Start, right: Scores) -> None:  # noqa: F811
-    """Three have more rows than a run may have, so two run; another one fills the third's run."""
+    """Three have more rows than a run may have, so two run; another request joins the third."""
     requests = [Request("columnar", user, (3, 1, 4)) for user in range(3)]
     requests.append(Request("columnar", 3, (1, 5, 9, 2)))
     with start(f"max_batch_size {{ value: 7 }} {NEVER}") as ranker:
@@ -162,7 +162,7 @@ def test_lists_of_different_widths_are_answered_with_padding_and_without(
 
 @contextmanager
 def counting(counter: Any, folder: Path, parameters: str) -> Iterator[Callable[[Any], Any]]:
-    """A batching server of a module; sends it its input `x`: the call, under way."""
+    """Serves the module with batching; yields a function that starts a call with the input `x`."""
     tf.saved_model.save(counter, str(folder / "counter" / "1"), signatures=counter.count)
     file = folder / "batching.pbtxt"
     file.write_text(parameters)
@@ -263,7 +263,7 @@ def test_large_requests_are_split_if_enabled(start: Start, right: Scores) -> Non
 
 
 def test_a_full_queue_is_unavailable(start: Start) -> None:
-    """The first of two requests waits for a run of four rows; together they have five."""
+    """The first two requests wait for a run of four rows; together they have five."""
     full = f"max_batch_size {{ value: 4 }} max_enqueued_batches {{ value: 1 }} {NEVER}"
     with start(full) as ranker:
         calls = {len(request.items): ranker.send(request) for request in FIVE_ROWS}

@@ -37,7 +37,7 @@ Run = Callable[[str, Columns], Columns]
 
 @dataclass(frozen=True)
 class Pairs:
-    """Users and items, and each item's user; `number` numbers the users' rows."""
+    """Users, items, and each item's user; `number` numbers the users' rows."""
 
     users: tuple[int, ...]
     items: tuple[int, ...]
@@ -45,7 +45,7 @@ class Pairs:
     number: bool = True
 
     def columns(self, run: Run) -> Columns:
-        """What a client sends that passes on all that it got of users and items."""
+        """The columns of a client that passes on all states of users and items."""
         users = [Request("", user, (0,)).columns() for user in self.users]
         stacked = {name: np.concatenate([user[name] for user in users]) for name in USER}
         items = Request("", 0, self.items).columns()
@@ -136,7 +136,7 @@ def test_a_user_of_several_candidates_is_no_batch(start, run, right) -> None:  #
 
 
 def test_a_state_that_was_repeated_is_refused_joined(start, run, right) -> None:  # noqa: F811
-    """A server may repeat one-row inputs: as many users as candidates, with the same number."""
+    """A server may repeat one-row inputs: as many users as candidates, all with number 0."""
     requests = [Pairs((user,) * 5, (3, 1, 4, 1, 5), (0,) * 5, number=False) for user in (0, 1)]
     with start(max_batch_size=10) as batching:
         repeated = [r.columns(run) | {"user_state/row": np.zeros(5, np.int64)} for r in requests]

@@ -1,8 +1,8 @@
 """The gRPC calls of TensorFlow Serving's documentation, on the model its examples use.
 
 The expected answers come from the documentation: the comments in apis/*.proto, the pages on
-SignatureDefs and on the REST API (each of whose calls is one of these), and half_plus_two's own
-definition.
+SignatureDefs and on the REST API (each of its calls corresponds to one of these), and the
+definition of half_plus_two.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ def test_a_regress_call(call: Call) -> None:
 def test_a_missing_model(call: Call) -> None:
     code, answer = call("/v1/models/half:predict", '{"instances": [1.0,5.0]}')
     assert code == 404
-    # The page's whole message; the server may go on to say what it does serve.
+    # The page's whole message; the server may append the versions that it serves.
     assert answer["error"].startswith("Servable not found for request: Latest(half)")
 
 

@@ -1,4 +1,4 @@
-"""The expansion rule, seen from outside: case by case."""
+"""The expansion rule, seen from outside, case by case."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ def test_legal(predict: Callable[..., Any], stock: bool, case: Legal) -> None:
 class Illegal:
     """A request that fails, with the same code on every server.
 
-    `culprits` are in our messages; stock TF Serving's say less.
+    `culprits` are words in our messages; stock TF Serving's messages have less detail.
     """
 
     name: str

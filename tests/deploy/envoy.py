@@ -24,7 +24,7 @@ def render(*arguments: str) -> str:
 
 
 def arguments_for(servers: Sequence[ServerProcess]) -> list[str]:
-    """The render arguments for servers that run; Envoy listens on any free ports."""
+    """The render arguments for running servers; Envoy listens on any free ports."""
     ports = ["--host=127.0.0.1", "--grpc-port=0", "--rest-port=0", "--admin-port=0"]
     found = [f"--server={one.target}:{one.rest_target.rpartition(':')[2]}" for one in servers]
     return ports + found
@@ -55,7 +55,7 @@ class Envoy:
     """
 
     def __init__(self, configuration: str, healthy: int, concurrency: int = 2) -> None:
-        """Takes a configuration, and the number of healthy servers for which to wait."""
+        """Takes a configuration, and the number of healthy servers to wait for."""
         self._configuration = configuration
         self._healthy = healthy
         self._concurrency = concurrency
@@ -100,7 +100,7 @@ class Envoy:
         return int(found[0]) if found else 0
 
     def asked(self, path: str) -> str:
-        """The administration's answer."""
+        """The answer of Envoy's administration port."""
         with urllib.request.urlopen(f"http://{self._admin}{path}", timeout=120) as answer:
             found: Any = answer.read().decode()
             return str(found)

@@ -1,4 +1,4 @@
-"""What `kubectl kustomize` makes of deploy/kubernetes: only the fields that are used there."""
+"""The result of `kubectl kustomize` for deploy/kubernetes; supports only the fields used there."""
 
 import hashlib
 import json
@@ -19,7 +19,7 @@ def build(folder: Path) -> list[Manifest]:
     """The manifests of a kustomization, as they would be applied.
 
     Raises:
-        ValueError: a field that this renderer does not know.
+        ValueError: a kustomization has a field that this renderer does not support.
     """
     manifests = _build(folder)
     for manifest in manifests:

@@ -1,4 +1,4 @@
-"""Envoy in front of real servers: which server answers, who is refused, and no call is lost."""
+"""Envoy in front of real servers: which server answers, who is refused; no call is lost."""
 
 import http.client
 import json
@@ -34,7 +34,7 @@ ITEMS = [
     {"movie": 7, "year": 2001.0, "genres": ["Drama"], "vector": [1.0, 2.0, 3.0]},
     {"movie": 9, "year": 1984.0, "genres": [], "vector": [4.0, 5.0, 6.0]},
 ]
-DRAIN = "--drain_seconds=4"  # two checks of a second each, and as much again
+DRAIN = "--drain_seconds=4"  # two health checks of a second each, and the same again as a margin
 
 
 @pytest.mark.parametrize(
@@ -204,14 +204,14 @@ def answers(connection: http.client.HTTPConnection) -> bool:
     try:
         connection.request("GET", "/v1/models/movies")
         return connection.getresponse().status == 200
-    except ConnectionError:  # RemoteDisconnected is one
+    except ConnectionError:  # includes RemoteDisconnected
         return False
     finally:
         connection.close()
 
 
 class Load:
-    """Clients that never retry: a failure that Envoy does not hide is a failure."""
+    """Clients that never retry, so that every failure that Envoy does not hide counts."""
 
     def __init__(self, envoy: Envoy) -> None:
         self._envoy = envoy
@@ -232,7 +232,7 @@ class Load:
         wait_until(lambda: self.answered >= enough or bool(self.failed))
 
     def stop(self) -> None:
-        """Ends it."""
+        """Stops the clients."""
         self._stop.set()
         for thread in self._threads:
             thread.join()

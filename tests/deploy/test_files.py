@@ -58,7 +58,7 @@ def test_the_unit_is_one_systemd_takes(tmp_path):
         pytest.skip("systemd-analyze is not installed")
     unit = tmp_path / "colcast-server.service"
     text = (DEPLOY / "systemd" / unit.name).read_text()
-    # The executable of this machine stands in for the one that is installed.
+    # The executable of this machine replaces the installed one.
     assert "ExecStart=/opt/colcast/bin/colcast_model_server " in text
     unit.write_text(text.replace("/opt/colcast/bin/colcast_model_server", str(find_executable())))
     done = subprocess.run(

@@ -37,7 +37,7 @@ def check(manifest: dict[str, Any]) -> None:
         return
     read = model.model_validate(manifest)
     known = read.model_dump(mode="json", by_alias=True, exclude_unset=True)
-    assert known == manifest  # a field that it does not know would be missing
+    assert known == manifest  # a field that the class lacks would be missing
 
 
 def container_of(deployment: dict[str, Any]) -> dict[str, Any]:
@@ -97,7 +97,7 @@ def test_the_example_sets_every_value() -> None:
         if "persistentVolumeClaim" in volume
     )
     assert claim == "movies"
-    assert "replicas" not in deployment["spec"]  # the autoscaler's business
+    assert "replicas" not in deployment["spec"]  # the autoscaler sets it
     scaled = one(example, "ScaledObject")["spec"]
     assert (scaled["minReplicaCount"], scaled["maxReplicaCount"]) == (4, 12)
     assert scaled["scaleTargetRef"]["name"] == deployment["metadata"]["name"]
@@ -153,7 +153,7 @@ def test_prometheus_finds_the_service() -> None:
 
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_the_server_takes_the_rendered_files(folder: str, tmp_path: Path) -> None:
-    """Runs with other ports; the metrics that autoscalers and monitors read exist."""
+    """Uses other ports; the metrics that autoscalers and monitors read exist."""
     manifests = build(KUBERNETES / folder)
     flags = flags_of(manifests)
     for name, text in one(manifests, "ConfigMap")["data"].items():
@@ -178,8 +178,8 @@ def test_the_server_takes_the_rendered_files(folder: str, tmp_path: Path) -> Non
 
 
 def test_the_serving_runtime_is_one() -> None:
-    """No registry has KServe's schema as a file: its required fields, and its containers as a
-    pod's.
+    """No registry has KServe's schema as a file, so this checks its required fields, and its
+    containers with the schema of a pod.
     """
     runtime = load("kserve/serving_runtime")
     assert runtime["apiVersion"] == "serving.kserve.io/v1alpha1"

@@ -66,7 +66,7 @@ def started(*command):
 
 @pytest.fixture(scope="module")
 def served(root):
-    """The server from that layout, with flags alone."""
+    """The server started from that layout, with flags only."""
     flags = ("--port=0", "--rest_api_port=-1", "--model_name=model")
     path = f"--model_base_path={root}/models/model"
     with started(root / "opt/colcast/bin/colcast_model_server", *flags, path) as server:

@@ -1,4 +1,4 @@
-"""The documentation as a site: links hold, and pages load nothing from other hosts."""
+"""The documentation as a site: links work, and pages load nothing from other hosts."""
 
 import re
 import subprocess

@@ -57,7 +57,7 @@ def requirements(names: list[str]) -> set[str]:
     while waiting:
         wanted = waiting.pop()
         name = canonicalize_name(wanted.name)
-        if name in found or name == "wheel":  # the lock leaves it out; nobody imports it
+        if name in found or name == "wheel":  # not in the lock file, since nothing imports it
             continue
         found.add(name)
         for line in importlib.metadata.requires(name) or []:

@@ -1,4 +1,4 @@
-"""The notebooks of examples/ run from end to end, and are committed as they should be."""
+"""The notebooks of examples/ run from end to end, and are committed without outputs."""
 
 import os
 import re

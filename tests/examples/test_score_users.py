@@ -60,7 +60,7 @@ def command(data: Path, output: Path, *options: str) -> list[str]:
 
 
 def run(data: Path, output: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    """To its end."""
+    """Runs the program to its end."""
     return subprocess.run(
         command(data, output, *options), capture_output=True, text=True, env=surroundings(output)
     )
@@ -73,7 +73,7 @@ def surroundings(output: Path) -> dict[str, str]:
 
 @contextmanager
 def running(data: Path, output: Path, *options: str) -> Iterator[psutil.Popen]:
-    """While it runs."""
+    """Runs the program in the background."""
     process = psutil.Popen(
         command(data, output, *options), stderr=subprocess.PIPE, text=True, env=surroundings(output)
     )
@@ -86,7 +86,7 @@ def running(data: Path, output: Path, *options: str) -> Iterator[psutil.Popen]:
 
 
 def parts(output: Path) -> dict[Path, int]:
-    """The finished blocks, and when each was written."""
+    """The finished blocks, with the time at which each was written."""
     return {path: path.stat().st_mtime_ns for path in output.glob("part-*.parquet")}
 
 
@@ -101,7 +101,7 @@ def begun(process: psutil.Popen, output: Path) -> None:
 
 
 def servers(process: psutil.Process) -> list[psutil.Process]:
-    """The native servers that it or its workers started."""
+    """The native servers that the process or its workers started."""
     found = process.children(recursive=True)
     return [
         one
@@ -111,7 +111,7 @@ def servers(process: psutil.Process) -> list[psutil.Process]:
 
 
 def listening(process: psutil.Process) -> set[str]:
-    """The addresses on which it and its child processes listen."""
+    """The addresses on which the process and its child processes listen."""
     found = set()
     for one in [process, *process.children(recursive=True)]:
         with suppress(psutil.NoSuchProcess):
@@ -121,7 +121,7 @@ def listening(process: psutil.Process) -> set[str]:
 
 
 def ended(process: psutil.Process) -> bool:
-    """Whether it has ended, even if its parent has not waited for it."""
+    """Whether the process has ended, even if its parent has not waited for it."""
     try:
         return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
@@ -129,7 +129,7 @@ def ended(process: psutil.Process) -> bool:
 
 
 def ranked(output: Path) -> dict[str, dict[str, float]]:
-    """Of each user, once: item -> score."""
+    """For each user, once: item -> score."""
     rows = [row for path in sorted(parts(output)) for row in pq.read_table(path).to_pylist()]
     found = {row["who"]: dict(zip(row["items"], row["scores"], strict=True)) for row in rows}
     assert len(rows) == len(found) == USERS
@@ -190,14 +190,14 @@ def test_a_restart_scores_the_remaining_blocks(data, tmp_path, expected):
     before = parts(output)
     assert 0 < len(before) < USERS // PER_BLOCK
     some = sorted(before)[0]
-    some.write_bytes(some.read_bytes()[:100])  # as by an interrupted copy
+    some.write_bytes(some.read_bytes()[:100])  # as after an interrupted copy
     (output / ".part-000009.parquet.half").write_bytes(b"PAR1")
     refused = run(data, output, "--candidates=seen", "--top=4")
     assert refused.returncode == 1
     assert "belongs to a job with other top" in refused.stderr
     (data / "ranker" / "4").symlink_to(
         data / "ranker" / "3"
-    )  # a version that was published meanwhile
+    )  # a version that was published in the meantime
     done = run(data, output, *options)
     (data / "ranker" / "4").unlink()
     assert done.returncode == 0, done.stderr

@@ -25,7 +25,7 @@ def example(**features: Any) -> bytes:
 
 
 class Served:
-    """A SavedModel loaded as a server does it: MetaGraph, variables, tables."""
+    """A SavedModel loaded as a server loads it: MetaGraph, variables, tables."""
 
     def __init__(self, session: Any, meta_graph: Any) -> None:
         self.session = session
@@ -96,5 +96,5 @@ def embedded_examples() -> np.ndarray:
 
 @pytest.fixture(scope="session")
 def monitoring_flags(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """For HTTP, with the metrics page."""
+    """Flags for HTTP with the metrics page."""
     return publishing(tmp_path_factory.mktemp("monitoring"))

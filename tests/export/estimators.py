@@ -1,7 +1,7 @@
 """Trains and exports Estimators; runs in .venv-estimator, TensorFlow 2.15: `estimators.py OUTPUT`.
 
 OUTPUT/NAME/examples is the usual export, OUTPUT/NAME/columns the same model with columnar inputs.
-`estimators.py score FILE OUTPUT/NAME...` scores what was recorded with OUTPUT/NAME/converted/1.
+`estimators.py score FILE OUTPUT/NAME...` scores the recorded examples with OUTPUT/NAME/converted/1.
 """
 
 import json
@@ -20,7 +20,7 @@ WORDS = ["red", "green", "blue", "unheard of"]
 
 
 def columns() -> dict[str, Any]:
-    """Feature columns of every kind, by what they are."""
+    """Feature columns of every kind, by kind."""
     age = column.numeric_column("age", default_value=3.0)
     user = column.categorical_column_with_hash_bucket("user", 50)
     colors = column.categorical_column_with_vocabulary_list("colors", WORDS[:3], num_oov_buckets=1)
@@ -76,7 +76,7 @@ def training_data() -> Any:
 
 
 def build(output: Path) -> None:
-    """Trains all, exports each in both ways, and writes examples for their feature specs."""
+    """Trains all Estimators, exports each in both ways, and writes examples for their specs."""
     for name, estimator, used in estimators(output / "training"):
         estimator.train(training_data)
         spec = column.make_parse_example_spec(used)
@@ -99,7 +99,7 @@ def record(file: Path, spec: Any) -> None:
 
 
 def example(spec: Any, random: np.random.Generator) -> Any:
-    """A random tf.Example; a weight for each place, none for no place."""
+    """A random tf.Example with one weight per place, and none without a place."""
     proto = tf.train.Example()
     feature = proto.features.feature
     places = int(random.integers(0, 3))

@@ -31,7 +31,7 @@ def answers(
     """The serialized answers of a server of model "m" by API and signature.
 
     Args:
-        server: listens for HTTP too.
+        server: a server that also listens for HTTP.
         methods: method_name by signature.
         inputs: the name of the input of Examples by signature.
         rows: serialized Examples.
@@ -69,7 +69,7 @@ def _list(rows: Sequence[bytes]) -> Any:
 
 
 def _with_context(rows: Sequence[bytes]) -> Any:
-    """The features that all Examples share, once, before the Examples."""
+    """The examples as one list whose context holds the features that all of them share."""
     examples = [tf.train.Example.FromString(row) for row in rows]
     context = tf.train.Example()
     for name, feature in examples[0].features.feature.items():

@@ -1,8 +1,8 @@
 """Models of TF-Ranking; runs in .venv-estimator, TensorFlow 2.15: `ranking_models.py OUTPUT`.
 
 OUTPUT/NAME/model serves ExampleListWithContext; OUTPUT/NAME/lists holds recorded requests of one
-list each, OUTPUT/NAME/scores.npz what TF-Ranking scores them with, `alone/I` by itself and
-`together/I` padded to the longest of all.
+list each; OUTPUT/NAME/scores.npz holds TF-Ranking's scores: `alone/I` for a single list and
+`together/I` for the list padded to the longest of all.
 """
 
 import sys
@@ -64,7 +64,7 @@ def field(number: int, value: bytes) -> bytes:
 
 
 class Preprocessor(tfr.keras.model.Preprocessor):
-    """Looks strings up, in lists of the user's too, and embeds them."""
+    """Looks strings up, including those in the user's lists, and embeds them."""
 
     def __call__(self, context: Any, features: Any, mask: Any) -> Any:
         layers = tf.keras.layers
@@ -79,7 +79,7 @@ class Preprocessor(tfr.keras.model.Preprocessor):
 
 
 def build(scorer: Any) -> Any:
-    """A model of TF-Ranking's own parts."""
+    """A model made of TF-Ranking's own layers."""
     builder = tfr.keras.model.ModelBuilder(
         tfr.keras.model.FeatureSpecInputCreator(CONTEXT, EXAMPLE),
         Preprocessor(),
@@ -114,7 +114,7 @@ def main(output: Path) -> None:
     save(output / "pointwise", build(dnn))
 
     class Listwise(tfr.keras.model.Scorer):
-        """Scores an example by how it differs from the mean of its list."""
+        """Scores an example by its difference from the mean of its list."""
 
         def __call__(self, context: Any, features: Any, mask: Any) -> Any:
             items = tf.concat(list(features.values()), axis=-1)

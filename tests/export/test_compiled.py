@@ -63,7 +63,7 @@ def product(features: Any) -> Any:
 
 
 def towers(features: Any) -> Any:
-    """A module of the user, and ops behind it that also read items."""
+    """A module that reads the user, and ops after it that also read items."""
     user = module(_DOUBLED, [None, 3], features["user_vector"])
     return tf.reduce_sum(user * features["item_vector"], 1)
 
@@ -231,7 +231,7 @@ def test_a_loop_that_never_ends_is_named_with_its_features(
 def test_small_values_that_the_model_cannot_take_are_left_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With numbers below one, the loop never ends, so accepted rows have none."""
+    """With numbers below one, the loop never ends, so accepted rows have no such numbers."""
     monkeypatch.setattr(_findings, "_FIRST_RUN_SECONDS", 2)
     monkeypatch.setattr(_findings, "_RUN_SECONDS", 0.5)
     monkeypatch.setattr(_both_signatures, "_READILY_SECONDS", 0.05)

@@ -39,7 +39,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def converted(trained: Path) -> Path:
-    """The trained ones, each with its converted form in `converted/1`."""
+    """The trained Estimators, each with its converted form in `converted/1`."""
     for name in NAMES:
         report = export_saved_model(
             trained / name / "examples",
@@ -122,7 +122,7 @@ def labels(result: classification_pb2.ClassificationResult) -> list[list[bytes]]
 
 
 def test_a_converted_model_still_classifies_and_regresses(model):
-    """Its own signatures, whose examples share one placeholder, through all of their APIs."""
+    """The model's own signatures, whose examples share one placeholder, through all their APIs."""
     rows = recorded(model)
     examples = [tf.train.Example.FromString(row) for row in rows]
     given = input_pb2.Input(example_list=input_pb2.ExampleList(examples=examples))
@@ -151,7 +151,8 @@ def test_a_converted_model_still_classifies_and_regresses(model):
                 np.testing.assert_allclose(values(result), expected["scores"], rtol=1e-6)
                 np.testing.assert_array_equal(labels(result), expected["classes"])
             alone.model_spec.name, alone.model_spec.signature_name = "m", name
-            # TensorFlow fuses ops depending on the fetches, so the last bit may differ with oneDNN.
+            # TensorFlow's fusion of ops depends on the fetches, so with oneDNN the last bit may
+            # differ.
             np.testing.assert_allclose(
                 values(call(alone, timeout=60).result), values(result), rtol=1e-6
             )

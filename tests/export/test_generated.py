@@ -1,4 +1,4 @@
-"""Generated rows respect the model: numbers that it can score, lists of sizes that it accepts."""
+"""Generated rows suit the model: numbers that it can score, lists of sizes that it accepts."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -38,7 +38,7 @@ def generated(folder: Path) -> dict[str, Any]:
 
 
 def scored(by: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Scores a user and a price, which may become NaN or infinite."""
+    """Scores a user and a price; the score may become NaN or infinite."""
     table, weights = normal(100, 4), normal(4)
 
     def score(features: Any) -> Any:
@@ -131,12 +131,12 @@ def test_a_model_that_accepts_only_known_words_and_numbers_gets_those(tmp_path: 
 
 
 def reshaped(price: Any) -> Any:
-    """Of one value per row."""
+    """Requires one value per row."""
     return tf.reshape(tf.sparse.to_dense(price), [-1, 1])
 
 
 def filled(price: Any) -> Any:
-    """Of one value per row or none, as TFX's Chicago Taxi example fills it in."""
+    """Fills in rows without a value, like TFX's Chicago Taxi example."""
     shape = [price.dense_shape[0], 1]
     return tf.sparse.to_dense(tf.SparseTensor(price.indices, price.values, shape))
 
@@ -163,7 +163,7 @@ def test_an_optional_scalar_has_one_value_at_most_and_other_lists_have_more(
 def test_dependence_shown_only_by_infinite_scores_is_not_taken_for_the_users(
     tmp_path: Path,
 ) -> None:
-    """The exponential of large numbers is infinite: only the rule shows that it goes over rows."""
+    """The exponential of large numbers is infinite, so only the rule shows the dependence."""
 
     @tf.function(
         autograph=False,
@@ -193,7 +193,7 @@ def test_dependence_shown_only_by_infinite_scores_is_not_taken_for_the_users(
 
 
 def plain(folder: Path, score: Callable[[Any, Any], dict[str, Any]], *, late: bool = True) -> Any:
-    """The report on a signature of tensors: a user's id, and a price that the items have."""
+    """The report on a signature that takes tensors: a user's id, and the items' price."""
     specs = [tf.TensorSpec([None], tf.int64, "user_id"), tf.TensorSpec([None], tf.float32, "price")]
 
     @tf.function(autograph=False, input_signature=specs)

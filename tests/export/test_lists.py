@@ -83,7 +83,7 @@ def test_three_stages_are_written(report: Any) -> None:
 
 
 def test_rows_of_a_pointwise_scorer_are_independent(report: Any) -> None:
-    """All but the last stage's, because the rule knows nothing about the values of states."""
+    """All but the last stage's: the rule knows nothing about the values of states."""
     (signature,) = report.signatures
     assert signature.independence.keys() >= {*signature.stages.signatures, "columnar_late"}
     for name, found in signature.independence.items():
@@ -139,7 +139,7 @@ def test_a_model_that_compares_the_examples_of_a_list_is_refused(
 
 
 def decode(serialized: Any) -> Any:
-    """Contexts and examples, as TF-Ranking takes them apart."""
+    """Decodes contexts and examples the way TF-Ranking does."""
     name = "tensorflow.serving.ExampleListWithContext"
     from google.protobuf import descriptor_pb2
 
@@ -155,7 +155,7 @@ def decode(serialized: Any) -> Any:
 
 
 def save_lists(folder: Path, context: Any, examples: Any, cut_to: int | None = None) -> Path:
-    """A model of one feature in each, whose lists may be cut to one size."""
+    """A model with a context and an example feature, whose lists may be truncated to one size."""
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string, "inputs")])
     def serve(inputs: Any) -> Any:

@@ -41,7 +41,7 @@ def converted(request, tmp_path_factory):
 
 
 def test_native_server_scores_columns_as_examples(converted, monitoring_flags):
-    """Columns, and tf.Examples that the server reads as columns, as TensorFlow parses them."""
+    """Columns, and tf.Examples that the server reads as columns, give TensorFlow's scores."""
     name, base = converted
     examples = MODELS[name].examples(ROWS)
     requests = [examples, *([e] for e in examples[:5]), [examples[0]] * 3]
@@ -99,7 +99,7 @@ def number(column: Any) -> Any:
     ]
 )
 def serve(columns: dict[str, Any]) -> Any:
-    """A score that depends on each column."""
+    """Returns a score that depends on each column."""
     sums = [
         number(columns[f"user_{dtype}"]) * (1.0 + number(columns[f"item_{dtype}"]))
         for dtype in DTYPES

@@ -119,7 +119,7 @@ def test_a_loop_is_named_by_its_feature_with_what_to_change(embedded, tmp_path):
 
 
 def costs(*of_each: tuple[int, float, float, float]) -> tuple[Cost, ...]:
-    """Costs from tuples (candidates, source's CPU, late signature's CPU, its quartiles' spread)."""
+    """Costs from tuples (candidates, source's CPU, late signature's CPU, quartiles' spread)."""
     return tuple(
         cost
         for size, before, after, spread in of_each

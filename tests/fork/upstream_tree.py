@@ -55,7 +55,7 @@ def tensorflow_http_archive(name, git_commit, patch):
     )
 """
 
-# Visibility as upstream has it: what is inside sees all, what is public is said to be.
+# Visibility as upstream has it: packages inside see everything; public targets are marked.
 INTERNAL = """package_group(
     name = "internal",
     packages = ["//tensorflow_serving/..."],
@@ -70,7 +70,7 @@ APIS_BUILD = """cc_library(
 )
 """
 
-# What the hook and its test use of the message.
+# The parts of the message that the hook and its test use.
 PREDICT_PB_H = """#pragma once
 #include <string>
 

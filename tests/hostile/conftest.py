@@ -1,4 +1,4 @@
-"""A real server, and a way to send it arbitrary bytes."""
+"""A real server, and a client that sends it arbitrary bytes."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -17,7 +17,7 @@ PREDICT = "/tensorflow.serving.PredictionService/Predict"
 
 
 def serving_nothing(folder: Path, *flags: str) -> ServerProcess:
-    """A server without models, to be entered."""
+    """A server without models, to use as a context manager."""
     config = folder / "config.txt"
     config.write_text("model_config_list {}")
     return ServerProcess(flags=[f"--model_config_file={config}", *flags])
@@ -40,22 +40,22 @@ class RawClient:
         return predict_pb2.PredictResponse.FromString(self._predict(message, timeout=60))
 
     def error_of(self, message: bytes) -> tuple[str, str]:
-        """(code, message) of the error the server answers with."""
+        """(code, message) of the error with which the server answers."""
         with pytest.raises(grpc.RpcError) as raised:
             self.send(message)
         return raised.value.code().name, raised.value.details()
 
     def code_of(self, message: bytes) -> str:
-        """The code the server answers with, OK included."""
+        """The code with which the server answers, including OK."""
         return self._predict.future(message, timeout=60).code().name
 
     def close(self) -> None:
-        """Ends the connection."""
+        """Closes the connection."""
         self._channel.close()
 
 
 def make_good_request() -> predict_pb2.PredictRequest:
-    """Three rows; the age comes once."""
+    """Three rows; the age is sent once."""
     request = predict_pb2.PredictRequest()
     request.model_spec.name = "target"
     for name, values in {
@@ -92,15 +92,15 @@ def server(base_path: Path) -> Iterator[ServerProcess]:
         meter = ProcessMeter(process.pid)
         before = meter.peak_memory_bytes()
         yield process
-        # Whatever all tests together sent.
+        # In spite of everything that all tests sent.
         assert meter.peak_memory_bytes() - before < 1 << 28
 
 
 @pytest.fixture(scope="session")
 def rest_server(base_path: Path) -> Iterator[ServerProcess]:
-    """The same over REST, with a low limit of a request's size.
+    """A server with REST and a low limit on the size of a request.
 
-    Freed memory goes back to the system immediately, so the memory that it has is in use.
+    Freed memory goes back to the system immediately, so all of its memory is in use.
     """
     flags = ["--rest_api_port=-1", f"--max_request_bytes={4 << 20}"]
     with ExitStack() as running:

@@ -1,4 +1,4 @@
-"""HTTP/2 frame by frame, to send what client libraries do not. Names as in RFC 9113 and 7541."""
+"""Sends and reads HTTP/2 frame by frame, unlike client libraries. Names as in RFC 9113 and 7541."""
 
 import socket
 import struct
@@ -22,7 +22,7 @@ def frame(kind: int, flags: int, stream: int, payload: bytes = b"") -> bytes:
 
 
 def integer(value: int, prefix_bits: int) -> bytes:
-    """An integer of HPACK that begins in the low bits of its first byte."""
+    """An HPACK integer that begins in the low bits of its first byte."""
     most = (1 << prefix_bits) - 1
     if value < most:
         return bytes([value])
@@ -42,7 +42,7 @@ def literal(name: str, value: str) -> bytes:
 
 
 def request_headers(path: str = PREDICT, **more: str) -> bytes:
-    """The headers of a gRPC call; `more` has names with _ for -."""
+    """The headers of a gRPC call; names in `more` have _ in place of -."""
     headers = {
         ":method": "POST",
         ":scheme": "http",
@@ -60,7 +60,7 @@ def grpc_message(message: bytes, *, compressed: bool = False) -> bytes:
 
 
 def read_to_end_of_stream(connection: socket.socket) -> None:
-    """Reads frames up to the one that ends a stream; raises OSError if none comes in time."""
+    """Reads frames up to the one that ends a stream; raises OSError if none arrives in time."""
     with connection.makefile("rb") as frames:
         while header := frames.read(9):
             frames.read(int.from_bytes(header[:3]))
@@ -80,7 +80,7 @@ def settings_of(connection: socket.socket) -> dict[int, int]:
 def connect(
     target: str, window: int = 65535, timeout: float = 60, receive_buffer: int | None = None
 ) -> socket.socket:
-    """A connection that has sent the preface and its window for each answer.
+    """A connection that has sent the preface and its flow-control window for each answer.
 
     receive_buffer: bytes that may wait to be read; None: the system's.
     """
@@ -108,7 +108,7 @@ def send_until_closed(connection: socket.socket, blocks: Iterator[bytes]) -> int
 
 
 def is_closed_by_peer(connection: socket.socket, timeout: float = 30) -> bool:
-    """Whether the server ends the connection in time; reads what it sends before."""
+    """Whether the server ends the connection in time; reads everything it sends before that."""
     give_up = time.monotonic() + timeout
     try:
         while time.monotonic() < give_up:
@@ -136,7 +136,7 @@ class Frame(NamedTuple):
 
 
 def frames_of(connection: socket.socket) -> Iterator[Frame]:
-    """The frames that come, to the connection's end."""
+    """The received frames, up to the end of the connection."""
     with connection.makefile("rb") as octets:
         try:
             while len(header := octets.read(9)) == 9:

@@ -62,7 +62,7 @@ class Raw:
         return bytes_method(self._channel, f"{SERVICE}/{method}")(message, timeout=120)
 
     def error_of(self, method: str, message: bytes) -> tuple[str, str]:
-        """(code, message) of the error the server answers with."""
+        """(code, message) of the error with which the server answers."""
         with pytest.raises(grpc.RpcError) as raised:
             self.send(method, message)
         return raised.value.code().name, raised.value.details()
@@ -175,7 +175,7 @@ def test_unknown_fields_are_skipped_and_the_last_list_counts(raw):
 
 
 def test_a_context_of_many_examples_cannot_fill_the_memory(raw):
-    """2 MB that ask for 512 GiB: a megabyte in front of each of half a million examples."""
+    """2 MB that ask for 512 GiB: a megabyte of context before each of half a million examples."""
     context = feature(b"x", FLOAT_2) + feature(b"note", field(1, field(1, b"n" * (1 << 20))))
     message = SPEC + with_context(context, *[b""] * (1 << 19))
     before = raw.peak_memory_bytes()
@@ -204,6 +204,6 @@ def test_thousands_of_tasks_are_judged_before_any_is_run(raw):
 
 
 def test_tensorflows_error_about_a_long_example_stays_short_enough_to_send(raw):
-    """It quotes the whole example, but gRPC clients accept headers of 8 KiB."""
+    """TensorFlow quotes the whole example, but gRPC clients accept headers of 8 KiB only."""
     example = feature(b"note", field(1, field(1, b"\xff" * (1 << 20)))) + X_IS_2[:-1]
     raw.refuses("Regress", SPEC + example_list(example), "INVALID_ARGUMENT", "parse", "...")

@@ -1,7 +1,7 @@
 """tf.Examples that are read as columns get the answers and errors of TensorFlow's parser.
 
-The model returns the parsed features. In one server TensorFlow parses Examples, the others read
-them; their answers must be bit-identical, and their errors equal.
+The model returns the parsed features. In one server TensorFlow parses the Examples; the other
+servers read them as columns. Answers must be bit-identical, and errors equal.
 """
 
 import os
@@ -33,7 +33,8 @@ SPEC = {
     "words": tf.io.FixedLenSequenceFeature([], tf.string, True, default_value=b"-"),
     "bag": tf.io.RaggedFeature(tf.float32),
 }
-KINDS = {"user_age": 3, "ids": 3, "price": 2, "steps": 2, "bag": 2}  # the others are strings: 1
+# all other features are strings: 1
+KINDS = {"user_age": 3, "ids": 3, "price": 2, "steps": 2, "bag": 2}
 COUNTS = {"user_age": 1, "user_name": 2, "price": 2}
 
 
@@ -137,7 +138,7 @@ def entries(draw: Any, name: str, hostile: bool) -> bytes:
 
 @st.composite
 def requests(draw: Any, hostile: bool) -> list[bytes]:
-    """The Examples of one user, perhaps with exceptions."""
+    """The Examples of one user, possibly with exceptions."""
     names = list(SPEC)
     optional = [name for name in names if name not in ("user_age",) or hostile]
     missing = draw(st.sets(st.sampled_from(optional), max_size=2))
@@ -169,7 +170,7 @@ def requests(draw: Any, hostile: bool) -> list[bytes]:
 def check(stubs: dict[str, Stub], examples: list[bytes]) -> None:
     expected = stubs["off"].predict(examples)
     assert stubs["exact"].predict(examples) == expected
-    assert stubs["late"].predict(examples) == expected  # it computes nothing that rounds
+    assert stubs["late"].predict(examples) == expected  # the model computes nothing that rounds
 
 
 CHEAP = settings(

@@ -45,7 +45,7 @@ def flood(server: ServerProcess, first: bytes, again: bytes, stop: threading.Eve
                     return
                 connection.sendall(again)
         except OSError:
-            return  # refused, or the server reads no more
+            return  # the server refuses, or stops reading
 
 
 @pytest.fixture

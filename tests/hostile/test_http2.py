@@ -1,4 +1,4 @@
-"""HTTP/2 that asks for unlimited memory or time gets neither, and others are answered."""
+"""HTTP/2 that asks for unlimited memory or time gets neither, and other clients are answered."""
 
 import itertools
 import os
@@ -18,7 +18,8 @@ from . import http2
 from .conftest import bytes_method, serving_nothing
 
 MANY_MB = (
-    100  # limits of an attack's cost; without the server's limits, each takes more or never ends
+    # limits of an attack's cost; without the server's limits, each attack costs more or never ends
+    100
 )
 GET_STATUS = "/tensorflow.serving.ModelService/GetModelStatus"
 

@@ -16,7 +16,7 @@ from . import http2
 from .conftest import serving_nothing
 from .http2 import frame, literal
 
-NO_METHOD = "/test.Service/Method"  # which is answered in trailers only
+NO_METHOD = "/test.Service/Method"  # the answer consists of trailers only
 PROTOCOL, FLOW_CONTROL, STREAM_CLOSED, FRAME_SIZE = 1, 3, 5, 6
 REFUSED_STREAM, COMPRESSION = 7, 9
 EMPTY = b"\0\0\0\0\0"  # gRPC's message without bytes
@@ -51,7 +51,7 @@ def without(name: str) -> bytes:
     return b"".join(literal(*each) for each in headers.items() if each[0] != name)
 
 
-# Of the whole connection: (section, what is sent, GOAWAY's code).
+# Errors of the whole connection: (section, what is sent, GOAWAY's code).
 CONNECTION_ERRORS = {
     "4.1 a longer frame than allowed": (frame(http2.DATA, 0, 1, bytes(16385)), FRAME_SIZE),
     "4.3 half a header block": (call(b"\x00\x05abc"), COMPRESSION),
@@ -105,7 +105,7 @@ CONNECTION_ERRORS = {
         frame(http2.WINDOW_UPDATE, 0, 0, number((1 << 31) - 1)) * 2,
         FLOW_CONTROL,
     ),
-    # Errors of the stream, which may be taken for errors of the connection (5.4.2).
+    # Stream errors that may be treated as connection errors (5.4.2).
     "6.3 PRIORITY of 4 bytes": (BEGUN + frame(http2.PRIORITY, 0, 1, bytes(4)), FRAME_SIZE),
     "6.9 WINDOW_UPDATE of a stream by nothing": (
         BEGUN + frame(http2.WINDOW_UPDATE, 0, 1, number(0)),
@@ -129,7 +129,7 @@ CONNECTION_ERRORS = {
     "7541 6.3 a larger table than allowed": (call(b"\x3f\xff\xff\x7f" + HEADERS), COMPRESSION),
 }
 
-# Of one stream: (section, what is sent, RST_STREAM's code). The connection stays.
+# Errors of one stream: (section, what is sent, RST_STREAM's code). The connection stays open.
 STREAM_ERRORS = {
     "6.9.1 a stream's window beyond 2 GiB": (
         BEGUN + frame(http2.WINDOW_UPDATE, 0, 1, number((1 << 31) - 1)) * 2,
@@ -161,7 +161,7 @@ STREAM_ERRORS = {
     "8.3.1 two methods": (call(literal(":method", "POST") + HEADERS), PROTOCOL),
 }
 
-# No error: (section, what is sent, whether stream 1 is answered).
+# Not errors: (section, what is sent, whether stream 1 is answered).
 FINE = {
     "4.1 reserved bits and unknown flags": (frame(http2.PING, 0xFE, 1 << 31, bytes(8)), NOTHING),
     "4.3 a header block in pieces": (
@@ -200,7 +200,7 @@ def serve_nothing(tmp_path_factory) -> Iterator[ServerProcess]:
 
 
 def said(connection: socket.socket) -> list[http2.Frame]:
-    """The server's frames up to the end of the last possible stream."""
+    """The server's frames, up to the end of the last possible stream."""
     frames = []
     for each in http2.frames_of(connection):
         frames.append(each)
@@ -262,7 +262,7 @@ def test_the_first_frame_is_settings(server):
         assert errors(list(http2.frames_of(connection)), http2.GOAWAY) == [PROTOCOL]
 
 
-# Frames for a stream that its client has half-closed.
+# Frames on a stream that the client has half-closed.
 @pytest.mark.parametrize("late", [frame(http2.DATA, 0, 1, EMPTY), BEGUN], ids=["DATA", "HEADERS"])
 def test_nothing_follows_the_end_of_a_stream(server, late):
     frames = ask(server, WHOLE + late)

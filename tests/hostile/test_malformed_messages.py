@@ -86,7 +86,7 @@ def test_unknown_fields_are_skipped(client, good_request):
 
 
 def test_no_input_of_the_fuzz_corpus_upsets_the_server(client, good_request, server):
-    """Inputs whose second byte is even hold a message from their third byte on."""
+    """Corpus files whose second byte is even contain a message from their third byte on."""
     with tarfile.open(CORPUS) as kept:
         inputs = [file.read() for entry in kept if (file := kept.extractfile(entry))]
     messages = [data[2:] for data in inputs if len(data) > 2 and data[1] % 2 == 0]
@@ -106,7 +106,7 @@ class Reader(tf.Module):
 
     @tf.function(input_signature=[tf.TensorSpec([], tf.string, "path")])
     def read(self, path: tf.Tensor) -> dict[str, tf.Tensor]:
-        """How many bytes it has."""
+        """Returns the file's size in bytes."""
         return {"size": tf.strings.length(tf.io.read_file(path))}
 
 
@@ -158,7 +158,7 @@ def ask_for_status(channel: grpc.Channel) -> None:
 
 
 def test_inflated_messages_of_a_host_have_a_limit(tmp_path, reader_path):
-    """Two that run, of 48 MiB each, are more than three quarters of 80 MiB."""
+    """Two requests of 48 MiB each exceed three quarters of 80 MiB."""
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     unknown_field = field(100, bytes(INFLATED))
@@ -191,7 +191,7 @@ def test_many_bombs_wait_compressed_and_others_are_answered(target, tmp_path):
         predict(request_to_read(str(tmp_path / "file")), timeout=60)
         meter = ProcessMeter(target.pid)
         before = meter.peak_memory_bytes()
-        first = predict.future(request_to_read(str(pipe)), timeout=60)  # the worker has it
+        first = predict.future(request_to_read(str(pipe)), timeout=60)  # the worker has taken it
         ask_for_status(channel)
         waiting = [
             connections.enter_context(send_compressed(target.target, bomb))
@@ -206,5 +206,5 @@ def test_many_bombs_wait_compressed_and_others_are_answered(target, tmp_path):
         for connection in waiting:
             http2.read_to_end_of_stream(connection)
         assert predict(request_to_read(str(tmp_path / "file")), timeout=60)
-    # One at a time is inflated; together they are 1 GB.
+    # They are inflated one at a time; together they are 1 GB.
     assert meter.peak_memory_bytes() - before < 3 * INFLATED

@@ -28,7 +28,7 @@ def reload_that_logs(base_path: Path, prefix: str) -> model_management_pb2.Reloa
 
 
 def refusal(server: ServerProcess, request: model_management_pb2.ReloadConfigRequest) -> str:
-    """The code with which the server refuses a reload, "" where it does not."""
+    """The code with which the server refuses a reload; "" if it does not."""
     with grpc.insecure_channel(server.target) as channel:
         stub = model_grpc.ModelServiceStub(channel)
         code = stub.HandleReloadConfigRequest.future(request, timeout=60).code()
@@ -96,7 +96,7 @@ def test_below_the_directory_logs_are_written(serve, base_path, tmp_path, prefix
 
 
 def addresses_of_this_host() -> list[str]:
-    """Those other than the loopback interface's."""
+    """The addresses other than the loopback interface's."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
             probe.connect(("192.0.2.1", 9))  # nothing is sent

@@ -93,7 +93,7 @@ WRONG_BODIES: list[tuple[str, int, list[str]]] = [
     ("{inputs: 1}", 400, ["JSON Parse error"]),
     ("[" * 100_000, 400, ["JSON Parse error"]),
     ('{"a":' * 100_000, 400, ["JSON Parse error"]),
-    # JSON, but no request.
+    # JSON that is not a request.
     ("[]", 400, ["a list of 0", "expected a JSON object"]),
     ("3", 400, ["the number 3", "expected a JSON object"]),
     ("null", 400, ["null", "expected a JSON object"]),

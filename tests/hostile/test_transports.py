@@ -1,4 +1,4 @@
-"""Abuse over either transport, and input that is no call or request."""
+"""Abuse over either transport, and input that is neither a call nor a request."""
 
 import itertools
 import os
@@ -26,7 +26,7 @@ def begun(stream: int) -> bytes:
 
 
 def made_to_be_reset(stream: int) -> bytes:
-    """A call with an error, which the server has to reset (CVE-2025-8671)."""
+    """A call with an error, which makes the server reset it (CVE-2025-8671)."""
     return begun(stream) + http2.frame(http2.WINDOW_UPDATE, 0, stream, bytes(4))
 
 
@@ -42,7 +42,7 @@ def serve_one_port(tmp_path_factory) -> Iterator[ServerProcess]:
 
 
 def answer_to(server: ServerProcess, headers: bytes, after: bytes = b"") -> bytes:
-    """The headers and trailers that a call is answered with, as HPACK has them."""
+    """The headers and trailers of the answer to a call, in HPACK's form."""
     flags = http2.END_HEADERS | (0 if after else http2.END_STREAM)
     with http2.connect(server.target) as connection:
         connection.sendall(http2.frame(http2.HEADERS, flags, 1, headers) + after)
@@ -144,7 +144,7 @@ def test_when_descriptors_run_out_new_connections_are_closed_and_others_served(
 
 
 def test_a_stream_that_waits_is_not_held_by_its_own_windows(server):
-    """Calls pay for window updates and pings between them, which are no abuse."""
+    """Calls pay for window updates and pings between them, so these are not abuse."""
     update = http2.frame(http2.WINDOW_UPDATE, 0, 0, struct.pack(">I", 1))
     with http2.connect(server.target) as connection:
         connection.sendall(

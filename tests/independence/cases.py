@@ -1,4 +1,4 @@
-"""Requests to a model in every format, and the original model's answer to each."""
+"""Requests to a model in every format, with the original model's answer to each."""
 
 import base64
 import json
@@ -24,10 +24,10 @@ class Case:
 
     Attributes:
       format: how it is written.
-      message: a PredictRequest; of format "rest" a JSON body.
-      signature: that is asked.
-      expected: what is to be answered.
-      inputs: by name.
+      message: a PredictRequest; a JSON body for the format "rest".
+      signature: the requested signature.
+      expected: the expected answer.
+      inputs: the inputs by name.
     """
 
     format: str
@@ -38,7 +38,7 @@ class Case:
 
     @property
     def exact(self) -> bool:
-        """Whether the answer has the original's bits, if its requests run alone."""
+        """Whether the answer must have the original's bits if the request runs alone."""
         return self.format in EXACT_FORMATS
 
 
@@ -67,7 +67,7 @@ def cases_of(
 ) -> list[Case]:
     """Requests of these sizes in every format; every second size also with several users.
 
-    With the name of a key, also by the numbers of items among `items_of`.
+    Given the name of a key, also requests by the items' numbers in `items_of`.
     """
     original = original or exported.original()
     return [
@@ -78,7 +78,7 @@ def cases_of(
 
 
 def items_of(exported: Exported, seed: int = 0) -> list[Row]:
-    """All items that requests are about."""
+    """All items that may occur in requests."""
     return _drawn(exported, np.random.default_rng(seed))[1]
 
 
@@ -97,7 +97,7 @@ def _asked(exported: Exported, sizes: Sequence[int], seed: int) -> Iterator[Aske
 
 
 def _drawn(exported: Exported, random: np.random.Generator) -> tuple[list[Row], list[Row]]:
-    """Users and items."""
+    """Randomly drawn users and items."""
     names = exported.user_features()
     drawn = [exported.model.draw(random) for _ in range(ITEMS)]
     users = [{n: v for n, v in row.items() if n in names} for row in drawn[:USERS]]
@@ -137,7 +137,7 @@ def _cases(exported: Exported, original: Original, asked: Asked, item_key: str) 
 def _by_user(exported: Exported, original: Original, asked: Asked, whole: Outputs) -> Outputs:
     """The answers to one request per user, with lists as wide as they were sent.
 
-    All of it at once where an output has no rows: it is to be refused.
+    If an output has no rows, all users are scored at once, because the request must be refused.
     """
     kinds = {feature["kind"] for feature in exported.record["features"].values()}
     as_sent = exported.model.expected is Expected.LENGTH and not kinds & {"var_len", "ragged"}

@@ -1,8 +1,8 @@
 """The op types that the independence rule encounters, and its verdict on each model.
 
-`python -m tests.independence.census` exports every model of the registry, and Estimators and a
-pointwise model of TF-Ranking where their TensorFlow is installed, and prints a line for each, then
-the op types of all: those that a rule follows, and those that columns reach without one.
+`python -m tests.independence.census` exports every model of the registry and, if their TensorFlow
+is installed, Estimators and a pointwise model of TF-Ranking. It prints a line for each, then all op
+types: those with a rule, and those without one that columns reach.
 """
 
 import argparse
@@ -23,7 +23,7 @@ from ..models import RANKING
 from ..other_environment import ESTIMATOR
 from .exported import Exported
 
-ESTIMATORS = {  # name -> the features taken for the user's
+ESTIMATORS = {  # name -> the features treated as the user's
     "dnn": ["age", "user", "colors"],
     "linear": ["age", "user"],
     "combined": ["age", "user", "colors"],
@@ -74,7 +74,7 @@ def op_types(meta_graph: Any, signature: Any) -> tuple[set[str], set[str]]:
 
 
 def _called(graph: FlatGraph, node: Any) -> set[str]:
-    """The op types of the functions that a node calls; with its constants, which is too many."""
+    """The op types of the functions that a node calls, including constants, which overestimates."""
     types, known, waiting = set[str](), set[str](), [node]
     while waiting:
         for value in waiting.pop().attr.values():
@@ -116,7 +116,7 @@ def _exported(names: list[str] | None, scratch: Path) -> Iterator[tuple[str, Fou
 
 
 def _elsewhere(scratch: Path) -> Iterator[tuple[str, Path, dict[str, Any]]]:
-    """Models of TensorFlow 2.15: name, folder, how to export it."""
+    """Models of TensorFlow 2.15: name, folder, and how to export them."""
     if ESTIMATOR.package("tensorflow"):
         trained = scratch / "estimators"
         ESTIMATOR.run("export/estimators.py", trained)

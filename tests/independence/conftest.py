@@ -1,6 +1,6 @@
 """Models of the registry behind servers, in a short form and, on request, in a long one.
 
-COLCAST_HAMMER_ANSWERS=100000 asks for all models, and so many answers of all of them together.
+COLCAST_HAMMER_ANSWERS=100000 selects all models, and that many answers of all models together.
 """
 
 import os
@@ -16,7 +16,7 @@ from .cases import SIZES, Case, cases_of
 from .exported import Exported
 from .servers import VARIANTS, serve
 
-# The worst of every kind, and what most models are made of: a minute of CPU, exports above all.
+# The worst case of every kind, and the most common constructions: a minute of CPU, mostly exports.
 SHORT = (
     *("softmax", "keep_best", "keep_cheapest", "branch_on_country", "unique_counts"),
     *("scalar_output", "one_row_output", "unmasked_mean", "unmasked_tags", "plain_functional"),
@@ -46,7 +46,7 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Export
 
 @pytest.fixture(scope="session", params=GROUPS, ids=lambda g: g[0] if g[1:] == () else "all")
 def group(request: pytest.FixtureRequest, exported: Callable[[str], Exported]) -> Models:
-    """Some models by name; they share servers."""
+    """Some models by name, which share servers."""
     return {name: exported(name) for name in request.param}
 
 

@@ -26,14 +26,14 @@ class Exported:
     """An exported model.
 
     Attributes:
-      model: of the registry.
-      base_path: with version 1.
-      report: the export's.
-      record: what colcast.json says of its one columnar signature.
+      model: a model of the registry.
+      base_path: the base path with version 1.
+      report: the export's report.
+      record: the entry of its only columnar signature in colcast.json.
     """
 
     def __init__(self, model: RankingModel, folder: Path) -> None:
-        """Saves and exports it below a folder, which is its own."""
+        """Saves and exports the model below a folder of its own."""
         self.model = model
         self.base_path = folder / model.name
         self._original = folder / "model"
@@ -55,7 +55,7 @@ class Exported:
         return {name for name, f in self.record["features"].items() if f["side"] == "user"}
 
     def columns(self, rows: Sequence[Row], names: set[str] | None = None) -> Columns:
-        """Rows as inputs of a columnar signature: all features, or those named."""
+        """Rows as inputs of a columnar signature: all features, or only those in `names`."""
         columns: Columns = {}
         for name, feature in self.record["features"].items():
             if names is None or name in names:
@@ -63,9 +63,9 @@ class Exported:
         return columns
 
     def retrained(self, folder: Path) -> "Exported":
-        """The same graphs with the variables of a retrained model, which is the new original.
+        """The same graphs with the variables of a retrained model, which becomes the original.
 
-        Version 1 is the one that is there; the other waits at `folder` / "2".
+        The base path has the present version 1; the retrained version waits in `folder` / "2".
         """
         other = copy.copy(self)
         other.base_path, other._original = folder / self.model.name, folder / "model"
@@ -77,12 +77,12 @@ class Exported:
         return other
 
     def original(self) -> "Original":
-        """The model as it was, loaded."""
+        """The model before the export, loaded."""
         return Original(self, self._original)
 
 
 class Original:
-    """Scores rows as the model did before it was exported.
+    """Scores rows with the model as it was before the export.
 
     In a session, as TensorFlow Serving does: a function called from Python does not know the
     model's constants, and divides by them where a session multiplies with their reciprocals. And by
@@ -113,7 +113,7 @@ class Original:
             return self._run(columns)
 
     def assign(self, table: str, ids: Any, vectors: Any) -> None:
-        """Gives rows of a variable other values."""
+        """Assigns new values to rows of a variable."""
         with self._session.graph.as_default():
             (handle,) = (
                 op.outputs[0]
@@ -139,7 +139,7 @@ class Original:
 
 
 def retrain(variables: Path) -> None:
-    """Gives every float of a checkpoint another value; variances stay positive."""
+    """Changes every float of a checkpoint; variances stay positive."""
     random = np.random.default_rng(1)
     checkpoint = tf.train.load_checkpoint(str(variables / "variables"))
     tensors = {name: checkpoint.get_tensor(name) for name in checkpoint.get_variable_to_shape_map()}
@@ -158,7 +158,7 @@ def retrain(variables: Path) -> None:
 
 
 def _mend(path: Path) -> None:
-    """Has every variable restored that a signature reads: those of Keras 3 are not otherwise."""
+    """Makes the model restore every variable that a signature reads, unlike Keras 3 models."""
     model = saved_model_pb2.SavedModel.FromString(path.read_bytes())
     fill_variables(model.meta_graphs[0])
     path.write_bytes(model.SerializeToString())
@@ -176,7 +176,7 @@ def _bytes(values: Sequence[Any]) -> list[Any]:
 
 
 def _columns_of(name: str, feature: dict[str, Any], values: Sequence[Any]) -> Columns:
-    """The columns of a feature: lists padded at their ends, with a length if it has one."""
+    """The columns of a feature: lists padded at the end, with a length if the feature has one."""
     is_text = feature["dtype"] == "string"
     shape, dtype = feature["shape"], np.dtype(object if is_text else feature["dtype"])
     empty = b"" if is_text else dtype.type(0).item()

@@ -23,11 +23,11 @@ from .exported import Outputs
 
 THREADS = 16
 IN_FLIGHT = 16  # requests of each thread, so that some always wait
-_WEIGHTS = {"late": 6, "rest": 2}  # of formats: these run together and in stages by default
+_WEIGHTS = {"late": 6, "rest": 2}  # weights of formats: these run together and in stages by default
 TOLERANCE = 1e-4  # relative to an output's largest value; a wrong answer is far off
 METHOD = "/tensorflow.serving.PredictionService/Predict"
 _OPTIONS = [("grpc.use_local_subchannel_pool", 1), ("grpc.max_receive_message_length", -1)]
-_KEEP_BUSY = 32  # requests that take milliseconds each
+_KEEP_BUSY = 32  # requests that each take milliseconds
 
 
 @dataclass
@@ -35,12 +35,12 @@ class Tally:
     """The results of one format's requests.
 
     Attributes:
-      answers: how many were answered.
-      wrong: of them, those that are not the original's; `inexact` those that differ in last bits
-        where the format promises them.
-      refused: how many got an error, by code and message.
-      largest: the largest relative difference of a wrong one.
-      shown: the first wrong one.
+      answers: the number of answered requests.
+      wrong: the number of wrong answers; `inexact`: the number of answers that differ only in their
+        last bits although the format promises these.
+      refused: the number of requests that got an error, by code and message.
+      largest: the largest relative difference of a wrong answer.
+      shown: the first wrong answer.
     """
 
     answers: int = 0
@@ -62,7 +62,7 @@ class Tally:
             self.inexact += 1
 
     def merge(self, other: "Tally") -> None:
-        """Adds another thread's."""
+        """Adds another thread's tally."""
         self.answers += other.answers
         self.wrong += other.wrong
         self.inexact += other.inexact
@@ -106,7 +106,7 @@ def busy(server: ServerProcess, case: Case) -> Iterator[None]:
 
 
 def difference(expected: Outputs, given: Outputs) -> float:
-    """The largest difference of any output, relative to its largest value; inf: another form."""
+    """The largest difference of any output, relative to its largest value; inf for another form."""
     if expected.keys() != given.keys():
         return float("inf")
     return max((_difference(expected[name], given[name]) for name in expected), default=0.0)

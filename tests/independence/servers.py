@@ -47,7 +47,7 @@ def serve(models: Sequence[Exported], variant: str, folder: Path, *more: str) ->
         for model in models
     )
     (folder / "models.config").write_text(f"model_config_list {{ {' '.join(entries)} }}")
-    mapped = "--map_tables_min_bytes=1"  # however small the tables of test models are
+    mapped = "--map_tables_min_bytes=1"  # 1, because the tables of test models are small
     flags = [f"--model_config_file={folder}/models.config", mapped, *publishing(folder), *more]
     for flag in VARIANTS[variant]:
         if not flag.startswith("--"):

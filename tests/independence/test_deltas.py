@@ -34,7 +34,7 @@ from .hammer import METHOD, TOLERANCE, Tally, _rest, difference
 from .servers import VARIANTS, serve
 
 DELTAS = 60 if ANSWERS else 12
-AT_ONCE = 3  # deltas between two polls of the server
+AT_ONCE = 3  # deltas published between two polls of the server
 CLIENTS = 12
 SIZES = (1, 2, 5, 20, 150, 700)
 KEY = "item_key"
@@ -51,7 +51,7 @@ class Delta:
 
 
 def _deltas(server: ServerProcess, folder: Path) -> list[Delta]:
-    """Of one mapped table after the other: tables of two generations are of none."""
+    """Deltas of each mapped table in turn, so that every generation differs in only one table."""
     draw = np.random.default_rng(3)
     mapped = [t["name"] for t in _tables(server)["tables"] if not t["in_memory_because"]]
     tables = [one for name, one in variables_of(folder).items() if "embeddings" in name]
@@ -122,7 +122,7 @@ class Client:
 
 
 class _Kept(Tally):
-    """The answers."""
+    """A tally that keeps the answers."""
 
     outputs: Outputs
 
@@ -172,7 +172,7 @@ def test_every_answer_is_of_one_generation_and_none_is_followed_by_an_older_one(
             for each in running:
                 each.result()
         last = Client(server, name, generations, newest=DELTAS)
-        for seed in range(2):  # then with the cached states of the first time
+        for seed in range(2):  # the second time with the cached states of the first
             last.run(seed, threading.Event(), final=True)
     found = [wrong for client in [*clients, last] for wrong in client.wrong]
     total = sum((client.answers for client in clients), Counter[str]())

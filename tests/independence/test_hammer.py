@@ -1,4 +1,4 @@
-"""No answer depends on requests beside it; the export's record agrees with the registry."""
+"""No answer depends on other requests, and the export's record agrees with the registry."""
 
 from collections.abc import Callable
 from pathlib import Path

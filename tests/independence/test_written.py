@@ -1,4 +1,4 @@
-"""Answers while another signature writes, with retrained variables, for several users."""
+"""Answers while another signature writes, with retrained variables, and for several users."""
 
 import itertools
 import json
@@ -26,7 +26,7 @@ from .exported import Columns, Exported, Outputs
 from .hammer import METHOD, THREADS, TOLERANCE, difference, hammer
 from .servers import serve
 
-EACH = max(40, ANSWERS // (THREADS * 8))  # requests of a thread
+EACH = max(40, ANSWERS // (THREADS * 8))  # requests per thread
 FLAGS = [["--num_workers=4"], ["--num_workers=4", "--max_piece_milliseconds=0.02"]]
 Predict = Callable[[str, dict[str, Any]], dict[str, Any]]
 
@@ -46,7 +46,7 @@ def _serve(tmp_path: Path) -> Callable[..., ServerProcess]:
 
 
 def connected(server: ServerProcess) -> Predict:
-    """A connection of its own."""
+    """A separate connection."""
     channel = grpc.insecure_channel(server.target, [("grpc.use_local_subchannel_pool", 1)])
     predict = channel.unary_unary(METHOD)
 
@@ -65,7 +65,7 @@ def by_signature(rows: int, seed: int) -> dict[str, dict[str, Any]]:
 
 
 def ran_apart(server: ServerProcess) -> bool:
-    """Whether no request was joined or split, and no state found."""
+    """Whether no request was joined or split, and no state was found."""
     metrics = ("joined_requests", "divided_requests", "states_found")
     names = {f":colcast:{metric}_total" for metric in metrics}
     return not sum(s.value for s in Metrics(server).samples if s.name in names)
@@ -77,7 +77,7 @@ def ran_apart(server: ServerProcess) -> bool:
 def test_no_answer_is_of_an_earlier_value(
     serve: Callable[..., ServerProcess], kind: str, unserved: list[str], flags: list[str]
 ) -> None:
-    """`unserved`: the export was told so wrongly, so its record says that rows are independent."""
+    """`unserved`: the export was wrongly told so, and its record says that rows are independent."""
     written, begun, ended = itertools.count(1), [0], [0]
     with serve(kind, flags, late=True, unserved_signatures=unserved) as server:
         requests = [by_signature(rows, seed) for seed, rows in enumerate((1, 3, 20, 150))]
@@ -117,7 +117,7 @@ def test_no_answer_is_of_an_earlier_value(
 def test_a_counter_counts_each_request_once(
     serve: Callable[..., ServerProcess], exported: bool, flags: list[str]
 ) -> None:
-    """Also without an export, and if all signatures may be joined."""
+    """Even without an export, and if all signatures may be joined."""
     more = [] if exported else ["--enable_batching"]
     with serve("counter", [*flags, *more], exported=exported, warmup=[1]) as server:
         requests = by_signature(5, 1)
@@ -159,7 +159,7 @@ def test_models_that_read_a_clock_or_random_numbers_run_separately(
         assert ran_apart(server)
 
 
-# Their products are split, of some at rows that interleave or behind a normalisation.
+# Models whose products are split; some at rows that interleave or after a normalization.
 SPLIT = ("interleaved", "plain_functional", "pointwise", "masked_attention", "sparse_lookups")
 REQUESTS = 96
 

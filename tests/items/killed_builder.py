@@ -2,9 +2,9 @@
 
     python tests/items/killed_builder.py FOLDER
 
-A step is an event of Python's audit hooks: a file is opened, renamed, removed, a folder made. Each
-child builds a table and a delta in FOLDER/STEP, and kills itself (SIGKILL) at another step. A
-line is printed for each: STEP, and what a reader then finds.
+A step is an event of Python's audit hooks, such as opening, renaming or removing a file. Each child
+builds a table and a delta in FOLDER/STEP, and kills itself (SIGKILL) at another step. A line is
+printed for each: STEP, and what a reader then finds.
 """
 
 import os
@@ -41,7 +41,7 @@ def found(folder: Path) -> str:
 
 
 def killed_at(step: int, folder: Path) -> bool:
-    """Builds in a child that is killed at a step; False if it had fewer."""
+    """Builds in a child process that is killed at a step; False if the build has fewer steps."""
     child = os.fork()
     if child == 0:
         left = step
@@ -65,9 +65,9 @@ def killed_at(step: int, folder: Path) -> bool:
 
 
 def main() -> None:
-    """Kills builders until one has no such step."""
+    """Kills builders at step after step, until a build has no such step."""
     parent = Path(sys.argv[1])
-    build(parent / "first")  # imports what the children would import
+    build(parent / "first")  # imports the modules that the children need
     for step in count():
         killed = killed_at(step, parent / str(step))
         print(step, found(parent / str(step)), flush=True)

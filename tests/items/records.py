@@ -1,4 +1,4 @@
-"""Exports' records without models, which is all that a builder reads."""
+"""Records of exports without models: builders read nothing else."""
 
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ def declared(
     default: Any = None,
     side: str = "item",
 ) -> dict[str, Any]:
-    """A feature as colcast.json has it."""
+    """A feature in the form of colcast.json."""
     return {"kind": kind, "dtype": dtype, "shape": list(shape), "default": default, "side": side}
 
 

@@ -57,7 +57,7 @@ item_id,count,price,title,new,genres,scores,steps,grid,other
 
 
 def arrow():
-    """The rows as Arrow has them; a vector of two dimensions in its flat form."""
+    """The rows as an Arrow table; two-dimensional vectors are flat lists."""
     return pa.table(
         {
             "item_id": [7, -9],
@@ -93,7 +93,7 @@ def example(row):
 
 @pytest.fixture
 def files(tmp_path):
-    """The rows in a file of every kind, the model's folder beside them."""
+    """The rows in a file of every kind, with the model's folder beside them."""
     model(tmp_path / "model", **FEATURES)
     (tmp_path / "items.csv").write_text(CSV)
     parquet.write_table(arrow(), tmp_path / "items.parquet")

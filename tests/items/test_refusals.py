@@ -33,7 +33,7 @@ def table(tmp_path, movies):
 
 
 def refused(tmp_path, movies, frame, error=InputError, **more):
-    """The error of a build of the frame, which leaves nothing behind."""
+    """The error of building from the frame; checks that nothing is left behind."""
     with pytest.raises(error) as raised:
         build_table(movies, frame, **{"key": "item_id", "output": tmp_path / "t", **more})
     output = tmp_path / "t"

@@ -25,7 +25,7 @@ _KINDS = ("fixed_len", "var_len", "fixed_len_sequence", "ragged")
 
 
 def scalars(dtype: str) -> st.SearchStrategy[Any]:
-    """Values of a dtype as Python has them."""
+    """Values of a dtype as Python objects."""
     if dtype == "string":
         return st.text(st.characters(exclude_categories=["Cs"]), max_size=9)
     if dtype == "bool":
@@ -34,7 +34,7 @@ def scalars(dtype: str) -> st.SearchStrategy[Any]:
         found = st.floats(width=_FLOATS[dtype], allow_nan=False)
         return found.map(_bfloat16) if dtype == "bfloat16" else found
     bounds = np.iinfo(dtype)
-    most = np.iinfo(np.int64).max  # Arrow takes Python's integers for int64
+    most = np.iinfo(np.int64).max  # Arrow reads Python's integers as int64
     return st.integers(int(bounds.min), min(int(bounds.max), int(most)))
 
 
@@ -43,7 +43,7 @@ def _bfloat16(value: float) -> float:
 
 
 def nested(values: st.SearchStrategy[Any], shape: tuple[int, ...]) -> st.SearchStrategy[Any]:
-    """Lists of a shape."""
+    """Nested lists of a given shape."""
     for size in reversed(shape):
         values = st.lists(values, min_size=size, max_size=size)
     return values
@@ -51,7 +51,7 @@ def nested(values: st.SearchStrategy[Any], shape: tuple[int, ...]) -> st.SearchS
 
 @st.composite
 def tables(draw: Any) -> tuple[dict[str, Any], list[Any], dict[str, list[Any]]]:
-    """Features as a record has them, keys, and for each feature its values or None."""
+    """Features in the form of the record, keys, and the values (or None) of each feature."""
     strings = draw(st.booleans())
     key = st.text(st.characters(exclude_categories=["Cs"]), max_size=9)
     integers = st.integers(-(2**63), 2**63 - 1)

@@ -38,7 +38,7 @@ def _base(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class Items:
-    """Rows of one domain by key, as columns and as a table is built from them."""
+    """The rows of one domain by key, as columns and as the frame from which a table is built."""
 
     def __init__(self, domain: str, count: int, seed: int) -> None:
         random = np.random.default_rng(seed)
@@ -47,7 +47,7 @@ class Items:
         self.keys = random.permutation(10 * count)[:count] - count
 
     def of(self, rows: Any) -> Columns:
-        """The columns at these rows, lists padded no further than a client pads them."""
+        """The columns at these rows, with lists padded as a client pads them."""
         columns = {name: column[rows] for name, column in self.columns.items()}
         for name in [name for name in columns if f"{name}/length" in columns]:
             longest = int(columns[f"{name}/length"].max(initial=0))
@@ -98,7 +98,7 @@ def _server(base: Path, tables: Path) -> Iterator[ServerProcess]:
 
 
 def request_of(random: np.random.Generator, rows: Any, shop_rows: Any) -> tuple[Columns, Columns]:
-    """A request with features, and the same by key."""
+    """A request with features, and the same request by key."""
     common = shops.rows("user", 1, random) | shops.rows("campaign", 1, random)
     items, shop = Items("item", ITEMS, 1), Items("shop", SHOPS, 2)
     features = common | items.of(rows) | shop.of(shop_rows)
@@ -112,7 +112,7 @@ def score(stubs: Stubs, columns: Columns, signature: str) -> Any:
 
 
 def refusal(stubs: Stubs, columns: Columns, signature: str = "columnar_late") -> tuple[str, str]:
-    """The code and the message of a request that is refused."""
+    """The code and the message of a refused request."""
     with pytest.raises(grpc.RpcError) as error:
         score(stubs, columns, signature)
     return error.value.code().name, error.value.details()

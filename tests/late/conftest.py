@@ -24,7 +24,7 @@ WORDS = np.array([b"", b"red", b"green", b"blue", b"never seen before", "größe
 
 
 def generated(placeholders: Mapping[str, Any], rows: int, random: np.random.Generator) -> Columns:
-    """Rows that show what can differ: zeros, negative numbers, large ids, empty and full lists."""
+    """Rows that reveal differences: zeros, negative numbers, large ids, empty and full lists."""
     longest = int(random.integers(1, 6))
     columns: Columns = {}
     for name, placeholder in placeholders.items():
@@ -51,15 +51,16 @@ def variable(name: str, *shape: int) -> Any:
     return v1.get_variable(name, shape, initializer=normal, use_resource=True)
 
 
-_LATE_OPTIONS = ("late_signature", "least_gain", "most_gathered_bytes")  # the others are observe's
+# all other options are those of observe
+_LATE_OPTIONS = ("late_signature", "least_gain", "most_gathered_bytes")
 
 
 class Model:
     """A columnar model with its late signature.
 
     Attributes:
-        report: what the pass reported.
-        meta_graph: with both signatures.
+        report: the report of the late signature.
+        meta_graph: the MetaGraphDef with both signatures.
     """
 
     def __init__(
@@ -124,12 +125,12 @@ class Model:
         return result
 
     def ops(self, folder: str) -> list[str]:
-        """The types of the ops that the late signature has in a folder."""
+        """The op types that the late signature has in a folder of its graph."""
         prefix = f"columnar_late/{folder}/"
         return [n.op for n in self.meta_graph.graph_def.node if n.name.startswith(prefix)]
 
     def constant_shapes(self) -> list[list[int]]:
-        """The shapes of the constants that the late signature has for itself."""
+        """The shapes of the late signature's own constants."""
         return [
             [dim.size for dim in node.attr["value"].tensor.tensor_shape.dim]
             for node in self.meta_graph.graph_def.node
@@ -137,16 +138,16 @@ class Model:
         ]
 
     def check(self, rows: tuple[int, ...] = (1, 2, 3, 11, 200)) -> None:
-        """Compares both signatures at other row counts than the export; bit for bit if exact.
+        """Compares both signatures at row counts that the export did not use; bit for bit if exact.
 
-        Repeats that with other weights, because a late graph contains none.
+        Repeats this with other weights, because a late graph contains none.
         """
         self._compare(rows)
         self.retrain()
         self._compare(rows)
 
     def retrain(self) -> None:
-        """Gives variables other values, as a checkpoint of a later training would."""
+        """Changes the variables, as the checkpoint of a later training would."""
         with self.session.graph.as_default():
             for each in v1.global_variables():
                 if each.dtype.base_dtype == tf.float32:
@@ -176,7 +177,7 @@ def model() -> type[Model]:
 
 @pytest.fixture(scope="session")
 def base_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The base path of the ranker, exported late; the original is beside it."""
+    """The base path of the ranker, exported late, with the original beside it."""
     folder = tmp_path_factory.mktemp("late")
     ranker.save(folder / "model")
     export_saved_model(
@@ -194,7 +195,7 @@ class Staged:
     """A model with its stages."""
 
     def __init__(self, built: Model, **options: Any) -> None:
-        """Adds them; `options` are those of `add_stages`."""
+        """Adds the stages; `options` are those of `add_stages`."""
         self.built = built
         self.report: StagesReport = add_stages(
             built.meta_graph, built.observed, rows=built.rows, **options
@@ -202,7 +203,7 @@ class Staged:
         self.signatures = built.meta_graph.signature_def
 
     def run(self, stage: str, columns: Columns) -> Columns:
-        """The outputs of a stage for those of the columns that it takes."""
+        """The outputs of a stage, given the columns that it takes."""
         signature = self.signatures[f"columnar_{stage}"]
         feeds = {
             info.name: columns[key] if key in columns else tf.make_ndarray(signature.defaults[key])
@@ -217,7 +218,7 @@ class Staged:
         return set(self.signatures[f"columnar_{domain}"].inputs)
 
     def check(self, candidates: int, counts: Mapping[str, int], columns: Columns) -> None:
-        """Compares with the model itself, `counts` rows of each domain repeated at random."""
+        """Compares with the model itself; `counts` rows of each domain repeat at random."""
         random = np.random.default_rng(candidates)
         given, repeated = dict[str, Any](), dict(columns)
         domains = [d for d in self.report.domains if d != "item"]

@@ -255,7 +255,7 @@ def test_assertion_about_both_sides_still_guards_the_output(model: Any) -> None:
         built.run("columnar_late", columns)
 
 
-_MANY = 200  # rows, more than any trial has
+_MANY = 200  # more rows than any trial has
 
 
 @pytest.mark.parametrize("user", [["u", "id"], ["x"]], ids=["of_user", "of_items"])

@@ -1,7 +1,7 @@
 """A server that joins requests, like TF Serving with --enable_batching, mixes no users.
 
-The server here runs the exported model in TensorFlow and joins what comes at the same time under
-the rules of TF Serving's batching session.
+This server runs the exported model in TensorFlow and joins simultaneous requests under the rules of
+TF Serving's batching session.
 """
 
 import queue
@@ -29,12 +29,12 @@ from ..models.saving import serialized
 v1 = tf.compat.v1
 UNEQUAL = "Batching session Run() input tensors must have equal 0th-dimension size"
 WORDS = ["red", "blue", "green", "unheard of"]
-# All with two words: the model also reads what pads a list, so its scores depend on the longest.
+# All users have two words: the model also reads padding, so its scores depend on the longest list.
 USERS = [{**USER, "user_age": 20 + n, "user_words": [WORDS[n % 4], "red"]} for n in range(6)]
 
 
 class BatchingServicer(prediction_service_pb2_grpc.PredictionServiceServicer):  # type: ignore[misc]
-    """Joins the requests of one signature that come while it waits."""
+    """Joins the requests to one signature that arrive while it waits."""
 
     def __init__(self, folder: Path, metadata: Any) -> None:
         self._metadata = metadata
@@ -45,17 +45,17 @@ class BatchingServicer(prediction_service_pb2_grpc.PredictionServiceServicer):  
         self._waiting: dict[str, queue.Queue[Any]] = {
             name: queue.Queue() for name in self._signatures
         }
-        self.joined: list[tuple[str, int]] = []  # the signature, and how many requests
+        self.joined: list[tuple[str, int]] = []  # (the signature, the number of requests)
         self.smallest = 1  # the first of allowed_batch_sizes
         for name in self._signatures:
             threading.Thread(target=self._join, args=(name,), daemon=True).start()
 
     def GetModelMetadata(self, request: Any, context: Any) -> Any:
-        """The real server's answer."""
+        """Passes on the real server's answer."""
         return self._metadata
 
     def Predict(self, request: Any, context: Any) -> Any:
-        """The outputs of this request's rows among those it was joined with."""
+        """The outputs for this request's rows, out of those of the joined run."""
         columns = {name: tf.make_ndarray(tensor) for name, tensor in request.inputs.items()}
         if len({len(column) for column in columns.values()}) > 1:
             context.abort(grpc.StatusCode.INVALID_ARGUMENT, UNEQUAL)
@@ -105,7 +105,7 @@ class BatchingServicer(prediction_service_pb2_grpc.PredictionServiceServicer):  
 
 @pytest.fixture
 def batching(base_path: Path) -> Iterator[tuple[str, BatchingServicer]]:
-    """The address of such a server, and the requests that it joined."""
+    """The address of such a server, and a record of the requests that it joined."""
     with (
         ServerProcess("ranker", base_path) as real,
         RankingClient(real.target, "ranker", timeout_seconds=60) as client,
@@ -144,8 +144,8 @@ def test_every_user_gets_its_own_scores(
     late = [size for name, size in servicer.joined if name == "columnar_late"]
     joined = [size for name, size in servicer.joined if name == "columnar"]
     assert max(joined) > 1
-    assert candidates > 1 or max(late) > 1  # else the requests were refused before
-    assert sum(late) <= len(USERS)  # one round only: then the client knows it
+    assert candidates > 1 or max(late) > 1  # otherwise the requests were refused earlier
+    assert sum(late) <= len(USERS)  # only in one round: after that the client knows
 
 
 def test_a_lone_padded_row_gets_its_score(

@@ -137,9 +137,10 @@ def _joined(requests: list[Columns]) -> Columns:
 
 
 def _optimizers(toggle: str) -> Any:
-    """A configuration with the graph optimizers set to `toggle`, those that are off included.
+    """A configuration with all graph optimizers set to `toggle`, including those that are off by
+    default.
 
-    All but mixed precision, which ends the process in TensorFlow 2.20 on some CPUs.
+    Leaves out mixed precision, which ends the process in TensorFlow 2.20 on some CPUs.
     """
     config = v1.ConfigProto()
     if toggle:
@@ -154,7 +155,7 @@ def _optimizers(toggle: str) -> Any:
 
 
 class _Loaded:
-    """The exported model in a session, as a server has it."""
+    """The exported model in a session, as a server loads it."""
 
     def __init__(self, folder: Path, toggle: str) -> None:
         self._session = v1.Session(graph=tf.Graph(), config=_optimizers(toggle))
@@ -203,7 +204,7 @@ def test_every_input_of_the_user_is_checked_and_named(
 
 @pytest.fixture(scope="module")
 def unguarded(base_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A server of the model with the user's rows declared open: only the graph refuses."""
+    """A server of the model with any number of user rows declared: only the graph refuses."""
     folder = tmp_path_factory.mktemp("unguarded") / "1"
     shutil.copytree(base_path / "1", folder)
     file = folder / "saved_model.pb"
@@ -216,7 +217,7 @@ def unguarded(base_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Iter
     (folder / "assets.extra" / "colcast_warmup_requests").unlink()
     record = folder / "assets.extra" / "colcast.json"
     recorded = json.loads(record.read_text())
-    del recorded["files"]["saved_model.pb"]  # as the server's refusal says
+    del recorded["files"]["saved_model.pb"]  # as the server's refusal advises
     record.write_text(json.dumps(recorded))
     with ServerProcess("ranker", folder.parent) as server:
         yield server.target

@@ -36,17 +36,17 @@ class Server:
         self._client = client
 
     def scores(self, examples: list[bytes]) -> Any:
-        """Of the signature that parses tf.Examples."""
+        """The scores of the signature that parses tf.Examples."""
         return self._client.predict_examples(examples, target="example").scores
 
     def computed(self, store: str) -> float:
-        """States of users or items that were computed up to now."""
+        """The number of states of users or items computed so far."""
         samples = Metrics(self._process).samples
         name = ":colcast:states_computed_total"
         return sum(s.value for s in samples if s.name == name and s.labels["store"] == store)
 
     def transcoded(self) -> float:
-        """Requests whose tf.Examples were read as columns up to now."""
+        """The number of requests so far whose tf.Examples were read as columns."""
         samples = Metrics(self._process).samples
         return sum(s.value for s in samples if s.name == ":colcast:transcoded_requests_total")
 
@@ -162,7 +162,7 @@ def test_any_users_in_any_order_score_as_tensorflow_parses_them(
 
 
 def test_where_a_run_takes_one_user_rows_stay_together(base_path: Path, monitoring: Any) -> None:
-    """Scores, and so answers, depend on the longest list of the request."""
+    """Scores, and therefore answers, depend on the longest list of the request."""
     for off in _serve(base_path, ["--example_transcoding=off"]):
         for late in _serve(base_path, [*monitoring, "--example_transcoding=late"]):
             _check(off, late, _rows(USERS * 4), users=0)
@@ -218,7 +218,7 @@ def test_a_model_that_was_never_exported(base_path: Path, tmp_path: Path) -> Non
 
 
 def test_signatures_of_columns_have_none(base_path: Path, tmp_path: Path) -> None:
-    """Of one feature of strings each: an export's stage of the user, and a model of its own."""
+    """Signatures of one string feature: a user stage of an export, and a separate model."""
     spec = {name: tf.io.FixedLenFeature([], tf.string) for name in ("user_name", "item_name")}
 
     def score(features: dict[str, tf.Tensor]) -> tf.Tensor:

@@ -29,7 +29,7 @@ def expected(base_path: Path) -> Any:
 
 @pytest.fixture(scope="module")
 def client(base_path: Path) -> Iterator[RankingClient]:
-    """A client of the native server with the exported model."""
+    """A client of a native server of the exported model."""
     with ServerProcess("ranker", base_path) as server, RankingClient(server.target, "ranker") as it:
         yield it
 
@@ -125,7 +125,8 @@ def test_the_report_is_read_back_whole(base_path: Path) -> None:
     assert stages is not None
     assert stages.written
     assert stages.signatures == ("columnar_user", "columnar_item", "columnar_pair")
-    assert stages.users_per_run == "one"  # it sums words up with the padding of a longer list
+    # the model sums words together with the padding of a longer list
+    assert stages.users_per_run == "one"
 
 
 v1 = tf.compat.v1

@@ -1,4 +1,4 @@
-"""How trial requests are drawn, and the conclusions from a tensor's values."""
+"""Drawing trial requests, and the conclusions from a tensor's values."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from colcast.export.graph._requests import Request, Requests, without_a_value
 
 
 class _Values:
-    """A stand-in for a graph: tensor `t` at a number of rows, for each user in turn."""
+    """A stand-in for a graph: tensor `t` at several numbers of rows, for each user in turn."""
 
     def __init__(self, *users: Any) -> None:
         self._users = users

@@ -1,4 +1,4 @@
-"""Graphs that are rewritten: drawn at random, or with NaN that a fused Relu makes 0."""
+"""Rewritten graphs: drawn at random, or with NaN that a fused Relu turns into 0."""
 
 from collections.abc import Callable
 from typing import Any
@@ -28,7 +28,7 @@ def _folded(x: Any) -> Any:
 
 
 def _towers(x: Any) -> list[Any]:
-    """A product of the user's columns, and one of the others."""
+    """A product of the user's columns, and one of all other columns."""
     sides = enumerate(tf.split(x, [6, x.shape[-1] - 6], 1))
     with tf.compat.v1.variable_scope("towers", reuse=tf.compat.v1.AUTO_REUSE):
         return [tf.matmul(side, variable(f"w{n}", side.shape[-1], UNITS)) for n, side in sides]
@@ -57,7 +57,7 @@ LAYERS: dict[str, Callable[[Any], Any]] = {
     "tanh": lambda x: tf.tanh(tf.nn.bias_add(tf.matmul(x, _weights(x)), _bias())),
 }
 
-NOT_FUSED = ("scalar bias", "no bias", "sum", "sum of three", "tanh")  # a NaN stays one
+NOT_FUSED = ("scalar bias", "no bias", "sum", "sum of three", "tanh")  # NaN stays NaN
 
 
 def _model(model: Any, layer: str, of_price: Callable[[Any], Any], **options: Any) -> Any:
@@ -178,7 +178,7 @@ Draw = Callable[[st.SearchStrategy[Any]], Any]
 
 
 class _Drawn:
-    """A model drawn from what a splitter follows, in any order."""
+    """A model drawn at random from the ops that a splitter follows, in any order."""
 
     def __init__(self, draw: Draw) -> None:
         self._draw = draw

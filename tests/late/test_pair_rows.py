@@ -1,4 +1,4 @@
-"""The last stage takes the users of one request: in TensorFlow, and through the server."""
+"""The last stage takes the users of one request, in TensorFlow and through the server."""
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -21,7 +21,7 @@ JOINED = "user_state_row_must_be_0_to_U_minus_1_of_one_request"
 NO_USER = "row_to_user_must_be_0_to_U_minus_1"
 AGES = np.arange(5) * 13
 Rewrites = rewriter_config_pb2.RewriterConfig
-ALL_ON = {  # but for those that compute with fewer bits
+ALL_ON = {  # except optimizers that compute with fewer bits
     field.name: Rewrites.AGGRESSIVE if field.name == "constant_folding" else Rewrites.ON
     for field in Rewrites.DESCRIPTOR.fields
     if field.enum_type is not None
@@ -32,7 +32,7 @@ ALL_ON = {  # but for those that compute with fewer bits
 
 @pytest.fixture(scope="module", params=["default", "all on"])
 def run(request: pytest.FixtureRequest, base_path: Path) -> Iterator[Run]:
-    """Runs a signature in TensorFlow, its optimizers as they are or all of them on."""
+    """Runs a signature in TensorFlow, with the default optimizers or all of them on."""
     config = v1.ConfigProto()
     if request.param == "all on":
         rewrites = Rewrites(min_graph_nodes=-1, meta_optimizer_iterations=Rewrites.TWO, **ALL_ON)
@@ -101,11 +101,11 @@ def test_users_of_one_request_are_scored(run: Run, users: int, rows: list[int], 
     "rows",
     [
         [0, 0],  # two requests of one user
-        [0, 0, 0, 0, 0],  # one, filled up, or its state repeated
+        [0, 0, 0, 0, 0],  # one request, padded, or with its state repeated
         [0, 1, 0, 1, 2],  # several users each
-        [0, 1, 2, 0, 0],  # filled up
+        [0, 1, 2, 0, 0],  # padded
         [3, 4],  # the end of a request that was split
-        [1],  # alone, but numbered beside another
+        [1],  # alone, but numbered like the second of several
         [1, 0],
     ],
 )
@@ -128,7 +128,7 @@ PAIR_AGES = np.arange(6) * 13
 
 @pytest.fixture(scope="module")
 def predict(base_path: Path) -> Iterator[Predict]:
-    """Asks the native server."""
+    """Sends requests to the native server."""
     with (
         ServerProcess("ranker", base_path) as server,
         grpc.insecure_channel(server.target) as channel,

@@ -1,4 +1,4 @@
-"""Three stages: states of users and items, computed in any batch, score as the late signature."""
+"""Three stages: states, computed in any batch, give the late signature's scores."""
 
 from collections.abc import Callable
 from typing import Any
@@ -133,7 +133,8 @@ def test_the_items_half_of_a_product_with_context_is_a_state(model: Any, build: 
     assert stages.report.written, stages.report.reason
     assert [state.shape for state in stages.report.item_states] == [(1, 16)]
     with tf.Graph().as_default():
-        tf.import_graph_def(stages.built.meta_graph.graph_def)  # has every node that others read
+        # contains every node that others read
+        tf.import_graph_def(stages.built.meta_graph.graph_def)
     stages.check(12, {"user": 3}, stages.built.rows(12))
 
 

@@ -1,4 +1,4 @@
-"""A gRPC server whose answers a test decides, and colcast's own with a small model."""
+"""A gRPC server with answers decided by a test, and colcast's own server with a small model."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -34,9 +34,10 @@ class _Everything(grpc.GenericRpcHandler):
 
 @pytest.fixture
 def serve() -> Iterator[Callable[..., str]]:
-    """Starts servers that answer every method by `handler(request bytes, context)`; their target.
+    """Starts servers that answer every method by `handler(request bytes, context)`; returns the
+    target.
 
-    `workers` is how many requests a server works on at once; the others wait.
+    `workers` is the number of requests that a server handles at once; others wait.
     """
     servers = []
 
@@ -92,7 +93,7 @@ def recording(seed: int, milliseconds: float, payload: int, errors: int = 0) -> 
 
 
 def report(*, wrong: int = 0, errors: int = 0, with_search: bool = True) -> Report:
-    """Series `example`, `repeated` and `columnar`, each faster than the one before."""
+    """Series `example`, `repeated` and `columnar`, each faster than the previous one."""
     results = []
     for place, name in enumerate(FORMATS):
         milliseconds = (8.0, 5.0, 3.0)[place]

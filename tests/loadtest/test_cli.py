@@ -29,12 +29,12 @@ from .test_search import recording
 
 
 def of_small(address: str) -> list[str]:
-    """The command line's start: the model `small` at this address."""
+    """The first options of the command line: the model `small` at this address."""
     return ["loadtest", "--target", address, "--model", "small"]
 
 
 def loadtest(folder: Path, served: ServerProcess, *options: str, code: int = 0) -> dict[str, Any]:
-    """Runs it with little to do; its report."""
+    """Runs a short load test; returns its report."""
     command = [*of_small(served.target), "--sizes", "20", "--distinct", "8"]
     command += ["--windows", "2", "--seconds", "0.5", "--output", str(folder), *options]
     assert main(command) == code
@@ -149,7 +149,7 @@ def test_recorded_examples_are_replayed_in_every_format(
 def test_the_highest_rate_is_searched_and_shown(
     served: ServerProcess, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):
-    """The target is out of reach at once, so the search is short."""
+    """The latency target cannot be met, so the search is short."""
     options = ["--find-max", "--sla-p95", "0.001ms", "--formats", "columnar", "--seconds", "0.1"]
     report = loadtest(tmp_path, served, *options, code=1)
     search = report["series"][0]["search"]
@@ -259,7 +259,7 @@ def test_a_search_keeps_to_its_minutes(
 def test_counts_and_times_are_the_runs(
     served: ServerProcess, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):
-    """A recording has fewer requests than asked for, and one format of three is left out."""
+    """The recording has fewer requests than asked for, and one of three formats is left out."""
     log = three_requests(tmp_path)
     options = ["--traffic", f"examples:{log}", "--clients", "1"]
     began = datetime.now().astimezone().replace(microsecond=0)
@@ -348,7 +348,7 @@ def test_a_server_that_ends_during_the_test_is_named(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ):
-    """A stand-in for the server's process ends once the requests are prepared."""
+    """The process that stands in for the server ends once the requests are prepared."""
     child = subprocess.Popen(["sleep", "60"])
 
     def end_then_encode(*args: Any) -> Any:

@@ -43,7 +43,7 @@ def test_no_more_clients_are_busy_than_requested(serve: Any):
         with lock:
             busy.append(1)
             most.append(len(busy))
-        all_three.wait(timeout=120)  # passes only if three are here at once
+        all_three.wait(timeout=120)  # passes only if three clients are here at once
         with lock:
             busy.pop()
         return b""

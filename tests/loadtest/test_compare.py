@@ -40,14 +40,14 @@ def traffic() -> Iterator[tuple[dict[str, Any], list[dict[str, Any]]]]:
 
 
 def changed_bucket() -> int:
-    """That of candidate 7 of request 1."""
+    """The bucket of candidate 7 of request 1."""
     _, items = list(traffic())[1]
     return int(items[7][BUCKET]) % SMALL.buckets
 
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Requests to another model and a version that does not exist."""
+    """Requests to another model, and to a version that does not exist."""
     log = tmp_path_factory.mktemp("recorded") / "log.tfrecord"
     with TFRecordWriter(str(log)) as writer:
         for user, items in traffic():
@@ -96,13 +96,13 @@ def versions(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess
     config = folder / "models.config"
     config.write_text(ALL_VERSIONS.format(folder / "small"))
     with ServerProcess(flags=[f"--model_config_file={config}"]) as server:
-        # It is ready with the first version.
+        # The server is ready once the first version serves.
         wait_until(lambda: server.log().count(": serving, loaded in") == len(makers))
         yield server
 
 
 def compare(folder: Path, *args: str, code: int = 0) -> dict[str, Any]:
-    """Runs it with little to measure; its report."""
+    """Runs a short comparison; returns its report."""
     assert main(["compare", "--rounds", "1", "--output", str(folder), *args]) == code
     assert "<h1>" in (folder / "report.html").read_text()
     report: dict[str, Any] = json.loads((folder / "report.json").read_text())
@@ -197,7 +197,7 @@ def test_a_request_that_both_refuse_is_no_difference(between: Callable[..., Any]
 def test_folders_are_served_with_their_flags_and_timed(
     exported: Path, recorded: str, tmp_path: Path
 ):
-    """Stock-like against the server's default: a SavedModel against a base path."""
+    """Flags like stock TF Serving's against the defaults: a SavedModel against a base path."""
     version = shutil.copytree(exported / "1", tmp_path / "export")
     report = compare(
         *(tmp_path, str(version), str(exported), "--flag-a=--example_transcoding=off"),
@@ -265,7 +265,7 @@ def test_a_wrong_command_line_names_the_culprit(
 
 
 def report(**limits: float) -> CompareReport:
-    """Output `buy` is equal, `click` by up to 0.5 and a NaN apart; B refuses a request."""
+    """Output `buy` is equal; `click` differs by up to 0.5 and by a NaN; B refuses a request."""
     ramp = np.linspace(0.0, 1.0, 20, dtype=np.float32)
     nan, apart = ramp.copy(), ramp.copy()
     nan[3], apart[7] = np.nan, ramp[7] + 0.5

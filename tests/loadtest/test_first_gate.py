@@ -1,4 +1,4 @@
-"""`colcast compare` and loadtest as gates, on a team's own models at the first try."""
+"""`colcast compare` and loadtest as gates, on a team's own models at the first attempt."""
 
 import json
 from collections.abc import Callable
@@ -29,7 +29,7 @@ SPEC = {
 
 
 def save_estimator(folder: Path) -> None:
-    """Signatures as an Estimator has them: predict and serving_default have other outputs."""
+    """Signatures like an Estimator's: predict and serving_default have different outputs."""
     with tf.Graph().as_default(), v1.Session() as session:
         examples = v1.placeholder(tf.string, [None], "examples")
         parsed = tf.io.parse_example(examples, SPEC)
@@ -53,7 +53,7 @@ def save_estimator(folder: Path) -> None:
 
 
 def compare(folder: Path, *command: str) -> dict[str, Any]:
-    """Runs it without an option but where to write; its report."""
+    """Runs the command with --output as its only option; returns the report."""
     assert main(["compare", *command, "--output", str(folder / "report")]) == 0
     report: dict[str, Any] = json.loads((folder / "report/report.json").read_bytes())
     return report
@@ -68,7 +68,7 @@ SAVED: dict[str, tuple[Callable[[Path], None], str, list[str]]] = {
 
 @pytest.fixture(scope="module", params=SAVED)
 def pair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """A model's name and folder, and that of its export."""
+    """The name and folder of a model, and the folder of its export."""
     save, signature, user = SAVED[request.param]
     folder = tmp_path_factory.mktemp(request.param)
     save(folder / "model")

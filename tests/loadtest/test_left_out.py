@@ -28,7 +28,7 @@ from .conftest import SMALL
 
 @pytest.fixture(scope="module")
 def parses_only(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    """A server of the model as it was before its export: no columnar signature."""
+    """A server of the model before its export, without a columnar signature."""
     with ServerProcess("small", wide.ensure(SMALL, tmp_path_factory.mktemp("parses"))) as server:
         yield server
 
@@ -108,10 +108,11 @@ def test_recorded_names_its_traffic(
 
 
 class Batching(grpc.GenericRpcHandler):
-    """Forwards to a server, as a batching session would for a model that checks its one-row inputs.
+    """Forwards requests to a server like a batching session, for a model that checks one-row
+    inputs.
 
-    Requests to `columnar_late` that are under way together are joined, and the graph refuses what
-    it finds: as many user rows as requests, where it expects one.
+    Simultaneous requests to `columnar_late` are joined, and the graph refuses them, because it
+    finds as many user rows as requests instead of one.
     """
 
     def __init__(self, target: str) -> None:
@@ -132,7 +133,7 @@ class Batching(grpc.GenericRpcHandler):
 
     def _join(self, request: bytes, context: grpc.ServicerContext) -> None:
         self._waiting.append(request)
-        time.sleep(0.05)  # as a batch waits for more requests
+        time.sleep(0.05)  # like a batch that waits for more requests
         rows = len(self._waiting)
         self._waiting.remove(request)
         if rows > 1:
@@ -175,7 +176,7 @@ SPEC = {
 
 
 def serve(examples: Any) -> Any:
-    """`discount` has to have one value per row, the other lists have any number."""
+    """`discount` must have one value per row; the other lists may have any number."""
     parsed = tf.io.parse_example(examples, SPEC)
     lists = [tf.sparse.reduce_sum(parsed[name], 1) for name in ("user_history", "tags")]
     discount = tf.reshape(tf.sparse.to_dense(parsed["discount"]), [tf.shape(examples)[0], 1])

@@ -22,7 +22,7 @@ HEADLESS = [*LOCUST, "--headless", "--only-summary"]
 
 
 def run(folder: Path, *options: str) -> dict[str, dict[str, Any]]:
-    """Runs Locust to its end; what it counted, by name; its output is under "text"."""
+    """Runs Locust to its end; returns its counts by name, and its output under "text"."""
     command = [*HEADLESS, "--json-file", str(folder / "run"), *options]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert ran.returncode == 0, ran.stderr
@@ -63,7 +63,7 @@ def test_an_invalid_mix_is_refused(served: ServerProcess, wrong: str):
 
 
 def recorded(folder: Path) -> list[str]:
-    """Options to replay one request against any server, whatever model it has."""
+    """Options to replay one request against any server, whatever its model."""
     from tensorflow_serving.apis import predict_pb2
 
     request = predict_pb2.PredictRequest()

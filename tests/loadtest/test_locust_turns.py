@@ -39,7 +39,7 @@ def metrics(server: ServerProcess) -> list[str]:
 
 
 def ended(folder: Path, *options: str) -> tuple[dict[str, dict[str, str]], str]:
-    """Runs Locust to its end: the lines of its comparison by format, and what it printed."""
+    """Runs Locust to its end; returns the comparison's lines by format, and the printed text."""
     command = [*HEADLESS, "--csv", str(folder / "run"), "--json-file", str(folder / "run")]
     ran = subprocess.run([*command, *options], capture_output=True, text=True, timeout=120)
     assert ran.returncode == 0, ran.stderr
@@ -80,7 +80,7 @@ def test_a_run_in_turns_ends_with_the_comparison(measured: ServerProcess, tmp_pa
 
 
 class Watching(grpc.GenericRpcHandler):
-    """Forwards to a server, and notes which formats were under way together."""
+    """Forwards requests to a server, and records which formats were in flight together."""
 
     def __init__(self, target: str) -> None:
         self._channel = grpc.insecure_channel(target)
@@ -183,7 +183,7 @@ def test_workers_take_the_masters_turns(measured: ServerProcess, tmp_path: Path)
         for worker in workers:
             worker.kill()
     assert list(rows) == ["tf.Example", "user once", "user late"]
-    warm_up = 2 * 5  # each worker sends its requests once before
+    warm_up = 2 * 5  # each worker first sends its requests once
     sent = answered(measured, "columnar_late") - before - warm_up
     assert int(rows["user late"]["answered"]) == sent
     assert all(float(row["server_cpu_ms"]) > 0 for row in rows.values())

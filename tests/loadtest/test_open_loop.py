@@ -43,9 +43,9 @@ def test_the_schedule_decides_what_is_sent_and_when(serve: Any):
 
 
 def test_an_overload_piles_up_where_clients_that_wait_hide_it(serve: Any):
-    """A server that answers only after the last call has arrived: every call is sent anyway.
+    """Every call is sent even to a server that answers only after the last call has arrived.
 
-    Latencies count from when a call was due, so the first call's includes all the waiting.
+    Latencies count from when a call was due, so the first call's includes the whole wait.
     """
     requests, schedule = [Request(b"x", rows=1)], poisson(40, 0.5, 1, seed=5)
     everybody = threading.Barrier(len(schedule.due))
@@ -152,7 +152,7 @@ def test_gaps_are_exponential(seed: int):
 
 
 def test_gaps_rounded_to_milliseconds_would_fail_that_test():
-    """The test detects the usual mistake, a Poisson number of whole milliseconds."""
+    """The test detects a common mistake: Poisson arrivals in whole milliseconds."""
     wrong = np.random.default_rng(1).poisson(4, 10_000) / 1000
     assert wrong.std() / wrong.mean() < 0.95
     assert stats.kstest(wrong, stats.expon(scale=1 / 250).cdf).pvalue < 1e-9

@@ -1,4 +1,4 @@
-"""CPU time and memory of a server; an interrupt ends a program at any time."""
+"""CPU time and memory of a server; an interrupt ends a program at any moment."""
 
 import os
 import signal
@@ -116,14 +116,14 @@ def test_metrics_without_the_figures_are_named(metrics_page: Callable[[str], str
 
 
 class Destroyed:
-    """Is interrupted while it is destroyed."""
+    """Raises an interrupt while it is destroyed."""
 
     def __init__(self, how: signal.Signals) -> None:
         self._how = how
 
     def __del__(self) -> None:
         os.kill(os.getpid(), self._how)
-        time.sleep(0)  # where the handler runs
+        time.sleep(0)  # the handler runs here
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])

@@ -1,4 +1,4 @@
-"""Evaluation of a run's calls: figures, progress, compared answers."""
+"""The evaluation of a run's calls: figures, progress, compared answers."""
 
 import math
 from io import StringIO

@@ -128,7 +128,7 @@ def test_wrong_scores_win_nothing():
 
 
 def test_calls_refused_under_load_are_refusals_and_win_nothing():
-    """The error of a server that joins one-row requests of several users in one run."""
+    """The error of a server that joins one-row requests of several users into one run."""
     refusing = report(with_search=False)
     late = refusing.results[2].recording
     late.calls = [
@@ -193,7 +193,7 @@ def test_a_browser_draws_every_chart_without_errors(
 
 @pytest.mark.parametrize("width", [390, 1280])
 def test_nothing_but_the_table_is_wider_than_the_window(chromium: str, tmp_path: Path, width: int):
-    """The page is put into a frame of that width: a window is never narrower than 500."""
+    """The page is in a frame of that width, because a window is never narrower than 500."""
     (tmp_path / "report.html").write_text(render(report().as_json()))
     seen = "this.contentDocument.documentElement"
     tell = f"document.title = {seen}.scrollWidth - {seen}.clientWidth"
@@ -236,7 +236,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 def group(chart: str, name: str) -> ElementTree.Element:
-    """The shapes that were drawn under a name."""
+    """The shapes drawn under a name."""
     root = ElementTree.fromstring(chart)
     return next(it for it in root.iter(f"{SVG}g") if it.get("id") == name)
 

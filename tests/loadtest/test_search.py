@@ -46,7 +46,7 @@ def test_few_windows_are_needed():
 
 
 def test_the_outlook_counts_no_low_rate_that_missed_and_no_undecided_one():
-    """What is left is the bisection between the last rate that held and the first that missed."""
+    """Only the bisection between the last rate that held and the first that missed remains."""
     windows = [
         Window(rate, ms, Verdict.MISSES) for rate, ms in ((1, 40.0), (100, 20.0), (200, 90.0))
     ]

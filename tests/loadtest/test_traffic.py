@@ -1,4 +1,4 @@
-"""Where requests come from: recordings and signatures."""
+"""Sources of requests: recordings and signatures."""
 
 import struct
 from collections.abc import Iterable
@@ -61,7 +61,7 @@ def test_a_record_with_an_absurd_length_is_named(tmp_path: Path, length: int):
 
 
 def claiming(path: Path, length: int) -> Path:
-    """Adds a record of few bytes that claims to be longer, with the right checksum."""
+    """Adds a record of few bytes that claims to be longer, with a correct checksum."""
     header = struct.pack("<Q", length)
     checksum = struct.pack("<I", _masked_crc32c(header))
     path.write_bytes(path.read_bytes() + header + checksum + b"few")

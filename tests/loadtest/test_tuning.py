@@ -121,7 +121,7 @@ def test_the_plot_shows_the_best_setting_and_the_start():
 
 
 class Interrupted(UpToSixty):
-    """As soon as the second setting is measured."""
+    """Raises an interrupt as soon as the second setting is measured."""
 
     servers: ClassVar[set[str]] = set()
 

@@ -1,11 +1,11 @@
 """The tests' models by name.
 
-`REGISTRY` has all of them. `RANKING` are ranking models of all kinds, and what is known of each:
-whether its rows depend on each other. `_interacting` are list-wise models, `_lengths` those whose
-result depends on how far lists are padded, `_towers`, `_histories` and `_preprocessing` those that
-score a candidate by itself, as do those of `_papers` and, with NaN inside, of `_not_finite`;
-`_elsewhere` has those of the exporter's tests and of the zoo. `SERVED` are small models that
-several tests serve. What only one test needs may stay beside it.
+`REGISTRY` has all of them. `RANKING` has ranking models of all kinds, each with the expected
+verdict on its rows. `_interacting` has list-wise models, `_lengths` models whose result depends on
+how far lists are padded. The models of `_towers`, `_histories`, `_preprocessing`, `_papers` and,
+with NaN inside, `_not_finite` score each candidate by itself. `_elsewhere` has the models of the
+exporter's tests and of the zoo. `SERVED` has small models that several tests serve. A model that
+only one test needs may stay beside that test.
 """
 
 from pathlib import Path
@@ -37,5 +37,5 @@ REGISTRY: dict[str, Model] = {**RANKING, **SERVED}
 
 
 def build(name: str, folder: Path, **options: Any) -> None:
-    """Saves a version of a model of the registry; `options` are the model's own."""
+    """Saves a version of a model of the registry; `options` are those of the model's build."""
     REGISTRY[name].build(folder, **options)

@@ -14,7 +14,7 @@ from ._model import Expected, Random, RankingModel, Row
 
 INDEPENDENT, INTERACTING, LENGTH = Expected.INDEPENDENT, Expected.INTERACTING, Expected.LENGTH
 _STEPS_OF_A_USER = {"din": ("user_behaviours",)}
-TINY = 0.001  # of the papers' tables
+TINY = 0.001  # scale of the papers' tables
 
 
 def _example(name: str, user: str, expected: Expected, why: str, **more: Any) -> RankingModel:

@@ -1,6 +1,6 @@
 """A ranker whose weights are small whole numbers: its sums are exact in any order.
 
-So a rank or a threshold behind it does not depend on rounding, and a wrong one is a bug.
+So a rank or a threshold computed from it does not depend on rounding, and a wrong one is a bug.
 """
 
 from collections.abc import Callable, Mapping
@@ -28,14 +28,14 @@ MORE = {
     "item_shop": tf.io.FixedLenFeature([], tf.int64, 0),
     "item_tags": tf.io.VarLenFeature(tf.int64),
 }
-WIDTH, WIDE = 64, 2048  # of the hidden layer; wide is worth splitting at 1,500 candidates
+WIDTH, WIDE = 64, 2048  # widths of the hidden layer; WIDE is worth splitting at 1,500 candidates
 
 
 class Exact(tf.Module):
     """Embeddings of user and item, a hidden layer, a score.
 
     Args:
-      hidden: its width.
+      hidden: the width of the hidden layer.
     """
 
     def __init__(self, hidden: int = WIDTH) -> None:
@@ -50,11 +50,11 @@ class Exact(tf.Module):
         self.scale = 2.0 ** -np.ceil(np.log2(4 * hidden**0.5))
 
     def embedded(self, table: Any, ids: Any) -> Any:
-        """Rows of a table for any ids."""
+        """Rows of a table, for arbitrary ids."""
         return tf.gather(table, tf.math.floormod(ids, 64))
 
     def score(self, f: Features, user: Any = None) -> Any:
-        """Scores [rows]; `user` [rows, 16] in place of the embedded id."""
+        """Scores [rows]; `user` [rows, 16] replaces the embedded id."""
         user = self.embedded(self.users, f["user_id"]) if user is None else user
         item = self.embedded(self.items, f["item_id"])
         both = tf.concat([user, item, f["item_price"][:, None]], 1)
@@ -65,7 +65,7 @@ Build = Callable[[Exact, Features], dict[str, Any]]  # outputs by name
 
 
 def saver(build: Build, spec: Features, hidden: int = WIDTH) -> Callable[[Path], None]:
-    """Returns the function that saves the model that scores parsed features with `build`."""
+    """Returns a function that saves a model that scores parsed features with `build`."""
 
     def save(folder: Path) -> None:
         module = Exact(hidden)
@@ -75,5 +75,5 @@ def saver(build: Build, spec: Features, hidden: int = WIDTH) -> Callable[[Path],
 
 
 def spec_of(*more: str) -> dict[str, Any]:
-    """The features that every model has, and some more."""
+    """The features that every model has, and additional ones."""
     return SPEC | {name: MORE[name] for name in more}

@@ -1,4 +1,4 @@
-"""Models that read lists of the user's and of items, and no padding."""
+"""Models that read lists of the user and of items, but no padding."""
 
 from collections.abc import Callable
 from typing import Any
@@ -15,7 +15,7 @@ SPEC = {
     "item_tags": tf.io.VarLenFeature(tf.int64),
 }
 HISTORY = ("user_history",)
-STEPS = 6  # of a history that is truncated or padded to one length
+STEPS = 6  # the length to which a history is truncated or padded
 FIXED = {
     "user_steps": tf.io.FixedLenFeature([STEPS], tf.int64),
     "item_id": tf.io.FixedLenFeature([], tf.int64),

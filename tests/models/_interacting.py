@@ -20,7 +20,7 @@ def _count(f: Features) -> Any:
 
 
 def _best(values: Any) -> Any:
-    """The value of the last one kept."""
+    """The last value that is kept."""
     return tf.math.top_k(values, tf.minimum(KEPT, tf.shape(values)[0])).values[-1]
 
 

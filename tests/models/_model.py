@@ -14,11 +14,11 @@ Random = np.random.Generator
 
 
 class Expected(StrEnum):
-    """Whether a candidate's outputs may depend on more than its user and itself."""
+    """What a candidate's outputs may depend on besides its user and itself."""
 
     INDEPENDENT = "independent"
     INTERACTING = "interacting"
-    LENGTH = "length"  # on the padding of a request's lists
+    LENGTH = "length"  # the padding of a request's lists
 
 
 @dataclass(frozen=True)
@@ -26,8 +26,8 @@ class Model:
     """A model of the registry.
 
     Attributes:
-      name: in the registry and on a server.
-      build: saves a version into a folder; it may take options.
+      name: its name in the registry and on a server.
+      build: saves a version into a folder; may take options.
     """
 
     name: str
@@ -36,12 +36,12 @@ class Model:
 
 @dataclass(frozen=True)
 class ServedModel(Model):
-    """A model that tests serve as it is.
+    """A model that tests serve without an export.
 
     Attributes:
       columns: the inputs of its signatures, apart from states and indices.
-      shows: what tests have it for.
-      domains: domain -> its columns, or patterns of them; the others are of items.
+      shows: what tests use it for.
+      domains: domain -> its columns, or patterns of them; all others are the items'.
     """
 
     columns: Sequence[str]
@@ -54,15 +54,15 @@ class RankingModel(Model):
     """A model that is exported, and requests to it.
 
     Attributes:
-      spec: its features; of a model that takes tensors, what parsing would make of them.
-      expected: what the export has to find.
-      why: which of its ops make it so.
+      spec: its features; for a model that takes tensors, the features that a parse would read.
+      expected: the finding that the export must reach.
+      why: the ops that cause this.
       user: the user's features, or patterns of them.
       row: draws a row of all features.
-      signature: the one to export.
+      signature: the signature to export.
       parses: whether it takes tf.Examples; otherwise it takes tensors.
-      users_per_run: of an independent one: "one" where gathering its states would cost more.
-      own_length: of an independent one, lists of the user whose state has an entry for each value:
+      users_per_run: for an independent model: "one" if gathering its states would cost more.
+      own_length: for an independent model, the user's lists whose state has an entry per value:
         states of one run are equally long.
       slow: whether saving and exporting it takes more than five seconds.
     """
@@ -84,7 +84,7 @@ class RankingModel(Model):
 
 
 def row_of(spec: Spec, random: Random) -> Row:
-    """Random values as a spec asks for them: small ids, and floats whose sums are exact."""
+    """Random values that fit a spec: small ids, and floats whose sums are exact."""
     row: Row = {}
     for name, feature in spec.items():
         if isinstance(feature, tf.io.FixedLenFeature):
@@ -96,11 +96,11 @@ def row_of(spec: Spec, random: Random) -> Row:
 
 
 COUNTRIES = [b"DE", b"FR", b"IT", b"LI", b"US"]
-RARE_COUNTRY, RARE_LEVEL = b"LI", 777.25  # values that no trial of an export has
+RARE_COUNTRY, RARE_LEVEL = b"LI", 777.25  # values that do not occur in any trial of an export
 
 
 def values(name: str, dtype: Any, count: int, random: Random) -> list[Any]:
-    """That many values of a feature."""
+    """`count` values of a feature."""
     if dtype == tf.int64:
         return random.integers(1, 64, count).tolist()
     if dtype == tf.string:

@@ -71,7 +71,7 @@ def _rare_branch(f: Features, w: Weights) -> Any:
 
 
 def _with(spec: Any, name: str, rare: Any, random: Any) -> Row:
-    """A row with an occasional other value in a feature."""
+    """A row in which a feature occasionally has another value."""
     row = row_of(spec, random)
     if random.random() < 0.1:
         row[name] = [rare] * len(row[name])
@@ -79,7 +79,7 @@ def _with(spec: Any, name: str, rare: Any, random: Any) -> Row:
 
 
 def _save_switched(folder: Path) -> None:
-    """A model of TensorFlow 1 in which a placeholder of unknown rank turns training on."""
+    """A TensorFlow 1 model in which a placeholder of unknown rank turns training on."""
     with tf.Graph().as_default(), v1.Session() as session:
         v1.set_random_seed(3)
         examples = v1.placeholder(tf.string, [None], "examples")

@@ -93,7 +93,7 @@ def _transformer(f: Features, w: Weights) -> Any:
 
 
 def _evolution(f: Features, w: Weights) -> Any:
-    """GRU steps that attention gates, cut off where a history ends."""
+    """GRU steps gated by attention, cut off at the end of a history."""
     there = tf.sequence_mask(tf.math.count_nonzero(f["user_steps"], 1), 6, tf.float32)
     item, keys = w.table(f["item_id"]), w.table(f["user_steps"])
     update, kept, state = w(16, 8), w(16, 8), tf.zeros_like(item)

@@ -22,7 +22,7 @@ def _columns(**inputs: tuple[tf.DType, list[int | None]]) -> _Columns:
 def _functions(
     name: str, shows: str, **signatures: tuple[Callable[..., Any], _Columns]
 ) -> ServedModel:
-    """Functions of columns, by signature; options of a build are keywords of all of them."""
+    """Functions of columns, by signature; options of a build are keywords of all functions."""
 
     def build(folder: Path, **options: Any) -> None:
         made = {

@@ -18,7 +18,7 @@ Score = Callable[[Features], Any]
 
 
 def _tables() -> Score:
-    """Embeddings [rows, 3, 8]: of the user, its country, the item."""
+    """Embeddings [rows, 3, 8] of the user, the user's country, and the item."""
     user, country, item = (layers.Embedding(64, 8, "normal") for _ in range(3))
 
     def fields(f: Features) -> Any:
@@ -52,7 +52,7 @@ def pointwise() -> Score:
 
 
 def interleaved() -> Score:
-    """Columns of the user and of items in turn, in front of a product."""
+    """Columns of the user and of items, interleaved in front of a product."""
     user, country, item = (layers.Embedding(64, 8, "normal") for _ in range(3))
     norm = layers.BatchNormalization()
     first, last = layers.Dense(32, "relu"), layers.Dense(1)

@@ -12,7 +12,8 @@ from ._model import Expected, RankingModel
 from .saving import save_parser
 
 Features = Mapping[str, Any]
-Make = Callable[[], Callable[[Features], Any]]  # makes layers once, and what scores with them
+# makes layers once, and returns the function that scores with them
+Make = Callable[[], Callable[[Features], Any]]
 
 
 def keras_model(make: Make, spec: Features, why: str, **more: Any) -> RankingModel:
@@ -46,7 +47,7 @@ class Weights(tf.Module):
         self._asked = 0
 
     def again(self) -> "Weights":
-        """From the first one on."""
+        """Starts over with the first variable."""
         self._asked = 0
         return self
 
@@ -70,7 +71,7 @@ class Weights(tf.Module):
         return activation(tf.nn.bias_add(product, self(units)))
 
     def score(self, *columns: Any) -> Any:
-        """Two layers behind concatenated columns."""
+        """Two layers over the concatenated columns."""
         return self.dense(self.dense(tf.concat(columns, 1)), 1, tf.identity)[:, 0]
 
 

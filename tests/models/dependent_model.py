@@ -18,9 +18,9 @@ def save(directory: Path) -> None:
     """Writes the model.
 
     `columnar` and `columnar_late`: a softmax over the candidates and a sum, recorded as dependent.
-    `listed`: depends on the greatest length of `history`, recorded so.
-    `wide`: depends on how wide `seen` is, beside an input of another meaning that is called its
-    length; `total` and `best`: an output without rows, and one of one row. Nothing is recorded.
+    `listed`: depends on the greatest length of `history`, and is recorded so. Without a record:
+    `wide`, which depends on the width of `seen`, although an input with another meaning is named
+    its length; `total`, an output without rows; `best`, an output of one row.
     """
     with tf.Graph().as_default(), v1.Session() as session:
         signatures = {

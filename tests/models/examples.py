@@ -31,14 +31,14 @@ class Model:
     row: Callable[[Random], Mapping[str, list[Any]]] | None = None
 
     def examples(self, rows: int, seed: int = 0) -> list[bytes]:
-        """Random rows, with features that are missing and empty where that is allowed."""
+        """Random rows, with missing and empty features if the model allows these."""
         random = np.random.default_rng(seed)
         draw = self.row or (lambda random: row_of(self.spec, random))
         return [serialized(draw(random)) for _ in range(rows)]
 
 
 def row_of(spec: Spec, random: Random) -> dict[str, list[Any]]:
-    """Random features as a spec asks for them; ids stay below 8."""
+    """Random features that fit a spec; ids stay below 8."""
     row = {}
     for name, feature in spec.items():
         if isinstance(feature, tf.io.FixedLenFeature):
@@ -55,7 +55,7 @@ def row_of(spec: Spec, random: Random) -> dict[str, list[Any]]:
 
 
 def values(dtype: Any, count: int, random: Random) -> list[Any]:
-    """That many random values."""
+    """`count` random values."""
     if dtype == tf.int64:
         return random.integers(0, 8, count).tolist()
     if dtype == tf.float32:
@@ -79,7 +79,7 @@ NESTED = {
 
 
 def build_nested(folder: Path) -> None:
-    """Functions that call functions, three levels deep, each with variables of its own."""
+    """Functions that call functions, three levels deep, each with its own variables."""
     module = tf.Module()
     module.kernel, module.buckets = weight(6, 4), weight(10, 4, seed=1)
 
@@ -109,7 +109,7 @@ TABLE = {
 
 
 def vocabulary_table(file: Path, *words: str) -> Any:
-    """A table of the words and two buckets, initialised from a file that is written."""
+    """A table of the words and two buckets, initialised from a file that this function writes."""
     file.write_text("".join(f"{word}\n" for word in words))
     of_lines = tf.lookup.TextFileInitializer(
         str(file),
@@ -122,7 +122,7 @@ def vocabulary_table(file: Path, *words: str) -> Any:
 
 
 def build_table(folder: Path) -> None:
-    """A vocabulary file and a table with keys in the graph."""
+    """A vocabulary file, and a table whose keys are in the graph."""
     module = tf.Module()
     module.file = vocabulary_table(folder.with_suffix(".txt"), "red", "green", "blue")
     module.keys = tf.lookup.StaticHashTable(
@@ -146,7 +146,7 @@ COMBINERS = {
 
 
 def combiners_row(random: Random) -> dict[str, list[Any]]:
-    """Ids, and positions with a weight each."""
+    """Ids, and positions with one weight each."""
     count = int(random.integers(0, 5))
     at = sorted(random.choice(8, count, replace=False).tolist())
     row = row_of({"ids": COMBINERS["ids"]}, random)
@@ -154,7 +154,7 @@ def combiners_row(random: Random) -> dict[str, list[Any]]:
 
 
 def build_combiners(folder: Path) -> None:
-    """Sparse embeddings of every combiner, and one of a feature made of two."""
+    """Sparse embeddings with every combiner, and one of a crossed feature."""
     module = tf.Module()
     module.embedding, module.wide = weight(8, 4), weight(8, 1, seed=1)
 
@@ -188,7 +188,7 @@ RAGGED = {
 
 
 def ragged_row(random: Random) -> dict[str, list[Any]]:
-    """Values, and their rows in every partition kind."""
+    """Values, and their row partitions of every kind."""
     lengths = (2 * random.integers(0, 3, int(random.integers(0, 4)))).tolist()
     splits = [0, *np.cumsum(lengths, dtype=int).tolist()]
     flat = row_of({"tags": RAGGED["tags"], "ids": RAGGED["ids"]}, random)
@@ -202,7 +202,7 @@ def ragged_row(random: Random) -> dict[str, list[Any]]:
 
 
 def build_ragged(folder: Path) -> None:
-    """Ragged features of several partition kinds; to the parse op each partition is a feature."""
+    """Ragged features with several kinds of partitions; the parse op treats each as a feature."""
     module = tf.Module()
     module.embedding = weight(8, 2)
 
@@ -228,7 +228,7 @@ PAIRS = {
 
 
 def pairs_row(random: Random) -> dict[str, list[Any]]:
-    """An even number of values, as the model needs them."""
+    """An even number of values, which the model needs."""
     pairs = values(tf.float32, 2 * int(random.integers(0, 4)), random)
     return {"user_pairs": pairs, "price": values(tf.float32, 1, random)}
 
@@ -252,7 +252,7 @@ CONTROL = {
 
 
 def build_control_flow(folder: Path) -> None:
-    """A branch and a loop on the item side, both functions of TensorFlow 2."""
+    """A branch and a loop on the item side, both as TensorFlow 2 functions."""
     module = tf.Module()
     module.kernel = weight(3, 3)
 
@@ -278,7 +278,7 @@ def proto_row(random: Random) -> dict[str, list[Any]]:
 
 
 def build_decode_proto(folder: Path) -> None:
-    """tf.io.decode_proto behind the parse op."""
+    """tf.io.decode_proto after the parse op."""
     module = tf.Module()
     module.kernel = weight(3, 1)
 
@@ -317,7 +317,7 @@ def keras_functional() -> tf.keras.Model:
 
 
 def build_keras_functional(folder: Path) -> None:
-    """Exported with Keras's own archive."""
+    """Exports the model with Keras's own archive."""
     tf.keras.utils.set_random_seed(0)
     model = keras_functional()
     archive = tf.keras.export.ExportArchive()
@@ -346,7 +346,7 @@ class TwoTowers(tf.keras.Model):
 
 
 def build_keras_subclass(folder: Path) -> None:
-    """Saved with tf.saved_model.save, the parsing in a signature of its own."""
+    """Saves the model with tf.saved_model.save, with the parsing in a separate signature."""
     tf.keras.utils.set_random_seed(0)
     model = TwoTowers()
     model({"color": tf.constant([["red"]]), "id": tf.constant([[1]]), "price": tf.zeros([1, 1])})
@@ -366,7 +366,8 @@ def build_recurrent(folder: Path) -> None:
     model.build([None, None])
 
     def score(features: Any) -> Any:
-        first = tf.pad(features["history"], [[0, 0], [0, 1]])  # a step even if all are empty
+        # at least one step, even if all are empty
+        first = tf.pad(features["history"], [[0, 0], [0, 1]])
         return tf.reduce_sum(model(first), 1) + tf.reduce_sum(features["points"], [1, 2])
 
     save_parser(folder, model, SEQUENCE, score)

@@ -9,14 +9,14 @@ v1 = tf.compat.v1
 
 
 class Gate:
-    """A pipe. A run that reads it waits until it is opened here, and then fails."""
+    """A pipe. A run that reads it waits until the test opens it, and then fails."""
 
     def __init__(self, path: Path) -> None:
         os.mkfifo(path)
         self.path = path
 
     def is_reached(self) -> bool:
-        """Whether a run waits, or is about to."""
+        """Whether a run is waiting, or about to."""
         return self.path.with_name(self.path.name + ".reached").exists()
 
     def open(self) -> None:

@@ -61,13 +61,13 @@ KINDS: Mapping[str, Callable[[_Ranker], tuple[Any, Any]]] = {
 
 
 def save(folder: Path, kind: str) -> None:
-    """Saves a ranker; its signature `set`, if it has one, writes what is added to scores."""
+    """Saves a ranker; its signature `set`, if it has one, writes a term that is added to scores."""
     ranker = _Ranker()
     term, write = KINDS[kind](ranker)
 
     @tf.function(input_signature=INPUTS)
     def serve(user_vector: Any, price: Any) -> Any:
-        of_user = tf.reduce_sum(user_vector, 1) + term()  # a state, where states are kept
+        of_user = tf.reduce_sum(user_vector, 1) + term()  # a state, if states are kept
         return {"score": ranker.score(user_vector, price) + of_user}
 
     signatures = {"serving_default": serve}

@@ -1,4 +1,4 @@
-"""A small SavedModel with the signatures a served ranking model has, written with TensorFlow.
+"""A small SavedModel with the signatures of a served ranking model, written with TensorFlow.
 
 Its features are those of `COLUMNS` in tests/client/conftest.py. It scores the same formula from
 tf.Examples, from columns, and from columns whose user columns have one row. `brief` scores another

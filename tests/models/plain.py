@@ -52,7 +52,7 @@ def preprocessing(folder: Path) -> None:
 
 
 def archive(folder: Path) -> None:
-    """An ExportArchive with two endpoints, of which `rank` is not the default one."""
+    """An ExportArchive with two endpoints; `rank` is not the default one."""
     tf.keras.utils.set_random_seed(3)
     model = tf.keras.Sequential([layers.Input([7]), layers.Dense(16, "relu"), layers.Dense(1)])
 
@@ -74,7 +74,7 @@ def archive(folder: Path) -> None:
 
 
 def module(folder: Path) -> None:
-    """A tf.Module: a scalar, an input of one shape for all requests, strings, small integers."""
+    """A tf.Module: a scalar, an input with one shape for all requests, strings, small integers."""
     model = tf.Module()
     model.table = tf.Variable(tf.random.stateless_normal([30, 8], seed=[4, 1]))
     model.kernel = tf.Variable(tf.random.stateless_normal([16, 1], seed=[4, 2]))
@@ -112,7 +112,7 @@ MODELS: Mapping[str, tuple[Callable[[Path], None], str]] = {
 
 
 def request(name: str, rows: int, seed: int = 0) -> Columns:
-    """Inputs of a model: the user's with one row, the items' with `rows`."""
+    """A model's inputs: the user's with one row, the items' with `rows` rows."""
     random = np.random.default_rng(seed)
 
     def normal(*shape: int) -> Any:

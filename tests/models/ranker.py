@@ -19,11 +19,12 @@ ITEMS = [{"item_id": 7 * n % 40, "item_price": [n / 3, -1.0]} for n in range(23)
 
 
 class Ranker(tf.Module):  # type: ignore[misc]
-    """User and item towers, their product beside them in a network with batch normalisation.
+    """A user tower, an item tower, and a network with batch normalisation over both and their
+    product.
 
     Args:
-      masked: whether the words that fill a row up to the longest of the batch count for nothing.
-        Otherwise a user's score depends on the other users of a request.
+      masked: whether words that pad a row to the longest of the batch are ignored. Otherwise a
+        user's score depends on the other users of a request.
     """
 
     def __init__(self, masked: bool = False) -> None:

@@ -19,10 +19,10 @@ def save_version(directory: Path, module: tf.Module, signatures: Any) -> None:
 def save_parser(
     folder: Path, module: tf.Module, spec: Mapping[str, Any], score: Callable[[Any], Any]
 ) -> Path:
-    """Saves a model whose only signature parses tf.Examples as `spec` has it.
+    """Saves a model whose only signature parses tf.Examples according to `spec`.
 
     Args:
-      folder: of the version.
+      folder: the version's folder.
       module: keeps the variables that `score` reads.
       spec: feature -> how it is read.
       score: parsed features -> outputs by name, or the output `scores`.
@@ -38,7 +38,7 @@ def save_parser(
 
 
 def save_graph(folder: Path, session: Any, signatures: Mapping[str, Any], **options: Any) -> None:
-    """Saves a graph of TensorFlow 1 with the values of its variables; `options` of the builder."""
+    """Saves a TensorFlow 1 graph with its variables' values; `options` are those of the builder."""
     builder = v1.saved_model.Builder(str(folder))
     builder.add_meta_graph_and_variables(session, ["serve"], signatures, **options)
     builder.save()

@@ -1,4 +1,4 @@
-"""A ranking model whose candidates are of shops and campaigns: features and a layer of each."""
+"""A ranking model with shops and campaigns among its domains: features and a layer for each."""
 
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ _KINDS = {
 
 
 def spec(of_a_kind: int = 1) -> dict[str, Any]:
-    """The features, `count` of each kind for each domain."""
+    """The features: `of_a_kind` of each kind for each domain."""
     return {
         f"{domain}_{kind}_{number}": feature
         for domain in DOMAINS
@@ -71,7 +71,7 @@ def save(folder: Path, of_a_kind: int = 1) -> None:
 
 
 def export(folder: Path) -> Path:
-    """Writes the model and its export with stages of all domains; the folder of its versions."""
+    """Writes the model and its export with stages of all domains; returns the base path."""
     save(folder / "model")
     served = folder / "served"
     export_saved_model(

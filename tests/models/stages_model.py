@@ -1,7 +1,7 @@
 """A handwritten ranker with stages like the exporter's signatures.
 
-Histories of any length, strings among the states, a context feature, and every dtype a ranking
-request usually has. `columnar` and `columnar_late` say the same as one.
+It has histories of any length, strings among the states, a context feature, and every dtype that
+ranking requests usually have. `columnar` and `columnar_late` compute the same as whole signatures.
 """
 
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ _ITEM = {
     "id": (tf.int64, []),
     "title": (tf.string, []),
     "shape": (tf.float32, [2]),
-    "tags": (tf.int64, [None]),  # behind `tags/length` values padded, with anything
+    "tags": (tf.int64, [None]),  # padded with anything after `tags/length` values
     "tags/length": (tf.int64, []),
 }
 _CONTEXT = {"position": (tf.float32, [])}
@@ -40,13 +40,12 @@ def save(
     own_length: Sequence[str] = (),
     layers: int = 0,
 ) -> None:
-    """Writes the model; another weight gives other scores to the same request.
+    """Writes the model; a different weight gives different scores for the same request.
 
-    Not `numbered`, it is one exported before users' rows had numbers. If it `fails`, its last stage
-    always does. Of the signatures named in
-    `dependent` the record says that their rows depend on each other, and of all that they depend on
-    the greatest length of the lists `own_length`. `layers` of the user's history are work for users
-    that are not cached.
+    Without `numbered`, the model is like one exported before users' rows had numbers. With `fails`,
+    its last stage always fails. The record declares the rows of the signatures in `dependent` as
+    dependent, and all signatures as dependent on the greatest length of the lists in `own_length`.
+    The `layers` over the user's history are work that a cached user saves.
     """
     with tf.Graph().as_default(), v1.Session() as session:
         model = _Model(weight, layers)
@@ -123,7 +122,7 @@ class _Model:
         }
 
     def whole(self, name: str, users: int | None) -> Any:
-        """The signature as a whole; `users` is the rows that it declares for user columns."""
+        """The signature as a whole; `users` is the declared number of rows of user columns."""
         user = _placeholders(name, _USER, users)
         item = _placeholders(name, _ITEM)
         context = _placeholders(name, _CONTEXT)

@@ -22,14 +22,14 @@ OTHERWISE = {
 
 
 def save(version: Path, seed: int = 0) -> None:
-    """Each signature takes `ids` [N] and reads the table of its own name; `axis` the columns."""
+    """Each signature takes `ids` [N] and reads the table of its own name; `axis` reads columns."""
     random = np.random.default_rng(seed)
 
     def variable(name: str, *shape: int, dtype: Any = tf.float32) -> tf.Variable:
         return tf.Variable(tf.cast(random.normal(size=[ROWS, *(shape or (7,))]), dtype), name=name)
 
     module = tf.Module()
-    # One byte first gives all other tensors odd addresses in the file.
+    # One byte at the start gives all other tensors odd addresses in the file.
     module.aa = tf.Variable(tf.constant([1], tf.int8), name="aa")
     names = [*GATHERED, *OTHERWISE, "axis"]
     shapes = {"of_halves": (3, 2)}
@@ -39,7 +39,7 @@ def save(version: Path, seed: int = 0) -> None:
         for name in names
     }
     module.tables = tables
-    # A function that reads a table that stays in its file, and one that does not.
+    # A function that reads a mapped table, and a table that cannot be mapped.
     shared = tf.function(lambda table, ids: tf.gather(table, ids))
     inner = tf.function(lambda ids: tf.nn.embedding_lookup(tables["in_function"], ids))
 

@@ -1,4 +1,4 @@
-"""Graphs of TensorFlow 1: parameters without a shape, variables in no checkpoint."""
+"""TensorFlow 1 graphs: parameters without a shape, and variables in no checkpoint."""
 
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ PARAMETERS = ("x", "keep", "training", "branch", "times")
 
 
 def save_parameters(folder: Path) -> None:
-    """Parameters of unknown rank, each of them in one signature besides the rows x [?,4]."""
+    """Parameters of unknown rank, each in one signature, beside the rows x [?,4]."""
 
     @tf.function
     def nested(training: Any, x: Any) -> Any:
@@ -46,12 +46,12 @@ def save_parameters(folder: Path) -> None:
 
 
 def save_unsaved(folder: Path, resource: bool = False, saved: bool = False) -> None:
-    """Three times x: the variable is local, and only the model's main op fills it.
+    """Computes three times x: the variable is local, and only the model's main op fills it.
 
     Args:
-      folder: of the version.
-      resource: which kind of variable.
-      saved: whether the score has a second variable in it, 1, which is in the checkpoint.
+      folder: the version's folder.
+      resource: whether it is a resource variable.
+      saved: whether the score also reads a second variable, with value 1, from the checkpoint.
     """
     with tf.Graph().as_default(), v1.Session() as session:
         local = [v1.GraphKeys.LOCAL_VARIABLES]

@@ -1,7 +1,7 @@
-"""Ranking models of JAX; runs in .venv-jax: `jax_models.py OUTPUT`.
+"""Ranking models written in JAX; runs in .venv-jax: `jax_models.py OUTPUT`.
 
-OUTPUT/NAME/model is a SavedModel; OUTPUT/rows.npz has the features of some rows, and what JAX
-scores them with: `by_keras` or `by_hand`.
+OUTPUT/NAME/model is a SavedModel; OUTPUT/rows.npz has the features of some rows, and JAX's scores
+for them: `by_keras` and `by_hand`.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""Models of JAX, as docs/models.md exports them: scores are JAX's, the user is sent once."""
+"""JAX models, exported as docs/models.md describes: JAX's scores, with the user sent once."""
 
 from functools import partial
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A model as TFX's Trainer saves it, as docs/models.md exports it: scores are TensorFlow's."""
+"""A model saved like TFX's Trainer does, exported as in docs/models.md: TensorFlow's scores."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -69,7 +69,7 @@ def wide_and_deep() -> Any:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The model as it was saved, and exported."""
+    """The model as saved, and its export."""
     keras.utils.set_random_seed(3)
     model = wide_and_deep()
     model.tft_layer = Transform()

@@ -30,7 +30,7 @@ _INNER = {  # column -> dtype and shape of a row
 
 
 def sparse(columns: Mapping[str, Any], name: str) -> Any:
-    """A list feature as parsing gives it."""
+    """A list feature in the form that parsing returns."""
     feature = Feature(name=name, kind=Kind.VAR_LEN, dtype=columns[name].dtype.name, shape=())
     return tf.SparseTensor(*parsed_tensors(feature, columns))
 
@@ -77,7 +77,7 @@ class Graph:
         )
 
     def scores_rows_alike(self, seed: int, *, equal_lengths: bool = False) -> bool:
-        """Whether rows have the same output together, alone, in slices and in another order."""
+        """Whether rows get the same output together, alone, in slices and in another order."""
         columns = draw(np.random.default_rng(seed), ROWS, equal_lengths=equal_lengths)
         whole = self.run(columns)
         if whole.shape[:1] != (ROWS,):
@@ -113,7 +113,7 @@ def draw(random: np.random.Generator, rows: int, *, equal_lengths: bool = False)
 
 
 def _alike(given: Any, expected: Any) -> bool:
-    """Whether outputs are equal up to rounding; lists of a slice may be padded less."""
+    """Whether outputs are equal up to rounding; lists in a slice may have less padding."""
     if given.ndim != expected.ndim:
         return False
     inside = expected[tuple(slice(0, size) for size in given.shape)]

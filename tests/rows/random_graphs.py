@@ -1,7 +1,7 @@
 """Graphs of random ops, most of which rearrange rows or lists.
 
-A graph is a list of numbers: each choice among ops, operands and arguments takes the next one, so
-that Hypothesis makes a failing graph smaller by dropping numbers.
+A graph is a list of numbers: each choice among ops, operands and arguments takes the next number,
+so Hypothesis can shrink a failing graph by dropping numbers.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,18 +24,18 @@ class Choices:
         self.ended = False
 
     def below(self, count: int) -> int:
-        """0 to count - 1."""
+        """A number from 0 to count - 1."""
         number = next(self._numbers, None)
         self.ended = self.ended or number is None
         return (number or 0) % count
 
     def of(self, options: Sequence[Any]) -> Any:
-        """One of several."""
+        """One of several options."""
         return options[self.below(len(options))]
 
 
 class Drawing:
-    """Tensors made so far, to draw operands from."""
+    """The tensors made so far, from which operands are drawn."""
 
     def __init__(self, columns: C, choices: Choices) -> None:
         """Starts with the columns."""
@@ -71,11 +71,11 @@ class Drawing:
         return tf.abs(self.int()) % self.choices.of([2, 1, 4])
 
     def axis(self) -> Any:
-        """Of a tensor; often one that it does not have."""
+        """An axis of a tensor; often one that it does not have."""
         return self.choices.of([0, -1, 1, 2, -2])
 
     def size(self) -> Any:
-        """A scalar: a number, or one that a shape or a tensor gives."""
+        """A scalar: a constant, or a number taken from a shape or a tensor."""
         some = self.any()
         return self.choices.of(
             [

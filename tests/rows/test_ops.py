@@ -1,4 +1,4 @@
-"""Checks each op's rule with TensorFlow: independent rows are, and mixed rows are refused."""
+"""Checks each op's rule with TensorFlow: independent rows stay apart, others are refused."""
 
 from collections.abc import Mapping
 from functools import cache, partial
@@ -16,7 +16,7 @@ C = Mapping[str, Any]
 
 
 def table(*shape: int) -> Any:
-    """Weights."""
+    """A table of weights."""
     return tf.constant(np.random.default_rng(1).normal(size=shape).astype(np.float32))
 
 
@@ -26,7 +26,7 @@ def rows(c: C) -> Any:
 
 
 def dense(c: C, fill: Any = 0) -> Any:
-    """A list feature with padding behind its values."""
+    """A list feature with padding after its values."""
     return tf.sparse.to_dense(sparse(c, "ids"), default_value=fill)
 
 
@@ -287,7 +287,7 @@ LOOKUPS: dict[str, Build] = {
 
 
 def own_column(c: C) -> Any:
-    """One position in a matrix of each row: its own row, a column by a value."""
+    """One position per row in a matrix: the row itself, and a column chosen by a value."""
     return tf.stack([tf.range(rows(c), dtype=tf.int32), tf.cast(c["i"], tf.int32)], 1)
 
 
@@ -394,7 +394,7 @@ def _filled(c: C, name: str) -> Any:
 
 
 def _by_row(op: str, c: C) -> Any:
-    """A row's combined weights; every row has one, or the last rows would be missing."""
+    """A row's combined weights; every row has a value, or the last rows would be missing."""
     lists = _filled(c, "weights")
     return getattr(raw, op)(data=lists.values, segment_ids=lists.indices[:, 0])
 
@@ -420,7 +420,8 @@ def _norm(op: str, c: C) -> Any:
 
 _COMBINERS = ("Sum", "Max", "Min", "Prod")
 
-VARIANTS: dict[str, Build] = {  # of ops above: older and newer ones, other combiners
+# variants of the ops above: older and newer versions, other combiners
+VARIANTS: dict[str, Build] = {
     **{op: partial(_by_row, op) for op in (f"Segment{each}" for each in (*_COMBINERS, "Mean"))},
     **{op: partial(_by_number, op) for op in ("UnsortedSegmentMin", "UnsortedSegmentProd")},
     **{
@@ -475,7 +476,7 @@ VARIANTS: dict[str, Build] = {  # of ops above: older and newer ones, other comb
 
 
 def hidden(tensor: Any) -> Any:
-    """The same, with its dimensions kept from TensorFlow."""
+    """The same tensor, with its dimensions hidden from TensorFlow."""
     return raw.PlaceholderWithDefault(input=tensor, shape=tf.TensorShape(None))
 
 
@@ -486,7 +487,7 @@ def raw_sparse(words: Any) -> Any:
 
 INDEPENDENT = {**ELEMENTS, **SHAPES, **SUMS, **LOOKUPS, **LISTS, **CONTROL, **VARIANTS}
 
-BEHIND: dict[str, Build] = {  # padding behind the ends of lists, also empty ones
+BEHIND: dict[str, Build] = {  # padding after the ends of lists, including empty ones
     "attention to nothing": lambda c: _attention(c, lambda fit: tf.where(mask(c) > 0, fit, -1e9)),
     "attention to nothing, mask added": lambda c: _attention(
         c, lambda fit: fit + (1 - mask(c)) * -1e9
@@ -554,7 +555,7 @@ def longest(c: C) -> Any:
 
 
 def _attention(c: C, masked: Any) -> Any:
-    """Vectors of a list and of its places, weighed."""
+    """Weighted vectors of a list and its positions."""
     place = tf.cast(tf.range(tf.shape(dense(c))[1]), tf.float32)
     keys = embedded(c) + place[None, :, None]
     return tf.einsum("rl,rld->rd", tf.nn.softmax(masked(tf.reduce_sum(keys, 2))), keys)
@@ -571,7 +572,7 @@ def _switched(x: Any, condition: Any) -> Any:
 
 
 def _loop(c: C, entry: Any, start: int = 0) -> Any:
-    """Writes an entry in iteration i, made from i, the number of rows and a column."""
+    """Iteration i writes an entry computed from i, the number of rows and a column."""
     count = rows(c)
     column = tf.TensorArray(tf.float32, count, clear_after_read=False).unstack(c["f"])
     return tf.while_loop(

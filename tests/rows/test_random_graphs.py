@@ -11,7 +11,7 @@ from . import random_graphs
 from .graphs import Build, Graph, sparse
 from .random_graphs import C, Choices
 
-# Of lists, most of what is drawn is masked somewhere, which is enough or is not.
+# In graphs over lists, most draws are masked somewhere, which may or may not suffice.
 _MOST_OPS = 6
 
 
@@ -19,7 +19,7 @@ class Lists:
     """The current state of a list, float32 [rows, longest], and the tensors beside it."""
 
     def __init__(self, columns: C, choices: Choices) -> None:
-        """Starts with the ids as they are, filled up with what is drawn."""
+        """Starts with the unchanged ids, with random padding."""
         self.choices = choices
         self.columns = columns
         ids = sparse(columns, "ids")
@@ -29,7 +29,7 @@ class Lists:
 
     @property
     def place(self) -> Any:
-        """0, 1, 2 and so on."""
+        """The positions 0, 1, 2 and so on."""
         return tf.cast(tf.range(tf.shape(self.now)[1]), tf.float32)[None]
 
     @property
@@ -39,7 +39,7 @@ class Lists:
 
     @property
     def mean(self) -> Any:
-        """Of each row's list; of an empty one it may be anything."""
+        """The mean of each row's list; for an empty list it may be anything."""
         count = tf.reduce_sum(self.mask, 1, keepdims=True)
         least = self.choices.of([0.0, 1.0, 1e-6])
         return tf.reduce_sum(self.now * self.mask, 1, keepdims=True) / tf.maximum(count, least)
@@ -102,7 +102,7 @@ def lists_built(columns: C, numbers: Sequence[int]) -> Any:
     return tf.clip_by_value(made, -1e6, 1e6)
 
 
-_SEEDS = 3  # of the rows that a graph is tried on
+_SEEDS = 3  # seeds of the rows on which a graph is tried
 
 
 @settings(max_examples=120, deadline=None)
@@ -126,6 +126,6 @@ def _check(build: Build) -> None:
     for seed in range(_SEEDS):
         try:
             alike = graph.scores_rows_alike(seed, equal_lengths=bool(graph.found.own_length))
-        except tf.errors.OpError:  # TensorFlow takes no such rows
+        except tf.errors.OpError:  # TensorFlow refuses such rows
             assume(False)
         assert alike, graph.ops

@@ -48,7 +48,7 @@ def as_sparse(user: C, item: Any) -> Any:
 
 
 def as_long_as(lengths: Callable[[Any], Any]) -> Callable[[C, Any], Any]:
-    """A ragged list, with lengths made of the user's."""
+    """A ragged list, with lengths computed from the user's."""
 
     def score(user: C, item: Any) -> Any:
         columns = {name: repeated(column, item) for name, column in user.items()}
@@ -99,12 +99,12 @@ def switched(condition: Any, then: Callable[[], Any], otherwise: Callable[[], An
 
 
 def two_or_one(condition: Any) -> Any:
-    """A constant for each way."""
+    """A different constant for each branch."""
     return switched(condition, lambda: tf.constant(2.0), lambda: tf.constant(1.0))
 
 
 def a_weight_is_positive() -> Any:
-    """The same in every run."""
+    """A condition with the same value in every run."""
     return tf.Variable(1.0, use_resource=True) > 0
 
 
@@ -116,7 +116,7 @@ def nested(c: Columns, condition: Any) -> Any:
 
 
 def behind_a_check(c: Columns) -> Any:
-    """A branch that does not depend on rows, behind an assertion that does."""
+    """A branch that does not depend on rows, after an assertion that does."""
     with tf.control_dependencies([two_or_one(tf.reduce_all(c["i"] >= 0))]):
         doubled = c["f"] * 2
     return switched(a_weight_is_positive(), lambda: tf.identity(doubled), lambda: c["f"] * 1)

@@ -1,4 +1,4 @@
-"""Headless Chromium, spoken to over a pipe (chromedevtools.github.io/devtools-protocol)."""
+"""Headless Chromium, controlled over a pipe (chromedevtools.github.io/devtools-protocol)."""
 
 import itertools
 import json
@@ -17,8 +17,8 @@ class Page:
     """One tab.
 
     Attributes:
-      requested: the URLs of everything it fetched since it was opened.
-      complaints: what it wrote to the console since, and exceptions nothing caught.
+      requested: the URLs of everything that it has fetched since it was opened.
+      complaints: its console output since then, and uncaught exceptions.
     """
 
     def __init__(self, to_browser: int, from_browser: int) -> None:
@@ -100,7 +100,7 @@ class Page:
 
 @contextmanager
 def browser(profile: Path) -> Iterator[Page]:
-    """A page of a browser of its own, which ends with the block."""
+    """A page of a separate browser, which ends with the block."""
     chromium = shutil.which("chromium")
     if chromium is None:
         pytest.skip("needs chromium (Debian package chromium)")

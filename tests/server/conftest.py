@@ -22,7 +22,7 @@ from .servers import FAST, Servers, Stubs
 
 
 def config_flag(file: Path, base_paths: Mapping[str, Path]) -> str:
-    """--model_config_file with these models."""
+    """A --model_config_file flag with these models."""
     models = "".join(
         f'config {{ name: "{name}" base_path: "{path}" model_platform: "tensorflow" }}\n'
         for name, path in base_paths.items()
@@ -66,7 +66,7 @@ def ranker_base_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def save_waiting_ranker(directory: Path, pipe: Path, *, fails: bool = False) -> None:
-    """A version of the ranker that loads, or fails, once something reads the pipe."""
+    """A version of the ranker that loads, or fails, once the pipe has a reader."""
     os.mkfifo(pipe)
     models.build("ranker", directory, waits=True)
     file = directory / "assets.extra" / "tf_serving_warmup_requests"

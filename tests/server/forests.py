@@ -1,7 +1,7 @@
 """Trains forests with TF-DF; runs in .venv-estimator, TensorFlow 2.15: `forests.py OUTPUT`.
 
-OUTPUT/NAME/1 is a SavedModel, OUTPUT/NAME/rows.npz the features of some rows and, as `expected`,
-TF-DF's answers.
+OUTPUT/NAME/1 is a SavedModel; OUTPUT/NAME/rows.npz has the features of some rows and, under
+`expected`, TF-DF's answers.
 """
 
 import sys

@@ -47,7 +47,7 @@ class InferenceClient:
         return {name: result.as_numpy(name) for name in ("score", "tag")}
 
     def error(self, *arguments: Any, **options: Any) -> tuple[str, str]:
-        """The status and the message of a request that is refused."""
+        """The status and the message of a refused request."""
         with pytest.raises(InferenceServerException) as raised:
             self.infer(*arguments, **options)
         return raised.value.status(), raised.value.message()
@@ -58,7 +58,8 @@ class InferenceClient:
             found = self.triton.get_model_metadata(
                 model, headers={"x-colcast-signature-name": signature}, as_json=True
             )
-            for tensor in (*found["inputs"], *found["outputs"]):  # int64 is text in protobuf's JSON
+            # int64 values are text in protobuf's JSON
+            for tensor in (*found["inputs"], *found["outputs"]):
                 tensor["shape"] = [int(size) for size in tensor["shape"]]
             return found  # type: ignore[no-any-return]
         return self.triton.get_model_metadata(  # type: ignore[no-any-return]

@@ -29,21 +29,22 @@ class Metrics:
         self.samples = [sample for family in self.families for sample in family.samples]
 
     def value(self, name: str, **labels: str) -> float:
-        """The one sample of that name with exactly these labels, 0 if there is none."""
-        names = (name, f"{name}_total")  # the parser gives every counter the newer formats' suffix
+        """The only sample of that name with exactly these labels; 0 if there is none."""
+        # the parser gives every counter the suffix of newer formats
+        names = (name, f"{name}_total")
         found = [s.value for s in self.samples if s.name in names and s.labels == labels]
         assert len(found) <= 1
         return float(found[0]) if found else 0.0
 
 
 def states_computed(stubs: Any, store: str) -> float:
-    """States of one domain that `columnar_late` of version 1 of its model has computed so far."""
+    """The states of one domain computed so far by `columnar_late` of the model's version 1."""
     labels = {"model_name": stubs.model, "version": "1", "signature_name": "columnar_late"}
     return Metrics(stubs.server).value(":colcast:states_computed", store=store, **labels)
 
 
 def of_predicts(stubs: Any, metric: str, signature: str, entrypoint: str = "GRPC") -> float:
-    """A counter of its model's Predicts."""
+    """A counter of the Predict requests to a model."""
     return Metrics(stubs.server).value(
         f":colcast:{metric}",
         model_name=stubs.model,

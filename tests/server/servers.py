@@ -1,4 +1,4 @@
-"""TF Serving's stubs, and servers that all tests share."""
+"""TF Serving's stubs, and servers shared by all tests."""
 
 from contextlib import ExitStack
 from itertools import count
@@ -56,27 +56,27 @@ ONE_WAITS = ("--num_workers=1", "--max_queued_requests=1")
 
 
 def array_of(proto: tensor_pb2.TensorProto) -> np.ndarray:
-    """Its value, of strings in tensor_content, too."""
+    """The value of a TensorProto, including strings in tensor_content."""
     if proto.dtype == tf.string.as_datatype_enum:
         return np.asarray(tf.io.parse_tensor(proto.SerializeToString(), tf.string).numpy(), object)
     return np.asarray(tf.make_ndarray(proto))
 
 
 class Stubs:
-    """TF Serving's stubs on one channel, and short ways to ask, by default for `model`."""
+    """TF Serving's stubs on one channel, with short methods that by default call `model`."""
 
     server: ServerProcess
 
     def __init__(self, target: str, *, own_connection: bool = False, model: str = "ranker") -> None:
         self.model = model
-        # Channels of one target share a connection otherwise.
+        # Otherwise channels to one target share a connection.
         options = [("grpc.use_local_subchannel_pool", 1)] if own_connection else []
         self.channel = grpc.insecure_channel(target, options)
         self.prediction = prediction_service_pb2_grpc.PredictionServiceStub(self.channel)
         self.models = model_service_pb2_grpc.ModelServiceStub(self.channel)
 
     def request(self, inputs: dict[str, Any], **spec: Any) -> predict_pb2.PredictRequest:
-        """A PredictRequest; values are whatever make_tensor_proto takes."""
+        """A PredictRequest; values are anything that make_tensor_proto accepts."""
         request = predict_pb2.PredictRequest()
         request.model_spec.name = spec.pop("name", self.model)
         request.model_spec.signature_name = spec.pop("signature_name", "serving_default")
@@ -98,7 +98,7 @@ class Stubs:
         return {name: array_of(proto) for name, proto in response.outputs.items()}
 
     def states(self, name: str = "") -> dict[int, tuple[str, int, str]]:
-        """Of each version the state, the error's code and its message."""
+        """For each version its state, and the code and message of its error."""
         request = get_model_status_pb2.GetModelStatusRequest()
         request.model_spec.name = name or self.model
         response = self.models.GetModelStatus(request, timeout=120)
@@ -112,7 +112,7 @@ class Stubs:
         }
 
     def reload(self, configs: str) -> None:
-        """Gives the server this list of models; raises grpc.RpcError."""
+        """Reloads the server with this list of models; raises grpc.RpcError."""
         config = text_format.Parse(
             f"model_config_list {{ {configs} }}", model_server_config_pb2.ModelServerConfig()
         )
@@ -134,7 +134,7 @@ class Servers:
 
     def __init__(self, folder: Path) -> None:
         self.running = ExitStack()
-        self.folder = folder  # request logs lie below it, too
+        self.folder = folder  # request logs are also below it
         self._stay: set[str] = set()
         self._served: dict[tuple[str, ...], tuple[ServerProcess, dict[str, str]]] = {}
 
@@ -146,10 +146,10 @@ class Servers:
         fields: str = "",
         stays: bool = False,
     ) -> "Stubs":
-        """Serves one more model, with these fields in its configuration; gives its stubs.
+        """Serves one more model, with these fields in its configuration; returns its stubs.
 
-        Its name is one of its own, and the server's flags are EVERYTHING, if nothing is said. It
-        goes with the module of its tests, unless it stays.
+        By default its name is unique and the server's flags are EVERYTHING. The model is removed
+        after the module of its tests, unless it is permanent.
         """
         server, served = self._server(flags or EVERYTHING)
         name = name or f"{base_path.name}_{next(_NUMBERS)}"

@@ -1,4 +1,4 @@
-"""A client does not wait for others' requests; each case holds a run at a pipe."""
+"""A client does not wait for other clients' requests; each case blocks a run at a pipe."""
 
 import http.client
 import json
@@ -46,7 +46,7 @@ def test_long_requests_that_cannot_be_split_leave_a_worker_to_others(
         stubs = serve(base_path, *flags)
         target, names = stubs.server.target, [*names, stubs.model]
     attacker, victim = (connect(target, own_connection=True, model=name) for name in names)
-    for _ in range(5):  # its requests are known to be short
+    for _ in range(5):  # its requests are then known to be short
         victim.predict(ranker_inputs)
     held = [Gate(tmp_path / "first"), Gate(tmp_path / "second")]
     answers = []
@@ -62,7 +62,7 @@ def test_long_requests_that_cannot_be_split_leave_a_worker_to_others(
     first.open()
     second.open()
     for answer in answers:
-        assert "Illegal seek" in answer.details()  # a pipe is no file
+        assert "Illegal seek" in answer.details()  # TensorFlow does not accept a pipe as a file
 
 
 @pytest.fixture(name="place_of_another_clients")

@@ -55,7 +55,7 @@ def _staged(tmp_path_factory: pytest.TempPathFactory, serve: Any, flags: list[st
 
 
 def together(stubs: Stubs, signature: str, requests: list[Inputs], name: str) -> list[Any]:
-    """An output of requests that are sent at once."""
+    """An output of requests that are sent at the same time."""
     calls = [
         stubs.prediction.Predict.future(stubs.request(inputs, signature_name=signature), timeout=60)
         for inputs in requests
@@ -65,7 +65,7 @@ def together(stubs: Stubs, signature: str, requests: list[Inputs], name: str) ->
 
 @pytest.mark.parametrize("signature", ["columnar", "columnar_late"])
 def test_a_large_request_is_not_split(serve, base_path, batching, signature):
-    """It could be: workers are idle, and its cost is unknown."""
+    """It would be split if it could: workers are idle, and its cost is unknown."""
     item = np.random.default_rng(1).random(4000, np.float32)
     expected = np.exp(item) / np.exp(item).sum()
     for stubs in (serve(base_path), batching):
@@ -89,7 +89,8 @@ def test_lists_whose_greatest_length_matters_run_with_their_own_length(batching)
     for seed in range(REQUESTS):
         draw = np.random.default_rng(seed)
         length = draw.integers(1, 4, draw.integers(1, 5))
-        history = draw.random((len(length), 3), np.float32)  # of one width, so that all would fit
+        # of one width, so that all of them could run together
+        history = draw.random((len(length), 3), np.float32)
         requests.append({"history": history, "history/length": length})
     for inputs, mean in zip(requests, together(batching, "listed", requests, "mean"), strict=True):
         length, history = inputs["history/length"], inputs["history"]
@@ -150,7 +151,7 @@ def test_requests_to_the_last_stage_do_not_run_together(staged):
 
 
 def test_users_of_several_requests_are_refused_by_the_last_stage(staged):
-    """The input as joined by another server's batching: rows are numbered from 0 twice."""
+    """The input as another server's batching would join it: rows are numbered from 0 twice."""
     inputs = stages_model.inputs(np.random.default_rng(1), 2, 2)
     sent: Inputs = {"row_to_user": np.zeros(2, np.int64), "position": inputs["position"]}
     sent |= states_of(staged, inputs)
@@ -279,7 +280,7 @@ def test_by_slices_each_is_answered_as_whole(slices: Stubs, alone: Stubs) -> Non
     spec = {"signature_name": LATE}
     with_index = 0
     for seed in range(300):
-        if seed >= 30 and with_index > 0:  # a busy server splits fewer
+        if seed >= 30 and with_index > 0:  # a busy server splits fewer requests
             break
         columns, _ = drawn(seed, most=4000)
         before = of_predicts(slices, "divided_requests", LATE)

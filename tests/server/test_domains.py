@@ -47,12 +47,12 @@ def _stubs(request: pytest.FixtureRequest, shops_path: Path, serve: Any) -> Stub
 
 @pytest.fixture(scope="module", name="counted")
 def _counted(shops_path: Path, serve: Any) -> Stubs:
-    """Of a model whose tests draw rows that no other test draws."""
+    """Stubs of a model for tests that draw rows that no other test draws."""
     return serve(shops_path)
 
 
 def request_of(random: np.random.Generator, rows: Mapping[str, int], count: int) -> Columns:
-    """A request of `count` candidates: with an index of each domain that `rows` names."""
+    """A request of `count` candidates, with an index of each domain in `rows`."""
     columns: Columns = {}
     for domain in INDEXED:
         own = rows.get(domain, 1 if domain == "user" else count)
@@ -92,7 +92,7 @@ def test_scores_are_those_of_repeated_rows(
 ) -> None:
     random = np.random.default_rng(seed)
     columns = request_of(random, rows, count)
-    if "item" not in rows:  # nor does the server know that an item comes again
+    if "item" not in rows:  # nor does the server know that an item repeats
         columns |= taken(columns, "item", random.integers(0, min(items, count), count))
     expected = score(repeated(columns, count))
     for signature in SIGNATURES:
@@ -136,13 +136,13 @@ def computed(stubs: Stubs) -> dict[str, float]:
 
 
 def grown(stubs: Stubs, before: dict[str, float]) -> dict[str, float]:
-    """The number of rows computed since."""
+    """The number of rows computed since `before`."""
     return {store: count - before[store] for store, count in computed(stubs).items()}
 
 
 @pytest.mark.parametrize("indexed", [True, False])
 def test_each_distinct_row_is_computed_once(counted: Stubs, indexed: bool) -> None:
-    """For indices by the client, and for equal rows that the server finds."""
+    """For indices sent by the client, and for equal rows that the server finds."""
     random = np.random.default_rng([3, indexed])
     columns = request_of(random, {"shop": 5, "campaign": 2}, 60)
     if not indexed:
@@ -165,13 +165,13 @@ def test_items_that_users_share_are_computed_once(stubs: Any, score: Any) -> Non
     np.testing.assert_allclose(got, score(repeated(columns, 60)), rtol=2e-5)
 
 
-# What the client makes of it.
+# How the client sends such requests.
 
 CANDIDATES = 1600
 
 
 def user_of(random: np.random.Generator) -> Columns:
-    """A user's features, as a client has them."""
+    """A user's features in the form that a client has."""
     columns = shops.rows("user", 1, random)
     return {
         name: values[0][: columns[f"{name}/length"][0]]
@@ -199,7 +199,7 @@ def candidates(random: np.random.Generator) -> dict[str, list[Any]]:
 
 
 def in_form(form: str, items: dict[str, list[Any]], rows: int = CANDIDATES) -> Any:
-    """The first candidates, as the client may be given them."""
+    """The first candidates, in a form that the client accepts."""
     items = {name: column[:rows] for name, column in items.items()}
     if form == "rows":
         return [dict(zip(items, row, strict=True)) for row in zip(*items.values(), strict=True)]
@@ -217,7 +217,7 @@ def in_form(form: str, items: dict[str, list[Any]], rows: int = CANDIDATES) -> A
 
 @pytest.fixture(scope="module", name="clients")
 def _clients(stubs: Any) -> Iterator[tuple[RankingClient, RankingClient]]:
-    """One that sends distinct rows once, and one that does not."""
+    """A client that sends distinct rows once, and one that does not."""
     options = {"timeout_seconds": 60}
     with (
         RankingClient(stubs.server.target, stubs.model, **options) as once,
@@ -227,7 +227,7 @@ def _clients(stubs: Any) -> Iterator[tuple[RankingClient, RankingClient]]:
 
 
 def same(signature: str, got: Any, expected: Any) -> None:
-    """The same bits of columnar, which is exact; of the late one within its tolerance."""
+    """Checks for columnar's bits, or for the late signature's scores within its tolerance."""
     tolerance = 0 if signature == "columnar" else 2e-5
     np.testing.assert_allclose(got, expected, rtol=tolerance, err_msg=signature)
 

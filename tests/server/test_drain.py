@@ -1,4 +1,4 @@
-"""SIGTERM: health changes first, then no new requests, then the end; and a second SIGTERM."""
+"""SIGTERM: health changes first, then requests are refused, then the end; a second SIGTERM."""
 
 import contextlib
 import http.client
@@ -121,7 +121,7 @@ def reflecting(server: ServerProcess, wait_until: Any) -> Iterator[None]:
 
 @contextlib.contextmanager
 def saying_nothing(server: ServerProcess) -> Iterator[None]:
-    """Clients of a shared port that have not sent anything, or are idle."""
+    """Clients of a shared port that have sent nothing, or are idle."""
     with socket_to(server), socket_to(server) as idle:
         idle.sendall(f"GET {STATUS} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
         assert idle.recv(4096).startswith(b"HTTP/1.1 200 ")

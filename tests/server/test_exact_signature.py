@@ -1,6 +1,7 @@
-"""A request that sends the user once is run by the exact signature.
+"""A request that sends the user once runs as the exact signature.
 
-The two give the same in a model that was exported; here the exact one says 0.5 more, to tell.
+In an exported model both give the same scores; here the exact one adds 0.5, so that tests can tell
+which one ran.
 """
 
 from collections.abc import Callable
@@ -111,14 +112,14 @@ def test_a_signature_that_only_has_the_name_is_not_used(tmp_path: Path, serve):
 KINDS = ("written_variable", "mutable_table")
 RECORDS = {
     "new": [],
-    "says_nothing_of_writers": ["set"],  # as those of 0.2.0
+    "says_nothing_of_writers": ["set"],  # like the records of 0.2.0
 }
 MODELS = [f"{kind}-{record}" for kind in KINDS for record in RECORDS]
 
 
 @pytest.fixture(scope="module", name="folder")
 def _folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """With the base paths of all models."""
+    """A folder with the base paths of all models."""
     folder = tmp_path_factory.mktemp("impure")
     for kind in KINDS:
         impure.save(folder / "saved" / kind, kind)

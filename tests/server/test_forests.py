@@ -35,7 +35,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def forests(trained: Path, serve: Any) -> dict[str, Stubs]:
-    """All the forests side by side."""
+    """All forests side by side."""
     return {name: serve(trained / name) for name in NAMES}
 
 
@@ -110,7 +110,7 @@ def example(columns: dict[str, Any], row: int) -> bytes:
 
 
 def padded(columns: dict[str, Any], user: slice = slice(None)) -> Columns:
-    """The columns of the columnar signatures, the user's rows as `user` says."""
+    """The inputs of the columnar signatures, with the user's rows selected by `user`."""
     lists = columns["sections"][user]
     sections = np.full((len(lists), max(map(len, lists))), "", object)
     for row, values in enumerate(lists):
@@ -139,7 +139,7 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Path]:
     )
     forest = learner.train({**columns, "clicked": clicked}, verbose=0)
     forest.to_tensorflow_saved_model(str(folder / "1"), feed_example_proto=True)
-    # In a process of its own: it finds the ops that this one has loaded by now.
+    # In a separate process: this one has already loaded ops that the export must find itself.
     command = [sys.executable, "-m", "colcast.cli.main", "export"]
     folders = ["--saved-model", folder / "1", "--output", folder / "served" / "1"]
     options = ["--late", "--user-features", *USER]

@@ -1,4 +1,4 @@
-"""A model whose lookups run as one op is bit-identical to one that runs unchanged."""
+"""A model whose lookups run as one op is bit-identical to the unchanged model."""
 
 import json
 import re
@@ -69,7 +69,7 @@ def saved(base_path: Path) -> dict[Path, int]:
 
 @pytest.fixture(scope="module")
 def modes(base_path: Path, saved: dict[Path, int], serve: Any) -> list[Stubs]:
-    """Without --graph_optimization, and with its default, exact."""
+    """The model without --graph_optimization and with its default, exact."""
     return [serve(base_path, *AS_SAVED), serve(base_path)]
 
 
@@ -140,7 +140,7 @@ class Siamese(tf.Module):
         self.bias = tf.Variable(2 * tf.ones([256]))
 
     def tower(self, features: tf.Tensor) -> tf.Tensor:
-        """A vector for each row."""
+        """Returns a vector for each row."""
         return tf.nn.relu(0.05 * features @ self.first + self.bias) @ self.last
 
     @tf.function(input_signature=[tf.TensorSpec([None, 64], name=n) for n in ("user", "item")])
@@ -211,7 +211,7 @@ ALONE = "2 tables in int8 alone: 0.0102 GB freed"
 
 
 def save(directory: Path) -> None:
-    """Scores of lists of ids, which one op sums in far less time."""
+    """Saves a model that scores lists of ids, which one op sums in far less time."""
     with tf.Graph().as_default(), v1.Session() as session:
         ids = {name: v1.placeholder(tf.int64, [None, None], name) for name in ("user", "item")}
         rows = []

@@ -86,7 +86,7 @@ FLOATS = {"reciprocal": tf.math.reciprocal, "third": lambda x: x / 3, "sum": lam
 
 
 def save_method_name(directory):
-    """Saves y = x * 8 in a signature whose method name nobody knows."""
+    """Saves y = x * 8 in a signature with an unknown method name."""
     with tf.Graph().as_default(), v1.Session() as session:
         x = v1.placeholder(tf.float32, [None], "x")
         signature = v1.saved_model.build_signature_def(
@@ -99,7 +99,7 @@ def save_method_name(directory):
 
 @pytest.fixture(scope="module")
 def base_paths(tmp_path_factory):
-    """Of every model."""
+    """The base paths of all models."""
     folder = tmp_path_factory.mktemp("graphs")
     for name, (save, function) in EIGHT_TIMES.items():
         save(folder / name / "1", function)
@@ -117,7 +117,7 @@ def base_paths(tmp_path_factory):
 
 @pytest.fixture(scope="module", params=[(), AS_SAVED])
 def ask(request, base_paths, serve):
-    """The model's y for x."""
+    """The model's y for x, as a function."""
 
     @cache
     def stubs(name):
@@ -168,14 +168,14 @@ class Tokens(tf.Module):
 
 @pytest.fixture(scope="module")
 def tokens(tmp_path_factory):
-    """A module, and the base path of its one version."""
+    """A module, and the base path of its only version."""
     base, module = tmp_path_factory.mktemp("tokens"), Tokens()
     save_version(base / "1", module, module.count)
     return module, base
 
 
 def rename_op(version, old, new):
-    """Renames an op in the whole graph, to a name of the same length."""
+    """Renames an op in the whole graph to a name of the same length."""
     assert len(old) == len(new)
     graph = version / "saved_model.pb"
     graph.write_bytes(graph.read_bytes().replace(old.encode(), new.encode()))
@@ -189,7 +189,7 @@ UNKNOWN_OPS = {
 
 @pytest.fixture(scope="module")
 def stubs(tokens, tmp_path_factory):
-    """Of a server that loads two models with ops of TF Text side by side, and others."""
+    """Stubs of a server that loads two models with TF Text's ops side by side, and others."""
     folder = tmp_path_factory.mktemp("models")
     known = "FastWordpieceTokenizeWithOffsets"
     for name, (op, _) in UNKNOWN_OPS.items():

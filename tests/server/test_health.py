@@ -117,7 +117,7 @@ def test_a_watch_reports_when_the_server_has_loaded_its_model(
 
 @contextlib.contextmanager
 def starting(file: Path, *flags: str) -> Iterator[tuple[str, Path]]:
-    """A server that need not become ready; yields its address and log file."""
+    """A server that may never become ready; yields its address and log file."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]

@@ -1,4 +1,4 @@
-"""The Open Inference Protocol: by Triton's client over gRPC and HTTP, and as published."""
+"""The Open Inference Protocol: with Triton's client over gRPC and HTTP, and as published."""
 
 import base64
 import json
@@ -61,7 +61,7 @@ def _logs(log_folder: Any) -> Path:
 def _stubs(
     tmp_path_factory: pytest.TempPathFactory, serve: Any, stages_path: Path, logs: Path
 ) -> Stubs:
-    """Of models "staged" and "examples", whose requests are all logged."""
+    """Stubs of the models "staged" and "examples", whose requests are all logged."""
     path, module = tmp_path_factory.mktemp("protocol"), Examples()
     signatures = {"serving_default": module.score, "kinds": module.kinds}
     tf.saved_model.save(module, str(path / "4"), signatures=signatures)
@@ -92,7 +92,7 @@ def _grpc_client(server: ServerProcess) -> InferenceClient:
 
 @pytest.fixture(scope="module", name="rest")
 def _rest(server: ServerProcess) -> Any:
-    """Asks by urllib: (code, headers, JSON)."""
+    """Sends a request with urllib: returns (code, headers, JSON)."""
 
     def ask(path: str, body: Any = None) -> Any:
         data = None if body is None else json.dumps(body).encode()
@@ -117,7 +117,7 @@ def assert_same(answer: dict[str, Any], expected: dict[str, Any]) -> None:
 
 
 def _bytes(text: Any) -> bytes:
-    """JSON's strings are text."""
+    """The text of a JSON string."""
     return text.encode() if isinstance(text, str) else text  # type: ignore[no-any-return]
 
 
@@ -151,7 +151,7 @@ def test_tf_examples_are_bytes(client, stubs, rest):
         example = tf.train.Example()
         example.features.feature["x"].float_list.value.append(value)
         examples.append(example.SerializeToString())
-    if client.form == "json":  # bytes as in the server's other REST API; Triton's client has text
+    if client.form == "json":  # bytes as in the server's other REST API; Triton's client sends text
         data = [{"b64": base64.b64encode(example).decode()} for example in examples]
         tensor = {"name": "examples", "shape": [3], "datatype": "BYTES", "data": data}
         scores = rest("/v2/models/examples/infer", {"inputs": [tensor]})[2]["outputs"][0]["data"]
@@ -263,7 +263,7 @@ def test_requests_that_waited_beyond_their_deadline_are_not_run(tmp_path, serve,
         busy.wait_for_a_queue()
         assert waiting.code() is grpc.StatusCode.DEADLINE_EXCEEDED
         busy.gate.open()
-        # gRPC ends a call at the client's deadline in either way, whichever happens first.
+        # At the client's deadline gRPC ends a call in either of two ways, whichever happens first.
         dropped = ":colcast:dropped_requests_total"
         reasons = ("deadline_exceeded", "cancelled")
         wait_until(lambda: sum(busy.grown(dropped, reason=reason) for reason in reasons) == 1)
@@ -328,7 +328,7 @@ def test_model_metadata_without_a_signature_is_that_of_the_default_one(client):
     assert [it["name"] for it in found["inputs"]] == ["examples"]
     with pytest.raises(InferenceServerException) as raised:
         client.metadata("staged", "")
-    assert "columnar_late" in raised.value.message()  # which there are
+    assert "columnar_late" in raised.value.message()  # the message lists the existing signatures
     with pytest.raises(InferenceServerException) as raised:
         client.triton.get_model_metadata("nobody")
     assert raised.value.status() in ("StatusCode.NOT_FOUND", "404")
@@ -409,7 +409,7 @@ def assert_same_message(ours: Any, theirs: Any) -> None:
 
 
 def test_json_has_the_published_shapes(rest):
-    """github.com/kserve/open-inference-protocol, inference_rest.md."""
+    """The shapes in github.com/kserve/open-inference-protocol, inference_rest.md."""
     assert rest("/v2/health/live")[0::2] == (200, {"live": True})
     assert rest("/v2/health/ready")[0::2] == (200, {"ready": True})
     assert rest("/v2/models/staged/ready")[0::2] == (200, {"name": "staged", "ready": True})

@@ -29,7 +29,7 @@ NAMES = ("user", "item")
 
 
 def hostile_rows(seed: int) -> np.ndarray:
-    """Rows with numbers that are none, ties, zeros, one large value, and values without a scale."""
+    """Rows with NaN and infinity, ties, zeros, one large value, and values without a scale."""
     rows = np.random.default_rng(seed).normal(size=(ROWS, WIDTH)).astype(np.float32)
     rows[1, 4], rows[2, 0], rows[3] = np.nan, -np.inf, 0
     rows[4, 9], rows[5] = 1e6, 1e-40
@@ -77,7 +77,7 @@ def _base_path(exported: Path, tmp_path: Path) -> Path:
 @pytest.fixture(name="serving")
 def _serving(tmp_path: Path, monitoring: list[str]) -> Callable[..., Any]:
     choice = tmp_path / "graphs.json"
-    # Stages of one lookup have nothing to join, so they would read float32.
+    # A stage with a single lookup has nothing to join, so it would read float32.
     fast = [
         *("--graph_optimization=fast", f"--graph_choices={choice}"),
         "--unserved_signatures=columnar_user,columnar_item",
@@ -120,7 +120,7 @@ def test_rows_are_those_of_tables_rounded_at_load_bit_for_bit(base_path: Path, s
         assert f"GB of tables in int8 mapped from {base_path}/1/int8/tables.index" in server.log()
         (version,) = status(server)["models"][0]["versions"]
         size = 2 * ROWS * (WIDTH + 2)
-        assert version["tables"]["mapped_bytes"] == size  # and not the float32 tables
+        assert version["tables"]["mapped_bytes"] == size  # but not the float32 tables
         wait_until(lambda: tables_of(server)["checked_bytes"] == size)
     shutil.rmtree(base_path / "1" / "int8")
     with serving(base_path) as server:
@@ -129,7 +129,7 @@ def test_rows_are_those_of_tables_rounded_at_load_bit_for_bit(base_path: Path, s
     with ServerProcess("ranker", base_path) as server:
         exact = answer(server)
     assert mapped.tobytes() != exact.tobytes()
-    alone = len(exact) // 2  # the rows of lists of one id
+    alone = len(exact) // 2  # rows with lists of one id
     for table in (slice(WIDTH), slice(WIDTH, None)):
         got, rows = mapped[:alone, table], exact[:alone, table]
         largest = np.abs(rows).max(axis=1, keepdims=True)
@@ -196,7 +196,8 @@ def test_rows_of_a_delta_are_read_in_float32(base_path: Path, serving: Any):
         wait_until(lambda: tables_of(server)["deltas"] == 1)
         after = answer(server, ids)
     assert (after[at, :WIDTH] == row).all()
-    changed = [at, 100 + at, 199 - at]  # alone, and in the sums of both lists that have it
+    # the id alone, and in the sums of both lists that contain it
+    changed = [at, 100 + at, 199 - at]
     kept = np.delete(np.arange(200), changed)
     assert after[kept].tobytes() == before[kept].tobytes()
     assert (after[changed, :WIDTH] != before[changed, :WIDTH]).any(axis=1).all()

@@ -95,7 +95,7 @@ def test_scores_equal_those_of_requests_alone_with_wrong_ones_among_them(alone, 
                 else:
                     np.testing.assert_allclose(got, values, rtol=0, atol=1e-6)
     assert joined(together) > before
-    assert joined(together, "columnar") == 0  # whose last bits do not depend on other requests
+    assert joined(together, "columnar") == 0  # its last bits must not depend on other requests
     assert joined(alone) == 0
 
 
@@ -104,7 +104,7 @@ def test_with_batching_users_sent_once_to_columnar_are_computed_once(alone, batc
     for seed in range(60):
         inputs = inputs_of(seed)
         rows = len(inputs["id"])
-        if seed % 3 == 0:  # its user on every row
+        if seed % 3 == 0:  # the user on every row
             users = ("age", "city", "history")
             inputs |= {name: np.repeat(inputs[name], rows, axis=0) for name in users}
         requests.append(inputs)
@@ -120,7 +120,7 @@ def test_with_batching_users_sent_once_to_columnar_are_computed_once(alone, batc
         scores = np.array(call.result().outputs["score"].float_val)
         np.testing.assert_allclose(scores, expected["score"], rtol=0, atol=1e-6)
     assert joined(batching, "columnar") > 0
-    # Only the parts of columnar_late look for users.
+    # Only the stages of columnar_late look up users.
     assert states_computed(batching, "user") > before[batching]
     assert states_computed(alone, "user") == before[alone]
 
@@ -281,7 +281,7 @@ def test_lanes_count_the_waits_of_short_requests_and_of_pieces_of_long_ones(
     wait_until(long_ones_have_waited)
     pieces = of_predicts(stubs, "pieces", "columnar_late")
     assert pieces >= 2
-    # Each request has waited for a worker, and each of its slices once more.
+    # Each request has waited for a worker once, and each of its slices once more.
     assert waits("short") + waits("long") == asked + pieces
     assert waits("short") >= asked / 2
 
@@ -290,7 +290,7 @@ def test_a_large_request_runs_in_pieces_and_scores_as_in_one(serve, stages_path,
     large = stages_model.inputs(np.random.default_rng(5), 1, 4000)
     stubs = serve(stages_path)
     expected = alone.predict(large, signature_name="columnar_late")
-    for _ in range(5):  # the server learns their cost from the first ones
+    for _ in range(5):  # the server learns the cost from the first requests
         answer = stubs.predict(large, signature_name="columnar_late")
         assert answer["tag"].tolist() == expected["tag"].tolist()
         np.testing.assert_allclose(answer["score"], expected["score"], rtol=0, atol=1e-6)

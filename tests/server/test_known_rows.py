@@ -139,7 +139,7 @@ def test_only_new_rows_are_run(serve):
     assert served.counted("item") == (0, 4)
     again = ["new 1", *texts[::-1], "new 1"]
     assert served.encode(again) == expected(again, 3)
-    assert served.counted("item") == (5, 5)  # rows that a request has twice are hits, too
+    assert served.counted("item") == (5, 5)  # rows that repeat within a request count as hits, too
 
 
 def test_another_setting_or_other_outputs_are_another_row(serve):
@@ -185,7 +185,7 @@ def test_requests_that_wait_run_together(serve, flags):
             inputs, signature_name="encode", output_filter=["sizes", "cut"]
         )
         requests.append(request)
-    for _ in range(50):  # bursts until some had to wait
+    for _ in range(50):  # sends bursts until some requests had to wait
         calls = [
             served.stubs.prediction.Predict.future(request, timeout=60) for request in requests
         ]

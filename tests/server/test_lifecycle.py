@@ -23,7 +23,7 @@ def run_server(*flags):
 
 
 def test_a_wrong_flag_is_refused_in_one_line():
-    """Also in JSON, if the log is JSON."""
+    """Also as JSON, if the log is JSON."""
     code, (line,) = run_server("--log_format=json", "--model_base_path=x", "--port=70000")
     assert code == 1
     last = json.loads(line)
@@ -72,7 +72,7 @@ def test_every_line_of_a_log_may_be_json_and_its_reader_may_exit(
         while not lines or "ready: gRPC on" not in lines[-1]["message"]:
             lines.append(json.loads(server.stderr.readline()))
         server.stderr.close()
-        server.send_signal(signal.SIGHUP)  # it logs that
+        server.send_signal(signal.SIGHUP)  # the server logs the signal
         stubs = connect(re.search(r"gRPC on (\S+)", lines[-1]["message"])[1])
         assert stubs.predict(ranker_inputs)["score"][0] == 201
         server.terminate()
@@ -146,7 +146,7 @@ COMMAND = "pip uninstall -y tensorflow tensorflow-cpu; pip install tensorflow-cp
 
 @pytest.fixture
 def executable(tmp_path):
-    """A folder as installed by pip, without an engine."""
+    """A folder as installed by pip, but without an engine."""
     path = tmp_path / "colcast_server" / "bin" / "colcast_model_server"
     path.parent.mkdir(parents=True)
     shutil.copy(find_executable(), path)
@@ -161,7 +161,7 @@ def refusal(executable):
 
 
 def install_tensorflow(tmp_path, release):
-    """A library that claims to be TensorFlow's."""
+    """Installs a library that claims to be TensorFlow's."""
     (tmp_path / "tensorflow").mkdir()
     library = tmp_path / "tensorflow" / "libtensorflow_cc.so.2"
     source = f'extern const char* TF_Version(void) {{ return "{release}"; }}'

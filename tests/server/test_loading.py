@@ -1,6 +1,6 @@
 """Answers for a model before it serves: UNAVAILABLE while it loads, then the real status.
 
-The loads here wait in warm-up for a pipe that nobody reads yet.
+The loads in this file wait in warm-up for a pipe that nobody reads yet.
 """
 
 import http.client
@@ -26,14 +26,14 @@ from ..models.saving import save_version
 from .conftest import save_waiting_ranker
 from .metrics_page import Metrics
 
-# The pipe is opened by one process only.
+# Only one process opens the pipe.
 FLAGS = ["--rest_api_port=-1", "--load_check=false"]
 ENTRY = 'config {{ name: "{0}" base_path: "{1}" model_platform: "tensorflow" }}'
 
 
 @pytest.fixture(name="slow")
 def slow_version(tmp_path):
-    """Makes a base path whose version 3 loads, or fails, once something reads the pipe."""
+    """Makes a base path whose version 3 loads, or fails, once the pipe has a reader."""
 
     def make(**options):
         save_waiting_ranker(tmp_path / "slow" / "3", tmp_path / "pipe", **options)
@@ -64,8 +64,8 @@ def rest_predict(target, name):
 def tensorflow_servings_check(stubs):
     """Whether the server is ready according to TensorFlow Serving's integration test.
 
-    The test asks for a model that does not exist: TensorFlow Serving's answer names a servable once
-    all models have loaded. Other tests look for NOT_FOUND.
+    That test requests a model that does not exist: once all models have loaded, TensorFlow
+    Serving's answer names a servable. Other tests look for NOT_FOUND.
     """
     with pytest.raises(grpc.RpcError) as error:
         stubs.predict({}, name="intentionally_missing_model")
@@ -187,7 +187,7 @@ KINDS = {
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A base path for each kind."""
+    """A folder with a base path for each kind of model."""
     folder = tmp_path_factory.mktemp("variables")
     for name, (resource, saved) in KINDS.items():
         models.build("unsaved", folder / name / "1", resource=resource, saved=saved)
@@ -219,7 +219,7 @@ HUGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage/enabled")
 
 
 class Large(tf.Module):
-    """A model that takes 16 KiB per row of a request, and a given amount of memory for itself."""
+    """A model that takes 16 KiB per row, and a given amount of memory for its weights."""
 
     def __init__(self, bytes_of_weights: int = 4) -> None:
         super().__init__()
@@ -227,7 +227,7 @@ class Large(tf.Module):
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.float32, "x")])
     def score(self, x: tf.Tensor) -> dict[str, tf.Tensor]:
-        """4096 x plus the first weight, added up one by one."""
+        """Returns 4096 x plus the first weight, added up one by one."""
         return {"sum": tf.cumsum(tf.tile(x[:, None], [1, 4096]), axis=1)[:, -1] + self.weights[0]}
 
 
@@ -273,8 +273,8 @@ def test_the_next_request_reuses_the_memory_of_large_tensors(
 def test_a_models_tables_lie_on_huge_pages_and_it_gives_them_back_once_it_is_unloaded(
     tmp_path: Path, connect, wait_until, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setenv("MALLOC_CONF", "dirty_decay_ms:100")  # 10 s by default
-    monkeypatch.setenv("TF_ENABLE_ONEDNN_OPTS", "0")  # whose allocator keeps freed memory
+    monkeypatch.setenv("MALLOC_CONF", "dirty_decay_ms:100")  # instead of 10 s
+    monkeypatch.setenv("TF_ENABLE_ONEDNN_OPTS", "0")  # oneDNN's allocator keeps freed memory
     save(tmp_path / "1", 128 * MIB)
     flags = ["--file_system_poll_wait_seconds=1"]
     with ServerProcess("large", tmp_path, flags) as server:
@@ -298,7 +298,8 @@ def test_waiting_requests_keep_no_memory_of_earlier_large_ones(tmp_path, connect
     with ServerProcess("ranker", base, [*monitoring, *flags]) as server:
         stubs = connect(server.target)
         small = stubs.request({"x": np.float32([1])}).SerializeToString()
-        parts = b"\x12\x04\x08\x07\x42\x00" * (2 * MIB)  # of one TensorProto, 64 MiB of views
+        # parts of one TensorProto, which take 64 MiB as views
+        parts = b"\x12\x04\x08\x07\x42\x00" * (2 * MIB)
         entry = b"\x0a\x05texts" + parts
         large = small + b"\x12" + varint(len(entry)) + entry
         send = stubs.channel.unary_unary("/tensorflow.serving.PredictionService/Predict")
@@ -307,7 +308,7 @@ def test_waiting_requests_keep_no_memory_of_earlier_large_ones(tmp_path, connect
         for _ in range(8):
             with pytest.raises(grpc.RpcError, match="texts"):
                 send(large, timeout=60)
-            # Decoded into the memory of the large one, except its second input.
+            # Decoded into the memory of the large request, except the second input.
             waiting.append(send.future(small, timeout=60))
         after = Metrics(server).value("process_resident_memory_bytes")
         assert not any(call.done() for call in waiting)

@@ -22,7 +22,7 @@ from .servers import AS_SAVED, NOTHING_KEPT, Stubs
 DATA = "variables/variables.data-00000-of-00001"
 IDS = np.int64([3, 0, 49, 3, 17])
 SEEDS = count(1)
-MAPPED_BYTES = 4 * 50 * 7 * 4 + 50 * 6 * 2 + 1  # and `aa`
+MAPPED_BYTES = 4 * 50 * 7 * 4 + 50 * 6 * 2 + 1  # the last byte is `aa`
 
 
 @pytest.fixture(name="saved")

@@ -196,7 +196,7 @@ def test_requests_that_find_the_queue_full_are_counted(busy):
 
 
 def test_requests_that_wait_too_long_are_counted(busy):
-    # gRPC ends a call at the client's deadline in either way, whichever happens first.
+    # At the client's deadline gRPC ends a call in either of two ways, whichever happens first.
     reasons = {"deadline_exceeded": "DEADLINE_EXCEEDED", "cancelled": "CANCELLED"}
 
     def dropped(reason: str) -> float:
@@ -220,7 +220,7 @@ def test_requests_whose_client_hung_up_while_they_waited_are_counted(busy):
     waiting = busy.ask()
     busy.wait_for_a_queue()
     waiting.cancel()
-    busy.stubs.states()  # follows it on the same connection
+    busy.stubs.states()  # a later call on the same connection
     busy.gate.open()
     wait_until(lambda: busy.grown(":colcast:dropped_requests_total", reason="cancelled") == 1)
 
@@ -280,5 +280,5 @@ def test_every_metric_is_documented_and_no_other(monitored, ranker_inputs):
     page = Path(__file__).parents[2].joinpath("docs", "metrics.md").read_text()
     documented = re.findall(r"^\| `((?::|process_)[a-z_:]+)`", page, re.M)
     published = [family.name for family in monitored.read().families]
-    # The parser takes "_total" off the counters' names.
+    # The parser removes "_total" from counters' names.
     assert sorted(name.removesuffix("_total") for name in documented) == sorted(published)

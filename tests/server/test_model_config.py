@@ -27,7 +27,7 @@ def rankers(tmp_path_factory, ranker_versions):
 
 
 def config(**models):
-    """A configuration: model=(base path, versions, labels)."""
+    """A configuration from model=(base path, versions, labels)."""
     result = CONFIG()
     result.model_config_list.SetInParent()
     for name, (path, versions, labels) in models.items():
@@ -40,7 +40,7 @@ def config(**models):
 
 @pytest.fixture
 def reloaded(reloading):
-    """Gives the server a configuration, and stubs that ask for its first model."""
+    """Reloads the server with a configuration; returns stubs for its first model."""
 
     def reloaded(first):
         stubs = Stubs(reloading.target, model=first.model_config_list.config[0].name)

@@ -35,7 +35,7 @@ def serve(reloading, request):
             f'config {{ name: "{name}" base_path: "{path}" model_platform: "tensorflow" {more} }}'
             for name, (path, more) in {stubs.model: (base_path, more), **others}.items()
         )
-        with contextlib.suppress(grpc.RpcError):  # of those that cannot be loaded
+        with contextlib.suppress(grpc.RpcError):  # the error for models that cannot be loaded
             stubs.reload(text)
         return Served(reloading, stubs)
 
@@ -64,7 +64,7 @@ def rankers(tmp_path_factory, ranker_versions):
 
 @pytest.fixture
 def copy(tmp_path, rankers):
-    """Copies a version of `rankers`, which appears when it is complete."""
+    """Copies a version of `rankers` so that it appears only when it is complete."""
 
     def copy(version, to):
         beside = tmp_path / "copying"

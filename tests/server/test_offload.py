@@ -23,7 +23,7 @@ ROWS = 100  # requests of at least this many rows are forwarded
 
 
 class StandIn:
-    """A stand-in for the accelerator's server: records requests, and answers as told."""
+    """A stand-in for the accelerator's server: records requests and answers as instructed."""
 
     def __init__(self, answer: Callable[..., Any], address: str = "127.0.0.1:0") -> None:
         self.requests: list[predict_pb2.PredictRequest] = []
@@ -71,7 +71,8 @@ def stand_in() -> Iterator[Callable[..., StandIn]]:
 @pytest.fixture(scope="module")
 def offloading(ranker_base_path, monitoring):
     """A server that sends large requests to a port of this machine, and stubs for it."""
-    flags = [*monitoring, f"--offload_rows={ROWS}", "--offload_timeout_ms=60000"]  # if it is busy
+    # a fallback for a busy machine
+    flags = [*monitoring, f"--offload_rows={ROWS}", "--offload_timeout_ms=60000"]
     with contextlib.ExitStack() as running:
 
         def start(port: int, *more: str) -> tuple[ServerProcess, Stubs]:
@@ -84,11 +85,11 @@ def offloading(ranker_base_path, monitoring):
 
 
 class Pair(NamedTuple):
-    """A server and its stand-in, which answers as told."""
+    """A server and its stand-in, which answers as instructed."""
 
     server: ServerProcess
     stubs: Stubs
-    answers: list[Callable[..., Any]]  # the last one counts
+    answers: list[Callable[..., Any]]  # the last one repeats
     requests: list[predict_pb2.PredictRequest]
 
 
@@ -137,7 +138,7 @@ def refuse(code: grpc.StatusCode) -> Callable[..., Any]:
 
 @pytest.fixture
 def free_port() -> Iterator[int]:
-    """A port on which nobody listens. It stays bound, so that no other process gets it.
+    """A port on which nobody listens. It stays bound, so that no other process can take it.
 
     A stand-in can still listen there, because gRPC also sets SO_REUSEPORT.
     """
@@ -224,10 +225,10 @@ def test_half_of_the_deadline_is_left_and_a_hanging_server_is_skipped(
     other = stand_in(lambda *_: (release.wait(60), predict_pb2.PredictResponse())[1])
     server, stubs = offloading(other.port, "--offload_timeout_ms=2500")
     try:
-        for sent in range(1, 11):  # each makes the other one wait for a second
+        for sent in range(1, 11):  # each failure makes the server wait for a second
             response = stubs.prediction.Predict(stubs.request(inputs(ROWS)), timeout=2)
             assert response.outputs["score"].tensor_shape.dim[0].size == ROWS
-            if sent < 3:  # a client's short deadline says nothing about the other server
+            if sent < 3:  # a short client deadline says nothing about the other server
                 assert len(other.requests) == sent
         assert offloaded(server, "failed") == len(other.requests) < 10
         wait_until(lambda: "does not answer" in server.log())
@@ -288,7 +289,7 @@ def test_wrong_requests_get_this_servers_error(pair):
     with pytest.raises(grpc.RpcError) as error:
         stubs.prediction.Predict(unknown, timeout=120)
     assert error.value.code() == grpc.StatusCode.NOT_FOUND
-    assert len(pair.requests) == 1  # the other two had no model on this server
+    assert len(pair.requests) == 1  # the other two named a model that this server does not have
 
 
 def test_without_a_listener_requests_run_here_until_one_exists(

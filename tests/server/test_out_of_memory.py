@@ -1,4 +1,4 @@
-"""A server without memory for one request refuses it, and continues with the others."""
+"""A server without memory for one request refuses it, and continues to answer others."""
 
 import http.client
 import json
@@ -59,7 +59,8 @@ def test_an_answer_without_memory_fails_and_the_server_continues(serve_limited, 
         return stubs.predict({"count": np.int64(count)})["zeros"]
 
     assert len(ask(10)) == 10
-    leave(stubs, 600)  # for the output, and not for the answer as it is sent, too
+    # enough for the output, but not for the output and the encoded answer together
+    leave(stubs, 600)
     for _ in range(3):
         with pytest.raises(grpc.RpcError) as failed:
             ask(400 * MB // 4)
@@ -69,7 +70,7 @@ def test_an_answer_without_memory_fails_and_the_server_continues(serve_limited, 
 
 
 class Wide(tf.Module):
-    """A hidden layer of 256 for each row: a kilobyte, from an id of eight bytes."""
+    """A hidden layer of 256 units per row: a kilobyte, from an id of eight bytes."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -105,7 +106,7 @@ def _wide(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def of_rows(stubs: Stubs, rows: int) -> predict_pb2.PredictRequest:
-    """One id, declared `rows` times, and one user: a few hundred bytes."""
+    """One id, declared as `rows` rows, and one user: a few hundred bytes."""
     request = stubs.request({"user": np.ones([1, 8], np.float32)})
     request.inputs["id"].dtype = tf.int64.as_datatype_enum
     request.inputs["id"].tensor_shape.dim.add().size = rows
@@ -117,7 +118,7 @@ RUN_BYTES = f"--max_run_bytes={64 * MB}"
 
 
 def ask_rows(stubs: Stubs, *counts: int) -> None:
-    """Sends requests of these numbers of rows, which must all be answered."""
+    """Sends requests with these numbers of rows; all must be answered."""
     for rows in counts:
         answer = stubs.prediction.Predict(of_rows(stubs, rows), timeout=120)
         assert len(answer.outputs["score"].float_val) == rows
@@ -127,7 +128,7 @@ def test_a_small_request_for_too_much_memory_is_refused_before_it_runs(wide, ser
     stubs = serve(wide, RUN_BYTES)
     attack = of_rows(stubs, 1 << 20)
     assert attack.ByteSize() < 553
-    ask_rows(stubs, 20, 20, 100, 500)  # the server learns a row's memory from these
+    ask_rows(stubs, 20, 20, 100, 500)  # from these the server learns a row's memory
     before = peak_memory(stubs)
     for _ in range(3):
         with pytest.raises(grpc.RpcError) as failed:
@@ -140,7 +141,7 @@ def test_a_small_request_for_too_much_memory_is_refused_before_it_runs(wide, ser
 
 
 def test_under_a_limit_of_address_space_attacks_end_with_an_error(wide, serve_limited):
-    """A small request for much memory, and compressed messages without memory to inflate."""
+    """A small request for much memory, and compressed messages without memory to inflate them."""
     stubs = serve_limited(wide)
     bomb = of_rows(stubs, 1 << 20)
     bomb.inputs["user"].CopyFrom(tf.make_tensor_proto(np.zeros([1 << 20, 8], np.float32)))
@@ -167,11 +168,11 @@ def test_where_rows_are_independent_a_request_runs_in_pieces_that_fit(tmp_path, 
     ask_rows(stubs, 20, 20, 100, 500)
     before = peak_memory(stubs)
     ask_rows(stubs, 1 << 19)
-    assert peak_memory(stubs) - before < 256 * MB  # in one run half a gigabyte and more
+    assert peak_memory(stubs) - before < 256 * MB  # in one run it would be half a gigabyte or more
 
 
 class OfExamples(tf.Module):
-    """A thousand floats for each tf.Example, and rows that interact."""
+    """A thousand floats per tf.Example, and rows that interact."""
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string, "inputs")])
     def score(self, inputs: tf.Tensor) -> dict[str, tf.Tensor]:
@@ -184,7 +185,7 @@ class OfExamples(tf.Module):
 
 
 def asks_of_examples(stubs: Stubs) -> dict[str, Callable[[int], str]]:
-    """Every way to score `count` empty tf.Examples; returns the error, or "" without one."""
+    """Every way to score `count` empty tf.Examples; returns the error, or "" if there is none."""
 
     def over_grpc(method: Any, request: Any, input: Any) -> Callable[[int], str]:
         def ask(rows: int) -> str:
@@ -240,14 +241,14 @@ def test_tf_examples_share_the_memory_of_all_runs(tmp_path, serve):
     stubs = serve(tmp_path, RUN_BYTES)
     asks = asks_of_examples(stubs)
     for ask in asks.values():
-        for rows in (20, 20, 200):  # the server learns an Example's memory
+        for rows in (20, 20, 200):  # from these the server learns an Example's memory
             assert ask(rows) == ""
     before = peak_memory(stubs)
     for name, ask in asks.items():
         assert "100000 rows" in ask(100_000), name
         assert f"--max_run_bytes is {64 * MB}" in ask(100_000), name
         assert ask(20) == "", name
-    assert peak_memory(stubs) - before < 128 * MB  # 400 MB in a run
+    assert peak_memory(stubs) - before < 128 * MB  # in one run it would be 400 MB
 
 
 def peak_memory(stubs: Stubs) -> int:

@@ -38,7 +38,7 @@ def stubs(
 
 
 def answer(stubs: Stubs, inputs: dict[str, Any], form: str, signature: str = "") -> Any:
-    """The answer's rows, or the error's text."""
+    """The answer's rows, or the error message."""
     signature = signature or "serving_default"
     if form in ("grpc", "json"):
         client = InferenceClient(stubs.server, form)
@@ -141,7 +141,7 @@ def test_the_client_sends_a_parameter_as_the_user_gives_it(stubs: Stubs, target:
 
 
 # Flags of the command lines in TensorFlow Serving's documentation and in its issues #675, #836,
-# #1253, #1267, #1451 and #1735. Paths and ports are the test's; the words are theirs.
+# #1253, #1267, #1451 and #1735. Paths and ports are the test's; everything else is quoted.
 COMMAND_LINES = {
     "one model": "--rest_api_port=-1 --model_name=ranker --model_base_path={base} "
     "--enable_batching=true --batching_parameters_file={batching} "

@@ -108,7 +108,7 @@ SETS = [
 
 
 class Products(tf.Module):
-    """As many outputs as factors."""
+    """A model with as many outputs as factors."""
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.float32, "x")])
     def products(self, x: tf.Tensor) -> dict[str, tf.Tensor]:

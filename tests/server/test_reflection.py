@@ -37,7 +37,7 @@ def reflection(server):
 
 
 def answers(reflection, *questions):
-    """A stream's answers; a question is a dict of the request's fields."""
+    """The answers of a stream; a question is a dict of the request's fields."""
     requests = [reflection_pb2.ServerReflectionRequest(**question) for question in questions]
     responses = list(reflection.ServerReflectionInfo(iter(requests), timeout=120))
     assert [response.original_request for response in responses] == requests

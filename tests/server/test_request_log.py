@@ -26,7 +26,7 @@ FEATURES = {"numbers": [1, 2], "word": "red"}
 
 
 class Model(tf.Module):
-    """Twice x, beside a name; the bytes of tf.Examples as class scores or as values."""
+    """Returns twice x and a name; for tf.Examples, their bytes as class scores or as values."""
 
     @tf.function(
         input_signature=[
@@ -73,7 +73,7 @@ def logging(logs: Path, rate: float = 1.0, kind: str = "") -> str:
 
 
 class Logged(NamedTuple):
-    """A model that logs every request, and where."""
+    """A model that logs every request, and the location of its log."""
 
     stubs: Stubs
     logs: Path
@@ -235,7 +235,7 @@ def test_a_file_that_may_not_grow_ends_nothing(base_path, serve, logs):
         stubs.predict(INPUTS)
         wait_until(lambda: "File too large" in stubs.server.log())
         stubs.predict(INPUTS)
-    finally:  # the server is shared
+    finally:  # other tests use this server, too
         resource.prlimit(stubs.server.pid, resource.RLIMIT_FSIZE, unlimited)
     stubs.predict(INPUTS)
     wait_until(lambda: list(read(logs)))

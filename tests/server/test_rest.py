@@ -1,4 +1,4 @@
-"""REST gives gRPC's answers, in rows and in columns, as docs/rest.md shows."""
+"""REST gives gRPC's answers, in rows and in columns, as docs/rest.md describes."""
 
 import base64
 import gzip
@@ -80,7 +80,7 @@ def stubs(base_path: Path, serve: Any) -> Stubs:
 
 
 class Rest:
-    """One connection, kept open, to ask about a model."""
+    """One persistent connection for requests to a model."""
 
     def __init__(self, stubs: Stubs) -> None:
         self.model = f"/v1/models/{stubs.model}"
@@ -89,7 +89,7 @@ class Rest:
     def ask(
         self, method: str, path: str, body: bytes | str = b"", **headers: str
     ) -> tuple[http.client.HTTPResponse, bytes]:
-        """The response and its body; "" and ":method" are the model's path and what follows it."""
+        """The response and its body; paths "" and ":method" are relative to the model's path."""
         path = self.model + path if path[:1] in ("", ":") else path
         self.connection.request(
             method, path, body, {name.replace("_", "-"): v for name, v in headers.items()}
@@ -114,7 +114,7 @@ def rest(stubs: Stubs) -> Iterator[Rest]:
 
 
 def some_values(dtype: Any, shape: tuple[int, ...]) -> np.ndarray:
-    """Values of the whole range; every bit pattern for floats."""
+    """Values over the whole range; every bit pattern for floats."""
     size = np.dtype(dtype).itemsize * math.prod(shape)
     if dtype is np.bool_:
         return np.random.default_rng(7).random(shape) < 0.5
@@ -251,7 +251,7 @@ def test_without_cors_headers_a_request_that_waits_too_long_is_answered_504(tmp_
     class Slow(tf.Module):
         @tf.function(input_signature=[tf.TensorSpec([None], tf.int32, "n")])
         def run(self, n: tf.Tensor) -> dict[str, tf.Tensor]:
-            """Counts to n[0]."""
+            """Returns n[0], by counting to it."""
             return {"y": tf.while_loop(lambda i: i < n[0], lambda i: [i + 1], [0])[0]}
 
     module = Slow()
@@ -286,7 +286,7 @@ CALLS = [(command, answer) for command, answer in BLOCKS if "curl" in command]
 
 
 class Movies(tf.Module):
-    """The model the page describes."""
+    """The model that the page describes."""
 
     @tf.function(
         input_signature=[
@@ -296,12 +296,12 @@ class Movies(tf.Module):
         ]
     )
     def rank(self, age: tf.Tensor, year: tf.Tensor, title: tf.Tensor) -> dict[str, tf.Tensor]:
-        """Newer movies for younger users."""
+        """Ranks newer movies higher for younger users."""
         return {"score": tf.cast(year, tf.float32) - age, "name": title + "!"}
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.float32, "x")])
     def halve(self, x: tf.Tensor) -> dict[str, tf.Tensor]:
-        """One input and one output."""
+        """Halves its input: one input and one output."""
         return {"y": x / 2}
 
 

@@ -33,7 +33,7 @@ def _base_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(name="server", scope="module")
 def _server(base_path: Path) -> Iterator[ServerProcess]:
     with pytest.MonkeyPatch.context() as environment:
-        # Freed memory goes back immediately, so the peak is the memory held at the same time.
+        # Freed memory is returned immediately, so the peak is the memory held at the same time.
         environment.setenv("MALLOC_CONF", "dirty_decay_ms:0,muzzy_decay_ms:0")
         with ServerProcess("totals", base_path, FLAGS) as server:
             for signature, value in (("floats", b"0.5"), ("integers", b"7"), ("texts", b'"a"')):
@@ -42,14 +42,14 @@ def _server(base_path: Path) -> Iterator[ServerProcess]:
 
 
 def body_of(signature: str, value: bytes, size: int, key: str) -> bytes:
-    """A request of about `size` bytes, all of one value."""
+    """A request of about `size` bytes that consist of one repeated value."""
     row = b"[" + b",".join([value] * WIDTH) + b"]"
     rows = b",".join([row] * max(1, size // (len(row) + 1)))
     return b'{"signature_name": "%s", "%s": [%s]}' % (signature.encode(), key.encode(), rows)
 
 
 def ask(server: ServerProcess, model: str, body: bytes) -> tuple[int, dict]:
-    """The code and the answer; a gzip body is sent as such."""
+    """The code and the answer; a gzip body is sent with its Content-Encoding."""
     connection = http.client.HTTPConnection(server.rest_target, timeout=300)
     headers = {"Content-Encoding": "gzip"} if body.startswith(b"\x1f\x8b") else {}
     connection.request("POST", f"/v1/models/{model}:predict", body, headers)
@@ -80,9 +80,9 @@ def test_a_body_that_no_model_wants_is_not_kept(server: ServerProcess) -> None:
     ("signature", "value", "factor"),
     [
         ("floats", b"0.25", 2.2),
-        ("floats", b"0", 4.4),  # 4 bytes for 2, in the column and in the tensor
+        ("floats", b"0", 4.4),  # 4 bytes for 2 of text, in the column and in the tensor
         ("integers", b"1234567", 2.4),
-        ("integers", b"7", 8.4),  # 8 bytes for 2, twice
+        ("integers", b"7", 8.4),  # 8 bytes for 2 of text, twice
         ("texts", b'"some text"', 3.4),  # a string of the tensor takes 24 bytes
     ],
 )
@@ -145,14 +145,15 @@ def test_all_bodies_together_have_a_limit(
         with contextlib.ExitStack() as held:
 
             def has_the_room() -> bool:
-                held.close()  # one before, which the short one overtook
+                held.close()  # one body came before, and the short one overtook it
                 holder = socket.create_connection((host, int(port)), timeout=60)
                 held.enter_context(holder)
-                with contextlib.suppress(OSError):  # refused while it is sent
+                # the server refuses while the client is still sending
+                with contextlib.suppress(OSError):
                     holder.sendall(head + b" " * (length - 1))  # all but the last byte
                     wait_until(lambda: is_read(holder))
                     refused = "--max_rest_bytes" in ask(server, "totals", short)[1].get("error", "")
-                    return refused and not select.select([holder], [], [], 0)[0]  # not it, too
+                    return refused and not select.select([holder], [], [], 0)[0]  # but not this one
                 return False
 
             wait_until(has_the_room)

@@ -31,7 +31,7 @@ KINDS = {
 
 @pytest.fixture(scope="module", name="serve")
 def _serve(tmp_path_factory: pytest.TempPathFactory, serve: Any) -> Callable[..., Stubs]:
-    """Stubs that ask a kind of model."""
+    """A function that serves a kind of model and returns its stubs."""
     folder = tmp_path_factory.mktemp("several")
     for kind, options in KINDS.items():
         stages_model.save(folder / kind / "1", **options)
@@ -52,7 +52,7 @@ def request_of(seed: int, users: int, items: int, length: int = 3) -> dict[str, 
 
 
 def one_by_one(stubs: Any, inputs: dict[str, Any], signature: str) -> dict[str, Any]:
-    """The same scores by one request per candidate."""
+    """The same scores from one request per candidate."""
     answers = []
     for row, user in enumerate(inputs["row_to_user"]):
         single = {
@@ -119,7 +119,7 @@ def test_where_candidates_interact_columnar_is_one_run_and_late_one_for_each_use
         of_user = row_to_user == user
         alone = share({"user": users[[user]], "item": items[of_user]}, "columnar_late")
         np.testing.assert_allclose(late[of_user], alone, rtol=1e-6)
-    # An output without rows is the whole request's, and no user's.
+    # An output without rows belongs to the whole request, not to a user.
     total = stubs.predict(several, signature_name="columnar")["total"]
     assert total == repeated["total"]
     with pytest.raises(grpc.RpcError) as error:

@@ -19,7 +19,7 @@ from ..models.saving import save_version
 from .metrics_page import Metrics, status
 
 LIVE, SHADOW = 1, 2
-QUEUED = 16  # requests at most
+QUEUED = 16  # the largest number of requests in the queue
 CANDIDATES = np.linspace(-1, 1, 12, dtype=np.float32)
 
 
@@ -45,7 +45,7 @@ class Scorer(tf.Module):
 
 
 def save(base_path: Path, live: Any, shadow: Any) -> None:
-    """Two versions of a model, each of them a module and its signatures."""
+    """Saves two versions of a model, each given as a module and its signatures."""
     for version, (module, signatures) in ((LIVE, live), (SHADOW, shadow)):
         save_version(base_path / str(version), module, signatures)
 
@@ -99,7 +99,7 @@ def base_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 MODELS = ("same", "changed", "renamed", "failing", "reshaped", "stuck", "ranker", "absent")
-VERSIONS = {"changed": "next", "absent": 77}  # of the others it is 2
+VERSIONS = {"changed": "next", "absent": 77}  # for all other models it is 2
 
 
 @pytest.fixture(scope="module")
@@ -109,7 +109,7 @@ def server(
     shadows = ",".join(f"{name}:{VERSIONS.get(name, SHADOW)}:1" for name in MODELS)
     flags = [*configured(base_path, *MODELS), f"--shadow_model_version={shadows}", *monitoring]
     with ServerProcess(flags=flags) as process:
-        # It is ready with the first versions.
+        # The server is ready with the first versions.
         wait_until(lambda: process.log().count(": serving, loaded in") == 2 * len(MODELS))
         yield process
 
@@ -216,7 +216,7 @@ def test_a_stuck_shadow_holds_no_live_request_and_a_few_only_wait_for_it(
 
 
 def test_a_busy_server_drops_them(base_path, monitoring, connect, tmp_path, wait_until):
-    """The only worker goes from a live request to one that keeps it."""
+    """The only worker goes from a live request to one that keeps it busy."""
     for version in (LIVE, SHADOW):
         models.build("gated", tmp_path / "gated" / str(version))
     (tmp_path / "same").symlink_to(base_path / "same")

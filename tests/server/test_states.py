@@ -22,7 +22,7 @@ MIB = 1 << 20
 
 
 class Ranker:
-    """The model by stages, served."""
+    """The model with stages, served."""
 
     def __init__(self, stubs: Stubs) -> None:
         self.stubs = stubs
@@ -41,11 +41,11 @@ class Ranker:
         )
 
     def count(self, what: str, store: str, version: str = "1") -> float:
-        """One counter or gauge of a store."""
+        """One counter or gauge of a state cache."""
         return self._value(Metrics(self.server), what, store, version)
 
     def grown(self, what: str, store: str) -> float:
-        """Its increase since this object was made."""
+        """The counter's increase since this object was made."""
         return self.count(what, store) - self._value(self._before, what, store, "1")
 
     def _value(self, page: Metrics, what: str, store: str, version: str) -> float:
@@ -287,13 +287,13 @@ def test_memory_stays_within_the_flag_and_a_tenth(serve, stages_path):
     def rank_new(first: int, requests: int) -> None:
         for n in range(first, first + requests):
             inputs = stages_model.inputs(np.random.default_rng(5), 1, 500)
-            # Half of them repeat soon, so that looking up pays.
+            # Half of the items repeat soon, so that looking them up pays.
             inputs["id"] = np.arange(500) + 250 * n
             inputs["title"] = np.array([f"title {i}" for i in inputs["id"]], object)
             inputs["shape"][:] = 1
             ranker.rank(inputs)
 
-    rank_new(0, 4)  # every request's memory exists from now on
+    rank_new(0, 4)  # all memory for requests exists from now on
     before = Metrics(ranker.server).value("process_resident_memory_bytes")
     rank_new(4, 600)
     after = Metrics(ranker.server).value("process_resident_memory_bytes")
@@ -320,7 +320,7 @@ def test_rows_that_never_repeat_are_soon_ignored(serve, stages_path, without_sta
 
 
 class TestPrefetch:
-    """A request without candidates."""
+    """Requests without candidates."""
 
     @pytest.mark.parametrize("absent", [True, False])
     def test_the_user_is_known_when_the_candidates_come(self, counted, absent):

@@ -27,7 +27,7 @@ class Late(tf.Module):
         ]
     )
     def score(self, user: tf.Tensor, item: tf.Tensor) -> dict[str, tf.Tensor]:
-        """One score a row of item."""
+        """Returns one score per item row."""
         return {COLUMN: user + tf.reduce_sum(item, axis=1)}
 
 
@@ -81,7 +81,7 @@ def cells(page: Page, section: str) -> dict[str, str]:
 
 
 def show(page: Page, figures: dict[str, Any]) -> None:
-    """Draws these figures instead of the server's."""
+    """Shows these figures instead of the server's."""
     page.evaluate("globalThis.fetch = () => new Promise(() => {})")
     page.evaluate(f"draw({json.dumps(figures)})")
 
@@ -192,7 +192,7 @@ def test_it_fits_its_window(page, served, width):
 
 
 def test_a_lost_server_is_distinguished_from_an_idle_one(page, served):
-    """The last test: the server is that of the others."""
+    """Must be the last test, because it stops the server that the others use."""
     open_status(page, served.url)
     served.server.kill()
     assert page.wait_for("document.body.className === 'stale'")

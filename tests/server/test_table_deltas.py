@@ -22,7 +22,7 @@ from .metrics_page import Metrics, states_computed, status
 from .servers import STATES_OFF
 
 IDS = np.int64([3, 0, 49, 3, 17])
-ROWS = np.arange(14, dtype=np.float32).reshape(2, 7)  # of rows 3 and 49
+ROWS = np.arange(14, dtype=np.float32).reshape(2, 7)  # rows 3 and 49
 Ask = Callable[..., Any]
 
 

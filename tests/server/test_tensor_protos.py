@@ -1,6 +1,7 @@
-"""Whatever a TensorProto says, the server understands it as TensorFlow does, and answers alike.
+"""The server reads any TensorProto as TensorFlow does, and encodes its answers alike.
 
-A served identity model, for every dtype, against tf.io.parse_tensor, which is Tensor::FromProto.
+Compares a served identity model, for every dtype, with tf.io.parse_tensor, which is
+Tensor::FromProto.
 """
 
 import math
@@ -54,7 +55,7 @@ ENCODINGS = ["typed fields", "tensor_content"]
 
 
 def identity_model() -> tuple[tf.Module, dict[str, tf.types.experimental.ConcreteFunction]]:
-    """A signature for each dtype, named as the dtype: y = x, of any shape."""
+    """A signature for each dtype, named after it: y = x, of any shape."""
     signatures = {}
     for dtype in DTYPES:
         identity = tf.function(lambda x: {"y": tf.identity(x)})
@@ -74,7 +75,7 @@ def stubs_by_encoding(tmp_path_factory, serve) -> dict[str, Stubs]:
 
 @st.composite
 def tensor_protos(draw: st.DrawFn) -> tensor_pb2.TensorProto:
-    """A TensorProto that is mostly right: its values mostly fit its shape."""
+    """A TensorProto that is mostly valid: its values usually fit its shape."""
     dtype = draw(st.sampled_from(DTYPES))
     dims = draw(st.lists(st.integers(0, 4), max_size=3))
     proto = tensor_pb2.TensorProto(dtype=dtype.as_datatype_enum)
@@ -94,14 +95,14 @@ def tensor_protos(draw: st.DrawFn) -> tensor_pb2.TensorProto:
 
 
 def fill(draw: st.DrawFn, proto: tensor_pb2.TensorProto, field: str, count: int) -> None:
-    """Adds values to a repeated field: mostly at most `count` elements, sometimes one more."""
+    """Adds values to a repeated field: usually at most `count` elements, sometimes one more."""
     per_element = 2 if field in ("scomplex_val", "dcomplex_val") else 1
     most = count * per_element + draw(st.sampled_from([0, 0, 0, 0, 1]))
     getattr(proto, field).extend(draw(st.lists(SMALL_FIELDS[field], max_size=most)))
 
 
 def contents(dtype: tf.DType, count: int) -> st.SearchStrategy[bytes]:
-    """tensor_content for `count` elements, now and then of another size."""
+    """tensor_content for `count` elements, occasionally of another size."""
     if dtype == tf.string:
         texts = st.lists(st.binary(max_size=20), min_size=count, max_size=count)
         return texts.map(lambda strings: bytes(map(len, strings)) + b"".join(strings))
@@ -113,7 +114,7 @@ def contents(dtype: tf.DType, count: int) -> st.SearchStrategy[bytes]:
 
 
 def more_is_sent_than_fits(proto: tensor_pb2.TensorProto) -> bool:
-    """TensorFlow drops what the shape has no room for; the server refuses it."""
+    """Whether values exceed the shape: TensorFlow drops these, the server refuses them."""
     count = math.prod(dim.size for dim in proto.tensor_shape.dim)
     if proto.tensor_content:
         return count == 0
@@ -125,7 +126,7 @@ def more_is_sent_than_fits(proto: tensor_pb2.TensorProto) -> bool:
 
 
 def understood_by_tensorflow(proto: tensor_pb2.TensorProto) -> np.ndarray | None:
-    """The array, or None where TensorFlow refuses."""
+    """The array; None if TensorFlow refuses the proto."""
     try:
         tensor = tf.io.parse_tensor(proto.SerializeToString(), tf.as_dtype(proto.dtype))
     except (tf.errors.InvalidArgumentError, tf.errors.InternalError):
@@ -134,11 +135,11 @@ def understood_by_tensorflow(proto: tensor_pb2.TensorProto) -> np.ndarray | None
 
 
 def assert_same(got: np.ndarray, expected: np.ndarray) -> None:
-    """The same dtype, shape and bits: NaNs with their payload too."""
+    """Checks that dtype, shape and bits are equal, including the payload of NaNs."""
     assert (got.dtype, got.shape) == (expected.dtype, expected.shape)
     if got.dtype == object:
         assert got.tolist() == expected.tolist()
-    elif got.dtype.name in BELOW_A_BYTE:  # the upper bits of their byte mean nothing
+    elif got.dtype.name in BELOW_A_BYTE:  # the upper bits of their bytes have no meaning
         np.testing.assert_array_equal(got.astype(int), expected.astype(int))
     else:
         assert got.tobytes() == expected.tobytes()

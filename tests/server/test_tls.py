@@ -1,4 +1,4 @@
-"""TLS and mutual TLS with a throw-away authority, and the ways to get --ssl_config_file wrong."""
+"""TLS and mutual TLS with a throw-away authority, and ways to get --ssl_config_file wrong."""
 
 import asyncio
 import contextlib
@@ -155,7 +155,7 @@ def test_a_certificate_names_the_caller(mutual_tls_server, authority, request_of
         )
         with grpc.secure_channel(mutual_tls_server.target, credentials) as channel:
             stub = prediction_service_pb2_grpc.PredictionServiceStub(channel)
-            # What a client says besides counts for nothing.
+            # Other claims of the client do not count.
             metadata = [("x-colcast-caller", "search")]
             stub.Predict(request_of_ranker, timeout=120, metadata=metadata)
 
@@ -172,7 +172,7 @@ def test_a_certificate_names_the_caller(mutual_tls_server, authority, request_of
 
 
 def rest_code(server: ServerProcess, trusted: Path, own: Identity | None = None) -> int:
-    """The HTTP code of a model's status."""
+    """The HTTP code of a request for a model's status."""
     context = ssl.create_default_context(cafile=trusted)
     if own is not None:
         context.load_cert_chain(own.chain, own.key)
@@ -195,7 +195,7 @@ def test_rest_speaks_mutual_tls(mutual_tls_server, authority, stranger):
 
 
 def resumed(server: ServerProcess, context: ssl.SSLContext, session: ssl.SSLSession | None):
-    """(whether the session was resumed, the one to resume, the HTTP code); raises OSError."""
+    """(whether the session was resumed, the session to resume, the HTTP code); raises OSError."""
     host, _, port = server.rest_target.rpartition(":")
     with (
         socket.create_connection((host, int(port)), timeout=60) as plain,
@@ -241,7 +241,7 @@ def test_renewed_certificates_are_used_and_wrong_ones_are_not(
     wait_until(lambda: renewed in server.log())
     assert rest_code(server, stranger.root, stranger.issue("web")) == 200
     old.check_hostname, old.verify_mode = False, ssl.CERT_NONE
-    # Nor is it resumed: other authorities allowed it.
+    # Nor is it resumed, because other authorities allowed it.
     with pytest.raises((ssl.SSLError, ConnectionError)):
         resumed(server, old, session)
     path.write_text(before)
@@ -252,7 +252,7 @@ HINT = b'{ "error": "this port speaks TLS, but the request is plain HTTP: use ht
 
 
 def answer_to(server: ServerProcess, *pieces: bytes, half_closed: bool = False) -> bytes:
-    """All that the HTTP port sends to a client that says this, piece by piece, until it closes."""
+    """Everything that the HTTP port sends to a client that sends these pieces, until it closes."""
     host, _, port = server.rest_target.rpartition(":")
     with socket.create_connection((host, int(port)), timeout=120) as connection:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -345,7 +345,7 @@ def test_our_client_speaks_mutual_tls(mutual_tls_server, authority):
 
 
 def test_a_wrong_field_is_named(mutual_tls_server, identity, authority):
-    """While it runs as at its start, which is TlsConfigTest's."""
+    """While the server runs; TlsConfigTest covers the start."""
     path, chain = mutual_tls_server.tls_config, identity.chain.read_text()
     before = path.read_text()
     for fields, words in (

@@ -1,4 +1,4 @@
-"""Spans: what a collector gets of a request, and that a request never waits for a collector."""
+"""Spans: what a collector receives of a request, and that no request waits for a collector."""
 
 import http.server
 import json
@@ -23,7 +23,7 @@ RPC = "tensorflow.serving.PredictionService/Predict"
 
 
 class Collector:
-    """Takes OTLP over HTTP and keeps the spans; answers nothing while it hangs."""
+    """Receives OTLP over HTTP and keeps the spans; answers nothing while it hangs."""
 
     def __init__(self) -> None:
         self.requests: list[Any] = []
@@ -49,7 +49,7 @@ class Collector:
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
 
     def spans(self, trace: str = "") -> list[Any]:
-        """All spans that came, or those of one trace."""
+        """All received spans, or those of one trace."""
         return [
             span
             for request in list(self.requests)
@@ -60,7 +60,7 @@ class Collector:
         ]
 
     def services(self) -> set[str]:
-        """The services that sent them."""
+        """The services that sent the spans."""
         return {
             attributes(resource.resource)["service.name"]
             for request in self.requests
@@ -68,14 +68,14 @@ class Collector:
         }
 
     def close(self) -> None:
-        """Ends it."""
+        """Stops the collector."""
         self.answers.set()
         self._server.shutdown()
         self._server.server_close()
 
 
 def attributes(of: Any) -> dict[str, Any]:
-    """A span's, or a resource's."""
+    """The attributes of a span or a resource."""
     return {pair.key: getattr(pair.value, pair.value.WhichOneof("value")) for pair in of.attributes}
 
 
@@ -93,7 +93,7 @@ def traced(
 ) -> Iterator[ServerProcess]:
     """A server of the model by stages that traces what its clients sample.
 
-    OpenTelemetry's own environment variables say where to; in the last test a flag does.
+    OpenTelemetry's environment variables name the collector; in the last test, a flag does.
     """
     base_path = tmp_path_factory.mktemp("traced")
     stages_model.save(base_path / "7")
@@ -115,7 +115,7 @@ def predict(stubs: Any, traceparent: str, seed: int = 1, candidates: int = 8) ->
 def test_the_spans_of_a_request(
     traced: ServerProcess, collector: Collector, connect: Any, wait_until: Callable[..., None]
 ) -> None:
-    """Names, parents, attributes; times that lie within each other."""
+    """Names, parents, attributes; each span's times lie within its parent's."""
     stubs = connect(traced.target)
     traces = [f"{number:032x}" for number in range(1, 5)]
     for trace in traces:  # the same user and items again
@@ -135,7 +135,7 @@ def test_the_spans_of_a_request(
 
 
 def check_request(spans: list[Any]) -> None:
-    """The spans of one request that ran."""
+    """Checks the spans of one request that ran."""
     by_name = {span.name: span for span in spans}
     assert len(by_name) == len(spans)
     request, run = by_name[RPC], by_name["run"]
@@ -178,7 +178,7 @@ def post(server: ServerProcess, trace: str, body: dict[str, Any]) -> None:
 def test_rest_and_errors(
     traced: ServerProcess, collector: Collector, wait_until: Callable[..., None]
 ) -> None:
-    """The header counts as gRPC's metadata do; a request that fails has a span that says so."""
+    """The header works like gRPC's metadata; a failed request has a span with the error."""
     columns = stages_model.inputs(np.random.default_rng(2), 1, 8)
     inputs = {name: values.tolist() for name, values in columns.items()}
     ran, failed = "d" * 32, "e" * 32
@@ -199,7 +199,7 @@ def test_rest_and_errors(
 def test_unsampled_or_malformed_requests_are_answered_and_not_traced(
     traced: ServerProcess, collector: Collector, connect: Any, wait_until: Callable[..., None]
 ) -> None:
-    """Hostile values among them."""
+    """Includes hostile values."""
     stubs = connect(traced.target)
     before = {span.trace_id for span in collector.spans()}
     trace = "b" * 32
@@ -259,7 +259,7 @@ def test_a_collector_that_hangs_or_is_gone_costs_spans_only(
     ranker_inputs: dict[str, Any],
     wait_until: Callable[..., None],
 ) -> None:
-    """Every request is answered while nobody takes the spans."""
+    """Every request is answered even if nobody receives the spans."""
     collector = Collector()
     collector.answers.clear()
     flags = [*monitoring, f"--trace_endpoint={collector.url}", "--trace_sampling_ratio=1"]
@@ -272,7 +272,7 @@ def test_a_collector_that_hangs_or_is_gone_costs_spans_only(
         def dropped() -> float:
             return Metrics(server).value(":colcast:trace_spans_total", status="dropped")
 
-        for _ in range(2500):  # five spans each, of which 8192 wait
+        for _ in range(2500):  # five spans each; at most 8192 wait
             ask()
         assert dropped() > 0
         collector.close()

@@ -1,4 +1,4 @@
-"""Before a version serves: warm-up requests, and versions that end the process that loads them."""
+"""Before a version serves: warm-up requests, and versions that crash the loading process."""
 
 import contextlib
 import os
@@ -21,7 +21,7 @@ OK = grpc.StatusCode.OK.value[0]
 
 
 class Counter(tf.Module):
-    """Each run of any signature adds one; the count so far comes out."""
+    """Each run of any signature adds one; the output is the count so far."""
 
     def __init__(self):
         super().__init__()
@@ -44,7 +44,7 @@ class Counter(tf.Module):
 
 
 def save(base_path, version, warmup):
-    """Writes a version of the counter whose warm-up file holds these bytes, or logs."""
+    """Writes a version of the counter with a warm-up file of these bytes or logs."""
     module = Counter()
     folder = base_path.with_name("saving")
     signatures = {
@@ -108,7 +108,7 @@ def test_recorded_requests_run_before_the_version_serves(serve, tmp_path, flags,
 def test_every_record_runs_once(serve, tmp_path):
     records = {
         "predict": [predict_log(x=[0.0])] * 3,
-        "examples": example_logs(),  # MultiInference asks for both signatures
+        "examples": example_logs(),  # MultiInference runs both signatures
         "nothing": [prediction_log_pb2.PredictionLog(), predict_log(x=[0.0])],
     }
     for name, logs in records.items():
@@ -154,7 +154,7 @@ FAST = ["--file_system_poll_wait_seconds=0.05", "--max_num_load_retries=0"]
 
 
 def clear_a_calls_outputs(model):
-    """SIGABRT while variables are restored."""
+    """Causes a SIGABRT while variables are restored."""
     for node in model.meta_graphs[0].graph_def.node:
         if "Tout" in node.attr:
             del node.attr["Tout"].list.type[:]
@@ -162,7 +162,7 @@ def clear_a_calls_outputs(model):
 
 @pytest.fixture(scope="module", name="ranker")
 def _ranker(tmp_path_factory, ranker_base_path):
-    """The base path of a ranker of the module's own."""
+    """The base path of a ranker for this module only."""
     base_path = tmp_path_factory.mktemp("checked") / "ranker"
     shutil.copytree(ranker_base_path, base_path)
     return base_path
@@ -179,7 +179,7 @@ def _served(ranker):
 
 
 def save_damaged(version, to):
-    """A version that TensorFlow does not survive."""
+    """Saves a version on which TensorFlow crashes."""
     shutil.copytree(version, to.with_name("copied"))
     file = to.with_name("copied") / "saved_model.pb"
     model = saved_model_pb2.SavedModel.FromString(file.read_bytes())
@@ -229,7 +229,7 @@ def test_an_invalid_version_is_refused_by_name_and_by_the_load_itself(
 def test_after_an_upgrade_of_its_files_the_old_version_still_serves(
     tmp_path, ranker_base_path, ranker_inputs, wait_until
 ):
-    """As pip and dpkg do, a new file takes the name of the old one."""
+    """As with pip and dpkg, a new file replaces the old one under its name."""
     shutil.copytree(find_executable().parent, tmp_path / "bin")
     shutil.copytree(ranker_base_path, tmp_path / "ranker")
     executable = tmp_path / "bin" / find_executable().name
@@ -252,7 +252,7 @@ def test_a_version_that_never_loads_is_given_up_by_name(
     tmp_path, ranker_base_path, connect, ranker_inputs, wait_until
 ):
     shutil.copytree(ranker_base_path, tmp_path / "ranker")
-    save_waiting_ranker(tmp_path / "9", tmp_path / "pipe")  # that nobody reads
+    save_waiting_ranker(tmp_path / "9", tmp_path / "pipe")  # a pipe that nobody reads
     flags = [*FAST, "--load_check_timeout_seconds=2"]
     with ServerProcess("ranker", tmp_path / "ranker", flags) as server:
         stubs = connect(server.target)
@@ -282,7 +282,7 @@ def test_a_stop_ends_the_check_first(tmp_path, ranker_base_path, wait_until):
 
 
 def command_lines():
-    """Of all processes."""
+    """The command lines of all processes."""
     for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             yield (process / "cmdline").read_text(errors="replace")

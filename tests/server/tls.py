@@ -39,7 +39,7 @@ class Authority:
         self._between = self._sign("between", Identity(root_key, self.root), "CA:TRUE", "DNS:none")
 
     def issue(self, name: str, names: str = "IP:127.0.0.1,DNS:localhost") -> Identity:
-        """A key with a certificate, for this machine, and the intermediate's after it."""
+        """A key and a certificate for this machine, followed by the intermediate certificate."""
         identity = self._sign(name, self._between, "CA:FALSE", names)
         identity.chain.write_text(identity.chain.read_text() + self._between.chain.read_text())
         return identity
@@ -55,7 +55,7 @@ class Authority:
 
 
 def write_config(path: Path, **fields: str | bool) -> str:
-    """--ssl_config_file with an SSLConfig of these fields in it."""
+    """A --ssl_config_file flag, with an SSLConfig of these fields."""
     lines = [
         f"{name}: {str(value).lower()}"
         if isinstance(value, bool)

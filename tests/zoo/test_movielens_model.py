@@ -1,4 +1,4 @@
-"""MovieLens: data read out of its wheel, features by what came before, the trained model."""
+"""MovieLens: data read from its wheel, features from earlier ratings, the trained model."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -93,7 +93,7 @@ def test_a_value_no_example_can_hold_names_its_feature():
 
 
 def mean(*stars: float) -> float:
-    """The documented prior: five ratings of 3.5."""
+    """The mean with the documented prior: five ratings of 3.5."""
     return (sum(stars) + 5 * 3.5) / (len(stars) + 5)
 
 
@@ -115,7 +115,7 @@ def test_rows_hold_every_feature(tiny: MovieLens):
         "user_gender": "M",
         "user_occupation": "technician",
         "user_zip": "85",
-        "user_liked": [2, 1],  # the newest first; movie 3 got two stars only
+        "user_liked": [2, 1],  # newest first; movie 3 got only two stars
         "user_mean_rating": pytest.approx(mean(5, 4, 2)),
     }
     assert seen.item == {

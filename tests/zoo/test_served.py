@@ -48,11 +48,11 @@ def test_a_session_finds_all_variables(name: str, tmp_path: Path):
         np.testing.assert_allclose(in_session[output], eager[output], rtol=1e-5)
 
 
-TINY = 0.001  # of the papers' tables
+TINY = 0.001  # scale of the papers' tables
 
 
 def requests_and_model(name: str, folder: Path) -> tuple[list[list[bytes]], Path]:
-    """Requests of one user each and one of two, and the model's base path."""
+    """Requests, each of one user, one request of two users, and the model's base path."""
     sizes = [1, 30, 40]
     if name == "movielens":
         train.ensure(train.WORK_DIR)

@@ -25,7 +25,7 @@ MODEL = "judge"
 VERSION = 7
 CLASSIFY = "tensorflow/serving/classify"
 REGRESS = "tensorflow/serving/regress"
-METHOD_NAMES = {  # the others say "predict"
+METHOD_NAMES = {  # all others have "predict"
     "serving_default": CLASSIFY,
     "regress": REGRESS,
     "only_classes": "judge/own",
@@ -42,11 +42,11 @@ Outputs = Callable[[tf.Tensor, tf.Tensor], dict[str, tf.Tensor]]
 
 
 def pair(tensor: tf.Tensor) -> tf.Tensor:
-    """[rows] as [rows, 2]: the values and themselves again."""
+    """[rows] as [rows, 2]: every value twice."""
     return tf.stack([tensor, tensor], axis=1)
 
 
-# The outputs of each signature, of every row's score and tag.
+# The outputs of each signature, made from every row's score and tag.
 OUTPUTS: dict[str, Outputs] = {
     "serving_default": lambda score, tag: {
         "classes": tf.stack([tag, tag + "!"], axis=1),
@@ -102,7 +102,7 @@ def float_input(inputs: tf.Tensor) -> dict[str, tf.Tensor]:
 
 
 def save_judge(directory: Path) -> None:
-    """Writes the model, with the method names of METHOD_NAMES, which only TF 1 could."""
+    """Writes the model, with the method names of METHOD_NAMES, which only TF 1 could set."""
     signatures: dict[str, Any] = {
         name: signature_of(outputs) for name, outputs in OUTPUTS.items()
     } | {"two_inputs": two_inputs, "other_input": other_input, "float_input": float_input}
@@ -115,7 +115,7 @@ def save_judge(directory: Path) -> None:
 
 
 def example(**features: float | str | Sequence[int]) -> tf.train.Example:
-    """Floats as float_list, strings as bytes_list, sequences as int64_list."""
+    """A tf.Example: floats as float_list, strings as bytes_list, sequences as int64_list."""
     made = tf.train.Example()
     for name, value in features.items():
         feature = made.features.feature[name]
@@ -142,7 +142,7 @@ def input_of(
 
 
 class Judge:
-    """Asks the model; every call raises grpc.RpcError for an error."""
+    """Calls the model; every call raises grpc.RpcError on an error."""
 
     def __init__(self, target: str, server: ServerProcess | None = None) -> None:
         self.server = server
@@ -201,7 +201,7 @@ class Error(NamedTuple):
 
 @pytest.fixture(scope="session")
 def error_of() -> Callable[..., Error]:
-    """A function of a call and its arguments: the error that it raises."""
+    """A function from a call and its arguments to the error that it raises."""
 
     def run(call: Callable[..., Any], *args: Any, **kwargs: Any) -> Error:
         with pytest.raises(grpc.RpcError) as raised:
@@ -240,7 +240,7 @@ def strict_judge(judge_base_path: Path) -> Iterator[Judge]:
 
 @pytest.fixture(scope="session")
 def in_tensorflow(judge_base_path: Path) -> Callable[..., dict[str, Any]]:
-    """A function of signature name and examples: TensorFlow's own outputs."""
+    """A function from a signature's name and examples to TensorFlow's own outputs."""
     loaded = tf.saved_model.load(str(judge_base_path / str(VERSION)))
 
     def run(signature_name: str, examples: Sequence[tf.train.Example]) -> dict[str, Any]:

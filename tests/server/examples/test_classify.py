@@ -18,7 +18,7 @@ def examples(make_example):
 
 
 def labels_and_scores(response):
-    """Two lists of rows."""
+    """The labels and the scores, as two lists of rows."""
     rows = response.result.classifications
     return (
         [[one.label.encode() for one in row.classes] for row in rows],
@@ -159,7 +159,7 @@ def test_the_flag_asks_predict_for_a_method_name_it_knows(judge, strict_judge, e
 
 
 def test_every_call_that_waits_is_answered(judge, make_input, examples):
-    """With far more calls at once than workers, each gets its own answer."""
+    """With far more concurrent calls than workers, each call gets its own answer."""
     request = classification_pb2.ClassificationRequest(input=make_input(examples))
     request.model_spec.name = "judge"
     expected = judge.stub.Classify(request)
@@ -174,7 +174,7 @@ def items(make_example):
 
 @pytest.fixture
 def given(make_input, make_example, items):
-    """A user as context, two items; the second has a user of its own."""
+    """A user as context, and two items; the second item has its own user."""
     return make_input(items, make_example(user=2.0))
 
 

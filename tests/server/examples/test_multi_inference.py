@@ -1,4 +1,4 @@
-"""MultiInference as TF Serving's own stub sees it: one run for all tasks, and its metrics."""
+"""MultiInference through TF Serving's own stub: one run for all tasks, and its metrics."""
 
 from pathlib import Path
 from typing import Any

@@ -10,7 +10,7 @@ _erf = np.vectorize(math.erf, otypes=[np.float64])
 
 
 def words(text: str) -> list[str]:
-    """Lower case, without accents and control characters; each punctuation mark a word."""
+    """The words of a text: lower case, no accents or control characters, punctuation separate."""
     kept = "".join(
         " " if each in "\t\n\r" or unicodedata.category(each) == "Zs" else each
         for each in text
@@ -33,7 +33,7 @@ def _alone(each: str) -> bool:
 
 
 def tokens(text: str, vocabulary: dict[str, int], max_seq_len: int) -> list[int]:
-    """[CLS], the longest pieces of each word that the vocabulary has, [SEP]."""
+    """The tokens: [CLS], the longest pieces of each word in the vocabulary, [SEP]."""
     pieces = [piece for word in words(text) for piece in _pieces(word, vocabulary)]
     return [vocabulary["[CLS]"], *pieces[: max_seq_len - 2], vocabulary["[SEP]"]]
 
@@ -55,7 +55,7 @@ def _pieces(word: str, vocabulary: dict[str, int]) -> list[int]:
 
 
 def token_vectors(numbers: list[int], model: MiniLM, kinds: list[int] | None = None) -> np.ndarray:
-    """[tokens, width], computed in float64; `kinds` says which tokens are of a second text."""
+    """[tokens, width], computed in float64; `kinds` marks the tokens of the second text."""
 
     def tensor(name: str) -> np.ndarray:
         return model.tensors[name].astype(np.float64)

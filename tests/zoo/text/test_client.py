@@ -1,4 +1,4 @@
-"""TextClient against the server: any texts in, their vectors out, in order."""
+"""TextClient with the server: texts in, their vectors out, in the same order."""
 
 import asyncio
 import json
@@ -16,7 +16,7 @@ TEXTS = ["Cocoa", "", "Crude oil prices rose sharply after the ministers met", "
 
 
 class Sizes(tf.Module):
-    """An encoder whose vectors can be told: the bytes of a text, and how many texts came along."""
+    """An encoder with recognizable vectors: a text's bytes, and the number of texts in its run."""
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="texts")])
     def encode(self, texts):
@@ -78,7 +78,8 @@ def test_a_hundred_thousand_texts(sizes):
 
 
 def test_a_request_keeps_within_the_budget_of_tokens(sizes):
-    vectors = sizes.encode([f"{number:040}" for number in range(50)])  # 10 tokens each, and marks
+    # 10 tokens each, plus [CLS] and [SEP]
+    vectors = sizes.encode([f"{number:040}" for number in range(50)])
     assert vectors[:, 1].max() == 3
 
 

@@ -1,4 +1,4 @@
-"""MaxSim over tokens read apart; the parts are found in the server's stores."""
+"""MaxSim over tokens that were encoded separately; states are found in the caches."""
 
 from functools import cache
 
@@ -38,7 +38,7 @@ def target():
 
 def test_scores_are_the_sums_of_the_nearest_tokens(target, expected):
     with RankingClient(target, "titles", timeout_seconds=60) as client:
-        for _ in range(2):  # computed, then found
+        for _ in range(2):  # computed the first time, found the second time
             ranking = client.rank({"query": QUERY}, {"title": TITLES}, target="late")
             np.testing.assert_allclose(ranking.scores, expected(QUERY, TITLES), atol=1e-4)
 

@@ -22,7 +22,7 @@ TITLES = [
 
 
 def pair(query, title, vocabulary, longest=128):
-    """The tokens of a pair and their kinds, by hand."""
+    """The tokens of a pair and their kinds, computed by hand."""
     first = tokens(query, vocabulary, 10_000)[1:-1][: longest // 2]
     second = tokens(title, vocabulary, 10_000)[1:-1][: longest - len(first) - 3]
     numbers = [101, *first, 102, *second, 102]
@@ -36,7 +36,7 @@ def values(minilm):
 
 @pytest.fixture(scope="module")
 def base(tmp_path_factory, minilm, values):
-    """The base path of a model whose head was not trained."""
+    """The base path of a model with an untrained head."""
     base = tmp_path_factory.mktemp("reranker")
     reranker.save(reranker.Reranker(minilm, values), base / "1")
     return base

@@ -1,4 +1,4 @@
-"""The encoder behind the server; texts that came before are not read again."""
+"""The encoder behind the server; texts seen before are not encoded again."""
 
 import grpc
 import numpy as np
@@ -85,7 +85,7 @@ def server(base_path, flags):
 
 
 def counted(server, store):
-    """Texts that were found, and that were computed."""
+    """The numbers of texts found in the cache and computed."""
     samples = [s for s in Metrics(server).samples if s.labels.get("store") == store]
     names = [f":colcast:states_{what}_total" for what in ("found", "computed")]
     return [sum(sample.value for sample in samples if sample.name == name) for name in names]
@@ -97,7 +97,7 @@ POOLINGS = {"mean": "embeddings", "cls": "embeddings/cls", "max": "embeddings/ma
 @pytest.mark.parametrize("pooling", POOLINGS)
 @pytest.mark.parametrize("max_seq_len", [None, 8])
 def test_vectors_equal_those_without_stores(server, encode, pooling, max_seq_len):
-    spaces = [*POOLINGS].index(pooling) + (3 if max_seq_len else 0)  # texts of this case's own
+    spaces = [*POOLINGS].index(pooling) + (3 if max_seq_len else 0)  # texts for this case only
     *texts, new = [spaces * (b" " if isinstance(t, bytes) else " ") + t for t in (*TEXTS, NEW)]
     before = np.array(counted(server, "item"))
     with TextClient(server.target, "encoder") as client:
@@ -106,5 +106,5 @@ def test_vectors_equal_those_without_stores(server, encode, pooling, max_seq_len
             expected = encode(some, max_seq_len or 256)[POOLINGS[pooling]]
             np.testing.assert_allclose(vectors, expected, atol=2e-6)
         assert (counted(server, "item") - before).tolist() == [9, 7]
-        client.encode(texts, pooling=pooling, max_seq_len=9)  # other vectors
+        client.encode(texts, pooling=pooling, max_seq_len=9)  # computes other vectors
         assert (counted(server, "item") - before).tolist() == [9, 13]
