@@ -161,7 +161,7 @@ async def test_asyncio_has_the_same_homes(scripted: Any, schema: ModelSchema) ->
 
 
 def test_a_user_whose_server_is_busy_goes_elsewhere(scripted: Any, schema: ModelSchema) -> None:
-    """Six calls of one user wait; a server takes at most 1.25 times the mean of three."""
+    """Six calls of one user are in flight; a server takes at most 1.25 times the mean, three."""
     release, arrived = threading.Event(), threading.Semaphore(0)
 
     def wait(request: bytes, context: Any) -> bytes:

@@ -263,7 +263,7 @@ def test_large_requests_are_split_if_enabled(start: Start, right: Scores) -> Non
 
 
 def test_a_full_queue_is_unavailable(start: Start) -> None:
-    """The first two requests wait for a run of four rows; together they have five."""
+    """The first of two requests waits for a run of four rows; together they have five."""
     full = f"max_batch_size {{ value: 4 }} max_enqueued_batches {{ value: 1 }} {NEVER}"
     with start(full) as ranker:
         calls = {len(request.items): ranker.send(request) for request in FIVE_ROWS}

@@ -51,7 +51,7 @@ class Delta:
 
 
 def _deltas(server: ServerProcess, folder: Path) -> list[Delta]:
-    """Deltas of each mapped table in turn, so that every generation differs in only one table."""
+    """Deltas of the mapped tables in turn: tables of two generations match no generation."""
     draw = np.random.default_rng(3)
     mapped = [t["name"] for t in _tables(server)["tables"] if not t["in_memory_because"]]
     tables = [one for name, one in variables_of(folder).items() if "embeddings" in name]

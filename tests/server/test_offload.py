@@ -71,7 +71,7 @@ def stand_in() -> Iterator[Callable[..., StandIn]]:
 @pytest.fixture(scope="module")
 def offloading(ranker_base_path, monitoring):
     """A server that sends large requests to a port of this machine, and stubs for it."""
-    # a fallback for a busy machine
+    # a long timeout, in case the machine is busy
     flags = [*monitoring, f"--offload_rows={ROWS}", "--offload_timeout_ms=60000"]
     with contextlib.ExitStack() as running:
 
@@ -225,7 +225,7 @@ def test_half_of_the_deadline_is_left_and_a_hanging_server_is_skipped(
     other = stand_in(lambda *_: (release.wait(60), predict_pb2.PredictResponse())[1])
     server, stubs = offloading(other.port, "--offload_timeout_ms=2500")
     try:
-        for sent in range(1, 11):  # each failure makes the server wait for a second
+        for sent in range(1, 11):  # after each failure it is left alone for a second
             response = stubs.prediction.Predict(stubs.request(inputs(ROWS)), timeout=2)
             assert response.outputs["score"].tensor_shape.dim[0].size == ROWS
             if sent < 3:  # a short client deadline says nothing about the other server
@@ -289,7 +289,7 @@ def test_wrong_requests_get_this_servers_error(pair):
     with pytest.raises(grpc.RpcError) as error:
         stubs.prediction.Predict(unknown, timeout=120)
     assert error.value.code() == grpc.StatusCode.NOT_FOUND
-    assert len(pair.requests) == 1  # the other two named a model that this server does not have
+    assert len(pair.requests) == 1  # the other two name no model of this server
 
 
 def test_without_a_listener_requests_run_here_until_one_exists(

@@ -145,7 +145,7 @@ def test_all_bodies_together_have_a_limit(
         with contextlib.ExitStack() as held:
 
             def has_the_room() -> bool:
-                held.close()  # one body came before, and the short one overtook it
+                held.close()  # ends the earlier attempt, which the short body overtook
                 holder = socket.create_connection((host, int(port)), timeout=60)
                 held.enter_context(holder)
                 # the server refuses while the client is still sending
