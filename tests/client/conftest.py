@@ -8,10 +8,13 @@ from typing import Any
 import grpc
 import numpy as np
 import pytest
+import tensorflow as tf
 from colcast.client import ClientSettings, ModelSchema, Signature, Target, TensorSpec
 from colcast.client.columns._dtypes import BY_NAME
-from colcast.client.request._request import RequestOptions
+from colcast.client.request._request import RequestOptions, build_request
 from grpc_health.v1 import health_pb2_grpc
+from tensorflow.core.protobuf import meta_graph_pb2
+from tensorflow_serving.apis import get_model_metadata_pb2, predict_pb2
 
 
 def spec(name: str, dtype: str, *shape: int | None) -> TensorSpec:
@@ -65,12 +68,22 @@ def schema() -> ModelSchema:
     )
 
 
+@pytest.fixture
+def parts(schema: ModelSchema) -> ModelSchema:
+    """The model exported with stages, whose results are proved not to depend on padding."""
+    pair = signature("columnar_pair", spec("row_to_user", "int64", None))
+    return ModelSchema("movies", 3, {**schema.signatures, pair.name: pair})
+
+
 USER = {"age": 31, "city": "Łódź", "history": [1, 2, 3]}
 ITEMS = [
     {"movie": 7, "year": 2001.0, "genres": ["Drama"], "vector": [1.0, 2.0, 3.0]},
     {"movie": 9, "year": 1984.0, "genres": [], "vector": [4.0, 5.0, 6.0]},
     {"movie": 11, "genres": ["War", "Noir"], "vector": [7.0, 8.0, 9.0]},
 ]
+
+OTHER = {"age": 47, "city": "Gdańsk", "history": [5]}
+ALL: tuple[Target, ...] = ("late", "columnar", "stock", "repeated")
 
 Handler = Callable[[bytes, grpc.ServicerContext], bytes]
 
@@ -81,6 +94,20 @@ def request_options(
     """The request options of a client with these settings, for servers that accept everything."""
     once = {name: settings.pop(name) for name in ("output_filter", "late") if name in settings}
     return RequestOptions(ClientSettings("127.0.0.1:1", model, **settings), target, **once)
+
+
+def message(schema: ModelSchema, inputs: Any, target: Target = "auto", **options: Any) -> Any:
+    """The request, parsed by protobuf."""
+    built = build_request(schema, inputs, request_options("movies", target, **options))
+    return predict_pb2.PredictRequest.FromString(built.message)
+
+
+def arrays(request: Any) -> dict[str, Any]:
+    """Input name -> nested list, read as TensorFlow's runtime reads the tensors."""
+    return {
+        name: tf.io.parse_tensor(tensor.SerializeToString(), tensor.dtype).numpy()
+        for name, tensor in request.inputs.items()
+    }
 
 
 class ScriptedServer:
@@ -122,9 +149,64 @@ class ScriptedServer:
     def count(self, name: str) -> int:
         return sum(called == name for called, _, _ in self.requests)
 
+    @property
+    def predicts(self) -> list[Any]:
+        """The received PredictRequests, in order."""
+        parse = predict_pb2.PredictRequest.FromString
+        return [parse(body) for name, body, _ in self.requests if name == "Predict"]
+
     def stop(self) -> None:
         """Stops immediately."""
         self._server.stop(None).wait()
+
+
+def metadata(schema: ModelSchema, version: int = 3) -> bytes:
+    """The GetModelMetadataResponse of a schema, built with protobuf."""
+    signatures = get_model_metadata_pb2.SignatureDefMap()
+    for name, signature in schema.signatures.items():
+        found = meta_graph_pb2.SignatureDef(method_name=signature.method)
+        for specs, target in ((signature.inputs, found.inputs), (signature.outputs, found.outputs)):
+            for key, spec in specs.items():
+                target[key].dtype = spec.dtype.number
+                target[key].tensor_shape.CopyFrom(tf.TensorShape(spec.shape).as_proto())
+        for key, default in signature.defaults.items():
+            found.defaults[key].CopyFrom(tf.make_tensor_proto(default))
+        signatures.signature_def[name].CopyFrom(found)
+    response = get_model_metadata_pb2.GetModelMetadataResponse()
+    response.model_spec.name = schema.model
+    response.model_spec.version.value = version
+    response.metadata["signature_def"].Pack(signatures)
+    return response.SerializeToString()
+
+
+def scores(request: bytes, version: int = 3) -> bytes:
+    """An answer: each movie's id as its score."""
+    movies = predict_pb2.PredictRequest.FromString(request).inputs["movie"]
+    response = predict_pb2.PredictResponse()
+    response.model_spec.version.value = version
+    response.outputs["scores"].CopyFrom(
+        tf.make_tensor_proto(tf.make_ndarray(movies).astype(np.float32))
+    )
+    return response.SerializeToString()
+
+
+def unavailable_until(attempt: int, answer: Any) -> Any:
+    """A handler that answers UNAVAILABLE until its n-th call."""
+    calls = iter(range(1, 1_000_000))
+
+    def handle(request: bytes, context: grpc.ServicerContext) -> bytes:
+        if next(calls) < attempt:
+            context.abort(grpc.StatusCode.UNAVAILABLE, "warming up")
+        answered: bytes = answer(request, context)
+        return answered
+
+    return handle
+
+
+def without_late(schema: ModelSchema) -> ModelSchema:
+    """The model as exported without --late."""
+    kept = {name: each for name, each in schema.signatures.items() if name != "columnar_late"}
+    return ModelSchema(schema.model, schema.version, kept)
 
 
 @pytest.fixture
@@ -139,3 +221,18 @@ def scripted() -> Iterator[Callable[..., ScriptedServer]]:
     yield start
     for server in servers:
         server.stop()
+
+
+@pytest.fixture
+def serves(scripted: Any) -> Callable[..., ScriptedServer]:
+    """Starts a scripted server of a model; it answers with `scores` unless Predict is given."""
+
+    def start(schema: ModelSchema, predict: Handler | None = None, **more: Any) -> ScriptedServer:
+        handlers: dict[str, Handler] = {
+            "GetModelMetadata": lambda *_: metadata(schema),
+            "Predict": predict or (lambda request, _: scores(request)),
+        }
+        server: ScriptedServer = scripted(**{**handlers, **more})
+        return server
+
+    return start

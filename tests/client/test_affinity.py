@@ -21,11 +21,7 @@ from colcast.client.transport._servers import choose, home
 from hypothesis import given
 from hypothesis import strategies as st
 
-from .conftest import ITEMS, USER, request_options
-from .test_many_users import OTHER
-from .test_passing_failures import answering
-from .test_targets import ALL
-from .test_transport import without_late
+from .conftest import ALL, ITEMS, OTHER, USER, request_options, scores, without_late
 
 HEADER = "x-colcast-user"
 
@@ -76,8 +72,8 @@ def headers(server: Any, method: str = "Predict") -> list[str | None]:
     return [sent.get(HEADER) for name, _, sent in server.requests if name == method]
 
 
-def test_what_is_sent(scripted: Any, schema: ModelSchema) -> None:
-    server = scripted(**answering(schema))
+def test_what_is_sent(serves: Any, schema: ModelSchema) -> None:
+    server = serves(schema)
     with RankingClient(server.address, "movies", timeout_seconds=120) as client:
         client.rank(USER, ITEMS)
         client.prefetch(USER)
@@ -96,8 +92,8 @@ def test_what_is_sent(scripted: Any, schema: ModelSchema) -> None:
     assert headers(server, "GetModelMetadata") == [None]
 
 
-def test_a_request_of_several_users_has_the_first_ones(scripted: Any, schema: ModelSchema) -> None:
-    server = scripted(**answering(schema))
+def test_a_request_of_several_users_has_the_first_ones(serves: Any, schema: ModelSchema) -> None:
+    server = serves(schema)
     pairs = [(OTHER, ITEMS), ({**OTHER, "age": 3}, ITEMS)]
     with RankingClient(server.address, "movies", timeout_seconds=120) as client:
         client.rank_many(pairs)
@@ -110,9 +106,9 @@ def test_a_request_of_several_users_has_the_first_ones(scripted: Any, schema: Mo
     assert sent[1] == sent[2]
 
 
-def test_users_have_the_same_server_in_every_form(scripted: Any, schema: ModelSchema) -> None:
+def test_users_have_the_same_server_in_every_form(serves: Any, schema: ModelSchema) -> None:
     """Alone or together, each user's calls reach one server, and every server gets some users."""
-    servers = [scripted(**answering(schema)) for _ in range(3)]
+    servers = [serves(schema) for _ in range(3)]
     users = [{**OTHER, "age": age} for age in range(24)]
     with RankingClient([s.address for s in servers], "movies", timeout_seconds=120) as client:
         while not all(server.count("Predict") for server in servers):
@@ -131,8 +127,8 @@ def test_users_have_the_same_server_in_every_form(scripted: Any, schema: ModelSc
     assert all(found and found <= before for found, before in zip(joint, met, strict=True))
 
 
-async def test_asyncio_has_the_same_homes(scripted: Any, schema: ModelSchema) -> None:
-    servers = [scripted(**answering(schema)) for _ in range(3)]
+async def test_asyncio_has_the_same_homes(serves: Any, schema: ModelSchema) -> None:
+    servers = [serves(schema) for _ in range(3)]
     addresses = [server.address for server in servers]
     users = [{**OTHER, "age": age} for age in range(12)]
 
@@ -160,16 +156,16 @@ async def test_asyncio_has_the_same_homes(scripted: Any, schema: ModelSchema) ->
         assert await meet(client, awaited) == expected
 
 
-def test_a_user_whose_server_is_busy_goes_elsewhere(scripted: Any, schema: ModelSchema) -> None:
+def test_a_user_whose_server_is_busy_goes_elsewhere(serves: Any, schema: ModelSchema) -> None:
     """Six calls of one user are in flight; a server takes at most 1.25 times the mean, three."""
     release, arrived = threading.Event(), threading.Semaphore(0)
 
     def wait(request: bytes, context: Any) -> bytes:
         arrived.release()
         release.wait(120)
-        return answering(schema)["Predict"](request, context)
+        return scores(request)
 
-    servers = [scripted(**{**answering(schema), "Predict": wait}) for _ in range(2)]
+    servers = [serves(schema, wait) for _ in range(2)]
     channel = ChannelOptions(load_bound=1.25)
     with RankingClient(
         [s.address for s in servers], "movies", timeout_seconds=120, channel=channel

@@ -10,14 +10,11 @@ import pytest
 from colcast.client import AsyncRankingClient, ColcastError, InputError, ModelSchema, ServerError
 from colcast.client.request._request import build_request
 
-from .conftest import ITEMS, USER
-from .test_transport import metadata, scores, unavailable_until
+from .conftest import ITEMS, USER, scores, unavailable_until
 
 
-async def test_rank_encode_and_send(scripted: Any, schema: ModelSchema) -> None:
-    server = scripted(
-        GetModelMetadata=lambda *_: metadata(schema), Predict=lambda request, _: scores(request)
-    )
+async def test_rank_encode_and_send(serves: Any, schema: ModelSchema) -> None:
+    server = serves(schema)
     async with AsyncRankingClient(server.address, "movies") as client:
         ranking = await client.rank(USER, ITEMS)
         assert ranking.order.tolist() == [2, 1, 0]
@@ -29,30 +26,24 @@ async def test_rank_encode_and_send(scripted: Any, schema: ModelSchema) -> None:
     assert server.count("GetModelMetadata") == 1
 
 
-async def test_many_calls_at_once(scripted: Any, schema: ModelSchema) -> None:
-    server = scripted(
-        GetModelMetadata=lambda *_: metadata(schema), Predict=lambda request, _: scores(request)
-    )
+async def test_many_calls_at_once(serves: Any, schema: ModelSchema) -> None:
+    server = serves(schema)
     async with AsyncRankingClient(server.address, "movies", timeout_seconds=120) as client:
         calls = [client.rank(USER, ITEMS[: 1 + n % 3]) for n in range(30)]
         answers = await asyncio.gather(*calls)
     assert [len(answer.scores) for answer in answers] == [1 + n % 3 for n in range(30)]
 
 
-async def test_unavailable_is_tried_again(scripted: Any, schema: ModelSchema) -> None:
-    server = scripted(
-        GetModelMetadata=lambda *_: metadata(schema),
-        Predict=unavailable_until(3, lambda request, _: scores(request)),
-    )
+async def test_unavailable_is_tried_again(serves: Any, schema: ModelSchema) -> None:
+    server = serves(schema, unavailable_until(3, lambda request, _: scores(request)))
     async with AsyncRankingClient(server.address, "movies", timeout_seconds=120) as client:
         await client.rank(USER, ITEMS)
     assert server.count("Predict") == 3
 
 
-async def test_errors_are_the_same(scripted: Any, schema: ModelSchema) -> None:
-    server = scripted(
-        GetModelMetadata=lambda *_: metadata(schema),
-        Predict=lambda _, context: context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, "queue full"),
+async def test_errors_are_the_same(serves: Any, schema: ModelSchema) -> None:
+    server = serves(
+        schema, lambda _, context: context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, "queue full")
     )
     client = AsyncRankingClient(server.address, "movies")
     with pytest.raises(InputError, match="feature 'age'"):
@@ -64,10 +55,8 @@ async def test_errors_are_the_same(scripted: Any, schema: ModelSchema) -> None:
         await client.rank(USER, ITEMS)
 
 
-def test_one_client_for_several_event_loops(scripted: Any, schema: ModelSchema) -> None:
-    server = scripted(
-        GetModelMetadata=lambda *_: metadata(schema), Predict=lambda request, _: scores(request)
-    )
+def test_one_client_for_several_event_loops(serves: Any, schema: ModelSchema) -> None:
+    server = serves(schema)
     client = AsyncRankingClient(server.address, "movies", timeout_seconds=120)
     for _ in range(2):
         assert asyncio.run(client.rank(USER, ITEMS)).order.tolist() == [2, 1, 0]
@@ -75,12 +64,10 @@ def test_one_client_for_several_event_loops(scripted: Any, schema: ModelSchema) 
 
 @pytest.mark.parametrize(("tasks", "items"), [(10, ITEMS), (50, ITEMS * 400)], ids=["few", "many"])
 async def test_time_in_which_other_tasks_encode_is_not_the_servers(
-    scripted: Any, schema: ModelSchema, monkeypatch: pytest.MonkeyPatch, tasks: int, items: Any
+    serves: Any, schema: ModelSchema, monkeypatch: pytest.MonkeyPatch, tasks: int, items: Any
 ) -> None:
     """Few candidates are encoded on the loop, many in threads; both take 3 s, the deadline is 2."""
-    server = scripted(
-        GetModelMetadata=lambda *_: metadata(schema), Predict=lambda request, _: scores(request)
-    )
+    server = serves(schema)
 
     def slow(*args: Any) -> Any:
         time.sleep(0.3)
@@ -94,11 +81,9 @@ async def test_time_in_which_other_tasks_encode_is_not_the_servers(
 
 
 async def test_many_candidates_are_encoded_beside_the_loop(
-    scripted: Any, schema: ModelSchema, monkeypatch: pytest.MonkeyPatch
+    serves: Any, schema: ModelSchema, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    server = scripted(
-        GetModelMetadata=lambda *_: metadata(schema), Predict=lambda request, _: scores(request)
-    )
+    server = serves(schema)
     goes_on = threading.Event()
 
     def waits_for_the_loop(*args: Any) -> Any:

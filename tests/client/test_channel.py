@@ -12,9 +12,7 @@ from colcast.client import ChannelOptions, InputError, ModelSchema, RankingClien
 from colcast.client.transport._channel import Lookup, addresses_of, channel_arguments, servers_at
 from colcast.client.transport._servers import Servers, home
 
-from .conftest import ITEMS, USER
-from .test_passing_failures import answering
-from .test_transport import metadata, scores, unavailable_until
+from .conftest import ITEMS, USER, unavailable_until
 
 
 @pytest.mark.parametrize(
@@ -67,7 +65,7 @@ def certificate(folder: Path, name: str, issuer: str = "") -> None:
     subprocess.run([*command, *files, *signed, *names], cwd=folder, check=True, capture_output=True)
 
 
-def test_mutual_tls(scripted: Any, schema: ModelSchema, tmp_path: Path) -> None:
+def test_mutual_tls(serves: Any, schema: ModelSchema, tmp_path: Path) -> None:
     certificate(tmp_path, "authority")
     certificate(tmp_path, "server", issuer="authority")
     certificate(tmp_path, "client", issuer="authority")
@@ -75,7 +73,7 @@ def test_mutual_tls(scripted: Any, schema: ModelSchema, tmp_path: Path) -> None:
     credentials = grpc.ssl_server_credentials(
         [(read["server.key"], read["server.pem"])], read["authority.pem"], True
     )
-    server = scripted(credentials=credentials, GetModelMetadata=lambda *_: metadata(schema))
+    server = serves(schema, credentials=credentials)
     ours = Tls(tmp_path / "authority.pem", tmp_path / "client.key", tmp_path / "client.pem")
     named = replace(ours, server_name="localhost")
     with RankingClient(
@@ -139,8 +137,8 @@ def test_a_name_has_addresses_of_one_family() -> None:
     assert set(found) <= {"127.0.0.1:8500"} or set(found) <= {"[::1]:8500"}
 
 
-def test_a_server_behind_a_name_is_asked(scripted: Any, schema: ModelSchema) -> None:
-    server = scripted(**answering(schema))
+def test_a_server_behind_a_name_is_asked(serves: Any, schema: ModelSchema) -> None:
+    server = serves(schema)
     with RankingClient(f"dns:///localhost:{server.port}", "movies", timeout_seconds=120) as client:
         assert client.rank(USER, ITEMS).order.tolist() == [2, 1, 0]
 
@@ -212,12 +210,10 @@ def exporter() -> Any:
 
 
 def test_a_span_says_what_was_asked_and_travels_with_it(
-    scripted: Any, schema: ModelSchema, exporter: Any
+    serves: Any, schema: ModelSchema, exporter: Any
 ) -> None:
     exporter.clear()
-    server = scripted(
-        GetModelMetadata=lambda *_: metadata(schema), Predict=lambda request, _: scores(request)
-    )
+    server = serves(schema)
     with RankingClient(server.address, "movies") as client:
         client.rank(USER, [{**item, "poster_url": "x"} for item in ITEMS])
     (span,) = exporter.get_finished_spans()
@@ -236,11 +232,9 @@ def test_a_span_says_what_was_asked_and_travels_with_it(
     assert f"{span.context.trace_id:032x}-{span.context.span_id:016x}" in traceparent
 
 
-def test_a_failure_is_recorded(scripted: Any, schema: ModelSchema, exporter: Any) -> None:
+def test_a_failure_is_recorded(serves: Any, schema: ModelSchema, exporter: Any) -> None:
     exporter.clear()
-    server = scripted(
-        GetModelMetadata=lambda *_: metadata(schema), Predict=unavailable_until(10**6, None)
-    )
+    server = serves(schema, unavailable_until(10**6, None))
     with RankingClient(server.address, "movies") as client, pytest.raises(ServerError):
         client.rank(USER, ITEMS, timeout_seconds=0.1)
     (span,) = exporter.get_finished_spans()

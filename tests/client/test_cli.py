@@ -18,9 +18,8 @@ from pyarrow import parquet
 from tensorflow_serving.apis import predict_pb2
 
 from ..models import build
-from .conftest import ITEMS, USER
+from .conftest import ITEMS, USER, scores
 from .test_channel import certificate
-from .test_transport import metadata, scores
 
 FULL = [{"title": f"Film {i}", "year": 1990.0, **item} for i, item in enumerate(ITEMS)]
 
@@ -182,14 +181,14 @@ def two_outputs(request: bytes, _: grpc.ServicerContext) -> bytes:
     ],
 )
 def test_a_model_with_several_outputs_is_told_which_to_choose_from(
-    scripted: Any,
+    serves: Any,
     schema: ModelSchema,
     files: Path,
     options: list[str],
     message: str,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    server = scripted(GetModelMetadata=lambda *_: metadata(schema), Predict=two_outputs)
+    server = serves(schema, two_outputs)
     command = ["rank", "--server", server.address, "--model", "movies"]
     command += ["--user", str(files / "user.json"), "--items", str(files / "items.json")]
     assert main([*command, *options]) == 1
@@ -236,16 +235,12 @@ def test_the_user_from_standard_input(
 
 
 def test_a_server_with_tls(
-    scripted: Any, schema: ModelSchema, files: Path, capsys: pytest.CaptureFixture[str]
+    serves: Any, schema: ModelSchema, files: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     certificate(files, "authority")
     certificate(files, "server", issuer="authority")
     pair = [((files / "server.key").read_bytes(), (files / "server.pem").read_bytes())]
-    server = scripted(
-        credentials=grpc.ssl_server_credentials(pair),
-        GetModelMetadata=lambda *_: metadata(schema),
-        Predict=lambda request, _: scores(request),
-    )
+    server = serves(schema, credentials=grpc.ssl_server_credentials(pair))
     tls = ["--tls_root_certificates", str(files / "authority.pem")]
     command = rank(server.address, files, "items.json", *tls, "--tls_server_name", "localhost")
     assert main(command) == 0

@@ -20,9 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tensorflow_serving.apis import predict_pb2
 
-from .conftest import request_options, signature, spec
-from .test_targets import arrays
-from .test_transport import metadata
+from .conftest import arrays, message, request_options, signature, spec
 
 # Finding rows with the same bits.
 
@@ -196,9 +194,7 @@ FORMS["dictionaries"] = pa.table(
 
 def inputs(items: Any, schema: ModelSchema = SCHEMA, target: Any = "auto", **more: Any) -> Any:
     """The request's inputs as arrays."""
-    options = request_options("shops", target, **more)
-    message = build_request(schema, Rows(items, USER), options).message
-    return arrays(predict_pb2.PredictRequest.FromString(message))
+    return arrays(message(schema, Rows(items, USER), target, **more))
 
 
 def repeated(sent: dict[str, Any]) -> dict[str, Any]:
@@ -249,8 +245,7 @@ def test_little_is_not_worth_an_index() -> None:
 
 def test_users_of_mixed_rows_are_sent_once() -> None:
     rows = {**ITEMS, "user_age": np.arange(N) % 3}
-    message = build_request(SCHEMA, Rows(rows), request_options("shops")).message
-    sent = predict_pb2.PredictRequest.FromString(message)
+    sent = message(SCHEMA, Rows(rows))
     assert sent.model_spec.signature_name == "columnar"
     assert len(arrays(sent)["user_age"]) == N  # of 8 bytes, as the index
 
@@ -282,9 +277,7 @@ def test_gaps_among_categories_take_the_default(library: str) -> None:
         items = pa.table({"word": pa.array(words).dictionary_encode()})
     columnar = signature("columnar", spec("word", "string", None), word=np.array([b"none"], object))
     schema = ModelSchema("m", 1, {"columnar": columnar})
-    options = request_options("m")
-    message = build_request(schema, Rows(items), options).message
-    sent = arrays(predict_pb2.PredictRequest.FromString(message))
+    sent = arrays(message(schema, Rows(items)))
     assert sent["word"].tolist() == [b"b", b"none", b"a", b"b", b"none"]
 
 
@@ -317,9 +310,9 @@ ALL = {"row_to_user", "row_to_item", "row_to_shop"}
 @pytest.mark.parametrize("target", ["auto", "late", "columnar"])
 @pytest.mark.parametrize(("takes", "requests"), [(ALL, 1), ({"row_to_user"}, 2), (set(), 2)])
 def test_a_refused_index_is_left_out(
-    scripted: Any, takes: set[str], requests: int, target: Any
+    serves: Any, takes: set[str], requests: int, target: Any
 ) -> None:
-    server = scripted(GetModelMetadata=lambda *_: metadata(SCHEMA), Predict=_server(takes))
+    server = serves(SCHEMA, _server(takes))
     with RankingClient(server.address, "shops", timeout_seconds=120, target=target) as client:
         expected = np.arange(N) + 4 * SHOP + 31
         for count in (requests, requests + 1):  # it is refused once
@@ -329,7 +322,7 @@ def test_a_refused_index_is_left_out(
         assert (b"row_to_shop" in client.encode(USER, ITEMS)) == (takes == ALL)
 
 
-def test_what_fails_otherwise_teaches_nothing(scripted: Any) -> None:
+def test_what_fails_otherwise_teaches_nothing(serves: Any) -> None:
     failing = iter([grpc.StatusCode.RESOURCE_EXHAUSTED, *[grpc.StatusCode.INVALID_ARGUMENT] * 2])
     takes = _server(ALL)
 
@@ -338,7 +331,7 @@ def test_what_fails_otherwise_teaches_nothing(scripted: Any) -> None:
             context.abort(code, "something else")
         return takes(request, context)
 
-    server = scripted(GetModelMetadata=lambda *_: metadata(SCHEMA), Predict=predict)
+    server = serves(SCHEMA, predict)
     with RankingClient(server.address, "shops", timeout_seconds=120) as client:
         for _ in range(2):
             with pytest.raises(Exception, match="something else"):
@@ -352,14 +345,14 @@ def test_what_fails_otherwise_teaches_nothing(scripted: Any) -> None:
     ("takes", "requests"), [(ALL, [1, 1]), ({"row_to_user"}, [2, 1]), (set(), [5, 3])]
 )
 def test_shared_candidates_are_sent_once(
-    scripted: Any,
+    serves: Any,
     monkeypatch: pytest.MonkeyPatch,
     takes: set[str],
     requests: list[int],
     prepare: bool,
 ) -> None:
     monkeypatch.setattr(_distinct, "_LEAST_SAVED", 0)
-    server = scripted(GetModelMetadata=lambda *_: metadata(_schema("shop")), Predict=_server(takes))
+    server = serves(_schema("shop"), _server(takes))
     few: Any = {name: values[:50] for name, values in ITEMS.items()}
     with RankingClient(server.address, "shops", timeout_seconds=120) as client:
         few = client.prepare(few) if prepare else few
@@ -370,7 +363,7 @@ def test_shared_candidates_are_sent_once(
                 expected = np.arange(50) + 4 * SHOP[:50] + age
                 np.testing.assert_array_equal(ranking.scores, expected)
             assert server.count("Predict") - before == count
-    sent = arrays(predict_pb2.PredictRequest.FromString(server.requests[-1][1]))
+    sent = arrays(server.predicts[-1])
     if takes == ALL:
         assert sent["row_to_user"].tolist() == [0] * 50 + [1] * 50 + [2] * 50
         assert len(sent["user_age"]) == 3

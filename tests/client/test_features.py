@@ -9,10 +9,8 @@ import tensorflow as tf
 from colcast.client import InputError, Kind, ModelSchema, Policies, Signature, Target, TensorSpec
 from colcast.client.columns._inputs import Rows
 from colcast.client.columns._inputs_examples import Examples
-from colcast.client.request._request import build_request
-from tensorflow_serving.apis import predict_pb2
 
-from .conftest import request_options, signature, spec
+from .conftest import arrays, message, signature, spec
 
 ITEMS = [{"item": 1}, {"item": 2}]
 ITEM = spec("item", "int64", None)
@@ -29,12 +27,8 @@ def sent(
     schema: ModelSchema, inputs: Any, target: Any = "columnar", **options: Any
 ) -> dict[str, Any]:
     """Input name -> nested list, as TensorFlow's runtime reads the request."""
-    built = build_request(schema, inputs, request_options("m", target, **options))
-    found = predict_pb2.PredictRequest.FromString(built.message).inputs
-    return {
-        name: tf.io.parse_tensor(tensor.SerializeToString(), tensor.dtype).numpy().tolist()
-        for name, tensor in found.items()
-    }
+    found = arrays(message(schema, inputs, target, **options))
+    return {name: values.tolist() for name, values in found.items()}
 
 
 @pytest.mark.parametrize(

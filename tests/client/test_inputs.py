@@ -18,21 +18,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tensorflow_serving.apis import input_pb2, predict_pb2
 
-from .conftest import ITEMS, USER, request_options
+from .conftest import ITEMS, USER, message, request_options
 
 FULL = [{"year": 1990.0, **item} for item in ITEMS]
 COLUMNS = {name: [item[name] for item in FULL] for name in FULL[0]}
 
 
-def request(schema: ModelSchema, inputs: Any, **options: Any) -> Any:
-    """The request, parsed by protobuf."""
-    built = build_request(schema, inputs, request_options("movies", **options))
-    return predict_pb2.PredictRequest.FromString(built.message)
-
-
 def examples(schema: ModelSchema, **rows: Any) -> list[Any]:
     """The rows as tf.Examples."""
-    found = request(schema, Rows(**rows), target="example").inputs["examples"].string_val
+    found = message(schema, Rows(**rows), target="example").inputs["examples"].string_val
     return [tf.train.Example.FromString(data) for data in found]
 
 
@@ -63,13 +57,13 @@ FORMS = {
 
 @pytest.mark.parametrize("form", FORMS)
 def test_every_form_makes_the_same_request(schema: ModelSchema, form: str) -> None:
-    assert request(schema, Rows(FORMS[form], USER)) == request(schema, Rows(ITEMS, USER))
+    assert message(schema, Rows(FORMS[form], USER)) == message(schema, Rows(ITEMS, USER))
 
 
 def test_examples_and_lists_with_context_make_the_same_request(schema: ModelSchema) -> None:
-    expected = request(schema, Rows(ITEMS, USER))
+    expected = message(schema, Rows(ITEMS, USER))
     protos = examples(schema, user=USER, items=ITEMS)
-    assert request(schema, Examples([proto.SerializeToString() for proto in protos])) == expected
+    assert message(schema, Examples([proto.SerializeToString() for proto in protos])) == expected
     with_context = input_pb2.ExampleListWithContext()
     context, items = set(USER), set(FULL[0])
     for key, value in protos[0].features.feature.items():
@@ -82,7 +76,7 @@ def test_examples_and_lists_with_context_make_the_same_request(schema: ModelSche
                 example.features.feature[key].CopyFrom(value)
     from colcast.client.columns._inputs_examples import examples_of_any
 
-    assert request(schema, examples_of_any(with_context)) == expected
+    assert message(schema, examples_of_any(with_context)) == expected
 
 
 def test_an_example_wins_over_its_context(schema: ModelSchema) -> None:
@@ -93,7 +87,7 @@ def test_an_example_wins_over_its_context(schema: ModelSchema) -> None:
     with_context.context.features.feature["age"].int64_list.value.append(99)
     for proto in protos:
         with_context.examples.add().CopyFrom(proto)
-    assert request(schema, examples_of_any(with_context)) == request(schema, Rows(ITEMS, USER))
+    assert message(schema, examples_of_any(with_context)) == message(schema, Rows(ITEMS, USER))
 
 
 @pytest.mark.parametrize("packed", [True, False])
@@ -106,7 +100,7 @@ def test_examples_may_be_written_in_any_way_protobuf_allows(
     else:
         data = [_unpacked(proto) for proto in protos]
         assert tf.train.Example.FromString(data[0]) == protos[0]
-    assert request(schema, Examples(data)) == request(schema, Rows(ITEMS, USER))
+    assert message(schema, Examples(data)) == message(schema, Rows(ITEMS, USER))
 
 
 def _unpacked(example: Any) -> bytes:
@@ -161,13 +155,13 @@ def test_long_features_of_examples(schema: ModelSchema) -> None:
     user = {**USER, "history": list(range(1000)), "city": "x" * 300}
     protos = examples(schema, user=user, items=ITEMS)
     data = [proto.SerializeToString() for proto in protos]
-    assert request(schema, Examples(data)) == request(schema, Rows(ITEMS, user))
+    assert message(schema, Examples(data)) == message(schema, Rows(ITEMS, user))
 
 
 def filled(schema: ModelSchema, year: Any, **options: Any) -> Any:
     """The years that are sent for the given values."""
     items = [{**item, "year": value} for item, value in zip(ITEMS, year, strict=True)]
-    sent = request(schema, Rows(items, USER), **options).inputs["year"]
+    sent = message(schema, Rows(items, USER), **options).inputs["year"]
     return np.frombuffer(sent.tensor_content, np.float32)
 
 
@@ -201,7 +195,7 @@ def test_non_finite_entries_of_a_vector_are_refused(schema: ModelSchema, vector:
     items = [ITEMS[0], {**ITEMS[1], "vector": vector}, ITEMS[2]]
     for target in ("late", "example"):
         with pytest.raises(InputError, match=r"feature 'vector', row 1: expected a finite"):
-            request(schema, Rows(items, USER), target=target)
+            message(schema, Rows(items, USER), target=target)
 
 
 def test_a_feature_whose_default_is_nan_accepts_nan(schema: ModelSchema) -> None:
@@ -222,7 +216,7 @@ def test_a_feature_whose_default_is_nan_accepts_nan(schema: ModelSchema) -> None
 def test_pandas_own_types_of_numbers(schema: ModelSchema, dtype: Any) -> None:
     frame = pd.DataFrame(COLUMNS)
     typed = frame.assign(movie=frame["movie"].astype(dtype))
-    assert request(schema, Rows(typed, USER)) == request(schema, Rows(ITEMS, USER))
+    assert message(schema, Rows(typed, USER)) == message(schema, Rows(ITEMS, USER))
 
 
 @pytest.mark.parametrize(
@@ -240,18 +234,18 @@ def test_pandas_types_that_are_no_numbers_are_refused(
 ) -> None:
     frame = pd.DataFrame(COLUMNS).assign(movie=values)
     with pytest.raises(InputError, match=f"feature 'movie', row 0: expected int64, got {got}"):
-        request(schema, Rows(frame, USER))
+        message(schema, Rows(frame, USER))
 
 
 def test_integers_that_pandas_turned_into_floats_are_restored(schema: ModelSchema) -> None:
     frame = pd.DataFrame(COLUMNS)
     frame["movie"] = frame["movie"].astype(float)
-    assert request(schema, Rows(frame, USER)) == request(schema, Rows(ITEMS, USER))
+    assert message(schema, Rows(frame, USER)) == message(schema, Rows(ITEMS, USER))
     frame.loc[1, "movie"] = None
     with pytest.raises(
         InputError, match=r"feature 'movie', row 1: expected int64, got nan \(float\); the"
     ):
-        request(schema, Rows(frame, USER))
+        message(schema, Rows(frame, USER))
 
 
 def test_columns_that_are_not_used_are_dropped_and_named_once(
@@ -259,7 +253,7 @@ def test_columns_that_are_not_used_are_dropped_and_named_once(
 ) -> None:
     items = [{**item, "trailer": "http://...", "stock_level": 3} for item in ITEMS]
     for _ in range(2):
-        assert request(schema, Rows(items, USER)) == request(schema, Rows(ITEMS, USER))
+        assert message(schema, Rows(items, USER)) == message(schema, Rows(ITEMS, USER))
     assert [record.getMessage() for record in caplog.records] == [
         "not sent, the signature does not use them: stock_level, trailer"
     ]
@@ -270,7 +264,7 @@ def test_columns_that_are_not_used_are_dropped_and_named_once(
 def test_nan_is_equal_to_itself_when_looking_for_equal_rows(schema: ModelSchema) -> None:
     rows = [{**USER, **item, "year": float("nan")} for item in ITEMS]
     policies = Policies(nan="send")
-    sent = request(schema, Rows(rows), target="columnar", policies=policies).inputs["year"]
+    sent = message(schema, Rows(rows), target="columnar", policies=policies).inputs["year"]
     assert sent.tensor_shape.dim[0].size == 1
 
 
@@ -279,5 +273,5 @@ def test_zero_and_minus_zero_are_not_equal(schema: ModelSchema) -> None:
         {**USER, **item, "year": zero} for item, zero in zip(ITEMS, [0.0, -0.0, 0.0], strict=True)
     ]
     policies = Policies(nan="send")
-    sent = request(schema, Rows(rows), target="columnar", policies=policies).inputs["year"]
+    sent = message(schema, Rows(rows), target="columnar", policies=policies).inputs["year"]
     assert sent.tensor_shape.dim[0].size == 3

@@ -15,12 +15,8 @@ from colcast.client.request._item_keys import by_key
 from colcast.client.request._request import build_request
 from tensorflow_serving.apis import predict_pb2
 
-from .conftest import ITEMS, USER, request_options, signature, spec
-from .test_many_users import parts  # noqa: F401  a fixture
-from .test_targets import arrays
-from .test_transport import metadata
+from .conftest import ITEMS, OTHER, USER, arrays, message, request_options, signature, spec
 
-OTHER = {"age": 47, "city": "Gdańsk", "history": [5]}
 USER_INPUTS = {"age", "city", "history", "history/length"}
 FORMS = {
     "list": [70, 90, 70],
@@ -30,33 +26,23 @@ FORMS = {
 }
 
 
-def answers(schema: ModelSchema) -> dict[str, Any]:
-    """A server whose scores are 0.1, 0.9, 0.5, for any number of rows."""
-
-    def predict(request: bytes, _: Any) -> bytes:
-        rows = max(len(values) for values in arrays_of(request).values())
-        response = predict_pb2.PredictResponse()
-        response.model_spec.version.value = 3
-        score = np.array([0.1, 0.9, 0.5], np.float32)[:rows]
-        response.outputs["scores"].CopyFrom(tf.make_tensor_proto(score))
-        return response.SerializeToString()
-
-    return {"GetModelMetadata": lambda *_: metadata(schema), "Predict": predict}
-
-
-def arrays_of(request: bytes) -> dict[str, Any]:
-    """The inputs of a serialized request."""
-    return arrays(predict_pb2.PredictRequest.FromString(request))
+def three_scores(request: bytes, _: Any) -> bytes:
+    """Predict of a server whose scores are 0.1, 0.9, 0.5, for any number of rows."""
+    found = arrays(predict_pb2.PredictRequest.FromString(request))
+    rows = max(map(len, found.values()))
+    response = predict_pb2.PredictResponse()
+    response.model_spec.version.value = 3
+    score = np.array([0.1, 0.9, 0.5], np.float32)[:rows]
+    response.outputs["scores"].CopyFrom(tf.make_tensor_proto(score))
+    return response.SerializeToString()
 
 
 def sent(
     schema: ModelSchema, keys: Any, items: Any = (), target: Any = "auto", **settings: Any
 ) -> dict[str, Any]:
     """The inputs of the request for USER."""
-    options = request_options("movies", target, **settings)
-    inputs = Rows(by_key(items, keys, options.settings), USER)
-    built = build_request(schema, inputs, options)
-    return arrays_of(built.message)
+    by = by_key(items, keys, request_options(**settings).settings)
+    return arrays(message(schema, Rows(by, USER), target, **settings))
 
 
 @pytest.mark.parametrize("target", ["auto", "late", "columnar", "repeated"])
@@ -90,10 +76,9 @@ def test_each_domain_may_have_keys(schema: ModelSchema) -> None:
 def test_a_key_that_the_model_reads_is_sent_as_it_declares_it(schema: ModelSchema) -> None:
     late = signature("columnar_late", spec("age", "int64", 1), spec("movie", "int32", None, 1))
     other = ModelSchema("movies", 3, {"columnar_late": late})
-    options = request_options("movies", "auto")
-    inputs = Rows(by_key((), {"movie": [7, 9]}, options.settings), {"age": 3})
-    built = build_request(other, inputs, options)
-    found = arrays_of(built.message)["movie"]
+    keys = by_key((), {"movie": [7, 9]}, request_options().settings)
+    inputs = Rows(keys, {"age": 3})
+    found = arrays(message(other, inputs))["movie"]
     assert (found.dtype, found.tolist()) == (np.int32, [[7], [9]])
 
 
@@ -147,8 +132,8 @@ def test_tf_examples_have_no_keys(schema: ModelSchema) -> None:
         sent(schema, [7], target="example")
 
 
-def test_the_ranking_keeps_the_keys(schema: ModelSchema, scripted: Any) -> None:
-    server = scripted(**answers(schema))
+def test_the_ranking_keeps_the_keys(schema: ModelSchema, serves: Any) -> None:
+    server = serves(schema, three_scores)
     with RankingClient(server.address, "movies", timeout_seconds=30) as client:
         ranking = client.rank(USER, item_keys={"sku": ["a", "b", "c"]})
     assert ranking.keys == {"sku": ["a", "b", "c"]}
@@ -156,15 +141,15 @@ def test_the_ranking_keeps_the_keys(schema: ModelSchema, scripted: Any) -> None:
     assert ranking.to_pandas()["sku"].tolist() == ["b", "c", "a"]
 
 
-async def test_the_asyncio_client_takes_keys(schema: ModelSchema, scripted: Any) -> None:
-    server = scripted(**answers(schema))
+async def test_the_asyncio_client_takes_keys(schema: ModelSchema, serves: Any) -> None:
+    server = serves(schema, three_scores)
     async with AsyncRankingClient(server.address, "movies", timeout_seconds=30) as client:
         ranking = await client.rank(USER, item_keys=[70, 90])
     assert ranking.top_keys(1) == [90]
 
 
-def test_a_ranking_of_rows_has_no_keys(schema: ModelSchema, scripted: Any) -> None:
-    server = scripted(**answers(schema))
+def test_a_ranking_of_rows_has_no_keys(schema: ModelSchema, serves: Any) -> None:
+    server = serves(schema, three_scores)
     with RankingClient(server.address, "movies", timeout_seconds=30) as client:
         ranking = client.rank(USER, ITEMS)
     assert ranking.keys == {}
@@ -174,11 +159,11 @@ def test_a_ranking_of_rows_has_no_keys(schema: ModelSchema, scripted: Any) -> No
 
 def requests_of(server: Any) -> Sequence[dict[str, Any]]:
     """The inputs of every Predict."""
-    return [arrays_of(request) for name, request, _ in server.requests if name == "Predict"]
+    return list(map(arrays, server.predicts))
 
 
-def test_users_share_a_request_by_key(parts: ModelSchema, scripted: Any) -> None:  # noqa: F811
-    server = scripted(**answers(parts))
+def test_users_share_a_request_by_key(parts: ModelSchema, serves: Any) -> None:
+    server = serves(parts, three_scores)
     with RankingClient(server.address, "movies", timeout_seconds=30) as client:
         pairs = [(USER, (), [70, 90]), (OTHER, (), [70])]
         one, other = client.rank_many(pairs)
@@ -191,10 +176,10 @@ def test_users_share_a_request_by_key(parts: ModelSchema, scripted: Any) -> None
 
 
 def test_users_with_other_overrides_have_requests_apart(
-    parts: ModelSchema,  # noqa: F811
-    scripted: Any,
+    parts: ModelSchema,
+    serves: Any,
 ) -> None:
-    server = scripted(**answers(parts))
+    server = serves(parts, three_scores)
     with RankingClient(server.address, "movies", timeout_seconds=30) as client:
         client.rank_many([(USER, [{"year": 1.0}], [70]), (OTHER, (), [70])])
     found = requests_of(server)
@@ -211,7 +196,7 @@ def test_users_with_other_overrides_have_requests_apart(
 )
 def test_colcast_rank_takes_the_keys_from_a_column(
     schema: ModelSchema,
-    scripted: Any,
+    serves: Any,
     tmp_path: Any,
     capsys: Any,
     name: str,
@@ -219,7 +204,7 @@ def test_colcast_rank_takes_the_keys_from_a_column(
     keys: Any,
     sent_too: set[str],
 ) -> None:
-    server = scripted(**answers(schema))
+    server = serves(schema, three_scores)
     (tmp_path / name).write_text(text)
     (tmp_path / "user.json").write_text(json.dumps(USER))
     args = ["--server", server.address, "--model", "movies", "--user", str(tmp_path / "user.json")]

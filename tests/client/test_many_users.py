@@ -14,26 +14,21 @@ from colcast.client.request._prepared import PreparedItems
 from colcast.client.request._request import build_request
 from tensorflow_serving.apis import predict_pb2
 
-from .conftest import ITEMS, USER, request_options, signature, spec
+from .conftest import (
+    ALL,
+    ITEMS,
+    OTHER,
+    USER,
+    arrays,
+    message,
+    request_options,
+    signature,
+    spec,
+    without_late,
+)
 from .test_inputs import COLUMNS, FORMS
-from .test_targets import ALL, arrays
-from .test_transport import metadata, scores, without_late
 
-OTHER = {"age": 47, "city": "Gdańsk", "history": [5]}
 PAIRS = [(USER, ITEMS), (OTHER, ITEMS[:1]), (USER, {n: v[1:] for n, v in COLUMNS.items()})]
-
-
-@pytest.fixture
-def parts(schema: ModelSchema) -> ModelSchema:
-    """The model exported with stages, whose results are proved not to depend on padding."""
-    pair = signature("columnar_pair", spec("row_to_user", "int64", None))
-    return ModelSchema("movies", 3, {**schema.signatures, pair.name: pair})
-
-
-def message(schema: ModelSchema, items: Any, target: Target) -> Any:
-    """The request for USER, parsed by protobuf."""
-    built = build_request(schema, Rows(items, USER), request_options("movies", target))
-    return predict_pb2.PredictRequest.FromString(built.message)
 
 
 # Prepared candidates.
@@ -46,18 +41,16 @@ def test_prepared_items_make_the_same_request(
 ) -> None:
     prepared = PreparedItems(FORMS[form])
     for _ in range(2):
-        assert message(schema, prepared, target) == message(schema, FORMS[form], target)
+        found = message(schema, Rows(prepared, USER), target)
+        assert found == message(schema, Rows(FORMS[form], USER), target)
 
 
 def test_prepared_items_serve_every_target_and_user(schema: ModelSchema) -> None:
     prepared = PreparedItems(ITEMS)
     for target in (*ALL, *ALL):
         for user in (USER, OTHER):
-            options = request_options("movies", target)
-            found = build_request(schema, Rows(prepared, user), options).message
-            plain = build_request(schema, Rows(ITEMS, user), options).message
-            parse = predict_pb2.PredictRequest.FromString
-            assert parse(found) == parse(plain)
+            plain = message(schema, Rows(ITEMS, user), target)
+            assert message(schema, Rows(prepared, user), target) == plain
 
 
 def test_prepared_rows_with_the_user_in_them(schema: ModelSchema) -> None:
@@ -73,9 +66,9 @@ def test_prepared_rows_with_the_user_in_them(schema: ModelSchema) -> None:
 
 
 def test_mistakes_in_prepared_items_are_found_when_they_are_prepared(
-    scripted: Any, schema: ModelSchema
+    serves: Any, schema: ModelSchema
 ) -> None:
-    server = scripted(GetModelMetadata=lambda *_: metadata(schema))
+    server = serves(schema)
     with RankingClient(server.address, "movies", timeout_seconds=120) as client:
         with pytest.raises(InputError, match="feature 'movie', row 1: expected int64, got 'nine'"):
             client.prepare([{**ITEMS[0]}, {**ITEMS[1], "movie": "nine"}])
@@ -110,8 +103,8 @@ def stock(request: bytes, context: grpc.ServicerContext) -> bytes:
 
 
 @pytest.mark.parametrize(("predict", "requests"), [(knows_users, 1), (stock, 4)])
-def test_a_ranking_per_user(scripted: Any, parts: ModelSchema, predict: Any, requests: int) -> None:
-    server = scripted(GetModelMetadata=lambda *_: metadata(parts), Predict=predict)
+def test_a_ranking_per_user(serves: Any, parts: ModelSchema, predict: Any, requests: int) -> None:
+    server = serves(parts, predict)
     with RankingClient(
         server.address, "movies", timeout_seconds=120, score_output="scores"
     ) as client:
@@ -128,21 +121,16 @@ def test_a_ranking_per_user(scripted: Any, parts: ModelSchema, predict: Any, req
 
 
 @pytest.mark.parametrize("target", ["late", "columnar"])
-def test_one_request_to_either_signature(scripted: Any, parts: ModelSchema, target: Target) -> None:
-    server = scripted(GetModelMetadata=lambda *_: metadata(parts), Predict=knows_users)
+def test_one_request_to_either_signature(serves: Any, parts: ModelSchema, target: Target) -> None:
+    server = serves(parts, knows_users)
     with RankingClient(server.address, "movies", timeout_seconds=120, target=target) as client:
         client.rank_many(PAIRS)
-    (sent,) = (body for name, body, _ in server.requests if name == "Predict")
-    signature = predict_pb2.PredictRequest.FromString(sent).model_spec.signature_name
-    assert signature == {"late": "columnar_late"}.get(target, target)
+    (sent,) = server.predicts
+    assert sent.model_spec.signature_name == {"late": "columnar_late"}.get(target, target)
 
 
-def test_rows_in_which_the_user_varies_are_asked_for_alone(
-    scripted: Any, parts: ModelSchema
-) -> None:
-    server = scripted(
-        GetModelMetadata=lambda *_: metadata(parts), Predict=lambda request, _: scores(request)
-    )
+def test_rows_in_which_the_user_varies_are_asked_for_alone(serves: Any, parts: ModelSchema) -> None:
+    server = serves(parts)
     rows = [{**USER, "age": 30 + i, **item} for i, item in enumerate(ITEMS)]
     with RankingClient(server.address, "movies", timeout_seconds=120) as client:
         found = client.rank_many([(None, rows), (USER, ITEMS)])
@@ -150,8 +138,8 @@ def test_rows_in_which_the_user_varies_are_asked_for_alone(
     assert server.count("Predict") == 2
 
 
-async def test_a_ranking_per_user_awaited(scripted: Any, parts: ModelSchema) -> None:
-    server = scripted(GetModelMetadata=lambda *_: metadata(parts), Predict=knows_users)
+async def test_a_ranking_per_user_awaited(serves: Any, parts: ModelSchema) -> None:
+    server = serves(parts, knows_users)
     async with AsyncRankingClient(
         server.address, "movies", timeout_seconds=120, score_output="scores"
     ) as client:
@@ -162,11 +150,11 @@ async def test_a_ranking_per_user_awaited(scripted: Any, parts: ModelSchema) -> 
         assert [one.scores.tolist() for one in found] == [one.scores.tolist() for one in alone]
 
 
-def test_users_columns_have_a_row_per_user(scripted: Any, parts: ModelSchema) -> None:
-    server = scripted(GetModelMetadata=lambda *_: metadata(parts), Predict=knows_users)
+def test_users_columns_have_a_row_per_user(serves: Any, parts: ModelSchema) -> None:
+    server = serves(parts, knows_users)
     with RankingClient(server.address, "movies", timeout_seconds=120) as client:
         client.rank_many(PAIRS)
-    sent = arrays(predict_pb2.PredictRequest.FromString(server.requests[-1][1]))
+    sent = arrays(server.predicts[-1])
     assert sent["row_to_user"].tolist() == [0, 0, 0, 1, 2, 2]
     assert sent["age"].tolist() == [31, 47, 31]
     assert sent["history"].tolist() == [[1, 2, 3], [5, 0, 0], [1, 2, 3]]
@@ -175,10 +163,8 @@ def test_users_columns_have_a_row_per_user(scripted: Any, parts: ModelSchema) ->
     assert sent["year"].tolist() == [2001.0, 1984.0, 1990.0, 2001.0, 1984.0, 1990.0]
 
 
-def test_many_candidates_are_asked_for_in_several_requests(
-    scripted: Any, parts: ModelSchema
-) -> None:
-    server = scripted(GetModelMetadata=lambda *_: metadata(parts), Predict=knows_users)
+def test_many_candidates_are_asked_for_in_several_requests(serves: Any, parts: ModelSchema) -> None:
+    server = serves(parts, knows_users)
     items = {name: (values * 1000)[:1500] for name, values in COLUMNS.items()}
     pairs = [(USER, items), (OTHER, items), (USER, items), (OTHER, ITEMS)]
     with RankingClient(
@@ -189,8 +175,8 @@ def test_many_candidates_are_asked_for_in_several_requests(
     assert [len(one.scores) for one in found] == [1500, 1500, 1500, 3]
 
 
-def test_no_pairs_and_invalid_pairs(scripted: Any, parts: ModelSchema) -> None:
-    server = scripted(GetModelMetadata=lambda *_: metadata(parts), Predict=knows_users)
+def test_no_pairs_and_invalid_pairs(serves: Any, parts: ModelSchema) -> None:
+    server = serves(parts, knows_users)
     with RankingClient(server.address, "movies", timeout_seconds=120) as client:
         assert client.rank_many([]) == []
         with pytest.raises(
@@ -203,11 +189,9 @@ def test_no_pairs_and_invalid_pairs(scripted: Any, parts: ModelSchema) -> None:
 
 @pytest.mark.parametrize(("in_parts", "requests"), [(True, 1), (False, 4)])
 def test_lists_of_different_widths_meet_only_where_the_model_does_not_see_it(
-    scripted: Any, schema: ModelSchema, parts: ModelSchema, in_parts: bool, requests: int
+    serves: Any, schema: ModelSchema, parts: ModelSchema, in_parts: bool, requests: int
 ) -> None:
-    server = scripted(
-        GetModelMetadata=lambda *_: metadata(parts if in_parts else schema), Predict=knows_users
-    )
+    server = serves(parts if in_parts else schema, knows_users)
     users = [{**OTHER, "history": [n] * length} for n, length in enumerate([3, 1, 3, 2, 1, 0])]
     with RankingClient(
         server.address, "movies", timeout_seconds=120, score_output="scores"
@@ -239,13 +223,11 @@ def test_a_sequence_whose_padding_the_model_sees_keeps_its_width() -> None:
 # Sending a user ahead of the candidates.
 
 
-def test_prefetch_sends_the_user_and_no_candidate(scripted: Any, schema: ModelSchema) -> None:
-    server = scripted(
-        GetModelMetadata=lambda *_: metadata(schema), Predict=lambda request, _: scores(request)
-    )
+def test_prefetch_sends_the_user_and_no_candidate(serves: Any, schema: ModelSchema) -> None:
+    server = serves(schema)
     with RankingClient(server.address, "movies", timeout_seconds=120) as client:
         assert client.prefetch(pd.Series(USER))
-        sent = predict_pb2.PredictRequest.FromString(server.requests[-1][1])
+        sent = server.predicts[-1]
         ranked = predict_pb2.PredictRequest.FromString(client.encode(USER, ITEMS))
         with pytest.raises(InputError, match="feature 'city': missing"):
             client.prefetch({"age": 1})
@@ -260,13 +242,13 @@ def test_prefetch_sends_the_user_and_no_candidate(scripted: Any, schema: ModelSc
     assert set(sent.inputs) == set(ranked.inputs)
 
 
-async def test_prefetch_where_it_is_useless(scripted: Any, schema: ModelSchema) -> None:
+async def test_prefetch_where_it_is_useless(serves: Any, schema: ModelSchema) -> None:
     def refuses(_: bytes, context: grpc.ServicerContext) -> bytes:
         context.abort(grpc.StatusCode.INVALID_ARGUMENT, "no rows")
         raise AssertionError
 
-    late = scripted(GetModelMetadata=lambda *_: metadata(schema), Predict=refuses)
-    plain = scripted(GetModelMetadata=lambda *_: metadata(without_late(schema)), Predict=refuses)
+    late = serves(schema, refuses)
+    plain = serves(without_late(schema), refuses)
     for server, requests in ((late, 1), (plain, 0)):
         async with AsyncRankingClient(server.address, "movies", timeout_seconds=120) as client:
             assert not await client.prefetch(USER)

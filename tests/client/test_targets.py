@@ -11,26 +11,8 @@ import tensorflow as tf
 from colcast.client import InputError, ModelSchema, SchemaError, Signature, Target
 from colcast.client.columns._inputs import Rows
 from colcast.client.columns._inputs_examples import Examples
-from colcast.client.request._request import build_request
-from tensorflow_serving.apis import predict_pb2
 
-from .conftest import ITEMS, USER, request_options, signature, spec
-
-ALL = ("late", "columnar", "stock", "repeated")
-
-
-def message(schema: ModelSchema, inputs: Any, target: Target = "auto", **options: Any) -> Any:
-    """The request, parsed by protobuf."""
-    built = build_request(schema, inputs, request_options("movies", target, **options))
-    return predict_pb2.PredictRequest.FromString(built.message)
-
-
-def arrays(request: Any) -> dict[str, Any]:
-    """Input name -> nested list, read as TensorFlow's runtime reads the tensors."""
-    return {
-        name: tf.io.parse_tensor(tensor.SerializeToString(), tensor.dtype).numpy()
-        for name, tensor in request.inputs.items()
-    }
+from .conftest import ALL, ITEMS, USER, arrays, message, signature, spec
 
 
 def expanded(request: Any, rows: int = 3) -> dict[str, list[Any]]:

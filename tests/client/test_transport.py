@@ -6,7 +6,6 @@ from typing import Any
 import grpc
 import numpy as np
 import pytest
-import tensorflow as tf
 from colcast.client import (
     ChannelOptions,
     InputError,
@@ -14,59 +13,20 @@ from colcast.client import (
     RankingClient,
     ServerError,
 )
-from tensorflow.core.protobuf import meta_graph_pb2
-from tensorflow_serving.apis import get_model_metadata_pb2, predict_pb2
+from tensorflow_serving.apis import predict_pb2
 
-from .conftest import ITEMS, USER
-
-
-def metadata(schema: ModelSchema, version: int = 3) -> bytes:
-    """The GetModelMetadataResponse of a schema, built with protobuf."""
-    signatures = get_model_metadata_pb2.SignatureDefMap()
-    for name, signature in schema.signatures.items():
-        found = meta_graph_pb2.SignatureDef(method_name=signature.method)
-        for specs, target in ((signature.inputs, found.inputs), (signature.outputs, found.outputs)):
-            for key, spec in specs.items():
-                target[key].dtype = spec.dtype.number
-                target[key].tensor_shape.CopyFrom(tf.TensorShape(spec.shape).as_proto())
-        for key, default in signature.defaults.items():
-            found.defaults[key].CopyFrom(tf.make_tensor_proto(default))
-        signatures.signature_def[name].CopyFrom(found)
-    response = get_model_metadata_pb2.GetModelMetadataResponse()
-    response.model_spec.name = schema.model
-    response.model_spec.version.value = version
-    response.metadata["signature_def"].Pack(signatures)
-    return response.SerializeToString()
+from .conftest import (
+    ITEMS,
+    USER,
+    metadata,
+    scores,
+    unavailable_until,
+    without_late,
+)
 
 
-def scores(request: bytes, version: int = 3) -> bytes:
-    """An answer: each movie's id as its score."""
-    movies = predict_pb2.PredictRequest.FromString(request).inputs["movie"]
-    response = predict_pb2.PredictResponse()
-    response.model_spec.version.value = version
-    response.outputs["scores"].CopyFrom(
-        tf.make_tensor_proto(tf.make_ndarray(movies).astype(np.float32))
-    )
-    return response.SerializeToString()
-
-
-def unavailable_until(attempt: int, answer: Any) -> Any:
-    """A handler that answers UNAVAILABLE until its n-th call."""
-    calls = iter(range(1, 1_000_000))
-
-    def handle(request: bytes, context: grpc.ServicerContext) -> bytes:
-        if next(calls) < attempt:
-            context.abort(grpc.StatusCode.UNAVAILABLE, "warming up")
-        answered: bytes = answer(request, context)
-        return answered
-
-    return handle
-
-
-def test_ranking_and_what_the_server_saw(scripted: Any, schema: ModelSchema) -> None:
-    server = scripted(
-        GetModelMetadata=lambda *_: metadata(schema), Predict=lambda request, _: scores(request)
-    )
+def test_ranking_and_what_the_server_saw(serves: Any, schema: ModelSchema) -> None:
+    server = serves(schema)
     with RankingClient(server.address, "movies") as client:
         ranking = client.rank(USER, ITEMS, metadata=[("x-request", "17")])
         assert ranking.order.tolist() == [2, 1, 0]
@@ -78,10 +38,8 @@ def test_ranking_and_what_the_server_saw(scripted: Any, schema: ModelSchema) -> 
     assert server.requests[1][2]["x-request"] == "17"
 
 
-def test_encode_makes_the_request_that_rank_sends(scripted: Any, schema: ModelSchema) -> None:
-    server = scripted(
-        GetModelMetadata=lambda *_: metadata(schema), Predict=lambda request, _: scores(request)
-    )
+def test_encode_makes_the_request_that_rank_sends(serves: Any, schema: ModelSchema) -> None:
+    server = serves(schema)
     with RankingClient(server.address, "movies") as client:
         request = client.encode(USER, ITEMS)
         assert server.count("Predict") == 0
@@ -90,8 +48,8 @@ def test_encode_makes_the_request_that_rank_sends(scripted: Any, schema: ModelSc
     assert sent == [request, request]
 
 
-def test_metadata_says_what_the_model_has(scripted: Any, schema: ModelSchema) -> None:
-    server = scripted(GetModelMetadata=lambda *_: metadata(schema))
+def test_metadata_says_what_the_model_has(serves: Any, schema: ModelSchema) -> None:
+    server = serves(schema)
     with RankingClient(server.address, "movies") as client:
         found = client.schema()
     assert (found.model, found.version) == ("movies", 3)
@@ -101,18 +59,15 @@ def test_metadata_says_what_the_model_has(scripted: Any, schema: ModelSchema) ->
     np.testing.assert_array_equal(found.signature("columnar").defaults["year"], [1990.0])
 
 
-def test_unavailable_is_tried_again_within_the_deadline(scripted: Any, schema: ModelSchema) -> None:
-    server = scripted(
-        GetModelMetadata=lambda *_: metadata(schema),
-        Predict=unavailable_until(4, lambda request, _: scores(request)),
-    )
+def test_unavailable_is_tried_again_within_the_deadline(serves: Any, schema: ModelSchema) -> None:
+    server = serves(schema, unavailable_until(4, lambda request, _: scores(request)))
     with RankingClient(server.address, "movies", timeout_seconds=120) as client:
         assert client.rank(USER, ITEMS).order.tolist() == [2, 1, 0]
     assert server.count("Predict") == 4
 
 
 def test_lasting_unavailability_is_reported_with_the_attempts(
-    scripted: Any, schema: ModelSchema
+    serves: Any, schema: ModelSchema
 ) -> None:
     left: list[float] = []
 
@@ -121,7 +76,7 @@ def test_lasting_unavailability_is_reported_with_the_attempts(
         context.abort(grpc.StatusCode.UNAVAILABLE, "warming up")
         raise AssertionError
 
-    server = scripted(GetModelMetadata=lambda *_: metadata(schema), Predict=unavailable)
+    server = serves(schema, unavailable)
     with RankingClient(server.address, "movies") as client:
         client.schema()
         with pytest.raises(ServerError) as failed:
@@ -133,18 +88,15 @@ def test_lasting_unavailability_is_reported_with_the_attempts(
 
 
 @pytest.mark.parametrize("code", [grpc.StatusCode.RESOURCE_EXHAUSTED, grpc.StatusCode.INTERNAL])
-def test_no_other_status_is_tried_again(scripted: Any, schema: ModelSchema, code: Any) -> None:
-    server = scripted(
-        GetModelMetadata=lambda *_: metadata(schema),
-        Predict=lambda _, context: context.abort(code, "no"),
-    )
+def test_no_other_status_is_tried_again(serves: Any, schema: ModelSchema, code: Any) -> None:
+    server = serves(schema, lambda _, context: context.abort(code, "no"))
     with RankingClient(server.address, "movies") as client, pytest.raises(ServerError) as failed:
         client.rank(USER, ITEMS)
     assert (failed.value.code, failed.value.attempts) == (code.name, 1)
     assert server.count("Predict") == 1
 
 
-def test_the_deadline_covers_the_whole_call(scripted: Any, schema: ModelSchema) -> None:
+def test_the_deadline_covers_the_whole_call(serves: Any, schema: ModelSchema) -> None:
     release, finished = threading.Event(), threading.Event()
 
     def hang(request: bytes, context: grpc.ServicerContext) -> bytes:
@@ -152,7 +104,7 @@ def test_the_deadline_covers_the_whole_call(scripted: Any, schema: ModelSchema) 
         finished.set()
         return scores(request)
 
-    server = scripted(GetModelMetadata=lambda *_: metadata(schema), Predict=hang)
+    server = serves(schema, hang)
     with RankingClient(server.address, "movies", timeout_seconds=0.2) as client:
         with pytest.raises(ServerError, match="DEADLINE_EXCEEDED"):
             client.rank(USER, ITEMS)
@@ -160,11 +112,12 @@ def test_the_deadline_covers_the_whole_call(scripted: Any, schema: ModelSchema) 
     release.set()
 
 
-def test_a_new_version_is_asked_for_its_signatures(scripted: Any, schema: ModelSchema) -> None:
+def test_a_new_version_is_asked_for_its_signatures(serves: Any, schema: ModelSchema) -> None:
     version = [3]
-    server = scripted(
+    server = serves(
+        schema,
+        lambda request, _: scores(request, version[0]),
         GetModelMetadata=lambda *_: metadata(schema, version[0]),
-        Predict=lambda request, _: scores(request, version[0]),
     )
     with RankingClient(server.address, "movies") as client:
         client.rank(USER, ITEMS)
@@ -178,7 +131,7 @@ def test_a_new_version_is_asked_for_its_signatures(scripted: Any, schema: ModelS
 
 
 def test_a_request_refused_by_a_new_version_is_built_again(
-    scripted: Any, schema: ModelSchema
+    serves: Any, schema: ModelSchema
 ) -> None:
     served = [(schema, 3)]
 
@@ -188,17 +141,11 @@ def test_a_request_refused_by_a_new_version_is_built_again(
             context.abort(grpc.StatusCode.FAILED_PRECONDITION, "no such signature")
         return scores(request, served[0][1])
 
-    server = scripted(GetModelMetadata=lambda *_: metadata(*served[0]), Predict=predict)
+    server = serves(schema, predict, GetModelMetadata=lambda *_: metadata(*served[0]))
     with RankingClient(server.address, "movies") as client:
         client.rank(USER, ITEMS)
         served[0] = (without_late(schema), 4)
         assert client.rank(USER, ITEMS).model_version == 4
-
-
-def without_late(schema: ModelSchema) -> ModelSchema:
-    """The model as exported without --late."""
-    kept = {name: each for name, each in schema.signatures.items() if name != "columnar_late"}
-    return ModelSchema(schema.model, schema.version, kept)
 
 
 def expands_nothing(request: bytes, context: grpc.ServicerContext) -> bytes:
@@ -209,10 +156,8 @@ def expands_nothing(request: bytes, context: grpc.ServicerContext) -> bytes:
     return scores(request)
 
 
-def test_auto_finds_out_that_a_server_does_not_expand(scripted: Any, schema: ModelSchema) -> None:
-    server = scripted(
-        GetModelMetadata=lambda *_: metadata(without_late(schema)), Predict=expands_nothing
-    )
+def test_auto_finds_out_that_a_server_does_not_expand(serves: Any, schema: ModelSchema) -> None:
+    server = serves(without_late(schema), expands_nothing)
     with RankingClient(server.address, "movies", timeout_seconds=120) as client:
         assert client.rank(USER, ITEMS).order.tolist() == [2, 1, 0]
         assert server.count("Predict") == 2
@@ -222,12 +167,8 @@ def test_auto_finds_out_that_a_server_does_not_expand(scripted: Any, schema: Mod
             client.rank(USER, ITEMS, target="columnar")
 
 
-def test_a_request_that_any_server_answers_proves_nothing(
-    scripted: Any, schema: ModelSchema
-) -> None:
-    server = scripted(
-        GetModelMetadata=lambda *_: metadata(without_late(schema)), Predict=expands_nothing
-    )
+def test_a_request_that_any_server_answers_proves_nothing(serves: Any, schema: ModelSchema) -> None:
+    server = serves(without_late(schema), expands_nothing)
     with RankingClient(server.address, "movies", timeout_seconds=120, dedupe="off") as client:
         rows = [{**USER, "age": 30 + i, **item} for i, item in enumerate(ITEMS)]
         client.rank(items=[{"year": 1.0, **row} for row in rows])
@@ -236,7 +177,7 @@ def test_a_request_that_any_server_answers_proves_nothing(
         assert server.count("Predict") == 3
 
 
-def test_a_server_that_expands_is_trusted(scripted: Any, schema: ModelSchema) -> None:
+def test_a_server_that_expands_is_trusted(serves: Any, schema: ModelSchema) -> None:
     refused = [False]
 
     def predict(request: bytes, context: grpc.ServicerContext) -> bytes:
@@ -244,7 +185,7 @@ def test_a_server_that_expands_is_trusted(scripted: Any, schema: ModelSchema) ->
             context.abort(grpc.StatusCode.INVALID_ARGUMENT, "not today")
         return scores(request)
 
-    server = scripted(GetModelMetadata=lambda *_: metadata(without_late(schema)), Predict=predict)
+    server = serves(without_late(schema), predict)
     with RankingClient(server.address, "movies", timeout_seconds=120) as client:
         client.rank(USER, ITEMS)
         assert client.rank(items=[{**USER, **item} for item in ITEMS]).model_version == 3
@@ -263,15 +204,8 @@ def test_a_call_without_time_is_refused(seconds: float) -> None:
         client.rank(USER, ITEMS, timeout_seconds=seconds)
 
 
-def test_several_addresses_share_the_calls_without_a_user(
-    scripted: Any, schema: ModelSchema
-) -> None:
-    servers = [
-        scripted(
-            GetModelMetadata=lambda *_: metadata(schema), Predict=lambda request, _: scores(request)
-        )
-        for _ in range(2)
-    ]
+def test_several_addresses_share_the_calls_without_a_user(serves: Any, schema: ModelSchema) -> None:
+    servers = [serves(schema) for _ in range(2)]
     addresses = [f"localhost:{server.port}" for server in servers]
     with RankingClient(addresses, "movies", timeout_seconds=120, affinity="off") as client:
         while not all(server.count("Predict") for server in servers):
@@ -285,16 +219,14 @@ def test_several_addresses_share_the_calls_without_a_user(
     ]
 
 
-def test_gzip_is_asked_for_in_the_request(scripted: Any, schema: ModelSchema) -> None:
-    server = scripted(
-        GetModelMetadata=lambda *_: metadata(schema), Predict=lambda request, _: scores(request)
-    )
+def test_gzip_is_asked_for_in_the_request(serves: Any, schema: ModelSchema) -> None:
+    server = serves(schema)
     channel = ChannelOptions(gzip=True)
     with RankingClient(server.address, "movies", channel=channel) as client:
         assert client.rank(USER, ITEMS).order.tolist() == [2, 1, 0]
 
 
-def test_a_closed_client_says_so(scripted: Any) -> None:
+def test_a_closed_client_says_so() -> None:
     client = RankingClient("127.0.0.1:1", "movies")
     client.close()
     with pytest.raises(Exception, match="the client is closed"):
