@@ -47,22 +47,6 @@ def test_the_version_can_be_named(predict: Callable[..., Any]) -> None:
     assert predict("serving_default", ROW, version=1).output("score").tolist() == [104]
 
 
-def test_an_unknown_version_is_not_found(predict: Callable[..., Any]) -> None:
-    predict("serving_default", ROW, version=2).refused(grpc.StatusCode.NOT_FOUND, "2")
-
-
-def test_an_unknown_model_is_not_found(predict: Callable[..., Any]) -> None:
-    predict("serving_default", ROW, model="nobody").refused(grpc.StatusCode.NOT_FOUND, "nobody")
-
-
-def test_an_unnamed_model_is_refused(predict: Callable[..., Any]) -> None:
-    predict("serving_default", ROW, model="").refused(grpc.StatusCode.INVALID_ARGUMENT)
-
-
-def test_an_unknown_signature_is_a_failed_precondition(predict: Callable[..., Any]) -> None:
-    predict("nothing", ROW).refused(grpc.StatusCode.FAILED_PRECONDITION, "nothing")
-
-
 def test_metadata_declares_the_signatures_as_they_were_saved(stub: Any) -> None:
     request = get_model_metadata_pb2.GetModelMetadataRequest(metadata_field=["signature_def"])
     request.model_spec.name = "conformance"

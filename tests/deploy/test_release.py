@@ -1,17 +1,26 @@
-"""The release notes and the bill of materials."""
+"""Releases: wheels, notes, the bill of materials, versions that agree, files of deploy/."""
 
+import importlib.metadata
 import importlib.util
 import json
 import os
+import re
+import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
+import yaml
+from colcast.server import find_executable
 from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
+from dockerfile_parse import DockerfileParser
+
+from .conftest import server_flags
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SCRIPTS = REPOSITORY / "scripts" / "release"
@@ -140,3 +149,124 @@ def test_the_image_has_the_server_and_debians_packages(bill: dict[str, Any]) -> 
     assert named(bill, "tensorflow-cpu")["bom-ref"] in image
     assert named(bill, "colcast-server")["bom-ref"] in image
     assert named(bill, "libc6")["bom-ref"] in image
+
+
+VERSION = (REPOSITORY / "VERSION").read_text().strip()
+DECLARING = ("*.toml", "*CMakeLists.txt", "cmake/", "deploy/", "scripts/", "docs/release.md")
+
+
+def images(name: str) -> set[str]:
+    text = (REPOSITORY / "deploy" / "kubernetes" / f"{name}.yaml").read_text()
+    assert yaml.safe_load(text)
+    return set(re.findall(r"image: colcast-server:(\S+)", text))
+
+
+def test_both_distributions_and_the_server_read_the_file() -> None:
+    for path in ("pyproject.toml", "server/pyproject.toml"):
+        project = tomllib.loads((REPOSITORY / path).read_text())["project"]
+        assert "version" not in project
+        assert "version" in project["dynamic"]
+    assert importlib.metadata.version("colcast") == VERSION
+    said = subprocess.run([find_executable(), "--version"], capture_output=True, text=True)
+    assert VERSION in said.stdout.split()
+
+
+def test_the_manifests_and_the_changelog_have_it() -> None:
+    assert images("base/deployment") == images("kserve/serving_runtime") == {VERSION}
+    example = REPOSITORY / "deploy/kubernetes/overlays/example/kustomization.yaml"
+    assert [one["newTag"] for one in yaml.safe_load(example.read_text())["images"]] == [VERSION]
+    changelog = (REPOSITORY / "CHANGELOG.md").read_text()
+    assert re.findall(r"^## \[(\d\S*)\]", changelog, re.MULTILINE)[0] == VERSION
+
+
+def test_the_version_is_written_nowhere_else() -> None:
+    search = ["git", "grep", "-lwF", VERSION, "--", *DECLARING]
+    found = subprocess.run(search, cwd=REPOSITORY, capture_output=True, text=True).stdout.split()
+    written = {
+        "deploy/kubernetes/base/deployment.yaml",
+        "deploy/kubernetes/kserve/serving_runtime.yaml",
+        "deploy/kubernetes/overlays/example/kustomization.yaml",
+    }
+    assert set(found) == written
+
+
+def test_the_script_writes_the_manifests_from_it(tmp_path: Path) -> None:
+    copied = ["VERSION", "scripts/version.sh", "deploy/kubernetes"]
+    tar = subprocess.run(["tar", "-c", *copied], cwd=REPOSITORY, capture_output=True, check=True)
+    subprocess.run(["tar", "-x"], cwd=tmp_path, input=tar.stdout, check=True)
+    subprocess.run([tmp_path / "scripts/version.sh", "7.8.9"], check=True)
+    assert (tmp_path / "VERSION").read_text() == "7.8.9\n"
+    left = subprocess.run(["grep", "-rlwF", VERSION, tmp_path], capture_output=True, text=True)
+    assert left.stdout == ""
+    written = subprocess.run(["grep", "-rhoF", "7.8.9", tmp_path / "deploy"], capture_output=True)
+    assert written.stdout.count(b"7.8.9") == 3
+
+
+DEPLOY = REPOSITORY / "deploy"
+
+
+def known_flags() -> set[str]:
+    """The built server's flags, --flagfile included."""
+    return server_flags() | {"flagfile"}
+
+
+def flags_in(text: str) -> set[str]:
+    return set(re.findall(r"(?<![\w-])--(\w+)=", text))
+
+
+def test_the_dockerfile_passes_the_linter():
+    hadolint = Path(sys.executable).with_name("hadolint")
+    done = subprocess.run([hadolint, DEPLOY / "Dockerfile"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_dockerfile_builds_the_runtime_layout_and_runs_it_as_nobody():
+    parser = DockerfileParser(fileobj=(DEPLOY / "Dockerfile").open("rb"))
+    steps = [(step["instruction"], step["value"]) for step in parser.structure]
+    kinds = [kind for kind, _ in steps]
+    values = dict(reversed(steps))
+    assert kinds.count("FROM") == 2
+    runs = [value for kind, value in steps if kind == "RUN"]
+    assert "deploy/assemble_runtime.sh build/server /runtime" in runs[-1]
+    last = len(kinds) - 1 - kinds[::-1].index("FROM")
+    assert all(kind != "RUN" for kind in kinds[last:])
+    assert ("COPY", "--from=build /runtime/ /") in steps[last:]
+    assert values["USER"] == "65534:65534"
+    assert "HEALTHCHECK" in kinds[last:]
+
+
+def test_the_image_is_built_with_the_versions_that_are_tested():
+    def lines(name: str) -> set[str]:
+        return set((REPOSITORY / "requirements" / name).read_text().split())
+
+    assert lines("build.lock") < lines("dev.lock")
+
+
+def test_the_unit_is_one_systemd_takes(tmp_path):
+    if shutil.which("systemd-analyze") is None:
+        pytest.skip("systemd-analyze is not installed")
+    unit = tmp_path / "colcast-server.service"
+    text = (DEPLOY / "systemd" / unit.name).read_text()
+    # The executable of this machine replaces the installed one.
+    assert "ExecStart=/opt/colcast/bin/colcast_model_server " in text
+    unit.write_text(text.replace("/opt/colcast/bin/colcast_model_server", str(find_executable())))
+    done = subprocess.run(
+        ["systemd-analyze", "verify", "--man=no", unit], capture_output=True, text=True
+    )
+    assert unit.name not in done.stderr, done.stderr
+    assert done.returncode == 0
+    assert flags_in(text) <= known_flags()
+
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+
+
+def test_every_flag_is_documented():
+    flags = server_flags()
+    assert len(flags) > 30
+    documented = (DOCS / "operations.md").read_text()
+    compared = (DOCS / "compatibility.md").read_text()  # flags without effect here
+    missing = {
+        flag for flag in flags if f"--{flag}" not in documented and f"`{flag}`" not in compared
+    }
+    assert missing == set()

@@ -55,38 +55,8 @@ def test_a_wrong_tensor_is_refused_by_name(expect_refused, good_request, name, t
     expect_refused(good_request.SerializeToString(), "INVALID_ARGUMENT", f'"{name}"', *words)
 
 
-def test_missing_and_unknown_inputs_are_named(expect_refused, good_request):
-    good_request.inputs["zip"].CopyFrom(good_request.inputs["age"])
-    expect_refused(good_request.SerializeToString(), "INVALID_ARGUMENT", '"zip"')
-    del good_request.inputs["zip"], good_request.inputs["age"]
-    expect_refused(good_request.SerializeToString(), "INVALID_ARGUMENT", '"age"', "missing")
-
-
-@pytest.mark.parametrize(
-    ("spec", "code", "words"),
-    [
-        ("", "INVALID_ARGUMENT", ["model_spec"]),
-        ("name: 'nobody'", "NOT_FOUND", ["nobody"]),
-        ("name: 'target' version { value: 99 }", "NOT_FOUND", ["99"]),
-        ("name: 'target' version { value: -1 }", "NOT_FOUND", ["-1"]),
-        ("name: 'target' signature_name: 'none'", "FAILED_PRECONDITION", ["none"]),
-    ],
-)
-def test_a_wrong_model_spec_is_refused_by_name(expect_refused, good_request, spec, code, words):
-    good_request.model_spec.Clear()
-    text_format.Parse(spec, good_request.model_spec)
-    expect_refused(good_request.SerializeToString(), code, *words)
-
-
 def test_a_message_without_a_byte_names_the_field_it_lacks(expect_refused):
     expect_refused(b"", "INVALID_ARGUMENT", "model_spec")
-
-
-def test_a_wrong_output_filter_is_refused_by_name(expect_refused, good_request):
-    good_request.output_filter.extend(["score", "rank"])
-    expect_refused(good_request.SerializeToString(), "INVALID_ARGUMENT", "rank")
-    good_request.output_filter[1] = "score"
-    expect_refused(good_request.SerializeToString(), "INVALID_ARGUMENT", "duplicate", "score")
 
 
 def test_zero_rows_give_an_empty_answer(client, good_request):

@@ -7,7 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from . import dependent_model, gated, movies, shops, stages_model, tf1
+from . import dependent_model, impure, movies, shops, stages_model, tf1
 from ._model import ServedModel
 from .saving import save_version
 
@@ -44,7 +44,7 @@ def _weighted(x: tf.Tensor, weight: float = 1.0) -> dict[str, tf.Tensor]:
 
 
 def _gated(path: tf.Tensor, x: tf.Tensor, waits: bool = True) -> dict[str, tf.Tensor]:
-    passed = gated.pass_gate(path) if waits else 0 * tf.cast(tf.strings.length(path), tf.float32)
+    passed = impure.pass_gate(path) if waits else 0 * tf.cast(tf.strings.length(path), tf.float32)
     return {"score": x + passed}
 
 

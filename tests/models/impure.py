@@ -1,5 +1,6 @@
-"""Rankers that read more than their request: written variables, a clock, random numbers."""
+"""Rankers that read more than their request: variables, a clock, random numbers, a test's pipe."""
 
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -89,3 +90,28 @@ def request(rows: int, seed: int = 0) -> Columns:
         "user_vector": random.normal(size=(1, 4)).astype(np.float32),
         "price": random.normal(size=(rows, 4)).astype(np.float32),
     }
+
+
+v1 = tf.compat.v1
+
+
+class Gate:
+    """A pipe. A run that reads it waits until the test opens it, and then fails."""
+
+    def __init__(self, path: Path) -> None:
+        os.mkfifo(path)
+        self.path = path
+
+    def is_reached(self) -> bool:
+        """Whether a run is waiting, or about to."""
+        return self.path.with_name(self.path.name + ".reached").exists()
+
+    def open(self) -> None:
+        """Lets the run continue, once it waits."""
+        self.path.write_bytes(b"")
+
+
+def pass_gate(path: tf.Tensor) -> tf.Tensor:
+    """The length of the file, 0."""
+    with tf.control_dependencies([tf.io.write_file(tf.strings.join([path, ".reached"]), "")]):
+        return tf.cast(tf.strings.length(tf.io.read_file(path)), tf.float32)

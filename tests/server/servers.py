@@ -1,9 +1,11 @@
-"""TF Serving's stubs, and servers shared by all tests."""
+"""TF Serving's stubs, servers that all tests share, and one whose only worker is busy."""
 
+import contextlib
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import grpc
 import numpy as np
@@ -21,6 +23,11 @@ from tensorflow_serving.apis import (
     prediction_service_pb2_grpc,
 )
 from tensorflow_serving.config import model_server_config_pb2
+
+from .. import models
+from ..models.impure import Gate
+from ..waiting import wait_until
+from .metrics_page import Metrics
 
 FAST = (
     "--file_system_poll_wait_seconds=0.05",
@@ -181,3 +188,47 @@ class Servers:
             server = ServerProcess(flags=[*publishing(self.folder), *files, *FAST, *flags])
             self._served[flags] = self.running.enter_context(server), {}
         return self._served[flags]
+
+
+class BusyServer(NamedTuple):
+    """A server of a gated model whose only worker waits at a gate; one request more may wait."""
+
+    stubs: Stubs
+    gate: Gate
+    before: Metrics
+
+    def ask(self, path: Path | None = None, timeout: float = 120) -> Any:
+        """Starts a call; without a file to read, it fails as soon as it runs."""
+        path = path or self.gate.path.with_name("none")
+        request = self.stubs.request({"path": str(path), "x": [1.0]})
+        return self.stubs.prediction.Predict.future(request, timeout=timeout)
+
+    def grown(self, name: str, **labels: str) -> float:
+        """The increase of a sample of the metrics page since the gate was reached."""
+        now = Metrics(self.stubs.server).value(name, **labels)
+        return now - self.before.value(name, **labels)
+
+    def wait_for_a_queue(self) -> None:
+        """Returns once a request waits for the worker."""
+        wait_until(lambda: self.grown(":colcast:queue_length") == 1)
+
+
+@contextlib.contextmanager
+def held_worker(
+    folder: Path, serve: Callable[..., Stubs], *flags: str
+) -> Iterator[tuple[Stubs, Gate]]:
+    """A gate at which the only worker of a server with these flags waits until it is opened."""
+    models.build("gated", folder / "gated" / "1")
+    stubs, gate = serve(folder / "gated", *flags), Gate(folder / "gate")
+    request = stubs.request({"path": str(gate.path), "x": [1.0]})
+    running = stubs.prediction.Predict.future(request, timeout=300)
+    wait_until(gate.is_reached)
+    yield stubs, gate
+    assert "Illegal seek" in running.details()  # TensorFlow does not accept a pipe as a file
+
+
+@contextlib.contextmanager
+def busy_server(folder: Path, serve: Callable[..., Stubs]) -> Iterator[BusyServer]:
+    """Holds the worker until the caller opens the gate."""
+    with held_worker(folder, serve, *ONE_WAITS) as (stubs, gate):
+        yield BusyServer(stubs, gate, Metrics(stubs.server))

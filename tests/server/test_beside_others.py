@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from .. import models
-from ..models.gated import Gate
+from ..models.impure import Gate
 from .metrics_page import Metrics
 from .servers import ONE_WORKER, Stubs
 

@@ -11,9 +11,8 @@ import pytest
 
 from ..models import dependent_model, stages_model
 from ..waiting import wait_until
-from .busy_server import held_worker
 from .metrics_page import Metrics, of_predicts, states_computed
-from .servers import NOTHING_KEPT, ONE_WORKER, STATES_OFF, WHOLE_AND_ALONE, Stubs
+from .servers import NOTHING_KEPT, ONE_WORKER, STATES_OFF, WHOLE_AND_ALONE, Stubs, held_worker
 from .test_domains import INDEXED, request_of
 
 Inputs = dict[str, Any]

@@ -23,10 +23,9 @@ from tritonclient.grpc import service_pb2, service_pb2_grpc
 from tritonclient.utils import InferenceServerException, np_to_triton_dtype
 
 from ..models import stages_model
-from .busy_server import busy_server
 from .inference_client import InferenceClient
 from .metrics_page import Metrics
-from .servers import Stubs
+from .servers import Stubs, busy_server
 
 SIGNATURES = ("columnar", "columnar_late")
 
@@ -129,14 +128,6 @@ def test_a_user_sent_once_gets_the_scores_of_predict(client, stubs, signature):
     assert_same(client.scores(sent, signature), expected)
 
 
-def test_a_repeated_user_gets_the_same_scores(client):
-    once = columns(2)
-    user = ("age", "city", "history")
-    repeated = once | {name: np.repeat(once[name], 20, axis=0) for name in user}
-    first, second = (client.scores(sent, "columnar") for sent in (once, repeated))
-    np.testing.assert_array_equal(first["score"], second["score"])
-
-
 @pytest.mark.parametrize("signature", SIGNATURES)
 def test_row_to_user_assigns_candidates_to_users(client, stubs, signature):
     sent = columns(3, users=3) | {"row_to_user": np.arange(20) % 3}
@@ -191,24 +182,6 @@ def test_every_datatype_survives_a_round_trip(server, form):
         answered = result.as_numpy(f"{name}_out")
         assert answered.tobytes() == values.tobytes(), name
         assert answered.dtype == values.dtype, name
-
-
-def test_typed_contents_are_read_as_raw_ones_are(server, stubs):
-    sent = columns(13)
-    fields = {"INT64": "int64_contents", "FP32": "fp32_contents", "BYTES": "bytes_contents"}
-    request = service_pb2.ModelInferRequest(model_name="staged")
-    request.parameters["signature_name"].string_param = "columnar"
-    for name, values in sent.items():
-        kind = np_to_triton_dtype(values.dtype)
-        tensor = request.inputs.add(name=name, datatype=kind, shape=values.shape)
-        flat = [it.encode() if isinstance(it, str) else it for it in values.ravel().tolist()]
-        getattr(tensor.contents, fields[kind]).extend(flat)
-    with grpc.insecure_channel(server.target) as channel:
-        response = service_pb2_grpc.GRPCInferenceServiceStub(channel).ModelInfer(request)
-    names = (output.name for output in response.outputs)
-    scores = dict(zip(names, response.raw_output_contents, strict=True))
-    expected = stubs.predict(sent, signature_name="columnar")
-    np.testing.assert_allclose(np.frombuffer(scores["score"], np.float32), expected["score"], 1e-6)
 
 
 def test_the_request_is_named_in_the_answer(client):

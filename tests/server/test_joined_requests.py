@@ -15,9 +15,8 @@ import numpy as np
 import pytest
 
 from ..models import stages_model
-from .busy_server import held_worker
 from .metrics_page import Metrics, of_predicts, states_computed
-from .servers import BATCHING, ONE_WAITS, ONE_WORKER, WHOLE_AND_ALONE, Stubs
+from .servers import BATCHING, ONE_WAITS, ONE_WORKER, WHOLE_AND_ALONE, Stubs, held_worker
 
 Code = grpc.StatusCode
 SIGNATURES = ("columnar", "columnar_late")

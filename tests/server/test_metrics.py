@@ -17,9 +17,8 @@ from colcast.loadtest.measure.meters import MetricsMeter
 from colcast.server import ServerProcess
 
 from ..waiting import wait_until
-from .busy_server import BusyServer, busy_server
 from .metrics_page import PATH, Metrics, status
-from .servers import Stubs
+from .servers import BusyServer, Stubs, busy_server
 
 OURS = {
     "model_name": "ranker",

@@ -1,5 +1,10 @@
-"""Predict, GetModelMetadata and GetModelStatus as TF Serving's own stubs see them."""
+"""What a refused Predict says; the server reads any TensorProto as TensorFlow does.
 
+Compares a served identity model, for every dtype, with tf.io.parse_tensor, which is
+Tensor::FromProto.
+"""
+
+import math
 from concurrent.futures import ThreadPoolExecutor
 from itertools import combinations
 from pathlib import Path
@@ -9,12 +14,14 @@ import grpc
 import numpy as np
 import pytest
 import tensorflow as tf
-from google.protobuf.wrappers_pb2 import Int64Value
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tensorflow.core.framework import tensor_pb2
 from tensorflow_serving.apis import (
     get_model_metadata_pb2,
-    get_model_status_pb2,
-    model_pb2,
 )
+
+from .servers import AS_SAVED, Stubs
 
 
 def error_of(call):
@@ -24,52 +31,13 @@ def error_of(call):
     return raised.value.code(), raised.value.details()
 
 
-def test_a_user_sent_once_scores_every_item(stubs, ranker_inputs):
-    outputs = stubs.predict(ranker_inputs)
-    np.testing.assert_array_equal(outputs["score"], np.float32([201, 202, 203]))
-    assert outputs["tag"].tolist() == [b"a:x", b"a:y", b"a:z"]
-
-
-def test_a_user_sent_once_equals_a_user_repeated(stubs, ranker_inputs):
-    repeated = ranker_inputs | {"user": [2.0] * 3, "user_name": ["ann"] * 3}
-    once, every_row = stubs.predict(ranker_inputs), stubs.predict(repeated)
-    for name in once:
-        np.testing.assert_array_equal(once[name], every_row[name])
-
-
-def test_the_response_says_which_model_answered(stubs, ranker_inputs):
-    response = stubs.prediction.Predict(stubs.request(ranker_inputs, signature_name=""))
-    assert response.model_spec == model_pb2.ModelSpec(
-        name="ranker", version=Int64Value(value=3), signature_name="serving_default"
-    )
-
-
-def test_output_filter_selects_outputs(stubs, ranker_inputs):
-    assert stubs.predict(ranker_inputs, output_filter=["tag"]).keys() == {"tag"}
-    assert stubs.predict(ranker_inputs, output_filter=["tag", "score"]).keys() == {"score", "tag"}
-
-
-def test_metadata_holds_the_signatures(stubs):
-    signature = stubs.metadata().signature_def["serving_default"]
-    assert set(signature.inputs) == {"user", "item", "user_name", "item_name"}
-    assert set(signature.outputs) == {"score", "tag"}
-
-
-def test_status_names_the_version_that_serves(stubs):
-    request = get_model_status_pb2.GetModelStatusRequest()
-    request.model_spec.name = "ranker"
-    (status,) = stubs.models.GetModelStatus(request).model_version_status
-    assert status.version == 3
-    assert status.state == get_model_status_pb2.ModelVersionStatus.AVAILABLE
-    assert status.status.error_code == 0
-
-
 @pytest.mark.parametrize(
     ("change", "spec", "code", "words"),
     [
         ({}, {"name": "nobody"}, "NOT_FOUND", ["nobody", "ranker"]),
         ({}, {"name": ""}, "INVALID_ARGUMENT", ["model_spec", "name"]),
         ({}, {"version": 4}, "NOT_FOUND", ["4", "3"]),
+        ({}, {"version": -1}, "NOT_FOUND", ["-1"]),
         ({}, {"signature_name": "late"}, "FAILED_PRECONDITION", ["late", "serving_default"]),
         ({}, {"output_filter": ["rank"]}, "INVALID_ARGUMENT", ["rank", "score, tag"]),
         ({}, {"output_filter": ["tag", "tag"]}, "INVALID_ARGUMENT", ["duplicate", "tag"]),
@@ -132,3 +100,153 @@ def test_every_set_of_outputs_is_answered_by_itself_while_others_ask_for_other_s
     with ThreadPoolExecutor(4) as clients:
         for _ in clients.map(ask, SETS * 3):
             pass
+
+
+INT32 = st.integers(-(2**31), 2**31 - 1)
+FLOAT32 = st.floats(width=32)
+SMALL_FIELDS = {
+    "float_val": FLOAT32,
+    "double_val": st.floats(),
+    "int_val": INT32,
+    "string_val": st.binary(max_size=20),
+    "scomplex_val": FLOAT32,
+    "int64_val": st.integers(-(2**63), 2**63 - 1),
+    "bool_val": st.booleans(),
+    "dcomplex_val": st.floats(),
+    "half_val": INT32,
+    "uint32_val": st.integers(0, 2**32 - 1),
+    "uint64_val": st.integers(0, 2**64 - 1),
+}
+OWN_FIELD = {
+    "float32": "float_val",
+    "float64": "double_val",
+    "string": "string_val",
+    "complex64": "scomplex_val",
+    "int64": "int64_val",
+    "bool": "bool_val",
+    "complex128": "dcomplex_val",
+    "float16": "half_val",
+    "bfloat16": "half_val",
+    "uint32": "uint32_val",
+    "uint64": "uint64_val",
+}
+NOT_SENDABLE = {"resource", "variant"}
+DTYPES = [
+    dtype
+    for dtype in (tf.as_dtype(number) for number in range(1, 33))
+    if dtype.name not in NOT_SENDABLE
+]
+BELOW_A_BYTE = {"int4", "uint4", "int2", "uint2"}
+ENCODINGS = ["typed fields", "tensor_content"]
+
+
+def identity_model() -> tuple[tf.Module, dict[str, tf.types.experimental.ConcreteFunction]]:
+    """A signature for each dtype, named after it: y = x, of any shape."""
+    signatures = {}
+    for dtype in DTYPES:
+        identity = tf.function(lambda x: {"y": tf.identity(x)})
+        signatures[dtype.name] = identity.get_concrete_function(tf.TensorSpec(None, dtype, "x"))
+    return tf.Module(), signatures
+
+
+@pytest.fixture(scope="module")
+def stubs_by_encoding(tmp_path_factory, serve) -> dict[str, Stubs]:
+    """Stubs of a server that answers in typed fields and of one that uses tensor_content."""
+    base_path = tmp_path_factory.mktemp("identity")
+    module, signatures = identity_model()
+    tf.saved_model.save(module, str(base_path / "1"), signatures=signatures)
+    stubs = serve(base_path), serve(base_path, *AS_SAVED)
+    return dict(zip(ENCODINGS, stubs, strict=True))
+
+
+@st.composite
+def tensor_protos(draw: st.DrawFn) -> tensor_pb2.TensorProto:
+    """A TensorProto that is mostly valid: its values usually fit its shape."""
+    dtype = draw(st.sampled_from(DTYPES))
+    dims = draw(st.lists(st.integers(0, 4), max_size=3))
+    proto = tensor_pb2.TensorProto(dtype=dtype.as_datatype_enum)
+    for size in dims:
+        proto.tensor_shape.dim.add(size=size)
+    proto.version_number = draw(st.sampled_from([0, 7]))
+    count = math.prod(dims)
+    if draw(st.integers(0, 2)) == 0:
+        proto.tensor_content = draw(contents(dtype, count))
+    if dtype.name.startswith("float8"):
+        proto.float8_val = draw(st.binary(max_size=count + 1))
+    else:
+        fill(draw, proto, OWN_FIELD.get(dtype.name, "int_val"), count)
+    if draw(st.integers(0, 9)) == 0:
+        fill(draw, proto, draw(st.sampled_from(sorted(SMALL_FIELDS))), 3)
+    return proto
+
+
+def fill(draw: st.DrawFn, proto: tensor_pb2.TensorProto, field: str, count: int) -> None:
+    """Adds values to a repeated field: usually at most `count` elements, sometimes one more."""
+    per_element = 2 if field in ("scomplex_val", "dcomplex_val") else 1
+    most = count * per_element + draw(st.sampled_from([0, 0, 0, 0, 1]))
+    getattr(proto, field).extend(draw(st.lists(SMALL_FIELDS[field], max_size=most)))
+
+
+def contents(dtype: tf.DType, count: int) -> st.SearchStrategy[bytes]:
+    """tensor_content for `count` elements, occasionally of another size."""
+    if dtype == tf.string:
+        texts = st.lists(st.binary(max_size=20), min_size=count, max_size=count)
+        return texts.map(lambda strings: bytes(map(len, strings)) + b"".join(strings))
+    exact = st.binary(min_size=count * dtype.size, max_size=count * dtype.size)
+    if dtype == tf.bool:
+        bools = st.lists(st.booleans(), min_size=count, max_size=count).map(bytes)
+        return st.one_of(bools, bools, exact)
+    return st.one_of(exact, exact, exact, st.binary(max_size=9))
+
+
+def more_is_sent_than_fits(proto: tensor_pb2.TensorProto) -> bool:
+    """Whether values exceed the shape: TensorFlow drops these, the server refuses them."""
+    count = math.prod(dim.size for dim in proto.tensor_shape.dim)
+    if proto.tensor_content:
+        return count == 0
+    if tf.as_dtype(proto.dtype).name.startswith("float8"):
+        return len(proto.float8_val) > count
+    field = OWN_FIELD.get(tf.as_dtype(proto.dtype).name, "int_val")
+    per_element = 2 if field in ("scomplex_val", "dcomplex_val") else 1
+    return len(getattr(proto, field)) // per_element > count
+
+
+def understood_by_tensorflow(proto: tensor_pb2.TensorProto) -> np.ndarray | None:
+    """The array; None if TensorFlow refuses the proto."""
+    try:
+        tensor = tf.io.parse_tensor(proto.SerializeToString(), tf.as_dtype(proto.dtype))
+    except (tf.errors.InvalidArgumentError, tf.errors.InternalError):
+        return None
+    return np.asarray(tensor.numpy())
+
+
+def assert_same(got: np.ndarray, expected: np.ndarray) -> None:
+    """Checks that dtype, shape and bits are equal, including the payload of NaNs."""
+    assert (got.dtype, got.shape) == (expected.dtype, expected.shape)
+    if got.dtype == object:
+        assert got.tolist() == expected.tolist()
+    elif got.dtype.name in BELOW_A_BYTE:  # the upper bits of their bytes have no meaning
+        np.testing.assert_array_equal(got.astype(int), expected.astype(int))
+    else:
+        assert got.tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+@settings(
+    max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(proto=tensor_protos())
+def test_the_server_understands_what_tensorflow_understands(stubs_by_encoding, encoding, proto):
+    stubs = stubs_by_encoding[encoding]
+    request = stubs.request({}, signature_name=tf.as_dtype(proto.dtype).name)
+    request.inputs["x"].CopyFrom(proto)
+    expected = understood_by_tensorflow(proto)
+    if expected is None or more_is_sent_than_fits(proto):
+        with pytest.raises(grpc.RpcError) as raised:
+            stubs.prediction.Predict(request, timeout=120)
+        assert raised.value.code() == grpc.StatusCode.INVALID_ARGUMENT
+        assert '"x"' in raised.value.details()
+        return
+    answer = stubs.prediction.Predict(request, timeout=120).outputs["y"]
+    assert_same(understood_by_tensorflow(answer), expected)
+    assert bool(answer.tensor_content) == (encoding == "tensor_content" and expected.size > 0)

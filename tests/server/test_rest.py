@@ -59,10 +59,6 @@ class Echo(tf.Module):
         made["pair"] = tf.function(pair, items).get_concrete_function()
         strings = [tf.TensorSpec([None], tf.string, "x")]
         made["text"] = tf.function(text, strings).get_concrete_function()
-        for dtype in (tf.half, tf.bfloat16, tf.uint16, tf.complex64, tf.complex128):
-            spec = [tf.TensorSpec([None], dtype, "x")]
-            name = "half" if dtype == tf.half else dtype.name
-            made[name] = tf.function(echo, spec).get_concrete_function()
         return made
 
 
@@ -206,36 +202,6 @@ def test_large_bodies_and_compressed_ones_go_both_ways(rest: Rest) -> None:
         assert compressed == ("Accept_Encoding" in headers)
         content = gzip.decompress(content) if compressed else content
         assert json.loads(content)["outputs"] == values
-
-
-@pytest.mark.parametrize("dtype", ["half", "bfloat16", "complex64", "complex128"])
-def test_a_dtype_that_json_lacks_is_refused_with_the_codes_of_tf_serving(
-    rest: Rest, dtype: str
-) -> None:
-    for body, code in [({"inputs": [1]}, 501), ({"instances": [1]}, 400)]:
-        text = json.dumps({"signature_name": dtype, **body})
-        response, content = rest.ask("POST", ":predict", text)
-        assert response.status == code
-        error = json.loads(content)["error"]
-        assert f"DT_{dtype.upper()} cannot be represented in JSON" in error
-        assert ('"x"[0]' if "inputs" in body else 'instances[0]: input "x"') in error
-
-
-@pytest.mark.parametrize(("before", "after"), [("\ufeff", ""), ("", "\0"), ("\ufeff ", "\n\0\0")])
-def test_a_byte_order_mark_and_nuls_at_the_end_are_passed_over(
-    rest: Rest, before: str, after: str
-) -> None:
-    body = '{"signature_name": "float1", "inputs": [1.5]}'
-    text = f"{before}{body}{after}".encode()
-    response, content = rest.ask("POST", ":predict", text)
-    assert response.status == 200, content
-    assert json.loads(content) == {"outputs": [1.5]}
-
-
-def test_a_target_may_name_the_host(rest: Rest) -> None:
-    response, content = rest.ask("GET", f"http://localhost:1234{rest.model}")
-    assert response.status == 200, content
-    assert rest.ask("GET", "http://localhost:1234")[0].status == 200  # the status page
 
 
 def test_pages_of_other_origins_may_call(rest: Rest) -> None:

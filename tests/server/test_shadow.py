@@ -14,7 +14,7 @@ from colcast.server import ServerProcess
 
 from .. import models
 from ..models import stages_model
-from ..models.gated import Gate
+from ..models.impure import Gate
 from ..models.saving import save_version
 from .metrics_page import Metrics, status
 

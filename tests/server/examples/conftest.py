@@ -59,14 +59,7 @@ OUTPUTS: dict[str, Outputs] = {
     "regress_column": lambda score, tag: {"outputs": score[:, None]},
     "no_classes": lambda score, tag: {"values": pair(score)},
     "three": lambda score, tag: {"classes": pair(tag), "scores": pair(score), "tags": tag},
-    "flat_scores": lambda score, tag: {"scores": score},
     "int_scores": lambda score, tag: {"scores": tf.cast(pair(score), tf.int64)},
-    "float_classes": lambda score, tag: {"classes": pair(score)},
-    "row_too_many": lambda score, tag: {"scores": tf.concat([pair(score)] * 2, axis=0)},
-    "uneven": lambda score, tag: {"classes": pair(tag), "scores": score[:, None]},
-    "regress_pairs": lambda score, tag: {"outputs": pair(score)},
-    "regress_int": lambda score, tag: {"outputs": tf.cast(score, tf.int64)},
-    "regress_row_too_many": lambda score, tag: {"outputs": tf.concat([score, score], axis=0)},
     "regress_scalar": lambda score, tag: {"outputs": tf.reduce_sum(score)},
 }
 
@@ -91,11 +84,6 @@ def two_inputs(inputs: tf.Tensor, more: tf.Tensor) -> dict[str, tf.Tensor]:
     return {"outputs": tf.strings.to_number(inputs + more)}
 
 
-@tf.function(input_signature=[tf.TensorSpec([None], tf.string, "examples")])
-def other_input(examples: tf.Tensor) -> dict[str, tf.Tensor]:
-    return {"outputs": tf.strings.to_number(examples)}
-
-
 @tf.function(input_signature=[tf.TensorSpec([None], tf.float32, "inputs")])
 def float_input(inputs: tf.Tensor) -> dict[str, tf.Tensor]:
     return {"outputs": inputs + 1}
@@ -105,7 +93,7 @@ def save_judge(directory: Path) -> None:
     """Writes the model, with the method names of METHOD_NAMES, which only TF 1 could set."""
     signatures: dict[str, Any] = {
         name: signature_of(outputs) for name, outputs in OUTPUTS.items()
-    } | {"two_inputs": two_inputs, "other_input": other_input, "float_input": float_input}
+    } | {"two_inputs": two_inputs, "float_input": float_input}
     tf.saved_model.save(tf.Module(), str(directory), signatures=signatures)
     path = directory / "saved_model.pb"
     saved = saved_model_pb2.SavedModel.FromString(path.read_bytes())
