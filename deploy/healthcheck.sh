@@ -22,7 +22,7 @@ answers_http() {
 answers_tls() {
   exec 3<>"/dev/tcp/127.0.0.1/$port"
   printf '%b' "$hello" >&3
-  LC_ALL=C read -r -t 5 -N 1 kind <&3 && [ "$kind" = $'\x16' ] # a handshake's record
+  LC_ALL=C read -r -t 5 -N 1 kind <&3 && [ "$kind" = $'\x16' ] # the server answered with a TLS handshake record
 }
 
 answers_http 2>/dev/null || answers_tls

@@ -6,7 +6,7 @@ PYTHON=${PYTHON:-python3}
 say() { printf '\033[1m[setup]\033[0m %s\n' "$*"; }
 die() { printf 'setup: %s\n' "$*" >&2; exit 1; }
 
-install_debian_packages() {  # names; those that are installed are left alone
+install_debian_packages() {  # names; skips those that are installed
   command -v dpkg-query >/dev/null || die "dpkg-query not found: setup supports Debian 12, 13 and their relatives"
   local missing
   missing=$(comm -23 <(printf '%s\n' "$@" | sort) \
@@ -20,12 +20,12 @@ install_debian_packages() {  # names; those that are installed are left alone
   DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing >/dev/null
 }
 
-require_python() {  # the newest 3.N that is wanted; the oldest is 3.11
+require_python() {  # N: accepts Python 3.11 to 3.N
   "$PYTHON" -c "import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, $1))" ||
     die "Python 3.11 to 3.$1 wanted, $("$PYTHON" --version) found; name one with PYTHON=/path/to/python3.11"
 }
 
-make_environment() {  # directory, lock file, then what else to install
+make_environment() {  # directory, lock file, then further packages to install
   local dir=$1 lock=$2 stamp
   shift 2
   stamp=$(cat "$lock" pyproject.toml VERSION | sha256sum)

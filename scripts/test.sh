@@ -8,7 +8,7 @@ scripts/setup.sh all
 # Needed by examples/cpp, examples/go and examples/java.
 install_debian_packages libgrpc++-dev golang-go golang-google-grpc-dev golang-google-protobuf-dev protoc-gen-go-1-5 \
   default-jdk-headless libgrpc-java libguava-java libnetty-java libperfmark-java libprotobuf-java
-install_debian_packages chromium fonts-dejavu-core # the pages are looked at in a real browser
+install_debian_packages chromium fonts-dejavu-core # tests open the pages in a real browser
 scripts/lint.sh
 scripts/bazel.sh
 # Runs failed tests once more, one at a time, since the machine may have been too busy.

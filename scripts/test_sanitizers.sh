@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The tests of the folders whose objects several threads share, or that read what others wrote, under a
-# sanitizer. They need nothing that was built without.
+# Runs tests under a sanitizer: those of folders whose objects several threads share, or that read
+# untrusted bytes. They link nothing that was built without the sanitizer.
 #   scripts/test_sanitizers.sh [thread|address,undefined]
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -17,6 +17,7 @@ cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo \
 ninja -C "$build" --quiet "${tests[@]}"
 export TSAN_OPTIONS=halt_on_error=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 for test in "${tests[@]}"; do
-  # Those limit the address space, which sanitizers need, or raise a signal that they handle.
+  # Skips tests that limit the address space, which sanitizers need, or that raise a signal which
+  # sanitizers handle.
   "$build/bin/$test" --gtest_brief=1 --gtest_filter='-*NoThread*:ThreadLimit*:BusErrorGuardDeathTest*'
 done
