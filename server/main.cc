@@ -12,6 +12,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "server/api/body_job.h"
@@ -21,17 +22,18 @@
 #include "server/callers/callers.h"
 #include "server/engine_library.h"
 #include "server/flags/flags.h"
-#include "server/http_endpoint.h"
+#include "server/http1/server.h"
 #include "server/items/item_tables.h"
 #include "server/load_check.h"
 #include "server/metrics/metrics.h"
 #include "server/models/model_manager.h"
 #include "server/net/poller.h"
 #include "server/net/standby.h"
+#include "server/pages/pages.h"
 #include "server/request_log/request_logs.h"
+#include "server/rest/model_api.h"
 #include "server/rpc/grpc_server.h"
 #include "server/scheduling/worker_pool.h"
-#include "server/shadow/shadow_runner.h"
 #include "server/shadow/shadows.h"
 #include "server/stop_signals.h"
 #include "server/tracing/tracer.h"
@@ -69,10 +71,12 @@ std::function<void(const std::vector<models::ModelConfig>&)> LogRequests(
 }
 
 Status StartHttp(const ServerOptions& options, const Backend& backend, net::Poller* poller,
-                 std::unique_ptr<HttpEndpoint>* endpoint) {
+                 std::unique_ptr<http::HttpServer>* server) {
   if (options.http.has_value()) {
-    return HttpEndpoint::Start(*options.http, options.model_api, options.metrics_path, backend,
-                               poller, endpoint);
+    http::Router router;
+    http::AddModelApi(backend, options.model_api, &router);
+    pages::AddPages(backend, COLCAST_VERSION, options.metrics_path, &router);
+    return http::HttpServer::Start(*options.http, std::move(router), poller, server);
   }
   if (!options.metrics_path.empty()) {
     LogWarning("--monitoring_config_file: no metrics without --rest_api_port");
@@ -166,7 +170,7 @@ Status Serve(ServerOptions options, const sigset_t& stop_signals) {
                         static_cast<size_t>(options.grpc.max_request_bytes),
                         static_cast<size_t>(options.engine.max_request_columns),
                         &ready};
-  std::unique_ptr<HttpEndpoint> http;
+  std::unique_ptr<http::HttpServer> http;
   if (options.http) options.http->tls = options.grpc.tls;
   if (options.http && options.callers) options.http->names = *options.callers;
   if (Status status = StartHttp(options, backend, &poller, &http); !status.ok()) return status;

@@ -4,6 +4,11 @@
 #include <utility>
 
 #include "server/base/status.h"
+#include "server/inference/example_run.h"
+#include "server/inference/request_message.h"
+#include "server/inference/signature.h"
+#include "tensorflow_serving/apis/classification.pb.h"
+#include "tensorflow_serving/apis/regression.pb.h"
 
 namespace colcast::api {
 
@@ -68,6 +73,115 @@ void Call::Answer(Status status) {
   if (trace_ != nullptr) backend_.tracer->Finish(*trace_, record_);
   exchange_.Send(status);
   delete this;
+}
+
+void PredictCall::Run(scheduling::Clock::duration waited,
+                      std::vector<scheduling::Taken>* companions) {
+  inference::RunPredict(this, waited, *companions, backend().workers);
+}
+
+void PredictCall::Finish(const Status& status, const engine::Outputs* outputs) {
+  if (!status.ok()) return Answer(status);
+  record()->expansion = outputs->expansion();
+  outputs_ = outputs;
+  Status written = WithinMemory([&] { return codec_->Write(ResponseOf(*outputs)); });
+  if (written.ok()) Shadow(*outputs);
+  Answer(std::move(written));
+}
+
+PredictResponse PredictCall::ResponseOf(const engine::Outputs& outputs) const {
+  const DecodedRequest& request = codec_->request();
+  const ModelSpec& spec = request.model_spec;
+  PredictResponse response;
+  response.model_name = spec.name;
+  response.signature_name = inference::SignatureNameOf(spec.signature_name);
+  response.version = servable().version();
+  response.id = request.id;
+  response.outputs = outputs.columns();
+  response.encoding = backend().encoding;
+  return response;
+}
+
+void PredictCall::Shadow(const engine::Outputs& outputs) {
+  auto shadow = backend().shadows->Draw(servable());
+  if (shadow == nullptr) return;
+  Bytes message, response;
+  std::string made;
+  const Status status = WithinMemory([&] {
+    if (!codec_->messages(&message, &response)) {
+      made = inference::ToPredictRequest(request()).SerializeAsString();
+      message = Bytes(made);
+    }
+    return OkStatus();
+  });
+  if (!status.ok()) {
+    return backend().shadows->counts().CountNotRun(servable().name(), shadow::NotRun::kNoMemory);
+  }
+  backend().shadows->Add(std::move(shadow), servable(), message, outputs.columns());
+}
+
+void PredictCall::GetMessages(Bytes* request, Bytes* response, std::string made[2]) {
+  if (codec_->messages(request, response)) return;
+  made[0] = inference::ToPredictRequest(PredictCall::request()).SerializeAsString();
+  const PredictResponse answer = ResponseOf(*outputs_);
+  made[1].resize(PredictResponseSize(answer));
+  WritePredictResponse(answer, reinterpret_cast<uint8_t*>(made[1].data()));
+  *request = Bytes(made[0]);
+  *response = Bytes(made[1]);
+}
+
+namespace {
+
+using tensorflow::serving::InferenceResult;
+using tensorflow::serving::InferenceTask;
+
+template <typename Request, typename Response, typename Result>
+void Serialize(const InferenceTask& task, const ExampleInput& input, const InferenceResult& from,
+               const Result& result, std::string made[2]) {
+  Request request;
+  *request.mutable_model_spec() = task.model_spec();
+  *request.mutable_input() = inference::ToInput(input);
+  Response response;
+  *response.mutable_model_spec() = from.model_spec();
+  *response.mutable_result() = result;
+  made[0] = request.SerializeAsString();
+  made[1] = response.SerializeAsString();
+}
+
+}  // namespace
+
+void ExamplesCall::Run(scheduling::Clock::duration waited, std::vector<scheduling::Taken>*) {
+  call_record().queue_wait = waited;
+  inference::RunGate gate(backend().workers);
+  Status status = WithinMemory([&] { return RunModel(&gate); });
+  if (gate.must_wait()) return gate.Wait(this, waited);
+  Answer(std::move(status));
+}
+
+Status ExamplesCall::RunModel(inference::RunGate* gate) {
+  if (Status status = ReadRequest(); !status.ok()) return status;
+  inference::CallOptions options = backend().calls;
+  options.gate = gate;
+  response_.Clear();
+  Status status = inference::RunExamples(found(), codec_->tasks(), codec_->input(), options,
+                                         &response_, &call_record());
+  return status.ok() ? codec_->Write(response_) : status;
+}
+
+void ExamplesCall::GetMessages(Bytes* request, Bytes* response, std::string made[2]) {
+  using namespace tensorflow::serving;
+  if (codec_->messages(request, response)) return;
+  const InferenceResult& result = response_.results(0);
+  const InferenceTask& task = codec_->tasks().tasks(0);
+  if (result.has_classification_result()) {
+    Serialize<ClassificationRequest, ClassificationResponse>(task, codec_->input(), result,
+                                                             result.classification_result(), made);
+  } else {
+    Serialize<RegressionRequest, RegressionResponse>(task, codec_->input(), result,
+                                                     result.regression_result(), made);
+  }
+  *request = Bytes(made[0]);
+  *response = Bytes(made[1]);
 }
 
 }  // namespace colcast::api

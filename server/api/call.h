@@ -5,11 +5,15 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "server/api/codec.h"
 #include "server/backend.h"
 #include "server/base/status.h"
 #include "server/callers/callers.h"
+#include "server/inference/predict_run.h"
+#include "server/inference/run_gate.h"
 #include "server/inference/servable.h"
 #include "server/metrics/call_record.h"
 #include "server/scheduling/job.h"
@@ -65,6 +69,52 @@ class Call : public scheduling::Job {
   metrics::CallRecord record_;
   std::unique_ptr<tracing::RequestTrace> trace_;
   std::optional<callers::Caller> caller_;  // nullopt if callers are not distinguished
+};
+
+// One call of Predict or ModelInfer.
+class PredictCall final : public Call, public inference::PredictMember {
+ public:
+  PredictCall(std::unique_ptr<PredictCodec> codec, const Backend& backend)
+      : Call(codec.get(), backend), codec_(std::move(codec)) {}
+
+  void Describe(scheduling::JobProfile* profile) override { codec_->Describe(this, profile); }
+  void Run(scheduling::Clock::duration waited, std::vector<scheduling::Taken>* companions) override;
+
+  // PredictMember
+  scheduling::Job* job() override { return this; }
+  metrics::CallRecord* record() override { return &call_record(); }
+  engine::RunObserver* observer() const override { return trace(); }
+  Status Read() override { return ReadRequest(); }
+  DecodedRequest& request() override { return codec_->request(); }
+  const inference::Servable& servable() const override { return found(); }
+  void Finish(const Status& status, const engine::Outputs* outputs) override;
+
+ private:
+  PredictResponse ResponseOf(const engine::Outputs& outputs) const;
+  // Also runs the request on a shadow version, if this call is drawn.
+  void Shadow(const engine::Outputs& outputs);
+  void GetMessages(Bytes* request, Bytes* response, std::string made[2]) override;
+
+  const std::unique_ptr<PredictCodec> codec_;
+  const engine::Outputs* outputs_ = nullptr;  // set during Finish()
+};
+
+// One call of Classify, Regress or MultiInference.
+class ExamplesCall final : public Call {
+ public:
+  ExamplesCall(std::unique_ptr<ExamplesCodec> codec, const Backend& backend)
+      : Call(codec.get(), backend), codec_(std::move(codec)) {}
+
+  // Reads the message on the worker. Only the model parses the tf.Examples, because parsing them
+  // takes longer than many models need to run.
+  void Run(scheduling::Clock::duration waited, std::vector<scheduling::Taken>*) override;
+
+ private:
+  Status RunModel(inference::RunGate* gate);
+  void GetMessages(Bytes* request, Bytes* response, std::string made[2]) override;
+
+  const std::unique_ptr<ExamplesCodec> codec_;
+  tensorflow::serving::MultiInferenceResponse response_;
 };
 
 }  // namespace colcast::api

@@ -1,5 +1,7 @@
 // The life of a call with a codec and an exchange that a test fills in: what is counted, logged and
 // sent.
+#include "server/api/call.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,8 +12,6 @@
 #include <utility>
 #include <vector>
 
-#include "server/api/examples_call.h"
-#include "server/api/predict_call.h"
 #include "server/api/testing.h"
 #include "server/inference/example_run.h"
 #include "server/inference/testing.h"

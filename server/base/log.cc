@@ -46,13 +46,12 @@ void AppendPrintable(char c, std::string* out) {
   *out += escaped;
 }
 
-std::string TextLine(const char* severity, std::string_view message) {
-  std::string line = Now("%Y-%m-%d %H:%M:%S") + ' ' + severity + ' ';
-  for (const char c : message) AppendPrintable(c, &line);
-  return line + '\n';
-}
-
-std::string JsonLine(const char* severity, std::string_view message, const LogFields& fields) {
+std::string Line(const char* severity, std::string_view message, const LogFields& fields) {
+  if (log_format == LogFormat::kText) {
+    std::string line = Now("%Y-%m-%d %H:%M:%S") + ' ' + severity + ' ';
+    for (const char c : message) AppendPrintable(c, &line);
+    return line + '\n';
+  }
   std::string line = "{\"time\":\"" + Now("%Y-%m-%dT%H:%M:%S") + "\",\"severity\":\"" + severity +
                      "\",\"message\":" + JsonQuoted(message);
   if (!fields.model.empty()) line += ",\"model\":" + JsonQuoted(fields.model);
@@ -68,11 +67,6 @@ void WriteAll(std::string_view lines) {
     if (written < 0) return;
     lines.remove_prefix(static_cast<size_t>(written));
   }
-}
-
-std::string Line(const char* severity, std::string_view message, const LogFields& fields) {
-  return log_format == LogFormat::kJson ? JsonLine(severity, message, fields)
-                                        : TextLine(severity, message);
 }
 
 // The queue of lines for the thread that writes them.

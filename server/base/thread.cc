@@ -44,6 +44,14 @@ struct SchedulingAttributes {
   uint64_t period = 0;
 };
 
+// Keeps repeated exceptions from occupying a core.
+constexpr std::chrono::milliseconds kMoment{200};
+
+void* WaitForRelease(void* held) {
+  const std::lock_guard<std::mutex> lock(*static_cast<std::mutex*>(held));
+  return nullptr;
+}
+
 }  // namespace
 
 void LowerThisThreadsPriority(int nice) {
@@ -72,13 +80,6 @@ bool StopFlag::WaitFor(Clock::duration wait) {
   return changed_.wait_for(lock, wait,
                            [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return set_; });
 }
-
-namespace {
-
-// Keeps repeated exceptions from occupying a core.
-constexpr std::chrono::milliseconds kMoment{200};
-
-}  // namespace
 
 Status RunCaught(const std::string& what, const std::function<Status()>& body) {
   try {
@@ -121,15 +122,6 @@ Status StartThread(const std::string& what, std::function<void()> body, Thread* 
   }
   return OkStatus();
 }
-
-namespace {
-
-void* WaitForRelease(void* held) {
-  const std::lock_guard<std::mutex> lock(*static_cast<std::mutex*>(held));
-  return nullptr;
-}
-
-}  // namespace
 
 Status CheckThreadLimit(int count) {
   std::mutex held;

@@ -1,6 +1,6 @@
 // The command line, with tensorflow_model_server's names for flags that both servers have. Each
 // flag is a row in *_flags.cc, which also validate the values and make each part's Options, or in
-// ignored_rows.cc.
+// flags.cc if it has no effect here.
 #ifndef COLCAST_SERVER_FLAGS_FLAGS_H_
 #define COLCAST_SERVER_FLAGS_FLAGS_H_
 

@@ -164,8 +164,7 @@ Status ReadTableFile(const std::string& path, std::vector<items::ItemTableConfig
     table.defaults_for_unknown = read.unknown_keys() == ItemTableConfig::DEFAULTS;
     status = CheckTable(table, path);
   }
-  if (!status.ok()) status.message = "--item_table_config_file: " + status.message;
-  return status;
+  return OfFlag("item_table_config_file", std::move(status));
 }
 
 Status ReadItemTables(const Given& given, std::vector<items::ItemTableConfig>* tables) {

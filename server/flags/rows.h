@@ -49,6 +49,9 @@ void AddModelRows(Given* given, ServerOptions* options, Table* table);
 void AddRunRows(Given* given, ServerOptions* options, Table* table);
 void AddRowsWithoutEffect(std::vector<std::string>* warnings, Table* table);
 
+// An error of a flag's value: its name goes in front of the message.
+Status OfFlag(const char* name, Status status);
+
 // The second steps. INVALID_ARGUMENT names the flag.
 Status FinishServer(const Given& given, ServerOptions* options);
 Status FinishModels(const Given& given, ServerOptions* options);

@@ -150,10 +150,7 @@ Status ReadBatching(const Given& given, ServerOptions* options) {
   }
   inference::BatchingParameters parameters;
   Status status = inference::ReadBatchingParameters(given.batching_parameters_file, &parameters);
-  if (!status.ok()) {
-    status.message = "--batching_parameters_file: " + status.message;
-    return status;
-  }
+  if (!status.ok()) return OfFlag("batching_parameters_file", std::move(status));
   batching.batching = std::move(parameters.batching);
   workers.describe_all = true;
   if (parameters.num_threads && given.num_workers == 0) {
@@ -187,10 +184,7 @@ Status ReadSession(const Given& given, engine::Options* options) {
   if (!given.tensorflow_session_config_file.empty()) {
     tensorflow::ConfigProto config;
     Status status = ReadTextProto(given.tensorflow_session_config_file, &config);
-    if (!status.ok()) {
-      status.message = "--tensorflow_session_config_file: " + status.message;
-      return status;
-    }
+    if (!status.ok()) return OfFlag("tensorflow_session_config_file", std::move(status));
     status = CheckThreads(given.tensorflow_session_config_file, config);
     if (!status.ok()) return status;
     // TensorFlow uses a negative number for what 0 means here: the caller's thread.

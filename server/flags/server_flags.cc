@@ -119,9 +119,7 @@ Status ReadChannelArguments(const Given& given, rpc::GrpcServer::Options* option
 
 Status ReadTls(const Given& given, std::optional<TlsConfig>* tls) {
   if (given.ssl_config_file.empty()) return OkStatus();
-  Status status = ReadTlsConfig(given.ssl_config_file, &tls->emplace());
-  if (!status.ok()) status.message = "--ssl_config_file: " + status.message;
-  return status;
+  return OfFlag("ssl_config_file", ReadTlsConfig(given.ssl_config_file, &tls->emplace()));
 }
 
 // Sets *path to the path of the page for Prometheus; empty for none.
@@ -129,10 +127,8 @@ Status ReadMetricsPath(const Given& given, std::string* path) {
   const std::string& file = given.monitoring_config_file;
   if (file.empty()) return OkStatus();
   tensorflow::serving::MonitoringConfig config;
-  if (Status status = ReadTextProto(file, &config); !status.ok()) {
-    status.message = "--monitoring_config_file: " + status.message;
-    return status;
-  }
+  Status status = ReadTextProto(file, &config);
+  if (!status.ok()) return OfFlag("monitoring_config_file", std::move(status));
   const tensorflow::serving::PrometheusConfig& prometheus = config.prometheus_config();
   if (!prometheus.enable()) return OkStatus();
   *path = prometheus.path().empty() ? "/monitoring/prometheus/metrics" : prometheus.path();
@@ -154,9 +150,8 @@ void ReadHttp(const Given& given, ServerOptions* options) {
 Status ReadOffload(const Given& given, rpc::GrpcServer::Options* options) {
   if (given.offload_target.empty()) return OkStatus();
   options->offload = given.offload;
-  Status status = http2::Target::Parse(given.offload_target, &options->offload->target);
-  if (!status.ok()) status.message = "--offload_target: " + status.message;
-  return status;
+  return OfFlag("offload_target",
+                http2::Target::Parse(given.offload_target, &options->offload->target));
 }
 
 Status CheckCallerHeader(const std::string& name) {
@@ -207,9 +202,7 @@ Status ReadTracing(const Given& given, std::optional<tracing::Tracer::Options>* 
   tracing::Tracer::Options& tracer = options->emplace(given.tracing);
   const std::string name = Environment("OTEL_SERVICE_NAME");
   if (!name.empty()) tracer.service_name = name;
-  Status status = tracing::ParseEndpoint(url, &tracer.endpoint);
-  if (!status.ok()) status.message = "--trace_endpoint: " + status.message;
-  return status;
+  return OfFlag("trace_endpoint", tracing::ParseEndpoint(url, &tracer.endpoint));
 }
 
 Status CheckLogDirectory(const std::string& directory) {

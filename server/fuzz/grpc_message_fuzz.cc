@@ -11,7 +11,6 @@
 
 #include "server/base/text.h"
 #include "server/http2/grpc_headers.h"
-#include "server/http2/inflate.h"
 #include "server/http2/message_reader.h"
 
 namespace colcast::http2 {

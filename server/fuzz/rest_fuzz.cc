@@ -13,10 +13,9 @@
 #include <utility>
 #include <vector>
 
-#include "server/http1/gzip.h"
+#include "server/http1/message.h"
 #include "server/rest/example_json.h"
 #include "server/rest/infer_json.h"
-#include "server/rest/infer_path.h"
 #include "server/rest/json_response.h"
 #include "server/rest/predict_json.h"
 #include "server/rest/rest_path.h"
@@ -214,11 +213,14 @@ void RunPath(std::string_view text) {
   if (text.empty()) return;
   RestCall call;
   const std::string_view method = kMethods[static_cast<uint8_t>(text[0]) % 4];
-  InferCall infer;
-  static_cast<void>(ParseInferPath(method, text.substr(1), &infer));
   const Status status = ParseRestPath(method, text.substr(1), &call);
+  if (status.code == StatusCode::kNotFound) return;
   if (!status.ok()) return CheckRefusal(status);
-  CHECK_THAT(!call.model.name.empty() && call.model.name.size() < text.size(), call.model.name);
+  const bool has_model = call.method <= RestMethod::kRegress || call.method == RestMethod::kModel ||
+                         call.method == RestMethod::kModelReady ||
+                         call.method == RestMethod::kInfer;
+  CHECK_THAT(call.model.name.empty() != has_model, call.model.name);
+  CHECK_THAT(call.model.name.size() < text.size(), call.model.name);
   CHECK_THAT(!call.model.version || !call.model.version_label, call.model.name);
 }
 

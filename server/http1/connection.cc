@@ -7,7 +7,6 @@
 #include <functional>
 
 #include "server/base/log.h"
-#include "server/http1/gzip.h"
 #include "server/net/socket.h"
 
 namespace colcast::http {
@@ -15,8 +14,6 @@ namespace {
 
 // Below this size, the headers cost more than compression saves.
 constexpr size_t kLeastToCompress = 8 << 10;
-// Smaller answers take no more memory than their requests.
-constexpr size_t kLeastToCount = 4 << 10;
 // How much of the body is sent in the same write as the headers.
 constexpr size_t kMostBehindHeaders = 64 << 10;
 constexpr std::chrono::seconds kLinger{2};
@@ -88,23 +85,12 @@ void Connection::Answer(Response response) {
   Do(kAnswer);
 }
 
-Status Connection::CountAnswer(size_t bytes) {
-  ReturnUnread();
-  if (bytes <= kLeastToCount) return OkStatus();
-  net::Hosts& hosts = poller().hosts();
-  if (!hosts.unread.Take(&host()->unread, bytes)) return hosts.UnreadRefusal(*host());
-  unread_ = bytes;
-  return OkStatus();
-}
-
-net::Use Connection::DoNow(unsigned work) {
-  use_ = {};
+void Connection::DoNow(unsigned work) {
   if (phase_ != Phase::kClosed) {
     DoAll(work);
   } else if ((work & kAnswer) != 0) {
-    ReturnUnread();
+    unread_.Return();
   }
-  return use_;
 }
 
 void Connection::DoAll(unsigned work) {
@@ -136,27 +122,25 @@ void Connection::OnTimer() {
     if (is_slow || (time > options.body_time_where_short && poller().hosts().bodies.is_short())) {
       Refuse(408, "the body arrives too slowly");
     }
-  } else if (unread_ > 0 && phase_ == Phase::kWriting) {
+  } else if (unread_.bytes() > 0 && phase_ == Phase::kWriting) {
     const bool reads_nothing = ++ticks_without_reading_ > kMaxTicksWithoutReading;
     if (reads_nothing && poller().hosts().unread.is_short()) Close();
   }
 }
 
 void Connection::Read() {
-  constexpr int kItemsPerTurn = 128;
-  for (int i = 0; i < net::kReadsPerTurn && use_.items < kItemsPerTurn; ++i) {
+  ReadForATurn(kReadBytes, [this](size_t most) {
     const bool is_busy = phase_ == Phase::kAnswering || phase_ == Phase::kWriting ||
                          phase_ == Phase::kPipelined || phase_ == Phase::kClosed;
-    if (!readable_ || is_busy) return;
-    ReadOnce();
-    if (!Flush()) return;
-  }
-  Again();
+    if (!readable_ || is_busy) return false;
+    ReadOnce(most);
+    return Flush();
+  });
 }
 
-void Connection::ReadOnce() {
+void Connection::ReadOnce(size_t most) {
   std::array<uint8_t, kReadBytes> bytes;
-  size_t size = std::min(next_read_, kReadBytes - buffer_.size());
+  size_t size = std::min(most, kReadBytes - buffer_.size());
   const size_t room = size;
   const net::Socket::Result result = socket_->Read(bytes.data(), &size);
   if (socket_->got_plain_http() && phase_ == Phase::kIdle) {
@@ -171,11 +155,7 @@ void Connection::ReadOnce() {
   if (!got_some || phase_ == Phase::kClosing) return;
   boost::asio::buffer_copy(buffer_.prepare(size), boost::asio::buffer(bytes.data(), size));
   buffer_.commit(size);
-  const int before = use_.items;
   Parse();
-  constexpr int kManyItems = 64;
-  constexpr size_t kShortRead = 2 << 10;
-  next_read_ = use_.items - before > kManyItems ? kShortRead : kReadBytes;
 }
 
 std::string_view Connection::Unsent() const {
@@ -213,7 +193,7 @@ void Connection::Write(Response response) {
 }
 
 void Connection::Written() {
-  ReturnUnread();
+  unread_.Return();
   output_ = std::string();
   body_ = std::string();
   sent_ = body_in_output_ = 0;
@@ -223,10 +203,6 @@ void Connection::Written() {
   if (buffer_.size() == 0) return buffer_.shrink_to_fit();
   phase_ = Phase::kPipelined;  // other connections get their turn first
   Again();
-}
-
-void Connection::ReturnUnread() {
-  poller().hosts().unread.Return(&host()->unread, std::exchange(unread_, 0));
 }
 
 // Keeps reading for a moment: closing at once would reset the connection if the client is still
@@ -242,7 +218,8 @@ void Connection::LingerAndClose() {
 // Leaves the socket open, because a handler may ask it whether the client has hung up.
 void Connection::Close() {
   if (phase_ == Phase::kClosed) return;
-  if (phase_ != Phase::kAnswering) ReturnUnread();  // otherwise done after the handler has answered
+  if (phase_ != Phase::kAnswering)
+    unread_.Return();  // otherwise done after the handler has answered
   phase_ = Phase::kClosed;
   End();
   socket_->Close();

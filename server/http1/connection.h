@@ -5,8 +5,13 @@
 #ifndef COLCAST_SERVER_HTTP1_CONNECTION_H_
 #define COLCAST_SERVER_HTTP1_CONNECTION_H_
 
+#include <time.h>
+
 #include <atomic>
+#include <boost/beast/core.hpp>
+#include <boost/beast/http.hpp>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -14,14 +19,101 @@
 #include <string_view>
 #include <utility>
 
-#include "server/http1/beast_message.h"
+#include "server/base/status.h"
+#include "server/http1/message.h"
+#include "server/http1/request_memory.h"
 #include "server/http1/server.h"
 #include "server/net/connection.h"
-#include "server/net/open_connections.h"
 #include "server/net/poller.h"
 #include "server/net/socket.h"
 
 namespace colcast::http {
+
+namespace beast = boost::beast;
+using Error = boost::system::error_code;
+using Field = beast::http::field;
+
+inline std::string_view ToStd(beast::string_view text) { return {text.data(), text.size()}; }
+
+// The current time in the form of HTTP's Date header.
+inline std::string HttpTime() {
+  const time_t now = time(nullptr);
+  tm parts;
+  char text[40];
+  return std::string(
+      text, strftime(text, sizeof(text), "%a, %d %b %Y %H:%M:%S GMT", gmtime_r(&now, &parts)));
+}
+
+// A body as it arrives: kept, or skipped if it is unwanted or there is no memory for it.
+class IncomingBody {
+ public:
+  // Keeps the body; without this call it is skipped.
+  void KeepIn(std::unique_ptr<RequestMemory> memory) {
+    memory_ = std::move(memory);
+    bytes_ = SliceBuffer(memory_.get());
+  }
+
+  void Append(const void* data, size_t size) {
+    ++appends_;
+    received_ += size;
+    if (memory_ == nullptr || !refusal_.ok()) return;
+    refusal_ = WithinMemory([&] {
+      try {
+        bytes_.Append(data, size);
+        return OkStatus();
+      } catch (const OverMemoryLimit&) {
+        return memory_->Refusal(&too_large_);
+      }
+    });
+    if (!refusal_.ok()) bytes_.Clear();
+  }
+
+  size_t received() const { return received_; }
+  int appends() const { return appends_; }  // number of chunks, or of reads
+  // Why a wanted body was not kept. too_large(): it never can be.
+  const Status& refusal() const { return refusal_; }
+  bool too_large() const { return too_large_; }
+
+  void MoveTo(Request* request) {
+    request->has_body = memory_ != nullptr;
+    request->body = std::move(bytes_);
+    request->memory = std::move(memory_);
+  }
+
+ private:
+  std::unique_ptr<RequestMemory> memory_;
+  SliceBuffer bytes_;
+  size_t received_ = 0;
+  int appends_ = 0;
+  Status refusal_;
+  bool too_large_ = false;
+};
+
+// Like Beast's string_body, but allocates memory for bytes received, not for those announced.
+struct Body {
+  using value_type = IncomingBody;
+
+  class reader {
+   public:
+    template <bool isRequest, class Fields>
+    reader(beast::http::header<isRequest, Fields>&, value_type& body) : body_(body) {}
+    void init(const boost::optional<std::uint64_t>&, Error& error) { error = {}; }
+    template <class Buffers>
+    size_t put(const Buffers& buffers, Error& error) {
+      error = {};
+      size_t size = 0;
+      for (const auto buffer : beast::buffers_range_ref(buffers)) {
+        body_.Append(buffer.data(), buffer.size());
+        size += buffer.size();
+      }
+      return size;
+    }
+    void finish(Error& error) { error = {}; }
+
+   private:
+    value_type& body_;
+  };
+};
 
 // State shared by all connections of a server.
 struct Shared {
@@ -47,7 +139,7 @@ class Connection final : public net::Connection, public Exchange {
   uint64_t client() const override { return client_; }
   bool cancelled() const override;
   Status CheckClientReads(net::Budget::Clock::time_point since) const override;
-  Status CountAnswer(size_t bytes) override;
+  Status CountAnswer(size_t bytes) override { return unread_.Count(bytes); }
   void Answer(Response response) override;
 
   // Closes the connection now, or after the answer if a request is in flight.
@@ -74,17 +166,16 @@ class Connection final : public net::Connection, public Exchange {
     bool gzip = false;
   };
 
-  net::Use DoNow(unsigned work) override;
+  void DoNow(unsigned work) override;
   void DoAll(unsigned work);
   void Read();
-  void ReadOnce();
+  void ReadOnce(size_t most);
   bool Flush();
   std::string_view Unsent() const;
   void Send(std::string_view text) { output_ += text; }
   void Write(Response response);
   void Written();
   void OnTimer();
-  void ReturnUnread();
   void SetDeadline(std::chrono::milliseconds time) { deadline_ = Clock::now() + time; }
   void LingerAndClose();
   void Close() override;
@@ -115,7 +206,7 @@ class Connection final : public net::Connection, public Exchange {
   std::string refusal_;
   AnswerForm form_;
   Response answer_;
-  size_t unread_ = 0;   // bytes of the answer counted as unread
+  net::UnreadAnswer unread_{&poller().hosts(), host().get()};
   std::string output_;  // begins with unsent bytes of earlier answers
   std::string body_;    // follows output_
   size_t sent_ = 0;     // bytes of output_ and body_ together
@@ -126,8 +217,6 @@ class Connection final : public net::Connection, public Exchange {
   Clock::time_point deadline_;     // of the current phase
   int ticks_without_reading_ = 0;  // ticks in which the client read nothing of an answer
   std::string request_line_;       // for log messages
-  size_t next_read_ = kReadBytes;  // limit of the next read; lower after many small chunks
-  net::Use use_;                   // of this turn
   bool readable_ = false;          // the socket may have data
   bool to_end_ = false;            // the peer has closed; no further event will announce it
 };

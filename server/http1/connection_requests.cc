@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "server/http1/connection.h"
-#include "server/http1/gzip.h"
 #include "server/http1/message.h"
 
 namespace colcast::http {

@@ -11,7 +11,6 @@
 
 #include "server/base/status.h"
 #include "server/http1/request_memory.h"
-#include "server/http1/slice_buffer.h"
 
 namespace colcast::http {
 
@@ -36,6 +35,8 @@ bool HasFoldedLine(std::string_view bytes);
 // Removes scheme and authority from a target, as clients of a proxy send it:
 // "http://host:8501/v1/models/m" becomes "/v1/models/m". Other targets stay unchanged.
 std::string OriginForm(std::string_view target);
+
+bool EqualIgnoringCase(std::string_view a, std::string_view b);
 
 struct Request {
   std::string method;
@@ -67,6 +68,12 @@ int HttpCode(StatusCode code);
 // A response with the body {"error": message}, the form of all errors in TF Serving.
 Response ErrorResponse(int code, std::string_view message);
 Response ErrorResponse(const Status& status);
+
+// Whether an Accept-Encoding header accepts gzip: names it, or "*", with a weight above 0.
+bool AcceptsGzip(std::string_view accept_encoding);
+
+// Optimizes for speed rather than size.
+std::string Gzip(std::string_view text);
 
 // A request that waits for its response. All methods may be called from any thread.
 class Exchange {

@@ -1,7 +1,6 @@
 #include "server/http1/router.h"
 
 #include <absl/base/thread_annotations.h>
-#include <strings.h>
 
 #include <chrono>
 #include <ctime>
@@ -9,15 +8,8 @@
 #include <string_view>
 #include <utility>
 
-#include "server/http1/gzip.h"
-
 namespace colcast::http {
 namespace {
-
-bool BeginsWith(std::string_view path, const std::string& prefix) {
-  return path.size() >= prefix.size() &&
-         strncasecmp(path.data(), prefix.data(), prefix.size()) == 0;
-}
 
 std::chrono::nanoseconds TimeOfThisThread() {
   timespec time{};
@@ -92,7 +84,7 @@ void Router::Route(std::shared_ptr<Exchange> exchange) const {
 
 const Router::Tree* Router::FindTree(const Request& request) const {
   for (const Tree& tree : trees_) {
-    if (BeginsWith(request.path(), tree.prefix)) return &tree;
+    if (EqualIgnoringCase(request.path().substr(0, tree.prefix.size()), tree.prefix)) return &tree;
   }
   return nullptr;
 }

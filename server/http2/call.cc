@@ -5,13 +5,11 @@
 
 #include "server/http2/connection.h"
 #include "server/http2/grpc_headers.h"
-#include "server/http2/inflate.h"
 
 namespace colcast::http2 {
 namespace {
 
-constexpr size_t kHeaderOverhead = 32;    // per header, as HTTP/2 counts
-constexpr size_t kSmallAnswer = 4 << 10;  // not counted: it takes no more memory than its call
+constexpr size_t kHeaderOverhead = 32;  // per header, as HTTP/2 counts
 
 bool StartsWith(std::string_view text, std::string_view start) {
   return text.substr(0, start.size()) == start;
@@ -28,9 +26,8 @@ bool IsReserved(std::string_view name) {
 Call::Call(std::shared_ptr<Connection> connection, int32_t id)
     : connection_(std::move(connection)),
       id_(id),
-      reader_(connection_->shared().options.max_request_bytes) {}
-
-Call::~Call() { CountNoResponse(); }
+      reader_(connection_->shared().options.max_request_bytes),
+      unread_(&connection_->poller().hosts(), connection_->host().get()) {}
 
 void Call::AddHeader(std::string_view name, std::string_view value) {
   header_bytes_ += name.size() + value.size() + kHeaderOverhead;
@@ -88,20 +85,6 @@ Status Call::CheckClientReads(scheduling::Clock::time_point since) const {
   return connection_->poller().hosts().CheckUnread(*connection_->host(), since);
 }
 
-Status Call::CountResponse(size_t bytes) {
-  if (counted_bytes_ > 0 || bytes <= kSmallAnswer) return OkStatus();
-  net::Hosts& hosts = connection_->poller().hosts();
-  net::Host* const host = connection_->host().get();
-  if (!hosts.unread.Take(&host->unread, bytes)) return hosts.UnreadRefusal(*host);
-  counted_bytes_ = bytes;
-  return OkStatus();
-}
-
-void Call::CountNoResponse() {
-  connection_->poller().hosts().unread.Return(&connection_->host()->unread,
-                                              counted_bytes_.exchange(0));
-}
-
 void Call::Finish(Status status) {
   if (method_ != nullptr && method_->open) {
     return connection_->AnswerSoon(this, std::nullopt, std::move(status));
@@ -109,7 +92,7 @@ void Call::Finish(Status status) {
   if (status.ok()) status = CountResponse(response_.size());
   // Releases a counted answer for which there was no memory, since the client's next request may
   // arrive before the call is destroyed.
-  if (!status.ok()) CountNoResponse();
+  if (!status.ok()) unread_.Return();
   std::optional<Message> message;
   if (status.ok()) message = std::move(response_);
   connection_->Answer(this, std::move(message), std::move(status));

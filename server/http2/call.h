@@ -17,6 +17,7 @@
 
 #include "server/base/status.h"
 #include "server/http2/message_reader.h"
+#include "server/net/hosts.h"
 #include "server/scheduling/job.h"
 
 namespace colcast::http2 {
@@ -69,7 +70,7 @@ class Call {
   Status CheckClientReads(scheduling::Clock::time_point since) const;
   // Counts a response of `bytes` as unread, before memory is allocated for it. Errors are those of
   // CheckClientReads().
-  Status CountResponse(size_t bytes);
+  Status CountResponse(size_t bytes) { return unread_.Count(bytes); }
 
   // Sends a header along with the status. Call before Finish().
   void AddTrailer(std::string name, std::string value) {
@@ -96,10 +97,9 @@ class Call {
   };
 
   Call(std::shared_ptr<Connection> connection, int32_t id);
-  ~Call();
+  ~Call() = default;
   bool has_ended() const { return phase_ == Phase::kEnded; }
   void AddHeader(std::string_view name, std::string_view value);
-  void CountNoResponse();
   void Release();
 
   const std::shared_ptr<Connection> connection_;
@@ -139,8 +139,7 @@ class Call {
   Message response_;
   MessageWriter writer_;
 
-  // The bytes of the answer that count as unread. Any thread: the client may hang up meanwhile.
-  std::atomic<size_t> counted_bytes_{0};
+  net::UnreadAnswer unread_;  // any thread: the client may hang up meanwhile
 };
 
 }  // namespace colcast::http2

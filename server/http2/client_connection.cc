@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "server/http2/grpc_headers.h"
-#include "server/http2/header_field.h"
 #include "server/net/connection.h"
 
 namespace colcast::http2 {

@@ -9,9 +9,6 @@
 namespace colcast::http2 {
 namespace {
 
-// Assumed bytes per frame, since small frames cost as much as larger ones.
-constexpr size_t kShortRead = 2 << 10;
-
 struct OptionDeleter {
   void operator()(nghttp2_option* option) const { nghttp2_option_del(option); }
 };
@@ -47,8 +44,7 @@ Connection::Connection(std::unique_ptr<net::Socket> socket, std::string peer,
                        std::shared_ptr<Shared> shared)
     : net::Connection(shared->poller, *socket, std::move(peer)),
       shared_(std::move(shared)),
-      transport_(std::move(socket)),
-      next_read_(kShortRead) {}
+      transport_(std::move(socket)) {}
 
 bool Connection::BeginSession() {
   const ConnectionOptions& options = shared_->options;
@@ -92,8 +88,7 @@ void Connection::AnswerSoon(Call* call, std::optional<Message> message,
   DoSoon(kAnswers);
 }
 
-net::Use Connection::DoNow(unsigned work) {
-  use_ = {};
+void Connection::DoNow(unsigned work) {
   if (phase_ == Phase::kFailed && (work & (kTime | kReadToEnd | kDrain)) != 0) Close();
   if (phase_ != Phase::kClosed) {
     if ((work & kReadToEnd) != 0) to_end_ = true;
@@ -113,27 +108,19 @@ net::Use Connection::DoNow(unsigned work) {
   if ((work & kAnswers) != 0) SendAnswers();
   if (phase_ != Phase::kClosed) Write();
   NotifySent();
-  return use_;
 }
 
 void Connection::Read() {
-  constexpr int kItemsPerTurn = 128;
-  constexpr int kManyItems = 64;
-  for (int i = 0; i < net::kReadsPerTurn && use_.items < kItemsPerTurn; ++i) {
-    if (!is_open()) return;
-    const int before = use_.items++;
-    const Transport::Result result = transport_.Read(next_read_);
-    if (result == Transport::Result::kNothing) {
-      use_.items = before;
-      return;
-    }
-    if (result == Transport::Result::kClosed) return Close();
+  ReadForATurn(Transport::kBlockBytes, [this](size_t most) {
+    if (!is_open()) return false;
+    const Transport::Result result = transport_.Read(most);
+    if (result == Transport::Result::kNothing) return false;
+    if (result == Transport::Result::kClosed) return Close(), false;
+    ++use_.items;
     heard_ = true;
-    next_read_ = use_.items - before > kManyItems ? kShortRead : Transport::kBlockBytes;
     if (result == Transport::Result::kBroken) phase_ = Phase::kFailed;
-    if (result == Transport::Result::kAll && !to_end_) return;
-  }
-  Again();
+    return result != Transport::Result::kAll || to_end_;
+  });
 }
 
 void Connection::Write() {

@@ -19,7 +19,6 @@
 #include "server/http2/call.h"
 #include "server/http2/transport.h"
 #include "server/net/connection.h"
-#include "server/net/open_connections.h"
 #include "server/net/poller.h"
 #include "server/net/socket.h"
 
@@ -93,8 +92,7 @@ class Connection final : public net::Connection {
   }
   bool BeginSession();
   bool is_open() const { return phase_ < Phase::kFailed; }
-  net::Use DoNow(unsigned work) override;
-  void DoAll(unsigned work);
+  void DoNow(unsigned work) override;
   void Read();
   void Write();
   void Close() override;
@@ -152,8 +150,6 @@ class Connection final : public net::Connection {
   std::vector<Call*> answering_;
   std::vector<Call*> sent_;  // streams with nothing left to send
   bool to_end_ = false;      // the peer has closed; no further event will announce it
-  net::Use use_;             // of this turn
-  size_t next_read_;         // limit of the next read; lower after many small frames
   int idle_frames_ = 0;      // consecutive frames without an answer; permitted pings do not count
   int resets_ = 0;           // streams that this side reset since the tick because of client errors
   int ticks_without_answer_ = 0;  // since bytes of an answer were last sent

@@ -8,7 +8,6 @@
 
 #include "server/http2/connection.h"
 #include "server/http2/grpc_headers.h"
-#include "server/http2/header_field.h"
 
 namespace colcast::http2 {
 namespace {

@@ -4,7 +4,6 @@
 
 #include "server/http2/connection.h"
 #include "server/http2/grpc_headers.h"
-#include "server/http2/header_field.h"
 
 namespace colcast::http2 {
 
@@ -261,7 +260,7 @@ int Connection::CallClosed(Call* call) {
   sent_.erase(std::remove(sent_.begin(), sent_.end(), call), sent_.end());
   call->cancelled_.store(true, std::memory_order_relaxed);
   call->handler_.reset();
-  call->CountNoResponse();
+  call->unread_.Return();
   call->Release();
   return 0;
 }

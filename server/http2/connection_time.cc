@@ -42,7 +42,7 @@ void Connection::OnTimer() {
 
 bool Connection::HoldsUnread() const {
   return std::any_of(calls_.begin(), calls_.end(), [](const Call* call) {
-    return call->counted_bytes_ > 0 && call->has_headers_sent_;
+    return call->unread_.bytes() > 0 && call->has_headers_sent_;
   });
 }
 

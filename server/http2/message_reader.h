@@ -1,10 +1,12 @@
-// Splits the bytes of a stream into gRPC messages: a flag, four bytes of length, the message.
+// gRPC messages in the bytes of a stream: a flag, four bytes of length, the message, which may be
+// compressed.
 #ifndef COLCAST_SERVER_HTTP2_MESSAGE_READER_H_
 #define COLCAST_SERVER_HTTP2_MESSAGE_READER_H_
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -81,8 +83,6 @@ class MessageReader {
   // Takes the complete message, once.
   bool has_message() const { return prefix_bytes_ == kMessagePrefixBytes && left_ == 0; }
   Message Take();
-  // Whether a message has begun but is incomplete.
-  bool is_within_message() const { return prefix_bytes_ > 0 && !has_message(); }
 
  private:
   Status BeginMessage();
@@ -120,6 +120,18 @@ class MessageWriter {
   size_t slice_ = 0;  // index of the next slice
   size_t of_slice_ = 0;
 };
+
+// Messages stay compressed while they wait.
+//
+// Allocates a block of memory, or returns the error with which decompression ends.
+using MakeBlock = std::function<Status(size_t bytes, std::shared_ptr<uint8_t[]>* block)>;
+Status MakePlainBlock(size_t bytes, std::shared_ptr<uint8_t[]>* block);
+
+// Replaces a compressed message with the decompressed one, in blocks of at most a megabyte; leaves
+// other messages unchanged. RESOURCE_EXHAUSTED if that takes more than `max_bytes` or there is no
+// memory; INTERNAL, as in gRPC, for invalid compressed bytes; or the error of `make_block`. On an
+// error the message is unchanged.
+Status Inflate(size_t max_bytes, Message* message, const MakeBlock& make_block = MakePlainBlock);
 
 }  // namespace colcast::http2
 

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "server/net/newcomer.h"
-
 namespace colcast::http2 {
 namespace {
 

@@ -11,6 +11,8 @@
 #include <cstring>
 #include <memory>
 
+#include "server/net/socket.h"
+
 namespace colcast::http2 {
 namespace {
 
@@ -25,9 +27,7 @@ bool IsPort(const std::string& text) {
 }
 
 Address AddressOf(const std::string& path) {
-  sockaddr_un un{};
-  un.sun_family = AF_UNIX;
-  path.copy(un.sun_path, kMaxPathBytes);
+  const sockaddr_un un = net::UnixAddress(path);
   Address address;
   std::memcpy(&address.bytes, &un, sizeof(un));
   address.size = sizeof(un);

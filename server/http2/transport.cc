@@ -5,14 +5,14 @@
 namespace colcast::http2 {
 namespace {
 
-constexpr size_t kMinRoom = 16 << 10;
+constexpr size_t kMinReadBytes = 16 << 10;
 constexpr size_t kMaxOutputBytes = 64 << 10;
 
 }  // namespace
 
 Transport::Result Transport::Read(size_t most) {
   if (block_.use_count() == 1) block_used_ = 0;
-  if (block_ == nullptr || kBlockBytes - block_used_ < kMinRoom) {
+  if (block_ == nullptr || kBlockBytes - block_used_ < kMinReadBytes) {
     block_.reset(new uint8_t[kBlockBytes]);
     block_used_ = 0;
   }

@@ -2,7 +2,6 @@
 
 #include <memory>
 
-#include "server/base/warmup_files.h"
 #include "server/inference/example_run.h"
 #include "server/inference/tfrecord.h"
 #include "server/wire/example_request.h"
@@ -15,6 +14,11 @@ namespace {
 using tensorflow::serving::PredictionLog;
 
 constexpr int kMaxRecords = 1000;
+
+// Relative to the version's folder. The exporter writes the second file, for requests that
+// TensorFlow Serving may refuse. Either may be missing.
+constexpr const char* kWarmupFiles[] = {"/assets.extra/tf_serving_warmup_requests",
+                                        "/assets.extra/colcast_warmup_requests"};
 
 Status Predict(const Servable& servable, const tensorflow::serving::PredictRequest& recorded,
                int iterations) {

@@ -85,9 +85,10 @@ void Connection::TakeTurn() {
   // Reading the clock costs time, so connections that pay for their turns are not measured.
   const bool is_measured = host_->is_suspect.load(std::memory_order_relaxed);
   const auto begin = is_measured ? TimeOfThisThread() : std::chrono::nanoseconds(0);
-  const Use use = Try(work);
-  const auto paid = use.calls * kPaidByCall + static_cast<int64_t>(use.bytes) * kPaidByByte;
-  const bool is_waste = use.items * kCostOfItem > paid;
+  use_ = {};
+  Try(work);
+  const auto paid = use_.calls * kPaidByCall + static_cast<int64_t>(use_.bytes) * kPaidByByte;
+  const bool is_waste = use_.items * kCostOfItem > paid;
   if (is_waste && is_measured) {
     const auto waste = TimeOfThisThread() - begin - paid;
     wasted_ += waste;
@@ -97,18 +98,18 @@ void Connection::TakeTurn() {
     host_->wasted.Add(-paid);
     if (held_ != 0 && !IsWasteful()) work_.fetch_or(std::exchange(held_, 0));
   }
-  if (use.items > 0 && is_waste != is_measured) {
+  if (use_.items > 0 && is_waste != is_measured) {
     host_->is_suspect.store(is_waste, std::memory_order_relaxed);
   }
 }
 
-Use Connection::Try(unsigned work) {
+void Connection::Try(unsigned work) {
   try {
-    return DoNow(work);
+    DoNow(work);
   } catch (const std::exception&) {  // out of memory
     Close();
     LogError("out of memory for a connection's input: the connection is closed");
-    return {};
+    use_ = {};
   }
 }
 

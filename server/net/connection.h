@@ -5,11 +5,16 @@
 #ifndef COLCAST_SERVER_NET_CONNECTION_H_
 #define COLCAST_SERVER_NET_CONNECTION_H_
 
+#include <absl/base/thread_annotations.h>
+
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
 
@@ -21,6 +26,49 @@ namespace colcast::net {
 
 // After this many reads, other connections get their turn.
 inline constexpr int kReadsPerTurn = 4;
+
+// Counts a server's open connections, in order to limit them and to wait for the last one to close.
+// All methods may be called from any thread.
+class OpenConnections {
+ public:
+  explicit OpenConnections(int max = std::numeric_limits<int>::max()) : max_(max) {}
+
+  struct Leave {
+    void operator()(OpenConnections* open) const { open->Remove(); }
+  };
+  // Held by a connection, which counts as open as long as this exists.
+  using Place = std::unique_ptr<OpenConnections, Leave>;
+
+  // Null if there is no room for another connection.
+  Place Add() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (count_ >= max_) return nullptr;
+    ++count_;
+    return Place(this);
+  }
+
+  int count() const {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return count_;
+  }
+  // False if connections are still open at `deadline`.
+  bool WaitForNone(std::chrono::system_clock::time_point deadline) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    return none_.wait_until(lock, deadline,
+                            [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return count_ == 0; });
+  }
+
+ private:
+  void Remove() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (--count_ == 0) none_.notify_all();
+  }
+
+  const int max_;
+  mutable std::mutex mutex_;
+  std::condition_variable none_;
+  int count_ ABSL_GUARDED_BY(mutex_) = 0;
+};
 
 // The result of a turn, by which abuse is measured. Calls and bytes pay for a thread's time, items
 // cost it. A turn that costs more than it pays is waste, and a host may waste only so much per
@@ -68,19 +116,37 @@ class Connection : public Pollable, public std::enable_shared_from_this<Connecti
     if (!ended_) poller_->Again(fd_, number_);
   }
 
-  // Does all `work`. If it throws, the connection is closed.
-  virtual Use DoNow(unsigned work) = 0;
+  // Does all `work`, and adds to use_. If it throws, the connection is closed.
+  virtual void DoNow(unsigned work) = 0;
   // Closes the connection, whatever is in flight.
   virtual void Close() = 0;
   void Do(unsigned work);
   // Does the work on another thread or later, because this thread may own the connection already.
   void DoSoon(unsigned work);
+  // Calls read_once(size) until it returns false; if other connections must get their turn first,
+  // it goes on after them. `size` is the most to read: `most`, less after a read of many small
+  // items.
+  template <typename ReadOnce>
+  void ReadForATurn(size_t most, ReadOnce read_once) {
+    constexpr int kItemsPerTurn = 128;
+    constexpr int kManyItems = 64;
+    constexpr size_t kShortRead = 2 << 10;
+    for (int i = 0; i < kReadsPerTurn && use_.items < kItemsPerTurn; ++i) {
+      const int before = use_.items;
+      const bool goes_on = read_once(is_read_short_ ? kShortRead : most);
+      if (use_.items > before) is_read_short_ = use_.items - before > kManyItems;
+      if (!goes_on) return;
+    }
+    Again();
+  }
   // Claims newly set bits of `work`; the caller handles them.
   unsigned Take(unsigned work) { return work_.fetch_and(~work) & work; }
 
+  Use use_;  // of this turn
+
  private:
   void TakeTurn();
-  Use Try(unsigned work);
+  void Try(unsigned work);
   bool IsWasteful() const;
 
   Poller* const poller_;
@@ -95,6 +161,7 @@ class Connection : public Pollable, public std::enable_shared_from_this<Connecti
 
   // Used only by the owning thread.
   bool is_settled_ = false;
+  bool is_read_short_ = true;
   std::chrono::nanoseconds wasted_{};  // halved every second
   unsigned held_ = 0;                  // reads postponed to the next second
 };

@@ -47,4 +47,14 @@ Status Hosts::UnreadRefusal(const Host& host) const {
                            unread.max_bytes(), " may wait (--max_unread_response_bytes)");
 }
 
+Status UnreadAnswer::Count(size_t bytes) {
+  constexpr size_t kMostUncounted = 4 << 10;
+  if (bytes <= kMostUncounted) bytes = 0;
+  if (bytes == this->bytes()) return OkStatus();
+  Return();
+  if (!hosts_.unread.Take(&host_.unread, bytes)) return hosts_.UnreadRefusal(host_);
+  bytes_ = bytes;
+  return OkStatus();
+}
+
 }  // namespace colcast::net

@@ -4,6 +4,7 @@
 
 #include <absl/base/thread_annotations.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -15,9 +16,101 @@
 #include <utility>
 
 #include "server/base/status.h"
-#include "server/net/budget.h"
 
 namespace colcast::net {
+
+// A limit on the bytes that clients make the server hold, shared out among hosts. Thread-safe.
+class Budget {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  struct Options {
+    size_t max_bytes = 0;           // of all hosts together
+    size_t max_bytes_per_host = 0;  // lower while all hosts together exceed max_bytes
+    // Whether hosts may still hold an equal share of max_bytes each when the total is above it, so
+    // that no host is refused because of others. One host at a time may exceed its share, with a
+    // single item.
+    bool may_exceed = false;
+  };
+
+  // The bytes that one host holds.
+  class Account {
+   public:
+    size_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
+
+   private:
+    friend class Budget;
+    std::atomic<size_t> bytes_{0};
+    std::atomic<bool> exceeds_{false};
+    std::atomic<size_t> refused_{0};  // the bytes of the last refused item
+    std::atomic<Clock::time_point> refused_at_{Clock::time_point()};
+  };
+
+  explicit Budget(const Options& options) : options_(options) {}
+
+  size_t max_bytes() const { return options_.max_bytes; }
+  size_t max_bytes_per_host() const { return options_.max_bytes_per_host; }
+  size_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
+  // Whether hosts that hold bytes without making progress should lose them now.
+  bool is_short() const { return bytes() > options_.max_bytes / 2; }
+
+  // Returns false, taking nothing, if the host would exceed its share.
+  bool Take(Account* host, size_t bytes) {
+    if (bytes == 0) return true;
+    const size_t before = host->bytes_.fetch_add(bytes, std::memory_order_relaxed);
+    const size_t all = bytes_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+    if (before == 0) holders_.fetch_add(1, std::memory_order_relaxed);
+    if (before + bytes <= Share(all)) return true;
+    if (options_.may_exceed && before == 0 && !exceeds_.exchange(true)) {
+      host->exceeds_ = true;
+      return true;
+    }
+    Return(host, bytes);
+    host->refused_ = bytes;
+    host->refused_at_ = Clock::now();
+    return false;
+  }
+
+  void Return(Account* host, size_t bytes) {
+    if (bytes == 0) return;
+    bytes_.fetch_sub(bytes, std::memory_order_relaxed);
+    if (host->bytes_.fetch_sub(bytes, std::memory_order_relaxed) != bytes) return;
+    holders_.fetch_sub(1, std::memory_order_relaxed);
+    if (host->exceeds_.load(std::memory_order_relaxed) && host->exceeds_.exchange(false)) {
+      exceeds_ = false;
+    }
+  }
+
+  // Whether work for the host's request that arrived at `since` would probably be wasted: Take()
+  // would refuse even a single byte, or it has refused an item since then and would do so again.
+  bool IsUsedUp(const Account& host, Clock::time_point since) const {
+    if (host.bytes() >= Share(bytes())) return true;
+    const size_t refused = host.refused_;
+    if (refused == 0 || since >= host.refused_at_.load()) return false;
+    const bool holds_none = host.bytes() == 0;
+    const bool may_exceed = options_.may_exceed && holds_none && !exceeds_;
+    return !may_exceed && host.bytes() + refused > Share(bytes() + refused, holds_none ? 1 : 0);
+  }
+
+ private:
+  size_t Share(size_t all, size_t more_holders = 0) const {
+    if (all <= options_.max_bytes) return options_.max_bytes_per_host;
+    if (!options_.may_exceed) return 0;
+    const size_t holders = holders_.load(std::memory_order_relaxed) + more_holders;
+    return std::min(options_.max_bytes_per_host, options_.max_bytes / std::max<size_t>(1, holders));
+  }
+
+  const Options options_;
+  std::atomic<size_t> bytes_{0};
+  std::atomic<size_t> holders_{0};
+  std::atomic<bool> exceeds_{false};
+};
+
+// Limits the memory of requests. One host may use three quarters of it.
+class MemoryLimit : public Budget {
+ public:
+  explicit MemoryLimit(size_t bytes) : Budget({bytes, bytes - bytes / 4, false}) {}
+};
 
 // Thread time wasted in the current second. Thread-safe.
 class WastedTime {
@@ -65,6 +158,27 @@ class Hosts {
   std::mutex mutex_;
   std::unordered_map<std::string, std::weak_ptr<Host>> hosts_ ABSL_GUARDED_BY(mutex_);
   size_t prune_at_ ABSL_GUARDED_BY(mutex_) = 64;
+};
+
+// The bytes of one answer that count as unread. One thread at a time counts them, any may return
+// them. Both arguments must outlive it.
+class UnreadAnswer {
+ public:
+  UnreadAnswer(Hosts* hosts, Host* host) : hosts_(*hosts), host_(*host) {}
+  ~UnreadAnswer() { Return(); }
+  UnreadAnswer(const UnreadAnswer&) = delete;
+  UnreadAnswer& operator=(const UnreadAnswer&) = delete;
+
+  size_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
+  // Replaces an earlier count. Small answers do not count, since they take no more memory than
+  // their requests. UnreadRefusal() if there is no room.
+  Status Count(size_t bytes);
+  void Return() { hosts_.unread.Return(&host_.unread, bytes_.exchange(0)); }
+
+ private:
+  Hosts& hosts_;
+  Host& host_;
+  std::atomic<size_t> bytes_{0};
 };
 
 }  // namespace colcast::net

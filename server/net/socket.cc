@@ -66,6 +66,13 @@ std::string HostOf(const std::string& peer) {
   return std::string(kIpv6) + text + "]/64";
 }
 
+sockaddr_un UnixAddress(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  path.copy(address.sun_path, sizeof(address.sun_path) - 1);
+  return address;
+}
+
 bool IsLocal(const std::string& peer) {
   for (const char* local : {"ipv4:127.", "ipv6:%5B::1%5D:", "ipv6:[::1]:", "unix:"}) {
     if (StartsWith(peer, local)) return true;

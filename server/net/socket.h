@@ -4,6 +4,7 @@
 
 #include <openssl/types.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -18,6 +19,9 @@ std::string PeerOf(const sockaddr_storage& address);
 // The host in it: "ipv4:10.0.0.7", "ipv6:[2001:db8::]/64". For IPv6 it is the /64 network, because
 // a single host can use all addresses of one.
 std::string HostOf(const std::string& peer);
+
+// The address of a unix socket. REQUIRES that the path is shorter than sockaddr_un::sun_path.
+sockaddr_un UnixAddress(const std::string& path);
 
 // Whether the client is on this machine: on the loopback interface or a unix socket.
 bool IsLocal(const std::string& peer);

@@ -17,22 +17,11 @@ constexpr std::chrono::seconds kLookAtTimeEvery(1);
 
 Standby::Standby(Poller* poller) : poller_(*poller), thread_("the sockets", [this] { Run(); }) {}
 
-Standby::~Standby() {
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    ended_ = true;
-  }
-  ending_.notify_all();
-}
-
 void Standby::Run() {
   pthread_setname_np(pthread_self(), "sockets");
   Clock::time_point looked = Clock::now();
   int64_t turns = poller_.turns();
-  std::unique_lock<std::mutex> lock(mutex_);
-  while (!ending_.wait_for(lock, kLookEvery,
-                           [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return ended_; })) {
-    lock.unlock();
+  while (!ending_.WaitFor(kLookEvery)) {
     // If threads wait, they take the turns. If none waits, and none has polled since the last
     // check, all are busy.
     bool woken = false;
@@ -47,7 +36,6 @@ void Standby::Run() {
       looked = Clock::now();
       for (const auto& each : poller_.All()) each->LookAtTheTime();
     }
-    lock.lock();
   }
 }
 

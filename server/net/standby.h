@@ -3,11 +3,7 @@
 #ifndef COLCAST_SERVER_NET_STANDBY_H_
 #define COLCAST_SERVER_NET_STANDBY_H_
 
-#include <absl/base/thread_annotations.h>
-
 #include <atomic>
-#include <condition_variable>
-#include <mutex>
 
 #include "server/base/thread.h"
 #include "server/net/poller.h"
@@ -18,7 +14,7 @@ class Standby {
  public:
   // `poller` must outlive this object.
   explicit Standby(Poller* poller);
-  ~Standby();
+  ~Standby() { ending_.Set(); }
   Standby(const Standby&) = delete;
   Standby& operator=(const Standby&) = delete;
 
@@ -30,9 +26,7 @@ class Standby {
 
   Poller& poller_;
   std::atomic<bool> look_now_{false};
-  std::mutex mutex_;
-  std::condition_variable ending_;
-  bool ended_ ABSL_GUARDED_BY(mutex_) = false;
+  StopFlag ending_;
   Thread thread_;
 };
 

@@ -3,6 +3,7 @@
 #include <absl/strings/escaping.h>
 #include <openssl/sha.h>
 
+#include <memory>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -67,9 +68,10 @@ void WriteSpans(const tracing::Tracer* tracer, TextWriter* writer) {
   writer->Sample({{"status", "dropped"}}, tracer->exporter().dropped());
 }
 
-}  // namespace
+using http::Response;
 
-http::Response MetricsPage(const Backend& backend, const std::string& server_version) {
+// Everything that the server counts, as listed in docs/metrics.md.
+Response MetricsPage(const Backend& backend, const std::string& server_version) {
   TextWriter writer;
   WriteRequests(backend.metrics->Requests(), &writer);
   WriteQueue(*backend.workers, &writer);
@@ -89,15 +91,11 @@ http::Response MetricsPage(const Backend& backend, const std::string& server_ver
   writer.Metric(":colcast:build_info", MetricType::kGauge, "1, with the server's version.");
   writer.Sample({{"version", server_version}}, int64_t{1});
   WriteProcess(metrics::ReadProcessUsage(), &writer);
-  http::Response response;
+  Response response;
   response.content_type = metrics::kTextContentType;
   response.body = writer.text();
   return response;
 }
-
-namespace {
-
-using http::Response;
 
 Response Uncached(std::string content_type, std::string body) {
   Response response;
@@ -129,28 +127,33 @@ Response Page() {
   return page;
 }
 
-}  // namespace
-
-StatusPage::StatusPage(const Backend& backend, std::string server_version)
-    : backend_(backend), server_version_(std::move(server_version)), sampler_(backend.metrics) {}
-
-void StatusPage::AddTo(http::Router* router) const {
-  router->AddPage("/", [page = Page()] { return page; });
-  router->AddPage("/status.json", [this] { return Uncached("application/json", Json()); });
-}
-
-std::string StatusPage::Json() const {
-  const std::vector<models::ModelSnapshot> models = backend_.models->Models();
+std::string StatusJson(const Backend& backend, const std::string& server_version,
+                       const metrics::Recent& recent) {
+  const std::vector<models::ModelSnapshot> models = backend.models->Models();
   JsonWriter json;
   json.Object([&] {
-    WriteTraffic(backend_, server_version_, sampler_.recent(), &json);
-    WriteCallers(backend_.callers, &json);
+    WriteTraffic(backend, server_version, recent, &json);
+    WriteCallers(backend.callers, &json);
     WriteModels(models, &json);
     WriteStates(models, &json);
-    WriteItemTables(*backend_.item_tables, &json);
-    WriteShadows(*backend_.shadows, &json);
+    WriteItemTables(*backend.item_tables, &json);
+    WriteShadows(*backend.shadows, &json);
   });
   return json.text();
+}
+
+}  // namespace
+
+void AddPages(const Backend& backend, const std::string& server_version,
+              const std::string& metrics_path, http::Router* router) {
+  router->AddPage("/", [page = Page()] { return page; });
+  const auto sampler = std::make_shared<const metrics::Sampler>(backend.metrics);
+  router->AddPage("/status.json", [backend, server_version, sampler] {
+    return Uncached("application/json", StatusJson(backend, server_version, sampler->recent()));
+  });
+  if (metrics_path.empty()) return;
+  router->AddPage(metrics_path,
+                  [backend, server_version] { return MetricsPage(backend, server_version); });
 }
 
 }  // namespace colcast::pages

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "server/backend.h"
-#include "server/base/json_writer.h"
+#include "server/base/text.h"
 #include "server/metrics/recent.h"
 #include "server/metrics/text_writer.h"
 #include "server/models/model_status.h"

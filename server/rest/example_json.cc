@@ -162,10 +162,6 @@ class BodyReader final : public MembersReader {
     return name == "context" ? First(&context_given_, &context_) : nullptr;
   }
 
-  static ValueReader* First(bool* given, ValueReader* reader) {
-    return std::exchange(*given, true) ? nullptr : reader;
-  }
-
   StringReader signature_name_{"signature_name"};
   ExamplesReader examples_;
   ContextReader context_;

@@ -7,7 +7,6 @@
 
 #include "server/base/status.h"
 #include "server/http1/request_memory.h"
-#include "server/http1/slice_buffer.h"
 #include "server/rest/body_text.h"
 #include "server/wire/example_request.h"
 

@@ -1,12 +1,11 @@
-#include "server/rest/infer_api.h"
-
+// The Open Inference Protocol over REST, under /v2 (docs/inference_protocol.md).
+#include <memory>
 #include <string>
-#include <utility>
 
-#include "server/base/json_writer.h"
+#include "server/base/text.h"
 #include "server/models/open_inference.h"
-#include "server/rest/infer_path.h"
 #include "server/rest/json_reader.h"
+#include "server/rest/model_api.h"
 
 namespace colcast::http {
 namespace {
@@ -135,55 +134,32 @@ Response ModelReady(const Backend& backend, const ModelSpec& spec) {
   return response;
 }
 
-Response Answer(const Backend& backend, const InferCall& call, const Request& request) {
+}  // namespace
+
+Response AnswerInfer(const Backend& backend, const RestCall& call, const Request& request) {
   Response response;
   Status status;
   switch (call.method) {
-    case InferMethod::kServer:
+    case RestMethod::kServer:
       response.body = ServerJson();
       break;
-    case InferMethod::kLive:
+    case RestMethod::kLive:
       response.body = "{\"live\":true}";
       break;
-    case InferMethod::kReady:
+    case RestMethod::kReady:
       return ServerReady(backend);
-    case InferMethod::kModelReady:
+    case RestMethod::kModelReady:
       return ModelReady(backend, call.model);
-    case InferMethod::kModel:
+    case RestMethod::kModel:
       status = ModelJson(*backend.models, call.model, &response.body);
       break;
-    case InferMethod::kIndex:
+    case RestMethod::kIndex:
       status = IndexJson(*backend.models, request, &response.body);
       break;
-    case InferMethod::kInfer:
+    default:  // TensorFlow Serving's, and those that run a model
       break;
   }
   return status.ok() ? response : ErrorResponse(status);
-}
-
-}  // namespace
-
-bool WantsInferBody(const Backend& backend, const Request& head) {
-  InferCall call;
-  if (!ParseInferPath(head.method, head.target, &call).ok()) return false;
-  std::shared_ptr<const inference::Servable> servable;
-  return call.method == InferMethod::kIndex ||
-         (call.method == InferMethod::kInfer && backend.models->Find(call.model, &servable).ok());
-}
-
-void ServeInfer(ModelApi* api, std::shared_ptr<Exchange> exchange) {
-  const Request& request = exchange->request();
-  InferCall call;
-  if (Status status = ParseInferPath(request.method, request.target, &call); !status.ok()) {
-    return exchange->Answer(ErrorResponse(status));
-  }
-  if (call.method != InferMethod::kInfer) {
-    return exchange->Answer(Answer(api->backend, call, request));
-  }
-  RestCall run;
-  run.method = RestMethod::kInfer;
-  run.model = std::move(call.model);
-  RunInference(api, std::move(run), std::move(exchange));
 }
 
 }  // namespace colcast::http

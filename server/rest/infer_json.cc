@@ -26,10 +26,9 @@ class InferReader final : public MembersReader {
 
   // The first error, apart from syntax errors.
   Status Finish() {
-    for (const ValueReader* const part :
-         {static_cast<const ValueReader*>(this), static_cast<const ValueReader*>(&id_),
-          static_cast<const ValueReader*>(&parameters_), static_cast<const ValueReader*>(&inputs_),
-          static_cast<const ValueReader*>(&outputs_)}) {
+    const std::initializer_list<const ValueReader*> parts = {this, &id_, &parameters_, &inputs_,
+                                                             &outputs_};
+    for (const ValueReader* const part : parts) {
       if (!part->status().ok()) return part->status();
     }
     return has_inputs_ ? OkStatus() : InvalidArgument("Missing \"inputs\"");
@@ -42,14 +41,11 @@ class InferReader final : public MembersReader {
 
  private:
   ValueReader* ReaderOf(std::string_view name) override {
-    if (name == "id") return Once(&has_id_, &id_);
-    if (name == "parameters") return Once(&has_parameters_, &parameters_);
-    if (name == "inputs") return Once(&has_inputs_, &inputs_);
-    if (name == "outputs") return Once(&has_outputs_, &outputs_);
+    if (name == "id") return First(&has_id_, &id_);
+    if (name == "parameters") return First(&has_parameters_, &parameters_);
+    if (name == "inputs") return First(&has_inputs_, &inputs_);
+    if (name == "outputs") return First(&has_outputs_, &outputs_);
     return nullptr;
-  }
-  static ValueReader* Once(bool* has, ValueReader* reader) {
-    return std::exchange(*has, true) ? nullptr : reader;
   }
 
   StringReader id_{"id"};

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "server/http1/request_memory.h"
-#include "server/http1/slice_buffer.h"
 #include "server/rest/predict_json.h"
 #include "server/wire/bytes.h"
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "server/http1/gzip.h"
+#include "server/http1/message.h"
 #include "server/wire/testing.h"
 
 namespace colcast::http {

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "server/http1/request_memory.h"
-#include "server/http1/slice_buffer.h"
 #include "server/rest/infer_json.h"
 #include "server/rest/json_column.h"
 #include "server/rest/json_reader.h"

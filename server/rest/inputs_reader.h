@@ -9,7 +9,6 @@
 #include <string_view>
 
 #include "server/http1/request_memory.h"
-#include "server/http1/slice_buffer.h"
 #include "server/rest/body_text.h"
 #include "server/rest/json_column.h"
 #include "server/rest/json_value.h"

@@ -1,6 +1,6 @@
 #include "server/rest/json_codecs.h"
 
-#include "server/api/predict_call.h"
+#include "server/api/call.h"
 #include "server/base/status.h"
 #include "server/inference/call.h"
 #include "server/inference/example_run.h"

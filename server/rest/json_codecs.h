@@ -12,7 +12,6 @@
 #include "server/api/codec.h"
 #include "server/http1/message.h"
 #include "server/http1/request_memory.h"
-#include "server/http1/slice_buffer.h"
 #include "server/rest/body_text.h"
 #include "server/rest/example_json.h"
 #include "server/rest/predict_json.h"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "server/base/status.h"
-#include "server/http1/slice_buffer.h"
+#include "server/http1/request_memory.h"
 #include "server/rest/json_value.h"
 #include "server/wire/predict_request.h"
 

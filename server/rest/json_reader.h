@@ -5,6 +5,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "server/base/status.h"
 #include "server/http1/request_memory.h"
@@ -26,6 +27,10 @@ class MembersReader : public ValueReader {
   // Returns the reader for a member's value, which must stay valid while it is read; null to skip
   // the value. Members may be repeated.
   virtual ValueReader* ReaderOf(std::string_view name) = 0;
+  // For members of which the first one counts: null if the member was given before.
+  static ValueReader* First(bool* given, ValueReader* reader) {
+    return std::exchange(*given, true) ? nullptr : reader;
+  }
 
  private:
   void OnValue(const JsonValue& value) final;

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "server/http1/gzip.h"
+#include "server/http1/message.h"
 
 namespace colcast::http {
 namespace {
@@ -77,7 +77,7 @@ TEST(ReadJson, NestingTakesNoMoreThanSoMuchMemory) {
   RequestMemory memory(&limit);
   const std::string text(10 << 20, '[');
   const Slice slice = {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
-  IgnoringReader reader;
+  Described reader;
   EXPECT_EQ(ReadJson({{&slice, 1}}, &memory, &reader).message,
             "JSON Parse error: Nested deeper than 100000. at offset: 100000");
 }

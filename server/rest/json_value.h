@@ -26,7 +26,6 @@ struct JsonValue {
   };
 
   bool IsContainer() const { return kind == Kind::kList || kind == Kind::kObject; }
-  bool IsNumber() const { return kind >= Kind::kInt64 && kind <= Kind::kDouble; }
 
   Kind kind = Kind::kNull;
   union {
@@ -72,8 +71,6 @@ class ValueReader {
     if (culprit_open_ && depth_ == culprit_depth_) Complete(count);
   }
 
-  // Whether the value is complete.
-  bool done() const { return depth_ == 0; }
   // The number of elements in a list or object that has ended.
   size_t count() const { return count_; }
   const Status& status() const { return status_; }
@@ -129,11 +126,6 @@ class ValueReader {
   JsonValue culprit_;
   bool culprit_open_ = false;
   size_t culprit_depth_ = 0;
-};
-
-// Skips any value.
-class IgnoringReader final : public ValueReader {
-  void OnValue(const JsonValue& /*value*/) override {}
 };
 
 }  // namespace colcast::http

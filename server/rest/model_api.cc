@@ -8,12 +8,8 @@
 #include <utility>
 
 #include "server/api/body_job.h"
-#include "server/api/examples_call.h"
-#include "server/api/predict_call.h"
-#include "server/http1/gzip.h"
-#include "server/rest/infer_api.h"
+#include "server/api/call.h"
 #include "server/rest/json_codecs.h"
-#include "server/rest/rest_path.h"
 #include "tensorflow_serving/apis/get_model_metadata.pb.h"
 #include "tensorflow_serving/apis/get_model_status.pb.h"
 
@@ -48,6 +44,9 @@ Status WriteModelStatus(const std::vector<models::VersionStatus>& versions, std:
   return ToJson(response, json);
 }
 
+namespace {
+
+// Writes a GetModelMetadataResponse with the model's signatures.
 Status WriteMetadata(const inference::Servable& servable, std::string* json) {
   tensorflow::serving::ModelSpec spec;
   spec.set_name(servable.name());
@@ -62,6 +61,8 @@ Status WriteMetadata(const inference::Servable& servable, std::string* json) {
           "}\n}\n";
   return OkStatus();
 }
+
+}  // namespace
 
 Status MetadataAnswers::Find(const std::shared_ptr<const inference::Servable>& servable,
                              Response* answer) {
@@ -83,6 +84,15 @@ Status MetadataAnswers::Find(const std::shared_ptr<const inference::Servable>& s
 }
 
 namespace {
+
+struct ModelApi {
+  ModelApi(const Backend& backend, const ModelApiOptions& options)
+      : backend(backend), options(options) {}
+
+  const Backend& backend;
+  const ModelApiOptions options;
+  MetadataAnswers metadata;
+};
 
 void AddCors(Response* response) {
   response->headers.emplace_back("Access-Control-Allow-Origin", "*");
@@ -129,16 +139,18 @@ Status Describe(ModelApi* api, const RestCall& call, Response* answer) {
   return status.ok() ? api->metadata.Find(servable, answer) : status;
 }
 
-bool RunsModel(const RestCall& call) {
-  return call.method != RestMethod::kStatus && call.method != RestMethod::kMetadata;
+bool RunsModel(RestMethod method) {
+  return method == RestMethod::kPredict || method == RestMethod::kClassify ||
+         method == RestMethod::kRegress || method == RestMethod::kInfer;
 }
 
-// The body is read only if the request is for a model that is served.
+// A body is read only if the request asks for the index, or is for a model that is served.
 bool WantsBody(const Backend& backend, const Request& head) {
   RestCall call;
+  if (!ParseRestPath(head.method, head.target, &call).ok()) return false;
   std::shared_ptr<const inference::Servable> servable;
-  return ParseRestPath(head.method, head.target, &call).ok() && RunsModel(call) &&
-         backend.models->Find(call.model, &servable).ok();
+  return call.method == RestMethod::kIndex ||
+         (RunsModel(call.method) && backend.models->Find(call.model, &servable).ok());
 }
 
 // The error of a call without a body: its model was not served when the request arrived.
@@ -155,22 +167,8 @@ void Run(const ModelApi& api, std::unique_ptr<Codec> codec) {
   api::ReadAndRun(api.options.max_body_bytes, body, call);
 }
 
-void Serve(ModelApi* api, std::shared_ptr<Exchange> exchange) {
-  const Request& request = exchange->request();
-  RestCall call;
-  Status status = ParseRestPath(request.method, request.target, &call);
-  if (status.ok() && RunsModel(call)) {
-    return RunInference(api, std::move(call), std::move(exchange));
-  }
-  Response response;
-  if (status.ok()) status = Describe(api, call, &response);
-  if (!status.ok()) response = ErrorResponse(status);
-  exchange->Answer(std::move(response));
-}
-
-}  // namespace
-
-void RunInference(ModelApi* api, RestCall call, std::shared_ptr<Exchange> exchange) {
+// Uses the workers for a request that runs a model.
+void RunInference(ModelApi* api, const RestCall& call, std::shared_ptr<Exchange> exchange) {
   const auto timeout = api->options.timeout;
   if (call.method == RestMethod::kPredict || call.method == RestMethod::kInfer) {
     Run<api::PredictCall>(*api, std::make_unique<JsonPredict>(std::move(exchange), timeout, call,
@@ -181,19 +179,34 @@ void RunInference(ModelApi* api, RestCall call, std::shared_ptr<Exchange> exchan
   }
 }
 
+void Serve(ModelApi* api, std::shared_ptr<Exchange> exchange) {
+  const Request& request = exchange->request();
+  RestCall call;
+  Status status = ParseRestPath(request.method, request.target, &call);
+  if (!status.ok()) return exchange->Answer(ErrorResponse(status));
+  if (RunsModel(call.method)) return RunInference(api, call, std::move(exchange));
+  if (call.method != RestMethod::kStatus && call.method != RestMethod::kMetadata) {
+    return exchange->Answer(AnswerInfer(api->backend, call, request));
+  }
+  Response response;
+  status = Describe(api, call, &response);
+  exchange->Answer(status.ok() ? std::move(response) : ErrorResponse(status));
+}
+
+}  // namespace
+
 void AddModelApi(const Backend& backend, const ModelApiOptions& options, Router* router) {
   const auto api = std::make_shared<ModelApi>(backend, options);
-  const auto handle = [api](void (*serve)(ModelApi*, std::shared_ptr<Exchange>)) {
-    return [api, serve](std::shared_ptr<Exchange> exchange) {
-      if (api->options.cors) exchange = std::make_shared<CorsExchange>(std::move(exchange));
-      if (exchange->request().method == "OPTIONS") return exchange->Answer(AllowedMethods());
-      serve(api.get(), std::move(exchange));
-    };
-  };
-  router->AddTree("/v1/", handle(Serve),
-                  [&backend](const Request& head) { return WantsBody(backend, head); });
-  router->AddTree("/v2", handle(ServeInfer),
-                  [&backend](const Request& head) { return WantsInferBody(backend, head); });
+  for (const char* const root : {"/v1/", "/v2"}) {
+    router->AddTree(
+        root,
+        [api](std::shared_ptr<Exchange> exchange) {
+          if (api->options.cors) exchange = std::make_shared<CorsExchange>(std::move(exchange));
+          if (exchange->request().method == "OPTIONS") return exchange->Answer(AllowedMethods());
+          Serve(api.get(), std::move(exchange));
+        },
+        [&backend](const Request& head) { return WantsBody(backend, head); });
+  }
 }
 
 }  // namespace colcast::http

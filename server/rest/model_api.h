@@ -26,9 +26,6 @@ namespace colcast::http {
 // Writes a GetModelStatusResponse.
 Status WriteModelStatus(const std::vector<models::VersionStatus>& versions, std::string* json);
 
-// Writes a GetModelMetadataResponse with the model's signatures.
-Status WriteMetadata(const inference::Servable& servable, std::string* json);
-
 // The answers with metadata, each written once per version. Thread-safe.
 class MetadataAnswers {
  public:
@@ -51,17 +48,8 @@ struct ModelApiOptions {
 // outlive the router.
 void AddModelApi(const Backend& backend, const ModelApiOptions& options, Router* router);
 
-struct ModelApi {
-  ModelApi(const Backend& backend, const ModelApiOptions& options)
-      : backend(backend), options(options) {}
-
-  const Backend& backend;
-  const ModelApiOptions options;
-  MetadataAnswers metadata;
-};
-
-// Answers `exchange`; `call.method` is a method that runs a model. `api` must outlive the call.
-void RunInference(ModelApi* api, RestCall call, std::shared_ptr<Exchange> exchange);
+// Answers a call of the Open Inference Protocol that runs no model (infer_api.cc).
+Response AnswerInfer(const Backend& backend, const RestCall& call, const Request& request);
 
 }  // namespace colcast::http
 

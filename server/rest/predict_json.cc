@@ -56,10 +56,7 @@ class PredictReader final : public MembersReader {
 
  private:
   ValueReader* ReaderOf(std::string_view name) override {
-    if (name == "signature_name" && !name_given_) {
-      name_given_ = true;
-      return &signature_name_;
-    }
+    if (name == "signature_name") return First(&name_given_, &signature_name_);
     const bool rows = name == "instances";
     bool& given = rows ? rows_given_ : columns_given_;
     if ((!rows && name != "inputs") || given) return nullptr;
@@ -113,11 +110,8 @@ Status PredictJson::ReadAs(const std::string& signature_name, const BodyBytes& b
   contents_.clear();
   PredictReader reader(signature_name, find, body.rows, memory_, &request_, &contents_);
   if (Status status = ReadJson(body, memory_, &reader); !status.ok()) return status;
-  for (const ValueReader* const part :
-       {static_cast<const ValueReader*>(&reader),
-        static_cast<const ValueReader*>(&reader.signature_name())}) {
-    if (!part->status().ok()) return part->status();
-  }
+  if (!reader.status().ok()) return reader.status();
+  if (!reader.signature_name().status().ok()) return reader.signature_name().status();
   signature_name_ = reader.signature_name().text();
   *again = !reader.name_was_right();
   if (*again) return OkStatus();

@@ -1,39 +1,39 @@
 #include "server/rest/rest_path.h"
 
-#include <strings.h>
-
 #include <charconv>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "server/base/text.h"
+#include "server/http1/message.h"
+#include "server/wire/infer_request.h"
+#include "server/wire/infer_tensor.h"
 
 namespace colcast::http {
 namespace {
 
-bool EqualIgnoringCase(std::string_view a, std::string_view b) {
-  return a.size() == b.size() && strncasecmp(a.data(), b.data(), a.size()) == 0;
-}
+using Parts = std::vector<std::string_view>;
 
-// The segments after "/v1/models"; false if the path begins otherwise.
-bool SplitPath(std::string_view path, std::vector<std::string_view>* parts) {
-  constexpr std::string_view kRoot = "/v1/models";
-  if (!EqualIgnoringCase(path.substr(0, kRoot.size()), kRoot)) return false;
-  path.remove_prefix(kRoot.size());
-  while (!path.empty()) {
-    if (path.front() != '/') return false;
+constexpr std::string_view kServingRoot = "/v1/";
+
+// The segments after the slashes; nothing for a path that does not begin with one.
+Parts Split(std::string_view path) {
+  Parts parts;
+  while (!path.empty() && path.front() == '/') {
     path.remove_prefix(1);
-    parts->push_back(path.substr(0, path.find('/')));
-    if (parts->back().empty()) return false;
-    path.remove_prefix(parts->back().size());
+    parts.push_back(path.substr(0, path.find('/')));
+    path.remove_prefix(parts.back().size());
   }
-  return true;
+  return parts;
 }
 
 // The segments from NAME on. Sets *found to false if they name no model.
-Status ReadModel(const std::vector<std::string_view>& parts, ModelSpec* model, bool* found) {
+Status ReadServingModel(const Parts& parts, ModelSpec* model, bool* found) {
   *found = parts.size() == 1 || parts.size() == 3;
-  for (const std::string_view part : parts) *found &= part.find(':') == std::string_view::npos;
+  for (const std::string_view part : parts) {
+    *found &= !part.empty() && part.find(':') == std::string_view::npos;
+  }
   if (!*found) return OkStatus();
   model->name = PercentDecode(parts[0]);
   if (parts.size() == 1) return OkStatus();
@@ -56,29 +56,25 @@ Status ReadModel(const std::vector<std::string_view>& parts, ModelSpec* model, b
 bool TakeVerb(std::string_view* path, RestMethod* method) {
   const size_t colon = path->rfind(':');
   if (colon == std::string_view::npos) return false;
-  const std::string_view verb = path->substr(colon + 1);
-  if (verb == "predict") {
-    *method = RestMethod::kPredict;
-  } else if (verb == "classify") {
-    *method = RestMethod::kClassify;
-  } else if (verb == "regress") {
-    *method = RestMethod::kRegress;
-  } else {
-    return false;
+  for (const auto& [verb, named] : {std::pair("predict", RestMethod::kPredict),
+                                    {"classify", RestMethod::kClassify},
+                                    {"regress", RestMethod::kRegress}}) {
+    if (path->substr(colon + 1) != verb) continue;
+    *method = named;
+    *path = path->substr(0, colon);
+    return true;
   }
-  *path = path->substr(0, colon);
-  return true;
+  return false;
 }
 
-}  // namespace
-
-Status ParseRestPath(std::string_view http_method, std::string_view target, RestCall* call) {
+Status ParseServingPath(std::string_view http_method, std::string_view target, RestCall* call) {
   const Status malformed = InvalidArgument("Malformed request: ", http_method, " ", target);
   std::string_view path = target;
-  std::vector<std::string_view> parts;
   const bool get = http_method == "GET";
   if (!get && (http_method != "POST" || !TakeVerb(&path, &call->method))) return malformed;
-  if (!SplitPath(path, &parts)) return malformed;
+  Parts parts = Split(path);
+  if (parts.size() < 2 || !EqualIgnoringCase(parts[1], "models")) return malformed;
+  parts.erase(parts.begin(), parts.begin() + 2);
   if (get) {
     if (parts.empty()) return InvalidArgument("Missing model name in request.");
     call->method = RestMethod::kStatus;
@@ -88,8 +84,70 @@ Status ParseRestPath(std::string_view http_method, std::string_view target, Rest
     }
   }
   bool found = false;
-  if (Status status = ReadModel(parts, &call->model, &found); !status.ok()) return status;
+  if (Status status = ReadServingModel(parts, &call->model, &found); !status.ok()) return status;
   return found ? OkStatus() : malformed;
+}
+
+// Reads the parts after /v2/models.
+bool ReadInferModel(bool get, Parts parts, RestCall* call) {
+  const bool is_verb = parts.size() % 2 == 0;
+  if (is_verb != !get && (!is_verb || parts.back() != "ready")) return false;
+  call->method = RestMethod::kModel;
+  if (is_verb) {
+    if (!get && parts.back() != "infer") return false;
+    call->method = get ? RestMethod::kModelReady : RestMethod::kInfer;
+    parts.pop_back();
+  }
+  if (parts.size() != 1 && (parts.size() != 3 || parts[1] != "versions")) return false;
+  if (parts[0].empty() || parts.back().empty()) return false;
+  call->model.name = PercentDecode(parts[0]);
+  if (parts.size() == 3) SetInferVersion(PercentDecode(parts[2]), &call->model);
+  return true;
+}
+
+bool ReadInferPath(bool get, Parts parts, RestCall* call) {
+  if (parts.size() > 1 && parts.back().empty()) parts.pop_back();  // a trailing slash is ignored
+  const auto is = [&](const Parts& wanted) { return parts == wanted; };
+  if (get && is({"v2"})) {
+    call->method = RestMethod::kServer;
+  } else if (get && is({"v2", "health", "live"})) {
+    call->method = RestMethod::kLive;
+  } else if (get && is({"v2", "health", "ready"})) {
+    call->method = RestMethod::kReady;
+  } else if (!get && is({"v2", "repository", "index"})) {
+    call->method = RestMethod::kIndex;
+  } else {
+    return parts.size() > 2 && parts[0] == "v2" && parts[1] == "models" &&
+           ReadInferModel(get, {parts.begin() + 2, parts.end()}, call);
+  }
+  return true;
+}
+
+void ReadQuery(std::string_view query, ModelSpec* model) {
+  const std::string wanted = std::string(kSignatureParameter) + '=';
+  while (!query.empty()) {
+    const std::string_view part = query.substr(0, query.find('&'));
+    if (part.substr(0, wanted.size()) == wanted) {
+      model->signature_name = PercentDecode(part.substr(wanted.size()));
+    }
+    query.remove_prefix(part.size());
+    if (!query.empty()) query.remove_prefix(1);
+  }
+}
+
+}  // namespace
+
+Status ParseRestPath(std::string_view http_method, std::string_view target, RestCall* call) {
+  if (EqualIgnoringCase(target.substr(0, kServingRoot.size()), kServingRoot)) {
+    return ParseServingPath(http_method, target, call);
+  }
+  const size_t end = target.find('?');
+  const bool get = http_method == "GET";
+  const bool known =
+      (get || http_method == "POST") && ReadInferPath(get, Split(target.substr(0, end)), call);
+  if (!known) return NotFound("Not found: ", http_method, " ", target);
+  if (end != std::string_view::npos) ReadQuery(target.substr(end + 1), &call->model);
+  return OkStatus();
 }
 
 }  // namespace colcast::http

@@ -11,7 +11,6 @@
 
 #include "server/base/status.h"
 #include "server/http2/call.h"
-#include "server/http2/inflate.h"
 #include "server/http2/message_reader.h"
 #include "server/wire/predict_request.h"
 #include "tensorflow_serving/apis/model.pb.h"
@@ -79,17 +78,20 @@ class MessageCall {
   Response response_;
 };
 
-// A method that is answered immediately.
 template <typename Request, typename Response>
-Method MessageMethod(std::function<Status(const Request&, Response*)> answer) {
-  Method method;
-  method.handle = [answer = std::move(answer)](Call* call) {
+Method MethodOf(std::function<Status(const Request&, Response*)> answer) {
+  return {[answer = std::move(answer)](Call* call) {
     MessageCall<Request, Response> message(call);
     Status status = message.Read();
     if (status.ok()) status = answer(message.request(), message.response());
     message.Finish(status);
-  };
-  return method;
+  }};
+}
+
+// A method that is answered immediately: answer(const Request& request, Response* response).
+template <typename Answer>
+Method MessageMethod(Answer answer) {
+  return MethodOf(std::function(std::move(answer)));
 }
 
 // "/tensorflow.serving.PredictionService/Predict"

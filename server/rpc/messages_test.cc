@@ -3,23 +3,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <memory>
 #include <string>
 
+#include "server/http2/testing.h"
 #include "tensorflow_serving/apis/get_model_status.pb.h"
 
 namespace colcast::rpc {
 namespace {
 
+using http2::Of;
 using tensorflow::serving::GetModelStatusRequest;
 using testing::HasSubstr;
-
-Message Of(const std::string& text) {
-  const auto owner = std::make_shared<std::string>(text);
-  Message message;
-  message.Append(owner, reinterpret_cast<const uint8_t*>(owner->data()), owner->size());
-  return message;
-}
 
 TEST(MessagesTest, WhatIsWrittenIsReadAgain) {
   GetModelStatusRequest written, read;

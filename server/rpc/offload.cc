@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "server/base/log.h"
-#include "server/http2/inflate.h"
+#include "server/http2/message_reader.h"
 #include "server/inference/servable.h"
 #include "server/metrics/metrics.h"
 #include "server/rpc/wire_calls.h"

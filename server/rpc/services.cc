@@ -56,40 +56,28 @@ Status Describe(const models::ModelManager& models, const GetModelMetadataReques
 }  // namespace
 
 Methods PredictionMethods(const Backend& backend, Offload* offload) {
-  Methods methods;
-  const auto add = [&methods](const char* name, Method method) {
-    methods.emplace(PathOf(kPredictionService, name), std::move(method));
+  Methods methods = {
+      {PathOf(kPredictionService, "Predict"), {[&backend, offload](Call* call) {
+         if (offload != nullptr && offload->Take(call)) return;
+         SubmitPredict(kPredict, call, backend);
+       }}},
+      {PathOf(kPredictionService, "GetModelMetadata"),
+       MessageMethod(
+           [&backend](const GetModelMetadataRequest& request, GetModelMetadataResponse* response) {
+             return Describe(*backend.models, request, response);
+           })},
   };
-  add("Predict", Method{[&backend, offload](Call* call) {
-        if (offload != nullptr && offload->Take(call)) return;
-        SubmitPredict(kPredict, call, backend);
-      }});
   for (const ExamplesMessages& messages : kExamplesMessages) {
-    add(messages.api,
+    methods.emplace(
+        PathOf(kPredictionService, messages.api),
         Method{[&backend, &messages](Call* call) { SubmitExamples(messages, call, backend); }});
   }
-  add("GetModelMetadata",
-      MessageMethod<GetModelMetadataRequest, GetModelMetadataResponse>(
-          [&backend](const GetModelMetadataRequest& request, GetModelMetadataResponse* response) {
-            return Describe(*backend.models, request, response);
-          }));
   return methods;
 }
 
 namespace {
 
-using ::inference::ModelMetadataRequest;
-using ::inference::ModelMetadataResponse;
-using ::inference::ModelReadyRequest;
-using ::inference::ModelReadyResponse;
-using ::inference::RepositoryIndexRequest;
-using ::inference::RepositoryIndexResponse;
-using ::inference::ServerLiveRequest;
-using ::inference::ServerLiveResponse;
-using ::inference::ServerMetadataRequest;
-using ::inference::ServerMetadataResponse;
-using ::inference::ServerReadyRequest;
-using ::inference::ServerReadyResponse;
+namespace oip = ::inference;  // the Open Inference Protocol
 
 ModelSpec SpecOf(const std::string& name, const std::string& version) {
   ModelSpec spec;
@@ -98,24 +86,14 @@ ModelSpec SpecOf(const std::string& name, const std::string& version) {
   return spec;
 }
 
-Status IsLive(const ServerLiveRequest&, ServerLiveResponse* response) {
-  response->set_live(true);
-  return OkStatus();
-}
-
-Status DescribeServer(const ServerMetadataRequest&, ServerMetadataResponse* response) {
-  *response = models::DescribeServer();
-  return OkStatus();
-}
-
 // A missing model is not ready.
-bool IsReady(const models::ModelManager& models, const ModelReadyRequest& request) {
+bool IsReady(const models::ModelManager& models, const oip::ModelReadyRequest& request) {
   std::shared_ptr<const inference::Servable> servable;
   return models.Find(SpecOf(request.name(), request.version()), &servable).ok();
 }
 
 void DescribeModel(const models::ModelManager& models, Call* call) {
-  MessageCall<ModelMetadataRequest, ModelMetadataResponse> message(call);
+  MessageCall<oip::ModelMetadataRequest, oip::ModelMetadataResponse> message(call);
   Status status = message.Read();
   if (status.ok()) {
     ModelSpec spec = SpecOf(message.request().name(), message.request().version());
@@ -128,32 +106,36 @@ void DescribeModel(const models::ModelManager& models, Call* call) {
 }  // namespace
 
 Methods InferenceMethods(const Backend& backend) {
-  Methods methods;
-  const auto add = [&methods](const char* name, Method method) {
-    methods.emplace(PathOf(kInferenceService, name), std::move(method));
+  const auto path = [](const char* method) { return PathOf(kInferenceService, method); };
+  return {
+      {path("ModelInfer"), {[&backend](Call* call) { SubmitPredict(kModelInfer, call, backend); }}},
+      {path("ServerLive"),
+       MessageMethod([](const oip::ServerLiveRequest&, oip::ServerLiveResponse* response) {
+         response->set_live(true);
+         return OkStatus();
+       })},
+      {path("ServerReady"), MessageMethod([&backend](const oip::ServerReadyRequest&,
+                                                     oip::ServerReadyResponse* response) {
+         response->set_ready(*backend.ready);
+         return OkStatus();
+       })},
+      {path("ModelReady"), MessageMethod([&backend](const oip::ModelReadyRequest& request,
+                                                    oip::ModelReadyResponse* response) {
+         response->set_ready(IsReady(*backend.models, request));
+         return OkStatus();
+       })},
+      {path("ServerMetadata"),
+       MessageMethod([](const oip::ServerMetadataRequest&, oip::ServerMetadataResponse* response) {
+         *response = models::DescribeServer();
+         return OkStatus();
+       })},
+      {path("ModelMetadata"), {[&backend](Call* call) { DescribeModel(*backend.models, call); }}},
+      {path("RepositoryIndex"), MessageMethod([&backend](const oip::RepositoryIndexRequest& request,
+                                                         oip::RepositoryIndexResponse* response) {
+         *response = models::IndexModels(*backend.models, request.ready());
+         return OkStatus();
+       })},
   };
-  add("ModelInfer", Method{[&backend](Call* call) { SubmitPredict(kModelInfer, call, backend); }});
-  add("ServerLive", MessageMethod<ServerLiveRequest, ServerLiveResponse>(IsLive));
-  add("ServerReady", MessageMethod<ServerReadyRequest, ServerReadyResponse>(
-                         [&backend](const ServerReadyRequest&, ServerReadyResponse* response) {
-                           response->set_ready(*backend.ready);
-                           return OkStatus();
-                         }));
-  add("ModelReady", MessageMethod<ModelReadyRequest, ModelReadyResponse>(
-                        [&backend](const ModelReadyRequest& request, ModelReadyResponse* response) {
-                          response->set_ready(IsReady(*backend.models, request));
-                          return OkStatus();
-                        }));
-  add("ServerMetadata",
-      MessageMethod<ServerMetadataRequest, ServerMetadataResponse>(DescribeServer));
-  add("ModelMetadata", Method{[&backend](Call* call) { DescribeModel(*backend.models, call); }});
-  add("RepositoryIndex",
-      MessageMethod<RepositoryIndexRequest, RepositoryIndexResponse>(
-          [&backend](const RepositoryIndexRequest& request, RepositoryIndexResponse* response) {
-            *response = models::IndexModels(*backend.models, request.ready());
-            return OkStatus();
-          }));
-  return methods;
 }
 
 namespace {
@@ -219,13 +201,12 @@ void Reload(models::ModelManager* manager, const Reloads& reloads, Call* call) {
 Methods ModelMethods(models::ModelManager* models, Reloads reloads) {
   return {
       {PathOf(kModelService, "GetModelStatus"),
-       MessageMethod<GetModelStatusRequest, GetModelStatusResponse>(
+       MessageMethod(
            [models](const GetModelStatusRequest& request, GetModelStatusResponse* response) {
              return Describe(*models, request, response);
            })},
       {PathOf(kModelService, "HandleReloadConfigRequest"),
-       Method{
-           [models, reloads = std::move(reloads)](Call* call) { Reload(models, reloads, call); }}},
+       {[models, reloads = std::move(reloads)](Call* call) { Reload(models, reloads, call); }}},
   };
 }
 

@@ -79,13 +79,10 @@ http2::Methods HealthService::Methods() {
     for (const std::string& name : services_) (*response->mutable_statuses())[name] = status;
     return OkStatus();
   };
-  Method watch;
-  watch.open = [this](Call* call) { return std::make_unique<Watch>(this, call); };
-  return {
-      {PathOf(kHealthService, "Check"),
-       MessageMethod<HealthCheckRequest, HealthCheckResponse>(check)},
-      {PathOf(kHealthService, "List"), MessageMethod<HealthListRequest, HealthListResponse>(list)},
-      {PathOf(kHealthService, "Watch"), std::move(watch)}};
+  const auto watch = [this](Call* call) { return std::make_unique<Watch>(this, call); };
+  return {{PathOf(kHealthService, "Check"), MessageMethod(check)},
+          {PathOf(kHealthService, "List"), MessageMethod(list)},
+          {PathOf(kHealthService, "Watch"), {{}, watch}}};
 }
 
 bool HealthService::Knows(const std::string& service) const {
@@ -213,11 +210,9 @@ class Reflection final : public http2::StreamHandler {
 }  // namespace
 
 Method ReflectionMethod(std::vector<std::string> services) {
-  Method method;
-  method.open = [services = std::move(services)](Call* call) {
-    return std::make_unique<Reflection>(services, call);
-  };
-  return method;
+  return {{}, [services = std::move(services)](Call* call) {
+            return std::make_unique<Reflection>(services, call);
+          }};
 }
 
 }  // namespace colcast::rpc

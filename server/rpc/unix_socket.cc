@@ -10,13 +10,13 @@
 #include <cstring>
 #include <filesystem>
 
+#include "server/net/socket.h"
+
 namespace colcast::rpc {
 namespace {
 
 bool SomeoneListens(const std::string& path) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  path.copy(address.sun_path, sizeof(address.sun_path) - 1);
+  const sockaddr_un address = net::UnixAddress(path);
   const int socket = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (socket < 0) return false;
   const int failed = connect(socket, reinterpret_cast<const sockaddr*>(&address), sizeof(address));

@@ -4,8 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "server/api/examples_call.h"
-#include "server/api/predict_call.h"
+#include "server/api/call.h"
 #include "server/base/status.h"
 #include "server/inference/example_run.h"
 #include "server/inference/predict_run.h"

@@ -1,9 +1,13 @@
 // Reads a job from standard input, prints "ready" after connecting, waits for the end of the input,
 // sends all calls, and prints the figures.
 
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
 #include <sys/prctl.h>
 
 #include <charconv>
+#include <csignal>
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -11,8 +15,6 @@
 #include <utility>
 
 #include "server/base/status.h"
-#include "server/sender/client_tls.h"
-#include "server/sender/figures.h"
 #include "server/sender/job.h"
 #include "server/sender/sender.h"
 
@@ -24,6 +26,14 @@ constexpr char kUsage[] =
     "    [--timeout=SECONDS] [--keep_every=N] [--records] [--tls_server_name=NAME\n"
     "    [--tls_root_certificates=PEM] [--tls_private_key=PEM --tls_certificate_chain=PEM]] < JOB\n"
     "server/sender/job.h says what a job is; --records prints each call after the figures.\n";
+
+struct ClientTls {
+  std::string server_name;        // the name in the server's certificate: a host or an address
+  std::string root_certificates;  // path of a PEM file; empty for the system's certificates
+  // Path of a PEM file; if this and the next are empty, no certificate is sent.
+  std::string private_key;
+  std::string certificate_chain;
+};
 
 struct Flags {
   std::string target;
@@ -67,6 +77,38 @@ bool ParseFlag(std::string_view argument, Flags* flags) {
 int Fail(const std::string& message) {
   std::fprintf(stderr, "colcast_sender: %s\n", message.c_str());
   return 1;
+}
+
+Status Wrong(const std::string& path) {
+  const char* const reason = ERR_reason_error_string(ERR_peek_last_error());
+  return InvalidArgument(path, ": ", reason == nullptr ? "not usable" : reason);
+}
+
+// INVALID_ARGUMENT with the name of a file that cannot be read.
+Status MakeContext(const ClientTls& tls, std::shared_ptr<SSL_CTX>* context) {
+  constexpr unsigned char kHttp2[] = {2, 'h', '2'};
+  std::signal(SIGPIPE, SIG_IGN);  // OpenSSL writes without MSG_NOSIGNAL
+  context->reset(SSL_CTX_new(TLS_client_method()), SSL_CTX_free);
+  SSL_CTX* const made = context->get();
+  SSL_CTX_set_verify(made, SSL_VERIFY_PEER, nullptr);
+  SSL_CTX_set_alpn_protos(made, kHttp2, sizeof(kHttp2));
+  X509_VERIFY_PARAM* const expected = SSL_CTX_get0_param(made);
+  if (X509_VERIFY_PARAM_set1_ip_asc(expected, tls.server_name.c_str()) == 0) {
+    X509_VERIFY_PARAM_set1_host(expected, tls.server_name.c_str(), 0);
+  }
+  ERR_clear_error();
+  if (tls.root_certificates.empty()) {
+    SSL_CTX_set_default_verify_paths(made);
+  } else if (SSL_CTX_load_verify_file(made, tls.root_certificates.c_str()) != 1) {
+    return Wrong(tls.root_certificates);
+  }
+  if (tls.private_key.empty()) return OkStatus();
+  if (SSL_CTX_use_certificate_chain_file(made, tls.certificate_chain.c_str()) != 1) {
+    return Wrong(tls.certificate_chain);
+  }
+  const char* const key = tls.private_key.c_str();
+  return SSL_CTX_use_PrivateKey_file(made, key, SSL_FILETYPE_PEM) == 1 ? OkStatus()
+                                                                       : Wrong(tls.private_key);
 }
 
 Status OptionsOf(const Flags& flags, SenderOptions* options, std::shared_ptr<SSL_CTX>* tls) {

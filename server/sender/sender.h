@@ -104,6 +104,14 @@ class Sender {
   Outcome outcome_;
 };
 
+// The figures as one line of JSON. Latency is the time from when a call was due to its answer;
+// lateness, from when it was due to when it was sent.
+std::string Figures(const Job& job, const Outcome& outcome);
+
+// Serializes all CallRecords, the number of kept answers, and for each of these the number of its
+// call, its size and its bytes. These numbers are 64-bit little-endian.
+std::string Records(const Outcome& outcome);
+
 }  // namespace colcast::sender
 
 #endif  // COLCAST_SERVER_SENDER_SENDER_H_

@@ -1,5 +1,5 @@
-// Draws the requests that a shadow version runs as well, and holds the short queue in which they
-// wait.
+// The requests that a shadow version runs as well: draws them, holds the short queue in which they
+// wait, and runs them.
 #ifndef COLCAST_SERVER_SHADOW_SHADOWS_H_
 #define COLCAST_SERVER_SHADOW_SHADOWS_H_
 
@@ -18,10 +18,12 @@
 #include <vector>
 
 #include "server/base/status.h"
+#include "server/base/thread.h"
+#include "server/engine/engine.h"
 #include "server/inference/servable.h"
 #include "server/scheduling/job.h"
+#include "server/scheduling/worker_pool.h"
 #include "server/shadow/drift.h"
-#include "server/shadow/drift_counts.h"
 #include "server/wire/bytes.h"
 #include "server/wire/predict_request.h"
 
@@ -84,6 +86,29 @@ class Shadows {
   std::deque<Answered> queue_ ABSL_GUARDED_BY(mutex_);
   size_t queued_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+// Runs requests on shadow versions, one at a time, on a thread of lowest priority and only while a
+// worker is idle. A request that waits for that longer than a second is dropped.
+class ShadowRunner {
+ public:
+  // Both must outlive this object. Without shadow versions there is no thread.
+  ShadowRunner(Shadows* shadows, scheduling::WorkerPool* workers);
+  ~ShadowRunner();
+  ShadowRunner(const ShadowRunner&) = delete;
+  ShadowRunner& operator=(const ShadowRunner&) = delete;
+
+ private:
+  void Run();
+  bool WaitUntilIdle(scheduling::Clock::time_point until);
+  void RunOne(const Answered& answered);
+  void NoteFailure(const Versions& versions, const Status& status);
+
+  Shadows* const shadows_;
+  scheduling::WorkerPool* const workers_;
+  scheduling::Clock::time_point next_log_{};
+  int64_t failed_since_log_ = 0;
+  Thread thread_;
 };
 
 }  // namespace colcast::shadow

@@ -5,7 +5,7 @@
 #include <random>
 #include <utility>
 
-#include "server/tracing/span_exporter.h"
+#include "server/base/draw.h"
 
 namespace colcast::tracing {
 
@@ -63,7 +63,7 @@ using std::chrono::nanoseconds;
 
 constexpr std::chrono::seconds kPostTimeout(3);
 
-uint64_t Draw() {
+uint64_t Random() {
   thread_local std::mt19937_64 generator = [] {
     std::random_device device;
     std::seed_seq seed{device(), device(), device(), device()};
@@ -75,7 +75,7 @@ uint64_t Draw() {
 std::string NewId(size_t bytes) {
   std::string id(bytes, '\0');
   for (size_t at = 0; at < bytes; at += sizeof(uint64_t)) {
-    const uint64_t drawn = std::max<uint64_t>(Draw(), 1);  // an id must not be all zeros
+    const uint64_t drawn = std::max<uint64_t>(Random(), 1);  // an id must not be all zeros
     std::memcpy(id.data() + at, &drawn, sizeof(drawn));
   }
   return id;
@@ -157,9 +157,7 @@ std::unique_ptr<RequestTrace> Tracer::Start(std::string_view traceparent) const 
           new RequestTrace(std::move(parent->trace_id), std::move(parent->parent_id)));
     }
   }
-  if (sampling_ratio_ == 0) return nullptr;
-  const double drawn = static_cast<double>(Draw() >> 11) * 0x1p-53;  // in [0, 1)
-  if (drawn >= sampling_ratio_) return nullptr;
+  if (!Draw(sampling_ratio_)) return nullptr;
   return std::unique_ptr<RequestTrace>(new RequestTrace(NewId(16), ""));
 }
 

@@ -12,7 +12,6 @@
 
 #include "server/engine/engine.h"
 #include "server/metrics/call_record.h"
-#include "server/tracing/http_post.h"
 #include "server/tracing/span_exporter.h"
 
 namespace colcast::tracing {

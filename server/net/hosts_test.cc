@@ -1,4 +1,4 @@
-#include "server/net/budget.h"
+#include "server/net/hosts.h"
 
 #include <gtest/gtest.h>
 
@@ -6,8 +6,6 @@
 #include <string>
 #include <thread>
 #include <vector>
-
-#include "server/net/hosts.h"
 
 namespace colcast::net {
 namespace {

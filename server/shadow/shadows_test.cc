@@ -1,4 +1,4 @@
-#include "server/shadow/shadow_runner.h"
+#include "server/shadow/shadows.h"
 
 #include <gtest/gtest.h>
 
