@@ -62,8 +62,8 @@ class Connection:
 
     A process opens channels on its first call, because gRPC's threads do not survive a fork: a
     child that inherits a client opens its own channels. If the parent has made calls before the
-    fork, gRPC's fork support must be on, which older versions of grpcio need
-    GRPC_ENABLE_FORK_SUPPORT=1 in the environment for.
+    fork, gRPC's fork support must be on; older versions of grpcio need GRPC_ENABLE_FORK_SUPPORT=1
+    in the environment for it.
     """
 
     def __init__(self, address: str | Sequence[str], options: ChannelOptions) -> None:

@@ -154,8 +154,8 @@ class PairGraph(Copy):
 
         When a batching session joins requests, their row numbers 0 to R - 1 repeat. The op that
         refuses them outputs zeros, which are added to the index so that the check cannot be
-        optimized away. If the domain has one row, every entry of the index is also looked up in
-        the zeros: of a single user's index, no other op reads more than the first entry.
+        optimized away. If the domain has one row, every entry of the index is also looked up in the
+        zeros: no other op reads more than the first entry of a single user's index.
         """
         numbers, given = (
             self._place(key, tf.int64, tf.TensorShape([None]))

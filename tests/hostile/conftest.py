@@ -92,7 +92,7 @@ def server(base_path: Path) -> Iterator[ServerProcess]:
         meter = ProcessMeter(process.pid)
         before = meter.peak_memory_bytes()
         yield process
-        # In spite of everything that all tests sent.
+        # This includes everything that all tests have sent.
         assert meter.peak_memory_bytes() - before < 1 << 28
 
 

@@ -90,7 +90,8 @@ def _asked(exported: Exported, sizes: Sequence[int], seed: int) -> Iterator[Aske
         chosen = [items[i] for i in numbers]
         yield Asked([users[random.integers(USERS)]], chosen, [0] * size, numbers)
         together = min(3, size)
-        if number % 2 and together > 1:  # each has a candidate: a list of nobody's pads no other
+        # every user has a candidate; otherwise an unused list could determine the padding
+        if number % 2 and together > 1:
             some = [users[i] for i in random.integers(0, USERS, together)]
             more = random.integers(0, together, size - together).tolist()
             yield Asked(some, chosen, [*range(together), *more], numbers)

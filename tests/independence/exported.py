@@ -85,9 +85,9 @@ class Original:
     """Scores rows with the model as it was before the export.
 
     In a session, as TensorFlow Serving does: a function called from Python does not know the
-    model's constants, and divides by them where a session multiplies with their reciprocals. And by
-    the executor that the server prefers: it runs loops as functions, whose products oneDNN's
-    rewriting does not reach.
+    model's constants, and divides by them where a session multiplies with their reciprocals. It
+    uses the executor that the server prefers, which runs loops as functions; oneDNN's rewriting
+    does not reach the products in them.
     """
 
     def __init__(self, exported: Exported, folder: Path) -> None:

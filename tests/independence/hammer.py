@@ -106,7 +106,7 @@ def busy(server: ServerProcess, case: Case) -> Iterator[None]:
 
 
 def difference(expected: Outputs, given: Outputs) -> float:
-    """The largest difference of any output, relative to its largest value; inf for another form."""
+    """The largest difference of any output, relative to its largest value; inf if forms differ."""
     if expected.keys() != given.keys():
         return float("inf")
     return max((_difference(expected[name], given[name]) for name in expected), default=0.0)

@@ -1,4 +1,4 @@
-"""While deltas change tables, each answer is of one generation, in order for each client.
+"""While deltas change tables, each answer comes from one generation; no client goes back.
 
 The original is TensorFlow's, with the variable assigned.
 """

@@ -146,7 +146,7 @@ COMBINERS = {
 
 
 def combiners_row(random: Random) -> dict[str, list[Any]]:
-    """Ids, and positions with one weight each."""
+    """Random ids, and positions with one weight each."""
     count = int(random.integers(0, 5))
     at = sorted(random.choice(8, count, replace=False).tolist())
     row = row_of({"ids": COMBINERS["ids"]}, random)

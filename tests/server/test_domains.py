@@ -47,7 +47,7 @@ def _stubs(request: pytest.FixtureRequest, shops_path: Path, serve: Any) -> Stub
 
 @pytest.fixture(scope="module", name="counted")
 def _counted(shops_path: Path, serve: Any) -> Stubs:
-    """Stubs of a model for tests that draw rows that no other test draws."""
+    """Stubs of a model for tests whose random rows no other test draws."""
     return serve(shops_path)
 
 

@@ -89,7 +89,7 @@ class Pair(NamedTuple):
 
     server: ServerProcess
     stubs: Stubs
-    answers: list[Callable[..., Any]]  # the last one repeats
+    answers: list[Callable[..., Any]]  # the last one also answers all later requests
     requests: list[predict_pb2.PredictRequest]
 
 

@@ -241,7 +241,7 @@ def test_renewed_certificates_are_used_and_wrong_ones_are_not(
     wait_until(lambda: renewed in server.log())
     assert rest_code(server, stranger.root, stranger.issue("web")) == 200
     old.check_hostname, old.verify_mode = False, ssl.CERT_NONE
-    # Nor is it resumed, because other authorities allowed it.
+    # It is not resumed either, because it was accepted under other authorities.
     with pytest.raises((ssl.SSLError, ConnectionError)):
         resumed(server, old, session)
     path.write_text(before)
