@@ -2,7 +2,7 @@
 
 `columns_of` converts rows in any form that `rank` takes; `entries_of_examples` turns tf.Examples
 into such rows; `check_absent` and `misspelled` report columns that a data set lacks, and
-`default_column` supplies them.
+`default_column` supplies them; `no_rows` is a column without rows.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,7 @@ from typing import Any
 from colcast.client._settings import Policies
 from colcast.client.columns._batch import check_absent, item_batch, misspelled
 from colcast.client.columns._column import Column
-from colcast.client.columns._columns import default_column
+from colcast.client.columns._columns import default_column, no_rows
 from colcast.client.columns._inputs import table_of_items
 from colcast.client.columns._inputs_examples import tables_of_examples
 from colcast.client.columns._schema import LENGTH_SUFFIX, Feature, Kind
@@ -24,6 +24,7 @@ __all__ = [
     "entries_of_examples",
     "misspelled",
     "names_of",
+    "no_rows",
 ]
 
 

@@ -7,6 +7,7 @@ https://github.com/huggingface/safetensors: the header's length (8 bytes, little
 import json
 import math
 import os
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import xxhash
-from colcast.items._errors import ItemTableError
+from colcast.items._errors import ItemTableError, reading
 
 Array = npt.NDArray[Any]
 
@@ -39,6 +40,7 @@ DTYPES = {
 _STORAGE = {
     short: np.dtype("<u2" if name == "bfloat16" else name) for name, short in DTYPES.items()
 }
+_FORMAT_VERSION = "1"
 _ALIGNMENT = 8
 _CHUNK_BYTES = 1 << 22
 
@@ -60,9 +62,21 @@ class Tensor:
     data: bytes | memoryview | Path
 
     @property
+    def storage(self) -> np.dtype[Any]:
+        """NumPy's dtype of the elements."""
+        return _STORAGE[self.dtype]
+
+    @property
     def size(self) -> int:
         """The size in bytes."""
-        return math.prod(self.shape) * _STORAGE[self.dtype].itemsize
+        return math.prod(self.shape) * self.storage.itemsize
+
+    def array(self) -> Array:
+        """The values, mapped from the file that contains them."""
+        if not self.size:
+            return np.empty(self.shape, self.storage)
+        assert isinstance(self.data, Path)
+        return np.asarray(np.memmap(self.data, self.storage, "r", shape=self.shape))
 
     @classmethod
     def of(cls, name: str, array: Array, dtype: str = "") -> "Tensor":
@@ -71,14 +85,18 @@ class Tensor:
         return cls(name, DTYPES[dtype or array.dtype.name], array.shape, data)
 
 
-def write_container(path: Path, metadata: Mapping[str, str], tensors: Iterable[Tensor]) -> str:
-    """Writes a new file to the disk, with its checksum in the metadata.
+def write_container(
+    path: Path, file_format: str, metadata: Mapping[str, str], tensors: Iterable[Tensor]
+) -> None:
+    """Writes a new file to the disk.
 
-    Returns:
-        The checksum: XXH3-64 of all bytes after the header, as 16 hex digits.
+    The metadata also gets the format, the time, and the checksum: XXH3-64 of all bytes after the
+    header, as 16 hex digits.
     """
-    ordered = sorted(tensors, key=lambda one: (-_STORAGE[one.dtype].itemsize, one.name))
+    ordered = sorted(tensors, key=lambda one: (-one.storage.itemsize, one.name))
     checksum = xxhash.xxh3_64()
+    declared = {"format": file_format, "format_version": _FORMAT_VERSION}
+    metadata = {**metadata, **declared, "created": str(int(time.time()))}
     with path.open("xb") as file:
         file.write(_header(metadata, "0" * 16, ordered))
         for tensor in ordered:
@@ -89,7 +107,6 @@ def write_container(path: Path, metadata: Mapping[str, str], tensors: Iterable[T
         file.write(_header(metadata, checksum.hexdigest(), ordered))
         file.flush()
         os.fsync(file.fileno())
-    return checksum.hexdigest()
 
 
 class Container:
@@ -101,51 +118,48 @@ class Container:
         tensors: arrays mapped from the file; bfloat16 values are uint16.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, file_format: str) -> None:
         """Reads the header.
 
         Raises:
-            ItemTableError: the file has another format; the message says where it is wrong.
+            ItemTableError: the file does not exist or has another format; the message says where it
+                is wrong.
         """
         self.path = path
         try:
             # A plain array, since slicing a memmap is slow.
-            self._bytes: Array = np.asarray(np.memmap(path, np.uint8, "r"))
+            content: Array = np.asarray(np.memmap(path, np.uint8, "r"))
         except (OSError, ValueError) as error:  # ValueError: an empty file
             raise ItemTableError(f"cannot read {path}: {error}") from None
-        self._data_at, header = self._read_header()
+        size = int.from_bytes(content[:8].tobytes(), "little")
+        if size > len(content) - 8:
+            message = f"the header claims {size} bytes, but the file has {len(content)}"
+            raise ItemTableError(f"{path}: {message}")
+        with reading(f"{path}: the header is not a JSON object"):
+            header = dict(json.loads(content[8 : 8 + size].tobytes()))
+        self._data = content[8 + size :]
         self.metadata: Mapping[str, str] = header.pop("__metadata__", {})
         self.tensors = {name: self._tensor(name, entry) for name, entry in header.items()}
+        expected = file_format, _FORMAT_VERSION
+        got = tuple(self.metadata.get(name) for name in ("format", "format_version"))
+        if got != expected:
+            raise ItemTableError(f"{path}: expected format and version {expected}, got {got}")
 
     def verify(self) -> None:
         """Reads the whole file; ItemTableError if its checksum does not match."""
         digest = xxhash.xxh3_64()
-        for chunk in _chunks(self._bytes[self._data_at :].data):
+        for chunk in _chunks(self._data.data):
             digest.update(chunk)
         expected, found = self.metadata.get("checksum"), digest.hexdigest()
         if expected != found:
             message = f"checksum {found}, expected {expected}: it was changed or truncated"
             raise ItemTableError(f"{self.path}: {message}")
 
-    def _read_header(self) -> tuple[int, dict[str, Any]]:
-        size = int.from_bytes(self._bytes[:8].tobytes(), "little")
-        if size > len(self._bytes) - 8:
-            message = f"the header claims {size} bytes, but the file has {len(self._bytes)}"
-            raise ItemTableError(f"{self.path}: {message}")
-        try:
-            header = json.loads(self._bytes[8 : 8 + size].tobytes())
-            return 8 + size, dict(header)
-        except (ValueError, TypeError) as error:
-            raise ItemTableError(f"{self.path}: the header is not a JSON object: {error}") from None
-
     def _tensor(self, name: str, entry: Any) -> Array:
-        try:
-            storage, shape = _STORAGE[entry["dtype"]], tuple(entry["shape"])
+        with reading(f"{self.path}: tensor {name!r}, {entry}"):
             start, end = entry["data_offsets"]
-            data = self._bytes[self._data_at + start : self._data_at + end]
-            return data.view(storage).reshape(shape)
-        except (KeyError, TypeError, ValueError) as error:
-            raise ItemTableError(f"{self.path}: tensor {name!r}, {entry}: {error}") from None
+            values = self._data[start:end].view(_STORAGE[entry["dtype"]])
+            return values.reshape(tuple(entry["shape"]))
 
 
 def _header(metadata: Mapping[str, str], checksum: str, tensors: Iterable[Tensor]) -> bytes:

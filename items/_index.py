@@ -74,10 +74,10 @@ def hashes_of(keys: Keys) -> Hashes:
 
 def make_index(hashes: Hashes) -> Index:
     """Makes the index for keys with these hashes, with two to four rows per bucket."""
-    rows = len(hashes)
-    bits = (max(rows - 1, 0) // 2).bit_length()
+    bits = (max(len(hashes) - 1, 0) // 2).bit_length()
     order = np.argsort(hashes, kind="stable")
-    buckets = _buckets(hashes, bits)
+    # Shifting by all 64 bits is undefined.
+    buckets = (hashes >> np.uint64(_HASH_BITS - bits) if bits else hashes * 0).astype(np.int64)
     starts = np.concatenate(([0], np.cumsum(np.bincount(buckets, minlength=1 << bits))))
     return Index(starts.astype(np.uint32), order.astype(np.uint32))
 
@@ -88,13 +88,13 @@ def first_twice(keys: Keys, hashes: Hashes, index: Index) -> tuple[int, int] | N
     If there are several such pairs, returns the one whose second row comes first.
     """
     ordered = hashes[index.rows]
-    twice = [
-        (one, other)
-        for place in np.flatnonzero(ordered[1:] == ordered[:-1]).tolist()
-        for one, other in _same_hash(ordered, index.rows, place)
-        if keys.at(one) == keys.at(other)
-    ]
-    return min(twice, key=lambda pair: pair[::-1], default=None)
+    places = np.flatnonzero(ordered[1:] == ordered[:-1])
+    first: dict[Key, int] = {}
+    for row in np.unique(index.rows[np.concatenate((places, places + 1))]).tolist():
+        before = first.setdefault(keys.at(row), row)
+        if before != row:
+            return before, row
+    return None
 
 
 def _bytes(keys: Keys) -> Iterator[memoryview]:
@@ -102,17 +102,3 @@ def _bytes(keys: Keys) -> Iterator[memoryview]:
     if keys.offsets is None:
         return (data[at : at + 8] for at in range(0, len(data), 8))
     return (data[start:end] for start, end in pairwise(keys.offsets.tolist()))
-
-
-def _buckets(hashes: Hashes, bits: int) -> Array:
-    if not bits:  # shifting by all 64 bits is undefined
-        return np.zeros(len(hashes), np.int64)
-    return (hashes >> np.uint64(_HASH_BITS - bits)).astype(np.int64)
-
-
-def _same_hash(ordered: Hashes, rows: Array, place: int) -> Iterator[tuple[int, int]]:
-    """Yields the row at `place` and each later row with the same hash."""
-    other = place + 1
-    while other < len(ordered) and ordered[other] == ordered[place]:
-        yield int(rows[place]), int(rows[other])
-        other += 1

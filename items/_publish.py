@@ -4,9 +4,8 @@ import fcntl
 import os
 import shutil
 import tempfile
-import time
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from colcast.items._container import Tensor, write_container
@@ -20,7 +19,8 @@ def versions(folder: Path) -> list[int]:
     """The numbers of the versions in a table's folder, in ascending order."""
     if not folder.is_dir():
         return []
-    return sorted(int(one.name) for one in folder.iterdir() if _is_version(one))
+    named = (one for one in folder.iterdir() if one.name.isascii() and one.name.isdecimal())
+    return sorted(int(one.name) for one in named if one.is_dir())
 
 
 def newest(folder: Path) -> Path:
@@ -41,7 +41,12 @@ def deltas(folder: Path) -> list[Path]:
 
 
 def publish_delta(
-    folder: Path, work: Path, before: int, metadata: Mapping[str, str], tensors: Iterable[Tensor]
+    folder: Path,
+    work: Path,
+    before: int,
+    file_format: str,
+    metadata: Mapping[str, str],
+    tensors: Iterable[Tensor],
 ) -> Path:
     """Writes a delta in a work folder and publishes it in `folder`, which has `before` deltas.
 
@@ -49,8 +54,8 @@ def publish_delta(
         ItemTableError: another delta was published in the meantime.
     """
     target = folder / _DELTA.format(before + 1)
-    numbered = {**metadata, "created": str(int(time.time())), "sequence": str(before + 1)}
-    write_container(work / target.name, numbered, tensors)
+    numbered = {**metadata, "sequence": str(before + 1)}
+    write_container(work / target.name, file_format, numbered, tensors)
     publish(work / target.name, target)
     return target
 
@@ -62,15 +67,13 @@ def work_folder(parent: Path) -> Iterator[Path]:
     A running builder holds the folder's lock; the next builder removes the folders of killed ones.
     """
     parent.mkdir(parents=True, exist_ok=True)
-    with _locked(parent):
-        _remove_abandoned(parent)
-        folder = Path(tempfile.mkdtemp(prefix=_WORK, dir=parent))
-        lock = _lock(folder)
-    try:
+    with ExitStack() as held:
+        with _locked(parent):
+            _remove_abandoned(parent)
+            folder = Path(tempfile.mkdtemp(prefix=_WORK, dir=parent))
+            held.enter_context(_locked(folder))
+        held.callback(shutil.rmtree, folder, ignore_errors=True)
         yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-        os.close(lock)
 
 
 def publish(finished: Path, target: Path) -> None:
@@ -88,45 +91,32 @@ def publish(finished: Path, target: Path) -> None:
     _sync(target.parent)
 
 
-def _is_version(folder: Path) -> bool:
-    return folder.name.isascii() and folder.name.isdecimal() and folder.is_dir()
+@contextmanager
+def _opened(folder: Path) -> Iterator[int]:
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        yield handle
+    finally:
+        os.close(handle)
 
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    handle = _lock(folder)
-    try:
+    """Holds the folder's lock; some network file systems have no locks."""
+    with _opened(folder) as handle:
+        with suppress(OSError):
+            fcntl.flock(handle, fcntl.LOCK_EX)
         yield
-    finally:
-        os.close(handle)
-
-
-def _lock(folder: Path) -> int:
-    """A file descriptor that holds the lock until it is closed.
-
-    Some network file systems have no locks.
-    """
-    handle = os.open(folder, os.O_RDONLY)
-    with suppress(OSError):
-        fcntl.flock(handle, fcntl.LOCK_EX)
-    return handle
 
 
 def _remove_abandoned(parent: Path) -> None:
     for folder in parent.glob(f"{_WORK}*"):
-        with suppress(OSError):
-            handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                shutil.rmtree(folder)
-            finally:
-                os.close(handle)
+        with suppress(OSError), _opened(folder) as handle:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(folder)
 
 
 def _sync(folder: Path) -> None:
     """Syncs the folder's entries to disk."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
+    with _opened(folder) as handle:
         os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -54,14 +54,6 @@ def checkpoint_of(folder: Path) -> str:
     return xxhash.xxh3_64_hexdigest((folder / _INDEX).read_bytes())
 
 
-def _messages(data: bytes, *path: int) -> Iterator[bytes]:
-    """The messages at a path of field numbers."""
-    for number, _, value in fields(data):
-        if number == path[0]:
-            inner = message(number, value)
-            yield from _messages(inner, *path[1:]) if len(path) > 1 else (inner,)
-
-
 def _variables(model: bytes) -> Iterator[Variable]:
     # meta_graphs, graph_def, then node; or library, function, node_def
     for graph in _messages(model, 2, 2):
@@ -72,22 +64,27 @@ def _variables(model: bytes) -> Iterator[Variable]:
                     yield variable
 
 
+def _messages(data: bytes, *path: int) -> Iterator[bytes]:
+    """The messages at a path of field numbers."""
+    for number, _, value in fields(data):
+        if number == path[0]:
+            inner = message(number, value)
+            yield from _messages(inner, *path[1:]) if len(path) > 1 else (inner,)
+
+
 def _variable(node: bytes) -> Variable | None:
     """None for other nodes, and for variables whose dtype or shape is unknown."""
-    attributes: dict[str, bytes] = {}
-    for number, _, value in fields(node):
-        if number == 2 and value != b"VarHandleOp":  # op
-            return None
-        if number == 5:  # attr
-            attributes.update([map_entry(message(number, value))])
-    found = {name: list(fields(content)) for name, content in attributes.items()}
+    if next(_messages(node, 2), None) != b"VarHandleOp":  # op
+        return None
     name, dtype, shape = "", None, None
-    for number, _, value in found.get("shared_name", ()):
-        name = text(number, value)
-    for number, _, value in found.get("dtype", ()):
-        dtype = _DTYPES.get(integer(number, value))
-    for number, _, value in found.get("shape", ()):
-        shape = _shape(message(number, value))
+    for attribute, content in map(map_entry, _messages(node, 5)):
+        for number, _, value in fields(content):
+            if attribute == "shared_name":
+                name = text(number, value)
+            elif attribute == "dtype":
+                dtype = _DTYPES.get(integer(number, value))
+            elif attribute == "shape":
+                shape = _shape(message(number, value))
     return None if dtype is None or shape is None else Variable(name, dtype, shape)
 
 

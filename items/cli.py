@@ -10,7 +10,8 @@ import click
 from colcast.cli.console import report_console, showing_progress
 
 _FOLDER = click.Path(file_okay=False, path_type=Path)
-_SOURCE_HELP = "The items, one per row: .parquet, .csv, .tfrecord (tf.Examples), or a folder."
+_FILES = ".parquet, .csv, .tfrecord (tf.Examples), .npz, or a folder"
+_SOURCE_HELP = f"The items, one per row: {_FILES}."
 
 
 def _source(help_text: str, *, required: bool = True) -> Callable[[Any], Any]:
@@ -27,6 +28,7 @@ _separator = click.option(
     metavar="TEXT",
     help="Separator of the values of lists and vectors in a CSV cell.",
 )
+_as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
 
 
 @click.group(subcommand_metavar="COMMAND ...")
@@ -87,7 +89,9 @@ def delta(table: Path, source: Path | None, deleted: Path | None, list_separator
     from colcast.items import ItemTable, build_delta
 
     with _telling("delta") as progress:
-        keys = [] if deleted is None else _keys(deleted, ItemTable(table).schema.key_dtype)
+        lines = [] if deleted is None else deleted.read_text().splitlines()
+        dtype = ItemTable(table).schema.key_dtype
+        keys = [_key(line.strip(), dtype) for line in lines if line.strip()]
         file = build_delta(
             table, source or (), delete=keys, list_separator=list_separator, progress=progress
         )
@@ -97,7 +101,7 @@ def delta(table: Path, source: Path | None, deleted: Path | None, list_separator
 @command.command()
 @click.argument("folder", type=_FOLDER, metavar="DIR")
 @click.argument("key", required=False, metavar="[KEY]")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
+@_as_json
 def inspect(folder: Path, key: str | None, as_json: bool) -> None:
     """Shows a table's contents, or the current row of KEY, with deltas applied.
 
@@ -106,7 +110,6 @@ def inspect(folder: Path, key: str | None, as_json: bool) -> None:
     from colcast.items import ItemTable
     from colcast.items._inspect import facts, print_facts, print_row, row_of
 
-    console = report_console()
     with _errors():
         table = ItemTable(folder)
         if key is None:
@@ -114,12 +117,7 @@ def inspect(folder: Path, key: str | None, as_json: bool) -> None:
             table.verify()
         else:
             found = row_of(table, _key(key, table.schema.key_dtype))
-    if as_json:
-        click.echo(json.dumps(found, indent=2, ensure_ascii=False))
-    elif key is None:
-        print_facts(console, found)
-    else:
-        print_row(console, found)
+    _show(found, print_facts if key is None else print_row, as_json)
 
 
 @click.group(subcommand_metavar="COMMAND ...")
@@ -139,7 +137,7 @@ _version = click.option(
 @tables.command("delta")
 @_model
 @click.option("--table", required=True, metavar="NAME", help="The variable's name.")
-@_source("Columns id and vector: .npz, .parquet, .csv, .tfrecord, or a folder.")
+@_source(f"Columns id and vector: {_FILES}.")
 @_version
 def table_delta(model: Path, source: Path, **given: Any) -> None:
     """Replaces rows of a table of MODEL, a SavedModel or its base path."""
@@ -158,21 +156,25 @@ def table_delta(model: Path, source: Path, **given: Any) -> None:
     metavar="HOST:PORT",
     help="A server's REST address: also show what it has mapped and applied.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
+@_as_json
 def inspect_tables(model: Path, version: int | None, server: str | None, as_json: bool) -> None:
     """Shows the tables of MODEL and their deltas, whose checksums are verified.
 
     With --server, also shows which tables it has mapped, why others are not mapped, and which
     deltas it has applied.
     """
-    from colcast.items._inspect_tables import print_tables, tables_of
+    from colcast.items._inspect import print_tables, tables_of
 
     with _errors():
         found = tables_of(model, version, server)
+    _show(found, print_tables, as_json)
+
+
+def _show(found: dict[str, Any], show: Callable[[Any, Any], None], as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(found, indent=2, ensure_ascii=False))
     else:
-        print_tables(report_console(), found)
+        show(report_console(), found)
 
 
 @contextmanager
@@ -192,12 +194,6 @@ def _telling(name: str) -> Iterator[Callable[[int], None]]:
     """Yields a function that shows the number of rows so far."""
     with _errors(), showing_progress(f"colcast items {name}") as show:
         yield lambda rows: show(f"{rows:,} rows")
-
-
-def _keys(file: Path, dtype: str) -> list[int | str]:
-    """The keys in a file, one per line."""
-    lines = file.read_text().splitlines()
-    return [_key(line.strip(), dtype) for line in lines if line.strip()]
 
 
 def _key(text: str, dtype: str) -> int | str:

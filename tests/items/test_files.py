@@ -10,8 +10,7 @@ import tensorflow as tf
 from colcast.cli.main import main
 from colcast.client import InputError
 from colcast.items import ItemTable, build_table
-from colcast.items._frames import BATCH_ROWS
-from colcast.items._sources import batches_of
+from colcast.items._sources import BATCH_ROWS, batches_of
 from pyarrow import parquet
 
 from .records import declared, model
@@ -157,7 +156,16 @@ def test_a_cell_that_does_not_fit(files, capsys, old, new, said):
     assert said in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("name", ["items.parquet", "items.tfrecord", "items.csv"])
+def test_rows_are_counted_over_the_files_of_a_folder(files, capsys):
+    for name, text in (("a", CSV), ("b", CSV.replace("\n-9,", "\nnine,"))):
+        (files / "several" / f"{name}.csv").write_text(text)
+    for path in (files / "several").glob("*.parquet"):
+        path.unlink()
+    assert built(files, "several") == 1
+    assert "feature 'item_id', row 3: expected int64, got 'nine'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["items.parquet", "items.tfrecord", "items.csv", "items.npz"])
 def test_a_file_that_does_not_match_its_ending(files, capsys, name):
     (files / name).write_bytes(b"\x00\x01\x02" * 100)
     assert built(files, name) == 1

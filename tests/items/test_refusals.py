@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 from colcast.client import InputError
 from colcast.items import ItemTable, ItemTableError, build_delta, build_table
-from colcast.items._frames import BATCH_ROWS
+from colcast.items._sources import BATCH_ROWS
 
 from .records import MOVIES, declared, model
 

@@ -50,20 +50,24 @@ def test_variables_are_read_without_tensorflow(model: Path):
     assert found["of_halves"].size == 50 * 6 * 2
 
 
-@pytest.mark.parametrize("kind", ["npz", "parquet", "frame", "arrow"])
+@pytest.mark.parametrize("kind", ["npz", "folder", "parquet", "frame", "arrow"])
 def test_rows_of_any_source_are_in_the_file_by_id(kind: str, model: Path, tmp_path: Path):
     ids, rows = np.array([40, 0, 7]), vectors(3, 7)
     source: Any = pd.DataFrame({"id": ids, "vector": list(rows)})
     if kind == "npz":
         source = tmp_path / "rows.npz"
         np.savez(source, id=ids, vector=rows)
+    elif kind == "folder":
+        source = tmp_path
+        np.savez(source / "a.npz", id=ids[:2], vector=rows[:2])
+        np.savez(source / "b.npz", id=ids[2:], vector=rows[2:])
     elif kind != "frame":
         flat = pa.FixedSizeListArray.from_arrays(pa.array(rows.ravel()), 7)
         source = pa.table({"id": ids, "vector": flat})
         if kind == "parquet":
             parquet.write_table(source, tmp_path / "rows.parquet")
             source = tmp_path / "rows.parquet"
-    file = Container(build_row_delta(model, source, table="by_handle"))
+    file = Container(build_row_delta(model, source, table="by_handle"), "colcast-rows")
     file.verify()
     assert file.path == model / "1/deltas/delta-000001.safetensors"
     assert file.tensors["ids"].tolist() == [0, 7, 40]
@@ -76,7 +80,8 @@ def test_rows_of_any_source_are_in_the_file_by_id(kind: str, model: Path, tmp_pa
 def test_rows_of_several_dimensions_and_other_types(model: Path, tmp_path: Path):
     rows = vectors(2, 3, 2, dtype=np.float16)
     np.savez(tmp_path / "rows.npz", id=[1, 2], vector=rows)
-    file = Container(build_row_delta(model, tmp_path / "rows.npz", table="of_halves"))
+    path = build_row_delta(model, tmp_path / "rows.npz", table="of_halves")
+    file = Container(path, "colcast-rows")
     assert file.tensors["rows"].tobytes() == rows.tobytes()
 
 
