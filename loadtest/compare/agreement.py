@@ -55,7 +55,7 @@ class OutputAgreement:
     """One output, over all requests for which both answers have the same form.
 
     Attributes:
-      name: of the output.
+      name: the output's name.
       values: the number of compared values.
       differing: the number of values that are not equal.
       absolute: the largest difference.

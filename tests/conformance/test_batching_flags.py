@@ -94,7 +94,7 @@ def start(ranker_directory: Path, tmp_path: Path) -> Start:
         batching = [
             "--enable_batching",
             f"--batching_parameters_file={file}",
-            "--num_workers=1",  # only requests that the parameters split are split
+            "--num_workers=1",  # with more, idle workers would also split requests
             "--max_piece_milliseconds=1e6",
             *publishing(tmp_path),
             *flags,

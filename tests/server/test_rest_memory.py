@@ -80,9 +80,9 @@ def test_a_body_that_no_model_wants_is_not_kept(server: ServerProcess) -> None:
     ("signature", "value", "factor"),
     [
         ("floats", b"0.25", 2.2),
-        ("floats", b"0", 4.4),  # 4 bytes for 2 of text, in the column and in the tensor
+        ("floats", b"0", 4.4),  # 2 bytes of text take 4 in the column and 4 in the tensor
         ("integers", b"1234567", 2.4),
-        ("integers", b"7", 8.4),  # 8 bytes for 2 of text, twice
+        ("integers", b"7", 8.4),  # 2 bytes of text take 8 twice
         ("texts", b'"some text"', 3.4),  # a string of the tensor takes 24 bytes
     ],
 )
