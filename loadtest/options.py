@@ -106,7 +106,7 @@ def traffic_options(option: _Option) -> Callable[[_Command], _Command]:
     )
 
     def decorate(command: _Command) -> _Command:
-        for one in reversed(declared):  # the last one comes first in the help
+        for one in reversed(declared):  # Click shows the last applied option first
             command = one(command)
         return command
 
@@ -142,7 +142,7 @@ def latency_targets(option: _Option) -> Callable[[_Command], _Command]:
             "--sla-p99": "The largest 99th percentile of latency, such as 60ms.",
             "--sla-p95": "The largest 95th percentile of latency, such as 25ms.",
         }
-        for name, text in helps.items():  # the last one comes first in the help
+        for name, text in helps.items():  # Click shows the last applied option first
             command = option(name, type=MILLISECONDS, metavar="TIME", help=text)(command)
         return command
 

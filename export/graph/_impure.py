@@ -110,7 +110,7 @@ class _Graph:
     def _definition(self, op: str) -> Any:
         try:
             return self._op_defs.get(op)
-        except ExportError:  # from a library that this process has not loaded
+        except ExportError:  # the op is from a library that this process has not loaded
             return None
 
 

@@ -192,7 +192,7 @@ def broadcast(one: Axes, other: Axes) -> tuple[Axes, frozenset[str]] | None:
         elif not a:
             made.append(b)
         elif _is_open(b) and has_rows([a]):
-            made.append(a)  # of size 1: any other size would fit only one number of rows
+            made.append(a)  # the other size must be 1, or only one number of rows would fit
         elif _is_open(a) and has_rows([b]):
             made.append(b)
         elif are_aligned(a, b):

@@ -247,7 +247,7 @@ def test_users_of_mixed_rows_are_sent_once() -> None:
     rows = {**ITEMS, "user_age": np.arange(N) % 3}
     sent = message(SCHEMA, Rows(rows))
     assert sent.model_spec.signature_name == "columnar"
-    assert len(arrays(sent)["user_age"]) == N  # of 8 bytes, as the index
+    assert len(arrays(sent)["user_age"]) == N  # an index would take the same 8 bytes per row
 
 
 NUMBERS = [3.0, 3.0, 1.0, 4.5, 4.5]

@@ -133,7 +133,7 @@ BUILD_LINES = {
     1: 'package(default_visibility = ["//tensorflow_serving:internal"])',
     398: "cc_library(",
     399: '    name = "util",',
-    400: "    deps = [",  # of another rule
+    400: "    deps = [",  # deps of another rule
     401: "    ],",
     402: ")",
     518: "cc_library(",

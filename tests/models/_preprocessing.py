@@ -30,7 +30,7 @@ def preprocessing_layers() -> Score:
     country = layers.StringLookup(vocabulary=["DE", "FR"])
     number = layers.IntegerLookup(vocabulary=[3, 5, 8], output_mode="one_hot")
     normal = layers.Normalization(mean=2.0, variance=4.0)
-    normal(tf.zeros([1, 1]))  # then its constants belong to no function
+    normal(tf.zeros([1, 1]))  # called here, so that its constants belong to no function
     edges = layers.Discretization([-1.0, 0.0, 1.0], output_mode="one_hot")
     one_hot, hashed = layers.CategoryEncoding(4, "one_hot"), layers.Hashing(16)
     crossed = layers.HashedCrossing(32, output_mode="one_hot")

@@ -51,7 +51,7 @@ def test_long_requests_that_cannot_be_split_leave_a_worker_to_others(
     held = [Gate(tmp_path / "first"), Gate(tmp_path / "second")]
     answers = []
     for gate in held:
-        inputs = {"path": str(gate.path), "x": many(100_000)}  # of unknown cost, and large
+        inputs = {"path": str(gate.path), "x": many(100_000)}  # a large request of unknown cost
         request = attacker.request(inputs)
         answers.append(attacker.prediction.Predict.future(request, timeout=120))
     wait_until(lambda: any(gate.is_reached() for gate in held))
