@@ -144,7 +144,6 @@ def same_by_key(work_dir: Path, candidates: Candidates) -> bool:
                 f" {ranking.top_keys(3)}; scores {'identical' if same else '[red]differ[/]'},"
                 f" {len(client.encode(request.user_row, item_keys=keys)):,} bytes in place of"
                 f" {len(client.encode(request.user_row, request.items)):,}",
-                highlight=False,
             )
             equal = equal and same
     return equal
@@ -176,7 +175,7 @@ def measure(server: ServerProcess, candidates: Candidates) -> list[Line]:
 
 
 def say_line(line: str) -> None:
-    console.print(line, highlight=False, markup=False, soft_wrap=True)
+    console.print(line, markup=False, soft_wrap=True)
 
 
 def _requests(candidates: Candidates, size: int) -> Iterator[RequestData]:

@@ -28,7 +28,7 @@ def run(names: Sequence[str], effort: Effort, folder: Path, console: Console) ->
     document: list[str] = []
 
     def tell(line: str) -> None:
-        console.print(line, highlight=False, markup=False, soft_wrap=True)
+        console.print(line, markup=False, soft_wrap=True)
         document.append(line)
 
     for line in (machine(), "", *head()):

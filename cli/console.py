@@ -22,7 +22,7 @@ def report_console(*, stderr: bool = False) -> "Console":
     """
     from rich.console import Console
 
-    console = Console(stderr=stderr)
+    console = Console(stderr=stderr, highlight=False)
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = _UNBOUNDED
     return console

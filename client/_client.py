@@ -124,20 +124,8 @@ class RankingClient(ClientSettings, Closing):
             SchemaError: the model has no signature for the target.
             ServerError: the server refused, or did not answer in time.
         """
-        groups = self._run(
-            "rank_many",
-            self._flow.group(pairs, target, outputs, affinity_keys, self._transport.home),
-            timeout_seconds,
-        )
-
-        def ranked(group: Group) -> list[Ranking]:
-            steps = self._flow.rank_group(group)
-            return self._run("rank_many", steps, timeout_seconds, metadata, each=True)
-
-        if len(groups) <= 1:
-            return ranked(groups[0]) if groups else []
-        with ThreadPoolExecutor(MANY_IN_FLIGHT) as pool:
-            return in_order(groups, list(pool.map(ranked, groups)))
+        steps = self._flow.group(pairs, target, outputs, affinity_keys, self._transport.home)
+        return self._ranked(steps, timeout_seconds, metadata)
 
     def prefetch(
         self,
@@ -232,6 +220,21 @@ class RankingClient(ClientSettings, Closing):
     def schema(self) -> ModelSchema:
         """The signatures of the served model, asked for once per version."""
         return self._run("schema", self._flow.schema())
+
+    def _ranked(
+        self, steps: Steps[list[Group]], timeout_seconds: float | None, metadata: Metadata
+    ) -> list[Ranking]:
+        """The rankings of all groups, in the order of the pairs."""
+        groups = self._run("rank_many", steps, timeout_seconds)
+
+        def ranked(group: Group) -> list[Ranking]:
+            steps = self._flow.rank_group(group)
+            return self._run("rank_many", steps, timeout_seconds, metadata, each=True)
+
+        if len(groups) <= 1:
+            return ranked(groups[0]) if groups else []
+        with ThreadPoolExecutor(MANY_IN_FLIGHT) as pool:
+            return in_order(groups, list(pool.map(ranked, groups)))
 
     def _run(
         self,

@@ -1,7 +1,7 @@
 """AsyncRankingClient: RankingClient for asyncio."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, cast
 
@@ -10,8 +10,7 @@ from colcast.client._client import RankingClient
 from colcast.client._closing import AsyncClosing
 from colcast.client._errors import ServerError
 from colcast.client._flow import Flow
-from colcast.client._settings import ClientSettings, Target
-from colcast.client.request._affinity import AffinityKey
+from colcast.client._settings import ClientSettings
 from colcast.client.request._many_users import MANY_IN_FLIGHT, Group, in_order
 from colcast.client.request._outputs import Ranking
 from colcast.client.request._prepared import PreparedItems
@@ -54,24 +53,16 @@ class AsyncRankingClient(ClientSettings, AsyncClosing):
 
     rank = _awaited(RankingClient.rank)
     prepare = _awaited(RankingClient.prepare)
+    rank_many = _awaited(RankingClient.rank_many)
     prefetch = _awaited(RankingClient.prefetch)
     predict_examples = _awaited(RankingClient.predict_examples)
     encode = _awaited(RankingClient.encode)
     send = _awaited(RankingClient.send)
     schema = _awaited(RankingClient.schema)
 
-    async def rank_many(
-        self,
-        pairs: Sequence[tuple[Any, ...]],
-        *,
-        target: Target | None = None,
-        outputs: Sequence[str] = (),
-        affinity_keys: Sequence[AffinityKey] | None = None,
-        timeout_seconds: float | None = None,
-        metadata: Metadata = (),
+    async def _ranked(
+        self, steps: Steps[list[Group]], timeout_seconds: float | None, metadata: Metadata
     ) -> list[Ranking]:
-        """Scores the candidates of several users; see `RankingClient.rank_many`."""
-        steps = self._flow.group(pairs, target, outputs, affinity_keys, self._transport.home)
         groups = await self._run("rank_many", steps, timeout_seconds, data=None)
         turns = asyncio.Semaphore(MANY_IN_FLIGHT)
 

@@ -56,15 +56,11 @@ class Policies:
     unused: UnusedPolicy = "suggest"
 
     def __post_init__(self) -> None:
-        for name, value, allowed in (
-            ("none", self.none, get_args(NonePolicy)),
-            ("nan", self.nan, get_args(NanPolicy)),
-            ("unused", self.unused, get_args(UnusedPolicy)),
-        ):
+        for name, kind in (("none", NonePolicy), ("nan", NanPolicy), ("unused", UnusedPolicy)):
+            value, allowed = getattr(self, name), get_args(kind)
             if value not in allowed:
-                raise InputError(
-                    f"policy {name} must be one of {', '.join(allowed)}, got {value!r}"
-                )
+                known = ", ".join(allowed)
+                raise InputError(f"policy {name} must be one of {known}, got {value!r}")
 
 
 @dataclass(frozen=True, slots=True)

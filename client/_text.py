@@ -1,16 +1,17 @@
 """TextClient and AsyncTextClient: vectors for any number of texts, titles ranked for a query."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import KW_ONLY, dataclass, field
 from itertools import islice
 from typing import Any, Literal
 
+import numpy as np
 from colcast.client._closing import AsyncClosing, Closing
 from colcast.client._errors import InputError
 from colcast.client._settings import ChannelOptions, check_timeout
-from colcast.client._text_batches import POOLINGS, Batches, TextCall, all_bytes, strings, text_bytes
+from colcast.client._text_batches import POOLINGS, Batches, all_bytes, strings, text_bytes, vectors
 from colcast.client.columns._decode import decode_predict_response
 from colcast.client.columns._dtypes import Array
 from colcast.client.columns._encode import encode_predict_request
@@ -60,21 +61,34 @@ class TextSettings:
 
     def _plan(
         self, texts: Iterable[str | bytes], pooling: Pooling, max_seq_len: int | None
-    ) -> tuple[Batches, TextCall]:
+    ) -> tuple[Batches, Callable[[Sequence[bytes]], Call], str]:
+        """The batches of texts, the call for one, and the output that holds its vectors."""
         if pooling not in POOLINGS:
             raise InputError(f"pooling must be one of {', '.join(POOLINGS)}, got {pooling!r}")
         if max_seq_len is not None and not 2 <= max_seq_len <= _LONGEST:
             raise InputError(f"max_seq_len must be 2 to {_LONGEST}, got {max_seq_len!r}")
-        batches = Batches(texts, self.batch_tokens, max_seq_len or _LONGEST)
-        outputs = (POOLINGS[pooling],)
-        settings = self.model, "encode", self.version, self.version_label, outputs, max_seq_len
-        return batches, TextCall(*settings)
+        output = POOLINGS[pooling]
+        more = {} if max_seq_len is None else {"max_seq_len": np.asarray(max_seq_len, np.int32)}
+
+        def call(batch: Sequence[bytes]) -> Call:
+            return self._call("encode", {"texts": strings(batch), **more}, (output,))
+
+        return Batches(texts, self.batch_tokens, max_seq_len or _LONGEST), call, output
 
     def _rank_call(self, query: str | bytes, titles: Iterable[str | bytes]) -> Call:
-        asked = text_bytes(query, "query")
-        columns = {"query": strings([asked]), "titles": strings(all_bytes(titles, "title"))}
+        asked = strings([text_bytes(query, "query")])
+        return self._call("rank", {"query": asked, "titles": strings(all_bytes(titles, "title"))})
+
+    def _call(
+        self, signature: str, columns: Mapping[str, Any], outputs: Sequence[str] = ()
+    ) -> Call:
         message = encode_predict_request(
-            self.model, "rank", columns, version=self.version, version_label=self.version_label
+            self.model,
+            signature,
+            columns,
+            version=self.version,
+            version_label=self.version_label,
+            output_filter=outputs,
         )
         return Call(PREDICT, message)
 
@@ -124,11 +138,11 @@ class TextClient(TextSettings, Closing):
             InputError: an entry is not a text; nothing was sent.
             ServerError: the server refused, or did not answer in time.
         """
-        batches, call = self._plan(texts, pooling, max_seq_len)
+        batches, call, output = self._plan(texts, pooling, max_seq_len)
 
         def ask(batch: Sequence[bytes]) -> Array:
-            reply = self._transport.call(call.of(batch), Deadline(self.timeout_seconds))
-            return call.answer(reply.response, len(batch))[0]
+            reply = self._transport.call(call(batch), Deadline(self.timeout_seconds))
+            return vectors(reply.response, output, len(batch))
 
         answers: list[Any] = [None] * len(batches)
         waiting = enumerate(batches)
@@ -179,7 +193,8 @@ class AsyncTextClient(TextSettings, AsyncClosing):
         progress: Progress | None = None,
     ) -> Array:
         """Vectors for any number of texts; see `TextClient.encode`."""
-        batches, call = await asyncio.to_thread(self._plan, texts, pooling, max_seq_len)
+        plan = asyncio.to_thread(self._plan, texts, pooling, max_seq_len)
+        batches, call, output = await plan
         answers: list[Any] = [None] * len(batches)
         waiting, answered = enumerate(batches), 0
 
@@ -187,8 +202,8 @@ class AsyncTextClient(TextSettings, AsyncClosing):
             nonlocal answered
             # All tasks share the iterator, so the next free task takes the next batch.
             for at, batch in waiting:
-                reply = await self._transport.call(call.of(batch), Deadline(self.timeout_seconds))
-                answers[at] = call.answer(reply.response, len(batch))[0]
+                reply = await self._transport.call(call(batch), Deadline(self.timeout_seconds))
+                answers[at] = vectors(reply.response, output, len(batch))
                 answered += 1
                 if progress is not None:
                     progress(answered, len(batches))

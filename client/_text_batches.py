@@ -1,53 +1,26 @@
 """Turns texts into requests: checks them, removes duplicates, batches them by length."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from colcast.client._errors import DecodeError, InputError
 from colcast.client.columns._decode import decode_predict_response
 from colcast.client.columns._dtypes import STRING, Array
-from colcast.client.columns._encode import Tensor, encode_predict_request
-from colcast.client.transport._transport import PREDICT, Call
+from colcast.client.columns._encode import Tensor
 
 _BYTES_PER_TOKEN = 4  # a rough value for English
 _MARKS = 2  # [CLS] and [SEP], which are added to every text
 POOLINGS = {"mean": "embeddings", "cls": "embeddings/cls", "max": "embeddings/max"}
 
 
-class TextCall(NamedTuple):
-    """The settings shared by the requests of one `encode`."""
-
-    model: str
-    signature: str
-    version: int | None
-    version_label: str | None
-    outputs: tuple[str, ...]
-    max_seq_len: int | None
-
-    def of(self, texts: Sequence[bytes]) -> Call:
-        """The request for these texts."""
-        columns: dict[str, Any] = {"texts": strings(texts)}
-        if self.max_seq_len is not None:
-            columns["max_seq_len"] = np.asarray(self.max_seq_len, np.int32)
-        message = encode_predict_request(
-            self.model,
-            self.signature,
-            columns,
-            version=self.version,
-            version_label=self.version_label,
-            output_filter=self.outputs,
-        )
-        return Call(PREDICT, message, {"texts": len(texts), "request_bytes": len(message)})
-
-    def answer(self, response: bytes, texts: int) -> list[Array]:
-        """The outputs of a response, in the order of `outputs`, each [texts, ...]."""
-        found = decode_predict_response(response).outputs
-        for name in self.outputs:
-            if name not in found or len(found[name]) != texts:
-                shape = found[name].shape if name in found else "nothing"
-                raise DecodeError(f"{name}: expected {texts} rows, the server answered {shape}")
-        return [found[name] for name in self.outputs]
+def vectors(response: bytes, output: str, texts: int) -> Array:
+    """The vectors in a response to so many texts; DecodeError if it has another number."""
+    found = decode_predict_response(response).outputs
+    if output not in found or len(found[output]) != texts:
+        shape = found[output].shape if output in found else "nothing"
+        raise DecodeError(f"{output}: expected {texts} rows, the server answered {shape}")
+    return found[output]
 
 
 class Batches:

@@ -129,6 +129,11 @@ def map_entry(data: bytes) -> tuple[str, bytes]:
     return key, content
 
 
+def messages(data: bytes, wanted: int) -> Iterator[bytes]:
+    """The contents of the length-delimited fields with this number, in order."""
+    return (message(number, value) for number, _, value in fields(data) if number == wanted)
+
+
 def message(number: int, value: int | bytes) -> bytes:
     """The bytes of a length-delimited field; DecodeError if the value is an integer."""
     if isinstance(value, int):

@@ -54,9 +54,9 @@ def load_test(args: SimpleNamespace, typed: str) -> int:
         tell(f"encoding {len(data)} requests and sending each once")
         series, left_out = prepare(targets, args.model, args.formats, data, args.signature)
     for one in left_out:
-        console.print(str(one), highlight=False, markup=False)
+        console.print(str(one), markup=False)
     formats = len({one.format for one in series})
-    console.print(f"{len(data)} requests prepared in {formats} formats", highlight=False)
+    console.print(f"{len(data)} requests prepared in {formats} formats")
     results = _measure(args, series, meters, console)
     report = Report(
         settings=_settings(args, typed, len(data)),
@@ -86,28 +86,27 @@ def _tell(report: Report, console: Console) -> None:
             console.print(
                 f"{result.series.label}: {bound} {result.found.rate:,.0f} per second "
                 f"with {report.sla}",
-                highlight=False,
             )
     if best := headline(report.results):
-        console.print(str(best), highlight=False)
+        console.print(str(best))
     for verdict in report.verdicts:
-        console.print(str(verdict), highlight=False)
+        console.print(str(verdict))
 
 
 def _write(report: Report, args: SimpleNamespace, console: Console) -> None:
     """Writes the page and the figures, and prints caveats."""
     values = report.as_json()
     for path in write(args.output, values, render(values)):
-        console.print(path, highlight=False)
+        console.print(path)
     for note in report.notes:
-        console.print(note, highlight=False, markup=False)
+        console.print(note, markup=False)
     if args.json:
         print(json.dumps(values, indent=1, allow_nan=False))
     if args.junit == STANDARD_OUTPUT:
         print(junit(report.verdicts, report.problems))
     elif args.junit:
         args.junit.write_text(junit(report.verdicts, report.problems), encoding="utf-8")
-        console.print(str(args.junit), highlight=False)
+        console.print(str(args.junit))
 
 
 def latency_target(args: SimpleNamespace) -> Sla | None:
@@ -150,14 +149,13 @@ def _measure(
     if sla is not None:
         budget = Budget(60 * args.max_minutes) if args.max_minutes else UNLIMITED
         outlook = SearchOutlook([one.label for one in series], sla, options, budget)
-        console.print(f"the search will take about {outlook}", highlight=False)
+        console.print(f"the search will take about {outlook}")
 
         def tried(one: Series, window: Window) -> None:
             outlook.note(one.label, window)
             console.print(
                 f"{one.label}: {window.rate:,.0f} per second, p{sla.percentile:g} "
                 f"{window.milliseconds:.1f} ms: {window.verdict.value}; about {outlook} left",
-                highlight=False,
             )
 
         return searching(series, sla, meters, options, tried, budget)

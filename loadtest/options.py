@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import click
 from colcast.cli.options import MILLISECONDS, Number, Parsed
+from colcast.client.cli import together
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 # Adds an option to a section of the help (colcast.cli.options.section).
@@ -44,20 +45,9 @@ SIZES = Parsed(_sizes)
 TARGET = Parsed(_target)
 
 
-def user_features(option: _Option) -> Callable[[_Command], _Command]:
-    """--user-features, for generated traffic."""
-    declared: Callable[[_Command], _Command] = option(
-        "--user-features",
-        several=True,
-        metavar="PATTERN...",
-        help="The user's features in generated traffic, such as 'user_*'.",
-    )
-    return declared
-
-
-def traffic_options(option: _Option) -> Callable[[_Command], _Command]:
+def traffic_options(option: _Option, sizes: str = "200") -> Callable[[_Command], _Command]:
     """--traffic, and the sizes and seed of the traffic; `traffic.requested` reads them."""
-    declared = (
+    return together(
         option(
             "--traffic",
             default="generated",
@@ -69,7 +59,7 @@ def traffic_options(option: _Option) -> Callable[[_Command], _Command]:
         option(
             "--sizes",
             type=SIZES,
-            default="200",
+            default=sizes,
             metavar="SIZES",
             help="Candidates per request, unless recorded: 500, 20,100,500,"
             " lognormal:MEDIAN:SIGMA, pareto:SMALLEST:ALPHA:LARGEST, mlperf or file:PATH.",
@@ -87,7 +77,12 @@ def traffic_options(option: _Option) -> Callable[[_Command], _Command]:
             metavar="FEATURE",
             help="The feature that identifies the requests in examples:FILE.",
         ),
-        user_features(option),
+        option(
+            "--user-features",
+            several=True,
+            metavar="PATTERN...",
+            help="The user's features in generated traffic, such as 'user_*'.",
+        ),
         option(
             "--ids",
             type=click.IntRange(min=1),
@@ -105,68 +100,50 @@ def traffic_options(option: _Option) -> Callable[[_Command], _Command]:
         ),
     )
 
-    def decorate(command: _Command) -> _Command:
-        for one in reversed(declared):  # Click shows the last applied option first
-            command = one(command)
-        return command
-
-    return decorate
-
 
 def call_timeout(option: _Option) -> Callable[[_Command], _Command]:
-    declared: Callable[[_Command], _Command] = option(
-        "--timeout",
-        type=Number(min=0, min_open=True),
-        default=10.0,
-        metavar="S",
-        help="Deadline of a call, in seconds.",
+    return together(
+        option(
+            "--timeout",
+            type=Number(min=0, min_open=True),
+            default=10.0,
+            metavar="S",
+            help="Deadline of a call, in seconds.",
+        )
     )
-    return declared
 
 
 def max_minutes(option: _Option) -> Callable[[_Command], _Command]:
-    declared: Callable[[_Command], _Command] = option(
-        "--max-minutes",
-        type=Number(min=0, min_open=True),
-        metavar="M",
-        help="End a search after about this many minutes, with the best result so far.",
+    return together(
+        option(
+            "--max-minutes",
+            type=Number(min=0, min_open=True),
+            metavar="M",
+            help="End a search after about this many minutes, with the best result so far.",
+        )
     )
-    return declared
 
 
 def latency_targets(option: _Option) -> Callable[[_Command], _Command]:
     """--sla-p95 and --sla-p99."""
-
-    def declared(command: _Command) -> _Command:
-        helps = {
-            "--sla-p99": "The largest 99th percentile of latency, such as 60ms.",
-            "--sla-p95": "The largest 95th percentile of latency, such as 25ms.",
-        }
-        for name, text in helps.items():  # Click shows the last applied option first
-            command = option(name, type=MILLISECONDS, metavar="TIME", help=text)(command)
-        return command
-
-    return declared
+    helps = {
+        "--sla-p95": "The largest 95th percentile of latency, such as 25ms.",
+        "--sla-p99": "The largest 99th percentile of latency, such as 60ms.",
+    }
+    declared = [option(name, type=MILLISECONDS, metavar="TIME", help=helps[name]) for name in helps]
+    return together(*declared)
 
 
 def output_options(
     option: _Option, folder: str, files: str, printed: str
 ) -> Callable[[_Command], _Command]:
     """--output, for the folder with `files`, and --json, which prints `printed`."""
-
-    def declared(command: _Command) -> _Command:
-        text = f"Print {printed}, and everything else on standard error."
-        command = option("--json", is_flag=True, help=text)(command)
-        written: _Command = option(
-            "--output",
-            type=click.Path(path_type=Path),
-            default=folder,
-            metavar="DIR",
-            help=f"Folder for {files}.",
-        )(command)
-        return written
-
-    return declared
+    path = click.Path(path_type=Path)
+    told = f"Print {printed}, and everything else on standard error."
+    return together(
+        option("--output", type=path, default=folder, metavar="DIR", help=f"Folder for {files}."),
+        option("--json", is_flag=True, help=told),
+    )
 
 
 @contextmanager

@@ -90,7 +90,9 @@ def decode_tensor(data: bytes, name: str) -> Array:
         if number == 1:
             dtype = dtype_of_number(integer(number, value))
         elif number == 2:
-            shape = _decode_shape(message(number, value), name)
+            shape = tuple(decode_dimensions(message(number, value)) or ())
+            if min(shape, default=0) < 0:
+                raise DecodeError(f"tensor {name!r} has a dimension of {min(shape)}")
         elif number == 4:
             content = message(number, value)
         else:
@@ -105,18 +107,18 @@ def decode_tensor(data: bytes, name: str) -> Array:
     return bfloat16_values(values) if dtype is BFLOAT16 else values
 
 
-def _decode_shape(data: bytes, name: str) -> tuple[int, ...]:
-    shape = []
-    for number, _, dim in fields(data):
-        if number != 2:
-            continue
-        size = 0
-        for inner, _, value in fields(message(number, dim)):
-            size = signed(integer(inner, value)) if inner == 1 else size
-        if size < 0:
-            raise DecodeError(f"tensor {name!r} has a dimension of {size}")
-        shape.append(size)
-    return tuple(shape)
+def decode_dimensions(data: bytes) -> list[int] | None:
+    """The sizes in a TensorShapeProto, -1 for an unknown one; None for an unknown rank."""
+    sizes = []
+    for number, _, value in fields(data):
+        if number == 3 and value:
+            return None
+        if number == 2:
+            size = 0
+            for inner, _, content in fields(message(number, value)):
+                size = signed(integer(inner, content)) if inner == 1 else size
+            sizes.append(size)
+    return sizes
 
 
 def _from_content(content: bytes, dtype: DType, name: str) -> Array:

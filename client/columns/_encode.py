@@ -69,7 +69,7 @@ def encode_predict_request(
     """
     if version is not None and version_label is not None:
         raise InputError("give version or version_label, not both")
-    spec = _model_spec(model, signature, version, version_label)
+    spec = model_spec(model, signature, version, version_label)
     parts: Parts = [spec, encode_inputs(columns)]
     parts.extend(field(3, output.encode()) for output in output_filter)
     return b"".join(parts)
@@ -89,11 +89,13 @@ def encode_inputs(columns: Mapping[str, Any]) -> bytes:
 
 
 @lru_cache(maxsize=256)
-def _model_spec(model: str, signature: str, version: int | None, label: str | None) -> bytes:
+def model_spec(model: str, signature: str | None, version: int | None, label: str | None) -> bytes:
+    """The field of a request that says which model, and which of its signatures, is meant."""
     spec = field(1, model.encode())
     if version is not None:
         spec += field(2, integer_field(1, version))
-    spec += field(3, signature.encode())
+    if signature is not None:
+        spec += field(3, signature.encode())
     if label is not None:
         spec += field(4, label.encode())
     return field(1, spec)

@@ -3,19 +3,19 @@
 from colcast.client._errors import SchemaError, UnknownDtypeError
 from colcast.client.columns._decode import (
     ModelSpec,
+    decode_dimensions,
     decode_model_spec,
     decode_tensor,
 )
 from colcast.client.columns._dtypes import Array, DType, dtype_of_number
+from colcast.client.columns._encode import model_spec
 from colcast.client.columns._schema import ModelSchema, Shape, Signature, TensorSpec
 from colcast.client.wire import (
     field,
     fields,
     integer,
-    integer_field,
     map_entry,
     message,
-    signed,
     text,
 )
 
@@ -24,12 +24,7 @@ def encode_metadata_request(
     model: str, version: int | None = None, version_label: str | None = None
 ) -> bytes:
     """The bytes of a GetModelMetadataRequest for the signatures of a model."""
-    spec = field(1, model.encode())
-    if version is not None:
-        spec += field(2, integer_field(1, version))
-    if version_label is not None:
-        spec += field(4, version_label.encode())
-    return field(1, spec) + field(2, b"signature_def")
+    return model_spec(model, None, version, version_label) + field(2, b"signature_def")
 
 
 def decode_metadata_response(data: bytes) -> ModelSchema:
@@ -97,20 +92,8 @@ def _decode_spec(name: str, data: bytes) -> TensorSpec:
         if number == 2:
             dtype = dtype_of_number(integer(number, value))
         elif number == 3:
-            shape = _decode_partial_shape(message(number, value))
+            sizes = decode_dimensions(message(number, value))
+            shape = None if sizes is None else tuple(None if n < 0 else n for n in sizes)
     if dtype is None:
         raise UnknownDtypeError(f"{name!r} has no dtype in the model's metadata")
     return TensorSpec(name, dtype, shape)
-
-
-def _decode_partial_shape(data: bytes) -> Shape | None:
-    shape: list[int | None] = []
-    for number, _, value in fields(data):
-        if number == 3 and value:
-            return None
-        if number == 2:
-            size = 0
-            for inner, _, content in fields(message(number, value)):
-                size = signed(integer(inner, content)) if inner == 1 else size
-            shape.append(None if size < 0 else size)
-    return tuple(shape)

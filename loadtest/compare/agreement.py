@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from colcast.loadtest.measure.correctness import correlation, differences, overlap
-from colcast.loadtest.send.connection import Answer, Outputs, Request
+from colcast.loadtest.send.connection import Answer, Request
 
 _BINS = 32
 _NUMBERS = "fiu"  # kinds of dtypes that can be ranked
@@ -153,50 +153,32 @@ def agreement(
     Raises:
       colcast.client.DecodeError: a response cannot be decoded.
     """
-    found = _Found()
+    refusals: list[Refusal] = []
+    alike: list[Refusal] = []
+    pairs: dict[str, list[_Pair]] = {}
+    forms: dict[str, list[tuple[int, str]]] = {}
     for number, (sent, got) in enumerate(zip(requests, answers, strict=True)):
         if any(answer.code != "OK" for answer in got):
             codes, messages = (got[0].code, got[1].code), (got[0].message, got[1].message)
-            found.refuse(Refusal(number, codes, messages))
+            refused = alike if codes[0] == codes[1] else refusals
+            refused.append(Refusal(number, codes, messages))
             continue
         a, b = (one.decode(it.response) for one, it in zip(sent, got, strict=True))
-        found.answer(number, a, b)
-    return Agreement(
-        requests=len(requests),
-        answered=found.answered,
-        codes=(Counter(a.code for a, _ in answers), Counter(b.code for _, b in answers)),
-        refusals=found.refusals,
-        alike=found.alike,
-        other_forms=found.other_forms(),
-        outputs=[_output(name, pairs) for name, pairs in sorted(found.pairs.items())],
-    )
-
-
-class _Found:
-    """The running result over the requests so far."""
-
-    def __init__(self) -> None:
-        self.answered = 0
-        self.refusals: list[Refusal] = []
-        self.alike: list[Refusal] = []
-        self.pairs: dict[str, list[_Pair]] = {}
-        self._forms: dict[str, list[tuple[int, str]]] = {}
-
-    def refuse(self, refusal: Refusal) -> None:
-        one, two = refusal.codes
-        (self.alike if one == two else self.refusals).append(refusal)
-
-    def answer(self, request: int, a: Outputs, b: Outputs) -> None:
-        self.answered += 1
         for name in sorted({*a, *b}):
             one, two = (_form(outputs.get(name)) for outputs in (a, b))
             if one == two:
-                self.pairs.setdefault(name, []).append(_Pair(request, a[name], b[name]))
+                pairs.setdefault(name, []).append(_Pair(number, a[name], b[name]))
             else:
-                self._forms.setdefault(name, []).append((request, f"{one} in A, {two} in B"))
-
-    def other_forms(self) -> list[OtherForm]:
-        return [OtherForm(name, len(of), *of[0]) for name, of in self._forms.items()]
+                forms.setdefault(name, []).append((number, f"{one} in A, {two} in B"))
+    return Agreement(
+        requests=len(requests),
+        answered=len(requests) - len(refusals) - len(alike),
+        codes=(Counter(a.code for a, _ in answers), Counter(b.code for _, b in answers)),
+        refusals=refusals,
+        alike=alike,
+        other_forms=[OtherForm(name, len(of), *of[0]) for name, of in forms.items()],
+        outputs=[_output(name, of) for name, of in sorted(pairs.items())],
+    )
 
 
 def _form(values: Any) -> str:

@@ -13,7 +13,7 @@ from colcast.loadtest.compare.agreement import (
     PerRequest,
     Refusal,
 )
-from colcast.loadtest.measure.recording import Figures, milliseconds, share
+from colcast.loadtest.measure.recording import Figures, finite, milliseconds, share
 from colcast.loadtest.report.gate import Verdict
 from colcast.loadtest.report.report import machine
 
@@ -145,9 +145,9 @@ class CompareReport:
             "refused_alike": [asdict(it) for it in found.alike],
             "other_forms": [asdict(it) for it in found.other_forms],
             "outputs": [_plain_output(it) for it in found.outputs],
-            "figures": {name: it.as_json() for name, it in zip("AB", self.figures, strict=False)},
+            "figures": finite(dict(zip("AB", self.figures, strict=False))),
             "passed": self.passed,
-            "thresholds": [verdict.as_json() for verdict in self.verdicts],
+            "thresholds": list(map(asdict, self.verdicts)),
             "notes": self.notes,
             "problems": self.problems,
         }
@@ -229,9 +229,8 @@ def _plain_output(it: OutputAgreement) -> dict[str, Any]:
 
 def _plain_largest(largest: Largest) -> dict[str, Any]:
     """The difference as plain values; values that JSON lacks (NaN, bytes) become text."""
-    finite = math.isfinite(largest.difference)
     return {
-        "difference": largest.difference if finite else None,
+        "difference": finite(largest.difference),
         "request": largest.request,
         "candidate": largest.candidate,
         "a": _plain(largest.a),

@@ -14,13 +14,13 @@ from colcast.loadtest.compare.agreement import Agreement, OutputAgreement, agree
 from colcast.loadtest.compare.page import render
 from colcast.loadtest.compare.plan import Plan, planned
 from colcast.loadtest.compare.report import CompareReport, Limits, difference_text, largest_text
-from colcast.loadtest.compare.sides import Served, series_of, serving, signature_of
+from colcast.loadtest.compare.sides import Served, series_of, serving
 from colcast.loadtest.measure.correctness import answers_in_peace
 from colcast.loadtest.measure.recording import Figures, figures_of
 from colcast.loadtest.measure.run import Options, with_clients
 from colcast.loadtest.measure.series import Series
 from colcast.loadtest.report.output import figures_table, make_folder, plain_table, write
-from colcast.loadtest.send.formats import RequestData
+from colcast.loadtest.send.formats import RequestData, signature_named
 from colcast.loadtest.send.traffic import requested
 from rich.table import Table
 
@@ -45,15 +45,15 @@ def compare(args: SimpleNamespace, typed: str) -> int:
     with showing_progress("colcast compare") as tell:
         report = _compared(args, typed, tell)
     for name, side in zip("AB", report.sides, strict=True):
-        console.print(f"{name}: {side}", highlight=False, markup=False)
-    console.print(f"compared: {report.settings['compared']}", highlight=False, markup=False)
+        console.print(f"{name}: {side}", markup=False)
+    console.print(f"compared: {report.settings['compared']}", markup=False)
     console.print(agreement_table(report.agreement.outputs))
     if report.figures:
         console.print(figures_table(list(zip("AB", report.figures, strict=True))))
     lines = [report.headline, *map(str, report.verdicts), *report.notes]
     values = report.as_json()
     for text in [*lines, *write(args.output, values, render(values))]:
-        console.print(text, highlight=False, markup=False)
+        console.print(text, markup=False)
     if args.json:
         print(json.dumps(values, indent=1, allow_nan=False))
     for problem in report.problems:
@@ -84,7 +84,8 @@ def _compared(args: SimpleNamespace, typed: str, tell: Callable[[str], None]) ->
         }
         tell("timing A and B in turn")
         figures = _timed(args, [a, others[-1]], served)
-    compared = f"A's {signature_of(a)} with B's {', '.join(map(signature_of, others))}"
+    called = [signature_named(one.requests[0]) for one in (a, *others)]
+    compared = f"A's {called[0]} with B's {', '.join(called[1:])}"
     settings = _settings(args, typed, len(data)) | {"compared": compared}
     sides = (f"{args.sides[0].text}, {plan.a}", f"{args.sides[1].text}, {', '.join(plan.b)}")
     return CompareReport(settings, sides, joined(found), figures, limits(args))

@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from colcast.client import Tls
-from colcast.client.wire import field, fields, integer_field, message
+from colcast.client.wire import field, fields, integer_field, message, messages
 from colcast.loadtest.measure.meters import Meter, ProcessMeter, listening_process
 from colcast.loadtest.measure.series import Series, Target, encoded, label
 from colcast.loadtest.send.connection import Request
@@ -113,12 +113,6 @@ def series_of(
     return replace(series, requests=requests)
 
 
-def signature_of(series: Series) -> str:
-    """The signature that the requests of a series name."""
-    spec = _field_of(series.requests[0].payload, _MODEL_SPEC)
-    return _field_of(spec, _SIGNATURE).decode() or "serving_default"
-
-
 def _version(folder: Path) -> Path:
     """The version that a server started for this folder would serve."""
     versions = [it for it in folder.glob("[0-9]*") if it.name.isdigit() and _is_model(it)]
@@ -149,13 +143,9 @@ def _addressed(request: Request, model: str, version: int | None, signature: str
             spec = message(number, value)
         else:
             kept += field(number, message(number, value))
-    called = signature.encode() if signature else _field_of(spec, _SIGNATURE)
+    called = signature.encode() if signature else next(messages(spec, _SIGNATURE), b"")
     spec = field(_NAME, model.encode()) + field(_SIGNATURE, called)
     if version is not None:
         # The version is an Int64Value.
         spec += field(_VERSION, integer_field(1, version))
     return replace(request, payload=field(_MODEL_SPEC, spec) + kept)
-
-
-def _field_of(data: bytes, wanted: int) -> bytes:
-    return next((message(n, value) for n, _, value in fields(data) if n == wanted), b"")

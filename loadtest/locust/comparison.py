@@ -72,7 +72,7 @@ class Comparison:
         console = report_console()
         console.print(_table(rows))
         for note in self.notes():
-            console.print(note, highlight=False, markup=False)
+            console.print(note, markup=False)
 
     def csv(self) -> str:
         """One line per format, with shares of the first format's figures; empty if unknown."""

@@ -10,6 +10,7 @@ shows it.
 
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import grpc.experimental.gevent  # type: ignore[import-not-found]
@@ -33,7 +34,7 @@ from colcast.loadtest.send.connection import Connection
 from colcast.loadtest.send.formats import FORMATS, encode, parse_formats, signature_for
 from colcast.loadtest.send.generated import ADVICE, IDS
 from colcast.loadtest.send.sizes import parse_sizes
-from colcast.loadtest.send.traffic import Traffic
+from colcast.loadtest.send.traffic import requested
 from gevent.lock import BoundedSemaphore
 from locust import between, events
 from locust.runners import MasterRunner, WorkerRunner
@@ -169,16 +170,8 @@ def _prepare_missing(environment: Any) -> None:
     missing = [name for name in environment.formats if (host, name) not in environment.prepared]
     if not missing:
         return
-    traffic = Traffic(
-        options.traffic,
-        parse_sizes(options.sizes),
-        options.distinct,
-        options.traffic_seed,
-        options.request_id,
-        options.user_features,
-        options.signature,
-        options.ids,
-    )
+    read = {"sizes": parse_sizes(options.sizes), "seed": options.traffic_seed}
+    traffic = requested(SimpleNamespace(**{**vars(options), **read}))
 
     def connect(signature: str | None = None) -> RankingClient:
         return RankingClient(

@@ -122,11 +122,6 @@ def publishing(folder: Path) -> list[str]:
     return ["--rest_api_port=-1", f"--monitoring_config_file={file}"]
 
 
-def page_of(rest_target: str) -> str:
-    """The URL of the metrics page of a server whose REST address is HOST:PORT."""
-    return f"http://{rest_target}/monitoring/prometheus/metrics"
-
-
 def _lines(url: str) -> list[str]:
     try:
         with urlopen(url, timeout=5) as page:

@@ -167,11 +167,6 @@ class Figures:
     codes: dict[str, int] = field(default_factory=dict)
     first_error: str = ""
 
-    def as_json(self) -> dict[str, Any]:
-        """The figures with null for NaN, which JSON does not have."""
-        values: dict[str, Any] = finite(self)
-        return values
-
 
 def figures_of(recording: Recording) -> Figures:
     latencies = recording.latencies

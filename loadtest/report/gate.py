@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import NamedTuple
 from xml.etree import ElementTree
 
 import numpy as np
@@ -30,30 +30,20 @@ class Verdict:
     """The result of one threshold for one series.
 
     Attributes:
-      label: the label of the series.
+      series: the label of the series.
       threshold: such as `p95 <= 25 ms`.
       measured: such as `31.2 ms`.
       passed: whether the threshold was met.
     """
 
-    label: str
+    series: str
     threshold: str
     measured: str
     passed: bool
 
     def __str__(self) -> str:
-        return (
-            f"{self.label}: {self.threshold}: {'passed' if self.passed else 'failed'}, "
-            f"{self.measured}"
-        )
-
-    def as_json(self) -> dict[str, Any]:
-        return {
-            "series": self.label,
-            "threshold": self.threshold,
-            "measured": self.measured,
-            "passed": self.passed,
-        }
+        result = "passed" if self.passed else "failed"
+        return f"{self.series}: {self.threshold}: {result}, {self.measured}"
 
 
 def judge(results: Sequence[Result], thresholds: Thresholds) -> list[Verdict]:
@@ -75,7 +65,7 @@ def junit(verdicts: Sequence[Verdict], problems: Sequence[str]) -> str:
       verdicts: the result of `judge`.
       problems: other failures; see Report.problems.
     """
-    cases = [(it.label, it.threshold, "" if it.passed else it.measured) for it in verdicts]
+    cases = [(it.series, it.threshold, "" if it.passed else it.measured) for it in verdicts]
     cases.append(("answers", "correct, and none refused", "; ".join(problems)))
     failures = sum(bool(failure) for _, _, failure in cases)
     suite = ElementTree.Element(
@@ -98,8 +88,7 @@ def _latency(result: Result, sla: Sla) -> Verdict:
     return Verdict(result.series.label, str(sla), measured, passed)
 
 
-@dataclass(frozen=True)
-class Gain:
+class Gain(NamedTuple):
     """A comparison: "18 %", "of the server CPU", "4.68 instead of 25.8 ms per request"."""
 
     share: str
@@ -118,13 +107,6 @@ class Headline:
     def __str__(self) -> str:
         gains = ", ".join(f"{gain.share} {gain.of} ({gain.values})" for gain in self.gains)
         return f"{self.best} against {self.first}: {gains}"
-
-    def as_json(self) -> dict[str, Any]:
-        return {
-            "best": self.best,
-            "first": self.first,
-            "gains": [[gain.share, gain.of, gain.values] for gain in self.gains],
-        }
 
 
 def headline(results: Sequence[Result]) -> Headline | None:

@@ -132,23 +132,13 @@ class Report:
             "settings": dict(self.settings),
             "machine": self.machine,
             "load": dict(self.load),
-            "sla": None
-            if self.sla is None
-            else {"percentile": self.sla.percentile, "milliseconds": self.sla.milliseconds},
+            "sla": finite(self.sla),
             "candidates": list(map(int, self.sizes)),
             "series": [_series(result) for result in self.results],
-            "left_out": [
-                {
-                    "target": one.target.name,
-                    "format": one.format,
-                    "reason": one.reason,
-                    "advice": one.advice,
-                }
-                for one in self.left_out
-            ],
-            "headline": found.as_json() if (found := headline(self.results)) else None,
+            "left_out": [{**vars(one), "target": one.target.name} for one in self.left_out],
+            "headline": finite(headline(self.results)),
             "passed": self.passed,
-            "thresholds": [verdict.as_json() for verdict in self.verdicts],
+            "thresholds": finite(self.verdicts),
             "notes": self.notes,
             "problems": self.problems,
         }
@@ -162,7 +152,7 @@ def _series(result: Result) -> dict[str, Any]:
         "format": FORMATS[result.series.format].title,
         "target": result.series.target.address,
         "sound": result.sound,
-        "figures": figures_of(recording).as_json(),
+        "figures": finite(figures_of(recording)),
         "server_memory_bytes": result.memory_bytes,
         "percentiles_ms": [
             [percentile, finite(recording.latency_ms(percentile))] for percentile in PERCENTILES

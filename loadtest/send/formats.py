@@ -1,6 +1,6 @@
 """The formats of a ranking request, by the names used in every report."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -16,7 +16,7 @@ from colcast.client import (
     decode_tensor,
     split_shared,
 )
-from colcast.client.wire import field, fields, map_entry, message
+from colcast.client.wire import field, map_entry, messages
 from colcast.loadtest.send.connection import CLASSIFY, REGRESS, Outputs, Request
 
 # Server flags for comparing formats: TensorFlow parses tf.Examples, and nothing is cached.
@@ -147,7 +147,7 @@ def encode(client: RankingClient, format_name: str, data: RequestData) -> Reques
 def _examples(client: RankingClient, data: RequestData) -> Sequence[bytes]:
     """The rows as tf.Examples, as the client would send them."""
     predict = client.encode(data.user, data.items, target="example")
-    (entry,) = (message(number, value) for number, _, value in fields(predict) if number == 2)
+    (entry,) = messages(predict, 2)
     name, tensor = map_entry(entry)
     examples: list[bytes] = decode_tensor(tensor, name).tolist()
     return examples
@@ -164,6 +164,12 @@ def parse_formats(text: str) -> list[str]:
         if name not in FORMATS:
             raise ValueError(f"no format {name!r}; expected one of {', '.join(FORMATS)}")
     return names
+
+
+def signature_named(request: Request) -> str:
+    """The signature that a PredictRequest names."""
+    spec = next(messages(request.payload, 1), b"")
+    return next(messages(spec, 3), b"").decode() or "serving_default"
 
 
 # TF-Ranking's users send this format to Regress and Classify. It saves only bytes: the server
@@ -222,19 +228,19 @@ def _scores(signature: Signature) -> bool:
 
 def _regression(response: bytes, *, column: bool) -> Outputs:
     """Decodes a RegressionResponse into the outputs that Predict would return: [N], or [N, 1]."""
-    values = [_float_in(entry, 1) for entry in _messages(_result(response), 1)]
+    values = [_float_in(entry, 1) for entry in messages(_result(response), 1)]
     outputs = np.array(values, np.float32)
     return {"outputs": outputs[:, None] if column else outputs}
 
 
 def _classification(response: bytes, *, names: Sequence[str]) -> Outputs:
     """Decodes a ClassificationResponse into the outputs of a Predict, each [N, classes]."""
-    rows = [list(_messages(entry, 1)) for entry in _messages(_result(response), 1)]
+    rows = [list(messages(entry, 1)) for entry in messages(_result(response), 1)]
     if len({len(row) for row in rows}) != 1:
         raise DecodeError("rows with different numbers of classes, or no rows")
     found: Outputs = {}
     if "classes" in names:
-        labels = [next(_messages(one, 1), b"") for row in rows for one in row]
+        labels = [next(messages(one, 1), b"") for row in rows for one in row]
         found["classes"] = np.fromiter(labels, object, len(labels)).reshape(len(rows), -1)
     if "scores" in names:
         scores = [[_float_in(one, 2) for one in row] for row in rows]
@@ -243,17 +249,12 @@ def _classification(response: bytes, *, names: Sequence[str]) -> Outputs:
 
 
 def _result(response: bytes) -> bytes:
-    return b"".join(_messages(response, 1))
-
-
-def _messages(data: bytes, wanted: int) -> Iterator[bytes]:
-    """Yields the messages, or strings, in field `wanted`."""
-    return (message(number, value) for number, _, value in fields(data) if number == wanted)
+    return b"".join(messages(response, 1))
 
 
 def _float_in(data: bytes, wanted: int) -> float:
     """The float in a field; 0 if it is absent, because zeros are not written."""
-    found = b"".join(_messages(data, wanted)) or bytes(4)
+    found = b"".join(messages(data, wanted)) or bytes(4)
     if len(found) % 4:
         raise DecodeError(f"field {wanted} is not a float")
     return float(np.frombuffer(found, "<f4")[-1])

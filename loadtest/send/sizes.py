@@ -1,11 +1,10 @@
 """Distributions of the number of candidates per request."""
 
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from math import exp
 from pathlib import Path
 from statistics import NormalDist
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -16,47 +15,30 @@ LARGEST = 1 << 20  # the server's default of --max_request_rows
 _MLPERF = (100, 100, *[200] * 12, 300, 300, 400, 500, 600, 700)
 
 
-class Sizes(Protocol):
-    """A distribution of request sizes."""
-
-    def quantile(self, q: float) -> int:
-        """The size that a share `q` (0 to 1) of requests does not exceed."""
+# A distribution of request sizes: the size that a share q (0 to 1) of requests does not exceed.
+Sizes = Callable[[float], int]
 
 
-@dataclass(frozen=True)
-class Mix:
+def _mix(sizes: Sequence[int]) -> Sizes:
     """Equally likely sizes; a size may occur more than once."""
-
-    values: tuple[int, ...]
-
-    def quantile(self, q: float) -> int:
-        ordered = sorted(self.values)
-        return ordered[min(int(q * len(ordered)), len(ordered) - 1)]
+    ordered = sorted(sizes)
+    return lambda q: ordered[min(int(q * len(ordered)), len(ordered) - 1)]
 
 
-@dataclass(frozen=True)
-class LogNormal:
+def _lognormal(median: float, sigma: float) -> Sizes:
     """Sizes with a normally distributed logarithm: half below `median`, a few far above."""
-
-    median: float
-    sigma: float
-
-    def quantile(self, q: float) -> int:
-        z = NormalDist().inv_cdf(min(max(q, 1e-9), 1 - 1e-9))
-        return max(1, round(self.median * float(np.exp(self.sigma * z))))
+    if median < 1 or sigma < 0:
+        raise ValueError("the median must be at least 1, and sigma at least 0")
+    z = NormalDist().inv_cdf
+    return lambda q: max(1, round(median * exp(sigma * z(min(max(q, 1e-9), 1 - 1e-9)))))
 
 
-@dataclass(frozen=True)
-class Pareto:
+def _pareto(smallest: float, alpha: float, largest: float) -> Sizes:
     """Sizes with a heavy tail: a share (smallest / size) ** alpha of them is larger than `size`."""
-
-    smallest: float
-    alpha: float
-    largest: int
-
-    def quantile(self, q: float) -> int:
-        size: float = self.smallest * max(1 - q, 1e-9) ** (-1 / self.alpha)
-        return min(max(1, round(size)), self.largest)
+    if not (1 <= smallest <= largest and alpha > 0):
+        raise ValueError("expected 1 <= smallest <= largest, and alpha above 0")
+    most = int(largest)
+    return lambda q: min(max(1, round(smallest * max(1 - q, 1e-9) ** (-1 / alpha))), most)
 
 
 def parse_sizes(text: str) -> Sizes:
@@ -71,21 +53,17 @@ def parse_sizes(text: str) -> Sizes:
     kind, _, rest = text.partition(":")
     try:
         if kind == "mlperf" and not rest:
-            return Mix(_MLPERF)
+            return _mix(_MLPERF)
         if kind == "lognormal":
-            median, sigma = (float(number) for number in rest.split(":"))
-            if median < 1 or sigma < 0:
-                raise ValueError("the median must be at least 1, and sigma at least 0")
-            return LogNormal(median, sigma)
+            median, sigma = map(float, rest.split(":"))
+            return _lognormal(median, sigma)
         if kind == "pareto":
-            smallest, alpha, largest = (float(number) for number in rest.split(":"))
-            if not (1 <= smallest <= largest and alpha > 0):
-                raise ValueError("expected 1 <= smallest <= largest, and alpha above 0")
-            return Pareto(smallest, alpha, int(largest))
+            smallest, alpha, largest = map(float, rest.split(":"))
+            return _pareto(smallest, alpha, largest)
         if kind == "file":
             text = sys.stdin.read() if rest == "-" else Path(rest).read_text()
-            return Mix(_whole_numbers(text.split()))
-        return Mix(_whole_numbers(text.split(",")))
+            return _mix(_whole_numbers(text.split()))
+        return _mix(_whole_numbers(text.split(",")))
     except (ValueError, OSError) as error:
         raise ValueError(
             f"sizes {text!r}: {error}; expected a number, a list 20,100,500, "
@@ -99,7 +77,7 @@ def draw(sizes: Sizes, count: int, seed: int) -> npt.NDArray[np.int64]:
     They are the midpoints of `count` equal slices of the distribution, so that they match its
     quantiles as closely as `count` allows.
     """
-    middles = [sizes.quantile((slice_ + 0.5) / count) for slice_ in range(count)]
+    middles = [sizes((slice_ + 0.5) / count) for slice_ in range(count)]
     return np.random.default_rng(seed).permutation(np.array(middles, np.int64))
 
 

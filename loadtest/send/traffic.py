@@ -1,15 +1,14 @@
 """Sources of requests, by their names on the command line."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, islice
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 from colcast.client import DecodeError, RankingClient, decode_tensor
 from colcast.client.tfrecord import read_records
-from colcast.client.wire import fields, map_entry, message
+from colcast.client.wire import fields, map_entry, message, messages
 from colcast.loadtest.send.formats import RequestData, signature_for
 from colcast.loadtest.send.generated import IDS, accepted_by, generated
 from colcast.loadtest.send.sizes import Sizes, draw
@@ -68,8 +67,8 @@ def _some(path: Path, found: list[RequestData]) -> list[RequestData]:
 def _request_id(path: Path, numbered: tuple[int, bytes], name: str) -> bytes:
     number, record = numbered
     try:
-        for entry in _inner(1, _inner(1, [record])):
-            key, value = map_entry(entry)
+        features = b"".join(messages(record, 1))
+        for key, value in map(map_entry, messages(features, 1)):
             if key == name:
                 return value
     except DecodeError as error:
@@ -77,20 +76,12 @@ def _request_id(path: Path, numbered: tuple[int, bytes], name: str) -> bytes:
     raise ValueError(f"{path}, record {number}: no feature {name!r} to identify the request")
 
 
-def _inner(wanted: int, messages: Iterable[bytes]) -> Iterator[bytes]:
-    """Yields the messages in field `wanted` of these messages."""
-    for outer in messages:
-        for number, _, value in fields(outer):
-            if number == wanted:
-                yield message(number, value)
-
-
 def _logged(record: bytes) -> bytes:
     """The request in a PredictionLog's predict_log (field 6); empty for another record."""
     numbers = {number: value for number, _, value in fields(record)}
     if 6 not in numbers or 2 in numbers:  # field 2 would be the inputs of a PredictRequest
         return b""
-    return b"".join(_inner(1, [message(6, numbers[6])]))
+    return b"".join(messages(message(6, numbers[6]), 1))
 
 
 def _up_to(lengths: Any, column: Any) -> Any:
@@ -108,9 +99,7 @@ def _only_recorded(columns: Mapping[str, Any]) -> str:
 
 
 def _request(record: bytes) -> RequestData:
-    inputs = dict(
-        map_entry(message(number, value)) for number, _, value in fields(record) if number == 2
-    )
+    inputs = dict(map(map_entry, messages(record, 2)))
     columns = {name: decode_tensor(tensor, name) for name, tensor in inputs.items()}
     if not columns:
         raise DecodeError("it has no inputs")
@@ -195,8 +184,8 @@ class Traffic:
             )
 
 
-def requested(args: SimpleNamespace) -> Traffic:
-    """The traffic that `options.traffic_options` and --signature describe."""
+def requested(args: Any) -> Traffic:
+    """The traffic that `options.traffic_options` and, where there is one, --signature describe."""
     return Traffic(
         args.traffic,
         args.sizes,
@@ -204,7 +193,7 @@ def requested(args: SimpleNamespace) -> Traffic:
         args.seed,
         args.request_id,
         args.user_features,
-        args.signature,
+        getattr(args, "signature", None),
         args.ids,
     )
 

@@ -8,12 +8,11 @@ import click
 from colcast.cli.options import Command, Number, section
 from colcast.loadtest.options import (
     FORMATS,
-    SIZES,
     latency_targets,
     max_minutes,
     output_options,
     report_failures,
-    user_features,
+    traffic_options,
 )
 
 _EXAMPLES = """\
@@ -75,35 +74,7 @@ _report = section("Report")
     metavar="FORMAT",
     help="How requests are sent, as in colcast loadtest.",
 )
-@_traffic(
-    "--traffic",
-    default="generated",
-    metavar="SOURCE",
-    help="generated (from the signature), zoo:NAME, examples:FILE or requests:FILE.",
-)
-@_traffic(
-    "--sizes",
-    type=SIZES,
-    default="lognormal:100:1",
-    metavar="SIZES",
-    help="Candidates per request: 500, 20,100,500, lognormal:MEDIAN:SIGMA,"
-    " pareto:SMALLEST:ALPHA:LARGEST, mlperf or file:PATH.",
-)
-@_traffic(
-    "--distinct",
-    type=click.IntRange(min=1),
-    default=50,
-    metavar="N",
-    help="Number of different requests.",
-)
-@user_features(_traffic)
-@_traffic(
-    "--seed",
-    type=int,
-    default=0,
-    metavar="N",
-    help="The same seed makes the same requests at the same times.",
-)
+@traffic_options(_traffic, sizes="lognormal:100:1")
 @latency_targets(_search)
 @max_minutes(_search)
 @_search(

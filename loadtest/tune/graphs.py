@@ -16,14 +16,14 @@ from typing import Any
 
 import numpy as np
 from colcast.cli.console import report_console
-from colcast.client.wire import fields, message
 from colcast.loadtest.measure.correctness import Refused, differences, overlap, reference_answers
 from colcast.loadtest.measure.meters import ProcessMeter
 from colcast.loadtest.measure.run import Options, with_clients
 from colcast.loadtest.measure.series import Series, Target, prepare
-from colcast.loadtest.send.connection import Outputs, Request
-from colcast.loadtest.send.formats import NO_STATES
-from colcast.loadtest.tune.tuning import Model, traffic_of
+from colcast.loadtest.send.connection import Outputs
+from colcast.loadtest.send.formats import NO_STATES, signature_named
+from colcast.loadtest.send.traffic import requested
+from colcast.loadtest.tune.tuning import Model
 from colcast.server import ServerProcess
 
 FILE = "graphs.json"
@@ -108,17 +108,15 @@ def run(options: SimpleNamespace) -> int:
                 proofs.append(tuner.prove({**choice, "rewrites": rewrites}, exact))
                 if proofs[-1].cpu:
                     proofs[-1].judge(options.tolerance)
-                console.print(str(proofs[-1]), highlight=False, markup=False)
+                console.print(str(proofs[-1]), markup=False)
     best = next((proof for proof in proofs if not proof.why_not), None)
     if best is None:
-        console.print("nothing written: the exact graphs serve best", highlight=False)
+        console.print("nothing written: the exact graphs serve best")
         return 1
     text = json.dumps({**choice, "rewrites": best.rewrites, "proof": asdict(best)}, indent=1)
     file = options.output / FILE
     file.write_text(text + "\n")
-    console.print(
-        f"--graph_optimization=fast --graph_choices={file}", highlight=False, soft_wrap=True
-    )
+    console.print(f"--graph_optimization=fast --graph_choices={file}", soft_wrap=True)
     if options.json:
         print(text)
     return 0
@@ -143,11 +141,11 @@ class _Tuner:
         found = _REFUSED.search(exact.log())
         assert found, exact.log()
         target = Target("", exact.target)
-        data = traffic_of(options).load(lambda: target.client(self._model.name, _TIMEOUT_SECONDS))
+        data = requested(options).load(lambda: target.client(self._model.name, _TIMEOUT_SECONDS))
         self._series, _ = prepare([target], self._model.name, _FORMATS, data)
         self._expected = [reference_answers(exact.target, it.requests) for it in self._series]
         answering = _exported(self._model.base_path)
-        asked = {_signature(it.requests[0]) for it in self._series}
+        asked = {signature_named(it.requests[0]) for it in self._series}
         return {"key": found[2], "signatures": sorted(answering or asked)}
 
     def prove(self, choice: Mapping[str, Any], exact: ServerProcess) -> Proof:
@@ -202,13 +200,6 @@ def _says(rewrites: Sequence[str]) -> Iterator[str]:
     for name in rewrites:
         kind, _, what = name.partition(" ")
         yield f"{what} in {kind}"
-
-
-def _signature(request: Request) -> str:
-    """The signature that a PredictRequest names."""
-    spec = next(message(n, value) for n, _, value in fields(request.payload) if n == 1)
-    names = [message(n, value) for n, _, value in fields(spec) if n == 3]
-    return names[0].decode() if names else "serving_default"
 
 
 def _exported(base_path: Path) -> set[str]:

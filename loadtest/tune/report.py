@@ -95,17 +95,16 @@ def show(tuned: Tuned, console: Console) -> None:
     start = Setting.start(climbed.best.knobs)
     began = climbed.tried.get(start.values, 0.0)
     if tuned.ended is not Ended.BY_ITSELF:
-        console.print(f"the search was ended early by {tuned.ended.value}", highlight=False)
+        console.print(f"the search was ended early by {tuned.ended.value}")
     if not climbed.tried:
-        console.print("no setting was measured completely", highlight=False)
+        console.print("no setting was measured completely")
         return
     if not climbed.figure:
-        console.print(f"no setting meets {tuned.sla}", highlight=False)
+        console.print(f"no setting meets {tuned.sla}")
         return
     times = f", {climbed.figure / began:.2f} times as many" if began else ""
     console.print(
         f"start: {start}: {began:,.0f} requests per second with {tuned.sla}\n"
         f"best: {climbed.best}: {climbed.figure:,.0f}{times}; "
         f"{len(climbed.tried)} settings tried",
-        highlight=False,
     )

@@ -21,7 +21,7 @@ from colcast.loadtest.measure.search import Ended, Found, Sla, Window, find_max
 from colcast.loadtest.measure.series import Target, prepare
 from colcast.loadtest.send.connection import Request
 from colcast.loadtest.send.formats import RequestData
-from colcast.loadtest.send.traffic import Traffic
+from colcast.loadtest.send.traffic import requested
 from colcast.loadtest.tune.climb import Knob, Setting, climb
 from colcast.loadtest.tune.report import FILES, Tuned, show, write
 from colcast.server import ServerProcess
@@ -195,7 +195,7 @@ def run(options: SimpleNamespace) -> int:
     options.output.mkdir(parents=True, exist_ok=True)
     model = Model(options.model, options.model_base_path, options.flags)
     sla = Sla(95, options.sla_p95) if options.sla_p95 else Sla(99, options.sla_p99)
-    requests = prepared(model, options.formats, traffic_of(options).load)
+    requests = prepared(model, options.formats, requested(options).load)
     load = Load(requests, sla, options.seconds, seed=options.seed)
     if options.offload_target:
         offload = f"--offload_target={options.offload_target}"
@@ -204,13 +204,12 @@ def run(options: SimpleNamespace) -> int:
     turned, pairs = knobs(len(os.sched_getaffinity(0)), sizes)
 
     def begins(setting: Setting, seconds: float) -> None:
-        console.print(f"{setting}: about {about(seconds)} left", highlight=False)
+        console.print(f"{setting}: about {about(seconds)} left")
 
     def measured(_: Setting, window: Window) -> None:
         console.print(
             f"  {window.rate:,.0f} per second, p{sla.percentile:g} "
             f"{window.milliseconds:.1f} ms: {window.verdict.value}",
-            highlight=False,
         )
 
     budget = Budget(60 * options.max_minutes) if options.max_minutes else UNLIMITED
@@ -218,7 +217,7 @@ def run(options: SimpleNamespace) -> int:
     write(tuned, model.name, options.output)
     show(tuned, console)
     for name in FILES:
-        console.print(str(options.output / name), highlight=False)
+        console.print(str(options.output / name))
     if options.json:
         print((options.output / "tune.json").read_text())
     if tuned.ended is Ended.INTERRUPT:
@@ -246,14 +245,3 @@ def prepared(
     if left_out:
         raise RuntimeError(str(left_out[0]))
     return series[0].requests
-
-
-def traffic_of(options: SimpleNamespace) -> Traffic:
-    """The options of `colcast tune`."""
-    return Traffic(
-        options.traffic,
-        options.sizes,
-        options.distinct,
-        options.seed,
-        user_features=options.user_features,
-    )

@@ -8,7 +8,7 @@ from colcast.loadtest.compare.agreement import Agreement, OutputAgreement, agree
 from colcast.loadtest.measure.correctness import correlation, overlap
 from colcast.loadtest.send.connection import Answer, Request
 
-from .test_recording import response
+from .test_closed_loop import response
 
 REQUEST = (Request(b"", rows=1), Request(b"", rows=1))
 

@@ -23,7 +23,7 @@ from colcast.zoo import wide
 from colcast.zoo.examples import serialize_request
 from tensorflow.io import TFRecordWriter
 
-from ..client.test_channel import certificate
+from ..server.tls import Authority, config_flag
 from .conftest import SMALL
 from .test_search import recording
 
@@ -121,13 +121,10 @@ def test_junit_on_standard_output(
 
 
 def test_a_server_with_tls(exported: Path, tmp_path: Path):
-    certificate(tmp_path, "authority")
-    certificate(tmp_path, "server", issuer="authority")
-    config = tmp_path / "ssl.cfg"
-    key, cert = (json.dumps((tmp_path / f"server.{end}").read_text()) for end in ("key", "pem"))
-    config.write_text(f"server_key: {key} server_cert: {cert}")
-    tls = ["--tls-root-certificates", f"{tmp_path}/authority.pem", "--tls-server-name", "localhost"]
-    with ServerProcess("small", exported, flags=[f"--ssl_config_file={config}"]) as server:
+    authority = Authority(tmp_path, "authority")
+    flag = config_flag(tmp_path / "ssl.cfg", authority.issue("server"))
+    tls = ["--tls-root-certificates", f"{authority.root}", "--tls-server-name", "localhost"]
+    with ServerProcess("small", exported, flags=[flag]) as server:
         for load in (["--rate", "50"], ["--clients", "1"]):
             report = loadtest(tmp_path, server, *load, "--formats", "columnar", *tls)
             assert set(report["series"][0]["figures"]["codes"]) == {"OK"}

@@ -304,7 +304,7 @@ def test_equal_answers_are_said_to_be_equal():
     [({"top10_overlap": 0.8}, True), ({"correlation": 0.99}, False), ({"difference": 9}, False)],
 )
 def test_thresholds_hold_for_every_output(limit: dict[str, Any], passed: bool):
-    verdicts = {one.label: one.passed for one in report(**limit).verdicts}
+    verdicts = {one.series: one.passed for one in report(**limit).verdicts}
     assert verdicts == {"buy": True, "click": passed}
 
 

@@ -129,7 +129,7 @@ def test_a_threshold_is_judged_for_every_series():
     results = report(errors=3, with_search=False).results
     thresholds = Thresholds((Sla(95, 12.0),), max_errors=0)
     verdicts = judge(results, thresholds)
-    assert [(it.label, it.threshold, it.passed) for it in verdicts] == [
+    assert [(it.series, it.threshold, it.passed) for it in verdicts] == [
         ("example", "p95 <= 12 ms", False),
         ("example", "errors <= 0", False),
         ("repeated", "p95 <= 12 ms", True),

@@ -20,10 +20,9 @@ from colcast.loadtest.send.formats import RequestData
 from colcast.loadtest.send.generated import accepted_by, fewest, generated, ids_below
 from colcast.server import ServerProcess
 from colcast.zoo import wide
-from colcast.zoo.examples import serialize_request
-from tensorflow.io import TFRecordWriter
 
 from .conftest import SMALL
+from .test_cli import three_requests
 
 
 @pytest.fixture(scope="module")
@@ -35,17 +34,8 @@ def parses_only(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProc
 
 def loadtest(folder: Path, address: str, formats: str, *options: str) -> int:
     command = ["loadtest", "--target", f"stock={address}", "--model", "small", "--formats", formats]
-    command += ["--traffic", "examples:" + str(recorded(folder)), "--output", str(folder)]
+    command += ["--traffic", f"examples:{three_requests(folder)}", "--output", str(folder)]
     return main([*command, "--windows", "1", "--seconds", "0.5", *options])
-
-
-def recorded(folder: Path) -> Path:
-    log = folder / "log.tfrecord"
-    with TFRecordWriter(str(log)) as writer:
-        for number, (user, items) in zip(range(3), wide.requests(SMALL, 4, 1), strict=False):
-            for example in serialize_request({**user, "request_id": number}, items):
-                writer.write(example)
-    return log
 
 
 def test_a_format_without_a_signature_is_named_with_its_target_and_the_others_are_measured(

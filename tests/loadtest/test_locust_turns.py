@@ -13,14 +13,14 @@ from typing import Any
 import grpc
 import pytest
 from colcast.client import RankingClient
-from colcast.loadtest.measure.meters import page_of, publishing
+from colcast.loadtest.measure.meters import publishing
 from colcast.loadtest.send.sizes import parse_sizes
 from colcast.loadtest.send.traffic import Traffic
 from colcast.server import ServerProcess
 from tensorflow.io import TFRecordWriter
 
 from ..server.browser import browser
-from ..server.metrics_page import Metrics
+from ..server.metrics_page import PATH, Metrics
 from .test_locust import HEADLESS, LOCUST, PACKAGE, free_port, small
 
 TURNS = ["--formats", "example,columnar,late", "--turns", "0.4"]
@@ -35,7 +35,7 @@ def measured(exported: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 
 
 def metrics(server: ServerProcess) -> list[str]:
-    return ["--metrics", page_of(server.rest_target)]
+    return ["--metrics", f"http://{server.rest_target}{PATH}"]
 
 
 def ended(folder: Path, *options: str) -> tuple[dict[str, dict[str, str]], str]:
