@@ -1,7 +1,6 @@
 """How a server is reached: addresses, names with several servers, TLS, spans, wrong settings."""
 
 import socket
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from colcast.client import ChannelOptions, InputError, ModelSchema, RankingClien
 from colcast.client.transport._channel import Lookup, addresses_of, channel_arguments, servers_at
 from colcast.client.transport._servers import Servers, home
 
+from ..server.tls import Authority
 from .conftest import ITEMS, USER, unavailable_until
 
 
@@ -56,31 +56,19 @@ def test_the_certificate_is_for_the_expected_name(
     assert dict(arguments).get("grpc.ssl_target_name_override") == expected
 
 
-def certificate(folder: Path, name: str, issuer: str = "") -> None:
-    """Makes folder/name.key and folder/name.pem, signed by the issuer or by itself."""
-    files = ["-keyout", f"{name}.key", "-out", f"{name}.pem", "-subj", f"/CN={name}"]
-    signed = ["-CA", f"{issuer}.pem", "-CAkey", f"{issuer}.key"] if issuer else []
-    names = ["-addext", "subjectAltName=DNS:localhost"] if issuer else []
-    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"]
-    subprocess.run([*command, *files, *signed, *names], cwd=folder, check=True, capture_output=True)
-
-
 def test_mutual_tls(serves: Any, schema: ModelSchema, tmp_path: Path) -> None:
-    certificate(tmp_path, "authority")
-    certificate(tmp_path, "server", issuer="authority")
-    certificate(tmp_path, "client", issuer="authority")
-    read = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    authority = Authority(tmp_path, "authority")
     credentials = grpc.ssl_server_credentials(
-        [(read["server.key"], read["server.pem"])], read["authority.pem"], True
+        [authority.issue("server").pem], authority.root.read_bytes(), True
     )
-    server = serves(schema, credentials=credentials)
-    ours = Tls(tmp_path / "authority.pem", tmp_path / "client.key", tmp_path / "client.pem")
+    server, mine = serves(schema, credentials=credentials), authority.issue("client")
+    ours = Tls(authority.root, mine.key, mine.chain)
     named = replace(ours, server_name="localhost")
     with RankingClient(
         server.address, "movies", channel=ChannelOptions(tls=named), timeout_seconds=120
     ) as client:
         assert client.schema().version == 3
-    unknown = ChannelOptions(tls=Tls(tmp_path / "authority.pem", server_name="localhost"))
+    unknown = ChannelOptions(tls=Tls(authority.root, server_name="localhost"))
     with (
         RankingClient(server.address, "movies", channel=unknown, timeout_seconds=0.5) as client,
         pytest.raises(ServerError, match="UNAVAILABLE"),

@@ -18,8 +18,8 @@ from pyarrow import parquet
 from tensorflow_serving.apis import predict_pb2
 
 from ..models import build
+from ..server.tls import Authority
 from .conftest import ITEMS, USER, scores
-from .test_channel import certificate
 
 FULL = [{"title": f"Film {i}", "year": 1990.0, **item} for i, item in enumerate(ITEMS)]
 
@@ -237,11 +237,10 @@ def test_the_user_from_standard_input(
 def test_a_server_with_tls(
     serves: Any, schema: ModelSchema, files: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    certificate(files, "authority")
-    certificate(files, "server", issuer="authority")
-    pair = [((files / "server.key").read_bytes(), (files / "server.pem").read_bytes())]
-    server = serves(schema, credentials=grpc.ssl_server_credentials(pair))
-    tls = ["--tls_root_certificates", str(files / "authority.pem")]
+    authority = Authority(files, "authority")
+    credentials = grpc.ssl_server_credentials([authority.issue("server").pem])
+    server = serves(schema, credentials=credentials)
+    tls = ["--tls_root_certificates", str(authority.root)]
     command = rank(server.address, files, "items.json", *tls, "--tls_server_name", "localhost")
     assert main(command) == 0
     assert capsys.readouterr().out.startswith("3 candidates, movies version 3")

@@ -179,14 +179,6 @@ def test_a_server_that_does_not_serve_gets_no_calls(serves: Any, schema: ModelSc
             client.rank(USER, ITEMS)
 
 
-def test_servers_without_the_health_service_get_calls(serves: Any, schema: ModelSchema) -> None:
-    servers = [serves(schema) for _ in range(2)]
-    addresses = [one.address for one in servers]
-    with RankingClient(addresses, "movies", timeout_seconds=120, affinity="off") as client:
-        while not all(server.count("Predict") for server in servers):
-            client.rank(USER, ITEMS)
-
-
 @pytest.mark.parametrize("code", [grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED])
 def test_a_request_that_a_server_dropped_is_tried_on_the_next_one(
     serves: Any, schema: ModelSchema, code: grpc.StatusCode

@@ -24,8 +24,8 @@ from tensorflow_serving.apis import (
     prediction_service_pb2_grpc,
 )
 
-from ..client.test_channel import certificate
 from ..models import build
+from ..server.tls import EC, openssl
 from ..waiting import wait_until
 from .envoy import Envoy, arguments_for, render, validate
 
@@ -51,7 +51,7 @@ def test_envoy_takes_the_configuration(
     arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    certificate(tmp_path, "server")
+    openssl("req", "-x509", *EC, "-subj", "/CN=a", "-keyout", "server.key", "-out", "server.pem")
     assert validate(render(*arguments), tmp_path / "envoy.yaml") == ""
 
 

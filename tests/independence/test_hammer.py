@@ -1,14 +1,16 @@
 """No answer depends on other requests, and the export's record agrees with the registry."""
 
 from collections.abc import Callable
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from colcast.server import ServerProcess
+from tensorflow.core.protobuf import saved_model_pb2
 
-from ..models import Expected
+from ..models import SERVED, Expected, build
 from ..server.metrics_page import Metrics
 from ..waiting import wait_until
 from .cases import Case, cases_of
@@ -143,3 +145,18 @@ def test_models_that_read_padding_name_the_list(group: Models) -> None:
         if exported.model.expected is Expected.LENGTH:
             found = exported.record["independence"]["columnar"]
             assert not found["rows"] or found["own_length"], name
+
+
+@pytest.mark.parametrize("name", SERVED)
+def test_a_model_has_the_columns_and_domains_of_the_registry(name: str, tmp_path: Path) -> None:
+    build(name, tmp_path / "1")
+    saved = saved_model_pb2.SavedModel.FromString((tmp_path / "1/saved_model.pb").read_bytes())
+    model, inputs = SERVED[name], set()
+    for signature in saved.meta_graphs[0].signature_def.values():
+        inputs.update(signature.inputs)
+    assert {one for one in inputs if "_state/" not in one and "row_to_" not in one} == {
+        *model.columns
+    }
+    if "examples" not in model.columns:
+        for patterns in model.domains.values():
+            assert all(any(fnmatch(one, it) for one in inputs) for it in patterns)

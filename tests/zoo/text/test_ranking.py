@@ -1,13 +1,15 @@
-"""The cross-encoder reads a query and each title together, and sends the query once."""
+"""The ranking of titles: the cross-encoder, BM25, and late interaction."""
 
 import json
+from functools import cache
 
 import numpy as np
 import pytest
+import tensorflow as tf
 from colcast.cli.main import main as colcast
-from colcast.client import AsyncTextClient, InputError, TextClient
+from colcast.client import AsyncTextClient, InputError, RankingClient, TextClient
 from colcast.server import ServerProcess
-from colcast.zoo.text import reranker
+from colcast.zoo.text import late_interaction, reranker
 from colcast.zoo.text.reuters import BM25, Story
 
 from .reference import token_vectors, tokens
@@ -122,3 +124,69 @@ def test_a_model_is_judged_by_where_it_puts_the_right_headline():
     assert first.ndcg == first.ndcg_bm25 == 1
     assert second.ndcg == pytest.approx(1 / np.log2(3))
     assert last.ndcg == 0
+
+
+FOUR = [
+    "BAHIA COCOA REVIEW",
+    "",
+    "Ministers meet in Vienna to talk about oil",
+    "cocoa " * 50,
+]
+
+
+@pytest.fixture(scope="module")
+def summed(minilm, vocabulary):
+    @cache
+    def vectors(text):
+        rows = token_vectors(tokens(text, vocabulary, late_interaction.TOKENS), minilm)
+        return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+    def scores(query, titles):
+        asked = vectors(query)
+        return [(asked @ vectors(title).T).max(axis=1).sum() for title in titles]
+
+    return scores
+
+
+@pytest.fixture(scope="module")
+def target():
+    stores = ["--user_state_bytes=16777216", "--item_state_bytes=67108864"]
+    with ServerProcess("titles", late_interaction.ensure(), stores) as server:
+        yield server.target
+
+
+def test_scores_are_the_sums_of_the_nearest_tokens(target, summed):
+    with RankingClient(target, "titles", timeout_seconds=60) as client:
+        for _ in range(2):  # computed the first time, found the second time
+            ranking = client.rank({"query": QUERY}, {"title": FOUR}, target="late")
+            np.testing.assert_allclose(ranking.scores, summed(QUERY, FOUR), atol=1e-4)
+
+
+def test_several_queries_share_a_request(target, summed):
+    with RankingClient(target, "titles", timeout_seconds=60) as client:
+        asked = [({"query": query}, {"title": FOUR}) for query in (QUERY, "oil", "")]
+        for (user, _), ranking in zip(asked, client.rank_many(asked), strict=True):
+            np.testing.assert_allclose(ranking.scores, summed(user["query"], FOUR), atol=1e-4)
+
+
+def test_users_of_joined_requests_are_refused():
+    random, width = np.random.default_rng(0), 8
+    states = {
+        "user_state/0": random.normal(size=(2, late_interaction.TOKENS, width)),
+        "item_state/0": random.normal(size=(5, late_interaction.TOKENS, width)),
+        "item_state/1": np.zeros((5, late_interaction.TOKENS)),
+        "row_to_user": [0, 1, 1, 0, 1],
+    }
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        signature = late_interaction.pair_signature(width)
+
+        def scores(numbers):
+            given = {**states, "user_state/row": numbers}
+            feeds = {signature.inputs[name].name: value for name, value in given.items()}
+            return session.run(signature.outputs["scores"].name, feeds)
+
+        assert scores([0, 1]).shape == (5,)
+        with pytest.raises(tf.errors.InvalidArgumentError, match="is repeated"):
+            scores([0, 0])
+    defaults = {name: tf.make_ndarray(value) for name, value in signature.defaults.items()}
+    assert defaults == {"row_to_user": [0], "user_state/row": [0]}

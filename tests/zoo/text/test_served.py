@@ -1,12 +1,18 @@
-"""The encoder behind the server; texts seen before are not encoded again."""
+"""Text models on the native server, also asked by TextClient and `colcast encode`."""
+
+import asyncio
+import json
 
 import grpc
 import numpy as np
 import pytest
 import tensorflow as tf
-from colcast.client import TextClient
+from colcast.cli.main import main as colcast
+from colcast.client import AsyncTextClient, InputError, ServerError, TextClient
 from colcast.loadtest.measure.meters import publishing
 from colcast.server import ServerProcess
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from tensorflow_serving.apis import predict_pb2, prediction_service_pb2_grpc
 
 from ...server.metrics_page import Metrics
@@ -108,3 +114,147 @@ def test_vectors_equal_those_without_stores(server, encode, pooling, max_seq_len
         assert (counted(server, "item") - before).tolist() == [9, 7]
         client.encode(texts, pooling=pooling, max_seq_len=9)  # computes other vectors
         assert (counted(server, "item") - before).tolist() == [9, 13]
+
+
+FOUR_TEXTS = ["Cocoa", "", "Crude oil prices rose sharply after the ministers met", "the yen " * 60]
+
+
+class Sizes(tf.Module):
+    """An encoder with recognizable vectors: a text's bytes, and the number of texts in its run."""
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="texts")])
+    def encode(self, texts):
+        sizes = tf.cast(tf.strings.length(texts), tf.float32)
+        together = tf.fill(tf.shape(sizes), tf.cast(tf.size(texts), tf.float32))
+        return {"embeddings": tf.stack([sizes, together], axis=1)}
+
+
+@pytest.fixture(scope="module")
+def encoder_address(base_path):
+    with ServerProcess("encoder", base_path) as server:
+        yield server.target
+
+
+@pytest.fixture(scope="module")
+def sizes_address(tmp_path_factory):
+    base, module = tmp_path_factory.mktemp("sizes"), Sizes()
+    tf.saved_model.save(module, str(base / "1"), signatures={"encode": module.encode})
+    with ServerProcess("sizes", base) as server:
+        yield server.target
+
+
+@pytest.fixture
+def client(encoder_address):
+    with TextClient(encoder_address, "encoder") as client:
+        yield client
+
+
+@pytest.fixture
+def sizes(sizes_address):
+    with TextClient(sizes_address, "sizes", batch_tokens=40) as client:
+        yield client
+
+
+@pytest.mark.parametrize(
+    ("pooling", "output"),
+    [("mean", "embeddings"), ("cls", "embeddings/cls"), ("max", "embeddings/max")],
+)
+def test_vectors_are_the_models(client, encode, pooling, output):
+    vectors = client.encode(FOUR_TEXTS, pooling=pooling, max_seq_len=16)
+    np.testing.assert_allclose(vectors, encode(FOUR_TEXTS, 16)[output], atol=2e-6)
+
+
+@settings(max_examples=30, deadline=None)
+@given(texts=st.lists(st.text(alphabet=st.characters(codec="utf-8"), max_size=100), max_size=60))
+def test_any_texts_come_back_in_order(sizes_address, texts):
+    with TextClient(sizes_address, "sizes", batch_tokens=64, in_flight=3) as client:
+        vectors = client.encode(texts)
+    assert vectors.shape == (len(texts), 2)
+    assert vectors[:, 0].tolist() == [len(text.encode()) for text in texts]
+
+
+def test_a_hundred_thousand_texts(sizes):
+    texts = [str(number) * (number % 7) for number in range(100_000)]
+    answered = []
+    vectors = sizes.encode(texts, progress=lambda done, total: answered.append((done, total)))
+    assert vectors[:, 0].tolist() == [len(text) for text in texts]
+    assert answered[-1][0] == answered[-1][1] > 5_000
+
+
+def test_a_request_keeps_within_the_budget_of_tokens(sizes):
+    # 10 tokens each, plus [CLS] and [SEP]
+    vectors = sizes.encode([f"{number:040}" for number in range(50)])
+    assert vectors[:, 1].max() == 3
+
+
+def test_a_repeated_text_is_sent_once(sizes):
+    assert sizes.encode(["again"] * 1000)[:, 1].tolist() == [1] * 1000
+
+
+def test_no_texts_have_no_vectors_of_the_models_width(client):
+    assert client.encode([]).shape == (0, 384)
+
+
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        ("one text", "texts must be a list of texts, got 'one text'"),
+        (None, "texts must be a list of texts, got None"),
+        (["fine", None], "text 1: expected str or UTF-8 bytes, got None"),
+        (["\ud800"], "text 0: .*surrogates not allowed"),
+    ],
+)
+def test_an_entry_that_is_not_text_is_named(texts, message):
+    with (
+        TextClient("127.0.0.1:1", "nobody") as client,
+        pytest.raises(InputError, match=message),
+    ):
+        client.encode(texts)
+
+
+def test_wrong_settings_are_named():
+    with TextClient("127.0.0.1:1", "nobody") as client:
+        with pytest.raises(InputError, match="max_seq_len must be 2 to 512, got 1"):
+            client.encode(["text"], max_seq_len=1)
+        with pytest.raises(InputError, match="pooling must be one of mean, cls, max, got 'sum'"):
+            client.encode(["text"], pooling="sum")
+    with pytest.raises(InputError, match="in_flight must be at least 1, got 0"):
+        TextClient("127.0.0.1:1", "nobody", in_flight=0)
+
+
+def test_the_first_error_ends_a_call(sizes_address):
+    with (
+        TextClient(sizes_address, "absent", batch_tokens=1) as client,
+        pytest.raises(ServerError, match="absent"),
+    ):
+        client.encode([str(number) for number in range(1000)])
+
+
+async def test_the_asyncio_client_answers_the_same(sizes_address):
+    texts = [str(number) for number in range(500)]
+    async with AsyncTextClient(sizes_address, "sizes", batch_tokens=64) as client:
+        whole, empty = await asyncio.gather(client.encode(texts), client.encode([]))
+        with pytest.raises(InputError, match="text 0"):
+            await client.encode([1])
+    assert whole[:, 0].tolist() == [len(text) for text in texts]
+    assert empty.shape == (0, 2)
+    async with AsyncTextClient(sizes_address, "absent", batch_tokens=1) as client:
+        with pytest.raises(ServerError, match="absent"):
+            await client.encode(texts)
+
+
+def test_colcast_encode_writes_an_array(sizes_address, tmp_path):
+    (tmp_path / "texts.txt").write_text("one\n\nthree\n")
+    output = tmp_path / "vectors.npy"
+    arguments = ["encode", str(tmp_path / "texts.txt"), "--server", sizes_address]
+    arguments += ["--model", "sizes", "--output", str(output)]
+    assert colcast(arguments) == 0
+    assert np.load(output)[:, 0].tolist() == [3, 0, 5]
+
+
+def test_colcast_encode_prints_json_lines(sizes_address, capsys, tmp_path):
+    (tmp_path / "texts.txt").write_text("one\nseven")
+    arguments = [str(tmp_path / "texts.txt"), "--server", sizes_address, "--model", "sizes"]
+    assert colcast(["encode", *arguments]) == 0
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [row[0] for row in rows] == [3, 5]
