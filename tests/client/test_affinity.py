@@ -158,11 +158,12 @@ async def test_asyncio_has_the_same_homes(serves: Any, schema: ModelSchema) -> N
 
 def test_a_user_whose_server_is_busy_goes_elsewhere(serves: Any, schema: ModelSchema) -> None:
     """Six calls of one user are in flight; a server takes at most 1.25 times the mean, three."""
-    release, arrived = threading.Event(), threading.Semaphore(0)
+    release, arrived, held = threading.Event(), threading.Semaphore(0), threading.Event()
 
     def wait(request: bytes, context: Any) -> bytes:
-        arrived.release()
-        release.wait(120)
+        if held.is_set():
+            arrived.release()
+            release.wait(120)
         return scores(request)
 
     servers = [serves(schema, wait) for _ in range(2)]
@@ -170,13 +171,16 @@ def test_a_user_whose_server_is_busy_goes_elsewhere(serves: Any, schema: ModelSc
     with RankingClient(
         [s.address for s in servers], "movies", timeout_seconds=120, channel=channel
     ) as client:
-        client.schema()
+        while not all(server.count("Predict") for server in servers):  # both are connected
+            client.send(client.encode(USER, ITEMS))
+        before = [server.count("Predict") for server in servers]
+        held.set()
         threads = [threading.Thread(target=client.rank, args=(USER, ITEMS)) for _ in range(6)]
         for thread in threads:
             thread.start()
         for _ in threads:
             assert arrived.acquire(timeout=120)
-        counts = [server.count("Predict") for server in servers]
+        counts = [one.count("Predict") - had for one, had in zip(servers, before, strict=True)]
         release.set()
         for thread in threads:
             thread.join()
