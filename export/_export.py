@@ -21,7 +21,8 @@ from colcast.export.convert._int8_tables import write_int8_tables
 from colcast.export.convert._object_graph import make_default, publish_signature
 from colcast.export.convert._signature import Conversion, add_columnar_signature, new_names
 from colcast.export.convert._variables import fill_variables
-from colcast.export.cut import LateReport, StagesReport
+from colcast.export.cut._late_report import LateReport
+from colcast.export.cut._stages_report import StagesReport
 from colcast.export.graph._errors import ExportError
 from colcast.export.graph._impure import find_impure
 from colcast.export.graph._op_defs import provide_ops
@@ -32,8 +33,8 @@ from colcast.export.report._report import PAGE, ExportReport, SignatureReport, w
 from colcast.export.trials._feature_domains import mark_domains
 from colcast.export.trials._generate import RowSource
 from colcast.export.trials._parity import Parity, prove_parse
-from colcast.export.trials._tensor_traffic import TensorTraffic, read_tensor_traffic
-from colcast.export.trials._traffic import Traffic, read_traffic
+from colcast.export.trials._tensor_traffic import read_tensor_traffic
+from colcast.export.trials._traffic import Recorded, read_traffic
 from colcast.export.trials._vocabulary import known_values
 from colcast.export.warmup import EVERY_SERVER, NATIVE_SERVER, write_warmup
 
@@ -201,7 +202,7 @@ def _check_user(conversions: Sequence[Conversion], *, late: bool) -> None:
         )
 
 
-def _read_traffic(file: Path, conversion: Conversion) -> Traffic | TensorTraffic:
+def _read_traffic(file: Path, conversion: Conversion) -> Recorded:
     if conversion.source_input is None:
         return read_tensor_traffic(file, conversion.features)
     names = [feature.name for feature in conversion.features]

@@ -11,30 +11,25 @@ from typing import Any
 import tensorflow as tf
 from colcast.export.convert._features import Side
 from colcast.export.convert._signature import Conversion
-from colcast.export.cut import (
-    LateReport,
-    Observed,
-    StagesReport,
-    add_late_signature,
-    add_stages,
-    count_reuse,
-    observe,
-    user_share,
-)
+from colcast.export.cut._add_late import add_late_signature
+from colcast.export.cut._add_stages import add_stages
+from colcast.export.cut._late_report import LateReport
+from colcast.export.cut._observed import Observed, observe
+from colcast.export.cut._stages_report import StagesReport, count_reuse
+from colcast.export.cut._timing import user_share
 from colcast.export.graph._errors import ExportError
 from colcast.export.graph._findings import Probe
 from colcast.export.graph._nodes import FlatGraph
 from colcast.export.graph._ops import is_compiled
 from colcast.export.graph._signature import read_late_signature, read_signature
 from colcast.export.report._cost import SIZES, Compiled, Requests, Way
-from colcast.export.rows import Independence, candidates
+from colcast.export.rows._independence import Independence, candidates
 from colcast.export.trials._both_signatures import BothSignatures
 from colcast.export.trials._generate import RowSource
 from colcast.export.trials._model_rows import ModelRows
 from colcast.export.trials._parity import Parity, prove_scores, scored_alike
 from colcast.export.trials._rows import Columns, Rows
-from colcast.export.trials._tensor_traffic import TensorTraffic
-from colcast.export.trials._traffic import Traffic
+from colcast.export.trials._traffic import Recorded
 from colcast.export.warmup import warmup_request
 
 _LEAST_GAIN_OF_EXACT = 0.03  # a smaller gain may be measurement error
@@ -54,7 +49,7 @@ class LoadedModel:
         meta_graph: Any,
         conversion: Conversion,
         source: RowSource,
-        traffic: Traffic | TensorTraffic | None,
+        traffic: Recorded | None,
     ) -> None:
         """Determines which generated and recorded rows the model accepts.
 

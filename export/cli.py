@@ -1,5 +1,6 @@
 """`colcast export`: adds columnar signatures to a SavedModel."""
 
+import gc
 import importlib
 import json
 import os
@@ -205,6 +206,7 @@ def command(
             )
     except (ExportError, OSError) as error:
         raise click.ClickException(str(error)) from error
+    gc.freeze()  # the process ends soon, so the graphs' millions of objects need no collection
     if json:
         print_json({"saved_model": report.saved_model, "output": report.output, **report.to_json()})
     else:
@@ -229,6 +231,7 @@ def silence_tensorflow() -> None:
     os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
     stderr, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 2)
+    gc.disable()  # it would look through all modules again and again
     try:
         _import_without_keras()
         import tensorflow as tf
@@ -238,6 +241,7 @@ def silence_tensorflow() -> None:
         with tf.Graph().as_default(), tf.compat.v1.Session(config=session_config()) as session:
             session.run(tf.constant(0))  # a process's first run logs that MLIR is not enabled
     finally:
+        gc.enable()
         os.dup2(stderr, 2)
         os.close(stderr)
         os.close(nowhere)

@@ -6,10 +6,15 @@ from typing import Any
 import tensorflow as tf
 from colcast.export.convert._flatten import Inlined
 from colcast.export.convert._parse_cut import ParseCut
-from colcast.export.graph._nodes import ancestors, canonical, descendants, producer, rewire
-
-# Attributes that hold only for the original node: colocations and inferred shapes.
-_DROPPED_ATTRIBUTES = ("_class", "_output_shapes")
+from colcast.export.graph._nodes import (
+    NOT_COPIED,
+    ancestors,
+    canonical,
+    consumers,
+    descendants,
+    producer,
+    rewire,
+)
 
 
 def copy_behind_cut(
@@ -32,7 +37,7 @@ def copy_behind_cut(
       outputs: tensors of `flat` with their DataType numbers.
     """
     front = {*cut.serialized, *cut.parse_nodes}
-    moved = (descendants(flat.nodes, front) | flat.inlined) - front
+    moved = (descendants(consumers(flat.nodes), front) | flat.inlined) - front
     frames = _frames(flat, moved)
     moved |= {node for frame in frames.values() for node in frame}
 
@@ -50,8 +55,8 @@ def copy_behind_cut(
         for index, (tensor, dtype) in enumerate(outputs)
     ]
     everything = {**flat.nodes, **{end.name: end for end in ends}}
-    needed = ancestors(everything, [end.name for end in ends], stop=front)
-    nodes = [node for node_name, node in flat.nodes.items() if node_name in moved & needed]
+    copied = moved & ancestors(everything, [end.name for end in ends], stop=front)
+    nodes = [node for node_name, node in flat.nodes.items() if node_name in copied]
     for node in nodes:
         node.name = f"{name}/{node.name}"
         drop_attributes(node)
@@ -64,7 +69,7 @@ def copy_behind_cut(
 
 def drop_attributes(node: Any) -> None:
     """Drops attributes that a copied or new node must not have: colocation and recorded shapes."""
-    for attribute in _DROPPED_ATTRIBUTES:
+    for attribute in NOT_COPIED:
         if attribute in node.attr:
             del node.attr[attribute]
 
@@ -76,11 +81,8 @@ def _frames(flat: Inlined, moved: set[str]) -> dict[bytes, set[str]]:
         if node.op in ("Enter", "RefEnter"):
             enters.setdefault(node.attr["frame_name"].s, []).append(name)
     inside = {name: node for name, node in flat.nodes.items() if node.op not in ("Exit", "RefExit")}
-    frames = (
-        {frame: {*roots, *descendants(inside, roots)} for frame, roots in enters.items()}
-        if enters
-        else {}
-    )
+    reading = consumers(inside) if enters else {}
+    frames = {frame: {*roots, *descendants(reading, roots)} for frame, roots in enters.items()}
     return {frame: nodes for frame, nodes in frames.items() if nodes & moved}
 
 

@@ -3,6 +3,7 @@
 import dataclasses
 import enum
 import math
+from functools import cached_property
 from typing import Any
 
 import ml_dtypes
@@ -83,7 +84,7 @@ class Feature:
     used: bool = True
     side: str = Side.ITEM
 
-    @property
+    @cached_property
     def length_column(self) -> str | None:
         """The column with the number of values in each row; None if it is the same for all rows."""
         return f"{self.name}/length" if self.kind in (Kind.VAR_LEN, Kind.RAGGED) else None
@@ -100,12 +101,12 @@ class Feature:
             return (values,)
         return values, Column(self.length_column, "int64", (None,))
 
-    @property
+    @cached_property
     def size(self) -> int:
         """The number of values in one step, or, for FIXED_LEN and WHOLE, in the feature."""
         return math.prod(self.shape)
 
-    @property
+    @cached_property
     def padding(self) -> Scalar:
         """The value that pads a row after its last value."""
         if self.kind is Kind.FIXED_LEN_SEQUENCE and self.default is not None:
@@ -116,7 +117,7 @@ class Feature:
     def _empty(self) -> Scalar:
         return b"" if self.dtype == "string" else self.numpy_dtype.type(0).item()
 
-    @property
+    @cached_property
     def numpy_dtype(self) -> Any:
         """The dtype of its arrays; strings are bytes objects in object arrays."""
         return np.dtype(_NUMPY_DTYPES.get(self.dtype, self.dtype))

@@ -9,7 +9,7 @@ from colcast.export.convert._flatten import Inlined
 from colcast.export.convert._lists import FORWARDING_OPS, SHAPE_OPS, Lists, find_lists
 from colcast.export.convert._parse_op import PARSE_OPS, ParsedFeature, read_parse_op
 from colcast.export.graph._errors import ExportError
-from colcast.export.graph._nodes import consumers, producer
+from colcast.export.graph._nodes import called_functions, consumers, producer
 
 # Forwarding ops that keep the shape.
 _UNCHANGED_OPS = ("Identity", "StopGradient", "Snapshot")
@@ -231,7 +231,7 @@ def _parses_otherwise(
     functions = {
         function.signature.name: function for function in meta_graph.graph_def.library.function
     }
-    for name in sorted(_functions_below(flat, functions)):
+    for name in sorted(called_functions(flat.nodes.values(), functions)):
         parsing = [n for n in functions[name].node_def if n.op in (*PARSE_OPS, *_OTHER_PARSE_OPS)]
         if parsing:
             return (
@@ -242,21 +242,7 @@ def _parses_otherwise(
     return None
 
 
-def _functions_below(flat: Inlined, functions: dict[str, Any]) -> set[str]:
-    """Functions that nodes of a flat graph name in their attributes, including nested ones."""
-    found: set[str] = set()
-    queue = list(flat.nodes.values())
-    while queue:
-        for value in queue.pop().attr.values():
-            for name in [value.func.name, *(f.name for f in value.list.func)]:
-                if name in functions and name not in found:
-                    found.add(name)
-                    queue.extend(functions[name].node_def)
-    return found
-
-
 def _dtype_name(dtype: int) -> str:
-
     return str(tf.dtypes.as_dtype(dtype).name)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 from colcast.export.convert._features import Feature, Kind
 from colcast.export.graph._errors import ExportError
-from colcast.export.graph._nodes import Nodes, canonical, constants, scope_name
+from colcast.export.graph._nodes import Nodes, canonical, constants, data_inputs, scope_name
 
 PARSE_OPS = ("ParseExample", "ParseExampleV2")
 
@@ -38,45 +38,25 @@ def read_parse_op(node: Any, nodes: Nodes, versions: Any) -> list[ParsedFeature]
     Raises:
       ExportError: keys or defaults are not constants, or a key is not UTF-8.
     """
-    read = _read_v2 if node.op == "ParseExampleV2" else _read_v1
-    keys, dense_defaults = read(node, nodes, versions)
-    tensors = _outputs(node)
-    features = [
-        *_sparse(node, keys.sparse),
-        *_dense(node, keys.dense, dense_defaults),
-        *_ragged(node, keys.ragged),
-    ]
-    return [
-        ParsedFeature(feature, parsed) for feature, parsed in zip(features, tensors, strict=True)
-    ]
-
-
-@dataclasses.dataclass(frozen=True)
-class _Keys:
-    sparse: list[str]
-    dense: list[str]
-    ragged: list[str]
-
-
-def _read_v2(node: Any, nodes: Nodes, versions: Any) -> tuple[_Keys, list[Any]]:
-    values = _constants(node, list(node.input[2:]), nodes, versions)
-    keys = _Keys(*(_texts(node, value) for value in values[:3]))
-    return keys, values[3:]
-
-
-def _read_v1(node: Any, nodes: Nodes, versions: Any) -> tuple[_Keys, list[Any]]:
-    values = _constants(node, list(node.input[2:]), nodes, versions)
-    sparse, dense = node.attr["Nsparse"].i, node.attr["Ndense"].i
-    keys = _Keys(_texts(node, values[:sparse]), _texts(node, values[sparse : sparse + dense]), [])
-    return keys, values[sparse + dense :]
-
-
-def _constants(node: Any, references: list[str], nodes: Nodes, versions: Any) -> list[Any]:
-    data = [reference for reference in references if not reference.startswith("^")]
     try:
-        return constants(nodes, data, versions)
+        values = constants(nodes, data_inputs(node)[2:], versions)
     except ExportError as error:
         raise ExportError(f"keys and defaults of parse op {node.name!r}: {error}") from error
+    if node.op == "ParseExampleV2":
+        keys, defaults = values[:3], values[3:]
+    else:
+        sparse, dense = node.attr["Nsparse"].i, node.attr["Ndense"].i
+        keys, defaults = [values[:sparse], values[sparse:][:dense], []], values[sparse + dense :]
+    of_sparse, of_dense, of_ragged = (_texts(node, each) for each in keys)
+    features = [
+        *_sparse(node, of_sparse),
+        *_dense(node, of_dense, defaults),
+        *_ragged(node, of_ragged),
+    ]
+    return [
+        ParsedFeature(feature, parsed)
+        for feature, parsed in zip(features, _outputs(node), strict=True)
+    ]
 
 
 def _texts(node: Any, keys: Any) -> list[str]:

@@ -25,30 +25,3 @@ are needed and whether they pay), `_pair` (the ops of the last stage), `_stages_
 late signature, the stages and the last stage are each written by a subclass of `Copy` (`graph/`),
 which copies nodes.
 """
-
-from colcast.export.cut._add_late import add_late_signature
-from colcast.export.cut._add_stages import add_stages
-from colcast.export.cut._late_report import FrontierTensor, LateReport
-from colcast.export.cut._observed import Observed, observe
-from colcast.export.cut._stage import row_bytes
-from colcast.export.cut._stages_report import Reuse, StagesReport, State, count_reuse
-from colcast.export.cut._timing import user_share
-from colcast.export.graph._comparison import PROOF_ROWS
-from colcast.export.graph._requests import DrawRows
-
-__all__ = [
-    "PROOF_ROWS",
-    "DrawRows",
-    "FrontierTensor",
-    "LateReport",
-    "Observed",
-    "Reuse",
-    "StagesReport",
-    "State",
-    "add_late_signature",
-    "add_stages",
-    "count_reuse",
-    "observe",
-    "row_bytes",
-    "user_share",
-]

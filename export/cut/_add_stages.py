@@ -15,7 +15,7 @@ from colcast.export.graph._errors import ExportError
 from colcast.export.graph._findings import Probe
 from colcast.export.graph._requests import DrawRows, Requests
 from colcast.export.graph._signature import Signature, read_late_signature
-from colcast.export.rows import Independence
+from colcast.export.rows._independence import Independence
 
 # Maximum bytes of a user's states if several users are to share a run. A separate run costs a user
 # about 100 microseconds. Copying 8 KiB for each of 50 candidates takes as long, at 4 GB/s, and the
@@ -122,7 +122,7 @@ class _Adding:
         return cut
 
     def _proof(self, cut: Cut) -> StagesProof:
-        return StagesProof(cut.runner(self._late), self._requests, self._tolerance)
+        return cut.proof(self._late, self._requests, self._tolerance)
 
     def _culprits(self, domains: Sequence[str], why: str) -> dict[str, str]:
         """The domains that fail the proof when cut alone with user and item.

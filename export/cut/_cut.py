@@ -9,7 +9,7 @@ import tensorflow as tf
 from colcast.export.cut._observed import Observed
 from colcast.export.cut._pair import PairGraph, rows_keys, rows_of_pair, state_key
 from colcast.export.cut._stage import Boundary, StageGraph, find_boundary, why_no_gain
-from colcast.export.cut._stages_proof import Runner
+from colcast.export.cut._stages_proof import StagesProof
 from colcast.export.cut._stages_report import State, one
 from colcast.export.cut._write_late import write_late
 from colcast.export.graph._colours import FREE, ITEM, PAIR, USER, Colours, colour
@@ -19,7 +19,7 @@ from colcast.export.graph._findings import Probe
 from colcast.export.graph._nodes import FlatGraph, GraphDef, NodeDef
 from colcast.export.graph._requests import Columns, Draws, Requests, trimmed
 from colcast.export.graph._signature import Signature
-from colcast.export.rows import CANDIDATE, Independence, find_independence, rows_of
+from colcast.export.rows._independence import CANDIDATE, Independence, find_independence, rows_of
 
 
 @dataclass(frozen=True)
@@ -176,7 +176,7 @@ class Cut:
                 of, given = domain, rows_of(domain, stage.inputs, known)
             tensors = [*stage.outputs.values(), *stage.inputs.values()]
             graph = self._graph.with_nodes(nodes, tensors)
-            found[domain], _ = find_independence(graph, self._session, given, stage.outputs, of)
+            found[domain] = find_independence(graph, self._session, given, stage.outputs, of)
         _check({domain: self._why_no_stage(domain, found[domain]) for domain in self.domains})
         return found
 
@@ -195,15 +195,16 @@ class Cut:
             return f"{one(domain)} depends on {of_all}"
         return ""
 
-    def runner(self, late: Probe) -> Runner:
-        """Returns a runner for the written stages and the late signature."""
+    def proof(self, late: Probe, requests: Requests, tolerance: float) -> StagesProof:
+        """Returns a comparison of the written stages with the late signature."""
         probes = {
             domain: Probe(self._session, stage.inputs, stage.outputs)
             for domain, stage in self._written.items()
         }
-        columns = {domain: list(own) for domain, own in self._columns.items()}
         pair = probes.pop(PAIR)
-        return Runner(late, probes, pair, {**columns, PAIR: list(self.candidates)})
+        columns = {domain: list(own) for domain, own in self._columns.items()}
+        columns[PAIR] = list(self.candidates)
+        return StagesProof(late, probes, pair, columns, requests, tolerance)
 
     def publish(self) -> None:
         """Adds the nodes and signatures to the MetaGraphDef."""

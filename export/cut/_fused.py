@@ -4,7 +4,7 @@ If the product is split, a separate Relu reads the sum and passes NaN on, where 
 So such a product is split only if its input rows are finite.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -41,12 +41,14 @@ class Fused:
 
 
 def find_fused(
-    graph: FlatGraph,
-    session: tf.compat.v1.Session,
-    signature: Signature,
-    batches: Iterable[Columns],
-) -> Fused:
-    """Finds the products, and runs the columnar signature to see which read NaN or infinity."""
+    graph: FlatGraph, session: tf.compat.v1.Session, signature: Signature
+) -> Callable[[Iterable[Columns]], Fused]:
+    """Finds the products.
+
+    Returns:
+        A function that runs the columnar signature on batches to see which products read NaN or
+        infinity.
+    """
     read, biases, alone = {}, set[str](), set[str]()
     find = session.graph.get_tensor_by_name
     for relu in graph.nodes.values():
@@ -61,10 +63,17 @@ def find_fused(
             if product.op == "MatMul" and _is_bias(find(other).shape, find(source).shape):
                 read[product.name] = data_inputs(product)[0]
                 biases.add(node.name)
-    tensors = {t for t in read.values() if session.graph.is_fetchable(find(t))}
-    seen = _not_finite(session, signature, tensors, batches) if tensors else set[str]()
-    not_finite = frozenset(name for name, tensor in read.items() if tensor in seen)
-    return Fused(read, frozenset(biases), frozenset(alone - biases), not_finite)
+    tensors = sorted({t for t in read.values() if session.graph.is_fetchable(find(t))})
+    outputs = sorted(signature.outputs.values())
+    fetched = {tensor: tensor for tensor in [*tensors, *outputs]}
+    probe = Probe(session, signature.inputs, fetched, inner=True) if tensors else None
+
+    def fused(batches: Iterable[Columns]) -> Fused:
+        seen = _not_finite(probe, tensors, outputs, batches) if probe else set[str]()
+        not_finite = frozenset(name for name, tensor in read.items() if tensor in seen)
+        return Fused(read, frozenset(biases), frozenset(alone - biases), not_finite)
+
+    return fused
 
 
 def _is_bias(shape: tf.TensorShape, of: tf.TensorShape) -> bool:
@@ -82,15 +91,9 @@ def _behind(graph: FlatGraph, tensor: str) -> NodeDef:
 
 
 def _not_finite(
-    session: tf.compat.v1.Session,
-    signature: Signature,
-    tensors: Iterable[str],
-    batches: Iterable[Columns],
+    probe: Probe, tensors: Sequence[str], outputs: Sequence[str], batches: Iterable[Columns]
 ) -> set[str]:
     found = set[str]()
-    outputs = sorted(signature.outputs.values())
-    fetched = {tensor: tensor for tensor in [*sorted(tensors), *outputs]}
-    probe = Probe(session, signature.inputs, fetched, inner=True)
     for columns in batches:
         try:
             values = probe(columns)

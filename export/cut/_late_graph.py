@@ -49,6 +49,7 @@ class LateGraph(Copy):
         signature = observed.signature
         self.one_user = domains is None
         self._domains = domains
+        self._nodes = observed.graph.nodes
         self._findings = observed.findings
         self._fused = observed.fused
         self._inputs = {producer(tensor) for tensor in signature.inputs.values()}
@@ -102,6 +103,9 @@ class LateGraph(Copy):
         return self.is_fixed(tensor) and producer(tensor) not in self._from_weights
 
     def value(self, tensor: str) -> Array:
+        node = self._nodes[producer(tensor)]
+        if node.op == "Const":  # a session would prepare its whole graph
+            return np.asarray(tf.make_ndarray(node.attr["value"].tensor))
         return np.asarray(self._session.run(tensor))
 
     def tensors_of(self, node: str) -> list[str]:

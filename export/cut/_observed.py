@@ -70,15 +70,16 @@ class _Watched:
         self._of_users: dict[float, Findings] = {tolerance: {} for tolerance in tolerances}
         self._of_rows: Findings = {}
         self._facts = cache(self._find_facts)
-        probes = [
-            Probe(session, signature.inputs, fetchable(session.graph, nodes), inner=True)
-            for nodes in (user, [*user, *items])
-        ]
-        if probes[0].names:
-            self._of_users = classify_user(probes[0], users, self._of_users)
-        if probes[1].names:
-            tried = {rows: requests.draw(rows) for rows in _CANDIDATES}
-            self._of_rows = follow_rows(probes[1], tried)
+        of_user = fetchable(session.graph, user)
+        tensors = of_user | fetchable(session.graph, items)
+        if not tensors:
+            return
+        # Both use one set of fetches, because TensorFlow prepares the graph for each set.
+        probe = Probe(session, signature.inputs, tensors, inner=True)
+        if of_user:
+            self._of_users = classify_user(probe, users, self._of_users, of_user)
+        tried = {rows: requests.draw(rows) for rows in _CANDIDATES}
+        self._of_rows = follow_rows(probe, tried)
 
     def findings(self, colours: Colours, tolerance: float) -> Findings:
         """Returns a finding for every tensor of the user side and the item side.
@@ -239,6 +240,8 @@ def observe(
     held = {producer(signature.user[name]): _NO_VALUE for name in without_a_value(users)}
     colours = _colour(graph, signature, held)
     tolerances = {0.0, tolerance}
+    # Adds its op before anything runs, because a session copies its whole graph for new ops.
+    fused = find_fused(graph, session, signature)
     watched = _Watched(session, graph, signature, colours, users, requests, tolerances)
     return Observed(
         columnar_signature,
@@ -249,7 +252,7 @@ def observe(
         watched,
         colours,
         watched.findings(colours, tolerance),
-        find_fused(graph, session, signature, batches),
+        fused(batches),
         requests,
         run,
         Proof(run, requests),

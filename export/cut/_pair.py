@@ -8,7 +8,8 @@ from colcast.export.cut._stage import Boundary, StageGraph
 from colcast.export.graph._colours import ITEM, USER, Colours
 from colcast.export.graph._emitter import Copy
 from colcast.export.graph._nodes import FlatGraph, NodeDef, attribute, data_inputs, scope_name
-from colcast.export.rows import Fact, Kind, rows_of, sizes
+from colcast.export.rows._facts import Fact, Kind, sizes
+from colcast.export.rows._independence import rows_of
 
 _INT32 = {"Tidx": tf.int32}
 

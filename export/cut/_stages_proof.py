@@ -27,47 +27,6 @@ States = list[Array]
 
 
 @dataclass(frozen=True)
-class Runner:
-    """Runs the late signature and the stages, each on columns or states by name.
-
-    Attributes:
-        late: the late signature.
-        stages: the stages' probes by domain.
-        pair: the last stage.
-        columns: column names by domain; under PAIR, columns that the last stage reads.
-    """
-
-    late: Probe
-    stages: Mapping[str, Probe]
-    pair: Probe
-    columns: Mapping[str, Sequence[str]]
-
-    def states(self, domain: str, columns: Columns) -> States:
-        """The states of all rows in a batch."""
-        return list(self.stages[domain](columns).values())
-
-    def score(
-        self, states: Mapping[str, States], index: Mapping[str, Array], candidates: Columns
-    ) -> dict[str, Array]:
-        """The outputs for states, the index of each domain's rows, and the candidates' columns."""
-        given = dict(candidates)
-        for domain, of_rows in states.items():
-            given |= {state_key(domain, k): state for k, state in enumerate(of_rows)}
-            if domain != ITEM:
-                given[number_key(domain)] = np.arange(len(of_rows[0]))
-                given[index_key(domain)] = index[domain]
-        return self.pair(given)
-
-    def noise(
-        self, request: Request, expected: Mapping[str, Array], noisy_runs: int
-    ) -> Mapping[str, Array]:
-        """How much the late signature's outputs change if a request's inputs are rounded."""
-        return rounding_noise(
-            lambda rounded: self.late(rounded.once()), request, expected, noisy_runs
-        )
-
-
-@dataclass(frozen=True)
 class _Draw:
     """Rows of every domain, and for each candidate the rows that it reads.
 
@@ -76,11 +35,13 @@ class _Draw:
         index: each candidate's row, for all domains except ITEM and PAIR, whose rows are the
             candidates.
         states: states of the domains that have been run.
+        expected: the late signature's outputs for the first user and all candidates.
     """
 
     columns: Mapping[str, Columns]
     index: Mapping[str, Array]
     states: dict[str, States] = field(default_factory=dict)
+    expected: dict[str, Array] = field(default_factory=dict)
 
     @property
     def rows(self) -> int:
@@ -102,23 +63,34 @@ class StagesProof:
     """Compares stages with the late signature on the same draws, for one user and several.
 
     Attributes:
-        runner: runs the stages and the late signature.
+        stages: the stages' probes by domain.
     """
 
-    def __init__(self, runner: Runner, requests: Requests, tolerance: float) -> None:
+    def __init__(
+        self,
+        late: Probe,
+        stages: Mapping[str, Probe],
+        pair: Probe,
+        columns: Mapping[str, Sequence[str]],
+        requests: Requests,
+        tolerance: float,
+    ) -> None:
         """Creates a proof.
 
         Args:
-            runner: runs the stages and the late signature.
+            late: runs the late signature.
+            stages: run the stages, by domain.
+            pair: runs the last stage.
+            columns: column names by domain; under PAIR, columns that the last stage reads.
             requests: draws rows.
             tolerance: the largest relative difference allowed.
         """
-        self.runner, self._requests, self._tolerance = runner, requests, tolerance
+        self.stages, self._late, self._pair, self._columns = stages, late, pair, columns
+        self._requests, self._tolerance = requests, tolerance
 
     @cached_property
     def _draws(self) -> list[_Draw]:
-        draws = [rows for rows in PROOF_ROWS for _ in range(_ROUNDS)]
-        return [_draw(self.runner, self._requests, rows) for rows in draws]
+        return [self._draw(rows) for rows in PROOF_ROWS for _ in range(_ROUNDS)]
 
     def compare(self, *, several_users: bool = False) -> Mapping[str, float]:
         """Compares requests of one user each, or runs with the candidates of several users.
@@ -129,97 +101,116 @@ class StagesProof:
         Raises:
             ExportError: results differ, or one run cannot take the states of several users.
         """
-        tried = _of_several_users if several_users else _of_one_user
-        noisy_runs = PERTURBED if self._tolerance else 0
-        trials = [tried(self.runner, draw, noisy_runs) for draw in self._draws]
+        tried = self._of_several_users if several_users else self._of_one_user
+        trials = [tried(draw) for draw in self._draws]
         by_rows = compare_trials(trials, self._tolerance)
         outputs = trials[0].expected
         return {output: max(by[output] for by in by_rows.values()) for output in outputs}
 
+    def _draw(self, rows: int) -> _Draw:
+        """Draws rows, again if the late signature fails for one of the users alone."""
+        random = np.random.default_rng(rows)
+        counts = dict.fromkeys(self._columns, (rows + 1) // 2)
+        counts |= {USER: _USERS, ITEM: rows, PAIR: rows}
+        for left in reversed(range(_TRIES)):
+            columns = draw_rows(self._requests, _USERS + rows)
+            firsts = {domain: 0 if domain == USER else _USERS for domain in counts}
+            draw = _Draw(
+                {
+                    domain: {name: columns[name][first : first + counts[domain]] for name in names}
+                    for domain, names in self._columns.items()
+                    for first in [firsts[domain]]
+                },
+                {d: random.integers(counts[d], size=rows) for d in counts if d not in (ITEM, PAIR)},
+            )
+            try:
+                for user in range(_USERS):
+                    for count in sorted({1, rows}):
+                        answer = self._late(draw.request(user, np.arange(count)).once())
+                        if user == 0:
+                            draw.expected.update(answer)  # the last one has all candidates
+            except ExportError:
+                if not left:
+                    raise
+            else:
+                return draw
+        raise AssertionError
 
-def _draw(runner: Runner, requests: Requests, rows: int) -> _Draw:
-    """Draws rows, again if the late signature fails for one of the users alone."""
-    random = np.random.default_rng(rows)
-    counts = dict.fromkeys(runner.columns, (rows + 1) // 2)
-    counts |= {USER: _USERS, ITEM: rows, PAIR: rows}
-    for left in reversed(range(_TRIES)):
-        columns = draw_rows(requests, _USERS + rows)
-        firsts = {domain: 0 if domain == USER else _USERS for domain in counts}
-        draw = _Draw(
-            {
-                domain: {name: columns[name][first : first + counts[domain]] for name in names}
-                for domain, names in runner.columns.items()
-                for first in [firsts[domain]]
-            },
-            {d: random.integers(counts[d], size=rows) for d in counts if d not in (ITEM, PAIR)},
+    def _of_one_user(self, draw: _Draw) -> Trial:
+        request = draw.request(0, np.arange(draw.rows))
+        states = {USER: self._states_of(USER, request.user), **self._states(draw, but=USER)}
+        index = {**draw.index, USER: np.zeros(1, np.int64)}
+        candidates = {name: request.items[name] for name in draw.columns[PAIR]}
+        given = self._score(states, index, candidates)
+        return Trial(draw.rows, draw.expected, given, self._noise(request, draw.expected))
+
+    def _of_several_users(self, draw: _Draw) -> Trial:
+        given = self._score(self._states(draw), draw.index, draw.columns[PAIR])
+        expected = {name: np.zeros_like(value) for name, value in given.items()}
+        noise = {name: np.zeros(value.shape) for name, value in given.items()}
+        for user in range(_USERS):
+            own = np.flatnonzero(draw.index[USER] == user)
+            if not own.size:
+                continue
+            request = draw.request(user, own)
+            scores = self._late(request.once())
+            noises = self._noise(request, scores)
+            for name, value in scores.items():
+                shape = (own.size, *given[name].shape[1:])
+                if value.shape != shape or len(given[name]) != draw.rows:
+                    raise ExportError(f"output {name!r} does not have one row per candidate")
+                expected[name][own], noise[name][own] = value, noises[name]
+        return Trial(draw.rows, expected, given, noise)
+
+    def _states(self, draw: _Draw, but: str = "") -> dict[str, States]:
+        domains = [domain for domain in self.stages if domain != but]
+        for domain in domains:
+            if domain not in draw.states:
+                draw.states[domain] = self._shared(domain, draw.columns[domain])
+        return {domain: draw.states[domain] for domain in domains}
+
+    def _shared(self, domain: str, columns: Columns) -> States:
+        """Each row's state, from a run of all rows, of shuffled rows, or of that row alone."""
+        rows = len(next(iter(columns.values())))
+        order = np.random.default_rng(rows).permutation([*range(rows), 0])
+        back = [int(np.flatnonzero(order == row)[0]) for row in range(rows)]
+        whole = self._states_of(domain, columns)
+        mixed = self._states_of(domain, {name: column[order] for name, column in columns.items()})
+        alone = [
+            self._states_of(domain, trimmed({n: c[row : row + 1] for n, c in columns.items()}))
+            for row in range(min(rows, _ALONE))
+        ]
+        states = []
+        for number, state in enumerate(whole):
+            state = state.copy()
+            for row in range(rows):
+                own = alone[row][number] if row < len(alone) else None
+                if row % 3 == 1 and mixed[number].shape[1:] == state.shape[1:]:
+                    state[row] = mixed[number][back[row]]
+                elif row % 3 == 2 and own is not None and own.shape[1:] == state.shape[1:]:
+                    state[row] = own[0]
+            states.append(state)
+        return states
+
+    def _states_of(self, domain: str, columns: Columns) -> States:
+        """The states of all rows in a batch."""
+        return list(self.stages[domain](columns).values())
+
+    def _score(
+        self, states: Mapping[str, States], index: Mapping[str, Array], candidates: Columns
+    ) -> dict[str, Array]:
+        """The outputs for states, the index of each domain's rows, and the candidates' columns."""
+        given = dict(candidates)
+        for domain, of_rows in states.items():
+            given |= {state_key(domain, k): state for k, state in enumerate(of_rows)}
+            if domain != ITEM:
+                given[number_key(domain)] = np.arange(len(of_rows[0]))
+                given[index_key(domain)] = index[domain]
+        return self._pair(given)
+
+    def _noise(self, request: Request, expected: Mapping[str, Array]) -> Mapping[str, Array]:
+        """How much the late signature's outputs change if a request's inputs are rounded."""
+        noisy_runs = PERTURBED if self._tolerance else 0
+        return rounding_noise(
+            lambda rounded: self._late(rounded.once()), request, expected, noisy_runs
         )
-        try:
-            for user in range(_USERS):
-                for count in sorted({1, rows}):
-                    runner.late(draw.request(user, np.arange(count)).once())
-        except ExportError:
-            if not left:
-                raise
-        else:
-            return draw
-    raise AssertionError
-
-
-def _of_one_user(runner: Runner, draw: _Draw, noisy_runs: int) -> Trial:
-    request = draw.request(0, np.arange(draw.rows))
-    expected = runner.late(request.once())
-    states = {USER: runner.states(USER, request.user), **_states(runner, draw, but=USER)}
-    index = {**draw.index, USER: np.zeros(1, np.int64)}
-    candidates = {name: request.items[name] for name in draw.columns[PAIR]}
-    given = runner.score(states, index, candidates)
-    return Trial(draw.rows, expected, given, runner.noise(request, expected, noisy_runs))
-
-
-def _of_several_users(runner: Runner, draw: _Draw, noisy_runs: int) -> Trial:
-    given = runner.score(_states(runner, draw), draw.index, draw.columns[PAIR])
-    expected = {name: np.zeros_like(value) for name, value in given.items()}
-    noise = {name: np.zeros(value.shape) for name, value in given.items()}
-    for user in range(_USERS):
-        own = np.flatnonzero(draw.index[USER] == user)
-        if not own.size:
-            continue
-        request = draw.request(user, own)
-        scores = runner.late(request.once())
-        noises = runner.noise(request, scores, noisy_runs)
-        for name, value in scores.items():
-            if value.shape != (own.size, *given[name].shape[1:]) or len(given[name]) != draw.rows:
-                raise ExportError(f"output {name!r} does not have one row per candidate")
-            expected[name][own], noise[name][own] = value, noises[name]
-    return Trial(draw.rows, expected, given, noise)
-
-
-def _states(runner: Runner, draw: _Draw, but: str = "") -> dict[str, States]:
-    domains = [domain for domain in runner.stages if domain != but]
-    for domain in domains:
-        if domain not in draw.states:
-            draw.states[domain] = _shared(runner, domain, draw.columns[domain])
-    return {domain: draw.states[domain] for domain in domains}
-
-
-def _shared(runner: Runner, domain: str, columns: Columns) -> States:
-    """Each row's state, taken from a run of all rows, of shuffled rows, or of that row alone."""
-    rows = len(next(iter(columns.values())))
-    order = np.random.default_rng(rows).permutation([*range(rows), 0])
-    back = [int(np.flatnonzero(order == row)[0]) for row in range(rows)]
-    whole = runner.states(domain, columns)
-    mixed = runner.states(domain, {name: column[order] for name, column in columns.items()})
-    alone = [
-        runner.states(domain, trimmed({n: c[row : row + 1] for n, c in columns.items()}))
-        for row in range(min(rows, _ALONE))
-    ]
-    states = []
-    for number, state in enumerate(whole):
-        state = state.copy()
-        for row in range(rows):
-            own = alone[row][number] if row < len(alone) else None
-            if row % 3 == 1 and mixed[number].shape[1:] == state.shape[1:]:
-                state[row] = mixed[number][back[row]]
-            elif row % 3 == 2 and own is not None and own.shape[1:] == state.shape[1:]:
-                state[row] = own[0]
-        states.append(state)
-    return states

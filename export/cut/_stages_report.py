@@ -7,7 +7,7 @@ from typing import Any
 
 from colcast.export.cut._late_report import grouped, listed
 from colcast.export.graph._colours import ITEM, USER
-from colcast.export.rows import Independence
+from colcast.export.rows._independence import Independence
 
 Row = Mapping[str, bytes]
 """The serialized features of a tf.Example by name."""

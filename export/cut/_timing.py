@@ -27,21 +27,24 @@ def op_times(
     Raises:
         TooLongError: a run does not end.
     """
-    runs: list[list[dict[str, float]]] = [[] for _ in timed]
+    runs = [
+        Run(session, list(signature.inputs.values()), list(signature.outputs.values()))
+        for signature, _ in timed
+    ]
+    values = [[columns[name] for name in signature.inputs] for signature, columns in timed]
+    times: list[list[dict[str, float]]] = [[] for _ in timed]
     for turn in range(_RUNS + 1):
-        for (signature, columns), of_signature in zip(timed, runs, strict=True):
+        for run, given, (signature, _), of_run in zip(runs, values, timed, times, strict=True):
             trace = tf.compat.v1.RunMetadata()
-            fetches = list(signature.outputs.values())
-            run = Run(session, list(signature.inputs.values()), fetches)
             try:
-                run([columns[name] for name in signature.inputs], _RUN_SECONDS, trace)
+                run(given, _RUN_SECONDS, trace)
             except tf.errors.DeadlineExceededError as error:
                 done = f"a timed signature did not finish within {_RUN_SECONDS} s"
-                loops = describe_loops(session.graph, signature.inputs, fetches)
+                loops = describe_loops(session.graph, signature.inputs, signature.outputs.values())
                 raise TooLongError(f"{done}; {loops}".rstrip("; ")) from error
             if turn:  # the first run prepares the graph
-                of_signature.append(_times(trace))
-    return [{op: min(run[op] for run in each if op in run) for op in each[0]} for each in runs]
+                of_run.append(_times(trace))
+    return [{op: min(of[op] for of in each if op in of) for op in each[0]} for each in times]
 
 
 def user_share(

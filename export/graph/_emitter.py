@@ -1,5 +1,6 @@
 """Collects new nodes, copies those of a signature, and adds them to graphs."""
 
+from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -7,6 +8,7 @@ import numpy as np
 import tensorflow as tf
 from colcast.export.graph._colours import FREE, Colours
 from colcast.export.graph._nodes import (
+    NOT_COPIED,
     GraphDef,
     NodeDef,
     control_inputs,
@@ -15,9 +17,6 @@ from colcast.export.graph._nodes import (
 )
 from colcast.export.graph._op_defs import OpDefs
 from colcast.export.graph._requests import Array
-
-# Attributes that hold only for the original node: colocations and shapes.
-_NOT_COPIED = ("_class", "_output_shapes")
 
 
 class Emitter:
@@ -31,6 +30,7 @@ class Emitter:
         """Starts without nodes. All names will begin with `prefix`, which has no slash."""
         self._prefix = prefix
         self._constants: dict[tuple[str, bytes, tuple[int, ...]], str] = {}
+        self._used = Counter[str]()
         self.nodes: dict[str, NodeDef] = {}
 
     def name(self, folder: str, name: str) -> str:
@@ -47,7 +47,7 @@ class Emitter:
         added = NodeDef(name=name, op=node.op)
         added.input.extend([*inputs, *(f"^{control}" for control in controls)])
         for key, value in node.attr.items():
-            if key not in _NOT_COPIED:
+            if key not in NOT_COPIED:
                 added.attr[key].CopyFrom(value)
         if "frame_name" in added.attr:
             added.attr["frame_name"].s = f"{self._prefix}/".encode() + added.attr["frame_name"].s
@@ -144,10 +144,10 @@ class Emitter:
         return GraphDef(node=[node for name, node in self.nodes.items() if name in needed])
 
     def _free(self, name: str) -> str:
-        free, count = name, 0
+        free = name
         while free in self.nodes:
-            count += 1
-            free = f"{name}_{count}"
+            self._used[name] += 1
+            free = f"{name}_{self._used[name]}"
         return free
 
 

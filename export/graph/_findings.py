@@ -132,21 +132,23 @@ def fetchable(graph: tf.Graph, nodes: Iterable[str]) -> dict[str, str]:
 
 
 def classify_user(
-    probe: Probe, users: Iterable[Request], tolerances: Iterable[float]
+    probe: Probe, users: Iterable[Request], tolerances: Iterable[float], tensors: Iterable[str]
 ) -> dict[float, Findings]:
     """Determines, for each tolerance, the kind of tensors that depend only on user features.
 
     Args:
-        probe: runs the tensors.
+        probe: runs the tensors, and maybe others.
         users: requests of the users to try; a tensor must have the same kind for all of them.
         tolerances: largest differences that count as equal, relative to a tensor's largest value,
             because sums over more rows may be added in another order.
+        tensors: the tensors' names in the probe.
     """
     found: dict[float, Findings] = {tolerance: {} for tolerance in tolerances}
     for user in users:
         single = probe(user.repeated(1))
         many = {repeats: probe(user.repeated(repeats)) for repeats in REPEATS}
-        for tensor, value in single.items():
+        for tensor in tensors:
+            value = single[tensor]
             values = {repeats: run[tensor] for repeats, run in many.items()}
             for tolerance, of in found.items():
                 finding = _classify(value, values, tolerance)
@@ -234,8 +236,9 @@ def equal(one: Array, other: Array, tolerance: float) -> bool:
     """Whether two tensors are equal; floats within a tolerance relative to the largest float."""
     if one.shape != other.shape:
         return False
-    if one.dtype.kind not in "fc" or np.array_equal(one, other):
-        return bool(np.array_equal(one, other))
+    same = bool(np.all(one == other))
+    if same or one.dtype.kind not in "fc":
+        return same
     scale = np.max(np.abs(one), initial=0.0, where=np.isfinite(one))
     return bool(np.allclose(one, other, rtol=0, atol=tolerance * scale, equal_nan=True))
 

@@ -12,6 +12,9 @@ from tensorflow.core.framework.attr_value_pb2 import AttrValue
 from tensorflow.core.framework.graph_pb2 import GraphDef as GraphDef
 from tensorflow.core.framework.node_def_pb2 import NodeDef as NodeDef
 
+NOT_COPIED = ("_class", "_output_shapes")
+"""Attributes that hold only for the original of a node: colocations and inferred shapes."""
+
 
 class FlatGraph:
     """All nodes from which a set of tensors is computed.
@@ -139,13 +142,7 @@ def needed_for(graph_def: GraphDef, references: Iterable[str]) -> GraphDef:
         needed |= ancestors(nodes, waiting, stop=needed)
         beside = {name for each in needed for name in _colocated(nodes[each])}
         waiting = beside - needed
-    called: set[str] = set()
-    queue = [nodes[name] for name in needed]
-    while queue:
-        node = queue.pop()
-        new = {*functions_of(node), node.op} & functions.keys() - called
-        called |= new
-        queue += [node for name in new for node in functions[name].node_def]
+    called = called_functions([nodes[name] for name in needed], functions)
     made = GraphDef(versions=graph_def.versions)
     made.node.extend(node for node in graph_def.node if node.name in needed)
     made.library.function.extend(function for n, function in functions.items() if n in called)
@@ -165,6 +162,18 @@ def functions_of(node: NodeDef) -> list[str]:
     return single + [f.name for v in values if v.HasField("list") for f in v.list.func]
 
 
+def called_functions(nodes: Iterable[NodeDef], library: Mapping[str, Any]) -> set[str]:
+    """The functions of a library that nodes name, including those that functions name."""
+    called: set[str] = set()
+    queue = list(nodes)
+    while queue:
+        node = queue.pop()
+        new = {*functions_of(node), node.op} & library.keys() - called
+        called |= new
+        queue += [node for name in new for node in library[name].node_def]
+    return called
+
+
 def consumers(nodes: Nodes) -> dict[str, list[str]]:
     """The nodes that read each node, by its name."""
     reading: dict[str, list[str]] = {name: [] for name in nodes}
@@ -174,16 +183,24 @@ def consumers(nodes: Nodes) -> dict[str, list[str]]:
     return reading
 
 
-def descendants(nodes: Nodes, roots: Iterable[str]) -> set[str]:
-    """Names of all nodes that depend on the roots by data or control, without the roots."""
-    reading = consumers(nodes)
+def descendants(
+    reading: Mapping[str, Sequence[str]], roots: Iterable[str], ends: Collection[str] = ()
+) -> set[str]:
+    """Names of all nodes that depend on the roots by data or control, without the roots.
+
+    Args:
+      reading: the consumers of each node.
+      roots: names of nodes.
+      ends: nodes whose consumers are left out.
+    """
     found: set[str] = set()
     queue = list(roots)
     while queue:
         for reader in reading.get(queue.pop(), ()):
             if reader not in found:
                 found.add(reader)
-                queue.append(reader)
+                if reader not in ends:
+                    queue.append(reader)
     return found
 
 
@@ -201,8 +218,9 @@ def constants(nodes: Nodes, references: Sequence[str], versions: Any) -> list[An
     Raises:
       ExportError: a tensor depends on an input, a variable or a table.
     """
-    if not references:
-        return []
+    producers = [nodes[producer(reference)] for reference in references]
+    if all(node.op == "Const" for node in producers):  # preparing a session takes longer
+        return [tf.make_ndarray(node.attr["value"].tensor)[()] for node in producers]
     graph_def = tf.compat.v1.GraphDef(versions=versions)
     for name in ancestors(nodes, references, controls=False):
         if nodes[name].op in ("Placeholder", "VarHandleOp", "VariableV2", "HashTableV2"):

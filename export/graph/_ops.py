@@ -128,7 +128,7 @@ def why_pinned(node: NodeDef, graph: FlatGraph) -> str | None:
     for inner in _with_functions(node, graph, set()):
         if inner.op in _CONTROL_FLOW:
             return f"control flow ({inner.op})"
-        if _is_random(inner):
+        if is_random(inner.op):
             return f"random op ({inner.op})"
         if _changes_something(inner, graph):
             return f"stateful op ({inner.op})"
@@ -154,7 +154,7 @@ def why_inexact(node: NodeDef) -> str | None:
 def has_effect(node: NodeDef, graph: FlatGraph) -> bool:
     """Whether it matters when or how often an op runs; random ops and assertions do not count."""
     return any(
-        _changes_something(inner, graph) and not _is_random(inner)
+        _changes_something(inner, graph) and not is_random(inner.op)
         for inner in _with_functions(node, graph, set())
     )
 
@@ -171,8 +171,8 @@ def _changes_something(node: NodeDef, graph: FlatGraph) -> bool:
     return bool(op.is_stateful) or any(argument.is_ref for argument in op.input_arg)
 
 
-def _is_random(node: NodeDef) -> bool:
-    return any(word in node.op for word in _RANDOM)
+def is_random(op: str) -> bool:
+    return any(word in op for word in _RANDOM)
 
 
 def _with_functions(node: NodeDef, graph: FlatGraph, seen: set[str]) -> Iterator[NodeDef]:

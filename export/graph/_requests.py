@@ -52,9 +52,9 @@ class Request:
         """The same request with every float changed by a relative amount, up or down."""
 
         def perturb(columns: Columns) -> Columns:
-            factors = (1 - relative, 1 + relative)
+            factors = np.array((1 - relative, 1 + relative))
             return {
-                name: (c * random.choice(factors, c.shape)).astype(c.dtype)
+                name: (c * factors[random.integers(2, size=c.shape)]).astype(c.dtype)
                 if c.dtype.kind == "f"
                 else c
                 for name, c in columns.items()
@@ -74,6 +74,7 @@ class Requests:
 
     Attributes:
         rows: the rows from which the last request was drawn, each with its own user.
+        answer: what the model answered to the last request, with all its candidates.
     """
 
     def __init__(
@@ -81,7 +82,7 @@ class Requests:
         source: DrawRows,
         user: Collection[str],
         items: Collection[str],
-        run: Callable[[Columns], object],
+        run: Callable[[Columns], Any],
     ) -> None:
         """Starts with the first request.
 
@@ -97,6 +98,7 @@ class Requests:
         self._run = run
         self.random = np.random.default_rng(0)
         self.rows: Columns = {}
+        self.answer: Any = None
         self._drawn = 0
         self._makes_small = True
 
@@ -111,7 +113,7 @@ class Requests:
             request = self._next(candidates)
             try:
                 for rows in sorted({min(rows, candidates) for rows in (*_FIRST_ROWS, candidates)}):
-                    self._run(request.repeated(rows))
+                    self.answer = self._run(request.repeated(rows))
             except TooLongError:
                 if not self._makes_small:
                     raise

@@ -4,7 +4,7 @@ It runs batches of rows together, in another order, with one repeated, and alone
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from colcast.export.graph._comparison import non_finite_hint
@@ -35,66 +35,41 @@ def classify_rows(
     """
     found: Findings = {}
     for rows in sizes:
-        batch = _run(probe, draw, rows)
-        for tensor in batch.whole:
-            finding = batch.finding(tensor, tolerance)
+        for tensor, finding in _batch(probe, draw, rows, tolerance).items():
             found[tensor] = _together(found[tensor], finding) if tensor in found else finding
     return found
 
 
-@dataclass(frozen=True)
-class _Batch:
-    """The tensors of one batch, run in several ways.
-
-    Attributes:
-        whole: all rows.
-        mixed: the rows in `order`, one of them twice.
-        alone: each of the first rows by itself.
-        trimmed: the same rows without padding from longer rows.
-        order: the row numbers of `mixed`.
-    """
-
-    whole: dict[str, Array]
-    mixed: dict[str, Array]
-    alone: list[dict[str, Array]]
-    trimmed: list[dict[str, Array]]
-    order: Array
-
-    def finding(self, tensor: str, tolerance: float) -> Finding:
-        """What the runs show about a tensor."""
-        whole = self.whole[tensor]
-        ones = [run[tensor] for run in self.alone]
-        finding = _classify(whole, ones, len(self.order) - 1, tolerance)
-        if finding.kind is not RowKind.ROW:
-            return finding
-        other = Finding(RowKind.OTHER, finding.shape, counts_rows=True)
-        if not _same_without_padding(ones, [run[tensor] for run in self.trimmed], tolerance):
-            return replace(other, reason=_PADDING)
-        if not _same_rows(self.mixed[tensor], whole, self.order, tolerance):
-            return replace(other, reason="a row depends on its position")
-        return finding
-
-
-def _run(probe: Probe, draw: Callable[[int], Columns], rows: int) -> _Batch:
+def _batch(probe: Probe, draw: Callable[[int], Columns], rows: int, tolerance: float) -> Findings:
+    """What running one batch in several ways shows about each tensor."""
     order = np.random.default_rng(rows).permutation([*range(rows), 0])
     for left in reversed(range(_TRIES)):
         columns = draw(rows)
-        alone = [
+        first = [
             {name: column[row : row + 1] for name, column in columns.items()}
             for row in range(min(rows, _ALONE))
         ]
         try:
-            return _Batch(
-                probe(columns),
-                probe({name: column[order] for name, column in columns.items()}),
-                [probe(row) for row in alone],
-                [probe(trimmed(row)) for row in alone],
-                order,
-            )
+            whole = probe(columns)
+            mixed = probe({name: column[order] for name, column in columns.items()})
+            alone = [probe(row) for row in first]
+            unpadded = [probe(trimmed(row)) for row in first]
+            break
         except ExportError:
             if not left:
                 raise
-    raise AssertionError
+    found = {}
+    for tensor, value in whole.items():
+        ones = [run[tensor] for run in alone]
+        found[tensor] = finding = _classify(value, ones, rows, tolerance)
+        if finding.kind is not RowKind.ROW:
+            continue
+        other = Finding(RowKind.OTHER, finding.shape, counts_rows=True)
+        if not _same_without_padding(ones, [run[tensor] for run in unpadded], tolerance):
+            found[tensor] = replace(other, reason=_PADDING)
+        elif not _same_rows(mixed[tensor], value, order, tolerance):
+            found[tensor] = replace(other, reason="a row depends on its position")
+    return found
 
 
 def _together(one: Finding, other: Finding) -> Finding:

@@ -5,8 +5,8 @@ from html import escape
 from typing import NamedTuple
 
 from colcast.cli.markup import COLOURS, chip, document, paragraphs, table
-from colcast.export.cut import row_bytes
 from colcast.export.cut._late_report import grouped
+from colcast.export.cut._stage import row_bytes
 from colcast.export.report._report import ExportReport, SignatureReport
 from colcast.export.report._verdict import by_size, verdict
 

@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from colcast.export.convert._features import Feature, Kind, Scalar
-from colcast.export.cut import FrontierTensor, LateReport, Reuse, StagesReport, State
+from colcast.export.cut._late_report import FrontierTensor, LateReport
+from colcast.export.cut._stages_report import Reuse, StagesReport, State
 from colcast.export.graph._errors import ExportError
 from colcast.export.report._cost import Compiled, Cost
 from colcast.export.report._report import FILE, FORMAT, ExportReport, SignatureReport
-from colcast.export.rows import Independence
+from colcast.export.rows._independence import Independence
 from colcast.export.trials._parity import Parity
 
 _UNSAID = "not recorded by the export that wrote this model"

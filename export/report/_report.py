@@ -8,11 +8,12 @@ from typing import Any
 
 from colcast.export.convert._features import Feature, Kind, Side
 from colcast.export.convert._signature import Conversion
-from colcast.export.cut import LateReport, StagesReport
+from colcast.export.cut._late_report import LateReport
+from colcast.export.cut._stages_report import StagesReport
 from colcast.export.report._cost import Compiled, Cost
 from colcast.export.report._json import feature_json, manifest, parity_json
 from colcast.export.report._verdict import verdict
-from colcast.export.rows import Independence
+from colcast.export.rows._independence import Independence
 from colcast.export.trials._parity import Parity
 from colcast.export.trials._traffic import unused_text
 from rich import box

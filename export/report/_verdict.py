@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from colcast.export.cut import LateReport
+from colcast.export.cut._late_report import LateReport
 from colcast.export.report._cost import Compiled, Cost
 
 if TYPE_CHECKING:

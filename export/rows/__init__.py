@@ -7,21 +7,3 @@ it. `_facts` defines what is known about a tensor, `_op` the table of rules. The
 node and its functions (`_maps`: loops over rows; `_free`: tensors that no row affects; `_trials`:
 runs a node on a few entries). `_independence` decides for a signature.
 """
-
-from colcast.export.rows._facts import Fact, Kind, sizes
-from colcast.export.rows._independence import (
-    CANDIDATE,
-    Independence,
-    candidates,
-    facts_of,
-    find_independence,
-    once,
-    rows_of,
-)
-from colcast.export.rows._nodes import WALKED
-from colcast.export.rows._op import RULES
-
-__all__ = [
-    "CANDIDATE", "RULES", "WALKED", "Fact", "Independence", "Kind", "candidates",
-    "facts_of", "find_independence", "once", "rows_of", "sizes",
-]  # fmt: skip

@@ -95,12 +95,6 @@ def list_length(op: Op) -> Fact:
     return sizes(op.axes(0)[:1], scalar=True)
 
 
-def with_trips(facts: Sequence[Fact], condition: Fact) -> list[Fact]:
-    """The facts about a loop's outputs, given that `condition` ends the loop."""
-    lengths = check_condition(condition)
-    return [replace(fact, lengths=fact.lengths | lengths) for fact in facts]
-
-
 # A branch may be a constant. It has no data inputs; its control inputs decide whether it runs.
 SWITCHES = ("Switch", "RefSwitch")
 MERGES = ("Merge", "RefMerge")

@@ -11,6 +11,7 @@ import tensorflow as tf
 from colcast.export.graph._nodes import FlatGraph, producer
 from colcast.export.graph._signature import Signature
 from colcast.export.rows._facts import (
+    Axis,
     Fact,
     Kind,
     axis,
@@ -79,10 +80,7 @@ def rows_of(
         if shape.rank is None:
             found[tensor] = mixed(f"the rank of {name!r} is unknown")
             continue
-        inner = [
-            (f"size:{name}/{number}",) if size is None else axis(size)
-            for number, size in enumerate(shape[1:])
-        ]
+        inner = _axes_of(name, shape[1:])
         mark = None
         if lists and inner and shape[1] is None:
             inner[0] = (f"longest:{name}@{domain}",)
@@ -100,12 +98,14 @@ def once(user: Mapping[str, str], shared: Mapping[str, str], graph: tf.Graph) ->
         if shape.rank is None:
             found[tensor] = fixed(None)
             continue
-        axes = [
-            (f"size:{name}/{number}",) if size is None else axis(size)
-            for number, size in enumerate(shape)
-        ]
+        axes = _axes_of(name, shape)
         found[tensor] = fixed(((), *axes[1:]) if name in user else tuple(axes))
     return found
+
+
+def _axes_of(name: str, shape: tf.TensorShape) -> list[Axis]:
+    sizes = enumerate(shape)
+    return [(f"size:{name}/{n}",) if size is None else axis(size) for n, size in sizes]
 
 
 def facts_of(
@@ -122,7 +122,7 @@ def find_independence(
     outputs: Mapping[str, str],
     domain: str,
     copies: Mapping[str, Fact] = MappingProxyType({}),
-) -> tuple[Independence, set[str]]:
+) -> Independence:
     """Applies the rule to a signature's graph.
 
     Args:
@@ -132,34 +132,30 @@ def find_independence(
         outputs: tensors by the signature's key.
         domain: the domain whose rows the outputs have.
         copies: facts about tensors that repeat a one-row column for each row.
-
-    Returns:
-        The finding, and the op types for which there is no rule.
     """
-    walk = Walk(graph, given, copies, session.graph, partial(_evaluate, session))
+    facts = Walk(graph, given, copies, session.graph, partial(_evaluate, session)).facts
     lengths: set[str] = set()
     for key, tensor in outputs.items():
-        fact = walk.facts[tensor]
+        fact = facts[tensor]
         if fact.kind is Kind.MIXED:
-            return Independence(False, fact.why), walk.unknown
+            return Independence(False, fact.why)
         if not fact.axes or without_open(fact.axes[0]) != (f"rows:{domain}",):
-            shape = _shown(fact)
-            why = f"output {key!r} does not have one row per {domain}{shape}"
-            return Independence(False, why), walk.unknown
+            why = f"output {key!r} does not have one row per {domain}{_shown(fact)}"
+            return Independence(False, why)
         if has_rows(fact.axes[1:]):
             why = f"output {key!r} has entries of several rows in each row{_shown(fact)}"
-            return Independence(False, why), walk.unknown
+            return Independence(False, why)
         if not fact.plain or fact.kind not in (Kind.ROWS, Kind.FIXED):
-            return Independence(False, f"output {key!r} holds positions, not values"), walk.unknown
+            return Independence(False, f"output {key!r} holds positions, not values")
         lengths |= fact.lengths | longest(fact.axes)
     lengths -= _longest(copies)  # a repeated list has the same length on every row
     unknown = sorted(lengths - _longest(given))
     if unknown:
         name = unknown[0].removeprefix("?").rpartition("@")[0]
         why = f"it depends on the longest list that {name} makes for any row"
-        return Independence(False, why), walk.unknown
+        return Independence(False, why)
     own = tuple(sorted({lists.rpartition("@")[0] for lists in lengths}))
-    return Independence(True, own_length=own), walk.unknown
+    return Independence(True, own_length=own)
 
 
 def _longest(facts: Mapping[str, Fact]) -> frozenset[str]:
@@ -198,8 +194,7 @@ def candidates(
     }
     graph = FlatGraph(meta_graph, tensors)
     copies = _copies(graph, rows_of(CANDIDATE, signature.user, session.graph))
-    found, _ = find_independence(graph, session, given, signature.outputs, CANDIDATE, copies)
-    return found
+    return find_independence(graph, session, given, signature.outputs, CANDIDATE, copies)
 
 
 def _copies(graph: FlatGraph, columns: Mapping[str, Fact]) -> dict[str, Fact]:

@@ -1,12 +1,12 @@
 """Reads the nodes of functions, which record less than a graph's, and finds loops over rows."""
 
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from graphlib import TopologicalSorter
 from typing import Any
 
 import tensorflow as tf
-from colcast.export.graph._nodes import FlatGraph, NodeDef
+from colcast.export.graph._nodes import FlatGraph, NodeDef, producer
 from colcast.export.rows._facts import Axis, Fact, Kind, fixed, has_rows, mixed
 from colcast.export.rows._op import Mixes
 
@@ -14,24 +14,8 @@ from colcast.export.rows._op import Mixes
 def in_order(nodes: Sequence[NodeDef]) -> list[NodeDef]:
     """The nodes of a function, inputs first."""
     by_name = {node.name: node for node in nodes}
-    readers: dict[str, list[str]] = defaultdict(list)
-    waiting = {}
-    for node in nodes:
-        sources = {source.removeprefix("^").partition(":")[0] for source in node.input}
-        sources &= by_name.keys()
-        waiting[node.name] = len(sources)
-        for source in sources:
-            readers[source].append(node.name)
-    ready = [name for name, count in waiting.items() if not count]
-    ordered = []
-    while ready:
-        name = ready.pop()
-        ordered.append(by_name[name])
-        for reader in readers[name]:
-            waiting[reader] -= 1
-            if not waiting[reader]:
-                ready.append(reader)
-    return ordered
+    sources = {node.name: by_name.keys() & map(producer, node.input) for node in nodes}
+    return [by_name[name] for name in TopologicalSorter(sources).static_order()]
 
 
 def output_counts(node: NodeDef, graph: FlatGraph) -> dict[str, int]:

@@ -2,11 +2,13 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
-from colcast.export.graph._nodes import FlatGraph, NodeDef, data_inputs
+from colcast.export.graph._nodes import FlatGraph, NodeDef, called_functions, data_inputs
+from colcast.export.graph._ops import is_random
 from colcast.export.rows import (  # noqa: F401
     _control,
     _elements,
@@ -29,7 +31,6 @@ from colcast.export.rows._trials import OF_SHAPES
 _CALLS = ("PartitionedCall", "StatefulPartitionedCall")
 _BRANCHES = ("If", "StatelessIf", "Case", "StatelessCase")
 _LOOPS = ("While", "StatelessWhile")
-_RANDOM = ("Random", "Multinomial", "TruncatedNormal", "Shuffle", "Dropout", "UniformCandidate")
 _ROUNDS = 12  # variables of a loop usually settle in two or three iterations
 
 _GIVE_NOTHING = {"Assert", "NoOp"}
@@ -49,17 +50,13 @@ Sizes = Sequence[int | None] | None
 
 
 class Nodes:
-    """Applies the rules to the nodes of a graph and its functions.
-
-    Attributes:
-        unknown: op types without a rule that rows reached.
-    """
+    """Applies the rules to the nodes of a graph and its functions."""
 
     def __init__(self, graph: FlatGraph, compute: Callable[[NodeDef, Sequence[Any]], Any]) -> None:
         """Starts with a graph; `compute` runs a node on one entry of each input."""
-        self.unknown: set[str] = set()
         self._graph = graph
         self._compute = compute
+        self._defaults = cache(self._find_defaults)
 
     def result(
         self,
@@ -99,7 +96,7 @@ class Nodes:
             made = [replace(fact, lengths=fact.lengths | lengths) for fact in made]
         return [checked(node.name, node.op, fact) for fact in made]
 
-    def _defaults(self, op: str) -> dict[str, Any]:
+    def _find_defaults(self, op: str) -> dict[str, Any]:
         return {
             each.name: each.default_value
             for each in self._graph.op_defs.get(op).attr
@@ -109,7 +106,7 @@ class Nodes:
     def _made(
         self, op: Op, node: NodeDef, inputs: Sequence[Fact], shapes: Sequence[Any]
     ) -> list[Fact]:
-        if _is_random(node.op) and any(not is_of_no_run(fact) for fact in inputs):
+        if is_random(node.op) and any(not is_of_no_run(fact) for fact in inputs):
             raise Mixes("random numbers are drawn for all rows together")
         if node.op in _CALLS or node.op in self._graph.library:
             name = node.attr["f"].func.name if node.op in _CALLS else node.op
@@ -126,7 +123,6 @@ class Nodes:
         if node.op not in _FOLLOWED and all(map(is_of_no_run, inputs)):
             return self._free_facts(op, node, shapes)
         if node.op not in RULES:
-            self.unknown.add(node.op)
             raise Mixes("no rule says how this op treats rows")
         return _by_rule(op)
 
@@ -167,9 +163,8 @@ class Nodes:
             (again,) = self._call(condition, variables)
             if again.kind is Kind.MIXED:
                 raise Mixes(f"its condition: {again.why}")
-            _control.check_condition(again)
-            after = self._call(body, variables)
-            after = _control.with_trips(after, again)
+            trips = _control.check_condition(again)
+            after = [replace(f, lengths=f.lengths | trips) for f in self._call(body, variables)]
             settled = [join(one, other) for one, other in zip(variables, after, strict=True)]
             meets = [fact for fact in settled if fact.kind is Kind.MIXED]
             if settled == variables or len(meets) == len(settled):
@@ -179,15 +174,9 @@ class Nodes:
 
     def _has_random(self, function: Any) -> bool:
         """Whether a function draws random numbers, directly or through a call."""
-        return any(
-            _is_random(node.op)
-            or any(
-                self._has_random(self._graph.library[called.func.name])
-                for called in node.attr.values()
-                if called.func.name in self._graph.library
-            )
-            for node in function.node_def
-        )
+        library = self._graph.library
+        called = [library[name] for name in called_functions(function.node_def, library)]
+        return any(is_random(node.op) for each in (function, *called) for node in each.node_def)
 
     def _call(self, name: str, inputs: Sequence[Fact]) -> list[Fact]:
         """Facts about a function's results."""
@@ -233,10 +222,6 @@ def _by_rule(op: Op) -> list[Fact]:
         raise Mixes(f"its inputs do not fit together ({error})") from error
     made = [found] if isinstance(found, Fact) else list(found)
     return [with_numbers(op, fact) for fact in made]
-
-
-def _is_random(op: str) -> bool:
-    return any(word in op for word in _RANDOM)
 
 
 def sizes_of(shape: tf.TensorShape) -> Sizes:

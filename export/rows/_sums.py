@@ -198,13 +198,10 @@ def _counted_by_row(op: Op, rows: Axis) -> Fact:
             raise Mixes("weights belong to other entries")
         return Fact(Kind.ROWS, (rows,), lengths)
     label = str(along[0]) if len(along) == 1 else ""
-    of_lists = label.startswith("elements:") and not _is_binary(op)
+    is_binary = op.type == "DenseBincount" and op.attribute("binary_output").b
+    of_lists = label.startswith("elements:") and not is_binary
     mark = ("length", label.removeprefix("elements:")) if of_lists else None
     return Fact(Kind.ROWS, (rows,), lengths, mark=mark)
-
-
-def _is_binary(op: Op) -> bool:
-    return op.type == "DenseBincount" and bool(op.attribute("binary_output").b)
 
 
 def _spread_over(type_: str, fact: Fact, axes: Axes, gone: set[int]) -> frozenset[str]:
@@ -233,15 +230,9 @@ def _never_empty(axes: Sequence[Axis]) -> bool:
 
 def _product_of_sizes(op: Op, fact: Fact) -> Fact:
     if op.type != "Prod" or fact.sizes is None or None in fact.sizes:
-        return reduce_values(op, fact)
+        return as_value(fact).changed(axes=((),) if op.attribute("keep_dims").b else ())
     factors = [factor for each in fact.sizes for factor in each or ()]
     return sizes([tuple(factors)], scalar=not op.attribute("keep_dims").b)
-
-
-def reduce_values(op: Op, fact: Fact) -> Fact:
-    """Reduces sizes of the run as values."""
-    fact = as_value(fact)
-    return fact.changed(axes=((),) if op.attribute("keep_dims").b else ())
 
 
 def _product(op: Op, flip: Sequence[bool]) -> Fact:

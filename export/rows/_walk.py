@@ -105,8 +105,3 @@ class Walk:
             return False
         dtype = self._session_graph.get_tensor_by_name(tensor).dtype.base_dtype
         return bool(fact.axes is not None and not any(fact.axes) and dtype.is_numpy_compatible)
-
-    @property
-    def unknown(self) -> set[str]:
-        """Op types without a rule that rows reached."""
-        return self._nodes.unknown

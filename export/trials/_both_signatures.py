@@ -41,6 +41,14 @@ class BothSignatures:
         self._conversion = conversion
         self._source_input = conversion.source_input
         self._columnar = meta_graph.signature_def[conversion.name]
+        self._runs = {
+            id(signature): Run(
+                session,
+                [info.name for info in signature.inputs.values()],
+                [info.name for info in signature.outputs.values()],
+            )
+            for signature in (self._source, self._columnar)
+        }
         self._patience_seconds = float(_FIRST_RUN_SECONDS)
         self._readily_seconds = 0.0  # set by the first run
 
@@ -56,25 +64,22 @@ class BothSignatures:
         """The columnar signature's outputs for rows as columns."""
         return self._run(self._columnar, _feeds(self._columnar, self.of_a_request(rows)))
 
-    def accepts(self, rows: Rows) -> bool:
-        """Whether the source scores the rows, without taking much longer than usual."""
-        return self._scored(rows, self._patience_seconds) is not None
+    def accepts(self, rows: Rows, *, readily: bool = False, finitely: bool = False) -> bool:
+        """Whether the source scores the rows, without taking much longer than usual.
 
-    def scores_finitely(self, rows: Rows) -> bool:
-        """Whether the source scores the rows, and no score is NaN or infinite."""
-        return self._finite(self._scored(rows, self._patience_seconds))
-
-    def accepts_readily(self, rows: Rows) -> bool:
-        """Whether the source scores the rows in not much more time than the first, modest ones.
-
-        The first rows must also finish alone, because the smallest number in a request may be a
-        loop's number of iterations.
+        Args:
+          rows: the rows.
+          readily: allow not much more time than the first, modest rows took. The first rows must
+            also finish alone, because the smallest number in a request may be a loop's number of
+            iterations.
+          finitely: allow no score that is NaN or infinite.
         """
-        return self._scored_readily(rows) is not None
-
-    def scores_readily_and_finitely(self, rows: Rows) -> bool:
-        """Like `accepts_readily`, and no score may be NaN or infinite."""
-        return self._finite(self._scored_readily(rows))
+        patience = self._patience_seconds
+        outputs = self._scored_readily(rows) if readily else self._scored(rows, patience)
+        if outputs is None or not finitely or all_finite(*outputs.values()):
+            return outputs is not None
+        self.refusal = "scores are NaN or infinite"
+        return False
 
     def _scored_readily(self, rows: Rows) -> Outputs | None:
         if not self._readily_seconds:
@@ -93,12 +98,6 @@ class BothSignatures:
             return None
         alone = (rows[row : row + 1] for row in range(min(_ALONE, len(rows))))
         return outputs if all(map(self._ends, alone)) else None
-
-    def _finite(self, outputs: Outputs | None) -> bool:
-        if outputs is None or all_finite(*outputs.values()):
-            return outputs is not None
-        self.refusal = "scores are NaN or infinite"
-        return False
 
     def _ends(self, rows: Rows) -> bool:
         try:
@@ -121,7 +120,7 @@ class BothSignatures:
             self.refusal = _reason(error)
         return None
 
-    def _asked(self, rows: Rows) -> tuple[Any, dict[str, Any]]:
+    def _asked(self, rows: Rows) -> tuple[Any, list[Any]]:
         if self.by_columns:
             return self._columnar, _feeds(self._columnar, rows)
         return self._source, self._source_feeds(rows)
@@ -150,11 +149,10 @@ class BothSignatures:
                 " inputs have one? The tensors of a ragged or sparse input do not"
             )
 
-    def _source_feeds(self, rows: Rows) -> dict[str, Any]:
+    def _source_feeds(self, rows: Rows) -> list[Any]:
         if self._source_input is None:
             return _feeds(self._source, rows)
-        serialized = self.of_a_request(rows).serialized(self._conversion.context)
-        return {self._source.inputs[self._source_input].name: serialized}
+        return [self.of_a_request(rows).serialized(self._conversion.context)]
 
     def of_a_request(self, rows: Rows) -> Rows:
         """Gives all rows one context, as in a list."""
@@ -162,24 +160,19 @@ class BothSignatures:
         return rows if context is None else rows.of_one(context)
 
     def _run(
-        self,
-        signature: Any,
-        feeds: Mapping[str, Any],
-        timeout_seconds: float = _FIRST_RUN_SECONDS,
+        self, signature: Any, feeds: list[Any], timeout_seconds: float = _FIRST_RUN_SECONDS
     ) -> Outputs:
-        fetches = [info.name for info in signature.outputs.values()]
-        run = Run(self._session, list(feeds), fetches)
         try:
-            outputs = run(list(feeds.values()), timeout_seconds)
+            outputs = self._runs[id(signature)](feeds, timeout_seconds)
         except tf.errors.DeadlineExceededError as error:
             done = f"not finished within {timeout_seconds:.2g} s"
             raise TooLongError(f"{done}; {self._loops}".rstrip("; ")) from error
         return dict(zip(signature.outputs, outputs, strict=True))
 
 
-def _feeds(signature: Any, rows: Rows) -> dict[str, Any]:
+def _feeds(signature: Any, rows: Rows) -> list[Any]:
     columns = rows.columns()
-    return {info.name: columns[name] for name, info in signature.inputs.items()}
+    return [columns[name] for name in signature.inputs]
 
 
 def _reason(error: Any) -> str:

@@ -8,8 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from colcast.export.convert._features import Side
 from colcast.export.convert._signature import Conversion
 from colcast.export.graph._errors import ExportError
-from colcast.export.trials._tensor_traffic import TensorTraffic
-from colcast.export.trials._traffic import Traffic
+from colcast.export.trials._traffic import Recorded
 
 AUTO = "auto"
 _TAKEN = ("pair", "late", "exact")  # reserved names: columnar_late, for example, is not a stage
@@ -47,7 +46,7 @@ def read_domains(
 def mark_domains(
     conversions: Sequence[Conversion],
     domains: Patterns,
-    traffic: Traffic | TensorTraffic | None,
+    traffic: Recorded | None,
 ) -> list[Conversion]:
     """Returns the conversions with each feature in its domain.
 
@@ -103,7 +102,7 @@ def _flag(domain: str, pattern: str) -> str:
     return f"--domain {domain}={pattern!r}"
 
 
-def _constant(traffic: Traffic | TensorTraffic | None) -> Sequence[str]:
+def _constant(traffic: Recorded | None) -> Sequence[str]:
     if traffic is None:
         raise ExportError("--user-features auto needs recorded requests: name them with --examples")
     return traffic.constant_features()

@@ -90,7 +90,10 @@ class RowSource:
         Args:
           accepts: returns whether the model accepts given rows.
         """
-        trial = _Trial(self, accepts, _TRIAL_ROWS)
+
+        def trial() -> bool:
+            return accepts(self.draw(_TRIAL_ROWS))
+
         # Modest values first, because a model may take long to refuse bold ones.
         lists = [f.name for f in self._features if f.kind not in (Kind.FIXED_LEN, Kind.WHOLE)]
         for ladder in range(max(map(len, self._ladders.values()))):
@@ -100,7 +103,7 @@ class RowSource:
                 if trial():
                     self._embolden(tuple(self._styles), self._boldest, self._find_domain, trial)
                     if lengths != _ANY:
-                        self._embolden_lengths(trial)
+                        self._embolden_lengths(accepts)
                     return True
         self._styles = {name: _Style(of[0][0]) for name, of in self._ladders.items()}
         self._lengths = _ANY
@@ -112,7 +115,10 @@ class RowSource:
         None if no rows are accepted, or only rows in which a feature has the same value everywhere.
         """
         other = copy.copy(self)
-        trial = _Trial(other, accepts, _MANY_TRIAL_ROWS)
+
+        def trial() -> bool:
+            return accepts(other.draw(_MANY_TRIAL_ROWS))
+
         other._ladders = {name: self._below(name) for name in self._styles}
         for ladder in range(max(map(len, self._ladders.values()))):
             other._be_modest(ladder, {name: of.lengths for name, of in self._styles.items()})
@@ -173,16 +179,20 @@ class RowSource:
             return
         find(names[0], tried)
 
-    def _embolden_lengths(self, trial: "_Trial") -> None:
+    def _embolden_lengths(self, accepts: Accepts) -> None:
         """Gives lists separate lengths, since an optional scalar may accompany longer lists.
 
         Ragged lists keep theirs: if other inputs hold their partitions, TensorFlow may not finish.
         """
+
+        def each_alone() -> bool:
+            rows = self.draw(_TRIAL_ROWS)
+            return accepts(rows) and all(accepts(rows[i : i + 1]) for i in range(len(rows)))
+
         own = (Kind.VAR_LEN, Kind.FIXED_LEN_SEQUENCE)
         names = [f.name for f in self._features if f.kind in own]
         if names:
-            alone = trial.with_each_alone
-            self._embolden(names, self._any_lengths, self._find_lengths, alone)
+            self._embolden(names, self._any_lengths, self._find_lengths, each_alone)
 
     def _boldest(self, name: str) -> _Style:
         return _Style(self._ladders[name][0][0], self._styles[name].lengths)
@@ -241,23 +251,6 @@ class RowSource:
         drawn = self._random.integers(lengths.shortest, lengths.longest + 1, count)
         drawn[:_END_ROWS] = lengths.longest
         return drawn
-
-
-@dataclasses.dataclass(frozen=True)
-class _Trial:
-    """Tries whether a model accepts the rows that a source draws now."""
-
-    source: RowSource
-    accepts: Accepts
-    rows: int
-
-    def __call__(self) -> bool:
-        return self.accepts(self.source.draw(self.rows))
-
-    def with_each_alone(self) -> bool:
-        """Whether it accepts the rows, and each row alone."""
-        rows = self.source.draw(self.rows)
-        return self.accepts(rows) and all(self.accepts(rows[i : i + 1]) for i in range(self.rows))
 
 
 def accepted_together(rows: Rows, accepts: Accepts) -> Rows:

@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 from colcast.export.convert._features import Side
@@ -12,8 +13,7 @@ from colcast.export.trials._both_signatures import BothSignatures
 from colcast.export.trials._generate import Accepts, RowSource, accepted_rows, accepted_together
 from colcast.export.trials._parity import generated_batches
 from colcast.export.trials._rows import Columns, Rows
-from colcast.export.trials._tensor_traffic import TensorTraffic
-from colcast.export.trials._traffic import Traffic
+from colcast.export.trials._traffic import Recorded
 
 _REDRAWS = 20  # attempts to draw rows that the model does not refuse
 _FINITE_ROWS = 24  # rows that decide whether a model scores generated rows finitely
@@ -37,7 +37,7 @@ class ModelRows:
         probe: BothSignatures,
         conversion: Conversion,
         source: RowSource,
-        traffic: Traffic | TensorTraffic | None,
+        traffic: Recorded | None,
     ) -> None:
         """Determines which generated and recorded rows the model accepts.
 
@@ -50,11 +50,12 @@ class ModelRows:
         self._probe = probe
         self._features = conversion.features
         self._bold = source
-        self._fits = source.fit(probe.accepts_readily)
-        finite = source.fitted(probe.scores_readily_and_finitely) if self._fits else None
+        accepts = partial(probe.accepts, readily=True)
+        self._fits = source.fit(accepts)
+        finite = source.fitted(partial(accepts, finitely=True)) if self._fits else None
         self.redrawn = finite.more_modest(source) if finite else {}
         self._source: RowSource = finite or source
-        self._accepts: Accepts = probe.scores_finitely if self.redrawn else probe.accepts
+        self._accepts: Accepts = partial(probe.accepts, finitely=bool(self.redrawn))
         self._random = np.random.default_rng(0)
         self.refused, self.refusal = 0, ""
         batches = traffic.batches(self._features) if traffic else ()
@@ -66,7 +67,8 @@ class ModelRows:
         if self._source is not self._bold:
             return redraw_note(self.redrawn)
         rows = accepted_together(self._bold.draw(_FINITE_ROWS), self._probe.accepts)
-        return "" if not len(rows) or self._probe.scores_finitely(rows) else redraw_note(None)
+        finite = not len(rows) or self._probe.accepts(rows, finitely=True)
+        return "" if finite else redraw_note(None)
 
     def batches(self) -> Iterator[Rows]:
         """Generated rows, bold ones first, then rows with finite scores; then recorded rows."""

@@ -18,64 +18,55 @@ from tensorflow.core.framework import tensor_pb2
 _PACKAGE = "colcast.export"
 _FILE = "colcast/export/serving_messages.proto"
 _Field = descriptor_pb2.FieldDescriptorProto
+_TENSOR = tensor_pb2.TensorProto.DESCRIPTOR.full_name
+# The fields of each message: number and type, in brackets if repeated. An ExampleList is an
+# ExampleListWithContext without a context. Requests to Classify, Regress and MultiInference have
+# their input in the same field.
+_MESSAGES: dict[str, dict[str, tuple[int, str]]] = {
+    "ModelSpec": {"name": (1, "string"), "signature_name": (3, "string")},
+    "PredictRequest": {
+        "model_spec": (1, "ModelSpec"),
+        "inputs": (2, "[PredictRequest.InputsEntry]"),
+        "output_filter": (3, "[string]"),
+    },
+    "PredictLog": {"request": (1, "PredictRequest")},
+    "ExampleListWithContext": {"examples": (1, "[bytes]"), "context": (2, "bytes")},
+    "Input": {
+        "example_list": (1, "ExampleListWithContext"),
+        "example_list_with_context": (2, "ExampleListWithContext"),
+    },
+    "InputRequest": {"input": (2, "Input")},
+    "InputLog": {"request": (1, "InputRequest")},
+    "PredictionLog": {
+        "classify_log": (2, "InputLog"),
+        "regress_log": (3, "InputLog"),
+        "multi_inference_log": (4, "InputLog"),
+        "predict_log": (6, "PredictLog"),
+    },
+}
 
 
 def _add_message(parent: Any, name: str, fields: dict[str, tuple[int, str]]) -> Any:
     message = parent.add(name=name)
     for field, (number, kind) in fields.items():
-        added = message.field.add(name=field, number=number, label=_Field.LABEL_OPTIONAL)
-        if kind == "string":
-            added.type = _Field.TYPE_STRING
+        repeated, kind = kind[0] == "[", kind.strip("[]")
+        added = message.field.add(name=field, number=number)
+        added.label = _Field.LABEL_REPEATED if repeated else _Field.LABEL_OPTIONAL
+        if kind in ("string", "bytes"):
+            added.type = _Field.Type.Value(f"TYPE_{kind.upper()}")
         else:
-            added.type, added.type_name = _Field.TYPE_MESSAGE, kind
+            added.type = _Field.TYPE_MESSAGE
+            added.type_name = f".{kind}" if kind == _TENSOR else f".{_PACKAGE}.{kind}"
     return message
 
 
 def _file() -> Any:
     file = descriptor_pb2.FileDescriptorProto(name=_FILE, package=_PACKAGE, syntax="proto3")
     file.dependency.append(tensor_pb2.DESCRIPTOR.name)
-    model_spec = {"name": (1, "string"), "signature_name": (3, "string")}
-    _add_message(file.message_type, "ModelSpec", model_spec)
-    request = _add_message(
-        file.message_type, "PredictRequest", {"model_spec": (1, f".{_PACKAGE}.ModelSpec")}
-    )
-    entry = _add_message(
-        request.nested_type,
-        "InputsEntry",
-        {"key": (1, "string"), "value": (2, f".{tensor_pb2.TensorProto.DESCRIPTOR.full_name}")},
-    )
-    entry.options.map_entry = True
-    request.field.add(
-        name="inputs",
-        number=2,
-        label=_Field.LABEL_REPEATED,
-        type=_Field.TYPE_MESSAGE,
-        type_name=f".{_PACKAGE}.PredictRequest.InputsEntry",
-    )
-    request.field.add(
-        name="output_filter", number=3, label=_Field.LABEL_REPEATED, type=_Field.TYPE_STRING
-    )
-    _add_message(file.message_type, "PredictLog", {"request": (1, f".{_PACKAGE}.PredictRequest")})
-    lists = file.message_type.add(name="ExampleListWithContext")
-    for name, number, label in (
-        ("examples", 1, _Field.LABEL_REPEATED),
-        ("context", 2, _Field.LABEL_OPTIONAL),
-    ):
-        lists.field.add(name=name, number=number, label=label, type=_Field.TYPE_BYTES)
-    # An ExampleList is an ExampleListWithContext without a context. Requests to Classify, Regress
-    # and MultiInference have their input in the same field.
-    one_list = f".{_PACKAGE}.ExampleListWithContext"
-    either = {"example_list": (1, one_list), "example_list_with_context": (2, one_list)}
-    _add_message(file.message_type, "Input", either)
-    _add_message(file.message_type, "InputRequest", {"input": (2, f".{_PACKAGE}.Input")})
-    _add_message(file.message_type, "InputLog", {"request": (1, f".{_PACKAGE}.InputRequest")})
-    logs = {
-        "classify_log": (2, f".{_PACKAGE}.InputLog"),
-        "regress_log": (3, f".{_PACKAGE}.InputLog"),
-        "multi_inference_log": (4, f".{_PACKAGE}.InputLog"),
-        "predict_log": (6, f".{_PACKAGE}.PredictLog"),
-    }
-    _add_message(file.message_type, "PredictionLog", logs)
+    made = {name: _add_message(file.message_type, name, of) for name, of in _MESSAGES.items()}
+    entry = {"key": (1, "string"), "value": (2, _TENSOR)}
+    nested = made["PredictRequest"].nested_type
+    _add_message(nested, "InputsEntry", entry).options.map_entry = True
     return file
 
 

@@ -14,6 +14,7 @@ from colcast.export.trials._rows import Rows, Values
 from colcast.export.trials._serving_messages import records
 from colcast.export.trials._traffic import (
     MOST_REQUESTS,
+    Recorded,
     recorded_inputs,
     unused_text,
     why_unused,
@@ -23,14 +24,16 @@ Request = Mapping[str, Any]  # arrays by input
 
 
 @dataclasses.dataclass(frozen=True)
-class TensorTraffic:
-    """The recorded requests, with the interface of `Traffic`.
+class TensorTraffic(Recorded):
+    """The recorded requests.
 
     Attributes:
       requests: the inputs of each request; a column of one row applies to all rows.
       inputs: the features that are columns.
       unused: number of requests left out, by reason.
     """
+
+    has_requests = True
 
     requests: tuple[Request, ...]
     inputs: tuple[Feature, ...]
@@ -51,26 +54,6 @@ class TensorTraffic:
                 {name: _serialized(column[row]) for name, column in columns.items()}
                 for row in range(rows)
             ]
-
-    def constant_features(self) -> tuple[str, ...]:
-        """Names of the features that are the same on every row of every request, sorted.
-
-        Raises:
-          ExportError: no request has two rows or more, so nothing can be concluded.
-        """
-        several = [rows for rows in self.features() if len(rows) > 1]
-        if not several:
-            raise ExportError(
-                "cannot tell which features are the user's: expected recorded requests of two rows"
-                " or more, found only requests of one row"
-            )
-        return tuple(
-            sorted(
-                feature.name
-                for feature in self._by_row
-                if all(len({row[feature.name] for row in rows}) == 1 for rows in several)
-            )
-        )
 
     @property
     def _by_row(self) -> list[Feature]:

@@ -1,5 +1,6 @@
 """Recorded traffic from a TFRecord file: tf.Examples, or requests with tf.Examples or columns."""
 
+import abc
 import dataclasses
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -31,8 +32,43 @@ _INPUT_LOGS = ("classify_log", "regress_log", "multi_inference_log")
 _BATCH = 100  # number of single tf.Examples that form a batch
 
 
+class Recorded(abc.ABC):
+    """Recorded requests, of tf.Examples or of tensors."""
+
+    has_requests: bool
+    unused: Mapping[str, int]
+
+    @abc.abstractmethod
+    def batches(self, features: Sequence[Feature]) -> Iterator[Rows]:
+        """The rows of each request, with only the features asked for."""
+
+    @abc.abstractmethod
+    def features(self) -> Iterator[list[dict[str, bytes]]]:
+        """The serialized features of each row, request by request.
+
+        If the file does not show the requests, each row counts as a request.
+        """
+
+    def constant_features(self) -> tuple[str, ...]:
+        """Names of the features that are the same on every row of every request, sorted.
+
+        Raises:
+          ExportError: no request has two rows or more, so nothing can be concluded.
+        """
+        several = [rows for rows in self.features() if len(rows) > 1]
+        if not several:
+            found = "only requests of one row" if self.has_requests else "single tf.Examples"
+            raise ExportError(
+                "cannot tell which features are the user's: expected recorded PredictRequests or"
+                f" PredictionLogs of two rows or more, found {found}"
+            )
+        seen = {name for rows in several for row in rows for name in row}
+        varying = {n for rows in several for n in seen if len({row.get(n) for row in rows}) > 1}
+        return tuple(sorted(seen - varying))
+
+
 @dataclasses.dataclass(frozen=True)
-class Traffic:
+class Traffic(Recorded):
     """The recorded requests.
 
     Attributes:
@@ -51,40 +87,13 @@ class Traffic:
         return sum(map(len, self.requests))
 
     def batches(self, features: Sequence[Feature]) -> Iterator[Rows]:
-        """The rows of each request, with only the features asked for."""
         for request in self.requests:
             yield rows_of(request, features)
 
     def features(self) -> Iterator[list[dict[str, bytes]]]:
-        """The serialized features of each row, request by request.
-
-        If the file does not show the requests, each row counts as a request.
-        """
         for request in self.requests:
             rows = [_features(serialized) for serialized in request]
             yield from [rows] if self.has_requests else [[row] for row in rows]
-
-    def constant_features(self) -> tuple[str, ...]:
-        """Names of the features that are the same on every row of every request, sorted.
-
-        Raises:
-          ExportError: no request has two rows or more, so nothing can be concluded.
-        """
-        requests = [request for request in self.requests if len(request) > 1]
-        if not self.has_requests or not requests:
-            found = "only requests of one row" if self.has_requests else "single tf.Examples"
-            raise ExportError(
-                "cannot tell which features are the user's: expected recorded PredictRequests or"
-                f" PredictionLogs of two rows or more, found {found}"
-            )
-        seen: set[str] = set()
-        varying: set[str] = set()
-        for request in requests:
-            rows = [_features(serialized) for serialized in request]
-            names = {name for row in rows for name in row}
-            seen |= names
-            varying |= {name for name in names if len({row.get(name) for row in rows}) > 1}
-        return tuple(sorted(seen - varying))
 
 
 def read_traffic(

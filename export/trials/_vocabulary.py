@@ -12,7 +12,7 @@ from colcast.export.convert._flatten import flatten
 from colcast.export.convert._folder import initial_ops
 from colcast.export.convert._signature import Conversion
 from colcast.export.graph._errors import ExportError
-from colcast.export.graph._nodes import ancestors, constants, consumers, producer
+from colcast.export.graph._nodes import ancestors, constants, consumers, descendants, producer
 
 _FROM_FILE = ("InitializeTableFromTextFileV2", "InitializeTableFromTextFile")
 _FROM_KEYS = (
@@ -41,10 +41,12 @@ def known_values(
     inputs = meta_graph.signature_def[conversion.name].inputs
     nodes = {node.name: node for node in meta_graph.graph_def.node}
     reading = consumers(nodes)
+    ends = {name for name, node in nodes.items() if node.op in _STOP}
     found: dict[str, tuple[Scalar, ...]] = {}
     for feature in conversion.features:
         values: dict[Scalar, None] = {}
-        for name in _reached(nodes, reading, producer(inputs[feature.name].name)):
+        # The nodes after a placeholder, up to where its values are looked up or multiplied.
+        for name in descendants(reading, [producer(inputs[feature.name].name)], ends):
             node = nodes[name]
             if node.op in _FIND:
                 values.update(dict.fromkeys(keys.get(_table(nodes, node.input[0]), ())))
@@ -52,19 +54,6 @@ def known_values(
                 values.update(dict.fromkeys(node.attr["boundaries"].list.f))
         if values:
             found[feature.name] = tuple(values)
-    return found
-
-
-def _reached(nodes: Mapping[str, Any], reading: Mapping[str, list[str]], root: str) -> set[str]:
-    """The nodes after a placeholder, up to where its values are looked up or multiplied."""
-    found: set[str] = set()
-    queue = [root]
-    while queue:
-        for reader in reading[queue.pop()]:
-            if reader not in found:
-                found.add(reader)
-                if nodes[reader].op not in _STOP:
-                    queue.append(reader)
     return found
 
 

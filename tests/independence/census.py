@@ -16,7 +16,9 @@ from typing import Any
 
 from colcast.export import ExportError, export_saved_model
 from colcast.export.graph._nodes import FlatGraph, data_inputs, producer
-from colcast.export.rows import RULES, WALKED, Independence
+from colcast.export.rows._independence import Independence
+from colcast.export.rows._nodes import WALKED
+from colcast.export.rows._op import RULES
 from tensorflow.core.protobuf import saved_model_pb2
 
 from ..models import RANKING

@@ -13,7 +13,11 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from colcast.export import export_saved_model
-from colcast.export.cut import LateReport, StagesReport, add_late_signature, add_stages, observe
+from colcast.export.cut._add_late import add_late_signature
+from colcast.export.cut._add_stages import add_stages
+from colcast.export.cut._late_report import LateReport
+from colcast.export.cut._observed import observe
+from colcast.export.cut._stages_report import StagesReport
 
 from ..models import ranker
 

@@ -273,7 +273,7 @@ def test_a_domain_that_fails_the_proof_does_not_affect_others(
     from colcast.export.cut._stages_proof import StagesProof
 
     def compare(proof: Any, **options: Any) -> Any:
-        if "shop" in proof.runner.stages:
+        if "shop" in proof.stages:
             raise ExportError("output 'score' is another")
         return real(proof, **options)
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from colcast.export import ExportError
-from colcast.export.cut import add_late_signature
+from colcast.export.cut._add_late import add_late_signature
 from colcast.export.graph._ops import EXACT
 from colcast.server import ServerProcess
 from tensorflow.core.protobuf import rewriter_config_pb2, saved_model_pb2

@@ -18,7 +18,7 @@ class _Values:
 
     def find(self) -> Finding:
         requests = [Request({"user": np.array([n])}, {}, {}) for n in range(len(self._users))]
-        return classify_user(self, requests, [1e-5])[1e-5]["t"]
+        return classify_user(self, requests, [1e-5], ["t"])[1e-5]["t"]
 
     def __call__(self, columns: Any) -> dict[str, Any]:
         user = columns["user"]

@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
-from colcast.export.cut import Observed, add_late_signature, observe
+from colcast.export.cut._add_late import add_late_signature
+from colcast.export.cut._observed import Observed, observe
 from colcast.export.graph._errors import ExportError
 
 Columns = dict[str, Any]

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
-from colcast.export.cut import PROOF_ROWS
 from colcast.export.cut._stages_report import Reuse, count_reuse
 from colcast.export.graph import _comparison
+from colcast.export.graph._comparison import PROOF_ROWS
 
 Columns = dict[str, Any]
 COLUMNS = {"age": (tf.float32, [2]), "seen": (tf.int64, [None]), "price": (tf.float32, [2])}

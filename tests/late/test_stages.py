@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
-from colcast.export.cut import add_stages
+from colcast.export.cut._add_stages import add_stages
 
 from .conftest import Columns, Staged, variable
 

@@ -8,7 +8,7 @@ import tensorflow as tf
 from colcast.export.convert._features import Feature, Kind
 from colcast.export.convert._parse_op import parsed_tensors
 from colcast.export.graph._nodes import FlatGraph
-from colcast.export.rows import Independence, find_independence, rows_of
+from colcast.export.rows._independence import Independence, find_independence, rows_of
 
 v1 = tf.compat.v1
 Columns = dict[str, Any]
@@ -46,7 +46,6 @@ class Graph:
 
     Attributes:
         found: the rule's verdict.
-        unknown: op types without a rule.
         ops: its op types.
     """
 
@@ -65,8 +64,7 @@ class Graph:
             given = rows_of("candidate", tensors, graph)
             flat = FlatGraph(meta_graph, [self._output.name])
             self.ops = {node.op for node in flat.nodes.values()}
-            self.found: Independence
-            self.found, self.unknown = find_independence(
+            self.found: Independence = find_independence(
                 flat, self._session, given, {"out": self._output.name}, "candidate"
             )
 

@@ -9,7 +9,7 @@ import tensorflow as tf
 from colcast.export.convert._features import Feature, Kind
 from colcast.export.graph._errors import ExportError
 from colcast.export.graph._signature import Signature
-from colcast.export.rows import Independence, candidates
+from colcast.export.rows._independence import Independence, candidates
 from colcast.export.trials._parity import scored_alike
 from colcast.export.trials._rows import Rows
 
