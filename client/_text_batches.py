@@ -15,7 +15,7 @@ POOLINGS = {"mean": "embeddings", "cls": "embeddings/cls", "max": "embeddings/ma
 
 
 def vectors(response: bytes, output: str, texts: int) -> Array:
-    """The vectors in a response to so many texts; DecodeError if it has another number."""
+    """The vectors in a response for this number of texts; DecodeError if it has another number."""
     found = decode_predict_response(response).outputs
     if output not in found or len(found[output]) != texts:
         shape = found[output].shape if output in found else "nothing"

@@ -231,7 +231,7 @@ def silence_tensorflow() -> None:
     os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
     stderr, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 2)
-    gc.disable()  # it would look through all modules again and again
+    gc.disable()  # otherwise it would scan all imported modules repeatedly
     try:
         _import_without_keras()
         import tensorflow as tf

@@ -90,7 +90,7 @@ def encode_inputs(columns: Mapping[str, Any]) -> bytes:
 
 @lru_cache(maxsize=256)
 def model_spec(model: str, signature: str | None, version: int | None, label: str | None) -> bytes:
-    """The field of a request that says which model, and which of its signatures, is meant."""
+    """The field of a request that names its model and signature."""
     spec = field(1, model.encode())
     if version is not None:
         spec += field(2, integer_field(1, version))
