@@ -89,11 +89,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   auto* const bytes = reinterpret_cast<uint8_t*>(owned->data());
   if (size > 0) std::memcpy(bytes, data, size);
   MendChecksum(bytes, size);
+  tables::Safetensors read({reinterpret_cast<const char*>(bytes), size}, owned,
+                           items::kItemsFormat);
+  const bool is_delta = read.Text("kind") == "delta";
   std::shared_ptr<const TableFile> file;
-  const Status status = TableFile::Read({reinterpret_cast<const char*>(bytes), size}, owned, &file);
+  const Status status =
+      TableFile::Read(is_delta ? TableFile::Kind::kDelta : TableFile::Kind::kTable, &read, &file);
   Check(status.ok() == status.message.empty());
-  if (!status.ok()) return 0;
-  std::shared_ptr<const ItemTable> table;
-  if (ItemTable::Create(file, &table).ok()) ReadAll(table, *file);
+  if (status.ok() && !is_delta) ReadAll(ItemTable::Create(file), *file);
   return 0;
 }

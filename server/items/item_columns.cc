@@ -18,30 +18,24 @@ struct Rows {
   StoredRows stored;
 };
 
-// Calls visit(place, column, row) for the rows at `places`, numbered from 0.
-template <typename Visit>
-void ForEachRow(const Rows& rows, size_t feature, Span<int64_t> places, Visit&& visit) {
-  for (size_t i = 0; i < places.size(); ++i) {
-    const ItemTable::Place at = rows.table->At(rows.numbers[places[i]]);
-    visit(i, (*at.columns)[feature], at.row);
-  }
-}
+using Places = const Span<int64_t>*;  // null for all rows
 
+// Calls visit(i, column, row) for the rows at `places`; i counts from 0.
 template <typename Visit>
-void ForEachRow(const Rows& rows, size_t feature, Visit&& visit) {
-  for (size_t i = 0; i < rows.numbers.size(); ++i) {
-    const ItemTable::Place at = rows.table->At(rows.numbers[i]);
+void ForEachRow(const Rows& rows, size_t feature, Places places, Visit&& visit) {
+  const size_t count = places == nullptr ? rows.numbers.size() : places->size();
+  for (size_t i = 0; i < count; ++i) {
+    const ItemTable::Place at = rows.table->At(rows.numbers[places == nullptr ? i : (*places)[i]]);
     visit(i, (*at.columns)[feature], at.row);
   }
 }
 
 // Prefetches the rows' values, so that their cache misses overlap. `row_values` is the number of
 // values per row; for lists it is unknown until their splits are read.
-template <typename... Places>
-void PrefetchRows(const Rows& rows, size_t feature, int64_t row_values, Places... places) {
+void PrefetchRows(const Rows& rows, size_t feature, int64_t row_values, Places places) {
   const DataType dtype = rows.table->features()[feature].feature.dtype;
   const size_t size = dtype == DT_STRING ? 0 : NumberSize(dtype);
-  ForEachRow(rows, feature, places..., [&](size_t, const TableColumn& column, uint32_t row) {
+  ForEachRow(rows, feature, places, [&](size_t, const TableColumn& column, uint32_t row) {
     const int64_t first = row * row_values;
     if (!column.splits.empty()) {
       __builtin_prefetch(&column.splits[row]);
@@ -52,7 +46,7 @@ void PrefetchRows(const Rows& rows, size_t feature, int64_t row_values, Places..
     }
   });
   if (size > 0) return;
-  ForEachRow(rows, feature, places..., [&](size_t, const TableColumn& column, uint32_t row) {
+  ForEachRow(rows, feature, places, [&](size_t, const TableColumn& column, uint32_t row) {
     if (!column.splits.empty()) return;
     __builtin_prefetch(column.texts.bytes + column.texts.offsets[row * row_values]);
   });
@@ -62,10 +56,10 @@ int64_t LengthOf(const TableColumn& column, uint32_t row) {
   return column.splits[row + 1] - column.splits[row];
 }
 
-template <size_t kBytes, typename... Places>
-void CopyFixed(const Rows& rows, size_t feature, void* out, Places... places) {
+template <size_t kBytes>
+void CopyFixed(const Rows& rows, size_t feature, Places places, void* out) {
   auto* const begin = static_cast<uint8_t*>(out);
-  ForEachRow(rows, feature, places..., [&](size_t i, const TableColumn& column, uint32_t row) {
+  ForEachRow(rows, feature, places, [&](size_t i, const TableColumn& column, uint32_t row) {
     std::memcpy(begin + i * kBytes, column.numbers + size_t{row} * kBytes, kBytes);
   });
 }
@@ -91,11 +85,11 @@ class FeatureValues final : public StoredValues {
         row_values_(is_list_ ? longest * entry_.size : entry_.size) {}
 
   bool padded() const override { return is_list_; }
-  void Copy(void* out) const override { CopyRows(out); }
-  void Copy(Span<int64_t> places, void* out) const override { CopyRows(out, places); }
-  void Visit(StringVisitor* visitor) const override { VisitRows(visitor); }
+  void Copy(void* out) const override { CopyRows(nullptr, out); }
+  void Copy(Span<int64_t> places, void* out) const override { CopyRows(&places, out); }
+  void Visit(StringVisitor* visitor) const override { VisitRows(nullptr, visitor); }
   void Visit(Span<int64_t> places, StringVisitor* visitor) const override {
-    VisitRows(visitor, places);
+    VisitRows(&places, visitor);
   }
 
  private:
@@ -105,19 +99,18 @@ class FeatureValues final : public StoredValues {
     return {column.splits[row] * entry_.size, column.splits[row + 1] * entry_.size};
   }
 
-  template <typename... Places>
-  void CopyRows(void* out, Places... places) const {
+  void CopyRows(Places places, void* out) const {
     const size_t size = NumberSize(entry_.feature.dtype);
-    PrefetchRows(of_, feature_, entry_.size, places...);
+    PrefetchRows(of_, feature_, entry_.size, places);
     const size_t row_bytes = row_values_ * size;
     if (!is_list_ && row_bytes == sizeof(float)) {
-      return CopyFixed<sizeof(float)>(of_, feature_, out, places...);
+      return CopyFixed<sizeof(float)>(of_, feature_, places, out);
     }
     if (!is_list_ && row_bytes == sizeof(int64_t)) {
-      return CopyFixed<sizeof(int64_t)>(of_, feature_, out, places...);
+      return CopyFixed<sizeof(int64_t)>(of_, feature_, places, out);
     }
     auto* const begin = static_cast<uint8_t*>(out);
-    ForEachRow(of_, feature_, places..., [&](size_t i, const TableColumn& column, uint32_t row) {
+    ForEachRow(of_, feature_, places, [&](size_t i, const TableColumn& column, uint32_t row) {
       const auto [first, last] = ValuesOf(column, row);
       const size_t bytes = (last - first) * size;
       uint8_t* const at = begin + i * row_bytes;
@@ -137,11 +130,10 @@ class FeatureValues final : public StoredValues {
     }
   }
 
-  template <typename... Places>
-  void VisitRows(StringVisitor* visitor, Places... places) const {
+  void VisitRows(Places places, StringVisitor* visitor) const {
     const Bytes padding = PaddingText(entry_.feature);
-    PrefetchRows(of_, feature_, entry_.size, places...);
-    ForEachRow(of_, feature_, places..., [&](size_t i, const TableColumn& column, uint32_t row) {
+    PrefetchRows(of_, feature_, entry_.size, places);
+    ForEachRow(of_, feature_, places, [&](size_t i, const TableColumn& column, uint32_t row) {
       auto index = static_cast<int64_t>(i) * row_values_;
       const int64_t end = index + row_values_;
       const auto [first, last] = ValuesOf(column, row);
@@ -163,16 +155,15 @@ class LengthValues final : public StoredValues {
   LengthValues(const Rows* of, size_t feature)
       : StoredValues(&of->stored), of_(*of), feature_(feature) {}
 
-  void Copy(void* out) const override { CopyRows(out); }
-  void Copy(Span<int64_t> places, void* out) const override { CopyRows(out, places); }
+  void Copy(void* out) const override { CopyRows(nullptr, out); }
+  void Copy(Span<int64_t> places, void* out) const override { CopyRows(&places, out); }
   void Visit(StringVisitor*) const override {}
   void Visit(Span<int64_t>, StringVisitor*) const override {}
 
  private:
-  template <typename... Places>
-  void CopyRows(void* out, Places... places) const {
+  void CopyRows(Places places, void* out) const {
     auto* const lengths = static_cast<int64_t*>(out);
-    ForEachRow(of_, feature_, places..., [&](size_t i, const TableColumn& column, uint32_t row) {
+    ForEachRow(of_, feature_, places, [&](size_t i, const TableColumn& column, uint32_t row) {
       lengths[i] = LengthOf(column, row);
     });
   }
@@ -189,7 +180,7 @@ struct ItemRows : Rows {
 
 int64_t LongestOf(const Rows& rows, size_t feature) {
   int64_t longest = 0;
-  ForEachRow(rows, feature, [&](size_t, const TableColumn& column, uint32_t row) {
+  ForEachRow(rows, feature, nullptr, [&](size_t, const TableColumn& column, uint32_t row) {
     longest = std::max(longest, LengthOf(column, row));
   });
   return longest;

@@ -26,8 +26,7 @@ class ItemColumnsTest : public testing::Test {
   ItemColumnsTest() {
     std::shared_ptr<const TableFile> read;
     EXPECT_TRUE(ReadTestFile(MakeTestTable({1, 2, 3}).Bytes(), &read).ok());
-    std::shared_ptr<const ItemTable> table;
-    EXPECT_TRUE(ItemTable::Create(read, &table).ok());
+    std::shared_ptr<const ItemTable> table = ItemTable::Create(read);
     EXPECT_TRUE(table->WithDelta(DeltaOf(*table), &table).ok());
     std::vector<size_t> features;
     for (size_t i = 0; i < table->features().size(); ++i) features.push_back(i);
@@ -36,8 +35,8 @@ class ItemColumnsTest : public testing::Test {
 
   static std::shared_ptr<const TableFile> DeltaOf(const ItemTable& table) {
     std::shared_ptr<const TableFile> read;
-    EXPECT_TRUE(
-        ReadTestFile(MakeTestDelta(table.header().checksum, 1, {4}, {}).Bytes(), &read).ok());
+    const TestFile delta = MakeTestDelta(table.header().checksum, 1, {4}, {});
+    EXPECT_TRUE(ReadTestFile(delta.Bytes(), &read, TableFile::Kind::kDelta).ok());
     return read;
   }
 

@@ -51,9 +51,7 @@ struct ItemTable::Defaults {
   std::vector<TableColumn> columns;
 };
 
-Status ItemTable::Create(std::shared_ptr<const TableFile> table,
-                         std::shared_ptr<const ItemTable>* made) {
-  if (table->header().is_delta) return FailedPrecondition("it is a delta, expected a table");
+std::shared_ptr<const ItemTable> ItemTable::Create(std::shared_ptr<const TableFile> table) {
   static std::atomic<uint64_t> last_number{0};
   std::shared_ptr<ItemTable> result(new ItemTable);
   result->number_ = ++last_number;
@@ -67,25 +65,16 @@ Status ItemTable::Create(std::shared_ptr<const TableFile> table,
   result->sources_.push_back({kUnknown, nullptr, &result->defaults_->columns});
   const std::vector<TableColumn>* const columns = &table->columns();
   result->sources_.push_back({kUnknown + 1, std::move(table), columns});
-  *made = std::move(result);
-  return OkStatus();
+  return result;
 }
 
 Status ItemTable::WithDelta(std::shared_ptr<const TableFile> delta,
                             std::shared_ptr<const ItemTable>* made) const {
   const TableHeader& header = delta->header();
-  if (!header.is_delta) return FailedPrecondition("it is a table, expected a delta");
-  if (header.table_checksum != this->header().checksum) {
-    return FailedPrecondition("it belongs to the table with the checksum ",
-                              Readable(header.table_checksum), ", this one has ",
-                              this->header().checksum);
-  }
-  if (header.sequence != deltas() + 1) {
-    return FailedPrecondition("it is delta ", header.sequence, ", expected ", deltas() + 1);
-  }
   if (header.features != this->header().features || header.key != this->header().key ||
-      header.has_text_keys != this->header().has_text_keys) {
-    return FailedPrecondition("its key or its features differ from the table's");
+      header.has_text_keys != this->header().has_text_keys ||
+      header.domain != this->header().domain) {
+    return FailedPrecondition("its domain, its key or its features differ from the table's");
   }
   const int64_t first = end();
   if (first + delta->rows() > std::numeric_limits<uint32_t>::max()) {

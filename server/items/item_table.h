@@ -19,12 +19,10 @@ class ItemTable {
   // The number for keys without a row; its features are the defaults.
   static constexpr uint32_t kUnknown = 0;
 
-  // FAILED_PRECONDITION if the file is a delta.
-  static Status Create(std::shared_ptr<const TableFile> table,
-                       std::shared_ptr<const ItemTable>* made);
+  static std::shared_ptr<const ItemTable> Create(std::shared_ptr<const TableFile> table);
 
-  // This table with a delta applied. FAILED_PRECONDITION if the delta belongs to another table, or
-  // is not the next one.
+  // This table with its next delta applied. FAILED_PRECONDITION if the delta's columns differ from
+  // the table's.
   Status WithDelta(std::shared_ptr<const TableFile> delta,
                    std::shared_ptr<const ItemTable>* made) const;
 

@@ -96,10 +96,12 @@ Status ItemTableSource::PollTable(const std::string& folder,
   const FileIdentity id = IdentityOf(path);
   if (id == FileIdentity{}) return Error(StatusCode::kNotFound, path, " is gone");
   if (folder == folder_ && id == file_) return OkStatus();
-  Status status = files_.Use(path, id, [&](std::shared_ptr<const tables::FileBytes> bytes) {
-    return Read(std::move(bytes), [&](std::shared_ptr<const TableFile> file) {
-      return ItemTable::Create(std::move(file), table);
-    });
+  Status status = files_.Use(path, id, [&](tables::Safetensors* read) {
+    std::shared_ptr<const TableFile> file;
+    Status found = TableFile::Read(TableFile::Kind::kTable, read, &file);
+    if (found.ok()) found = CheckHeader(file->header());
+    if (found.ok()) *table = ItemTable::Create(std::move(file));
+    return found;
   });
   if (status.ok()) {
     folder_ = folder;
@@ -110,21 +112,13 @@ Status ItemTableSource::PollTable(const std::string& folder,
 
 // Applies deltas to `*table`, up to the first that is missing or cannot be applied.
 Status ItemTableSource::PollDeltas(std::shared_ptr<const ItemTable>* table) {
-  const auto apply = [&](std::shared_ptr<const tables::FileBytes> bytes) {
-    return Read(std::move(bytes), [table](std::shared_ptr<const TableFile> file) {
-      return (*table)->WithDelta(std::move(file), table);
-    });
-  };
-  return files_.UseDeltas(folder_, (*table)->deltas(), apply);
-}
-
-Status ItemTableSource::Read(
-    std::shared_ptr<const tables::FileBytes> bytes,
-    const std::function<Status(std::shared_ptr<const TableFile>)>& use) const {
-  std::shared_ptr<const TableFile> file;
-  Status status = TableFile::Read(bytes->view(), bytes, &file);
-  if (status.ok()) status = CheckHeader(file->header());
-  return status.ok() ? use(std::move(file)) : status;
+  return files_.UseDeltas(folder_, (*table)->deltas(), [table](tables::Safetensors* read) {
+    const ItemTable& before = **table;
+    std::shared_ptr<const TableFile> file;
+    Status found = tables::CheckMadeFor(before.header().checksum, "table_checksum", read);
+    if (found.ok()) found = TableFile::Read(TableFile::Kind::kDelta, read, &file);
+    return found.ok() ? before.WithDelta(std::move(file), table) : found;
+  });
 }
 
 Status ItemTableSource::CheckHeader(const TableHeader& header) const {

@@ -8,7 +8,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -67,8 +66,6 @@ class ItemTableSource {
   Status PollTable(const std::string& folder, std::shared_ptr<const ItemTable>* table);
   Status PollDeltas(std::shared_ptr<const ItemTable>* table);
   Status CheckHeader(const TableHeader& header) const;
-  Status Read(std::shared_ptr<const tables::FileBytes> bytes,
-              const std::function<Status(std::shared_ptr<const TableFile>)>& use) const;
   void Publish(std::shared_ptr<const ItemTable> table, int64_t version);
 
   const ItemTableConfig config_;
@@ -76,7 +73,7 @@ class ItemTableSource {
   // Used only by Poll().
   std::string folder_;  // the folder of the version being served
   FileIdentity file_;   // its table file
-  tables::PolledFiles files_;
+  tables::PolledFiles files_{kItemsFormat};
 
   mutable std::mutex mutex_;
   std::shared_ptr<const ItemTable> table_ ABSL_GUARDED_BY(mutex_);

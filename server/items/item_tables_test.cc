@@ -126,6 +126,23 @@ TEST_F(ItemTablesTest, AMalformedDeltaStopsThoseBehindIt) {
   EXPECT_THAT(Find(source_, {1, 2, 3}), ElementsAre(1, 2, 3));
 }
 
+TEST_F(ItemTablesTest, RefusesDeltasOfAnotherTableAndOutOfOrder) {
+  Write("1/table.safetensors", MakeTestTable({1}));
+  Write("1/delta-000001.safetensors", MakeTestDelta("0123", 1, {2}, {}));
+  source_.Poll();
+  EXPECT_EQ(source_.stats().status.code, StatusCode::kFailedPrecondition);
+  const std::string checksum = source_.table()->header().checksum;
+  EXPECT_THAT(source_.stats().status.message,
+              HasSubstr("made for the table_checksum 0123, expected " + checksum));
+  Write("1/delta-000001.safetensors", MakeTestDelta(checksum, 2, {2}, {}));
+  source_.Poll();
+  EXPECT_THAT(source_.stats().status.message, HasSubstr("it is delta 2, expected 1"));
+  Write("1/delta-000001.safetensors", MakeTestTable({2}));
+  source_.Poll();
+  EXPECT_FALSE(source_.stats().status.ok());
+  EXPECT_EQ(source_.table()->deltas(), 0);
+}
+
 TEST_F(ItemTablesTest, AFolderThatIsReplacedIsLoadedAgain) {
   Write("1/table.safetensors", MakeTestTable({1}));
   source_.Poll();

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "server/base/status.h"
-#include "server/tables/checked_tensors.h"
 #include "server/tables/safetensors.h"
 #include "server/wire/bytes.h"
 #include "server/wire/example_features.h"
@@ -60,7 +59,6 @@ struct TableColumn {
 };
 
 struct TableHeader {
-  bool is_delta = false;
   std::string domain;
   std::string key;  // the name of the key
   bool has_text_keys = false;
@@ -68,17 +66,16 @@ struct TableHeader {
   int64_t created = 0;   // seconds since the epoch
   std::string checksum;  // 16 hex digits
   std::string features;  // canonical JSON
-  // For a delta: the table to which it belongs, and its number among that table's deltas.
-  std::string table_checksum;
-  int64_t sequence = 0;
 };
+
+inline constexpr char kItemsFormat[] = "colcast-items";
 
 class TableFile {
  public:
-  // Reads and checks bytes that are aligned to 8 and owned by `owner`. DATA_LOSS for malformed
-  // content; the error names the offset, the tensor or the key.
-  static Status Read(std::string_view bytes, std::shared_ptr<const void> owner,
-                     std::shared_ptr<const TableFile>* file);
+  // Reads and checks a file of this kind. DATA_LOSS for another one, or malformed content; the
+  // error names the offset, the tensor or the key.
+  enum class Kind : uint8_t { kTable, kDelta };
+  static Status Read(Kind kind, Safetensors* read, std::shared_ptr<const TableFile>* file);
 
   const TableHeader& header() const { return header_; }
   int64_t rows() const { return header_.rows; }
@@ -97,19 +94,18 @@ class TableFile {
   Span<uint32_t> bucket_rows() const { return bucket_rows_; }
 
  private:
-  TableFile() = default;
+  explicit TableFile(const Safetensors& read) : owner_(read.owner()), bytes_(read.bytes()) {}
 
-  Status ReadHeader(const Safetensors& read);
-  Status ReadFeatures();
-  Status ReadKeys(const Safetensors& read, const std::string& name, int64_t rows, Keys* keys) const;
-  Status ReadIndex(const Safetensors& read);
-  Status CheckBucket(size_t bucket) const;
-  Status ReadColumn(const Safetensors& read, const ExampleFeatures::Entry& feature,
-                    TableColumn* column) const;
-  Status ReadAll(std::string_view bytes);
+  void ReadHeader(Kind kind, Safetensors* read);
+  void ReadFeatures(Safetensors* read);
+  Keys ReadKeys(const std::string& name, int64_t rows, Safetensors* read) const;
+  Keys ReadDeleted(Safetensors* read) const;
+  void ReadIndex(Safetensors* read);
+  void CheckBucket(size_t bucket, Safetensors* read) const;
+  TableColumn ReadColumn(const ExampleFeatures::Entry& feature, Safetensors* read) const;
 
-  std::shared_ptr<const void> owner_;
-  size_t bytes_ = 0;
+  const std::shared_ptr<const void> owner_;
+  const size_t bytes_;
   TableHeader header_;
   std::unique_ptr<const ExampleFeatures> features_;
   std::vector<TableColumn> columns_;

@@ -102,9 +102,11 @@ inline TestFile MakeTestDelta(const std::string& checksum, int64_t sequence,
   return file;
 }
 
-inline Status ReadTestFile(const std::string& bytes, std::shared_ptr<const TableFile>* file) {
+inline Status ReadTestFile(const std::string& bytes, std::shared_ptr<const TableFile>* file,
+                           TableFile::Kind kind = TableFile::Kind::kTable) {
   const tables::TestBytes aligned(bytes);
-  return TableFile::Read(aligned.view, aligned.owner, file);
+  tables::Safetensors read(aligned.view, aligned.owner, kItemsFormat);
+  return TableFile::Read(kind, &read, file);
 }
 
 }  // namespace colcast::items

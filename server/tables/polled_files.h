@@ -5,13 +5,12 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <memory>
 #include <string>
 #include <utility>
 
 #include "server/base/file.h"
 #include "server/base/status.h"
-#include "server/tables/file_bytes.h"
+#include "server/tables/safetensors.h"
 
 namespace colcast::tables {
 
@@ -21,20 +20,28 @@ std::string DeltaName(int64_t sequence);
 // The number of deltas in a folder, up to the first that is missing.
 int64_t DeltasIn(const std::string& folder);
 
+// FAILED_PRECONDITION unless a delta was made for the table or checkpoint with this checksum, which
+// its metadata has as `entry`.
+Status CheckMadeFor(const std::string& checksum, const char* entry, Safetensors* delta);
+
 // Used by one thread.
 class PolledFiles {
  public:
-  using UseBytes = std::function<Status(std::shared_ptr<const FileBytes>)>;
+  using UseFile = std::function<Status(Safetensors*)>;
 
-  // Passes a file's bytes to `use`. All errors name the file. A refused file is not read again
+  // The files have this format.
+  explicit PolledFiles(std::string format) : format_(std::move(format)) {}
+
+  // Reads a file and passes it to `use`. All errors name the file. A refused file is not read again
   // until it is replaced, unless it was refused for lack of memory.
-  Status Use(const std::string& path, const FileIdentity& id, const UseBytes& use);
+  Status Use(const std::string& path, const FileIdentity& id, const UseFile& use);
 
   // Passes the files delta-000001.safetensors, ... of a folder to `use`, starting after the first
-  // `applied` ones, until a file is missing or refused.
-  Status UseDeltas(const std::string& folder, int64_t applied, const UseBytes& use);
+  // `applied` ones, until a file is missing or refused. Each must have its own number.
+  Status UseDeltas(const std::string& folder, int64_t applied, const UseFile& use);
 
  private:
+  const std::string format_;
   std::map<std::string, std::pair<FileIdentity, Status>> refused_;  // by path
 };
 

@@ -5,27 +5,27 @@
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "server/base/status.h"
+#include "server/tables/safetensors.h"
 #include "server/wire/bytes.h"
 
 namespace colcast::tables {
 
+inline constexpr char kRowsFormat[] = "colcast-rows";
+
 // Its fields point into the file's bytes.
 struct RowDelta {
-  std::string table;       // name of the variable
-  std::string checkpoint;  // checksum of the index of the checkpoint to which the delta belongs
-  int64_t sequence = 0;    // number among the version's deltas
-  Span<int64_t> ids;       // ascending, at least 0
+  std::string table;  // name of the variable
+  Span<int64_t> ids;  // ascending, at least 0
   std::string dtype;
   std::vector<int64_t> shape;  // shape of all rows together
   const char* rows = nullptr;
   size_t row_bytes = 0;
 
-  // Reads bytes aligned to 8. DATA_LOSS, with the position, for malformed content.
-  static Status Read(std::string_view bytes, RowDelta* delta);
+  // DATA_LOSS, with the position, for malformed content.
+  static Status Read(Safetensors* file, RowDelta* delta);
 };
 
 }  // namespace colcast::tables

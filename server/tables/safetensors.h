@@ -1,25 +1,32 @@
-// Reads the safetensors container: a length, a JSON header, and consecutive tensors. Trusts
-// nothing: returned tensors lie within the bytes, are aligned, and do not overlap.
+// Reads the file of an item table or of a delta: safetensors, which is a length, a JSON header, and
+// consecutive tensors, with a format and a checksum in the header (docs/items.md). Trusts nothing:
+// tensors lie within the bytes, are aligned, and do not overlap.
 #ifndef COLCAST_SERVER_TABLES_SAFETENSORS_H_
 #define COLCAST_SERVER_TABLES_SAFETENSORS_H_
 
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "server/base/status.h"
 #include "server/wire/bytes.h"
+#include "server/wire/data_type.h"
 
 namespace colcast::tables {
 
-// Makes the error for a malformed file.
-template <typename... Parts>
-Status Wrong(const Parts&... parts) {
-  return Error(StatusCode::kDataLoss, parts...);
-}
+// XXH3-64.
+uint64_t HashOf(std::string_view bytes);
+
+// The same as text: 16 hex digits.
+std::string ChecksumOf(std::string_view data);
+
+// The name of a numeric dtype in files; empty if files cannot have it.
+std::string_view StoredDtypeOf(DataType dtype);
 
 struct StoredTensor {
   std::string dtype;           // "I64", "F32", "BOOL" and so on
@@ -35,16 +42,55 @@ struct StoredTensor {
   }
 };
 
-struct Safetensors {
-  std::map<std::string, std::string, std::less<>> metadata;
-  std::map<std::string, StoredTensor, std::less<>> tensors;
-  std::string_view data;   // all bytes after the header
-  size_t data_offset = 0;  // offset of the data in the file
-};
+// Used by one thread.
+class Safetensors {
+ public:
+  // Reads `bytes`, which are aligned to 8 and kept by `owner`. Format and checksum must be right.
+  Safetensors(std::string_view bytes, std::shared_ptr<const void> owner, const std::string& format);
 
-// Reads the container in `bytes`, which must be aligned to 8 and outlive the result. DATA_LOSS,
-// with the offset in the file and the tensor, if it is malformed.
-Status ReadSafetensors(std::string_view bytes, Safetensors* read);
+  // The first error, DATA_LOSS: it names the entry and, where possible, the offset in the file.
+  // After an error, the methods below return empty values.
+  const Status& status() const { return status_; }
+  bool ok() const { return status_.ok(); }
+
+  // Adds an error.
+  template <typename... Parts>
+  void Fail(const Parts&... parts) {
+    if (ok()) status_ = Error(StatusCode::kDataLoss, parts...);
+  }
+
+  const std::shared_ptr<const void>& owner() const { return owner_; }
+  size_t bytes() const { return bytes_.size(); }
+
+  // Entries of the metadata.
+  std::string Text(const char* name);
+  std::string OneOf(const char* name, const std::vector<std::string>& expected);
+  int64_t Number(const char* name);  // at least 0
+
+  // Null if there is no such tensor.
+  const StoredTensor* Find(const std::string& name) const;
+  // It must exist.
+  StoredTensor Tensor(const std::string& name, std::string_view dtype,
+                      const std::vector<int64_t>& shape);
+  // It must have one dimension, of any length.
+  StoredTensor List(const std::string& name, std::string_view dtype);
+  // Its numbers, int64 or uint32, must begin with 0, never decrease and end with `last`.
+  template <typename T>
+  Span<T> Rising(const std::string& name, const StoredTensor& tensor, int64_t last);
+
+ private:
+  std::string_view Header();
+  void ReadHeader(std::string_view header);
+  void CheckOverlap();
+
+  const std::string_view bytes_;
+  const std::shared_ptr<const void> owner_;
+  Status status_;
+  std::string_view data_;   // all bytes after the header
+  size_t data_offset_ = 0;  // their offset in the file
+  std::map<std::string, std::string, std::less<>> metadata_;
+  std::map<std::string, StoredTensor, std::less<>> tensors_;
+};
 
 }  // namespace colcast::tables
 

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "server/tables/checked_tensors.h"
+#include "server/tables/safetensors.h"
 
 namespace colcast::tables {
 

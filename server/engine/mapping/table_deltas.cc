@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "server/base/log.h"
-#include "server/tables/checked_tensors.h"
 #include "server/wire/data_type.h"
 
 namespace colcast::engine {
@@ -17,20 +16,7 @@ using tables::RowDelta;
 
 constexpr std::chrono::seconds kPollWait(1);
 
-// Identifies a checkpoint by its index, which contains a checksum of each tensor.
-Status ChecksumOfIndex(const std::string& directory, std::string* checksum) {
-  std::string index;
-  Status status = ReadFile(directory + "/variables/variables.index", &index);
-  if (status.ok()) *checksum = tables::ChecksumOf(index);
-  return status;
-}
-
 std::string FolderOf(const std::string& directory) { return directory + "/deltas"; }
-
-std::vector<int64_t> ShapeOf(const MappedTable& table) {
-  const auto dims = table.shape.dim_sizes();
-  return {dims.begin(), dims.end()};
-}
 
 }  // namespace
 
@@ -52,42 +38,39 @@ void TableDeltas::Poll() {
                                [](const auto& one) { return one.use_count() == 1; }),
                 before_.end());
   const Status status = files_.UseDeltas(FolderOf(directory_), now()->deltas,
-                                         [this](const auto& bytes) { return Apply(*bytes); });
+                                         [this](auto* file) { return Apply(file); });
   const std::lock_guard<std::mutex> lock(mutex_);
   if (!status.ok() && status.message != error_) LogWarning("delta of a table: " + status.message);
   error_ = status.message;
 }
 
-Status TableDeltas::Apply(const tables::FileBytes& bytes) {
-  RowDelta delta;
-  if (Status status = RowDelta::Read(bytes.view(), &delta); !status.ok()) return status;
-  const int64_t next = now()->deltas + 1;
-  if (delta.sequence != next) {
-    return FailedPrecondition("it is delta ", delta.sequence, ", expected ", next);
+Status TableDeltas::Apply(tables::Safetensors* file) {
+  if (checkpoint_.empty()) {
+    std::string index;  // it contains a checksum of each tensor
+    Status read = ReadFile(directory_ + "/variables/variables.index", &index);
+    if (!read.ok()) return read;
+    checkpoint_ = tables::ChecksumOf(index);
   }
-  const ServedTable* table = nullptr;
-  Status status = Find(delta, &table);
-  if (status.ok()) Publish(delta, *table->mapped);
+  RowDelta delta;
+  const MappedTable* table = nullptr;
+  Status status = tables::CheckMadeFor(checkpoint_, "checkpoint", file);
+  if (status.ok()) status = RowDelta::Read(file, &delta);
+  if (status.ok()) status = Find(delta, &table);
+  if (status.ok()) Publish(delta, *table);
   return status;
 }
 
 // Sets `*table` to the table to which the delta belongs.
-Status TableDeltas::Find(const RowDelta& delta, const ServedTable** table) {
-  if (checkpoint_.empty()) {
-    if (Status status = ChecksumOfIndex(directory_, &checkpoint_); !status.ok()) return status;
-  }
-  if (delta.checkpoint != checkpoint_) {
-    return FailedPrecondition("it was made for the checkpoint ", Readable(delta.checkpoint),
-                              ", this version has ", checkpoint_);
-  }
+Status TableDeltas::Find(const RowDelta& delta, const MappedTable** table) const {
   const auto found = std::find_if(tables_.begin(), tables_.end(),
                                   [&](const auto& one) { return one.name == delta.table; });
   const std::string name = "table \"" + Readable(delta.table) + "\"";
   if (found == tables_.end()) return FailedPrecondition("the model has no ", name);
   if (found->mapped == nullptr) return FailedPrecondition(name, " is not mapped: ", found->why);
-  std::vector<int64_t> expected = ShapeOf(*found->mapped);
+  const auto dims = found->mapped->shape.dim_sizes();
+  std::vector<int64_t> expected(dims.begin(), dims.end());
   const int64_t rows = std::exchange(expected[0], static_cast<int64_t>(delta.ids.size()));
-  const std::string dtype =
+  const std::string_view dtype =
       tables::StoredDtypeOf(static_cast<colcast::DataType>(found->mapped->dtype));
   if (delta.dtype != dtype || delta.shape != expected) {
     return FailedPrecondition(name, ": its rows are ", delta.dtype, ShapeName(delta.shape),
@@ -95,13 +78,13 @@ Status TableDeltas::Find(const RowDelta& delta, const ServedTable** table) {
   }
   const int64_t last = delta.ids[delta.ids.size() - 1];
   if (last >= rows) return FailedPrecondition(name, " has ", rows, " rows, no row ", last);
-  *table = &*found;
+  *table = found->mapped.get();
   return OkStatus();
 }
 
 void TableDeltas::Publish(const RowDelta& delta, const MappedTable& table) {
   auto made = std::make_shared<Generation>(*now());
-  made->deltas = delta.sequence;
+  ++made->deltas;
   auto of = std::find_if(made->overlays.begin(), made->overlays.end(),
                          [&](const auto& one) { return one->table() == table.data(); });
   if (of == made->overlays.end()) {
@@ -109,7 +92,7 @@ void TableDeltas::Publish(const RowDelta& delta, const MappedTable& table) {
         std::make_shared<Overlay>(table.data(), delta.row_bytes, table.shape.dim_size(0)));
     of = made->overlays.end() - 1;
   }
-  *of = (*of)->With(delta.ids, delta.rows, delta.sequence);
+  *of = (*of)->With(delta.ids, delta.rows, made->deltas);
   const std::lock_guard<std::mutex> lock(mutex_);
   before_.push_back(std::exchange(now_, std::move(made)));
   has_changed_.store(true, std::memory_order_release);

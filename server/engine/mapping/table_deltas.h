@@ -45,14 +45,14 @@ class TableDeltas {
 
  private:
   void Poll();
-  Status Apply(const tables::FileBytes& bytes);
-  Status Find(const tables::RowDelta& delta, const ServedTable** table);
+  Status Apply(tables::Safetensors* file);
+  Status Find(const tables::RowDelta& delta, const MappedTable** table) const;
   void Publish(const tables::RowDelta& delta, const MappedTable& table);
 
   const std::string directory_;
   const std::vector<ServedTable> tables_;
   // Used only by the thread.
-  tables::PolledFiles files_;
+  tables::PolledFiles files_{tables::kRowsFormat};
   std::string checkpoint_;  // checksum of the version's index; empty until the first delta
   // Generations that runs may still read. The thread frees them, because that may take long.
   std::vector<tables::GenerationPtr> before_;
