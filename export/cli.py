@@ -190,9 +190,14 @@ def command(
         raise click.UsageError("--context-features name inputs of the last stage: add --late")
     silence_tensorflow()
     from colcast.export import ExportError, export_saved_model, load_op_libraries
+    from colcast.export.graph._sessions import uncollected
 
     try:
-        with showing_progress("colcast export") as progress, _read(examples) as recorded:
+        with (
+            uncollected(),
+            showing_progress("colcast export") as progress,
+            _read(examples) as recorded,
+        ):
             load_op_libraries(op_library)
             report = export_saved_model(
                 saved_model,
@@ -204,9 +209,9 @@ def command(
                 progress=progress,
                 **options,
             )
+            gc.freeze()  # the process ends soon: it need not collect the graphs' many objects
     except (ExportError, OSError) as error:
         raise click.ClickException(str(error)) from error
-    gc.freeze()  # the process ends soon, so the graphs' millions of objects need no collection
     if json:
         print_json({"saved_model": report.saved_model, "output": report.output, **report.to_json()})
     else:
