@@ -42,7 +42,7 @@ includes server/tracing server/base server/engine server/metrics server/wire
 includes server/request_log server/base server/inference server/wire
 includes server/models server/base server/engine server/inference server/items server/protos server/request_log server/wire shared
 includes server/api server/base server/callers server/inference server/metrics server/scheduling server/tracing server/wire shared
-includes server/net server/base server/scheduling
+includes server/net server/base server/protos server/scheduling
 includes server/http1 server/base server/callers server/net server/scheduling server/wire
 includes server/rest server/api server/base server/http1 server/inference server/models server/protos server/scheduling server/wire shared
 includes server/pages server/base server/http1 server/inference server/metrics server/models shared

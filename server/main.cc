@@ -28,7 +28,6 @@
 #include "server/metrics/metrics.h"
 #include "server/models/model_manager.h"
 #include "server/net/poller.h"
-#include "server/net/standby.h"
 #include "server/pages/pages.h"
 #include "server/request_log/request_logs.h"
 #include "server/rest/model_api.h"

@@ -117,9 +117,9 @@ Status ReadChannelArguments(const Given& given, rpc::GrpcServer::Options* option
   return OkStatus();
 }
 
-Status ReadTls(const Given& given, std::optional<TlsConfig>* tls) {
+Status ReadTls(const Given& given, std::optional<net::TlsConfig>* tls) {
   if (given.ssl_config_file.empty()) return OkStatus();
-  return OfFlag("ssl_config_file", ReadTlsConfig(given.ssl_config_file, &tls->emplace()));
+  return OfFlag("ssl_config_file", net::ReadTlsConfig(given.ssl_config_file, &tls->emplace()));
 }
 
 // Sets *path to the path of the page for Prometheus; empty for none.
@@ -173,7 +173,7 @@ Status ReadCallers(const Given& given, ServerOptions* options) {
   if (names.certificate && !names.header.empty()) {
     return InvalidArgument("--caller_header and --caller_certificate: expected one of them");
   }
-  const std::optional<TlsConfig>& tls = options->grpc.tls;
+  const std::optional<net::TlsConfig>& tls = options->grpc.tls;
   if (names.certificate && (!tls || tls->client_authorities.empty())) {
     return InvalidArgument(
         "--caller_certificate needs an --ssl_config_file with client_verify: true");

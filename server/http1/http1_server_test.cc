@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "server/http1/server.h"
-#include "server/net/standby.h"
 #include "server/net/testing.h"
 #include "server/wire/inflater_testing.h"
 

@@ -3,21 +3,11 @@
 #include <absl/base/thread_annotations.h>
 
 #include <chrono>
-#include <ctime>
 #include <mutex>
 #include <string_view>
 #include <utility>
 
 namespace colcast::http {
-namespace {
-
-std::chrono::nanoseconds TimeOfThisThread() {
-  timespec time{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
-}
-
-}  // namespace
 
 class Router::Page {
  public:
@@ -35,10 +25,10 @@ class Router::Page {
     const bool is_asked_for_too_often = spent_ > kMostPerSecond;
     if (!is_asked_for_too_often || now - made_last_ >= kShared) {
       made_last_ = now;
-      const auto begin = TimeOfThisThread();
+      const auto begin = net::CpuTimeOfThisThread();
       last_ = make_();
       if (is_asked_for_too_often) last_.gzipped = Gzip(last_.body);
-      spent_ += TimeOfThisThread() - begin;
+      spent_ += net::CpuTimeOfThisThread() - begin;
     }
     return last_;
   }

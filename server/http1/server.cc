@@ -3,7 +3,6 @@
 #include <vector>
 
 #include "server/http1/connection.h"
-#include "server/net/tls_context.h"
 
 namespace colcast::http {
 namespace {

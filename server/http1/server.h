@@ -10,11 +10,11 @@
 #include <utility>
 
 #include "server/base/status.h"
-#include "server/base/tls_config.h"
 #include "server/callers/callers.h"
 #include "server/http1/router.h"
 #include "server/net/listener.h"
 #include "server/net/poller.h"
+#include "server/net/tls_context.h"
 
 namespace colcast::http {
 
@@ -40,7 +40,7 @@ class HttpServer {
     std::chrono::seconds body_grace{10};
     // The limit while more than half of the memory for bodies is in use.
     std::chrono::seconds body_time_where_short{30};
-    std::optional<TlsConfig> tls;
+    std::optional<net::TlsConfig> tls;
     callers::NameSource names;
   };
 

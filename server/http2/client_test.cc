@@ -20,7 +20,6 @@
 
 #include "server/http2/server.h"
 #include "server/http2/testing.h"
-#include "server/net/standby.h"
 #include "server/net/testing.h"
 
 namespace colcast::http2 {

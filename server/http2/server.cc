@@ -32,7 +32,7 @@ Server::~Server() {
   CloseAll();
 }
 
-Status Server::SetTls(const TlsConfig& tls) {
+Status Server::SetTls(const net::TlsConfig& tls) {
   return net::TlsContext::Create(tls, protocols_, &serving_.tls);
 }
 

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "server/base/status.h"
-#include "server/base/tls_config.h"
 #include "server/http2/connection.h"
 #include "server/net/listener.h"
 #include "server/net/poller.h"
@@ -28,7 +27,7 @@ class Server {
 
   // Applies to all listeners from now on; without it connections are unencrypted. Errors are those
   // of UseTls().
-  Status SetTls(const TlsConfig& tls);
+  Status SetTls(const net::TlsConfig& tls);
   // Listens; 0 is any free port. Sets *bound to the port. UNAVAILABLE, naming the address.
   Status Listen(const std::string& host, int port, int* bound);
   // On a unix socket.

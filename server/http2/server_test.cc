@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "server/http2/testing.h"
-#include "server/net/standby.h"
 #include "server/net/testing.h"
 
 namespace colcast::http2 {

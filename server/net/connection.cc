@@ -3,23 +3,12 @@
 #include <sys/epoll.h>
 
 #include <algorithm>
-#include <ctime>
 #include <exception>
 #include <utility>
 
 #include "server/base/log.h"
 
 namespace colcast::net {
-namespace {
-
-std::chrono::nanoseconds TimeOfThisThread() {
-  timespec time{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
-}
-
-}  // namespace
-
 Connection::Connection(Poller* poller, const Socket& socket, std::string peer)
     : poller_(poller),
       fd_(socket.fd()),
@@ -84,13 +73,13 @@ void Connection::TakeTurn() {
   }
   // Reading the clock costs time, so connections that pay for their turns are not measured.
   const bool is_measured = host_->is_suspect.load(std::memory_order_relaxed);
-  const auto begin = is_measured ? TimeOfThisThread() : std::chrono::nanoseconds(0);
+  const auto begin = is_measured ? CpuTimeOfThisThread() : std::chrono::nanoseconds(0);
   use_ = {};
   Try(work);
   const auto paid = use_.calls * kPaidByCall + static_cast<int64_t>(use_.bytes) * kPaidByByte;
   const bool is_waste = use_.items * kCostOfItem > paid;
   if (is_waste && is_measured) {
-    const auto waste = TimeOfThisThread() - begin - paid;
+    const auto waste = CpuTimeOfThisThread() - begin - paid;
     wasted_ += waste;
     host_->wasted.Add(waste);
   } else if (!is_waste && (is_measured || wasted_.count() > 0)) {
@@ -116,6 +105,23 @@ void Connection::Try(unsigned work) {
 void Connection::DoSoon(unsigned work) {
   work_.fetch_or(work);
   if (!taken_.load()) Again();
+}
+
+void Newcomer::DoNow(unsigned work) {
+  constexpr std::chrono::seconds kPatience(20);
+  if (socket_ == nullptr) return;
+  const bool is_late = (work & kTime) != 0 && scheduling::Clock::now() - began_ >= kPatience;
+  if (is_late || (work & kClose) != 0) {
+    Close();
+  } else if ((work & ~kTime) != 0) {
+    Ask((work & kReadToEnd) != 0);
+  }
+}
+
+// Shuts the connection down first, since just closing the descriptor could reset it and lose sent
+// data.
+void Newcomer::Close() {
+  if (socket_ != nullptr) TakeSocket()->Close();
 }
 
 }  // namespace colcast::net

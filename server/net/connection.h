@@ -166,6 +166,32 @@ class Connection : public Pollable, public std::enable_shared_from_this<Connecti
   unsigned held_ = 0;                  // reads postponed to the next second
 };
 
+// A client whose protocol is unknown yet. It is disconnected after 20 s, unless Ask() has handed
+// its socket on.
+class Newcomer : public Connection {
+ public:
+  using Connection::Begin;
+
+ protected:
+  Newcomer(Poller* poller, std::unique_ptr<Socket> socket, std::string peer)
+      : Connection(poller, *socket, std::move(peer)), socket_(std::move(socket)) {}
+
+  Socket& socket() { return *socket_; }
+  std::unique_ptr<Socket> TakeSocket() {
+    End();
+    return std::move(socket_);
+  }
+  void Close() override;
+
+ private:
+  // Called when the socket is ready. `at_end`: the client has hung up, though bytes may be left.
+  virtual void Ask(bool at_end) = 0;
+  void DoNow(unsigned work) override;
+
+  std::unique_ptr<Socket> socket_;  // null after it was handed on or closed
+  const scheduling::Clock::time_point began_ = scheduling::Clock::now();
+};
+
 }  // namespace colcast::net
 
 #endif  // COLCAST_SERVER_NET_CONNECTION_H_

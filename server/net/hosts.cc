@@ -1,11 +1,18 @@
 #include "server/net/hosts.h"
 
+#include <ctime>
 #include <iterator>
 
 #include "server/net/socket.h"
 #include "server/scheduling/job.h"
 
 namespace colcast::net {
+
+std::chrono::nanoseconds CpuTimeOfThisThread() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+}
 
 std::chrono::nanoseconds WastedTime::InThisSecond() {
   if (nanoseconds_.load(std::memory_order_relaxed) == 0) return {};

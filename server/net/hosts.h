@@ -112,6 +112,8 @@ class MemoryLimit : public Budget {
   explicit MemoryLimit(size_t bytes) : Budget({bytes, bytes - bytes / 4, false}) {}
 };
 
+std::chrono::nanoseconds CpuTimeOfThisThread();
+
 // Thread time wasted in the current second. Thread-safe.
 class WastedTime {
  public:

@@ -163,34 +163,19 @@ struct Protocol {
   Accept http2;
 };
 
-class Newcomer final : public Connection {
+// A client without TLS, on a port for both protocols.
+class PlainNewcomer final : public Newcomer {
  public:
-  Newcomer(Poller* poller, std::unique_ptr<Socket> socket, std::string peer,
-           std::shared_ptr<const Protocol> serve)
-      : Connection(poller, *socket, std::move(peer)),
-        socket_(std::move(socket)),
-        serve_(std::move(serve)) {}
-
-  using Connection::Begin;
+  PlainNewcomer(Poller* poller, std::unique_ptr<Socket> socket, std::string peer,
+                std::shared_ptr<const Protocol> serve)
+      : Newcomer(poller, std::move(socket), std::move(peer)), serve_(std::move(serve)) {}
 
  private:
-  static constexpr std::chrono::seconds kPatience{20};
-
-  void DoNow(unsigned work) override {
-    if (socket_ == nullptr) return;
-    const bool is_late = (work & kTime) != 0 && scheduling::Clock::now() - began_ >= kPatience;
-    if (is_late || (work & kClose) != 0) {
-      Close();
-    } else if ((work & ~kTime) != 0) {
-      ++use_.items;
-      Ask((work & kReadToEnd) != 0);
-    }
-  }
-
-  void Ask(bool at_end) {
+  void Ask(bool at_end) override {
+    ++use_.items;
     std::array<uint8_t, kHttp2Begins.size()> bytes;
     size_t size = bytes.size();
-    const Socket::Result result = socket_->Peek(bytes.data(), &size);
+    const Socket::Result result = socket().Peek(bytes.data(), &size);
     if (result == Socket::Result::kClosed) return Close();
     if (result == Socket::Result::kAgain) return;
     const std::string_view begin(reinterpret_cast<const char*>(bytes.data()), size);
@@ -199,20 +184,10 @@ class Newcomer final : public Connection {
       if (at_end) Close();  // the unread bytes would otherwise hide that the client has hung up
       return;
     }
-    End();
-    (is_http1 ? serve_->http1 : serve_->http2)(std::move(socket_), peer());
+    (is_http1 ? serve_->http1 : serve_->http2)(TakeSocket(), peer());
   }
 
-  void Close() override {
-    if (socket_ == nullptr) return;
-    End();
-    socket_->Close();
-    socket_.reset();
-  }
-
-  std::unique_ptr<Socket> socket_;  // null after it was handed on or closed
   const std::shared_ptr<const Protocol> serve_;
-  const scheduling::Clock::time_point began_ = scheduling::Clock::now();
 };
 
 }  // namespace
@@ -225,7 +200,7 @@ Accept ByProtocol(Poller* poller, Accept http1, Accept http2) {
     if (socket->is_tls() || socket->got_plain_http()) {
       return serve->http1(std::move(socket), std::move(peer));
     }
-    std::make_shared<Newcomer>(poller, std::move(socket), std::move(peer), serve)->Begin();
+    std::make_shared<PlainNewcomer>(poller, std::move(socket), std::move(peer), serve)->Begin();
   };
 }
 

@@ -1,5 +1,6 @@
 #include "server/net/poller.h"
 
+#include <pthread.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -23,6 +24,10 @@ void Control(int epoll, int operation, int fd, uint64_t number, uint32_t events)
   event.data.u64 = number;
   epoll_ctl(epoll, operation, fd, &event);
 }
+
+// How often to check whether any thread waits for the sockets.
+constexpr std::chrono::milliseconds kLookEvery(20);
+constexpr std::chrono::seconds kLookAtTimeEvery(1);
 
 timespec TimeUntil(Clock::time_point until) {
   const auto left =
@@ -121,6 +126,30 @@ std::vector<std::shared_ptr<Pollable>> Poller::All() const {
   std::vector<std::shared_ptr<Pollable>> all;
   for (const auto& [number, pollable] : pollables_) all.push_back(pollable);
   return all;
+}
+
+Standby::Standby(Poller* poller) : poller_(*poller), thread_("the sockets", [this] { Run(); }) {}
+
+void Standby::Run() {
+  pthread_setname_np(pthread_self(), "sockets");
+  Clock::time_point looked = Clock::now();
+  int64_t turns = poller_.turns();
+  while (!ending_.WaitFor(kLookEvery)) {
+    // If threads wait, they take the turns. If none waits, and none has polled since the last
+    // check, all are busy.
+    bool woken = false;
+    while (!woken && poller_.waiting() == 0 && poller_.turns() == turns && !look_now_ &&
+           Clock::now() - looked < kLookAtTimeEvery) {
+      woken = poller_.Poll(Clock::now() + kLookEvery);
+      ++turns;
+    }
+    if (woken) poller_.Wake();  // the wake-up was meant for a worker
+    turns = poller_.turns();
+    if (look_now_.exchange(false) || Clock::now() - looked >= kLookAtTimeEvery) {
+      looked = Clock::now();
+      for (const auto& each : poller_.All()) each->LookAtTheTime();
+    }
+  }
 }
 
 }  // namespace colcast::net

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "server/base/thread.h"
 #include "server/net/hosts.h"
 #include "server/scheduling/event_source.h"
 
@@ -81,6 +82,28 @@ class Poller final : public scheduling::EventSource {
   uint64_t last_number_ ABSL_GUARDED_BY(mutex_) = kWake;
   std::unordered_map<uint64_t, std::shared_ptr<Pollable>> pollables_ ABSL_GUARDED_BY(mutex_);
   std::set<uint64_t> newcomers_ ABSL_GUARDED_BY(mutex_);  // oldest first
+};
+
+// A thread that waits for the sockets while all workers are busy, and once a second checks for
+// connections that have waited too long.
+class Standby {
+ public:
+  // `poller` must outlive this object.
+  explicit Standby(Poller* poller);
+  ~Standby() { ending_.Set(); }
+  Standby(const Standby&) = delete;
+  Standby& operator=(const Standby&) = delete;
+
+  // Checks all sockets for timeouts now, instead of once a second: for tests.
+  void LookNow() { look_now_ = true; }
+
+ private:
+  void Run();
+
+  Poller& poller_;
+  std::atomic<bool> look_now_{false};
+  StopFlag ending_;
+  Thread thread_;
 };
 
 }  // namespace colcast::net

@@ -19,7 +19,7 @@
 #include <utility>
 
 #include "server/base/log.h"
-#include "server/base/tls_config.h"
+#include "server/net/tls_context.h"
 
 namespace colcast::net {
 
@@ -142,7 +142,7 @@ Socket::~Socket() {
 }
 
 std::string Socket::CertificateName() const {
-  return tls_ == nullptr ? "" : colcast::CertificateName(tls_);
+  return tls_ == nullptr ? "" : net::CertificateName(tls_);
 }
 
 std::string_view Socket::protocol() const {

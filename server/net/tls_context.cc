@@ -1,15 +1,166 @@
 #include "server/net/tls_context.h"
 
+#include <openssl/bio.h>
+#include <openssl/err.h>
+#include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
+#include <openssl/x509v3.h>
 
 #include <csignal>
+#include <memory>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "server/base/log.h"
+#include "server/base/text_proto.h"
+#include "server/protos/ssl_config.pb.h"
 
 namespace colcast::net {
+namespace {
+
+template <typename T, void (*kFree)(T*)>
+struct Free {
+  void operator()(T* object) const { kFree(object); }
+};
+using Certificate = std::unique_ptr<X509, Free<X509, X509_free>>;
+using Names = std::unique_ptr<GENERAL_NAMES, Free<GENERAL_NAMES, GENERAL_NAMES_free>>;
+
+std::string TextOf(const ASN1_STRING* text) {
+  return {reinterpret_cast<const char*>(ASN1_STRING_get0_data(text)),
+          static_cast<size_t>(ASN1_STRING_length(text))};
+}
+
+// The first name of that kind, such as GEN_URI; empty if there is none.
+std::string FirstOf(const GENERAL_NAMES* names, int kind) {
+  for (int i = 0; i < sk_GENERAL_NAME_num(names); ++i) {
+    const GENERAL_NAME* const name = sk_GENERAL_NAME_value(names, i);
+    if (name->type == kind) return TextOf(name->d.ia5);
+  }
+  return "";
+}
+
+std::string CommonName(const X509* certificate) {
+  const X509_NAME* const subject = X509_get_subject_name(certificate);
+  const int at = X509_NAME_get_index_by_NID(subject, NID_commonName, -1);
+  if (at < 0) return "";
+  return TextOf(X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, at)));
+}
+
+}  // namespace
+
+std::string CertificateName(const X509* certificate) {
+  const Names names(static_cast<GENERAL_NAMES*>(
+      X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr)));
+  if (names != nullptr) {
+    for (const int kind : {GEN_URI, GEN_DNS}) {
+      std::string name = FirstOf(names.get(), kind);
+      if (!name.empty()) return name;
+    }
+  }
+  return CommonName(certificate);
+}
+
+std::string CertificateName(const SSL* tls) {
+  const Certificate certificate(SSL_get1_peer_certificate(tls));
+  return certificate == nullptr ? "" : CertificateName(certificate.get());
+}
+
+namespace {
+
+using Key = std::unique_ptr<EVP_PKEY, Free<EVP_PKEY, EVP_PKEY_free>>;
+using Context = std::unique_ptr<SSL_CTX, Free<SSL_CTX, SSL_CTX_free>>;
+using Memory = std::unique_ptr<BIO, Free<BIO, BIO_free_all>>;
+
+Memory Open(std::string_view text) {
+  return Memory(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
+}
+
+// The reason for the last OpenSSL error. Clears the queue, so that the next caller finds no old
+// errors.
+std::string Reason() {
+  const unsigned long error = ERR_peek_last_error();
+  const char* const text = ERR_reason_error_string(error);
+  ERR_clear_error();
+  return text == nullptr ? "unknown error" : text;
+}
+
+// Makes an encrypted key an error, because nobody can be asked for the password.
+int NoPassword(char*, int, int, void*) { return -1; }
+
+Status ParseKey(const std::string& pem, Key* key) {
+  key->reset(PEM_read_bio_PrivateKey(Open(pem).get(), nullptr, NoPassword, nullptr));
+  if (*key != nullptr) return OkStatus();
+  return InvalidArgument("server_key is not an unencrypted PEM private key: ", Reason());
+}
+
+Status ParseCertificates(const char* field, const std::string& pem,
+                         std::vector<Certificate>* certificates) {
+  const Memory text = Open(pem);
+  while (X509* one = PEM_read_bio_X509(text.get(), nullptr, nullptr, nullptr)) {
+    certificates->emplace_back(one);
+  }
+  const bool at_end = ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE;
+  const std::string reason = Reason();
+  if (at_end && !certificates->empty()) return OkStatus();
+  return InvalidArgument(field, " is not a list of PEM certificates: ", reason);
+}
+
+Status SetClientAuthorities(const std::string& pem, SSL_CTX* context) {
+  std::vector<Certificate> authorities;
+  if (Status status = ParseCertificates("custom_ca", pem, &authorities); !status.ok()) {
+    return status;
+  }
+  for (const Certificate& authority : authorities) {
+    X509_STORE_add_cert(SSL_CTX_get_cert_store(context), authority.get());
+    SSL_CTX_add_client_CA(context, authority.get());
+  }
+  SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
+  return OkStatus();
+}
+
+}  // namespace
+
+Status UseTls(const TlsConfig& config, SSL_CTX* context) {
+  ERR_clear_error();
+  Key key;
+  if (Status status = ParseKey(config.key, &key); !status.ok()) return status;
+  std::vector<Certificate> chain;
+  if (Status status = ParseCertificates("server_cert", config.certificates, &chain); !status.ok()) {
+    return status;
+  }
+  if (SSL_CTX_use_certificate(context, chain[0].get()) != 1) {
+    return InvalidArgument("server_cert cannot be used: ", Reason());
+  }
+  for (size_t i = 1; i < chain.size(); ++i) SSL_CTX_add1_chain_cert(context, chain[i].get());
+  if (SSL_CTX_use_PrivateKey(context, key.get()) != 1) {
+    return InvalidArgument("server_key is not the key of server_cert: ", Reason());
+  }
+  SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
+  if (config.client_authorities.empty()) return OkStatus();
+  return SetClientAuthorities(config.client_authorities, context);
+}
+
+Status ReadTlsConfig(const std::string& path, TlsConfig* config) {
+  const FileIdentity identity = IdentityOf(path);
+  tensorflow::serving::SSLConfig proto;
+  if (Status status = ReadTextProto(path, &proto); !status.ok()) return status;
+  if (proto.server_key().empty()) return InvalidArgument(path, ": server_key is missing");
+  if (proto.server_cert().empty()) return InvalidArgument(path, ": server_cert is missing");
+  if (proto.client_verify() && proto.custom_ca().empty()) {
+    return InvalidArgument(path,
+                           ": client_verify needs custom_ca, the authorities that clients' "
+                           "certificates are checked against");
+  }
+  *config = {proto.server_key(), proto.server_cert(),
+             proto.client_verify() ? proto.custom_ca() : "", path, identity};
+  const Context trial(SSL_CTX_new(TLS_server_method()));
+  Status status = UseTls(*config, trial.get());
+  if (!status.ok()) status.message = path + ": " + status.message;
+  return status;
+}
+
 namespace {
 
 constexpr std::string_view kHttp2Only = "\2h2";

@@ -1,4 +1,5 @@
-// The request logs: decides which requests are sampled, and owns the thread that writes them.
+// The request logs: decides which requests are sampled, and writes them to consecutive TFRecord
+// files on a thread.
 #ifndef COLCAST_SERVER_REQUEST_LOG_REQUEST_LOGS_H_
 #define COLCAST_SERVER_REQUEST_LOG_REQUEST_LOGS_H_
 
@@ -20,10 +21,54 @@
 
 #include "server/base/status.h"
 #include "server/base/thread.h"
-#include "server/request_log/log_file.h"
 #include "server/request_log/logging_config.h"
+#include "server/wire/bytes.h"
 
 namespace colcast::request_log {
+
+// A call that was answered.
+struct LoggedCall {
+  std::string_view api;  // Predict, Classify, Regress or MultiInference
+  std::string_view model_name;
+  int64_t version = 0;  // the version that answered
+  std::string_view signature_name;
+  Bytes request;   // the API's message as received; not parsed
+  Bytes response;  // the API's message as sent; not parsed
+};
+
+// A serialized tensorflow.serving.PredictionLog. `timestamp_seconds` counts from 1970.
+std::string MakePredictionLog(const LoggedCall& call, double sampling_rate,
+                              int64_t timestamp_seconds);
+
+// Used by one thread at a time. The first record of a file opens it, named
+// PREFIX-20261122T040512Z-0000.tfrecord after the time (UTC) and the first free number, so that
+// servers may share a prefix; its mode is 0640. It contains only complete records, each written
+// immediately.
+class LogFile {
+ public:
+  // A record that would make a file larger than `max_file_bytes` starts the next one; a single
+  // record may be larger than that.
+  LogFile(std::string prefix, int64_t max_file_bytes);
+  ~LogFile();
+  LogFile(const LogFile&) = delete;
+  LogFile& operator=(const LogFile&) = delete;
+
+  // UNAVAILABLE, naming the file and the system's reason. The record is then lost, and the next one
+  // goes into a new file.
+  Status Write(std::string_view record);
+
+ private:
+  Status Open();
+  Status Append(std::string_view bytes);
+  void Close();
+  Status Failed(const char* what, int error) const;
+
+  const std::string prefix_;
+  const int64_t max_file_bytes_;
+  std::string path_;
+  int file_ = -1;
+  int64_t size_ = 0;
+};
 
 // Sampled requests to `model_name`, by the outcome for their records: OK, RESOURCE_EXHAUSTED if too
 // many records waited, UNAVAILABLE if the record could not be written.

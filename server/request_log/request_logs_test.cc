@@ -2,12 +2,14 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/stat.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <filesystem>
-#include <fstream>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "server/inference/tfrecord.h"
 #include "tensorflow_serving/apis/prediction_log.pb.h"
@@ -15,16 +17,164 @@
 namespace colcast::request_log {
 namespace {
 
+using tensorflow::serving::PredictionLog;
 using testing::ElementsAre;
+using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::MatchesRegex;
+using Strings = std::vector<std::string>;
 
-class RequestLogsTest : public testing::Test {
+PredictionLog LogOf(const LoggedCall& call) {
+  PredictionLog log;
+  EXPECT_TRUE(log.ParseFromString(MakePredictionLog(call, 0.5, 1'700'000'000)));
+  return log;
+}
+
+TEST(PredictionLogTest, SaysWhoAnsweredAndWhen) {
+  const PredictionLog log = LogOf({"Predict", "movies", 7, "columnar", {}, {}});
+  EXPECT_EQ(log.log_metadata().model_spec().name(), "movies");
+  EXPECT_EQ(log.log_metadata().model_spec().version().value(), 7);
+  EXPECT_EQ(log.log_metadata().model_spec().signature_name(), "columnar");
+  EXPECT_EQ(log.log_metadata().sampling_config().sampling_rate(), 0.5);
+  EXPECT_EQ(log.log_metadata().timestamp_secs(), 1'700'000'000);
+}
+
+TEST(PredictionLogTest, HoldsRequestAndResponseOfEachApi) {
+  tensorflow::serving::PredictRequest request;
+  request.mutable_model_spec()->set_name(std::string(300, 'm'));
+  tensorflow::serving::PredictResponse response;
+  response.mutable_model_spec()->set_signature_name("answered");
+  const std::string sent = request.SerializeAsString(), answered = response.SerializeAsString();
+  // In slices, as gRPC delivers messages.
+  const Slice slices[] = {{reinterpret_cast<const uint8_t*>(sent.data()), 5},
+                          {reinterpret_cast<const uint8_t*>(sent.data()) + 5, sent.size() - 5}};
+  const PredictionLog log = LogOf({"Predict", "m", 1, "s", Bytes(slices, 2), Bytes(answered)});
+  EXPECT_EQ(log.predict_log().request().SerializeAsString(), sent);
+  EXPECT_EQ(log.predict_log().response().SerializeAsString(), answered);
+  EXPECT_TRUE(LogOf({"Classify", "m", 1, "s", {}, {}}).has_classify_log());
+  EXPECT_TRUE(LogOf({"Regress", "m", 1, "s", {}, {}}).has_regress_log());
+  EXPECT_TRUE(LogOf({"MultiInference", "m", 1, "s", {}, {}}).has_multi_inference_log());
+}
+
+class LogFileTest : public testing::Test {
  protected:
-  RequestLogsTest() { std::filesystem::create_directory(folder_); }
-  ~RequestLogsTest() override { std::filesystem::remove_all(folder_); }
+  LogFileTest() { std::filesystem::create_directory(folder_); }
+  ~LogFileTest() override { std::filesystem::remove_all(folder_); }
 
   std::string prefix(const std::string& name) const { return folder_ / name; }
 
+  // Those whose name begins with `name`.
+  Strings Files(const std::string& name = "") const {
+    std::set<std::string> files;
+    for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
+      if (entry.path().filename().string().rfind(name, 0) == 0) files.insert(entry.path());
+    }
+    return {files.begin(), files.end()};
+  }
+
+  // The records of each file.
+  std::vector<Strings> Records(const std::string& name = "") const {
+    std::vector<Strings> all;
+    for (const std::string& file : Files(name)) {
+      inference::TfRecordReader reader(file);
+      Strings records;
+      std::string record;
+      for (bool at_end = false;;) {
+        const Status status = reader.Next(&record, &at_end);
+        EXPECT_TRUE(status.ok()) << status.message;
+        if (!status.ok() || at_end) break;
+        records.push_back(record);
+      }
+      all.push_back(records);
+    }
+    return all;
+  }
+
+  const std::filesystem::path folder_ =
+      testing::TempDir() + std::to_string(getpid()) +
+      testing::UnitTest::GetInstance()->current_test_info()->name();
+};
+
+TEST_F(LogFileTest, RecordsAreThereAsSoonAsTheyAreWritten) {
+  LogFile log(prefix("log"), 1000);
+  EXPECT_THAT(Files(), IsEmpty());
+  EXPECT_TRUE(log.Write("one").ok());
+  EXPECT_THAT(Records(), ElementsAre(Strings{"one"}));
+  EXPECT_TRUE(log.Write("").ok());
+  EXPECT_THAT(Records(), ElementsAre(Strings{"one", ""}));
+}
+
+TEST_F(LogFileTest, NamesAreThePrefixTheTimeAndANumber) {
+  LogFile one(prefix("log"), 1000), two(prefix("log"), 1000);
+  EXPECT_TRUE(one.Write("one").ok());
+  EXPECT_TRUE(two.Write("two").ok());
+  const std::string pattern = prefix("log") + "-[0-9]{8}T[0-9]{6}Z-000[01]\\.tfrecord";
+  EXPECT_THAT(Files(), ElementsAre(MatchesRegex(pattern), MatchesRegex(pattern)));
+}
+
+TEST_F(LogFileTest, ARecordThatWouldNotFitBeginsTheNextFile) {
+  const std::string record(20, 'x');  // 36 bytes in the file
+  LogFile log(prefix("log"), 80);
+  for (int i = 0; i < 5; ++i) EXPECT_TRUE(log.Write(record).ok());
+  EXPECT_THAT(Records(),
+              ElementsAre(Strings{record, record}, Strings{record, record}, Strings{record}));
+  EXPECT_TRUE(log.Write(std::string(100, 'y')).ok());
+  EXPECT_EQ(Records().size(), 4u);
+}
+
+TEST_F(LogFileTest, AFolderThatIsNotThereIsNamedAndTriedAgain) {
+  LogFile log(folder_ / "later" / "log", 1000);
+  const Status status = log.Write("lost");
+  EXPECT_EQ(status.code, StatusCode::kUnavailable);
+  EXPECT_THAT(status.message, HasSubstr((folder_ / "later" / "log").string()));
+  EXPECT_THAT(status.message, HasSubstr("No such file or directory"));
+  std::filesystem::create_directory(folder_ / "later");
+  EXPECT_TRUE(log.Write("kept").ok());
+}
+
+// A disk on which files may have 40 bytes.
+class FullDisk {
+ public:
+  FullDisk() {
+    signal(SIGXFSZ, SIG_IGN);
+    getrlimit(RLIMIT_FSIZE, &before_);
+    rlimit limit = before_;
+    limit.rlim_cur = 40;
+    setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~FullDisk() { setrlimit(RLIMIT_FSIZE, &before_); }
+
+ private:
+  rlimit before_;
+};
+
+TEST_F(LogFileTest, AFileWhoseFirstRecordDoesNotFitDoesNotStay) {
+  LogFile log(prefix("log"), 1 << 20);
+  {
+    const FullDisk full;
+    for (int i = 0; i < 3; ++i) EXPECT_FALSE(log.Write(std::string(100, 'x')).ok());
+  }
+  EXPECT_THAT(Files(), IsEmpty());
+  EXPECT_TRUE(log.Write("kept").ok());
+}
+
+TEST_F(LogFileTest, WhatDoesNotFitOnTheDiskLeavesNothingOfItself) {
+  LogFile log(prefix("log"), 1 << 20);
+  EXPECT_TRUE(log.Write("kept").ok());
+  Status status;
+  {
+    const FullDisk full;
+    status = log.Write(std::string(100, 'x'));
+  }
+  EXPECT_EQ(status.code, StatusCode::kUnavailable);
+  EXPECT_THAT(status.message, HasSubstr("cannot be written: File too large"));
+  EXPECT_THAT(Records(), ElementsAre(Strings{"kept"}));
+  EXPECT_TRUE(log.Write("kept, too").ok());
+  EXPECT_THAT(Records(), ElementsAre(Strings{"kept"}, Strings{"kept, too"}));
+}
+
+class RequestLogsTest : public LogFileTest {
+ protected:
   // Draws `requests` times and logs the sample.
   static int Send(RequestLogs* logs, const std::string& model, int requests) {
     int drawn = 0;
@@ -37,27 +187,18 @@ class RequestLogsTest : public testing::Test {
     return drawn;
   }
 
-  // The models in the records of all files whose name begins with `name`, in no order.
-  std::vector<std::string> Logged(const std::string& name) const {
-    std::vector<std::string> models;
-    for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
-      if (entry.path().filename().string().rfind(name, 0) != 0) continue;
-      inference::TfRecordReader reader(entry.path());
-      std::string record;
-      for (bool at_end = false;;) {
-        EXPECT_TRUE(reader.Next(&record, &at_end).ok());
-        if (at_end) break;
-        tensorflow::serving::PredictionLog log;
+  // The models in the records of all files whose name begins with `name`.
+  Strings Logged(const std::string& name) const {
+    Strings models;
+    for (const Strings& records : Records(name)) {
+      for (const std::string& record : records) {
+        PredictionLog log;
         EXPECT_TRUE(log.ParseFromString(record));
         models.push_back(log.log_metadata().model_spec().name());
       }
     }
     return models;
   }
-
-  const std::filesystem::path folder_ =
-      testing::TempDir() + std::to_string(getpid()) +
-      testing::UnitTest::GetInstance()->current_test_info()->name();
 };
 
 TEST_F(RequestLogsTest, NothingIsLoggedUnasked) {
@@ -68,7 +209,7 @@ TEST_F(RequestLogsTest, NothingIsLoggedUnasked) {
     EXPECT_EQ(Send(&logs, "a", 100), 0);
     EXPECT_THAT(logs.Counts(), IsEmpty());
   }
-  EXPECT_TRUE(std::filesystem::is_empty(folder_));
+  EXPECT_THAT(Files(), IsEmpty());
 }
 
 TEST_F(RequestLogsTest, AModelsSampleIsWrittenByTheEnd) {
@@ -113,7 +254,7 @@ TEST_F(RequestLogsTest, ANewConfigurationCountsFromNowOnInTheSameFile) {
     ASSERT_EQ(logs.Counts().size(), 1u);
   }
   EXPECT_THAT(Logged("a-"), ElementsAre("a", "a", "a"));
-  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 1);
+  EXPECT_EQ(Files().size(), 1u);
 }
 
 TEST_F(RequestLogsTest, WhatWaitsTooLongForTheDiskIsDroppedAndCounted) {

@@ -8,6 +8,7 @@
 #include "server/wire/data_type.h"
 #include "server/wire/reader.h"
 #include "server/wire/varint.h"
+#include "server/wire/visit_number.h"
 
 namespace colcast::http {
 namespace {
@@ -132,37 +133,25 @@ void JsonColumn::MismatchedList(const JsonValue& list) {
 }
 
 bool JsonColumn::Fill(const JsonValue& value) {
-  switch (dtype_) {
-    case DT_FLOAT:
-      return FillFloat<float>(value);
-    case DT_DOUBLE:
-      return FillFloat<double>(value);
-    case DT_INT8:
-      return FillInteger<int8_t>(value);
-    case DT_INT16:
-      return FillInteger<int16_t>(value);
-    case DT_INT32:
-      return FillInteger<int32_t>(value);
-    case DT_INT64:
-      return FillInteger<int64_t>(value);
-    case DT_UINT8:
-      return FillInteger<uint8_t>(value);
-    case DT_UINT16:
-      return FillInteger<uint16_t>(value);
-    case DT_UINT32:
-      return FillInteger<uint32_t>(value);
-    case DT_UINT64:
-      return FillInteger<uint64_t>(value);
-    case DT_BOOL:
-      return value.kind == Kind::kBool ? Store(value.truth) : Mismatch(value, "true or false");
-    case DT_STRING:
-      return FillString(value);
-    default:
-      culprit_.status =
-          Error(StatusCode::kUnimplemented, "input ", Place(), ": ", DataTypeName(dtype_),
-                " cannot be represented in JSON; send it over gRPC");
-      return false;
+  if (dtype_ == DT_STRING) return FillString(value);
+  if (dtype_ == DT_BOOL) {
+    return value.kind == Kind::kBool ? Store(value.truth) : Mismatch(value, "true or false");
   }
+  bool filled = false;
+  const bool is_number = VisitNumber(dtype_, [&](auto type) {
+    using Number = decltype(type);
+    if constexpr (std::is_floating_point_v<Number>) {
+      filled = FillFloat<Number>(value);
+    } else {
+      filled = FillInteger<Number>(value);
+    }
+  });
+  if (!is_number) {
+    culprit_.status =
+        Error(StatusCode::kUnimplemented, "input ", Place(), ": ", DataTypeName(dtype_),
+              " cannot be represented in JSON; send it over gRPC");
+  }
+  return filled;
 }
 
 template <typename Float>

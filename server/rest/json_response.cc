@@ -5,19 +5,25 @@
 #include <charconv>
 #include <cstring>
 #include <string_view>
+#include <type_traits>
 
 #include "server/base/text.h"
 #include "server/wire/data_type.h"
+#include "server/wire/visit_number.h"
 
 namespace colcast::http {
 namespace {
 
 constexpr std::string_view kBytesSuffix = "_bytes";
 
-template <typename Integer>
-void AppendInteger(Integer value, std::string* json) {
-  char text[24];
-  json->append(text, std::to_chars(text, text + sizeof(text), value).ptr);
+template <typename Number>
+void AppendNumber(Number value, std::string* json) {
+  if constexpr (std::is_floating_point_v<Number>) {
+    AppendJsonDecimal(value, json);
+  } else {
+    char text[24];
+    json->append(text, std::to_chars(text, text + sizeof(text), value).ptr);
+  }
 }
 
 void AppendBase64(std::string_view bytes, std::string* json) {
@@ -125,46 +131,17 @@ Status AppendColumns(const std::vector<OutputColumn>& outputs, std::string* json
 }  // namespace
 
 bool AppendJsonElement(const OutputColumn& output, int64_t index, std::string* json) {
-  switch (output.dtype) {
-    case DT_FLOAT:
-      AppendJsonDecimal(ElementAt<float>(output, index), json);
-      return true;
-    case DT_DOUBLE:
-      AppendJsonDecimal(ElementAt<double>(output, index), json);
-      return true;
-    case DT_INT8:
-      AppendInteger(ElementAt<int8_t>(output, index), json);
-      return true;
-    case DT_INT16:
-      AppendInteger(ElementAt<int16_t>(output, index), json);
-      return true;
-    case DT_INT32:
-      AppendInteger(ElementAt<int32_t>(output, index), json);
-      return true;
-    case DT_INT64:
-      AppendInteger(ElementAt<int64_t>(output, index), json);
-      return true;
-    case DT_UINT8:
-      AppendInteger(ElementAt<uint8_t>(output, index), json);
-      return true;
-    case DT_UINT16:
-      AppendInteger(ElementAt<uint16_t>(output, index), json);
-      return true;
-    case DT_UINT32:
-      AppendInteger(ElementAt<uint32_t>(output, index), json);
-      return true;
-    case DT_UINT64:
-      AppendInteger(ElementAt<uint64_t>(output, index), json);
-      return true;
-    case DT_BOOL:
-      json->append(ElementAt<uint8_t>(output, index) != 0 ? "true" : "false");
-      return true;
-    case DT_STRING:
-      AppendJsonString(output.string_at(output.data, index), json);
-      return true;
-    default:
-      return false;
+  if (output.dtype == DT_STRING) {
+    AppendJsonString(output.string_at(output.data, index), json);
+    return true;
   }
+  if (output.dtype == DT_BOOL) {
+    json->append(ElementAt<uint8_t>(output, index) != 0 ? "true" : "false");
+    return true;
+  }
+  return VisitNumber(output.dtype, [&](auto type) {
+    AppendNumber(ElementAt<decltype(type)>(output, index), json);
+  });
 }
 
 Status WriteOutputs(const std::vector<OutputColumn>& outputs, JsonFormat format,

@@ -11,11 +11,11 @@
 #include <vector>
 
 #include "server/backend.h"
-#include "server/base/tls_config.h"
 #include "server/http2/connection.h"
 #include "server/http2/server.h"
 #include "server/net/listener.h"
 #include "server/net/poller.h"
+#include "server/net/tls_context.h"
 #include "server/rpc/offload.h"
 #include "server/rpc/services.h"
 #include "server/rpc/standard_services.h"
@@ -36,7 +36,7 @@ class GrpcServer {
     std::string host = "0.0.0.0";
     int port = 8500;                              // 0 for any free port
     std::string socket_path;                      // of a unix socket; empty for none
-    std::optional<TlsConfig> tls;                 // applies to the port and the socket
+    std::optional<net::TlsConfig> tls;            // applies to the port and the socket
     int max_request_bytes = 256 << 20;            // as received, and also after decompression
     size_t max_unread_response_bytes = 32 << 20;  // per client host, including REST
     bool health_service = true;

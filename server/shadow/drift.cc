@@ -6,6 +6,9 @@
 #include <functional>
 #include <limits>
 #include <numeric>
+#include <utility>
+
+#include "server/wire/visit_number.h"
 
 namespace colcast::shadow {
 
@@ -60,12 +63,6 @@ double FromHalf(uint16_t bits) {
   return bits >> 15 == 0 ? value : -value;
 }
 
-template <typename T>
-std::vector<double> Read(const OutputColumn& output) {
-  const T* const values = static_cast<const T*>(output.data);
-  return std::vector<double>(values, values + CountOf(output));
-}
-
 std::vector<double> Read(const OutputColumn& output, double (*from)(uint16_t)) {
   const auto* const values = static_cast<const uint16_t*>(output.data);
   std::vector<double> numbers(CountOf(output));
@@ -75,34 +72,14 @@ std::vector<double> Read(const OutputColumn& output, double (*from)(uint16_t)) {
 
 // Nothing for a dtype that is not numeric.
 std::optional<std::vector<double>> Numbers(const OutputColumn& output) {
-  switch (output.dtype) {
-    case DT_FLOAT:
-      return Read<float>(output);
-    case DT_DOUBLE:
-      return Read<double>(output);
-    case DT_HALF:
-      return Read(output, FromHalf);
-    case DT_BFLOAT16:
-      return Read(output, FromBfloat16);
-    case DT_INT8:
-      return Read<int8_t>(output);
-    case DT_INT16:
-      return Read<int16_t>(output);
-    case DT_INT32:
-      return Read<int32_t>(output);
-    case DT_INT64:
-      return Read<int64_t>(output);
-    case DT_UINT8:
-      return Read<uint8_t>(output);
-    case DT_UINT16:
-      return Read<uint16_t>(output);
-    case DT_UINT32:
-      return Read<uint32_t>(output);
-    case DT_UINT64:
-      return Read<uint64_t>(output);
-    default:
-      return std::nullopt;
-  }
+  if (output.dtype == DT_HALF) return Read(output, FromHalf);
+  if (output.dtype == DT_BFLOAT16) return Read(output, FromBfloat16);
+  std::vector<double> numbers;
+  const bool is_number = VisitNumber(output.dtype, [&](auto type) {
+    const auto* const values = static_cast<const decltype(type)*>(output.data);
+    numbers.assign(values, values + CountOf(output));
+  });
+  return is_number ? std::optional(std::move(numbers)) : std::nullopt;
 }
 
 double Difference(double a, double b) {

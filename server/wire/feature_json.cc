@@ -11,6 +11,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "server/wire/visit_number.h"
+
 namespace colcast {
 namespace {
 
@@ -92,35 +94,22 @@ bool AppendReal(const Value& value, std::string* out) {
 }
 
 bool AppendDefault(const Value& value, DataType dtype, std::string* out) {
-  switch (dtype) {
-    case DT_STRING:
-      return AppendString(value, out);
-    case DT_FLOAT:
-      return AppendReal<float>(value, out);
-    case DT_DOUBLE:
-      return AppendReal<double>(value, out);
-    case DT_INT8:
-      return AppendInteger<int8_t>(value, out);
-    case DT_INT16:
-      return AppendInteger<int16_t>(value, out);
-    case DT_INT32:
-      return AppendInteger<int32_t>(value, out);
-    case DT_INT64:
-      return AppendInteger<int64_t>(value, out);
-    case DT_UINT8:
-      return AppendInteger<uint8_t>(value, out);
-    case DT_UINT16:
-      return AppendInteger<uint16_t>(value, out);
-    case DT_UINT32:
-      return AppendInteger<uint32_t>(value, out);
-    case DT_UINT64:
-      return AppendInteger<uint64_t>(value, out);
-    case DT_BOOL:
-      if (value.IsBool()) out->push_back(value.GetBool() ? 1 : 0);
-      return value.IsBool();
-    default:  // 16-bit numbers: no export writes their defaults
-      return false;
+  if (dtype == DT_STRING) return AppendString(value, out);
+  if (dtype == DT_BOOL) {
+    if (value.IsBool()) out->push_back(value.GetBool() ? 1 : 0);
+    return value.IsBool();
   }
+  // Other dtypes are 16-bit numbers: no export writes their defaults.
+  bool appended = false;
+  VisitNumber(dtype, [&](auto type) {
+    using Number = decltype(type);
+    if constexpr (std::is_floating_point_v<Number>) {
+      appended = AppendReal<Number>(value, out);
+    } else {
+      appended = AppendInteger<Number>(value, out);
+    }
+  });
+  return appended;
 }
 
 bool ReadDefaults(const Value& recorded, ExampleFeature* feature) {

@@ -1,4 +1,4 @@
-#include "server/net/standby.h"
+#include "server/net/poller.h"
 
 #include <gtest/gtest.h>
 #include <sys/eventfd.h>
