@@ -33,10 +33,10 @@ ModelStats TensorFlowModel::stats() const {
   return stats;
 }
 
-void TensorFlowModel::Serve(const Options& options) {
+void TensorFlowModel::Serve() {
   std::set<std::string> declared;
   for (const auto& [name, signature] : saved_signatures_) {
-    if (!absl::c_linear_search(options.unserved_signatures, name)) declared.insert(name);
+    if (!absl::c_linear_search(options_.unserved_signatures, name)) declared.insert(name);
   }
   int number = 0;
   for (const std::string& name : declared) {

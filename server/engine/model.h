@@ -78,57 +78,57 @@ class TensorFlowModel final : public Model {
   bool FillStates(const DecodedRequest& rows) const override;
 
  private:
-  explicit TensorFlowModel(std::shared_ptr<const StateCaches> memories)
-      : memories_(std::move(memories)) {}
+  TensorFlowModel(std::string directory, Options options,
+                  std::shared_ptr<const StateCaches> memories)
+      : directory_(std::move(directory)),
+        options_(std::move(options)),
+        memories_(std::move(memories)) {}
 
-  absl::Status Load(const std::string& directory, const std::vector<std::string>& tags,
-                    const Options& options);
-  absl::Status Restore(const std::string& directory, const tensorflow::MetaGraphDef& saved,
-                       const NeededGraphs& needed, const std::string& why_shared,
-                       const Options& options);
+  absl::Status Load(const std::vector<std::string>& tags);
+  absl::Status Restore(const tensorflow::MetaGraphDef& saved, const NeededGraphs& needed,
+                       const std::string& why_shared);
   // Makes all graphs read mapped tables, and loads into memory the tables that they cannot read
   // mapped.
   absl::Status ReadMapped(SignatureGraphs* graphs, RewrittenSignatures* rewritten);
   // Locks or checks the tables that the signatures read mapped, and applies their deltas.
-  absl::Status ServeMapped(const std::string& directory, const Options& options);
-  SignatureGraphs GraphsToServe(const NeededGraphs& needed, const Options& options);
-  RewrittenSignatures Rewritten(const std::string& directory, const tensorflow::MetaGraphDef& saved,
-                                const SignatureGraphs& graphs, const Options& options);
+  absl::Status ServeMapped();
+  SignatureGraphs GraphsToServe(const NeededGraphs& needed);
+  RewrittenSignatures Rewritten(const tensorflow::MetaGraphDef& saved,
+                                const SignatureGraphs& graphs);
   // With the rewrites of a choice.
   absl::StatusOr<RewrittenSignatures> RewrittenBy(const ChoiceFile& choice,
-                                                  const std::string& directory,
                                                   const tensorflow::MetaGraphDef& saved,
-                                                  const SignatureGraphs& graphs,
-                                                  const Options& options);
+                                                  const SignatureGraphs& graphs);
   struct Added;
   void AddSignatures(const SignatureGraphs& graphs, const RewrittenSignatures& rewritten,
                      const std::map<std::string, RowRecord>& records,
-                     const std::vector<std::string>& waiting, const Options& options);
+                     const std::vector<std::string>& waiting);
   // May be called from any number of threads. `rewritten` may be null.
   Added Add(const std::string& name, const RowRecord& record, const tensorflow::GraphDef& saved,
-            const RewrittenSignature* rewritten, bool prepared, const Options& options);
+            const RewrittenSignature* rewritten, bool prepared);
   absl::Status MakeSignature(const tensorflow::SignatureDef& declared, const RowRecord& record,
-                             const tensorflow::GraphDef& graph, const Options& options,
-                             bool prepared, std::unique_ptr<Signature>* made);
-  void LoadTranscoding(const std::string& directory, const Options& options);
+                             const tensorflow::GraphDef& graph, bool prepared,
+                             std::unique_ptr<Signature>* made);
+  void LoadTranscoding();
   // Whether preparing the signature may wait until it must itself answer a request, because its
   // requests are normally read as columns.
-  static bool MayWait(const std::string& name, const std::vector<RecordedSignatures>& records,
-                      const Options& options);
+  bool MayWait(const std::string& name, const std::vector<RecordedSignatures>& records) const;
   void PrepareWaiting(const std::string& name);
   // Sets how each signature that has programs is answered.
-  void Serve(const Options& options);
+  void Serve();
   // FAILED_PRECONDITION if no signature of that name is served.
   absl::StatusOr<const ServedSignature*> FindServed(std::string_view name) const;
   tables::GenerationPtr TablesNow() const;
-  void RunGroup(const std::vector<BatchMember*>& group) const;
+  static void RunGroup(const std::vector<BatchMember*>& group);
   static void RunAlone(BatchMember* member);
-  void JoinSignatures(const NeededGraphs& needed, const Options& options);
+  void JoinSignatures(const NeededGraphs& needed);
   // Disables caching, joining and splitting for impure signatures.
   void RunApart(std::map<std::string, RowRecord>* by_name);
   void AddNotes(const std::vector<RecordedSignatures>& records);
 
-  std::shared_ptr<const StateCaches> memories_;
+  const std::string directory_;
+  const Options options_;
+  const std::shared_ptr<const StateCaches> memories_;
   std::atomic<bool> uses_default_executor_{false};
   std::unique_ptr<ModelSessions> sessions_;
   SignatureMap saved_signatures_;

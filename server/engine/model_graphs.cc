@@ -1,8 +1,12 @@
 // Finds the graphs of a SavedModel's signatures and rewrites them.
+#include <fstream>
+#include <string_view>
 #include <utility>
 
 #include "absl/algorithm/container.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "server/engine/mapping/int8_files.h"
 #include "server/engine/model.h"
 #include "server/engine/rewrites/choice_file.h"
@@ -16,13 +20,24 @@ namespace {
 using tensorflow::GraphDef;
 using tensorflow::MetaGraphDef;
 
+// The name of the first processor, for example "AMD EPYC 9B45".
+std::string CpuModel() {
+  std::ifstream info("/proc/cpuinfo");
+  for (std::string line; std::getline(info, line);) {
+    const std::pair<std::string_view, std::string_view> entry =
+        absl::StrSplit(line, absl::MaxSplits(':', 1));
+    if (absl::StripAsciiWhitespace(entry.first) != "model name") continue;
+    return std::string(absl::StripAsciiWhitespace(entry.second));
+  }
+  return "";
+}
+
 // Everything on which a choice depends: the versions of colcast and TensorFlow, the CPU, and the
 // graphs of the model's signatures. Weights do not count, so the model's next version has the same
 // key.
 std::string GraphKey(const MetaGraphDef& model, const SignatureGraphs& graphs) {
-  return absl::StrCat("colcast " COLCAST_VERSION ", TensorFlow ", TF_Version(), ", ",
-                      CpuFlags::OfThisMachine().model(), ", graph ",
-                      GraphFingerprint(model, graphs));
+  return absl::StrCat("colcast " COLCAST_VERSION ", TensorFlow ", TF_Version(), ", ", CpuModel(),
+                      ", graph ", GraphFingerprint(model, graphs));
 }
 
 // Applies the exact rewrites to all signatures, and the choice's rewrites to the signatures that it
@@ -55,10 +70,10 @@ absl::StatusOr<RewrittenSignatures> RewriteAll(const MetaGraphDef& saved,
 
 }  // namespace
 
-SignatureGraphs TensorFlowModel::GraphsToServe(const NeededGraphs& needed, const Options& options) {
+SignatureGraphs TensorFlowModel::GraphsToServe(const NeededGraphs& needed) {
   SignatureGraphs graphs;
   for (const auto& [name, signature] : saved_signatures_) {
-    if (absl::c_linear_search(options.unserved_signatures, name)) {
+    if (absl::c_linear_search(options_.unserved_signatures, name)) {
       served_[name].status = absl::FailedPreconditionError(absl::StrCat(
           "signature \"", name, "\" is not served here: it is among --unserved_signatures"));
       continue;
@@ -74,39 +89,34 @@ SignatureGraphs TensorFlowModel::GraphsToServe(const NeededGraphs& needed, const
 }
 
 absl::StatusOr<RewrittenSignatures> TensorFlowModel::RewrittenBy(const ChoiceFile& choice,
-                                                                 const std::string& directory,
                                                                  const MetaGraphDef& saved,
-                                                                 const SignatureGraphs& graphs,
-                                                                 const Options& options) {
-  const CpuFlags cpu = CpuFlags::OfThisMachine();
+                                                                 const SignatureGraphs& graphs) {
   auto rewritten =
-      RewriteAll(saved, graphs, impure_, choice, FastRewrites(cpu, tables_.only_looked_up()));
-  if (!rewritten.ok() || !options.map_tables) return rewritten;
+      RewriteAll(saved, graphs, impure_, choice, FastRewrites(tables_.only_looked_up()));
+  if (!rewritten.ok() || !options_.map_tables) return rewritten;
   std::set<std::string> in_int8;
   for (const auto& [name, one] : *rewritten) {
     in_int8.merge(ReadBy(one.graph, saved_signatures_.at(name)).int8);
   }
-  auto note = MapInt8Tables(directory, in_int8, sessions_->restored());
+  auto note = MapInt8Tables(directory_, in_int8, sessions_->restored());
   if (note.ok()) {
     if (!note->empty()) description_.notes.push_back(*std::move(note));
     return rewritten;
   }
   description_.notes.push_back(absl::StrCat("tables stay in float32: ", note.status().message()));
-  return RewriteAll(saved, graphs, impure_, choice, FastRewrites(cpu, {}));
+  return RewriteAll(saved, graphs, impure_, choice, FastRewrites({}));
 }
 
-RewrittenSignatures TensorFlowModel::Rewritten(const std::string& directory,
-                                               const MetaGraphDef& saved,
-                                               const SignatureGraphs& graphs,
-                                               const Options& options) {
-  if (options.graph_optimization == GraphOptimization::kOff || sessions_->shared()) return {};
-  if (options.graph_optimization == GraphOptimization::kFast) {
-    tables_ = TablesInUse(saved, options.unserved_signatures);
+RewrittenSignatures TensorFlowModel::Rewritten(const MetaGraphDef& saved,
+                                               const SignatureGraphs& graphs) {
+  if (options_.graph_optimization == GraphOptimization::kOff || sessions_->shared()) return {};
+  if (options_.graph_optimization == GraphOptimization::kFast) {
+    tables_ = TablesInUse(saved, options_.unserved_signatures);
     const std::string key = GraphKey(saved, graphs);
     ChoiceFile choice;
-    const Status found = FindChoice(options.graph_choices, key, &choice);
+    const Status found = FindChoice(options_.graph_choices, key, &choice);
     absl::StatusOr<RewrittenSignatures> rewritten =
-        found.ok() ? RewrittenBy(choice, directory, saved, graphs, options) : ToAbsl(found);
+        found.ok() ? RewrittenBy(choice, saved, graphs) : ToAbsl(found);
     if (rewritten.ok()) {
       description_.notes.push_back(absl::StrCat("graph choice applied: ", choice.path));
       return *std::move(rewritten);

@@ -27,11 +27,7 @@ constexpr char kRunsAlone[] = ": its requests are not joined or split, and no st
 // Whether the signature has one input and dense outputs only, since other outputs would prevent
 // fetching the rest.
 bool CanBeJoined(const tensorflow::SignatureDef& signature) {
-  const auto& outputs = signature.outputs();
-  return signature.inputs().size() == 1 &&
-         std::all_of(outputs.begin(), outputs.end(), [](const auto& output) {
-           return output.second.encoding_case() == tensorflow::TensorInfo::kName;
-         });
+  return signature.inputs().size() == 1 && HasDenseOutputs(signature);
 }
 
 bool IsRefusalOfSingleThreadedExecutor(const absl::Status& status) {
@@ -75,76 +71,76 @@ absl::StatusOr<std::string> WhyShared(const SignatureGraphs& graphs) {
 absl::StatusOr<std::unique_ptr<TensorFlowModel>> TensorFlowModel::Load(
     const std::string& directory, const std::vector<std::string>& tags, const Options& options,
     std::shared_ptr<const StateCaches> memories) {
-  std::unique_ptr<TensorFlowModel> model(new TensorFlowModel(std::move(memories)));
-  absl::Status status = model->Load(directory, tags, options);
+  std::unique_ptr<TensorFlowModel> model(
+      new TensorFlowModel(directory, options, std::move(memories)));
+  absl::Status status = model->Load(tags);
   if (!status.ok()) return status;
   return model;
 }
 
-absl::Status TensorFlowModel::Load(const std::string& directory,
-                                   const std::vector<std::string>& tags, const Options& options) {
+absl::Status TensorFlowModel::Load(const std::vector<std::string>& tags) {
   // With a thread pool the single-threaded executor would block a thread for each function that an
   // op calls; once all threads are blocked, no function can run.
-  uses_default_executor_ = options.inter_op_parallelism > 0;
+  uses_default_executor_ = options_.inter_op_parallelism > 0;
   MetaGraphDef saved;
   absl::Status status =
-      tensorflow::ReadMetaGraphDefFromSavedModel(directory, {tags.begin(), tags.end()}, &saved);
-  if (status.ok()) status = CheckCheckpoint(directory, saved);
+      tensorflow::ReadMetaGraphDefFromSavedModel(directory_, {tags.begin(), tags.end()}, &saved);
+  if (status.ok()) status = CheckCheckpoint(directory_, saved);
   if (!status.ok()) return status;
   saved_signatures_ = saved.signature_def();
   ProvideOpsOf(saved.graph_def());  // otherwise an op that is not registered would count as impure
-  impure_ = FindImpure(saved, options.unserved_signatures);
+  impure_ = FindImpure(saved, options_.unserved_signatures);
   const NeededGraphs needed(saved.graph_def());
-  SignatureGraphs graphs = GraphsToServe(needed, options);
+  SignatureGraphs graphs = GraphsToServe(needed);
   const absl::StatusOr<std::string> shared = WhyShared(graphs);
   if (!shared.ok()) return shared.status();
-  status = Restore(directory, saved, needed, *shared, options);
+  status = Restore(saved, needed, *shared);
   if (!status.ok()) return status;
-  RewrittenSignatures rewritten = Rewritten(directory, saved, graphs, options);
+  RewrittenSignatures rewritten = Rewritten(saved, graphs);
   status = ReadMapped(&graphs, &rewritten);
   if (!status.ok()) return status;
-  const std::vector<RecordedSignatures> records = ReadRowRecordsOf(directory);
+  const std::vector<RecordedSignatures> records = ReadRowRecordsOf(directory_);
   std::vector<std::string> waiting;
   for (const auto& [name, graph] : graphs) {
-    if (MayWait(name, records, options) && RunsForCertain(graph)) waiting.push_back(name);
+    if (MayWait(name, records) && RunsForCertain(graph)) waiting.push_back(name);
   }
   std::map<std::string, RowRecord> by_name = RecordsByName(records, saved_signatures_);
   RunApart(&by_name);
-  AddSignatures(graphs, rewritten, by_name, waiting, options);
-  JoinSignatures(needed, options);
+  AddSignatures(graphs, rewritten, by_name, waiting);
+  JoinSignatures(needed);
   for (const auto& [name, joined] : joined_) tables_.ServeAsSaved(name);
   for (std::string& note : tables_.Drop(sessions_->restored()))
     description_.notes.push_back(std::move(note));
-  status = ServeMapped(directory, options);
+  status = ServeMapped();
   if (!status.ok()) return status;
-  programs_ = MakePrograms(signatures_, saved_signatures_, records, *memories_, options);
+  programs_ = MakePrograms(signatures_, saved_signatures_, records, *memories_, options_);
   AddNotes(records);
-  LoadTranscoding(directory, options);
+  LoadTranscoding();
   for (const std::string& name : waiting) {
     if (transcoding_.Find(name) == nullptr) PrepareWaiting(name);
   }
-  Serve(options);
+  Serve();
   return absl::OkStatus();
 }
 
-absl::Status TensorFlowModel::Restore(const std::string& directory, const MetaGraphDef& saved,
-                                      const NeededGraphs& needed, const std::string& why_shared,
-                                      const Options& options) {
+absl::Status TensorFlowModel::Restore(const MetaGraphDef& saved, const NeededGraphs& needed,
+                                      const std::string& why_shared) {
   const bool shared = !why_shared.empty();
-  if (options.map_tables) {
+  if (options_.map_tables) {
     std::string init_op;
-    absl::Status status = tensorflow::internal::GetInitOp(directory, saved, &init_op);
+    absl::Status status = tensorflow::internal::GetInitOp(directory_, saved, &init_op);
     if (!status.ok()) return status;
     auto initializing =
         needed.Of(init_op.empty() ? std::vector<std::string>() : std::vector<std::string>{init_op});
     if (!initializing.ok()) return initializing.status();
-    mapped_ = MappedVariables(saved.graph_def(), *initializing, options.map_tables_min_bytes);
+    mapped_ = MappedVariables(saved.graph_def(), *initializing, options_.map_tables_min_bytes);
     if (shared) mapped_.KeepInMemory(why_shared);
   }
-  auto sessions = ModelSessions::Restore(directory, saved, needed, options, shared, mapped_.any());
+  auto sessions =
+      ModelSessions::Restore(directory_, saved, needed, options_, shared, mapped_.any());
   if (sessions.ok() && !mapped_.Find((*sessions)->restored())) {
     mapped_.KeepInMemory("the checkpoint restores a variable whose name is not in the graph");
-    sessions = ModelSessions::Restore(directory, saved, needed, options, shared, /*maps=*/false);
+    sessions = ModelSessions::Restore(directory_, saved, needed, options_, shared, /*maps=*/false);
   }
   if (!sessions.ok()) return sessions.status();
   sessions_ = *std::move(sessions);
@@ -159,20 +155,20 @@ absl::Status TensorFlowModel::ReadMapped(SignatureGraphs* graphs, RewrittenSigna
   return mapped_.CopyOthers(sessions_->restored());
 }
 
-absl::Status TensorFlowModel::ServeMapped(const std::string& directory, const Options& options) {
+absl::Status TensorFlowModel::ServeMapped() {
   mapped_.DropFreed(sessions_->restored());
   for (std::string& note : mapped_.notes()) description_.notes.push_back(std::move(note));
   auto tables = MappedTables::Of(sessions_->restored());
   absl::Status status;
-  if (options.lock_tables && tables != nullptr) status = LockTables(*tables);
+  if (options_.lock_tables && tables != nullptr) status = LockTables(*tables);
   if (status.ok() && tables != nullptr && !tables->tables().empty()) {
     table_checks_ = std::make_unique<TableChecks>(std::move(tables));
   }
-  if (status.ok() && options.map_tables) {
-    table_deltas_ = std::make_unique<TableDeltas>(directory, mapped_.Tables());
+  if (status.ok() && options_.map_tables) {
+    table_deltas_ = std::make_unique<TableDeltas>(directory_, mapped_.Tables());
   }
-  if (!options.map_tables) {
-    if (std::string note = UnusedDeltas(directory); !note.empty())
+  if (!options_.map_tables) {
+    if (std::string note = UnusedDeltas(directory_); !note.empty())
       description_.notes.push_back(std::move(note));
   }
   return status;
@@ -189,8 +185,7 @@ struct TensorFlowModel::Added {
 void TensorFlowModel::AddSignatures(const SignatureGraphs& graphs,
                                     const RewrittenSignatures& rewritten,
                                     const std::map<std::string, RowRecord>& records,
-                                    const std::vector<std::string>& waiting,
-                                    const Options& options) {
+                                    const std::vector<std::string>& waiting) {
   std::vector<std::pair<std::string, const GraphDef*>> jobs;
   for (const auto& [name, graph] : graphs) jobs.emplace_back(name, &graph);
   absl::c_stable_sort(jobs, [](const auto& one, const auto& other) {  // longest first
@@ -203,7 +198,7 @@ void TensorFlowModel::AddSignatures(const SignatureGraphs& graphs,
     const auto found = rewritten.find(name);
     all[i] = Add(name, record == records.end() ? RowRecord() : record->second, *jobs[i].second,
                  found == rewritten.end() ? nullptr : &found->second,
-                 !absl::c_linear_search(waiting, name), options);
+                 !absl::c_linear_search(waiting, name));
   });
   for (size_t i = 0; i < jobs.size(); ++i) {
     const std::string& name = jobs[i].first;
@@ -221,14 +216,12 @@ void TensorFlowModel::AddSignatures(const SignatureGraphs& graphs,
 
 TensorFlowModel::Added TensorFlowModel::Add(const std::string& name, const RowRecord& record,
                                             const GraphDef& saved,
-                                            const RewrittenSignature* rewritten, bool prepared,
-                                            const Options& options) {
+                                            const RewrittenSignature* rewritten, bool prepared) {
   Added added;
   const tensorflow::SignatureDef& declared = saved_signatures_.at(name);
   if (rewritten != nullptr) {
     added.tables = ReadBy(rewritten->graph, declared);
-    added.status =
-        MakeSignature(declared, record, rewritten->graph, options, prepared, &added.signature);
+    added.status = MakeSignature(declared, record, rewritten->graph, prepared, &added.signature);
     if (added.status.ok()) {
       added.status = MakeInt8Tables(added.tables.int8, sessions_->restored());
     }
@@ -239,20 +232,19 @@ TensorFlowModel::Added TensorFlowModel::Add(const std::string& name, const RowRe
     }
     absl::StrAppend(&added.note, ": runs as it was saved: ", added.status.message());
   }
-  added.status = MakeSignature(declared, record, saved, options, prepared, &added.signature);
+  added.status = MakeSignature(declared, record, saved, prepared, &added.signature);
   return added;
 }
 
 absl::Status TensorFlowModel::MakeSignature(const tensorflow::SignatureDef& declared,
                                             const RowRecord& record, const GraphDef& graph,
-                                            const Options& options, bool prepared,
-                                            std::unique_ptr<Signature>* made) {
+                                            bool prepared, std::unique_ptr<Signature>* made) {
   const auto make = [&] {
     const absl::StatusOr<tensorflow::Session*> session = sessions_->Add(
         graph, uses_default_executor_ ? Executor::kDefault : Executor::kSingleThreaded);
     if (!session.ok()) return session.status();
     auto signature =
-        Signature::Create(declared, *session, options, record, mapped_.TablesOf(graph));
+        Signature::Create(declared, *session, options_, record, mapped_.TablesOf(graph));
     if (!signature.ok()) return signature.status();
     absl::Status status = prepared ? (*signature)->Prepare() : absl::OkStatus();
     if (status.ok()) *made = *std::move(signature);
@@ -264,29 +256,28 @@ absl::Status TensorFlowModel::MakeSignature(const tensorflow::SignatureDef& decl
   return RetryWithMissingOps(make);
 }
 
-void TensorFlowModel::LoadTranscoding(const std::string& directory, const Options& options) {
+void TensorFlowModel::LoadTranscoding() {
   MetaGraphDef served;
   for (const auto& [name, signature] : saved_signatures_) {
-    if (absl::c_linear_search(options.unserved_signatures, name)) continue;
+    if (absl::c_linear_search(options_.unserved_signatures, name)) continue;
     (*served.mutable_signature_def())[name] = signature;
   }
   description_.signatures = served.SerializeAsString();
   transcoding_.Load(
-      directory, served.signature_def(),
+      directory_, served.signature_def(),
       [this](const std::string& name) -> const Programs* {
         const auto found = programs_.find(name);
         return found == programs_.end() ? nullptr : found->second.get();
       },
-      impure_, options.example_transcoding);
+      impure_, options_.example_transcoding);
   std::vector<std::string>& notes = description_.notes;
   notes.insert(notes.begin(), transcoding_.notes().begin(), transcoding_.notes().end());
 }
 
 bool TensorFlowModel::MayWait(const std::string& name,
-                              const std::vector<RecordedSignatures>& records,
-                              const Options& options) {
+                              const std::vector<RecordedSignatures>& records) const {
   if (absl::StartsWith(name, "__saved_model")) return true;  // restores and initializes variables
-  return options.example_transcoding != ExampleTranscoding::kOff &&
+  return options_.example_transcoding != ExampleTranscoding::kOff &&
          absl::c_any_of(records, [&](const auto& recorded) { return recorded.source == name; });
 }
 
@@ -325,7 +316,7 @@ void TensorFlowModel::AddNotes(const std::vector<RecordedSignatures>& records) {
   }
 }
 
-void TensorFlowModel::JoinSignatures(const NeededGraphs& needed, const Options& options) {
+void TensorFlowModel::JoinSignatures(const NeededGraphs& needed) {
   std::map<std::pair<std::string, std::string>, std::vector<std::string>> by_input;
   for (const auto& [name, signature] : saved_signatures_) {
     if (!CanBeJoined(signature) || signatures_.count(name) == 0) continue;
@@ -346,7 +337,7 @@ void TensorFlowModel::JoinSignatures(const NeededGraphs& needed, const Options& 
     if (!graph.ok()) continue;
     mapped_.Read(names.front(), joined, &*graph);
     std::unique_ptr<Signature> made;
-    if (!MakeSignature(joined, {}, *graph, options, /*prepared=*/false, &made).ok()) continue;
+    if (!MakeSignature(joined, {}, *graph, /*prepared=*/false, &made).ok()) continue;
     auto all = std::make_shared<JoinedSignature>();
     all->signature = std::move(made);
     all->programs =

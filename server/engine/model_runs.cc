@@ -19,6 +19,13 @@ const RequestPlan& AsPlan(const PlannedRequest& plan) {
   return static_cast<const RequestPlan&>(plan);
 }
 
+// Whether even a single request goes through the joined run: if it may need padding to an allowed
+// size, or if another signature's programs answer batches.
+bool JoinsAlone(const RequestPlan& plan) {
+  return plan.profile.group != 0 &&
+         (!plan.rules->allowed_batch_sizes.empty() || plan.programs->batched_by() != nullptr);
+}
+
 // Null unless the signature takes tf.Examples that are read as columns.
 RunExamples ExamplesOf(const RequestPlan& plan) {
   if (plan.examples == nullptr) return nullptr;
@@ -67,14 +74,16 @@ std::shared_ptr<const void> TensorFlowModel::PinTables() const {
 
 void TensorFlowModel::Run(std::vector<BatchMember>* members) const {
   const tables::ReadsGeneration reads(TablesNow());
-  if (members->size() == 1) return RunGroup({&members->front()});
+  if (members->size() == 1 && !JoinsAlone(AsPlan(*members->front().plan))) {
+    return RunAlone(&members->front());
+  }
   std::map<uint64_t, std::vector<BatchMember*>> groups;
   for (BatchMember& member : *members) groups[member.plan->profile.group].push_back(&member);
   for (const auto& [number, group] : groups) {
-    if (number == 0) {
-      for (BatchMember* const member : group) RunAlone(member);
-    } else {
+    if (number != 0 && (group.size() > 1 || JoinsAlone(AsPlan(*group[0]->plan)))) {
       RunGroup(group);
+    } else {
+      for (BatchMember* const member : group) RunAlone(member);
     }
   }
 }
@@ -85,20 +94,11 @@ void TensorFlowModel::RunAlone(BatchMember* member) {
   if (member->status.ok()) member->outputs = std::make_unique<TensorOutputs>(std::move(result));
 }
 
-void TensorFlowModel::RunGroup(const std::vector<BatchMember*>& group) const {
+void TensorFlowModel::RunGroup(const std::vector<BatchMember*>& group) {
   const RequestPlan& first = AsPlan(*group[0]->plan);
   const Programs& programs = *first.programs;
   const BatchRules& rules = *first.rules;
   const Programs* const batched_by = programs.batched_by();
-  // Even a single request goes through the joined run if it may need padding to an allowed size, or
-  // if another signature's programs answer batches.
-  const bool joins =
-      first.profile.group != 0 &&
-      (group.size() > 1 || !rules.allowed_batch_sizes.empty() || batched_by != nullptr);
-  if (!joins) {
-    for (BatchMember* const member : group) RunAlone(member);
-    return;
-  }
   std::vector<BatchMember*> remaining = group;
   if (batched_by != nullptr &&
       batched_by->CanBeJoined(rules, batched_by->signature().all_outputs())) {

@@ -1,13 +1,11 @@
 #include "server/engine/picked_column.h"
 
 #include <cstring>
-#include <utility>
 
-#include "absl/strings/str_cat.h"
+#include "server/engine/rows.h"
 #include "server/engine/status.h"
 #include "server/engine/string_filler.h"
 #include "server/wire/tensor_values.h"
-#include "tensorflow/core/framework/allocator.h"
 #include "tensorflow/core/platform/tstring.h"
 
 namespace colcast::engine {
@@ -49,12 +47,7 @@ class StringPicker final : public StringVisitor {
 }  // namespace
 
 absl::Status PickedColumn::BuildTensor(const tensorflow::TensorShape& target, Tensor* out) const {
-  Tensor tensor(tensorflow::cpu_allocator(), dtype(), target);
-  if (!tensor.IsInitialized() && target.num_elements() > 0) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("no memory for a tensor of shape ", target.DebugString()));
-  }
-  *out = std::move(tensor);
+  if (absl::Status status = MakeTensor(dtype(), target, out); !status.ok()) return status;
   if (target.num_elements() == 0) return absl::OkStatus();
   if (const StoredValues* const stored = column_->column().values.stored; stored != nullptr) {
     CopyStored(*stored, out);

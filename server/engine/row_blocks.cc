@@ -3,11 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "absl/strings/str_cat.h"
 #include "server/engine/rows.h"
 #include "server/engine/string_filler.h"
 #include "server/wire/tensor_values.h"
-#include "tensorflow/core/framework/allocator.h"
 #include "tensorflow/core/framework/tensor_shape.h"
 #include "tensorflow/core/platform/tstring.h"
 
@@ -36,18 +34,10 @@ Dims StackedDims(absl::Span<const RowBlock> blocks) {
   return dims;
 }
 
-absl::Status MakeTensor(tensorflow::DataType dtype, absl::Span<const int64_t> dims, Tensor* out) {
+absl::Status MakeOfDims(tensorflow::DataType dtype, absl::Span<const int64_t> dims, Tensor* out) {
   tensorflow::TensorShape shape;
-  if (absl::Status status = tensorflow::TensorShape::BuildTensorShape(dims, &shape); !status.ok()) {
-    return status;
-  }
-  Tensor made(tensorflow::cpu_allocator(), dtype, shape);
-  if (!made.IsInitialized() && shape.num_elements() > 0) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("no memory for a tensor of shape ", shape.DebugString()));
-  }
-  *out = std::move(made);
-  return absl::OkStatus();
+  absl::Status status = tensorflow::TensorShape::BuildTensorShape(dims, &shape);
+  return status.ok() ? MakeTensor(dtype, shape, out) : status;
 }
 
 // Repeats the first `count` elements from `at` until there are `all`.
@@ -94,7 +84,7 @@ absl::Status WritePadded(const RowBlock& block, const Target& target, PadWith pa
   const WireColumn& column = *block.column;
   const absl::Span<const int64_t> dims = column.dims();
   Tensor elements;
-  if (absl::Status status = MakeTensor(column.dtype(), dims, &elements); !status.ok()) {
+  if (absl::Status status = MakeOfDims(column.dtype(), dims, &elements); !status.ok()) {
     return status;
   }
   if (absl::Status status = column.Decode(&elements, 0); !status.ok()) return status;
@@ -212,7 +202,7 @@ double ExtraBytes(absl::Span<const RowBlock> blocks, PadWith pad) {
 
 absl::Status StackRows(absl::Span<const RowBlock> blocks, PadWith pad, Tensor* stacked) {
   const Dims dims = StackedDims(blocks);
-  absl::Status status = MakeTensor(blocks[0].column->dtype(), dims, stacked);
+  absl::Status status = MakeOfDims(blocks[0].column->dtype(), dims, stacked);
   Target target{dims, InnerElements(dims), 0};
   for (const RowBlock& block : blocks) {
     if (!status.ok()) return status;

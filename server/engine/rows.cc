@@ -48,16 +48,21 @@ int64_t RowElements(const Tensor& tensor) {
   return elements;
 }
 
-absl::Status MakeRows(const Tensor& like, int64_t rows, Tensor* out) {
-  tensorflow::TensorShape shape = like.shape();
-  shape.set_dim(0, rows);
-  Tensor made(tensorflow::cpu_allocator(), like.dtype(), shape);
+absl::Status MakeTensor(tensorflow::DataType dtype, const tensorflow::TensorShape& shape,
+                        Tensor* out) {
+  Tensor made(tensorflow::cpu_allocator(), dtype, shape);
   if (!made.IsInitialized() && shape.num_elements() > 0) {
     return absl::ResourceExhaustedError(
         absl::StrCat("no memory for a tensor of shape ", shape.DebugString()));
   }
   *out = std::move(made);
   return absl::OkStatus();
+}
+
+absl::Status MakeRows(const Tensor& like, int64_t rows, Tensor* out) {
+  tensorflow::TensorShape shape = like.shape();
+  shape.set_dim(0, rows);
+  return MakeTensor(like.dtype(), shape, out);
 }
 
 void CopyElements(const Tensor& tensor, int64_t from, int64_t count, int64_t to, Tensor* out) {

@@ -2,7 +2,6 @@
 #ifndef COLCAST_SERVER_ENGINE_ROWS_H_
 #define COLCAST_SERVER_ENGINE_ROWS_H_
 
-#include <algorithm>
 #include <cstdint>
 #include <numeric>
 #include <string>
@@ -11,7 +10,6 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
-#include "server/wire/predict_request.h"
 #include "tensorflow/core/framework/tensor.h"
 
 namespace colcast::engine {
@@ -23,13 +21,6 @@ constexpr std::string_view kRowToUser = "row_to_user";
 inline std::string RowTo(std::string_view domain) { return absl::StrCat(kRowTo, domain); }
 
 inline bool IsRowIndex(std::string_view input) { return input.substr(0, kRowTo.size()) == kRowTo; }
-
-// Whether a request has an index of any domain.
-inline bool HasRowIndex(const DecodedRequest& request) {
-  const Span<Column> columns = request.columns();
-  return std::any_of(columns.begin(), columns.end(),
-                     [](const Column& column) { return IsRowIndex(column.name); });
-}
 
 // The index of candidates that read rows 0, 1, 2, ...
 inline tensorflow::Tensor EachRow(int64_t rows) {
@@ -53,6 +44,10 @@ bool HaveRowsOfOneShape(const tensorflow::Tensor& a, const tensorflow::Tensor& b
 
 // The number of elements in one row. REQUIRES rank >= 1.
 int64_t RowElements(const tensorflow::Tensor& tensor);
+
+// An uninitialized tensor. RESOURCE_EXHAUSTED without memory.
+absl::Status MakeTensor(tensorflow::DataType dtype, const tensorflow::TensorShape& shape,
+                        tensorflow::Tensor* out);
 
 // A tensor like `like` but with `rows` rows, uninitialized. RESOURCE_EXHAUSTED without memory.
 absl::Status MakeRows(const tensorflow::Tensor& like, int64_t rows, tensorflow::Tensor* out);

@@ -1,6 +1,7 @@
 #include "server/engine/signature.h"
 
 #include <algorithm>
+#include <cstring>
 #include <map>
 #include <utility>
 
@@ -43,12 +44,33 @@ Signature::Traits TraitsOf(absl::Span<const DeclaredInput> inputs) {
   return traits;
 }
 
+// Whether all lengths are 0 or more. A fast check of the usual encoding: false for any other one.
+bool AreNatural(const WireColumn& lengths) {
+  const Bytes& content = lengths.column().values.tensor_content;
+  const auto count = static_cast<size_t>(lengths.count());
+  if (lengths.dtype() != tensorflow::DT_INT64 || !content.contiguous() ||
+      content.size() != count * sizeof(int64_t)) {
+    return false;
+  }
+  int64_t all = 0;  // negative if any length is
+  for (size_t i = 0; i < count; ++i) {
+    int64_t length;
+    std::memcpy(&length, content.data() + i * sizeof(length), sizeof(length));
+    all |= length;
+  }
+  return all >= 0;
+}
+
 // INVALID_ARGUMENT, with its name and row, for a negative list length.
 absl::Status CheckLengths(const ListColumns& lists, const ReceivedRequest& received) {
   std::vector<int64_t> lengths;
   for (size_t i = 0; i < received.columns.size(); ++i) {
     const WireColumn& column = received.columns[i];
-    if (!lists.IsLengths(received.plan.positions[i]) || !ReadLengths(column, &lengths)) continue;
+    const int position = received.plan.positions[i];
+    if (position < 0 || !lists.IsLengths(position) || AreNatural(column) ||
+        !ReadLengths(column, &lengths)) {
+      continue;
+    }
     const auto wrong =
         std::find_if(lengths.begin(), lengths.end(), [](int64_t length) { return length < 0; });
     if (wrong == lengths.end()) continue;

@@ -4,7 +4,7 @@
 #define COLCAST_SERVER_ENGINE_SIGNATURE_H_
 
 #include <cstdint>
-#include <deque>
+#include <list>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -29,7 +29,7 @@ namespace colcast::engine {
 struct RunResult {
   std::vector<std::string_view> aliases;
   std::vector<tensorflow::Tensor> tensors;
-  std::deque<std::string> names;
+  std::list<std::string> names;  // unlike a deque, an empty list allocates nothing
   ExpansionStats expansion;
 };
 

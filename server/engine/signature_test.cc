@@ -140,18 +140,25 @@ TEST_F(SignatureRunTest, ANegativeLengthOfAListIsRefusedByName) {
   (*signature_.mutable_inputs())["list/length"].set_dtype(tensorflow::DT_INT64);
   RowRecord lists;
   lists.lists = {"list"};
-  const auto receive = [&](const RowRecord& record, const std::vector<int64_t>& lengths) {
+  const auto receive = [&](const RowRecord& record, const std::string& message) {
     const auto signature = Signature::Create(signature_, session_.get(), Options(), record);
-    const std::string message = Int64Input("list/length", lengths);
     DecodedRequest request;
     EXPECT_TRUE(DecodePredictRequest(Bytes(message), &request).ok());
     ReceivedRequest received;
     return (*signature)->Receive(request, &received);
   };
-  EXPECT_TRUE(receive(lists, {0, 3}).ok());
-  EXPECT_EQ(receive(lists, {2, -5}).message(),
+  const std::string wrong = Int64Input("list/length", {2, -5});
+  EXPECT_TRUE(receive(lists, Int64Input("list/length", {0, 3})).ok());
+  EXPECT_EQ(receive(lists, wrong).message(),
             "input \"list/length\": row 1 has the length -5, expected 0 or more");
-  EXPECT_TRUE(receive(RowRecord(), {2, -5}).ok());  // no list is recorded
+  EXPECT_TRUE(receive(RowRecord(), wrong).ok());                  // no list is recorded
+  EXPECT_TRUE(receive(lists, Int64Input("unknown", {-5})).ok());  // refused by the plan
+  const std::string one_row = VarintField(1, DT_INT64) + BytesField(2, BytesField(2, "\x08\x01"));
+  const std::string in_int64_val = one_row + VarintField(10, static_cast<uint64_t>(-1));
+  EXPECT_EQ(
+      receive(lists, BytesField(2, BytesField(1, "list/length") + BytesField(2, in_int64_val)))
+          .message(),
+      "input \"list/length\": row 0 has the length -1, expected 0 or more");
 }
 
 }  // namespace

@@ -100,9 +100,6 @@ absl::Status WireColumn::BuildTensor(const tensorflow::TensorShape& target, Tens
   return absl::OkStatus();
 }
 
-using tensorflow::Tensor;
-using tensorflow::tstring;
-
 TensorView::TensorView(std::string_view name, const Tensor& tensor) {
   view_.name = name;
   view_.dtype = static_cast<DataType>(tensor.dtype());

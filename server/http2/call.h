@@ -5,8 +5,8 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <functional>
+#include <list>
 #include <memory>
 #include <optional>
 #include <string>
@@ -123,8 +123,8 @@ class Call {
 
   // Received messages that the stream's handler has not asked for yet.
   std::unique_ptr<StreamHandler> handler_;
-  std::deque<Message> received_;
-  size_t held_bytes_ = 0;  // the client gets no flow-control window for these yet
+  std::list<Message> received_;  // unlike a deque, an empty list allocates nothing
+  size_t held_bytes_ = 0;        // the client gets no flow-control window for these yet
   bool wants_message_ = true;
 
   std::vector<std::pair<std::string, std::string>> trailers_;

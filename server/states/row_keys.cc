@@ -21,7 +21,8 @@ constexpr size_t kShortString = kStringBytes - sizeof(uint32_t);
 
 // Copies `size` bytes, at most kShortString, and pads with zeros to kShortString. A memcpy() of
 // variable size would cost more than everything else here.
-void CopyShort(const uint8_t* from, size_t size, uint8_t* out) {
+inline __attribute__((always_inline)) void CopyShort(const uint8_t* from, size_t size,
+                                                     uint8_t* out) {
   static_assert(kShortString == 20);
   std::memset(out, 0, kShortString);
   const auto copy = [&](auto word, size_t at) {

@@ -1,6 +1,7 @@
 #include "server/states/state_cache.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 namespace colcast::states {
@@ -209,7 +210,7 @@ size_t StateCache::FindAll(const std::vector<Key>& keys, std::vector<StateRef>* 
   found->resize(keys.size());
   // The row numbers sorted by shard, so that each shard's lock is taken once.
   thread_local std::vector<uint32_t> indices;
-  std::vector<size_t> ends(shards_.size() + 1);
+  std::array<size_t, kMostShards + 1> ends{};
   for (const Key& key : keys) ++ends[ShardOf(key) + 1];
   for (size_t shard = 1; shard < ends.size(); ++shard) ends[shard] += ends[shard - 1];
   indices.resize(keys.size());

@@ -147,6 +147,18 @@ Status CheckBools(const Column& column, int64_t count, const void* bools) {
                          int{*wrong}, ", but a bool is 0 or 1");
 }
 
+class StringList final : public StringVisitor {
+ public:
+  explicit StringList(std::vector<Bytes>* strings) : strings_(strings) {}
+  void Set(int64_t, const Bytes& value) override { strings_->push_back(value); }
+  void Repeat(int64_t begin, int64_t end) override {
+    strings_->insert(strings_->end(), end - begin, begin == 0 ? Bytes() : Bytes(strings_->back()));
+  }
+
+ private:
+  std::vector<Bytes>* const strings_;
+};
+
 int64_t BytesPerElement(DataType dtype) {
   constexpr int64_t kStringObject = 24;  // size of tensorflow::tstring
   return dtype == DT_STRING ? kStringObject : static_cast<int64_t>(ElementSize(dtype));
@@ -225,6 +237,11 @@ Status CopyValues(const Column& column, int64_t count, void* out) {
   const int64_t written = CopyTypedValues(column, count, out);
   RepeatLast(ElementSize(column.dtype), written, count, out);
   return OkStatus();
+}
+
+Status AddStrings(const Column& column, int64_t count, std::vector<Bytes>* strings) {
+  StringList list(strings);
+  return VisitStrings(column, count, &list);
 }
 
 double RepeatedStringBytes(const Column& column, int64_t count) {

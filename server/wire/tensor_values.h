@@ -10,6 +10,7 @@
 #define COLCAST_SERVER_WIRE_TENSOR_VALUES_H_
 
 #include <cstdint>
+#include <vector>
 
 #include "server/wire/predict_request.h"
 #include "server/wire/reader.h"
@@ -53,6 +54,10 @@ class StringVisitor {
 // exactly `count` lengths and then their bytes; on failure nothing is visited.
 template <typename Visitor>
 Status VisitStrings(const Column& column, int64_t count, Visitor* visitor);
+
+// Adds views of the column's `count` strings, the repeated ones included. Errors are those of
+// VisitStrings().
+Status AddStrings(const Column& column, int64_t count, std::vector<Bytes>* strings);
 
 // How many bytes it takes to fill a DT_STRING column up to `count` elements by repeating its last
 // string. A double, so that the product cannot overflow.

@@ -33,6 +33,10 @@ struct Rest {
   }
 
   bool TakeNumber(uint64_t* number) {
+    if (at != end && *at < kContinued) {  // most are lengths of a short string
+      *number = *at++;
+      return true;
+    }
     *number = 0;
     for (int shift = 0; at != end && shift < 63; shift += 7) {
       const uint8_t byte = *at++;

@@ -3,29 +3,13 @@
 #include "server/wire/tensor_values.h"
 
 namespace colcast::engine {
-namespace {
-
-class ViewCollector final : public StringVisitor {
- public:
-  explicit ViewCollector(std::vector<Bytes>* views) : views_(views) {}
-  void Set(int64_t, const Bytes& value) override { views_->push_back(value); }
-  void Repeat(int64_t begin, int64_t end) override {
-    views_->insert(views_->end(), end - begin, begin == 0 ? Bytes() : Bytes(views_->back()));
-  }
-
- private:
-  std::vector<Bytes>* const views_;
-};
-
-}  // namespace
 
 bool AddStrings(const WireColumn& column, int64_t rows, std::vector<Bytes>* strings) {
   const bool has_rows = column.count() == rows || column.count() == 1;
   if (column.dtype() != tensorflow::DT_STRING || column.dims().size() != 1 || !has_rows) {
     return false;
   }
-  ViewCollector collector(strings);
-  if (!VisitStrings(column.column(), column.count(), &collector).ok()) return false;
+  if (!colcast::AddStrings(column.column(), column.count(), strings).ok()) return false;
   if (column.count() != rows) strings->insert(strings->end(), rows - 1, Bytes(strings->back()));
   return true;
 }

@@ -10,27 +10,18 @@
 namespace colcast::engine {
 namespace {
 
-class StringList final : public StringVisitor {
- public:
-  void Set(int64_t, const Bytes& value) override { values.push_back(value); }
-  void Repeat(int64_t begin, int64_t end) override {
-    values.resize(end, begin == 0 ? Bytes() : values[begin - 1]);
-  }
-  std::vector<Bytes> values;
-};
-
 bool HasRows(const Column& column, int64_t rows) { return column.dims[0] == rows; }
 
 void KeepStrings(const std::vector<int64_t>& rows, Column* column) {
-  StringList list;
+  std::vector<Bytes> strings;
   int64_t elements;
   // Cannot fail: both have succeeded before, when the keys were made.
-  if (!ElementCount(*column, &elements).ok() || !VisitStrings(*column, elements, &list).ok())
+  if (!ElementCount(*column, &elements).ok() || !AddStrings(*column, elements, &strings).ok())
     return;
   const int64_t per_row = elements / column->dims[0];
   column->values.Clear();
   for (const int64_t row : rows) {
-    for (int64_t i = 0; i < per_row; ++i) column->values.AddString(list.values[row * per_row + i]);
+    for (int64_t i = 0; i < per_row; ++i) column->values.AddString(strings[row * per_row + i]);
   }
 }
 

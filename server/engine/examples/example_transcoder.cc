@@ -18,9 +18,9 @@ constexpr char kDefault[] = "serving_default";
 constexpr char kFormerDefault[] =
     "serving_examples";  // the source's name if a columnar signature became the default
 
-template <typename... StagedProgram>
-absl::Status Unfit(const StagedProgram&... parts) {
-  return absl::FailedPreconditionError(absl::StrCat(parts...));
+template <typename... Phrase>
+absl::Status Unfit(const Phrase&... phrases) {
+  return absl::FailedPreconditionError(absl::StrCat(phrases...));
 }
 
 const SignatureDef* Find(const SignatureDefs& signatures, const std::string& name) {
@@ -96,17 +96,6 @@ bool TakesColumns(const SignatureDef* signature, const std::vector<Declared>& co
   return true;
 }
 
-class ExampleList final : public StringVisitor {
- public:
-  explicit ExampleList(std::vector<Bytes>* examples) : examples_(examples) {}
-  void Set(int64_t, const Bytes& value) override { examples_->push_back(value); }
-  void Repeat(int64_t, int64_t) override { repeated = true; }
-  bool repeated = false;
-
- private:
-  std::vector<Bytes>* const examples_;
-};
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<const ExampleTranscoder>> ExampleTranscoder::Create(
@@ -163,9 +152,9 @@ bool ExampleTranscoder::TakeExamples(const DecodedRequest& request,
     return false;
   }
   int64_t count = 0;
-  if (!ElementCount(column, &count).ok() || !CheckValues(column, count).ok()) return false;
-  ExampleList list(examples);
-  return VisitStrings(column, count, &list).ok() && !list.repeated;
+  if (!ElementCount(column, &count).ok()) return false;
+  const bool is_complete = column.values.count == count || !column.values.tensor_content.empty();
+  return is_complete && AddStrings(column, count, examples).ok();
 }
 
 bool ExampleTranscoder::FitsLate(Span<Column> columns) const {

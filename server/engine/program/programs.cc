@@ -152,7 +152,7 @@ RequestProfile Programs::ProfileOf(const RequestPlan& plan, const BatchRules& ru
 }
 
 absl::Status Programs::Run(const Batch& batch, RunResult* result) const {
-  absl::Status status = absl::InternalError("no program accepts the request");
+  absl::Status status;
   for (size_t i = 0; i < programs_.size(); ++i) {
     if (!programs_[i]->Accepts(batch)) continue;
     const absl::StatusOr<bool> answered = programs_[i]->Run(batch, result);
@@ -163,7 +163,7 @@ absl::Status Programs::Run(const Batch& batch, RunResult* result) const {
     result->aliases.clear();
     result->tensors.clear();
   }
-  return status;
+  return status.ok() ? absl::InternalError("no program accepts the request") : status;
 }
 
 bool Programs::MayShareRuns(const BatchRules& rules) const {

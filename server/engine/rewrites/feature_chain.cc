@@ -4,7 +4,6 @@
 #include <string_view>
 
 #include "server/engine/rewrites/list_patterns.h"
-#include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/framework/types.h"
 
 namespace colcast::engine {
@@ -15,13 +14,6 @@ using tensorflow::Node;
 using tensorflow::PartialTensorShape;
 using Kind = IdStep::Kind;
 using Result = LookupChain::Result;
-
-template <typename T>
-T Attribute(const Node& node, const char* name) {
-  T value{};
-  TF_CHECK_OK(tensorflow::GetNodeAttr(node.attrs(), name, &value));
-  return value;
-}
 
 bool IsInteger(DataType type) {
   return type == tensorflow::DT_INT32 || type == tensorflow::DT_INT64;
@@ -62,8 +54,7 @@ std::optional<int64_t> ValuesInRow(const PartialTensorShape& shape) {
 
 class Reader {
  public:
-  Reader(const ShapedGraph& graph, const std::set<std::string>& feeds)
-      : graph_(graph), feeds_(feeds) {}
+  explicit Reader(const ShapedGraph& graph) : graph_(graph) {}
 
   std::optional<FeatureChain> Read(Output part) {
     const PartialTensorShape shape = graph_.ShapeOf(part);
@@ -79,7 +70,7 @@ class Reader {
   }
 
  private:
-  bool Is(Output tensor, std::string_view op) const { return IsMadeBy(tensor, op, feeds_); }
+  bool Is(Output tensor, std::string_view op) const { return graph_.Is(tensor, op); }
 
   // Adds `tensor`'s node to the chain and returns the node's input.
   Output Pass(Output tensor, int input = 0) {
@@ -153,7 +144,7 @@ class Reader {
   bool ReadLookup(Output part, int64_t width) {
     Output tensor = PassShapes(part);
     chain_.chain.result = Result::kGather;
-    masked_ = width % 8 == 0 ? ReadMaskedMean(graph_, feeds_, tensor) : std::nullopt;
+    masked_ = width % 8 == 0 ? ReadMaskedMean(graph_, tensor) : std::nullopt;
     if (masked_.has_value()) {
       chain_.chain.result = Result::kMean;
       chain_.nodes.insert(chain_.nodes.end(), masked_->nodes.begin(), masked_->nodes.end());
@@ -302,16 +293,14 @@ class Reader {
   void Add(Kind kind, int64_t value) { chain_.chain.steps.push_back({kind, value}); }
 
   const ShapedGraph& graph_;
-  const std::set<std::string>& feeds_;
   FeatureChain chain_;
   std::optional<MaskedMean> masked_;
 };
 
 }  // namespace
 
-std::optional<FeatureChain> ReadFeatureChain(const ShapedGraph& graph,
-                                             const std::set<std::string>& feeds, Output part) {
-  return Reader(graph, feeds).Read(part);
+std::optional<FeatureChain> ReadFeatureChain(const ShapedGraph& graph, Output part) {
+  return Reader(graph).Read(part);
 }
 
 }  // namespace colcast::engine

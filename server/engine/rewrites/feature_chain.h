@@ -3,7 +3,6 @@
 #define COLCAST_SERVER_ENGINE_REWRITES_FEATURE_CHAIN_H_
 
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -23,10 +22,9 @@ struct FeatureChain {
   std::vector<const tensorflow::Node*> nodes;  // all nodes that the chain replaces
 };
 
-// Reads the chain that computes `part`, an input of a Concat of matrices, but does not go beyond
-// nodes named in `feeds`. Nothing if the number of columns is unknown, or cannot come from a chain.
-std::optional<FeatureChain> ReadFeatureChain(const ShapedGraph& graph,
-                                             const std::set<std::string>& feeds, Output part);
+// Reads the chain that computes `part`, an input of a Concat of matrices. Nothing if the number of
+// columns is unknown, or cannot come from a chain.
+std::optional<FeatureChain> ReadFeatureChain(const ShapedGraph& graph, Output part);
 
 }  // namespace colcast::engine
 

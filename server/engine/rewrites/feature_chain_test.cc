@@ -39,9 +39,9 @@ class FeatureChainTest : public ::testing::Test {
   std::string Read(const std::set<std::string>& feeds = {"column"}) {
     tensorflow::GraphDef graph;
     TF_CHECK_OK(scope_.ToGraphDef(&graph));
-    const auto shaped = *ShapedGraph::Create(graph);
+    const auto shaped = *ShapedGraph::Create(graph, feeds);
     const auto names = shaped->graph().BuildNodeNameIndex();
-    const auto chain = ReadFeatureChain(*shaped, feeds, {names.at("part"), 0});
+    const auto chain = ReadFeatureChain(*shaped, {names.at("part"), 0});
     if (!chain.has_value()) return "nothing";
     return chain->chain.Words() + " of " + chain->column.node->name();
   }

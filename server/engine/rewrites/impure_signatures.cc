@@ -21,7 +21,6 @@ namespace {
 using tensorflow::FunctionDef;
 using tensorflow::NodeDef;
 using tensorflow::OpDef;
-using tensorflow::TensorInfo;
 
 // Keep in step with the lists in export/graph/_impure.py.
 constexpr std::string_view kHandles[] = {"HashTable",
@@ -147,7 +146,7 @@ class Reached {
   explicit Reached(const Graph& graph) : graph_(graph) {}
 
   void Visit(const tensorflow::SignatureDef& signature) {
-    for (const auto& [alias, info] : signature.outputs()) AddOutput(info);
+    for (const std::string& output : OutputsOf(signature)) open_.push_back(NodeOf(output));
     absl::flat_hash_set<const NodeDef*> seen;
     while (!open_.empty()) {
       const std::string name = std::move(open_.back());
@@ -165,16 +164,6 @@ class Reached {
   std::string effect;
 
  private:
-  void AddOutput(const TensorInfo& info) {
-    open_.push_back(NodeOf(info.name()));
-    const auto& sparse = info.coo_sparse();
-    for (const std::string& name : {sparse.values_tensor_name(), sparse.indices_tensor_name(),
-                                    sparse.dense_shape_tensor_name()}) {
-      open_.push_back(NodeOf(name));
-    }
-    for (const auto& part : info.composite_tensor().components()) AddOutput(part);
-  }
-
   void VisitNode(const Scope& scope, const NodeDef& node) {
     if (IsAmong(node.op(), kHandles)) {
       read.insert(ResourceOf(node));

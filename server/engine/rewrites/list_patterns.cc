@@ -3,27 +3,32 @@
 #include <string_view>
 #include <utility>
 
-#include "tensorflow/core/framework/node_def_util.h"
-
 namespace colcast::engine {
 
 namespace {
 
 using tensorflow::Node;
 
-template <typename T>
-bool Has(const Node& node, const char* attribute, T expected) {
-  T value{};
-  TF_CHECK_OK(tensorflow::GetNodeAttr(node.attrs(), attribute, &value));
-  return value == expected;
-}
-
 Output In(Output tensor, int index) { return ShapedGraph::InputOf(*tensor.node, index); }
 
-class MaskedMeanReader {
+class PatternReader {
+ protected:
+  explicit PatternReader(const ShapedGraph& graph) : graph_(graph) {}
+
+  // Adds the tensor's node if it has this op.
+  bool Pass(Output tensor, std::string_view op) {
+    if (!graph_.Is(tensor, op)) return false;
+    nodes_.push_back(tensor.node);
+    return true;
+  }
+
+  const ShapedGraph& graph_;
+  std::vector<const Node*> nodes_;
+};
+
+class MaskedMeanReader : private PatternReader {
  public:
-  MaskedMeanReader(const ShapedGraph& graph, const std::set<std::string>& feeds)
-      : graph_(graph), feeds_(feeds) {}
+  explicit MaskedMeanReader(const ShapedGraph& graph) : PatternReader(graph) {}
 
   std::optional<MaskedMean> Read(Output mean) {
     if (!Pass(mean, "RealDiv") || mean.type() != tensorflow::DT_FLOAT) return {};
@@ -31,27 +36,22 @@ class MaskedMeanReader {
     const Output product = ReadSum(sum);
     if (product.node == nullptr || !Pass(product, "Mul")) return {};
     for (const int mask : {1, 0}) {
-      const size_t passed = read_.nodes.size();
+      const size_t passed = nodes_.size();
       read_.rows = In(product, 1 - mask);
       if (graph_.ShapeOf(read_.rows).dims() == 3 && ReadMask(In(product, mask)) &&
           IsNumber(In(mean, 1), In(product, mask))) {
+        read_.nodes = std::move(nodes_);
         return std::move(read_);
       }
-      read_.nodes.resize(passed);
+      nodes_.resize(passed);
     }
     return {};
   }
 
  private:
-  bool Pass(Output tensor, std::string_view op) {
-    if (!IsMadeBy(tensor, op, feeds_)) return false;
-    read_.nodes.push_back(tensor.node);
-    return true;
-  }
-
   // Matches a sum over the second of three axes, and returns its input.
   Output ReadSum(Output sum) {
-    if (!Pass(sum, "Sum") || !Has(*sum.node, "keep_dims", false)) return {};
+    if (!Pass(sum, "Sum") || Attribute<bool>(*sum.node, "keep_dims")) return {};
     const auto axes = graph_.Integers(In(sum, 1));
     const bool second = axes == std::vector<int64_t>{1} || axes == std::vector<int64_t>{-2};
     const Output summed = In(sum, 0);
@@ -62,7 +62,7 @@ class MaskedMeanReader {
   bool ReadMask(Output mask) {
     if (!AddsLastAxis(mask)) return false;
     const Output cast = In(mask, 0);
-    if (!Pass(cast, "Cast") || !Has(*cast.node, "SrcT", tensorflow::DT_BOOL)) return false;
+    if (!Pass(cast, "Cast") || In(cast, 0).type() != tensorflow::DT_BOOL) return false;
     const Output differs = In(cast, 0);
     if (!Pass(differs, "NotEqual")) return false;
     read_.ids = In(differs, 0);
@@ -79,9 +79,11 @@ class MaskedMeanReader {
     }
     if (!Pass(tensor, "StridedSlice")) return false;
     const Node& node = *tensor.node;
-    return Has<int64_t>(node, "begin_mask", 3) && Has<int64_t>(node, "end_mask", 3) &&
-           Has<int64_t>(node, "new_axis_mask", 4) && Has<int64_t>(node, "shrink_axis_mask", 0) &&
-           Has<int64_t>(node, "ellipsis_mask", 0) &&
+    const auto has = [&node](const char* mask, int64_t bits) {
+      return Attribute<int64_t>(node, mask) == bits;
+    };
+    return has("begin_mask", 3) && has("end_mask", 3) && has("new_axis_mask", 4) &&
+           has("shrink_axis_mask", 0) && has("ellipsis_mask", 0) &&
            graph_.Integers(In(tensor, 3)) == std::vector<int64_t>{1, 1, 1};
   }
 
@@ -98,26 +100,14 @@ class MaskedMeanReader {
            value->scalar<float>()() == 1;
   }
 
-  const ShapedGraph& graph_;
-  const std::set<std::string>& feeds_;
   MaskedMean read_;
 };
 
-}  // namespace
-
-std::optional<MaskedMean> ReadMaskedMean(const ShapedGraph& graph,
-                                         const std::set<std::string>& feeds, Output tensor) {
-  return MaskedMeanReader(graph, feeds).Read(tensor);
-}
-
-namespace {
-
 using Integers = std::vector<int64_t>;
 
-class PaddedListReader {
+class PaddedListReader : private PatternReader {
  public:
-  PaddedListReader(const ShapedGraph& graph, const std::set<std::string>& feeds)
-      : graph_(graph), feeds_(feeds) {}
+  explicit PaddedListReader(const ShapedGraph& graph) : PatternReader(graph) {}
 
   std::optional<PaddedList> Read(Output tensor) {
     if (!Pass(tensor, "SparseToDense")) return {};
@@ -128,16 +118,11 @@ class PaddedListReader {
         !ReadIndices(indices) || !ReadShape(In(tensor, 1)) || !ReadValues(values, indices)) {
       return {};
     }
+    list_.nodes = std::move(nodes_);
     return std::move(list_);
   }
 
  private:
-  bool Pass(Output tensor, std::string_view op) {
-    if (!IsMadeBy(tensor, op, feeds_)) return false;
-    list_.nodes.push_back(tensor.node);
-    return true;
-  }
-
   bool Is(Output tensor, const Integers& values) const { return graph_.Integers(tensor) == values; }
 
   // Matches Where(range(0, longest) < expand_dims(lengths, 1)).
@@ -187,17 +172,18 @@ class PaddedListReader {
     return graph_.ShapeOf(list_.column).dims() == 2;
   }
 
-  const ShapedGraph& graph_;
-  const std::set<std::string>& feeds_;
   Output longest_;
   PaddedList list_;
 };
 
 }  // namespace
 
-std::optional<PaddedList> ReadPaddedList(const ShapedGraph& graph,
-                                         const std::set<std::string>& feeds, Output tensor) {
-  return PaddedListReader(graph, feeds).Read(tensor);
+std::optional<MaskedMean> ReadMaskedMean(const ShapedGraph& graph, Output tensor) {
+  return MaskedMeanReader(graph).Read(tensor);
+}
+
+std::optional<PaddedList> ReadPaddedList(const ShapedGraph& graph, Output tensor) {
+  return PaddedListReader(graph).Read(tensor);
 }
 
 }  // namespace colcast::engine

@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -22,9 +21,8 @@ struct MaskedMean {
 };
 
 // Matches sum(rows * mask, 1) / maximum(sum(mask, 1), 1), where mask is cast(ids != hidden,
-// float)[:, :, None]. Nothing for any other tensor, or if a node in between is in `feeds`.
-std::optional<MaskedMean> ReadMaskedMean(const ShapedGraph& graph,
-                                         const std::set<std::string>& feeds, Output tensor);
+// float)[:, :, None]. Nothing for any other tensor, or if a node in between is fed.
+std::optional<MaskedMean> ReadMaskedMean(const ShapedGraph& graph, Output tensor);
 
 // A padded list, made from a column and its lengths by the ops that colcast export writes, and by
 // TensorFlow's SparseTensor.to_dense.
@@ -37,9 +35,8 @@ struct PaddedList {
 };
 
 // Matches a list whose row i has the first lengths[i] values of the column, then padding; its width
-// is the largest length. Nothing for any other tensor, or if a node in between is in `feeds`.
-std::optional<PaddedList> ReadPaddedList(const ShapedGraph& graph,
-                                         const std::set<std::string>& feeds, Output tensor);
+// is the largest length. Nothing for any other tensor, or if a node in between is fed.
+std::optional<PaddedList> ReadPaddedList(const ShapedGraph& graph, Output tensor);
 
 }  // namespace colcast::engine
 

@@ -5,6 +5,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tensorflow/cc/framework/scope.h"
@@ -60,10 +61,10 @@ class ListPatternsTest : public ::testing::Test {
                        ops::Const(scope_, int64_t{-1}));
   }
 
-  Output Of(const std::string& node) {
+  Output Of(const std::string& node, std::set<std::string> feeds = {}) {
     tensorflow::GraphDef graph;
     TF_CHECK_OK(scope_.ToGraphDef(&graph));
-    graph_ = *ShapedGraph::Create(graph);
+    graph_ = *ShapedGraph::Create(graph, std::move(feeds));
     return {graph_->graph().BuildNodeNameIndex().at(node), 0};
   }
 
@@ -74,7 +75,7 @@ class ListPatternsTest : public ::testing::Test {
 TEST_F(ListPatternsTest, AMeanWithoutAHiddenIdIsRead) {
   Mean(1);
   const Output mean = Of("mean");
-  const auto read = ReadMaskedMean(*graph_, {}, mean);
+  const auto read = ReadMaskedMean(*graph_, mean);
   ASSERT_TRUE(read.has_value());
   EXPECT_EQ(read->rows.node->name(), "rows");
   EXPECT_EQ(read->ids.node->name(), "ids");
@@ -84,19 +85,19 @@ TEST_F(ListPatternsTest, AMeanWithoutAHiddenIdIsRead) {
 TEST_F(ListPatternsTest, AMeanDividedByAnotherNumberIsNotRead) {
   Mean(2);
   const Output mean = Of("mean");
-  EXPECT_FALSE(ReadMaskedMean(*graph_, {}, mean).has_value());
+  EXPECT_FALSE(ReadMaskedMean(*graph_, mean).has_value());
 }
 
 TEST_F(ListPatternsTest, AMeanOfAFedMaskIsNotRead) {
   Mean(1);
-  const Output mean = Of("mean");
-  EXPECT_FALSE(ReadMaskedMean(*graph_, {"shown"}, mean).has_value());
+  const Output mean = Of("mean", {"shown"});
+  EXPECT_FALSE(ReadMaskedMean(*graph_, mean).has_value());
 }
 
 TEST_F(ListPatternsTest, APaddedListIsRead) {
   Pad(0);
   const Output list = Of("list");
-  const auto read = ReadPaddedList(*graph_, {}, list);
+  const auto read = ReadPaddedList(*graph_, list);
   ASSERT_TRUE(read.has_value());
   EXPECT_EQ(read->column.node->name(), "column");
   EXPECT_EQ(read->lengths.node->name(), "lengths");
@@ -106,13 +107,13 @@ TEST_F(ListPatternsTest, APaddedListIsRead) {
 TEST_F(ListPatternsTest, AListThatBeginsElsewhereIsNotRead) {
   Pad(1);
   const Output list = Of("list");
-  EXPECT_FALSE(ReadPaddedList(*graph_, {}, list).has_value());
+  EXPECT_FALSE(ReadPaddedList(*graph_, list).has_value());
 }
 
 TEST_F(ListPatternsTest, AListOfFedValuesIsNotRead) {
   Pad(0);
-  const Output list = Of("list");
-  EXPECT_FALSE(ReadPaddedList(*graph_, {"gather"}, list).has_value());
+  const Output list = Of("list", {"gather"});
+  EXPECT_FALSE(ReadPaddedList(*graph_, list).has_value());
 }
 
 }  // namespace

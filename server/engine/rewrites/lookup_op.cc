@@ -257,14 +257,9 @@ REGISTER_OP("ColcastGroupedLookup")
     .Attr("in_int8: list(int) = []")
     .SetShapeFn([](tensorflow::shape_inference::InferenceContext* context) {
       PartialTensorShape joined;
-      if (absl::Status status = context->GetAttr("joined_shape", &joined); !status.ok()) {
-        return status;
-      }
+      TF_RETURN_IF_ERROR(context->GetAttr("joined_shape", &joined));
       tensorflow::shape_inference::ShapeHandle shape;
-      if (absl::Status status = context->MakeShapeFromPartialTensorShape(joined, &shape);
-          !status.ok()) {
-        return status;
-      }
+      TF_RETURN_IF_ERROR(context->MakeShapeFromPartialTensorShape(joined, &shape));
       context->set_output(0, shape);
       return absl::OkStatus();
     });

@@ -3,6 +3,7 @@
 #include <set>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "tensorflow/core/framework/op.h"
@@ -29,10 +30,33 @@ void AddTensors(const TensorInfo& info, std::vector<std::string>* names) {
 }  // namespace
 
 std::vector<std::string> TensorsOf(const tensorflow::SignatureDef& declared) {
-  std::vector<std::string> names;
+  std::vector<std::string> names = OutputsOf(declared);
   for (const auto& [alias, info] : declared.inputs()) AddTensors(info, &names);
+  return names;
+}
+
+std::vector<std::string> OutputsOf(const tensorflow::SignatureDef& declared) {
+  std::vector<std::string> names;
   for (const auto& [alias, info] : declared.outputs()) AddTensors(info, &names);
   return names;
+}
+
+bool HasDenseOutputs(const tensorflow::SignatureDef& declared) {
+  return absl::c_all_of(declared.outputs(), [](const auto& output) {
+    return output.second.encoding_case() == TensorInfo::kName;
+  });
+}
+
+void MoveWaits(const std::map<std::string, std::string>& moved, NodeDef* node) {
+  std::set<std::string> seen;
+  std::vector<std::string> kept;
+  for (const std::string& input : node->input()) {
+    const auto found = moved.find(input);
+    const std::string& now = found == moved.end() ? input : found->second;
+    if (now.front() != '^' || seen.insert(now).second) kept.push_back(now);
+  }
+  node->clear_input();
+  for (std::string& input : kept) node->add_input(std::move(input));
 }
 
 NeededGraphs::NeededGraphs(const GraphDef& whole)

@@ -21,8 +21,16 @@ inline std::string NodeOf(std::string_view name) {
   return std::string(name.substr(0, name.find(':')));
 }
 
-// The names of a signature's tensors, including the components of sparse and composite ones.
+// The names of a signature's tensors, or of its outputs alone, including the components of sparse
+// and composite ones.
 std::vector<std::string> TensorsOf(const tensorflow::SignatureDef& declared);
+std::vector<std::string> OutputsOf(const tensorflow::SignatureDef& declared);
+
+// Whether each output of the signature is a dense tensor.
+bool HasDenseOutputs(const tensorflow::SignatureDef& declared);
+
+// Replaces control inputs of a node, each by the one that `moved` gives for it: "^node".
+void MoveWaits(const std::map<std::string, std::string>& moved, tensorflow::NodeDef* node);
 
 class NeededGraphs {
  public:

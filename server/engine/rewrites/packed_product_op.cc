@@ -210,12 +210,8 @@ class Bfloat16ProductOp final : public tensorflow::OpKernel {
 
 absl::Status ProductShape(tensorflow::shape_inference::InferenceContext* context) {
   tensorflow::shape_inference::ShapeHandle x, weights;
-  if (absl::Status status = context->WithRank(context->input(0), 2, &x); !status.ok()) {
-    return status;
-  }
-  if (absl::Status status = context->WithRank(context->input(1), 2, &weights); !status.ok()) {
-    return status;
-  }
+  TF_RETURN_IF_ERROR(context->WithRank(context->input(0), 2, &x));
+  TF_RETURN_IF_ERROR(context->WithRank(context->input(1), 2, &weights));
   context->set_output(0, context->Matrix(context->Dim(x, 0), context->Dim(weights, 1)));
   return absl::OkStatus();
 }

@@ -35,19 +35,13 @@ struct Product {
   bool makes_nan_zero = false;  // like TensorFlow when it fuses a product, one bias and a Relu
 };
 
-bool IsTrue(const Node& node, const char* attribute) {
-  bool value = false;
-  return tensorflow::GetNodeAttr(node.attrs(), attribute, &value).ok() && value;
-}
-
 class Finder {
  public:
-  Finder(const ShapedGraph& graph, const std::set<std::string>& feeds)
-      : graph_(graph), feeds_(feeds) {}
+  explicit Finder(const ShapedGraph& graph) : graph_(graph) {}
 
   std::optional<Product> Find(const Node* node) const {
     if (!Is(*node, "MatMul") || node->output_type(0) != tensorflow::DT_FLOAT ||
-        IsTrue(*node, "transpose_a") || IsTrue(*node, "transpose_b")) {
+        Attribute<bool>(*node, "transpose_a") || Attribute<bool>(*node, "transpose_b")) {
       return {};
     }
     Product product;
@@ -68,9 +62,7 @@ class Finder {
   }
 
  private:
-  bool Is(const Node& node, std::string_view op) const {
-    return node.type_string() == op && feeds_.count(node.name()) == 0;
-  }
+  bool Is(const Node& node, std::string_view op) const { return graph_.Is(node, op); }
 
   // Replaces weights that are a Slice of some rows, as late expansion writes them, with the source
   // of the slice.
@@ -125,10 +117,7 @@ class Finder {
   }
 
   const ShapedGraph& graph_;
-  const std::set<std::string>& feeds_;
 };
-
-std::string NameOf(Output output) { return absl::StrCat(output.node->name(), ":", output.index); }
 
 NodeDef MakeNode(const Product& product) {
   NodeDef made;
@@ -138,15 +127,7 @@ NodeDef MakeNode(const Product& product) {
   made.add_input(NameOf(product.x));
   made.add_input(NameOf(product.weights));
   for (const Output& added : product.added) made.add_input(NameOf(added));
-  std::set<std::string> waits;
-  for (const Node* node : product.nodes) {
-    for (const tensorflow::Edge* edge : node->in_edges()) {
-      if (edge->IsControlEdge() && !edge->src()->IsSource()) {
-        waits.insert(absl::StrCat("^", edge->src()->name()));
-      }
-    }
-  }
-  for (const std::string& wait : waits) made.add_input(wait);
+  for (const std::string& wait : WaitsOf(product.nodes)) made.add_input(wait);
   tensorflow::AddNodeAttr("num_added", static_cast<int64_t>(product.added.size()), &made);
   tensorflow::AddNodeAttr("first_row", product.first_row, &made);
   tensorflow::AddNodeAttr("depth", product.depth, &made);
@@ -158,9 +139,9 @@ NodeDef MakeNode(const Product& product) {
 }  // namespace
 
 absl::StatusOr<int> UseBfloat16Products(const std::set<std::string>& feeds, GraphDef* graph) {
-  const absl::StatusOr<std::unique_ptr<ShapedGraph>> shaped = ShapedGraph::Create(*graph);
+  const absl::StatusOr<std::unique_ptr<ShapedGraph>> shaped = ShapedGraph::Create(*graph, feeds);
   if (!shaped.ok()) return shaped.status();
-  const Finder finder(**shaped, feeds);
+  const Finder finder(**shaped);
   std::map<std::string, NodeDef> made;
   for (const Node* node : (*shaped)->graph().op_nodes()) {
     if (const std::optional<Product> product = finder.Find(node); product.has_value()) {

@@ -1,17 +1,14 @@
 #include "server/engine/rewrites/rewrite.h"
 
 #include <algorithm>
-#include <fstream>
 #include <iterator>
 #include <set>
 #include <string_view>
 #include <vector>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_split.h"
 #include "server/engine/rewrites/grouped_lookups.h"
 #include "server/engine/rewrites/int8_lookups.h"
 #include "server/engine/rewrites/kernel_rows.h"
@@ -26,32 +23,13 @@
 
 namespace colcast::engine {
 
-CpuFlags::CpuFlags(std::string_view cpuinfo) {
-  for (const std::string_view line : absl::StrSplit(cpuinfo, '\n')) {
-    const std::pair<std::string_view, std::string_view> entry =
-        absl::StrSplit(line, absl::MaxSplits(':', 1));
-    const std::string_view key = absl::StripAsciiWhitespace(entry.first);
-    const std::string_view value = absl::StripAsciiWhitespace(entry.second);
-    if (key == "model name" && model_.empty()) model_ = std::string(value);
-    if (key != "flags") continue;
-    const std::set<std::string> flags = absl::StrSplit(value, ' ', absl::SkipEmpty());
-    flags_ = flags;
-    return;
-  }
-}
-
-CpuFlags CpuFlags::OfThisMachine() {
-  std::ifstream in("/proc/cpuinfo");
-  return CpuFlags(std::string(std::istreambuf_iterator<char>(in), {}));
-}
-
 std::vector<Rewrite> ExactRewrites() {
   return {{"kernel rows", " kernels' rows gathered once", GatherKernelRowsOnce},
           {"vocabulary lookups", " vocabularies looked up as a list", ReplaceVocabularyLookups},
           {"grouped lookups", " lookups run as one op", GroupLookups}};
 }
 
-std::vector<Rewrite> FastRewrites(const CpuFlags& cpu, const std::set<std::string>& tables) {
+std::vector<Rewrite> FastRewrites(const std::set<std::string>& tables) {
   std::vector<Rewrite> rewrites;
   if (!tables.empty()) {
     rewrites.push_back({"int8 tables", " tables in int8",
@@ -59,10 +37,7 @@ std::vector<Rewrite> FastRewrites(const CpuFlags& cpu, const std::set<std::strin
                           return UseInt8Tables(tables, feeds, graph);
                         }});
   }
-  for (const char* flag : {"avx512f", "avx512bw", "avx512vl", "avx512dq"}) {
-    if (!cpu.Has(flag)) return rewrites;
-  }
-  if (cpu.Has("avx512_bf16")) {
+  if (HasBfloat16Products()) {
     rewrites.push_back({"bfloat16 products", " products in bfloat16", UseBfloat16Products});
   }
   return rewrites;
@@ -98,13 +73,6 @@ bool CanBeRewritten(const GraphDef& graph) {
     for (const std::string_view loop : kLoops) {
       if (absl::EndsWith(node.op(), loop)) return false;
     }
-  }
-  return true;
-}
-
-bool HasDenseOutputs(const SignatureDef& declared) {
-  for (const auto& [alias, info] : declared.outputs()) {
-    if (info.encoding_case() != tensorflow::TensorInfo::kName) return false;
   }
   return true;
 }

@@ -15,23 +15,6 @@
 
 namespace colcast::engine {
 
-// The instruction sets of a CPU.
-class CpuFlags {
- public:
-  // Parses the contents of /proc/cpuinfo; only the first processor counts.
-  explicit CpuFlags(std::string_view cpuinfo);
-
-  static CpuFlags OfThisMachine();
-
-  bool Has(const std::string& flag) const { return flags_.count(flag) > 0; }
-
-  const std::string& model() const { return model_; }  // e.g. "AMD EPYC 9B45"
-
- private:
-  std::string model_;
-  std::set<std::string> flags_;
-};
-
 struct Rewrite {
   std::string_view name;  // e.g. "grouped lookups"
   std::string_view does;  // the text after a count, such as " lookups run as one op"
@@ -49,8 +32,8 @@ struct Rewrite {
 std::vector<Rewrite> ExactRewrites();
 
 // Rewrites that change outputs slightly; a choice file names those to apply (choice_file.h). Leaves
-// out those whose instructions the CPU lacks. `tables`: variables that may be read as int8.
-std::vector<Rewrite> FastRewrites(const CpuFlags& cpu, const std::set<std::string>& tables);
+// out those whose instructions this CPU lacks. `tables`: variables that may be read as int8.
+std::vector<Rewrite> FastRewrites(const std::set<std::string>& tables);
 
 // By signature, the graph that it needs (needed_graph.h).
 using SignatureGraphs = std::map<std::string, tensorflow::GraphDef>;

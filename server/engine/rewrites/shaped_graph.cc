@@ -1,5 +1,8 @@
 #include "server/engine/rewrites/shaped_graph.h"
 
+#include <utility>
+
+#include "absl/strings/str_cat.h"
 #include "tensorflow/core/common_runtime/eval_const_tensor.h"
 #include "tensorflow/core/common_runtime/graph_constructor.h"
 #include "tensorflow/core/framework/op.h"
@@ -23,20 +26,29 @@ using tensorflow::Node;
 using tensorflow::PartialTensorShape;
 using tensorflow::Tensor;
 
-ShapedGraph::ShapedGraph()
-    : graph_(tensorflow::OpRegistry::Global()),
+ShapedGraph::ShapedGraph(std::set<std::string> feeds)
+    : feeds_(std::move(feeds)),
+      graph_(tensorflow::OpRegistry::Global()),
       refiner_(TF_GRAPH_DEF_VERSION, graph_.op_registry()) {
   refiner_.set_require_shape_inference_fns(false);
 }
 
-bool IsMadeBy(Output tensor, std::string_view op, const std::set<std::string>& feeds) {
-  return tensor.index == 0 && tensor.node->type_string() == op &&
-         feeds.count(tensor.node->name()) == 0;
+std::string NameOf(Output output) { return absl::StrCat(output.node->name(), ":", output.index); }
+
+std::set<std::string> WaitsOf(absl::Span<const Node* const> nodes) {
+  std::set<std::string> waits;
+  for (const Node* const node : nodes) {
+    for (const tensorflow::Edge* edge : node->in_edges()) {
+      if (!edge->IsControlEdge() || edge->src()->IsSource()) continue;
+      waits.insert(absl::StrCat("^", edge->src()->name()));
+    }
+  }
+  return waits;
 }
 
-absl::StatusOr<std::unique_ptr<ShapedGraph>> ShapedGraph::Create(
-    const tensorflow::GraphDef& graph) {
-  std::unique_ptr<ShapedGraph> shaped(new ShapedGraph);
+absl::StatusOr<std::unique_ptr<ShapedGraph>> ShapedGraph::Create(const tensorflow::GraphDef& graph,
+                                                                 std::set<std::string> feeds) {
+  std::unique_ptr<ShapedGraph> shaped(new ShapedGraph(std::move(feeds)));
   tensorflow::ImportGraphDefOptions options;
   options.validate_colocation_constraints = false;
   absl::Status status =

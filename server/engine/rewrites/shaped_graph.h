@@ -11,8 +11,10 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "tensorflow/core/common_runtime/shape_refiner.h"
 #include "tensorflow/core/framework/graph.pb.h"
+#include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/framework/tensor.h"
 #include "tensorflow/core/framework/tensor_shape.h"
 #include "tensorflow/core/graph/graph.h"
@@ -28,15 +30,36 @@ struct Output {
 
 inline bool IsSame(Output a, Output b) { return a.node == b.node && a.index == b.index; }
 
-// Whether the tensor is the first output of a node with this op that is not fed.
-bool IsMadeBy(Output tensor, std::string_view op, const std::set<std::string>& feeds);
+// REQUIRES a node whose op has an attribute of that name and type.
+template <typename T>
+T Attribute(const tensorflow::Node& node, const char* name) {
+  T value{};
+  TF_CHECK_OK(tensorflow::GetNodeAttr(node.attrs(), name, &value));
+  return value;
+}
+
+// "node:0", as an input of a NodeDef.
+std::string NameOf(Output output);
+
+// The control inputs of the nodes, as inputs of a NodeDef: "^node".
+std::set<std::string> WaitsOf(absl::Span<const tensorflow::Node* const> nodes);
 
 class ShapedGraph {
  public:
-  // Errors are TensorFlow's, for example of an unregistered op.
-  static absl::StatusOr<std::unique_ptr<ShapedGraph>> Create(const tensorflow::GraphDef& graph);
+  // `feeds`: names of the nodes that every run feeds. Errors are TensorFlow's, for example of an
+  // unregistered op.
+  static absl::StatusOr<std::unique_ptr<ShapedGraph>> Create(const tensorflow::GraphDef& graph,
+                                                             std::set<std::string> feeds = {});
 
   const tensorflow::Graph& graph() const { return graph_; }
+
+  // Whether a node with this op computes the tensor, its first output: a fed node does not run.
+  bool Is(Output tensor, std::string_view op) const {
+    return tensor.index == 0 && Is(*tensor.node, op);
+  }
+  bool Is(const tensorflow::Node& node, std::string_view op) const {
+    return node.type_string() == op && feeds_.count(node.name()) == 0;
+  }
 
   static Output InputOf(const tensorflow::Node& node, int index);
   tensorflow::PartialTensorShape ShapeOf(Output output) const;
@@ -48,11 +71,12 @@ class ShapedGraph {
   std::optional<std::vector<int64_t>> Integers(Output output) const;
 
  private:
-  ShapedGraph();
+  explicit ShapedGraph(std::set<std::string> feeds);
 
   // Infers the shapes that depend on hash tables.
   absl::Status InferLookups();
 
+  const std::set<std::string> feeds_;
   tensorflow::Graph graph_;
   tensorflow::ShapeRefiner refiner_;
 };

@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tensorflow/cc/framework/scope.h"
@@ -22,11 +24,11 @@ class ShapedGraphTest : public ::testing::Test {
  protected:
   ShapedGraphTest() : scope_(tensorflow::Scope::NewRootScope()) {}
 
-  Output Of(const std::string& node) {
+  Output Of(const std::string& node, std::set<std::string> feeds = {}) {
     if (graph_ == nullptr) {
       tensorflow::GraphDef graph;
       TF_CHECK_OK(scope_.ToGraphDef(&graph));
-      graph_ = *ShapedGraph::Create(graph);
+      graph_ = *ShapedGraph::Create(graph, std::move(feeds));
     }
     return {graph_->graph().BuildNodeNameIndex().at(node), 0};
   }
@@ -73,10 +75,12 @@ TEST_F(ShapedGraphTest, IntegersAreKnownIfConstantsMakeThem) {
 }
 
 TEST_F(ShapedGraphTest, AFedTensorIsMadeByNoOp) {
-  ops::Identity(scope_.WithOpName("same"), Column({-1}, tensorflow::DT_INT64));
-  EXPECT_TRUE(IsMadeBy(Of("same"), "Identity", {}));
-  EXPECT_FALSE(IsMadeBy(Of("same"), "Identity", {"same"}));
-  EXPECT_FALSE(IsMadeBy(Of("same"), "Squeeze", {}));
+  const auto same = ops::Identity(scope_.WithOpName("same"), Column({-1}, tensorflow::DT_INT64));
+  ops::Identity(scope_.WithOpName("fed"), same);
+  const Output fed = Of("fed", {"fed"});
+  EXPECT_FALSE(graph_->Is(fed, "Identity"));
+  EXPECT_TRUE(graph_->Is(Of("same"), "Identity"));
+  EXPECT_FALSE(graph_->Is(Of("same"), "Squeeze"));
   EXPECT_TRUE(IsSame(ShapedGraph::InputOf(*Of("same").node, 0), Of("column")));
 }
 

@@ -44,19 +44,17 @@ class Walk {
   Walk(const GraphDef& graph, const SignatureDef& declared) {
     std::map<std::string, const NodeDef*> by_name;
     for (const NodeDef& node : graph.node()) by_name[node.name()] = &node;
-    std::vector<std::string> open;
-    for (const auto& [alias, info] : declared.outputs()) AddOutput(info, &open);
+    std::vector<std::string> open = OutputsOf(declared);
     while (!open.empty()) {
-      const auto found = by_name.find(open.back());
+      const auto found = by_name.find(NodeOf(open.back()));
       open.pop_back();
       if (found == by_name.end() || !needed.insert(found->second).second) continue;
       const NodeDef& node = *found->second;
       const std::set<int> quantized = InInt8(node);
       for (int i = 0; i < node.input_size(); ++i) {
-        const std::string input = NodeOf(node.input(i));
         if (quantized.count(i) == 0) {
-          open.push_back(input);
-        } else if (const auto table = by_name.find(input); table != by_name.end()) {
+          open.push_back(node.input(i));
+        } else if (const auto table = by_name.find(NodeOf(node.input(i))); table != by_name.end()) {
           int8.insert(table->second);
         }
       }
@@ -65,17 +63,6 @@ class Walk {
 
   std::set<const NodeDef*> needed;
   std::set<const NodeDef*> int8;
-
- private:
-  static void AddOutput(const tensorflow::TensorInfo& info, std::vector<std::string>* open) {
-    open->push_back(NodeOf(info.name()));
-    const auto& sparse = info.coo_sparse();
-    for (const std::string& name : {sparse.values_tensor_name(), sparse.indices_tensor_name(),
-                                    sparse.dense_shape_tensor_name()}) {
-      open->push_back(NodeOf(name));
-    }
-    for (const auto& part : info.composite_tensor().components()) AddOutput(part, open);
-  }
 };
 
 // Whether the variable has a name in the default container.

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/engine/rewrites/list_patterns.h"
+#include "server/engine/rewrites/needed_graph.h"
 #include "server/engine/rewrites/shaped_graph.h"
 #include "server/engine/rewrites/vocabulary_op.h"
 #include "tensorflow/core/framework/node_def_util.h"
@@ -32,11 +33,10 @@ struct VocabularyLookup {
 
 class Reader {
  public:
-  Reader(const ShapedGraph& graph, const std::set<std::string>& feeds)
-      : graph_(graph), feeds_(feeds) {}
+  explicit Reader(const ShapedGraph& graph) : graph_(graph) {}
 
   std::optional<VocabularyLookup> Read(const Node* find) const {
-    if (find->type_string() != "LookupTableFindV2" || feeds_.count(find->name()) > 0 ||
+    if (!graph_.Is(*find, "LookupTableFindV2") ||
         ShapedGraph::InputOf(*find, 0).node->type_string() != "HashTableV2" ||
         find->output_type(0) != tensorflow::DT_INT64 ||
         graph_.ShapeOf(ShapedGraph::InputOf(*find, 2)).dims() != 0) {
@@ -46,46 +46,34 @@ class Reader {
     const auto type = lookup.values.type();
     if (type != tensorflow::DT_STRING && type != tensorflow::DT_INT64) return {};
     ReadToken(&lookup);
-    lookup.list = ReadPaddedList(graph_, feeds_, lookup.values);
-    if (lookup.list.has_value() && Waits(lookup.list->nodes)) lookup.list.reset();
+    lookup.list = ReadPaddedList(graph_, lookup.values);
+    if (lookup.list.has_value() && !WaitsOf(lookup.list->nodes).empty()) lookup.list.reset();
     if (lookup.token.node == nullptr && !lookup.list.has_value()) return {};
     return lookup;
   }
 
  private:
   bool IsScalarConstant(Output tensor) const {
-    return tensor.node->IsConstant() && !Waits({tensor.node}) && graph_.ShapeOf(tensor).dims() == 0;
-  }
-
-  // Whether one of the nodes has a control input.
-  static bool Waits(const std::vector<const Node*>& nodes) {
-    return std::any_of(nodes.begin(), nodes.end(), [](const Node* node) {
-      return std::any_of(node->in_edges().begin(), node->in_edges().end(), [](const Edge* edge) {
-        return edge->IsControlEdge() && !edge->src()->IsSource();
-      });
-    });
+    return tensor.node->IsConstant() && WaitsOf({tensor.node}).empty() &&
+           graph_.ShapeOf(tensor).dims() == 0;
   }
 
   // Finds the SelectV2 around the lookup, if there is one.
   void ReadToken(VocabularyLookup* lookup) const {
     for (const Edge* edge : lookup->find->out_edges()) {
       const Node* const select = edge->dst();
-      if (edge->IsControlEdge() || select->type_string() != "SelectV2" || edge->dst_input() != 2 ||
-          feeds_.count(select->name()) > 0) {
+      if (edge->IsControlEdge() || edge->dst_input() != 2 || !graph_.Is(*select, "SelectV2")) {
         continue;
       }
       const Output equal = ShapedGraph::InputOf(*select, 0);
       const Output id = ShapedGraph::InputOf(*select, 1);
-      if (equal.node->type_string() != "Equal" || feeds_.count(equal.node->name()) > 0 ||
-          Waits({select, equal.node}) || !IsScalarConstant(id)) {
+      if (!graph_.Is(equal, "Equal") || !WaitsOf({select, equal.node}).empty() ||
+          !IsScalarConstant(id)) {
         continue;
       }
       const Output values = ShapedGraph::InputOf(*equal.node, 0);
       const Output token = ShapedGraph::InputOf(*equal.node, 1);
-      if (values.node != lookup->values.node || values.index != lookup->values.index ||
-          !IsScalarConstant(token)) {
-        continue;
-      }
+      if (!IsSame(values, lookup->values) || !IsScalarConstant(token)) continue;
       lookup->replaced = select;
       lookup->token = token;
       lookup->token_id = id;
@@ -94,10 +82,7 @@ class Reader {
   }
 
   const ShapedGraph& graph_;
-  const std::set<std::string>& feeds_;
 };
-
-std::string NameOf(Output output) { return absl::StrCat(output.node->name(), ":", output.index); }
 
 NodeDef MakeNode(const VocabularyLookup& lookup) {
   NodeDef made;
@@ -116,30 +101,12 @@ NodeDef MakeNode(const VocabularyLookup& lookup) {
     made.add_input(NameOf(lookup.token));
     made.add_input(NameOf(lookup.token_id));
   }
-  for (const Edge* edge : lookup.find->in_edges()) {
-    if (edge->IsControlEdge() && !edge->src()->IsSource()) {
-      made.add_input(absl::StrCat("^", edge->src()->name()));
-    }
-  }
+  for (const std::string& wait : WaitsOf({lookup.find})) made.add_input(wait);
   tensorflow::AddNodeAttr("T", lookup.values.type(), &made);
   tensorflow::AddNodeAttr("num_lengths", static_cast<int64_t>(lookup.list.has_value()), &made);
   tensorflow::AddNodeAttr("num_tokens", static_cast<int64_t>(has_token), &made);
   tensorflow::AddNodeAttr("gather", lookup.list.has_value() ? lookup.list->gather : "", &made);
   return made;
-}
-
-// Moves a node's control edges from replaced lookups to the new ops. A new op waits only for nodes
-// for which the lookup waited, so this creates no cycle.
-void MoveWaits(const std::map<std::string, std::string>& moved, NodeDef* node) {
-  std::set<std::string> seen;
-  std::vector<std::string> kept;
-  for (const std::string& input : node->input()) {
-    const auto found = moved.find(input);
-    const std::string& now = found == moved.end() ? input : found->second;
-    if (now.front() != '^' || seen.insert(now).second) kept.push_back(now);
-  }
-  node->clear_input();
-  for (std::string& input : kept) node->add_input(std::move(input));
 }
 
 bool HasVocabularies(const GraphDef& graph) {
@@ -151,10 +118,12 @@ bool HasVocabularies(const GraphDef& graph) {
 
 absl::StatusOr<int> ReplaceVocabularyLookups(const std::set<std::string>& feeds, GraphDef* graph) {
   if (!HasVocabularies(*graph)) return 0;
-  const absl::StatusOr<std::unique_ptr<ShapedGraph>> shaped = ShapedGraph::Create(*graph);
+  const absl::StatusOr<std::unique_ptr<ShapedGraph>> shaped = ShapedGraph::Create(*graph, feeds);
   if (!shaped.ok()) return shaped.status();
-  const Reader reader(**shaped, feeds);
+  const Reader reader(**shaped);
   std::map<std::string, NodeDef> made;
+  // A new op waits only for nodes for which the lookup waited, so moving edges to it creates no
+  // cycle.
   std::map<std::string, std::string> moved;
   for (const Node* node : (*shaped)->graph().op_nodes()) {
     const std::optional<VocabularyLookup> lookup = reader.Read(node);

@@ -184,9 +184,7 @@ REGISTER_OP("ColcastVocabularyLookup")
     .Attr("gather: string")
     .SetShapeFn([](tensorflow::shape_inference::InferenceContext* context) {
       int lists = 0;
-      if (absl::Status status = context->GetAttr("num_lengths", &lists); !status.ok()) {
-        return status;
-      }
+      TF_RETURN_IF_ERROR(context->GetAttr("num_lengths", &lists));
       context->set_output(0, lists == 0 ? context->input(0)
                                         : context->Matrix(context->Dim(context->input(3), 0),
                                                           context->UnknownDim()));
