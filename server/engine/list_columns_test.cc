@@ -53,16 +53,18 @@ TEST_F(ListColumnsTest, OnlyRecordedListsHaveLengths) {
 
 TEST_F(ListColumnsTest, AResultThatDependsOnPaddingIsPaddedToNothingWithoutLengths) {
   RowRecord record;
-  record.own_length = {"a", "c"};
+  record.lists = {"a", "c"};
+  record.own_length = {"a", "b", "c"};
   const ListColumns lists(Inputs(), record);
   EXPECT_THAT(lists.own_lengths(), ElementsAre(1));
+  EXPECT_TRUE(lists.IsNeverPadded(2));  // b/length is a number of its own
   EXPECT_TRUE(lists.IsNeverPadded(4));
   EXPECT_FALSE(lists.IsNeverPadded(0));
 }
 
 TEST_F(ListColumnsTest, OneLengthIsTheSameInAllRows) {
   RowRecord record;
-  record.own_length = {"a"};
+  record.lists = record.own_length = {"a"};
   const ListColumns lists(Inputs(), record);
   std::vector<const WireColumn*> columns(6, nullptr);
   EXPECT_TRUE(lists.HaveOneLength(columns));
