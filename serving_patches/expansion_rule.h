@@ -45,7 +45,7 @@ struct DeclaredInput {
   Dims dims;                  // -1 for unknown sizes
   bool other_domain = false;  // its rows are not the candidates'; set by FindOtherDomains()
   bool has_default = false;
-  Dims default_dims;  // of SignatureDef.defaults[alias]
+  Dims default_dims;  // dimensions of SignatureDef.defaults[alias]
   tensorflow::DataType default_dtype = tensorflow::DT_INVALID;
 
   // Rule 1.

@@ -19,8 +19,8 @@ class Body {
 
   virtual size_t body_bytes() const = 0;
   virtual bool is_compressed() const = 0;
-  // Reads the body, decompressed to at most `max_bytes`. Sets *inflates_too_far if the error is
-  // that it is longer.
+  // Reads the body, decompressed to at most `max_bytes`. Sets *inflates_too_far if it fails because
+  // the decompressed body is longer.
   virtual Status ReadBody(Call* call, size_t max_bytes, bool* inflates_too_far) = 0;
   // Extends the call's deadline by the time that a reader spent on the body.
   virtual void Extend(scheduling::Clock::duration /*time*/) {}

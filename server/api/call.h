@@ -33,9 +33,9 @@ class Call : public scheduling::Job {
   // Queues the call for a worker.
   void Submit() { backend_.workers->Submit(this); }
 
-  // For the codec, while it reads: finds the servable for `spec` and enters it into the record.
+  // Called by the codec's Read(): finds the servable for `spec` and enters it into the record.
   Status FindServable(const ModelSpec& spec);
-  // For codecs that learn the signature after the model.
+  // For codecs that read the signature's name after the model's.
   void SetSignature(const std::string& name);
   bool has_servable() const { return servable_ != nullptr; }
   const inference::Servable& found() const { return *servable_; }

@@ -30,14 +30,14 @@ class Exchange {
   virtual std::string traceparent() = 0;  // empty if the client sent none
   // Empty if the caller has no name.
   virtual std::string caller(const callers::NameSource& names) = 0;
-  // RESOURCE_EXHAUSTED if the client's host has too many unread answers to add one for a call
-  // received at `since`.
+  // RESOURCE_EXHAUSTED if the client's host already has too many unread answers. `since` is when
+  // the call was received.
   virtual Status CheckClientReads(scheduling::Clock::time_point since) const = 0;
 
   // Decides what to send: the codec's answer, or the error. If the answer cannot be sent, sets
   // *status to the error. Enters the sizes of request and answer into the record.
   virtual void Settle(metrics::CallRecord* record, Status* status) = 0;
-  // Sends it. Called once, after Settle().
+  // Sends what Settle() decided. Called once.
   virtual void Send(const Status& status) = 0;
 };
 
@@ -56,8 +56,8 @@ class Codec {
   // Reads the request, unless already done, and lets `call` find its servable. Called on a worker.
   virtual Status Read(Call* call) = 0;
 
-  // The messages in the form of TensorFlow Serving's gRPC, after the answer; false if the call has
-  // another form. They live as long as the codec.
+  // Sets the request and the response as TensorFlow Serving's gRPC messages, for an answered call;
+  // the bytes live as long as the codec. Returns false if the call has another form.
   virtual bool messages(Bytes* /*request*/, Bytes* /*response*/) { return false; }
 };
 

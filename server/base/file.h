@@ -41,7 +41,7 @@ class File {
 
   const std::string& path() const { return path_; }
   int descriptor() const { return descriptor_; }
-  // As of Open().
+  // The identity when the file was opened.
   const FileIdentity& identity() const { return identity_; }
   size_t size() const { return static_cast<size_t>(identity_.bytes); }
 

@@ -20,7 +20,7 @@ void SetLogFormat(LogFormat format);
 // writes its own lines.
 void StartLogWriter();
 
-// Waits briefly for all lines so far to be written. For the end of the process.
+// Waits briefly until all lines so far are written. Called at the end of the process.
 void FlushLog();
 
 // What a message refers to: separate fields in JSON. The text must name it as well.

@@ -74,7 +74,7 @@ struct ExpansionStats {
   int64_t columns_sent_once = 0;  // sent with one row while others have N > 1
   int64_t bytes_saved = 0;        // bytes that N - 1 further rows would have added to the request
   bool transcoded = false;        // tf.Examples were read as columns
-  int64_t repeated_bytes = 0;     // of the features that all its tf.Examples have in common
+  int64_t repeated_bytes = 0;     // bytes of features that are the same in all its tf.Examples
 };
 
 // Statistics of a state store of one signature (server/states/store_stats.h).
@@ -97,7 +97,7 @@ struct GraphChoice {
   std::string says;
 };
 
-// What is known of a model once it is loaded.
+// Describes a loaded model.
 struct ModelDescription {
   // A serialized tensorflow.MetaGraphDef that holds only the model's signatures.
   std::string signatures;
@@ -108,7 +108,7 @@ struct ModelDescription {
 
 struct ModelStats {
   std::vector<StoreStats> stores;      // empty if no signature has one
-  std::vector<ProgramStats> programs;  // those that ran
+  std::vector<ProgramStats> programs;  // only programs that ran
 };
 
 // Bytes of a model's tables that stay in its checkpoint's files.
@@ -120,12 +120,12 @@ struct TableMemory {
   };
 
   int64_t mapped = 0;
-  int64_t resident = 0;  // of `mapped`, in the page cache
-  int64_t locked = 0;    // of `resident`, locked there
-  int64_t checked = 0;   // of `mapped`, read and compared with the saved checksum
+  int64_t resident = 0;  // bytes of `mapped` that are in the page cache
+  int64_t locked = 0;    // bytes of `resident` that are locked there
+  int64_t checked = 0;   // bytes of `mapped` that were read and match the saved checksum
   std::string damage;    // the error of a damaged file; the model then answers DATA_LOSS
   std::vector<Table> tables;
-  int64_t changed = 0;      // rows changed by deltas, which are in memory
+  int64_t changed = 0;      // bytes of rows that deltas changed, which are in memory
   int64_t deltas = 0;       // number of applied deltas
   std::string delta_error;  // why the next delta is not applied
 };
@@ -187,7 +187,7 @@ class Slices {
  public:
   virtual ~Slices() = default;
 
-  virtual int64_t rows_left() const = 0;  // not yet in a slice
+  virtual int64_t rows_left() const = 0;  // rows that are not yet in a slice
 
   // Takes a slice of the next rows, at most about `rows` of them, and returns its number, or -1 if
   // no rows remain. Slices requested with the same size are about equal.
@@ -207,7 +207,7 @@ struct StageRun {
   std::string_view stage;  // the domain's name; lives as long as the model
   std::chrono::steady_clock::time_point start;
   std::chrono::steady_clock::time_point end;
-  int64_t rows = 0;   // for which states or scores were needed
+  int64_t rows = 0;   // rows whose states or scores were needed
   int64_t hits = -1;  // rows found in the cache; -1 if the stage has none
 };
 
@@ -261,7 +261,7 @@ class Model {
     return status.ok() ? Run(*plan, outputs) : status;
   }
 
-  // While the result exists, runs on the calling thread read the current state of the tables.
+  // Runs on the calling thread read the tables as they are now, for as long as the result exists.
   virtual std::shared_ptr<const void> PinTables() const { return nullptr; }
 
   // Runs several signatures at once: all whose only input has the same name and tensor as that of
@@ -271,7 +271,7 @@ class Model {
   virtual Status PredictTogether(const DecodedRequest& request,
                                  std::unique_ptr<Outputs>* outputs) const = 0;
 
-  // Reports runs on the calling thread to `observer` from now on; null: to nobody.
+  // From now on, reports runs on the calling thread to `observer`; null turns the reports off.
   virtual void ObserveRuns(RunObserver*) const {}
 
   // Computes and caches the states of rows of one domain, while the cache has room. The request has

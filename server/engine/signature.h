@@ -85,8 +85,8 @@ class Signature {
     bool takes_rows = false;              // takes any number of rows
     bool takes_rows_or_settings = false;  // takes any number of rows, or is a scalar
     bool takes_rows_or_one_row = false;   // takes any number of rows, or exactly one
-    // Its requests never share runs: an input row_to_<domain> counts from its own request's first
-    // row; with an output that is no dense tensor, the signature cannot be run.
+    // Its requests never share runs, because an input row_to_<domain> counts from its own request's
+    // first row, or because an output is not a dense tensor, so that the signature cannot be run.
     bool runs_alone = false;
   };
   const Traits& traits() const { return traits_; }
@@ -131,8 +131,8 @@ class Signature {
   Traits traits_;
   std::vector<std::string> output_aliases_;  // sorted
   std::vector<int> all_outputs_;
-  std::vector<tensorflow::Tensor> no_rows_;  // of each output, without rows
-  std::vector<bool> rows_have_one_shape_;    // of each output
+  std::vector<tensorflow::Tensor> no_rows_;  // for each output, without rows
+  std::vector<bool> rows_have_one_shape_;    // for each output
   absl::Status unfetchable_;  // the answer of SelectOutputs() if an output is not a dense tensor
   std::unique_ptr<Callables> callables_;
 };

@@ -56,7 +56,7 @@ struct ServerOptions {
   std::chrono::milliseconds drain{0};
   // How long, after that, requests in flight may take.
   std::chrono::milliseconds drain_timeout{30'000};
-  std::string metrics_path;           // of the page for Prometheus; empty for none
+  std::string metrics_path;           // path of the page for Prometheus; empty for none
   std::vector<std::string> warnings;  // about flags that were accepted without effect
 };
 

@@ -38,7 +38,7 @@ class ClientSocket {
   ClientSocket& operator=(const ClientSocket&) = delete;
 
   int fd() const { return fd_; }
-  // The server's end, once.
+  // Returns the server's end. Call once.
   std::unique_ptr<net::Socket> TakeOther() { return std::move(other_); }
   // False if the connection has ended, or accepts nothing now.
   bool Send(std::string_view bytes) const {
@@ -50,7 +50,8 @@ class ClientSocket {
   std::unique_ptr<net::Socket> other_;
 };
 
-// The input: what to do, how many bytes to send, the bytes; and again. Then the client hangs up.
+// The input repeats: an action, the number of bytes to send, the bytes. At its end the client hangs
+// up.
 template <typename Client>
 void Play(std::string_view input, Client* client) {
   while (input.size() > 2) {

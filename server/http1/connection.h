@@ -200,7 +200,7 @@ class Connection final : public net::Connection, public Exchange {
   // while it answers.
   beast::flat_buffer buffer_;  // received and not yet parsed
   std::optional<beast::http::request_parser<Body>> parser_;
-  size_t header_bytes_ = 0;  // of the request so far
+  size_t header_bytes_ = 0;  // of the request's header so far
   Request request_;
   int refused_with_ = 0;  // status code to send once the body has arrived; 0: the request is served
   std::string refusal_;

@@ -17,15 +17,15 @@ namespace colcast::http {
 // Below, up to OriginForm(): checks that RFC 9112 requires of a server, and that the HTTP library
 // leaves to its user.
 
-// An error in how the body's end is given. The connection must then be closed, because bytes of a
-// misunderstood body could be read as the next request.
+// An error in the fields that tell where a body ends. The connection must then be closed, because
+// bytes of a misunderstood body could be read as the next request.
 struct BadFraming {
   int code = 0;  // status code of the answer before closing; 0 if nothing is wrong
   std::string why;
 };
 
 // `codings` is the value of Transfer-Encoding, with repeated fields joined by commas. Only
-// "chunked" is supported: codings before it are answered 501, anything else at the end 400.
+// "chunked" is supported: other codings before it are answered 501, anything else at the end 400.
 BadFraming CheckTransferEncoding(std::string_view codings);
 
 // Whether a header in `bytes`, which begin in or before a request's header, continues in a line
@@ -86,7 +86,7 @@ class Exchange {
   virtual uint64_t client() const { return 0; }
   // Whether the client has hung up.
   virtual bool cancelled() const = 0;
-  // As http2::Call::CheckClientReads().
+  // See http2::Call::CheckClientReads().
   virtual Status CheckClientReads(net::Budget::Clock::time_point /*since*/) const {
     return OkStatus();
   }

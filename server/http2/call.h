@@ -30,8 +30,8 @@ class Connection;
 class StreamHandler {
  public:
   virtual ~StreamHandler() = default;
-  // For the first message, and for each one that Sent() asks for, one of these is called: when a
-  // message has arrived, or when none will.
+  // For the first message, and for each further one that Sent() asks for, one of these two is
+  // called: when the message has arrived, or when no more will arrive.
   virtual void Received(const Message& message) = 0;
   virtual void Closed() = 0;
   // All messages have been sent. Returns whether to deliver the next one.

@@ -37,7 +37,7 @@ class ClientCall {
   const ClientRequest request;
   MessageWriter writer;      // writes the request
   bool is_sent = false;      // whether its headers are sent
-  bool was_refused = false;  // by a server before it started on the call
+  bool was_refused = false;  // refused by a server before it started on the call
 
   // Process received data. False if the answer cannot be valid; the rest is then not read.
   void AddHeader(std::string_view name, std::string_view value);

@@ -51,7 +51,7 @@ struct Shared {
   const Methods methods;
   net::Poller* const poller;  // must outlive every connection
   net::OpenConnections connections;
-  std::atomic<int> calls{0};  // on all connections
+  std::atomic<int> calls{0};  // calls on all connections
   std::atomic<bool> ended{false};
 };
 

@@ -9,7 +9,7 @@
 
 namespace colcast::http2 {
 
-// Parses a grpc-timeout: at most eight digits and a unit, such as "100m" for 100 ms. Nothing for
+// Parses a grpc-timeout: at most eight digits and a unit, such as "100m" for 100 ms. nullopt for
 // any other text.
 std::optional<std::chrono::nanoseconds> ParseTimeout(std::string_view text);
 

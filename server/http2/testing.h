@@ -1,4 +1,4 @@
-// For tests: messages of text, calls that are waited for.
+// For tests: messages of text, and calls to wait for.
 #ifndef COLCAST_SERVER_HTTP2_TESTING_H_
 #define COLCAST_SERVER_HTTP2_TESTING_H_
 

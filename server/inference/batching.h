@@ -20,9 +20,9 @@ struct Batching {
 
 // The rules of all servables, from the flags.
 struct BatchingOptions {
-  // --join_waiting_requests: where batching is off, waiting requests that may run together do.
+  // --join_waiting_requests: if batching is off, joins waiting requests that may run together.
   bool join_waiting_requests = true;
-  // Where batching is off, requests run together only while the run is estimated to take no longer
+  // If batching is off, requests run together only while the run is estimated to take no longer
   // than this, or than four times its first request alone.
   std::chrono::nanoseconds max_time = std::chrono::milliseconds(2);
   std::optional<Batching> batching;  // --enable_batching

@@ -42,8 +42,9 @@ Status ToResult(const std::vector<OutputColumn>& outputs, const std::string& met
 class ExampleBatch {
  public:
   // Prepends the context's bytes to each example's; protobuf then reads one Example with the
-  // features of both, the example's winning where both have one. Returns INVALID_ARGUMENT if there
-  // are no examples, and RESOURCE_EXHAUSTED if the copies of the context exceed max_expanded_bytes.
+  // features of both; a feature of the example overrides the context's. Returns INVALID_ARGUMENT if
+  // there are no examples, and RESOURCE_EXHAUSTED if the copies of the context exceed
+  // max_expanded_bytes.
   Status Fill(const ExampleInput& input, const CallOptions& options);
 
   int64_t size() const { return expansion_.rows; }

@@ -14,7 +14,8 @@
 
 namespace colcast::inference {
 
-// Can be found, counted and destroyed; tests derive classes that answer.
+// A model that can be found, counted and destroyed, but answers nothing. Tests derive classes that
+// answer.
 class ModelWithoutGraph : public engine::Model {
  public:
   // A serialized MetaGraphDef.

@@ -29,7 +29,7 @@ class TfRecordReader {
   const std::string path_;
   File file_;
   Status opened_;
-  uint64_t position_ = 0;  // of the next record
+  uint64_t position_ = 0;  // position of the next record
 };
 
 // Encodes `data` as a record.

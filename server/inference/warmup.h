@@ -12,7 +12,7 @@ namespace colcast::inference {
 
 struct WarmupOptions {
   bool enabled = true;
-  int iterations = 1;  // of each request
+  int iterations = 1;  // replays of each request
 };
 
 // Runs the requests in `directory`/assets.extra/tf_serving_warmup_requests, then those in

@@ -1,4 +1,4 @@
-// Files of item tables for tests, built from entries so that each can be made wrong.
+// Item table files for tests, built entry by entry, so that a test can damage each one.
 #ifndef COLCAST_SERVER_ITEMS_TESTING_H_
 #define COLCAST_SERVER_ITEMS_TESTING_H_
 

@@ -31,9 +31,9 @@ struct CallRecord {
   Time received;
   Duration latency{};     // from receipt to answer
   Duration queue_wait{};  // until a thread took it; part of latency
-  // Of the run in the model, which other requests may share; part of latency.
+  // Time of the run in the model, which other requests may share; part of latency.
   Duration runtime{};
-  Time run_start{};  // of the first run; the epoch if it never ran
+  Time run_start{};  // start of the first run; the epoch if it never ran
   size_t request_bytes = 0;
   size_t response_bytes = 0;
   engine::ExpansionStats expansion;
@@ -44,8 +44,8 @@ struct CallRecord {
   int requests_in_run = 1;
   // Requests in the run that it led; 0 if another request led, or none ran.
   int64_t run_requests = 0;
-  int64_t run_rows = 0;               // rows, likewise
-  std::vector<Duration> slice_waits;  // of each of its slices
+  int64_t run_rows = 0;               // rows in that run
+  std::vector<Duration> slice_waits;  // how long each of its slices waited
 };
 
 // A metric of each call, by model, signature, API and entry point. To add one, add a row to

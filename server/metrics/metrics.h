@@ -54,7 +54,7 @@ struct LoadSeries {
   std::string model_path;
   int64_t succeeded = 0;
   int64_t failed = 0;
-  std::chrono::nanoseconds latency{};               // of successful ones
+  std::chrono::nanoseconds latency{};               // total time of successful loads
   std::map<std::string, HistogramSnapshot> warmup;  // latency by status
 };
 

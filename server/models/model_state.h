@@ -66,7 +66,7 @@ class ModelState {
   std::vector<const Version*> ToUnload() const;
   // New versions, and those due for a retry, highest first.
   std::vector<const Version*> ToLoad(Clock::time_point now) const;
-  // When ToLoad() may have more; nothing if no retry is pending.
+  // When ToLoad() may return more versions; nullopt if no retry is pending.
   std::optional<Clock::time_point> NextRetry() const;
 
   // Report what happened to the version at `path`, which must be known.

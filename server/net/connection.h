@@ -76,7 +76,7 @@ class OpenConnections {
 struct Use {
   int calls = 0;     // complete calls received
   size_t bytes = 0;  // of received messages and sent answers
-  int items = 0;     // read: frames, headers, chunks, TLS records
+  int items = 0;     // frames, headers, chunks and TLS records read
 };
 
 class Connection : public Pollable, public std::enable_shared_from_this<Connection> {
@@ -156,7 +156,7 @@ class Connection : public Pollable, public std::enable_shared_from_this<Connecti
   const std::shared_ptr<Host> host_;
   uint64_t number_ = 0;
   std::atomic<unsigned> work_{0};
-  std::atomic<bool> taken_{false};  // by a thread
+  std::atomic<bool> taken_{false};  // whether a thread owns the connection
   std::atomic<bool> ended_{false};
 
   // Used only by the owning thread.

@@ -118,7 +118,7 @@ std::chrono::nanoseconds CpuTimeOfThisThread();
 class WastedTime {
  public:
   std::chrono::nanoseconds InThisSecond();
-  void Add(std::chrono::nanoseconds time);  // negative to forgive some
+  void Add(std::chrono::nanoseconds time);  // negative values forgive some of it
 
  private:
   std::atomic<int64_t> second_{0};
@@ -129,8 +129,8 @@ struct Host {
   explicit Host(std::string name) : name(std::move(name)) {}
 
   const std::string name;  // see HostOf()
-  Budget::Account unread;  // of unread answers
-  Budget::Account bodies;  // REST requests, and decompressed gRPC messages
+  Budget::Account unread;  // bytes of unread answers
+  Budget::Account bodies;  // bytes of REST requests, and of decompressed gRPC messages
   WastedTime wasted;
   std::atomic<bool> is_suspect{false};  // its last turn wasted time, so the next one is measured
 };

@@ -16,8 +16,8 @@ namespace colcast::net {
 // A client's address in gRPC's form: "ipv4:10.0.0.7:51234", "ipv6:%5B::1%5D:51234", "unix:".
 std::string PeerOf(const sockaddr_storage& address);
 
-// The host in it: "ipv4:10.0.0.7", "ipv6:[2001:db8::]/64". For IPv6 it is the /64 network, because
-// a single host can use all addresses of one.
+// Returns the host of a peer: "ipv4:10.0.0.7", "ipv6:[2001:db8::]/64". For IPv6 it is the /64
+// network, because a single host can use all addresses of one.
 std::string HostOf(const std::string& peer);
 
 // The address of a unix socket. REQUIRES that the path is shorter than sockaddr_un::sun_path.

@@ -69,7 +69,7 @@ class TlsContext {
 
   const Protocols protocols_;
   mutable std::mutex mutex_;
-  TlsConfig config_ ABSL_GUARDED_BY(mutex_);  // the last one tried
+  TlsConfig config_ ABSL_GUARDED_BY(mutex_);  // the last configuration tried
   std::shared_ptr<SSL_CTX> current_ ABSL_GUARDED_BY(mutex_);
 };
 

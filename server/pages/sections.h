@@ -25,7 +25,7 @@ void WriteModels(const std::vector<models::ModelSnapshot>& models, JsonWriter* j
 void WriteTraffic(const Backend& backend, std::string_view server_version,
                   const metrics::Recent& recent, JsonWriter* json);
 
-// Requests by caller (traffic_sections.cc); nothing if callers are not distinguished.
+// Requests by caller (traffic_sections.cc); writes nothing if callers are not distinguished.
 void WriteCallers(callers::Callers* callers, JsonWriter* json);
 void WriteCallers(callers::Callers* callers, metrics::TextWriter* writer);
 

@@ -68,7 +68,7 @@ class TensorsReader final : public ValueReader {
   std::string parameter_;
   bool again_ = false;
   int64_t rows_ = 0;         // rows of the data so far
-  std::string column_name_;  // to which column_ refers
+  std::string column_name_;  // the column to which column_ refers
   std::optional<JsonColumn> column_;
 };
 

@@ -41,7 +41,7 @@ struct JobProfile {
   int64_t rows = 0;
   Clock::duration cost{};  // estimated worker time; 0 if unknown
   uint64_t client = 0;     // Job::client()
-  RunNeeds needs{};        // for which the job waits
+  RunNeeds needs{};        // resources for which the job waits
 
   bool MayJoin() const;
 };

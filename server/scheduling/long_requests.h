@@ -79,7 +79,7 @@ class ShortRequests {
   ShortRequests(Clock::duration longest_slice, bool may_give_way,
                 std::function<Clock::time_point()> now);
 
-  // To be called when one runs.
+  // Call when a short request runs.
   void Note();
   // Whether a request of this cost should run on a low-priority thread now, because a short request
   // ran within the last second.

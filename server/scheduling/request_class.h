@@ -17,7 +17,7 @@ struct BatchLimits {
   static constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max();
 
   bool join = true;         // whether requests may run together at all
-  int64_t max_rows = 1000;  // of a run with several requests
+  int64_t max_rows = 1000;  // limit for a run of several requests
   // If true, three limits apply to a joined run: a free worker's fair share of the waiting
   // requests; an estimated time of max_time or four times the first request's, whichever is longer;
   // and only sizes for which joining was measured to pay.

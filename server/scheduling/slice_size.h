@@ -11,7 +11,7 @@ namespace colcast::scheduling {
 
 // The limits for slices of a request, or of its remaining rows.
 struct SliceNeeds {
-  int idle_workers = 0;  // that could run slices as well
+  int idle_workers = 0;  // idle workers that could run slices, too
   // How long a short request may wait for a slice; the greatest duration if no short requests
   // arrive.
   CostEstimate::Duration longest = CostEstimate::Duration::max();

@@ -98,8 +98,9 @@ class WorkerPool {
   const Options& options() const { return options_; }
   ShortRequests& short_requests() { return short_requests_; }
 
-  int queued() const { return num_queued_.load(std::memory_order_relaxed); }  // requests
-  // Those whose cores no thread beside them uses.
+  // number of waiting requests
+  int queued() const { return num_queued_.load(std::memory_order_relaxed); }
+  // Idle workers whose cores no extra thread is using.
   int idle_workers() const { return std::max(0, idle_.count() - long_.running()); }
   int64_t dropped(DropReason reason) const {
     return dropped_[static_cast<int>(reason)].load(std::memory_order_relaxed);

@@ -28,7 +28,7 @@ struct Key {
   friend bool operator!=(const Key& a, const Key& b) { return !(a == b); }
 };
 
-// Hash for tables of the standard library. A key is already a keyed hash, so its low word will do.
+// Hash for tables of the standard library. A key is already a keyed hash, so its low word suffices.
 struct LowWord {
   size_t operator()(const Key& key) const { return key.low; }
 };

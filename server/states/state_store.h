@@ -26,8 +26,8 @@ namespace colcast::states {
 //
 // Where rows rarely repeat, cached states are never used. The estimator remembers the keys of
 // recent rows and checks, after every window of `window_rows`, how many of its rows it had seen
-// before. While that is almost none, no new states are cached, but keys are still computed and
-// watched: that is cheap, and shows immediately when rows begin to repeat. After many such windows
+// before. While almost none were, no new states are cached, but keys are still computed and
+// recorded: this is cheap, and shows immediately when rows begin to repeat. After many such windows
 // only one request in sixteen is watched.
 //
 // All methods may be called from any thread.

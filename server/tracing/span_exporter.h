@@ -60,7 +60,7 @@ class SpanExporter {
   void Add(std::vector<Span> spans);
 
   int64_t sent() const { return sent_.load(std::memory_order_relaxed); }
-  // The number of spans without room in the queue, and of spans that could not be sent.
+  // The number of spans for which the queue had no room, plus those that could not be sent.
   int64_t dropped() const { return dropped_.load(std::memory_order_relaxed); }
 
  private:

@@ -23,7 +23,7 @@ struct TraceContext {
   bool sampled = false;
 };
 
-// Nothing unless `text` conforms to the specification. Later versions are read by the fields of
+// nullopt unless `text` conforms to the specification. Later versions are read by the fields of
 // version 00.
 std::optional<TraceContext> ParseTraceparent(std::string_view text);
 
@@ -47,7 +47,7 @@ class Tracer {
  public:
   using Time = std::chrono::steady_clock::time_point;
   struct Options {
-    Endpoint endpoint;  // of a collector that accepts OTLP over HTTP
+    Endpoint endpoint;  // a collector that accepts OTLP over HTTP
     std::string service_name = "colcast_model_server";
     double sampling_ratio = 0;  // share of requests without a client's trace to sample
   };

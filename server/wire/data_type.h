@@ -11,7 +11,7 @@
 
 namespace colcast {
 
-// An open enum, as in protobuf: a number outside the list is kept as it is.
+// An open enum, as in protobuf: a number outside the list is kept unchanged.
 enum DataType : int {
   DT_INVALID = 0,
   DT_FLOAT = 1,

@@ -63,7 +63,7 @@ class ExampleColumn {
                     size_t* count);
 
   const ExampleFeatures::Entry* entry_ = nullptr;
-  int64_t rows_ = 0;       // in the request
+  int64_t rows_ = 0;       // rows in the request
   int64_t rows_held_ = 0;  // 1 or rows_
   std::string_view first_;
   std::string values_;            // as AppendValues() writes them, row after row

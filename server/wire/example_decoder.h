@@ -40,7 +40,7 @@ class ExampleDecoder {
   // The size of all examples together.
   size_t bytes() const { return size_; }
 
-  // The bytes of features that all N examples repeat, counted N - 1 times: those that columns save.
+  // The bytes of features that all N examples repeat, counted N - 1 times, which columns save.
   int64_t repeated_bytes() const { return repeated_bytes_; }
 
  private:
@@ -73,7 +73,7 @@ class ExampleDecoder {
   std::vector<ExampleColumn> states_;  // one per feature; the first features_->size() are in use
   std::vector<int64_t> last_row_;      // per feature: the last row that has it
   size_t found_ = 0;                   // number of features of the current row
-  std::vector<Slot> slots_;            // of the first Example
+  std::vector<Slot> slots_;            // features of the first Example
   // Per feature: the index of the slot after its own, 0 if it has none.
   std::vector<size_t> slot_after_;
   size_t slot_ = 0;     // the slot expected next

@@ -18,7 +18,7 @@ enum class FeatureKind : uint8_t {
   kFixedLen,          // column NAME: [rows, *shape]
   kVarLen,            // columns NAME: [rows, longest], padded with zeros, and NAME/length: [rows]
   kFixedLenSequence,  // column NAME: [rows, longest, *shape], padded with the default
-  kRagged,            // as kVarLen
+  kRagged,            // the same columns as kVarLen
 };
 
 struct ExampleFeature {

@@ -81,9 +81,10 @@ class DecodedRequest {
   // Moves the last column into the place of the removed one.
   void RemoveColumn(size_t index);
 
-  // Where `owner` keeps an object that it derives from the input names, so that it need not derive
-  // it again for the next message with the same names in the same order. Holds what this owner put
-  // there for such a message, or null. Null if the columns are not a decoded message's.
+  // A slot in which `owner` keeps an object derived from the input names, so that the next message
+  // with the same names in the same order need not derive it again. Holds the object that this
+  // owner stored for such a message, or null. Returns null if the columns are not those of a
+  // decoded message.
   template <typename Owner>
   std::shared_ptr<const void>* MadeOfNames(const std::shared_ptr<Owner>& owner) {
     if (!as_decoded_) return nullptr;
@@ -122,11 +123,11 @@ class DecodedRequest {
 
 // Decodes `message` into `request`, which is cleared first, by protobuf's rules: the last of
 // repeated map keys wins, sub-messages merge, repeated fields may be packed or not, unknown fields
-// are skipped. Returns INVALID_ARGUMENT, naming field, input and byte, for what protobuf would
-// refuse; `request` is then unspecified. Whether values fit their dtype and shape is not checked
-// here but in server/wire/tensor_values.h. Returns RESOURCE_EXHAUSTED beyond `max_columns` inputs,
-// outputs in the filter, or messages merged into one tensor: each takes much more memory than its
-// bytes on the wire.
+// are skipped. Returns INVALID_ARGUMENT, naming field, input and byte, for anything that protobuf
+// would refuse; `request` is then unspecified. Whether values fit their dtype and shape is not
+// checked here but in server/wire/tensor_values.h. Returns RESOURCE_EXHAUSTED beyond `max_columns`
+// inputs, outputs in the filter, or messages merged into one tensor: each takes much more memory
+// than its bytes on the wire.
 Status DecodePredictRequest(const Bytes& message, DecodedRequest* request,
                             size_t max_columns = std::numeric_limits<size_t>::max());
 

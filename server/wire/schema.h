@@ -38,7 +38,7 @@ struct MessageSchema {
   size_t field_count;
 };
 
-// The next two list Examples as bytes: the model's own parser judges them.
+// The next two treat Examples as bytes, because the model's own parser checks them.
 extern const MessageSchema kExampleRequest;  // of ClassificationRequest and RegressionRequest
 extern const MessageSchema kMultiInferenceRequest;
 extern const MessageSchema kInferRequest;  // ModelInferRequest

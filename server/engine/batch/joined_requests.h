@@ -25,7 +25,8 @@ struct JoinedRuns {
   absl::FunctionRef<void(BatchMember* member)> alone;
   // Runs the tf.Examples of several requests; null unless that is the signature's only input.
   RunExamples examples;
-  // Whether a request that fits no other also goes through the joined run, instead of `alone`.
+  // Whether a request that cannot be joined with others also goes through the joined run, instead
+  // of `alone`.
   bool one_too = false;
 };
 
@@ -34,8 +35,8 @@ int64_t RowsToAdd(const BatchRules& rules, int64_t rows);
 
 // Answers all members, whose plans are RequestPlans. Members run together if they ask for the same
 // outputs, send the same columns and have rows of compatible shapes. A member runs alone otherwise,
-// and also if the joined run fails or if the joined columns would exceed the received ones by
-// max_expanded_bytes. REQUIRES programs.CanBeJoined(), and plans made by `programs` or for a
+// and also if the joined run fails or if the joined columns would exceed the received ones by more
+// than max_expanded_bytes. REQUIRES programs.CanBeJoined(), and plans made by `programs` or for a
 // signature that it replaces, which has the same inputs and outputs.
 void RunJoined(const Programs& programs, const BatchRules& rules, const JoinedRuns& runs,
                absl::Span<BatchMember* const> members);

@@ -28,7 +28,8 @@ class SlicedRequest final : public Slices {
   // different lengths, and if a domain other than the user has an index, because slices would share
   // its rows. `examples` is null unless the signature's only input takes tf.Examples. The plan and
   // everything that `examples` refers to must outlive the slices. Each slice has an allowed batch
-  // size, if one of them is at most the request's rows. REQUIRES a plan whose profile can be split.
+  // size, if there is one of at most the request's rows. REQUIRES a plan whose profile can be
+  // split.
   static std::unique_ptr<Slices> Create(const RequestPlan& plan, RunExamples examples = nullptr);
 
   int64_t rows_left() const override;
@@ -39,7 +40,7 @@ class SlicedRequest final : public Slices {
 
  private:
   struct Slice {
-    int64_t first = 0;  // first of the run_rows
+    int64_t first = 0;  // number of the first row that runs
     int64_t rows = 0;   // rows that the slice answers
     // Rows that it runs, including neighbouring rows that fill it up to an allowed size.
     int64_t run_rows = 0;

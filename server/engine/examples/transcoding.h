@@ -36,7 +36,7 @@ class Transcoding {
             absl::FunctionRef<const Programs*(const std::string&)> find, const Impurities& impure,
             ExampleTranscoding mode);
 
-  // Notes for the operator, one sentence for each signature of strings.
+  // Notes for the operator, one sentence for each signature that takes strings.
   const std::vector<std::string>& notes() const { return notes_; }
 
   // Null unless requests to the signature may be transcoded.

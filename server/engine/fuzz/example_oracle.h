@@ -22,9 +22,9 @@ struct OracleFeature {
 
 // All values of a feature: numbers in memory layout, or strings.
 struct OracleValues {
-  std::vector<int64_t> dims;     // kFixedLen, kFixedLenSequence: of the tensor
-  std::vector<int64_t> lengths;  // the other kinds: of each row
-  int64_t longest = 0;           // kVarLen: as the sparse tensor's dense shape says
+  std::vector<int64_t> dims;     // kFixedLen, kFixedLenSequence: the tensor's
+  std::vector<int64_t> lengths;  // other kinds: the length of each row
+  int64_t longest = 0;           // kVarLen: from the sparse tensor's dense shape
   std::string memory;
   std::vector<std::string> strings;
 };
@@ -34,7 +34,7 @@ class ExampleOracle {
   explicit ExampleOracle(const std::vector<OracleFeature>& features);
   ~ExampleOracle();
 
-  // By feature; false if TensorFlow refuses the examples.
+  // Parses the examples, one OracleValues per feature. False if TensorFlow refuses them.
   bool Parse(const std::vector<std::string>& examples, std::vector<OracleValues>* values) const;
 
  private:

@@ -1,4 +1,4 @@
-// Turns fuzz bytes into PredictRequests that are almost valid: what random bytes rarely reach.
+// Turns fuzz bytes into PredictRequests that are almost valid, which random bytes rarely are.
 #ifndef COLCAST_SERVER_ENGINE_FUZZ_MESSAGE_BUILDER_H_
 #define COLCAST_SERVER_ENGINE_FUZZ_MESSAGE_BUILDER_H_
 
@@ -8,7 +8,7 @@
 
 namespace colcast::fuzz {
 
-// Reads decisions from `data`, of one or a few bytes each; zeros after its end.
+// Reads decisions of one or a few bytes each from `data`; after its end, all bytes are zeros.
 class Decisions {
  public:
   Decisions(const uint8_t* data, size_t size) : data_(data), size_(size) {}

@@ -28,7 +28,7 @@ struct OracleColumn {
   bool refused_on_purpose;
 
   // Only if accepted.
-  std::string memory;                // of the elements, unless they are strings
+  std::string memory;                // the elements, unless they are strings
   std::vector<std::string> strings;  // of DT_STRING
   std::string typed_proto;           // Tensor::AsProtoField, serialized
   std::string content_proto;         // Tensor::AsProtoTensorContent, serialized

@@ -27,7 +27,7 @@ class MappedVariables {
   MappedVariables(const tensorflow::GraphDef& model, const tensorflow::GraphDef& initializing,
                   int64_t least_bytes);
 
-  // Maps no variable, for this reason.
+  // Keeps all variables in memory, for this reason.
   void KeepInMemory(const std::string& why);
 
   // Whether the session should restore with MapRestored() (restore_op.h).
@@ -65,7 +65,7 @@ class MappedVariables {
     std::string why;    // why it must be in memory; "" if it may stay mapped
     bool is_restored = true;
     std::string empty_in;  // a signature that reads it although it is not restored
-    std::shared_ptr<const MappedTable> mapped;  // null if it is not mapped, or no longer
+    std::shared_ptr<const MappedTable> mapped;  // null if it is not mapped, or no longer mapped
     bool is_freed = false;
   };
 

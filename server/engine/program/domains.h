@@ -98,7 +98,7 @@ class Domains {
                          Batch* batch) const;
 
   const tensorflow::SignatureDef declared_;
-  const SignatureInputs inputs_;  // as declared, without limits
+  const SignatureInputs inputs_;  // the inputs as declared, without limits
   const std::vector<DomainColumns> domains_;
   const Signature* const columnar_;
   const Options options_;

@@ -65,7 +65,7 @@ class LastStage {
   struct Input {
     Source source;
     size_t domain;
-    int index;  // into the states or the context columns
+    int index;  // index into the states or the context columns
   };
 
   bool FindSource(const std::string& alias, absl::Span<const Domain> domains, Input* input);

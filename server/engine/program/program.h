@@ -37,7 +37,7 @@ struct Batch {
   };
 
   Form form = Form::kRows;
-  bool of_several = false;  // of several requests: an indexed domain may then have equal rows
+  bool of_several = false;  // rows of several requests, so an indexed domain may have equal rows
   int64_t candidates = 0;   // N
   const std::vector<int>* outputs = nullptr;  // positions in the sorted aliases, ascending
   std::vector<Domain> domains;                // in the order of the signature's domains
@@ -87,7 +87,7 @@ struct RequestPlan final : PlannedRequest {
   const TranscodedSignature* examples = nullptr;  // null unless tf.Examples are read as columns
   ReceivedRequest received;
   Batch batch;               // refers to `received`
-  ExpansionStats expansion;  // what sending columns once saved
+  ExpansionStats expansion;  // savings from sending columns once
 };
 
 }  // namespace colcast::engine

@@ -81,7 +81,7 @@ class StagedProgram final : public Program {
     return many_users_per_run_ && late_->lists().own_lengths().empty();
   }
 
-  // Of the stores of all domains.
+  // Statistics of the stores of all domains.
   std::vector<states::StoreStats> stats() const;
 
  private:

@@ -39,7 +39,7 @@ struct StateLayout {
 // with the user's history has one for every length.
 class StateLayouts {
  public:
-  // The number of the tensors' layout. Nothing if a tensor has no rows or a dtype that cannot be
+  // The number of the tensors' layout. nullopt if a tensor has no rows or a dtype that cannot be
   // cached, or if there are too many layouts already.
   std::optional<uint32_t> NumberOf(absl::Span<const tensorflow::Tensor> tensors);
 

@@ -90,7 +90,7 @@ class StagedModel {
     return scores;
   }
 
-  // "stages ok 2", by program.
+  // Counts such as "stages ok 2", one per program and outcome.
   std::vector<std::string> Ran(const std::string& signature = "columnar_late") const {
     std::vector<std::string> ran;
     for (const ProgramStats& stats : programs(signature).counts()) {

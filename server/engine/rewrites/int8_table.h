@@ -34,8 +34,9 @@ struct Int8Rows {
 
 class Int8Table {
  public:
-  // The int8 form of a row-major matrix, of which only the address is used after construction: an
-  // id that is no row's, but one's from Overlay::Redirect(), refers to floats relative to it.
+  // The int8 form of a row-major matrix. After construction only the address of `values` is used:
+  // an id from Overlay::Redirect() that is not a row of the table refers to floats relative to that
+  // address.
   Int8Table(const float* values, int64_t rows, int64_t width,
             Instructions instructions = WidestInstructions())
       : Int8Table(values, rows, width, Int8Rows::Of(values, rows, width, instructions),
@@ -46,7 +47,7 @@ class Int8Table {
   // The size in bytes of a row of `width` values.
   static int64_t RowBytes(int64_t width);
 
-  // Whether exactly the rows without a scale keep their floats.
+  // Whether the rows that keep their floats are exactly those without a scale.
   bool IsComplete() const;
 
   const float* values() const { return values_; }
@@ -56,7 +57,7 @@ class Int8Table {
   // Writes rows as floats; row i of the output is row ids[i] of the table.
   void Gather(absl::Span<const int64_t> ids, OutputRows output) const;
 
-  // Sums rows as floats; each of the output's `rows` sums the same number of ids.
+  // Sums rows as floats; each of the `rows` output rows is the sum of the same number of ids.
   void Sum(absl::Span<const int64_t> ids, int64_t rows, OutputRows output) const;
 
  private:

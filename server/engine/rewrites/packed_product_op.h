@@ -21,8 +21,8 @@ namespace colcast::engine {
 
 // The tile of an output matrix that packed products compute in registers.
 inline constexpr int kLanes = 16;                       // sums per vector
-inline constexpr int kVectors = 4;                      // per row of a block
-inline constexpr int64_t kColumns = kVectors * kLanes;  // per block
+inline constexpr int kVectors = 4;                      // vectors per row of a block
+inline constexpr int64_t kColumns = kVectors * kLanes;  // columns per block
 // Rows whose sums for one block fit into registers.
 inline constexpr int kRows = 6;
 
@@ -42,7 +42,7 @@ struct ProductBlock {
   }
 
   float start[kColumns] = {};  // the sum of the added rows, from which the products' sums start
-  uint16_t masks[kVectors];    // of the columns that exist
+  uint16_t masks[kVectors];    // bits of the columns that exist
 };
 
 // Whether this machine has the instructions. Without them nothing else in this file may run.
