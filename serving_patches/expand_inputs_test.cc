@@ -1,4 +1,4 @@
-// The fork's entry, side by side with the function of TensorFlow it replaces.
+// The fork's entry point compared with the TensorFlow function that it replaces.
 #include "serving_patches/expand_inputs.h"
 
 #include <cstddef>
@@ -116,7 +116,7 @@ TEST(ExpandedInputValuesTest, ARequestWithAllRowsIsWhatItWasBefore) {
   EXPECT_EQ(ByName(expanded), ByName(stock));
 }
 
-// TF Serving's own tests send half_plus_two, which declares [?,1], a scalar.
+// TF Serving's own tests send a scalar to half_plus_two, which declares [?,1].
 TEST(ExpandedInputValuesTest, UsersStatesAndTheirDefaultStayAsTheyCome) {
   SignatureDef signature;
   for (const char* const alias :
@@ -221,7 +221,7 @@ TEST(ExpandedInputValuesTest, ASmallRequestCannotFillTheMemory) {
               HasSubstr("TF_SERVING_MAX_EXPANDED_BYTES is 1073741824"));
 }
 
-// The environment is read once per process: these bodies run in separate processes.
+// The environment is read once per process, so these bodies run in separate processes.
 class ExpandedInputValuesDeathTest : public ::testing::Test {
  protected:
   void SetUp() override { GTEST_FLAG_SET(death_test_style, "threadsafe"); }

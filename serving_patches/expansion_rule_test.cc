@@ -1,4 +1,4 @@
-// The expansion rule as a table: what a signature declares, what a request sends, what follows.
+// The expansion rule as a table: what a signature declares, what a request sends, and the result.
 #include "serving_patches/expansion_rule.h"
 
 #include <cstdint>

@@ -28,7 +28,7 @@ Proto Parse(const std::string& text) {
   return proto;
 }
 
-// A user's id and history, an item's id and name, a price that may be left out, a scalar.
+// A user's id and history, an item's id and name, an optional price, and a scalar.
 SignatureDef Ranking() {
   return Parse<SignatureDef>(R"pb(
     inputs {
@@ -99,7 +99,7 @@ const char kHistory[] =
 const char kItems[] =
     "dtype: DT_STRING tensor_shape { dim { size: 3 } } string_val: [ 'a', 'b', 'c' ]";
 
-// A request by value: aliases, protos and the columns over them.
+// A request that owns its data: aliases, protos and the columns over them.
 class Request {
  public:
   explicit Request(const std::vector<std::pair<std::string, std::string>>& inputs) {

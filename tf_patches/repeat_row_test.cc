@@ -166,7 +166,8 @@ Tensor SomeRow(DataType dtype) {
       row.flat<tensorflow::Variant>()(1) = Tensor(int64_t{5});
       return row;
     default:
-      // 1, 0, 0, .. then 0, 1, 0, ..: distinct elements, legal in every type, bool included.
+      // 1, 0, 0, .. then 0, 1, 0, ..: distinct elements that are valid in every type, including
+      // bool.
       std::memset(row.data(), 0, row.TotalBytes());
       static_cast<char*>(row.data())[0] = 1;
       if (row.TotalBytes() > 2) static_cast<char*>(row.data())[row.TotalBytes() / 2 + 1] = 1;

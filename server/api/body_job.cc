@@ -26,8 +26,9 @@ void LowerPriorityOnce() {
   static_cast<void>(lowered);
 }
 
-// A call whose body a reader has read is queued as a new job; one whose body a worker has read
-// runs, or is requeued in its original place if it may run with others. Owns itself until then.
+// Reads a call's body. If a reader did so, the call is queued as a new job; if a worker did, the
+// call runs, or is requeued in its original place if it may run with others. Owns itself until
+// then.
 class BodyJob final : public scheduling::Job {
  public:
   BodyJob(size_t max_bytes, Body* body, Call* call)

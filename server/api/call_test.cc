@@ -1,5 +1,5 @@
-// The life of a call with a codec and an exchange that a test fills in: what is counted, logged and
-// sent.
+// Calls from receipt to answer, with a codec and an exchange that a test controls: what is counted,
+// logged and sent.
 #include "server/api/call.h"
 
 #include <gmock/gmock.h>

@@ -25,8 +25,8 @@ using tensorflow::Tensor;
 using ::testing::ElementsAre;
 using ::testing::SizeIs;
 
-// Fetches are numbers; each is its own value. A callable that also fetches "wait" is made once `go`
-// is notified.
+// Fetches are numbers; the value of each is the number itself. A callable that also fetches "wait"
+// is made once `go` is notified.
 class FakeSession final : public tensorflow::Session {
  public:
   absl::Status Create(const tensorflow::GraphDef&) override { return absl::OkStatus(); }
@@ -115,7 +115,8 @@ TEST(Callables, FewAreMadeForThoseWhoAskForEverOtherOutputs) {
   constexpr int kSets = 100;
   Callables callables({}, Numbers(kSets), &session, 0);
   for (int i = 0; i < kSets; ++i) EXPECT_THAT(ValuesOf(&callables, {i}), ElementsAre(i));
-  EXPECT_EQ(session.num_made, Callables::kMost + 1);  // one runs all outputs, for the other sets
+  // one callable runs all outputs, for the other sets
+  EXPECT_EQ(session.num_made, Callables::kMost + 1);
   EXPECT_THAT(ValuesOf(&callables, {5, 90}), ElementsAre(5, 90));
   EXPECT_EQ(session.num_made, Callables::kMost + 1);
 }
@@ -146,7 +147,7 @@ TEST(Callables, OneThatRunsIsNotReleased) {
     for (int64_t run = 0; run < Callables::kStale; ++run) {
       for (int i = 1; i < kSets; ++i) ValuesOf(&callables, {i});
     }
-    EXPECT_THAT(session.open, SizeIs(Callables::kMost + 2));  // all, and the running callable
+    EXPECT_THAT(session.open, SizeIs(Callables::kMost + 2));  // all sets, and the running callable
   };
   EXPECT_THAT(ValuesOf(&callables, {0}), ElementsAre(0));
   EXPECT_THAT(session.open, SizeIs(Callables::kMost + 1));

@@ -1,15 +1,16 @@
-// Measures the graph alone, run on tensors that are ready. All further time of a server is its own.
+// Measures the graph alone, run on tensors that are ready. A server's remaining time is its own
+// work.
 //
 // Usage: engine_benchmark SESSION MODEL_DIRECTORY [off|exact|fast]
 //   The last argument is the graph optimization; default: exact.
-//   SESSION is `server`, the session as the server runs it, or `plain`, as TensorFlow does by
-//   itself where one thread is all it may have: its default executor. `predict` is more than the
-//   graph: the server's whole way from a message to its outputs, with state stores.
+//   SESSION is `server`, the session as the server runs it; `plain`, TensorFlow's default executor
+//   with one thread; or `predict`, everything that the server does from a message to its outputs,
+//   with state stores.
 //
-//   For every line "CALLS REQUEST_FILE..." of the standard input it runs so many requests and
-//   prints the CPU seconds they took, of all threads: TensorFlow parses tf.Examples on one of its
-//   own. A file holds a serialized PredictRequest and is read once. The files of a line are taken
-//   in turn: a request that is the only one finds its rows of every table in the cache.
+//   For every line "CALLS REQUEST_FILE..." of standard input, runs that many requests and prints
+//   the CPU seconds of all threads (TensorFlow parses tf.Examples on a thread of its own). A file
+//   holds a serialized PredictRequest and is read once. The files of a line are used in turn,
+//   because a single repeated request would find its table rows in the CPU's cache.
 
 #include <cstdio>
 #include <functional>
@@ -81,7 +82,7 @@ void RunAll(const TensorFlowModel& model, const std::string& message) {
   Check(model.Predict(request, &outputs));
 }
 
-// One request; a call runs it once.
+// Returns a function that runs the request of a file once per call.
 std::function<void()> CallOf(const TensorFlowModel& model, const std::string& session,
                              const std::string& file) {
   const std::string message = ReadFile(file);

@@ -46,7 +46,7 @@ TEST_F(ListColumnsTest, OnlyRecordedListsHaveLengths) {
   record.lists = {"a", "c", "unknown"};
   const ListColumns lists(Inputs(), record);
   EXPECT_EQ(lists.LengthsOf(0), 1);
-  EXPECT_EQ(lists.LengthsOf(2), -1);  // not recorded
+  EXPECT_EQ(lists.LengthsOf(2), -1);  // no lengths are recorded
   EXPECT_EQ(lists.LengthsOf(4), -1);  // its lengths are not numbers
   EXPECT_EQ(ListColumns().LengthsOf(0), -1);
 }

@@ -1,5 +1,5 @@
-// libFuzzer: gRPC's messages and headers. Messages do not depend on how their bytes are split, and
-// inflate to at most the limit.
+// libFuzzer target: gRPC's messages and headers. The result must not depend on how the bytes are
+// split, and messages must inflate to at most the limit.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -25,7 +25,7 @@ void Expect(bool holds, const char* what) {
   std::abort();
 }
 
-// The messages, and as the last one the error that ended them.
+// Returns the messages, followed by the error that ended them.
 std::vector<std::string> Read(std::string_view bytes, const std::string& encoding, size_t step) {
   const auto owner = std::make_shared<std::string>(bytes);
   MessageReader reader(kMaxBytes);

@@ -1,5 +1,6 @@
-// libFuzzer: what a client sends, to a Connection of HTTP/1. When it has hung up, no connection and
-// no counted byte of a body may be left, and what the server sent must begin like an answer.
+// libFuzzer target: feeds a client's bytes to an HTTP/1 Connection. After the client has hung up,
+// no connection and no counted byte of a body may remain, and the server's output must begin like
+// an answer.
 #include <sys/socket.h>
 
 #include <array>
@@ -17,7 +18,7 @@
 namespace colcast::http {
 namespace {
 
-// Requests of /h that are answered when the connection has ended, or before.
+// Requests to /h, which are answered when the connection has ended or earlier.
 std::vector<std::shared_ptr<Exchange>>* Held() {
   static auto* const held = new std::vector<std::shared_ptr<Exchange>>;
   return held;

@@ -1,4 +1,4 @@
-// libFuzzer: what a server sends, to a ClientConnection. Each call must end exactly once.
+// libFuzzer target: feeds a server's bytes to a ClientConnection. Each call must end exactly once.
 #include <sys/socket.h>
 #include <unistd.h>
 

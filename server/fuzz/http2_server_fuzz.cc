@@ -1,5 +1,5 @@
-// libFuzzer: what a client sends, to a Connection. When the connection has ended, no call and no
-// counted byte of an answer may be left.
+// libFuzzer target: feeds a client's bytes to a Connection. After the connection has ended, no call
+// and no counted byte of an answer may remain.
 #include <nghttp2/nghttp2.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -33,7 +33,7 @@ class Echo final : public StreamHandler {
   Call* const call_;
 };
 
-// Calls of "/h" that are answered when the connection has ended, or before.
+// Calls of "/h", which are answered when the connection has ended or earlier.
 std::vector<Call*>* Held() {
   static auto* const held = new std::vector<Call*>;
   return held;

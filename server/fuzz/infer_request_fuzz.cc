@@ -216,7 +216,7 @@ void RunOne(const std::string& message, uint8_t slicing) {
 }  // namespace colcast
 
 extern "C" int LLVMFuzzerInitialize(int*, char***) {
-  google::protobuf::SetLogHandler(nullptr);  // about invalid UTF-8
+  google::protobuf::SetLogHandler(nullptr);  // protobuf logs invalid UTF-8
   return 0;
 }
 

@@ -26,7 +26,7 @@ void Check(bool condition) {
   if (!condition) std::abort();
 }
 
-// Corrects the checksum, if there is one: otherwise nothing after that check would ever be reached.
+// Corrects the checksum, if there is one; otherwise the fuzzer would never get past that check.
 void MendChecksum(uint8_t* file, size_t size) {
   uint64_t length;
   if (size < sizeof(length)) return;

@@ -164,14 +164,14 @@ void RunExamples(const std::string& text) {
   }
 }
 
-// Of text whose last `binary` bytes are tensors.
+// Reads an infer request from text whose last `binary` bytes are tensors.
 Status ReadInfer(const std::string& text, size_t binary, std::optional<InferJson>* parsed) {
   const Slice slice = {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
   parsed->emplace(binary == 0 ? "" : std::to_string(text.size() - binary), 8, nullptr);
   return (*parsed)->Read({{&slice, 1}}, nullptr);
 }
 
-// The first byte says how many at the end are tensors.
+// The first byte is the number of bytes at the end that are tensors.
 void RunInfer(const std::string& text) {
   if (text.empty()) return;
   const std::string body = text.substr(1);

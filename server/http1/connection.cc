@@ -46,7 +46,7 @@ void Connection::Start(std::unique_ptr<net::Socket> socket, std::string peer,
   // The connection counts from here on, so a stopping server either waits for it or is noticed
   // here.
   if (shared->stopped) return;
-  // The client must be told to use TLS now: it may send no more bytes.
+  // The client must be told to use TLS before anything else, because it may send no more bytes.
   const bool is_told = socket->got_plain_http();
   const auto connection = std::make_shared<Connection>(std::move(socket), std::move(peer),
                                                        std::move(shared), std::move(place));

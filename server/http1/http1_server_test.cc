@@ -22,7 +22,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::system_clock;
 
-// A plain socket, to send what no client library would.
+// A plain socket that sends what client libraries cannot.
 class Client {
  public:
   explicit Client(const HttpServer& server) : fd_(socket(AF_INET, SOCK_STREAM, 0)) {
@@ -55,7 +55,7 @@ class Client {
     return got;
   }
   std::string ReadAll() { return ReadUntil(""); }
-  // The first bytes that arrive within `time`; empty if none do.
+  // The first bytes that arrive within `time`; empty if none arrive.
   std::string ReadWithin(milliseconds time) {
     pollfd readable = {fd_, POLLIN, 0};
     char chunk[4096];
@@ -295,7 +295,8 @@ TEST_F(HttpServerTest, AHeaderThatComesLineByLineHasTheSameLimit) {
   options.max_header_bytes = 10'000;
   Start(options);
   Client client(*server_);
-  const std::string line = ": " + std::string(95, 'a') + "\r\nA";  // and the next one's name
+  // the value, then the next header's name
+  const std::string line = ": " + std::string(95, 'a') + "\r\nA";
   client.Send("GET /echo HTTP/1.1\r\nHost: x\r\nA");
   std::string answer;
   for (int i = 0; i < 1000 && answer.empty(); ++i) {
@@ -362,7 +363,7 @@ TEST_F(HttpServerTest, WhatProxiesMayReadAnotherWayIsRefused) {
         "Host: x\r\nA: b\r\n\tContent-Length: 7\r\nContent-Length: 2\r\n"}) {
     EXPECT_EQ(Ask(post + headers + "\r\nhi").find("HTTP/1.1 400 "), 0u) << headers;
   }
-  const std::string body = "{\n  \"a\": 1\n}";  // its lines are no header's
+  const std::string body = "{\n  \"a\": 1\n}";  // lines of a body, not headers
   EXPECT_NE(Ask(post + "Host: x\r\nConnection: close\r\nContent-Length: " +
                 std::to_string(body.size()) + "\r\n\r\n" + body)
                 .find("HTTP/1.1 200 "),
@@ -559,7 +560,7 @@ TEST_F(HttpServerTest, HandlersEndWithTheServerAndNotWithItsLastConnection) {
   HttpServer::Options options;
   options.host = "127.0.0.1";
   ASSERT_TRUE(HttpServer::Start(options, std::move(router), &poller_, &server_).ok());
-  const net::Accept accept = server_->accept();  // holds what connections hold
+  const net::Accept accept = server_->accept();  // holds what the connections hold
   server_.reset();
   EXPECT_EQ(owned.use_count(), 1);
 }

@@ -41,7 +41,8 @@ class Router::Page {
   Response last_ ABSL_GUARDED_BY(mutex_);
   Clock::time_point second_ ABSL_GUARDED_BY(mutex_);  // the start of the current second
   Clock::time_point made_last_ ABSL_GUARDED_BY(mutex_);
-  std::chrono::nanoseconds spent_ ABSL_GUARDED_BY(mutex_){};  // within that second
+  // page rendering time within that second
+  std::chrono::nanoseconds spent_ ABSL_GUARDED_BY(mutex_){};
 };
 
 void Router::AddPage(std::string path, std::function<Response()> page) {

@@ -25,7 +25,7 @@ std::string Framed(const std::string& text) {
   return std::string(prefix.begin(), prefix.end()) + text;
 }
 
-// How a call with this answer ends.
+// The result of a call with this answer.
 End EndOf(const Headers& headers, const std::string& bytes, const Headers& trailers,
           uint32_t http2_error = NGHTTP2_NO_ERROR) {
   End end;

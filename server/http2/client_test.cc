@@ -199,7 +199,7 @@ TEST_F(ClientTest, AServerThatComesBackIsFoundAgain) {
   EXPECT_EQ(NameOfServer(), "bob");
 }
 
-// Its calls are answered, and new ones go to the next server.
+// The server answers its calls, and new calls go to the next server.
 TEST_F(ClientTest, AServerThatGoesAwayKeepsItsCalls) {
   NamedServer leaving("ann", path_);
   StartedCall held(client_.get(), "Hold");
@@ -254,7 +254,7 @@ TEST(ClientLookupTest, ANameThatGetsNoThreadToLookItUpIsAnErrorOfTheCall) {
               "cannot connect to colcast.invalid:1: no thread for looking up colcast.invalid:1: ");
 }
 
-// Says the same to every client, or nothing, then reads until the client hangs up.
+// Sends the same bytes to every client, or none, then reads until the client hangs up.
 class StrangeServer {
  public:
   explicit StrangeServer(std::string says) {

@@ -14,7 +14,7 @@ namespace {
 constexpr size_t kMaxOverLimit = 16;
 // A client that reads an answer sends at most one window update per 16 KB.
 constexpr int kMaxIdleFrames = 10'000;
-constexpr size_t kMaxIdleBytes = 16;  // of a DATA frame
+constexpr size_t kMaxIdleBytes = 16;  // payload of a DATA frame
 // A client that reads has at most as many frames pending as it has calls, plus a few.
 constexpr size_t kMaxUnreadFrames = 10'000;
 

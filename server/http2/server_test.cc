@@ -106,7 +106,7 @@ TEST_F(ServerTest, MessagesOfAnySizeComeWhole) {
   }
 }
 
-// Data that arrives while a thread owns the connection is not lost.
+// Data that arrives while another thread owns the connection must not be lost.
 TEST_F(ServerTest, ManyCallsAtOnceAreAllAnsweredHoweverManyThreadsPoll) {
   std::atomic<bool> ended{false};
   std::vector<std::thread> others;
@@ -169,7 +169,7 @@ TEST_F(ServerTest, AnAnswerCountsUntilItHasBeenSent) {
   *call->response() = Of(std::string(2 * kMaxUnreadBytes, 'x'));
   EXPECT_TRUE(call->CountResponse(call->response()->size()).ok());
   EXPECT_EQ(call->CheckClientReads(scheduling::Clock::now()).code, StatusCode::kResourceExhausted);
-  EXPECT_TRUE(StartedCall(client_.get(), "Echo").Wait().ok());  // small
+  EXPECT_TRUE(StartedCall(client_.get(), "Echo").Wait().ok());  // a small call
   EXPECT_EQ(StartedCall(client_.get(), "Large").Wait().code, StatusCode::kResourceExhausted);
   call->Finish(OkStatus());
   EXPECT_TRUE(first.Wait().ok());
@@ -225,7 +225,7 @@ TEST_F(ServerTest, TheEndCutsWhatHasNotEndedInTime) {
   end.join();
 }
 
-// What handlers use may be destroyed when the server has ended.
+// Objects that handlers use may be destroyed once the server has ended.
 TEST_F(ServerTest, TheEndWaitsForACallInHandWhoseClientHungUp) {
   auto gone = ClientOf(target_);
   StartedCall client(gone.get(), "Hold");

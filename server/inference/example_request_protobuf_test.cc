@@ -1,5 +1,6 @@
-// server/wire/example_request.h against protobuf, on messages that are damaged at random: the same
-// verdict, except on examples, which only the model's parser checks, and the same contents.
+// server/wire/example_request.h against protobuf, on messages that are damaged at random: both must
+// give the same verdict (except on examples, which only the model's parser checks) and the same
+// contents.
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <gtest/gtest.h>
@@ -125,8 +126,8 @@ void ExpectSameContents(const ExampleRequest& decoded, const ClassificationReque
   EXPECT_EQ(Canonical(rest), Canonical(without_input));
 }
 
-// Whether the input switches from one list to the other: protobuf checks what it then drops,
-// server/wire does not.
+// Whether the input switches from one list to the other: protobuf checks the list that it then
+// drops; server/wire does not.
 bool HasBothLists(const Bytes& message) {
   std::set<uint32_t> tags;
   Reader reader(message);

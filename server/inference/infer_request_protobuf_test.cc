@@ -36,7 +36,7 @@ ModelInferRequest RawInput(const std::string& datatype, const std::vector<int64_
   return request;
 }
 
-// Decodes it in every slicing, always into the same request, and checks it.
+// Decodes the message in every slicing, always into the same request, and checks it.
 template <typename Check>
 void Decode(const ModelInferRequest& message, Check&& check) {
   DecodedRequest request;
@@ -301,7 +301,7 @@ TEST(DecodeInferRequestTest, AFieldOfAnotherWireTypeIsUnknown) {
                  });
 }
 
-// A truncated or changed message is refused, or read as protobuf reads it.
+// A truncated or changed message must be refused, or read as protobuf reads it.
 TEST(DecodeInferRequestTest, AgreesWithProtobufOnDamagedMessages) {
   ModelInferRequest message;
   message.set_model_name("m");

@@ -116,10 +116,10 @@ void RunLowPriority(std::vector<AdmittedRequest>* admitted, WorkerPool* workers)
   }
 }
 
-// Corrects the cost estimate of a request from a run together with others, because under load
-// hardly any request may run alone. It relies on two facts: alone, the request takes no longer than
-// the whole run; and all requests one after the other take hardly less than the run. `alone` is the
-// estimated sum of `count` requests; zero if unknown.
+// Corrects the cost estimate of a request from a joined run, because under load hardly any request
+// may run alone. It relies on two facts: alone, the request takes no longer than the whole run; and
+// all requests one after the other take hardly less than the run. `alone` is the estimated sum of
+// `count` requests; zero if unknown.
 void LearnFromRunTogether(const AdmittedRequest& one, Clock::duration alone,
                           Clock::duration together, size_t count) {
   constexpr double kTimesAlone = 1.5;

@@ -25,7 +25,7 @@ using scheduling::Clock;
 using std::chrono::milliseconds;
 using testing::HasSubstr;
 
-// Answers every request except those with an input "bad", and takes time for each row.
+// Answers every request without an input "bad", and takes time for each row.
 class FakeModel final : public ModelWithoutGraph {
  public:
   FakeModel() : ModelWithoutGraph(SerializedGraph("signature_def { key: 'late' value {} }")) {}
@@ -54,7 +54,7 @@ class FakeModel final : public ModelWithoutGraph {
     return std::make_unique<FakeSlices>(this, RowsOf(RequestOf(plan)));
   }
 
-  // Where the last request ran. REQUIRES that it was answered.
+  // Where the last request ran. REQUIRES that the request has been answered.
   std::string WhereItRan() const {
     return ran_on_.load() == std::this_thread::get_id() ? "here" : "elsewhere";
   }
@@ -111,7 +111,7 @@ class FakeModel final : public ModelWithoutGraph {
     const FakeModel* const model_;
     mutable std::mutex mutex_;
     int64_t left_;
-    std::vector<int64_t> rows_;  // of each slice
+    std::vector<int64_t> rows_;  // rows of each slice
   };
 
   std::string signatures_;
@@ -280,7 +280,7 @@ TEST_F(PredictRunTest, ARequestInSlicesIsAnsweredOnceWhereverItFindsNoMemory) {
     FakeRequest request(servable_, 10);
     RunPredict(&request, milliseconds(0), {}, &workers_);
     const Finished finished = request.WaitUntilFinished();
-    if (where == std::string("Split")) {  // there was enough memory for the whole request
+    if (where == std::string("Split")) {  // there is enough memory for the whole request
       EXPECT_TRUE(finished.status.ok());
       EXPECT_EQ(finished.record.run_rows, 10);
     } else {
@@ -317,7 +317,8 @@ TEST_F(PredictRunTest, ALargeRequestRunsInSlicesForIdleWorkers) {
   const Finished finished = request.WaitUntilFinished();
   EXPECT_TRUE(finished.status.ok());
   EXPECT_TRUE(finished.record.long_lane);
-  EXPECT_GE(finished.record.slice_waits.size(), 3);  // two idle workers, and the one that has it
+  // two idle workers, and the one that runs the request
+  EXPECT_GE(finished.record.slice_waits.size(), 3);
   EXPECT_EQ(model_->slices_run, finished.record.slice_waits.size());
   EXPECT_EQ(finished.record.run_requests, 0);
 }
@@ -369,7 +370,7 @@ TEST_F(PredictRunTest, ALongRequestThatIsNotCutGivesWayAsAWhole) {
   scheduling::WorkerPool workers(WithLongRequestsNice());
   FakeRequest first(servable_, 1000), small(servable_, 20), then(servable_, 1000);
   RunPredict(&first, milliseconds(0), {}, &workers);
-  EXPECT_EQ(model_->WhereItRan(), "here");  // no short request has come
+  EXPECT_EQ(model_->WhereItRan(), "here");  // no short request has arrived
   RunPredict(&small, milliseconds(0), {}, &workers);
   EXPECT_EQ(model_->WhereItRan(), "here");
   RunPredict(&then, milliseconds(3), {}, &workers);
@@ -447,7 +448,7 @@ TEST_F(PredictRunTest, WhatIsWrongWithARequestIsSaidBeforeWhatItWouldTake) {
 
 TEST_F(PredictRunTest, LongRequestsThatCannotBeSplitLeaveAWorkerToShortOnes) {
   model_->can_be_split = false;
-  Learn(milliseconds(1));  // a second for 1000 rows, as estimated
+  Learn(milliseconds(1));  // one second per 1000 rows, as estimated
   FakeRequest before(servable_, 1), first(servable_, 1000), second(servable_, 1000);
   FakeRequest small(servable_, 1);
   model_->time_per_row = milliseconds(1);
@@ -510,7 +511,7 @@ TEST_F(PredictRunTest, WhereRowsAreIndependentSlicesFitTheMemoryThatThereIs) {
   workers.Submit(new CallingJob([&] { RunPredict(&request, milliseconds(0), {}, &workers); }));
   EXPECT_TRUE(request.WaitUntilFinished().status.ok());
   EXPECT_EQ(model_->runs, 0);
-  EXPECT_GE(model_->slices_run, 32);  // of the half that each of two workers may take
+  EXPECT_GE(model_->slices_run, 32);  // each of two workers may use half of the memory
 }
 
 TEST_F(PredictRunTest, ARequestWhoseSlicesDoNotMakeItUpRunsWholeWithinTheMemoryThatThereIs) {
@@ -647,7 +648,7 @@ TEST_F(PredictRunTest, AnEstimateIsCorrectedEvenIfNoRequestRunsAlone) {
   };
   model_->time_per_row = std::chrono::microseconds(100);
   servable_->request_class("late")->NoteRun();
-  run_together(1);  // of unknown cost
+  run_together(1);  // cost unknown
   EXPECT_GE(cost.Of(20), milliseconds(2));
   estimate(std::chrono::microseconds(20));
   run_together(20);
@@ -698,7 +699,7 @@ TEST_F(PredictRunTest, WhatInterruptsARequestThatGivesWayIsNotItsCost) {
   model_->can_be_split = false;
   Learn(std::chrono::microseconds(10));
   const auto before = servable_->request_class("late")->cost().Of(1000);
-  model_->time_per_row = milliseconds(1);  // asleep
+  model_->time_per_row = milliseconds(1);  // the run sleeps
   scheduling::WorkerPool workers(WithLongRequestsNice());
   workers.short_requests().Note();
   FakeRequest request(servable_, 1000);

@@ -172,7 +172,7 @@ class LengthValues final : public StoredValues {
   const size_t feature_;
 };
 
-// Everything that the request keeps.
+// The data that the request keeps alive.
 struct ItemRows : Rows {
   std::vector<FeatureValues> values;  // reserved for all, so that none is moved
   std::vector<LengthValues> lengths;

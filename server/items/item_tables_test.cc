@@ -25,7 +25,7 @@ class ItemTablesTest : public testing::Test {
     fs::create_directories(base_);
   }
 
-  // As publishing does it: a finished file, renamed into place.
+  // As a publisher does: writes the file completely, then renames it into place.
   void Write(const std::string& path, const TestFile& file) const {
     fs::create_directories(fs::path(base_ + "/" + path).parent_path());
     WriteTestFile(base_ + "/.new", file.Bytes());

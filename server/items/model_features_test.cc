@@ -11,7 +11,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// A record whose signature has the features of a test table, each as in it.
+// A record whose signature has a test table's features, each with that table's declaration.
 std::string RecordOf(std::string features) {
   rapidjson::Document list;
   list.Parse(features.data(), features.size());

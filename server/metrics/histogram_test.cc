@@ -15,7 +15,7 @@ using std::chrono::microseconds;
 using std::chrono::nanoseconds;
 using testing::ElementsAre;
 
-// Of the published bucket `i`.
+// The count of published bucket `i`.
 int64_t PublishedCount(const HistogramSnapshot& snapshot, size_t i) {
   const int parts = snapshot.buckets->parts;
   int64_t count = 0;

@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// Has a mapped table, of which more is checked whenever somebody looks.
+// Has a mapped table, more of which is checked each time that it is queried.
 class ModelWithTables final : public inference::ModelWithoutGraph {
  public:
   explicit ModelWithTables(std::vector<engine::TableMemory>* looks) : looks_(looks) {}
@@ -40,7 +40,7 @@ engine::TableMemory Checked(int64_t checked, int64_t mapped, std::string damage 
   return memory;
 }
 
-// Loads models without graph from any directory, or fails with `error`.
+// Loads models without a graph from any directory, or fails with `error`.
 class EmptyEngine final : public engine::Engine {
  public:
   Status LoadOpLibrary(const std::string&) const override { return OkStatus(); }

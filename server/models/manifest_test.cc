@@ -60,7 +60,7 @@ TEST_F(ManifestTest, AFileOfTheRightSizeWithOtherContentIsNamed) {
   ExpectNotWhole("assets/words.txt", "has the checksum ");
 }
 
-// Contents are not compared here, because TensorFlow checks each tensor that it restores.
+// Contents are not compared, because TensorFlow checks each tensor that it restores.
 TEST_F(ManifestTest, VariablesOfTheSameSizeMayBeOthers) {
   Write("variables/variables.data-00000-of-00001", "4321");
   EXPECT_TRUE(CheckManifest(directory_).ok());

@@ -288,7 +288,7 @@ void ModelManager::UnloadAndLoad() {
   }
 }
 
-// Before anything serves, loading disturbs nobody.
+// Until something serves, loading disturbs nobody.
 int ModelManager::MaxLoads() const {
   const int configured = std::max(1, options_.num_load_threads);
   return started_ ? configured : std::max(configured, AvailableCores());

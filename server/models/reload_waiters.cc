@@ -12,7 +12,7 @@ std::string WhyNot(const ModelState& model) {
   return "model \"" + model.config().name + "\": no version under " + model.config().base_path;
 }
 
-// The result of a reload; nothing while one of its models has not settled at its configured path.
+// The result of a reload; nullopt while one of its models has not settled at its configured path.
 // Models that are gone were removed by another reload.
 std::optional<Status> Outcome(const std::set<std::string>& names,
                               const std::map<std::string, ModelState>& models) {

@@ -29,7 +29,7 @@ TEST(ResolveLabelTest, AnUnknownOneIsNamed) {
   EXPECT_THAT(status.message, HasSubstr("label: canary"));
 }
 
-// Model "m" serves version 3, and nothing else, under the label "stable".
+// Model "m" serves only version 3, with the label "stable".
 class CheckLabelsTest : public testing::Test {
  protected:
   CheckLabelsTest() {
@@ -54,8 +54,8 @@ TEST_F(CheckLabelsTest, WhichLabelsMayBeAssigned) {
     const char* what;
     const char* model;
     Labels labels;
-    StatusCode strict;             // by default
-    StatusCode allow_unavailable;  // --allow_version_labels_for_unavailable_models
+    StatusCode strict;             // the result by default
+    StatusCode allow_unavailable;  // the result with --allow_version_labels_for_unavailable_models
   } kCases[] = {
       {"none", "m", {}, kOk, kOk},
       {"one that stays", "m", {{"stable", 3}}, kOk, kOk},

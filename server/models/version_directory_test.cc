@@ -96,7 +96,8 @@ TEST_F(VersionDirectoryTest, AFileThatCannotBeReadIsNamed) {
   MakeVersion("1");
   fs::create_directories(base_ / "1" / "assets.extra");
   fs::create_directories(base_ / "1" / "notes");
-  ASSERT_EQ(mkfifo((base_ / "1" / "notes" / "fifo").c_str(), 0600), 0);  // not the server's
+  // not a file that the server reads
+  ASSERT_EQ(mkfifo((base_ / "1" / "notes" / "fifo").c_str(), 0600), 0);
   EXPECT_TRUE(CheckFiles(base_ / "1").ok());
   const fs::path record = base_ / "1" / "assets.extra" / "colcast.json";
   fs::create_directories(record);

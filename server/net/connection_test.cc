@@ -16,7 +16,7 @@
 namespace colcast::net {
 namespace {
 
-// Does whatever a test wants done.
+// Runs a function that a test sets.
 class TestConnection final : public Connection {
  public:
   TestConnection(Poller* poller, std::unique_ptr<Socket> socket)
@@ -119,7 +119,7 @@ TEST_F(ConnectionTest, OneThatIsOfUseMayWasteSomeTime) {
   }
 }
 
-// Each connection may waste 5 ms, all of a host together 10 ms.
+// Each connection may waste 5 ms, all connections of a host together 10 ms.
 TEST_F(ConnectionTest, ManyConnectionsOfOneHostWasteNoMoreTimeThanSome) {
   std::vector<std::shared_ptr<TestConnection>> all;
   int turns = 0;
@@ -138,10 +138,10 @@ TEST_F(ConnectionTest, ManyConnectionsOfOneHostWasteNoMoreTimeThanSome) {
     all.back()->Happened(EPOLLIN);
     turns += all.back()->turns - before - 1;
   }
-  // Turns of one second, or of two if a new second began meanwhile.
+  // Turns within one second, or within two if a new second began meanwhile.
   EXPECT_LE(turns, 2 * 4);
   EXPECT_GE(turns, 2);
-  // Another client of the host is served.
+  // Another client of the host is still served.
   connection_->Begin();
   const int before = connection_->turns;
   for (int i = 0; i < 10; ++i) connection_->Happened(EPOLLIN);

@@ -20,7 +20,7 @@ class HandshakesTest : public ::testing::Test {
  protected:
   HandshakesTest() { std::signal(SIGPIPE, SIG_IGN); }  // OpenSSL writes without MSG_NOSIGNAL
 
-  // Connects a client and returns its end, which blocks.
+  // Connects a client and returns its end, in blocking mode.
   std::unique_ptr<Socket> Connect(const std::string& peer = "unix:") {
     std::array<int, 2> ends{};
     EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()), 0);
@@ -49,7 +49,7 @@ TEST_F(HandshakesTest, ClientsAreServedAfterTheirHandshakes) {
         const auto end = Connect();
         const auto client = ClientOf(client_context_.get(), end->fd());
         EXPECT_EQ(SSL_do_handshake(client.get()), 1);
-        while (!IsClosed(*end)) {  // tickets come first
+        while (!IsClosed(*end)) {  // session tickets come first
         }
       }
     });
@@ -62,7 +62,7 @@ TEST_F(HandshakesTest, AClientThatSaysSomethingElseIsClosed) {
   const auto client = Connect();
   ASSERT_EQ(send(client->fd(), "no such protocol", 16, 0), 16);
   uint8_t byte = 0;
-  while (recv(client->fd(), &byte, 1, 0) > 0) {  // the alert
+  while (recv(client->fd(), &byte, 1, 0) > 0) {  // the TLS alert
   }
   EXPECT_EQ(served_, 0);
 }
@@ -86,7 +86,7 @@ TEST_F(HandshakesTest, AHostMayBeginSoManyAndGoesOnWhenOneHasEnded) {
   const auto next = Connect();
   const auto handshake = ClientOf(client_context_.get(), next->fd());
   EXPECT_EQ(SSL_do_handshake(handshake.get()), 1);
-  while (!IsClosed(*next)) {  // tickets come first
+  while (!IsClosed(*next)) {  // session tickets come first
   }
 }
 

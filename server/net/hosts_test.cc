@@ -32,7 +32,7 @@ TEST(BudgetTest, AHardBudgetIsNeverExceeded) {
   EXPECT_EQ(budget.bytes(), 100u);
 }
 
-// Otherwise two hosts that hold the whole budget would have all others refused.
+// Otherwise two hosts that hold the whole budget would make the server refuse all others.
 TEST(BudgetTest, ManyHostsShareWhatWouldBeTooMuchAndNobodyIsLeftOut) {
   Budget budget({200, 100, true});
   std::array<Budget::Account, 50> hosts;
@@ -41,7 +41,8 @@ TEST(BudgetTest, ManyHostsShareWhatWouldBeTooMuchAndNobodyIsLeftOut) {
     }
     EXPECT_GE(host.bytes(), 200 / hosts.size());
   }
-  EXPECT_LT(budget.bytes(), 5 * budget.max_bytes());  // a harmonic series, not 50 full shares
+  // the shares form a harmonic series, not 50 full shares
+  EXPECT_LT(budget.bytes(), 5 * budget.max_bytes());
 }
 
 TEST(BudgetTest, OneItemAtATimeMayExceedTheShare) {

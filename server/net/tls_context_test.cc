@@ -106,7 +106,7 @@ TEST_P(TlsContextTest, ASessionOfTheFileBeforeIsNotResumed) {
   ASSERT_TRUE(Connect(context.get(), &session_, &is_resumed_));
   ASSERT_TRUE(Connect(context.get(), &session_, &is_resumed_));
   EXPECT_TRUE(is_resumed_);
-  WriteFile(authority_);  // the same authority, written again
+  WriteFile(authority_);  // the same authority, written to the file again
   context_->Reload();
   ASSERT_TRUE(Connect(context.get(), &session_, &is_resumed_));
   EXPECT_FALSE(is_resumed_);

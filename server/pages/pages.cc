@@ -105,7 +105,7 @@ Response Uncached(std::string content_type, std::string body) {
   return response;
 }
 
-// The 'sha256-...' of the only element of that name, for a content security policy.
+// The 'sha256-...' of the page's only element of that name, for a content security policy.
 std::string HashOf(std::string_view html, const std::string& element) {
   const std::string begin = "<" + element + ">", end = "</" + element + ">";
   const size_t at = html.find(begin) + begin.size();

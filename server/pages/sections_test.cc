@@ -29,7 +29,7 @@ VersionSnapshot Version(int64_t number, VersionState state, Status error = OkSta
   return version;
 }
 
-// The parsed output of `write(&json)`.
+// The parsed JSON that `write(&json)` produces.
 template <typename Write>
 rapidjson::Document Read(Write&& write) {
   JsonWriter json;

@@ -153,7 +153,7 @@ struct RequestLogs::Counters {
   void Count(StatusCode code) { records[static_cast<size_t>(code)].fetch_add(1); }
 };
 
-// Used only by the thread that writes.
+// Used only by the writing thread.
 struct RequestLogs::File {
   File(const std::string& prefix, int64_t max_file_bytes) : log(prefix, max_file_bytes) {}
   LogFile log;

@@ -28,7 +28,7 @@ struct Parsed {
   Status status;
 };
 
-// In protobuf's text format.
+// The Example in protobuf's text format.
 std::string TextOf(const std::string& bytes) {
   tensorflow::Example example;
   EXPECT_TRUE(example.ParseFromString(bytes));

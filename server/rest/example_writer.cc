@@ -23,7 +23,7 @@ class Headers {
   explicit Headers(size_t size) : size_(size) {}
 
   void Wrap(uint32_t number) { PutHeader(number, size_); }
-  // For a field of this size, which may have been written only in part.
+  // Adds the header of a field of this size, which may have been written only in part.
   void PutHeader(uint32_t number, size_t size) {
     uint8_t header[kMost];
     uint8_t* const end = WriteVarint(size, WriteVarint(MakeTag(number, kLengthType), header));

@@ -13,7 +13,7 @@ namespace {
 
 using std::string_literals::operator""s;
 
-// The member "v", described.
+// Reads the member "v" and returns its description.
 class Described final : public MembersReader {
  public:
   std::string text() const { return value_.status().message; }
@@ -27,7 +27,7 @@ class Described final : public MembersReader {
   Refused value_;
 };
 
-// The text in slices of `width` bytes.
+// Reads the text in slices of `width` bytes.
 Status Read(const std::string& text, size_t width, ValueReader* reader, bool gzip = false) {
   std::vector<Slice> slices;
   for (size_t at = 0; at < text.size(); at += width) {

@@ -30,7 +30,7 @@ struct Output {
   const void* data;
 };
 
-// Without whitespace between the values.
+// Writes JSON without whitespace between the values.
 std::string Write(const std::vector<Output>& outputs, JsonFormat format) {
   std::vector<OutputColumn> columns;
   for (const Output& output : outputs) {

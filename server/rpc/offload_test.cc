@@ -22,7 +22,7 @@ TEST_F(OffloadCircuitTest, AServerThatFailsIsLeftAloneUntilItAnswers) {
   EXPECT_TRUE(circuit_.Failed(At(0)));
   EXPECT_EQ(circuit_.At(At(999)), State::kLeftAlone);
   EXPECT_EQ(circuit_.At(At(1000)), State::kMayAnswer);
-  EXPECT_FALSE(circuit_.Failed(At(1100)));  // again
+  EXPECT_FALSE(circuit_.Failed(At(1100)));  // one more failure
   EXPECT_EQ(circuit_.At(At(2099)), State::kLeftAlone);
   EXPECT_TRUE(circuit_.Answered());
   EXPECT_EQ(circuit_.At(At(2100)), State::kAnswers);
@@ -50,7 +50,7 @@ TEST_F(OffloadCircuitTest, AShortWaitIsNoAnswerForAServerThatWasLeftAlone) {
   EXPECT_EQ(circuit_.At(At(1502)), State::kLeftAlone);
   circuit_.Answered();
   circuit_.Failed(At(3000));
-  EXPECT_FALSE(circuit_.TimedOut(At(4000), At(4001)));  // not long enough to judge
+  EXPECT_FALSE(circuit_.TimedOut(At(4000), At(4001)));  // not long enough to judge the server
   EXPECT_EQ(circuit_.At(At(4001)), State::kMayAnswer);
 }
 

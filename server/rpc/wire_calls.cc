@@ -52,7 +52,7 @@ Status WriteRegression(const MultiInferenceResponse& all, http2::Message* messag
   return WriteMessage(response, message);
 }
 
-// What the codecs of this file share. `Messages` has the API's name.
+// The part that this file's codecs share. `Messages` has the API's name.
 template <typename Codec, typename Messages>
 class WireCodec : public Codec {
  public:

@@ -11,7 +11,7 @@ using std::chrono::duration_cast;
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
-// In microseconds.
+// The estimate in microseconds.
 double Of(const CostEstimate& cost, int64_t rows) {
   return std::chrono::duration<double, std::micro>(cost.Of(rows)).count();
 }

@@ -7,8 +7,8 @@
 namespace colcast::scheduling {
 namespace {
 
-// kFirst while this thread, an idle worker's, handles events: it will itself run the first job that
-// they submit. kAlso once there is one.
+// kFirst: this thread, an idle worker's, is handling events, and will itself run the first job that
+// they submit. kAlso: it has such a job already.
 enum class EventsComeHere { kNo, kFirst, kAlso };
 thread_local EventsComeHere events_come_here = EventsComeHere::kNo;
 

@@ -69,7 +69,7 @@ TEST_F(IdleWorkersTest, EventsAreWokenForWhoeverWaitsForThem) {
   EXPECT_TRUE(idle.wait_for_events());
   std::unique_lock<std::mutex> lock(mutex_);
   idle.WakeOne();
-  EXPECT_EQ(events.wakes, 0);  // nobody waits
+  EXPECT_EQ(events.wakes, 0);  // no worker waits
   IdleWorkers::Waiter waiter;
   idle.Wait(&lock, &waiter, Clock::now(), Clock::time_point::max());
   EXPECT_EQ(idle.count(), 0);

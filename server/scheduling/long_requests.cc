@@ -8,7 +8,7 @@
 namespace colcast::scheduling {
 namespace {
 
-// How long after a short request others are still expected.
+// How long after a short request further ones are expected.
 constexpr std::chrono::seconds kShortRequestsLast(1);
 
 // The same for a run that would occupy the last worker, as a multiple of the run's time.

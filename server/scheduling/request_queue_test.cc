@@ -40,13 +40,13 @@ class WaitingJob final : public Job {
 class RequestQueueTest : public testing::Test {
  protected:
   struct Request {
-    int at = 0;  // milliseconds
+    int at = 0;  // arrival time in milliseconds
     RequestClass* of = nullptr;
     int64_t rows = 0;
     milliseconds cost{0};
     uint64_t group = 1;
-    int due = 0;          // 0: never
-    uint64_t client = 0;  // 0: its own client
+    int due = 0;          // deadline; 0: none
+    uint64_t client = 0;  // 0: a client of its own
   };
 
   static Clock::time_point At(int ms) { return Clock::time_point(milliseconds(ms)); }
@@ -55,7 +55,7 @@ class RequestQueueTest : public testing::Test {
     return &jobs_.emplace_back(name, due == 0 ? Clock::time_point::max() : At(due));
   }
 
-  // "" if it is accepted.
+  // Adds a job; returns "" if it is accepted.
   std::string Add(const std::string& name, const Request& request) {
     const auto refused = queue_.Add(
         Make(name, request.due),
@@ -86,7 +86,7 @@ class RequestQueueTest : public testing::Test {
   std::deque<WaitingJob> jobs_;
   std::deque<RequestClass> classes_;
   RequestQueue queue_{/*max_requests=*/1000};
-  int takers_ = 1;  // workers that are free
+  int takers_ = 1;  // number of free workers
 };
 
 TEST_F(RequestQueueTest, WhatIsUnknownRunsInTheOrderOfArrival) {
@@ -156,7 +156,7 @@ TEST_F(RequestQueueTest, OverdueRequestsOfAnyCostRunNewestFirst) {
     Add(name, {at, nullptr, 0, milliseconds(cost), 1, /*due=*/1000});
     by_age.emplace(at - RequestQueue::kAgeing * cost, name);
   }
-  const int now = 999;  // even the newest has waited longer than it has left
+  const int now = 999;  // even the newest job has waited longer than its remaining time
   for (auto same = by_age.begin(); same != by_age.end();) {
     const auto end = by_age.upper_bound(same->first);
     std::set<std::string> expected, taken;
@@ -327,7 +327,7 @@ TEST_F(RequestQueueTest, WhatHasBeenTakenFindsCompanyOnceItIsKnown) {
   const JobProfile leader{of, /*group=*/1, /*rows=*/20};
   std::vector<Taken> companions;
   queue_.TakeCompanions(leader, At(1), /*takers=*/2, &companions);
-  ASSERT_EQ(companions.size(), 1);  // of four, half
+  ASSERT_EQ(companions.size(), 1);  // half of four waiting jobs
   EXPECT_EQ(NameOf(companions.front().job), "a");
   EXPECT_EQ(companions.front().waited, milliseconds(1));
   queue_.TakeCompanions({}, At(1), /*takers=*/1, &companions);

@@ -9,8 +9,8 @@ namespace colcast::scheduling {
 
 namespace {
 
-constexpr double kFading = 0.99;          // of a peak, with each observation below it
-constexpr double kResolution = 64 << 10;  // of an observed peak (AllocationPeak)
+constexpr double kFading = 0.99;          // decay of a peak with each observation below it
+constexpr double kResolution = 64 << 10;  // resolution of an observed peak (AllocationPeak)
 constexpr double kMost = 1e18;
 
 }  // namespace

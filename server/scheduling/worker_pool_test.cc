@@ -140,7 +140,7 @@ class WorkerPoolTest : public testing::Test {
     options.now = [this] { return now_.load(); };
     pool_ = std::make_unique<WorkerPool>(options);
   }
-  // Requests may have to wait for others even if a worker is idle.
+  // Starts a pool in which requests may wait for others even if a worker is idle.
   void StartWithCompany() {
     WorkerPool::Options options;
     options.describe_all = true;
@@ -157,7 +157,7 @@ class WorkerPoolTest : public testing::Test {
     pool_->Submit(new BlockingJob(&started, release_.get_future().share()));
     started.get_future().wait();
   }
-  // Blocks a low-priority thread, after a short request; returns once the job runs.
+  // Sends a short request, then blocks a low-priority thread; returns once the blocking job runs.
   void BlockLongRequests() {
     std::promise<void> started;
     pool_->short_requests().Note();
@@ -167,7 +167,7 @@ class WorkerPoolTest : public testing::Test {
   }
   int NiceOf(Clock::duration cost) {
     std::promise<int> nice;
-    // A worker that splits a request runs one of its slices; no worker does so here.
+    // A worker that splits a request runs one slice itself; here nobody does.
     pool_->SubmitSlices({new HowNiceJob(&nice), Make("for whoever cut the request")}, now_.load(),
                         cost);
     return nice.get_future().get();
@@ -188,7 +188,7 @@ TEST_F(WorkerPoolTest, AWorkerGoesOnAfterAnException) {
   EXPECT_THAT(journal_.WaitFor(1), ElementsAre("ran a"));
   while (pool_->idle_workers() < 1) std::this_thread::yield();
   EXPECT_THAT(testing::internal::GetCapturedStderr(), testing::HasSubstr("worker_0: no such row"));
-  StartWithCompany();  // which ends the pool
+  StartWithCompany();  // replaces the pool, which ends the old one
 }
 
 TEST_F(WorkerPoolTest, AWorkerBesideGoesOnAfterAnException) {
@@ -202,7 +202,7 @@ TEST_F(WorkerPoolTest, APoolThatGetsNoThreadSaysWhich) {
   const auto start_without_room = [this] {
     rlim_t pages = 0;
     std::ifstream("/proc/self/statm") >> pages;
-    const rlim_t room = pages * sysconf(_SC_PAGESIZE) + (256 << 20);  // for a few stacks
+    const rlim_t room = pages * sysconf(_SC_PAGESIZE) + (256 << 20);  // room for a few stacks
     const rlimit limit{room, room};
     setrlimit(RLIMIT_AS, &limit);
     const Status status = RunCaught("start", [this] {
@@ -308,7 +308,7 @@ TEST_F(WorkerPoolTest, ShutsDownAfterWhatRunsAndDropsWhatWaits) {
   EXPECT_THAT(journal_.WaitFor(1), ElementsAre("dropped waiting: shutdown"));
 }
 
-// Reports its companions; has a profile only in Describe().
+// Reports its companions; sets its profile only in Describe().
 class SignatureJob : public NamedJob {
  public:
   SignatureJob(std::string name, RequestClass* of, Journal* journal)
@@ -400,7 +400,7 @@ TEST_F(WorkerPoolTest, NothingIsLeftForAWorkerThatIsBusy) {
   release_.set_value();
 }
 
-// Learns its profile when it is dequeued, and is requeued if it may run with others that wait.
+// Learns its profile when it is dequeued, and is requeued if it may run with waiting jobs.
 class ParsedJob final : public SignatureJob {
  public:
   ParsedJob(RequestClass* of, Journal* journal, std::function<bool(Job*, Clock::duration)> again)
@@ -418,7 +418,7 @@ class ParsedJob final : public SignatureJob {
   std::function<bool(Job*, Clock::duration)> again_;
 };
 
-// A job that is expected to be requeued, or not.
+// A job that expects to be requeued, or expects not to be.
 Job* Parsed(WorkerPool* pool, RequestClass* of, Journal* journal, bool waits_again) {
   return new ParsedJob(of, journal, [=](Job* job, Clock::duration waited) {
     const bool again = pool->SubmitAgain(job, waited);
@@ -555,7 +555,7 @@ TEST_F(WorkerPoolTest, ALongRunDoesNotHoldTheOnlyWorkerWhileShortRequestsCome) {
   Start(10);
   const RunNeeds needs{0, std::chrono::seconds(1)};
   WorkerPool::Share share;
-  EXPECT_EQ(pool_->Reserve(needs, &share), RunMemory::Answer::kYes);  // nobody else is there
+  EXPECT_EQ(pool_->Reserve(needs, &share), RunMemory::Answer::kYes);  // no other job runs
   pool_->short_requests().Note();
   EXPECT_EQ(pool_->Reserve(needs, &share), RunMemory::Answer::kLater);
   std::promise<void> started;
@@ -678,7 +678,7 @@ TEST_F(WorkersWaitForEventsTest, ARequestRunsOnTheThreadThatReadIt) {
   Start(4);
   std::deque<std::promise<std::thread::id>> promises;
   for (int i = 0; i < 20; ++i) {
-    AwaitIdle(4);  // a worker that has just ended a request would take the next one
+    AwaitIdle(4);  // a worker that has just finished a request would take the next one
     auto& read_on = promises.emplace_back();
     auto& ran_on = promises.emplace_back();
     events_.Happen([&] {

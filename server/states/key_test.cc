@@ -38,7 +38,7 @@ TEST(KeyHash, IsHighwayHash) {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-// The second has the first one's low word.
+// The second key has the first one's low word.
 const Key kA = {1, 7}, kB = {2, 7}, kC = {1, 8};
 
 TEST(FindDistinctRows, GivesTheFirstRowOfEachKeyAndItsPlaceForEachRow) {
@@ -92,7 +92,7 @@ TEST(StoredKeysTest, ANewTableTakesThePlaceOfTheOneBefore) {
   stored.Insert(RowsOf(1, numbers), {{1, 2}});
   stored.Insert(RowsOf(2, numbers), {{3, 4}});
   EXPECT_FALSE(stored.Find(RowsOf(1, numbers), &keys));
-  stored.Insert(RowsOf(1, numbers), {{1, 2}});  // by an earlier request
+  stored.Insert(RowsOf(1, numbers), {{1, 2}});  // cached by an earlier request
   ASSERT_TRUE(stored.Find(RowsOf(2, numbers), &keys));
   EXPECT_THAT(keys, ElementsAre(Key{3, 4}));
 }

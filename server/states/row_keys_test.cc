@@ -27,7 +27,7 @@ std::string Strings(const std::vector<std::string>& values) {
   return records;
 }
 
-// Keys of `rows` rows in columns "0", "1", ... In every slicing; all must give the same.
+// The keys of `rows` rows in columns "0", "1", ...; every slicing must give the same keys.
 std::vector<Key> KeysOf(int64_t rows, const std::vector<std::string>& tensors) {
   std::string message;
   for (size_t i = 0; i < tensors.size(); ++i) {
@@ -165,7 +165,7 @@ TEST(RowKeys, CountWhatAllRowsShare) {
   EXPECT_NE(key, key_with(""));
 }
 
-// Strings outside a message, as in REST and joined requests.
+// Strings outside a message, as in REST and in joined requests.
 TEST(RowKeys, CountSharedStringsThatLieApart) {
   const auto key_with = [](const std::vector<std::string>& values) {
     Column shared;

@@ -13,7 +13,7 @@ namespace {
 constexpr int64_t kRows = 300;
 constexpr size_t kWidth = 12;
 
-// Its first row lies at an odd address, as rows in a file do.
+// A table whose first row lies at an odd address, as rows in a file may.
 class OverlayTest : public ::testing::Test {
  protected:
   std::string Read(const Overlay& overlay, int64_t id) const {
@@ -67,7 +67,7 @@ TEST_F(OverlayTest, ARowThatChangesAgainAndAgainTakesMemoryOnce) {
 TEST_F(OverlayTest, EachGenerationReadsItsOwnRowsForGood) {
   std::mt19937 random(1);
   std::vector<std::shared_ptr<const Overlay>> overlays = {std::make_shared<Overlay>(empty_)};
-  std::vector<std::map<int64_t, int64_t>> changed(1);  // by overlay: the last delta of each row
+  std::vector<std::map<int64_t, int64_t>> changed(1);  // per overlay: the last delta of each row
   for (int64_t sequence = 1; sequence <= 60; ++sequence) {
     changed.push_back(changed.back());
     std::vector<int64_t> ids;

@@ -11,7 +11,7 @@
 namespace colcast::tracing {
 namespace {
 
-// The bytes themselves; tests/server/test_tracing.py reads them with OpenTelemetry's classes.
+// Compares bytes; tests/server/test_tracing.py reads them with OpenTelemetry's classes.
 
 TEST(OtlpTest, WritesIdsNameTimesAndAttributes) {
   Span span;
@@ -67,7 +67,7 @@ TEST(SpanExporterTest, DropsWhatFindsNoRoomWhileACollectorHangs) {
   exporter.Add(first);
   started.get_future().wait();
   exporter.Add(std::vector<Span>(3));
-  exporter.Add(std::vector<Span>(2));  // together or not at all
+  exporter.Add(std::vector<Span>(2));  // all spans of a call are queued, or none
   exporter.Add(std::vector<Span>(1));
   EXPECT_EQ(exporter.dropped(), 2);
   EXPECT_EQ(exporter.sent(), 0);

@@ -85,7 +85,7 @@ std::string Show(const Column& column) {
 
 class ExampleDecoderTest : public testing::Test {
  protected:
-  // All but the last are the user's.
+  // All features but the last are the user's.
   void Parse(std::vector<ExampleFeature> features) {
     for (ExampleFeature& feature : features) feature.user = &feature != &features.back();
     ASSERT_TRUE(ExampleFeatures::Create(std::move(features), &features_).ok());

@@ -92,7 +92,7 @@ TEST(ExampleValues, MoreNumbersThanExpectedAreRefused) {
             kUnreadable);
 }
 
-// Protobuf merges the parts; TensorFlow's fast parser reads only some of them.
+// Protobuf merges the lists; TensorFlow's fast parser reads only some of them.
 TEST(ExampleValues, AListInSeveralPiecesIsRefused) {
   const std::string one = BytesField(1, Varints({1}));
   EXPECT_EQ(Read(DT_INT64, Int64List(one) + Int64List(one)), kUnreadable);
@@ -104,10 +104,13 @@ TEST(ExampleValues, AListInSeveralPiecesIsRefused) {
 
 TEST(ExampleValues, MalformedListsAreRefused) {
   EXPECT_EQ(Read(DT_INT64, "\x1a"), kUnreadable);
-  EXPECT_EQ(Read(DT_INT64, "\x1a\x05\x0a\x01\x01"), kUnreadable);          // cut off
-  EXPECT_EQ(Read(DT_INT64, "\x1a\x03\x0a\x02\x01"), kUnreadable);          // the run is longer
-  EXPECT_EQ(Read(DT_INT64, "\x1a\x03\x0a\x01\x81"), kUnreadable);          // no end of the varint
-  EXPECT_EQ(Read(DT_FLOAT, "\x12\x05\x0a\x03\x01\x02\x03"), kUnreadable);  // no whole float
+  EXPECT_EQ(Read(DT_INT64, "\x1a\x05\x0a\x01\x01"), kUnreadable);  // cut off
+  // the run claims more bytes
+  EXPECT_EQ(Read(DT_INT64, "\x1a\x03\x0a\x02\x01"), kUnreadable);
+  // the varint does not end
+  EXPECT_EQ(Read(DT_INT64, "\x1a\x03\x0a\x01\x81"), kUnreadable);
+  // not a whole number of floats
+  EXPECT_EQ(Read(DT_FLOAT, "\x12\x05\x0a\x03\x01\x02\x03"), kUnreadable);
   EXPECT_EQ(Read(DT_FLOAT, "\x12\x03\x0d\x01\x02"), kUnreadable);
   EXPECT_EQ(Read(DT_STRING, "\x0a\x03\x0a\x05\x61"), kUnreadable);
   EXPECT_EQ(Read(DT_STRING, "\x0a\x02\x12\x01"), kUnreadable);

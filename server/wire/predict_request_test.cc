@@ -219,7 +219,7 @@ TEST(DecodePredictRequestTest, NamesMustBeUtf8) {
                 "inputs[\"a\"].value.tensor_shape.dim.name: not valid UTF-8 (byte 12 of 14)");
 }
 
-// Found beside the fuzz target: the entries of a map count as a level, too.
+// The entries of a map also count as a level.
 TEST(DecodePredictRequestTest, GroupsNestAsDeepAsInProtobuf) {
   const auto accepts = [](const std::string& message) {
     DecodedRequest request;
@@ -248,7 +248,8 @@ TEST(DecodePredictRequestTest, GroupsNestAsDeepAsInProtobuf) {
 }
 
 TEST(DecodePredictRequestTest, MessagesNestAsDeepAsInProtobuf) {
-  // The entry and its TensorProto are the first two levels; a variant_val and its tensors two more.
+  // The entry and its TensorProto are the first two levels; a variant_val and its tensors are two
+  // more.
   const auto nested = [](int levels, const std::string& innermost) {
     std::string tensor = innermost;
     for (int i = 0; i < levels; ++i) tensor = BytesField(15, BytesField(3, tensor));
@@ -344,7 +345,7 @@ TEST(PredictRequestTest, HoldsManyColumns) {
 // A request object keeps the names of its previous message when it reads the next one.
 class NextMessageTest : public ::testing::Test {
  protected:
-  // Expects the message to be read as by a fresh request object.
+  // Expects the message to be read as a new request object would read it.
   void ExpectReadAsByAFreshOne(const std::string& message) {
     DecodedRequest fresh;
     const Status expected = DecodePredictRequest(Bytes(message), &fresh);

@@ -77,7 +77,8 @@ void ExpectStrings(const std::string& tensor, const std::vector<std::string>& ex
   });
 }
 
-// Expects that the column cannot fill `count` elements, neither by its sizes nor when copied.
+// Expects that the column cannot fill `count` elements, neither according to its sizes nor when
+// copied.
 void ExpectRefused(const std::string& tensor, int64_t count, const std::string& error) {
   WithColumn(tensor, [&](const Column& column) {
     const Status status = CheckValues(column, count);

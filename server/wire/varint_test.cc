@@ -72,8 +72,8 @@ TEST(VarintTest, ElevenBytesAreNoVarint) {
   EXPECT_EQ(ReadVarintUnchecked(AsBytes(bytes), &value), nullptr);
 }
 
-// The counter's answer for `text`, fed in pieces of `piece` bytes; -1 if a varint is too long, -2
-// if the last one is cut off.
+// The counter's answer for `text`, fed `piece` bytes at a time; -1 if a varint is too long, -2 if
+// the last one is cut off.
 int64_t Count(std::string_view text, size_t piece) {
   VarintCounter counter;
   const auto* data = reinterpret_cast<const uint8_t*>(text.data());

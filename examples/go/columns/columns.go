@@ -1,7 +1,7 @@
-// Package columns writes PredictRequests straight from slices, as docs/wire.md shows them.
+// Package columns writes PredictRequests directly from slices, as docs/wire.md describes.
 //
-// A feature is a column with a row per candidate, the user's with one row. Rows that candidates
-// share are sent once, with the index row_to_<domain>.
+// A feature is a column with one row per candidate, or a single row for a user feature. Rows that
+// several candidates share are sent once, with the index row_to_<domain>.
 package columns
 
 import (
@@ -17,8 +17,8 @@ const (
 	dtInt64  = 9
 )
 
-// Request is a tensorflow.serving.PredictRequest that grows by columns. The first column that
-// does not fit its shape is told by Bytes.
+// Request is a tensorflow.serving.PredictRequest to which columns are added. Bytes reports the
+// first column that does not fit its shape.
 type Request struct {
 	buffer []byte
 	err    error
@@ -54,14 +54,14 @@ func (r *Request) RowTo(domain string, rows []int64) {
 	r.Int64("row_to_"+domain, rows, len(rows))
 }
 
-// Bytes is the message.
+// Bytes returns the message.
 func (r *Request) Bytes() ([]byte, error) {
 	return r.buffer, r.err
 }
 
 func (r *Request) numbers(name string, dtype uint64, values interface{}, count int, shape []int) {
 	var body bytes.Buffer
-	binary.Write(&body, binary.LittleEndian, values) // into memory: cannot fail
+	binary.Write(&body, binary.LittleEndian, values) // cannot fail: writes to memory
 	var content []byte
 	if count > 0 {
 		content = field(4, body.Bytes()) // tensor_content

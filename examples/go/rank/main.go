@@ -81,7 +81,7 @@ func rank(connection *grpc.ClientConn, model string, ages []int64) ([]float32, e
 	return floats(answer.Outputs["scores"]), nil
 }
 
-// floats reads either form in which servers send them.
+// floats reads floats in either of the two forms that servers send.
 func floats(tensor *serving.TensorProto) []float32 {
 	if len(tensor.FloatVal) > 0 {
 		return tensor.FloatVal

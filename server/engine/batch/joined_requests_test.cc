@@ -76,7 +76,7 @@ class JoinedRequestsTest : public ::testing::Test {
   std::deque<DecodedRequest> requests_;
   std::vector<BatchMember> members_;
   std::vector<std::unique_ptr<RequestPlan, ReleasePlan>> plans_;
-  int64_t num_joined_ = 0;  // runs of several requests, or of one with added rows
+  int64_t num_joined_ = 0;  // runs of several requests, or of one request with added rows
   int num_alone_ = 0;
 };
 
@@ -132,7 +132,7 @@ TEST_F(JoinedRequestsTest, ListsOfOtherLengthsRunApartUnlessTheyMayBePadded) {
   rules_.pad_variable_length_inputs = true;
   Run(requests);
   EXPECT_EQ(num_joined_, 1);
-  // With the tensor's first value, as TF Serving pads.
+  // Pads with the tensor's first value, as TF Serving does.
   EXPECT_THAT(Answer(1), ElementsAre(10, 11));
 }
 
@@ -142,7 +142,7 @@ TEST_F(JoinedRequestsTest, WhatWouldTakeTooMuchMemoryTogetherRunsApart) {
       FloatInput("list", {1, 500}, std::vector<float>(500, 1)),
       FloatInput("list", {499, 1}, std::vector<float>(499, 2))};
   Options options;
-  options.max_expanded_bytes = 990 * 1000;  // the joined list is of [500, 500] floats
+  options.max_expanded_bytes = 990 * 1000;  // the joined list has [500, 500] floats
   model_.Declare({"list"}, {"sum"}, options);
   Run(requests);
   EXPECT_EQ(num_joined_, 0);
@@ -214,7 +214,7 @@ TEST_F(JoinedRequestsTest, WhatDependsOnTheGreatestLengthRunsWithListsThatHaveTh
   model_.Declare({"list", "list/length"}, {"sum"}, {}, Lists({"list"}));
   rules_.pad_variable_length_inputs = true;
   Run({List({1, 2}, 2), List({5}, 1), List({3, 4, 0}, 2), List({7, 0}, 1), List({0}, 0)});
-  EXPECT_EQ(num_joined_, 2);  // two requests in spite of their padding, and one
+  EXPECT_EQ(num_joined_, 2);  // both pairs, in spite of their padding; the last one runs alone
   EXPECT_EQ(num_alone_, 1);
   EXPECT_THAT(Answer(2), ElementsAre(7));
   EXPECT_THAT(Answer(3), ElementsAre(7));

@@ -1,9 +1,9 @@
 // libFuzzer target: whatever a checkpoint's index says about a tensor, the tensor is mapped within
 // its file or not at all.
 //
-// An odd first byte: the rest is the index. An even one: the second is how many bytes the header
-// has; these, and the rest as an entry, are put into an index whose blocks have the right
-// checksums.
+// If the first byte is odd, the rest is the index. If it is even, the second byte is the size of
+// the header; that many bytes as the header, and the rest as an entry, are put into an index whose
+// blocks have correct checksums.
 #include <unistd.h>
 
 #include <algorithm>
@@ -31,7 +31,7 @@ void Check(bool condition) {
   if (!condition) std::abort();
 }
 
-// In memory, where there is such a folder.
+// In memory, if the system has such a folder.
 const std::string& Prefix() {
   static const auto* const prefix = [] {
     const std::string folder = std::filesystem::is_directory("/dev/shm") ? "/dev/shm" : "/tmp";

@@ -17,7 +17,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-// Row 2 of `first` keeps its floats.
+// A version whose files keep the floats of row 2 of `first`.
 class Int8FilesTest : public MappingTest {
  protected:
   using Tensors = std::map<std::string, tensorflow::Tensor>;
@@ -108,7 +108,7 @@ TEST_F(Int8FilesTest, DamagedFilesAreRefusedByName) {
   Write(good_);
   {
     std::fstream file(data, std::ios::in | std::ios::out | std::ios::binary);
-    file.seekp(-1, std::ios::end);  // in the rows, which are last by name
+    file.seekp(-1, std::ios::end);  // in the rows, which come last by name
     file.write("?", 1);
   }
   ExpectRefused("rows/first");

@@ -21,7 +21,7 @@ using ::testing::UnorderedElementsAre;
 
 class MapVariablesTest : public MappingTest {
  protected:
-  // For a signature that returns rows of `first` and all of `second`.
+  // The variables of a model with a signature that returns rows of `first` and all of `second`.
   MappedVariables Loaded(tensorflow::Session* session, int64_t least_bytes = kBytes) {
     MappedVariables variables(Graph(), {}, least_bytes);
     EXPECT_TRUE(variables.Find(session));

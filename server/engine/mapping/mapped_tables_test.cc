@@ -35,7 +35,8 @@ TEST_F(MappedTablesTest, BytesThatAreNotThoseSavedAreFoundForGood) {
   EXPECT_TRUE(tables->Check().ok());
   for (const auto& table : tables->tables()) {
     const absl::Status status = CheckBytes(*table, kGoOn);
-    EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << table->name;  // one file has both
+    // one file holds both tables
+    EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << table->name;
     EXPECT_THAT(std::string(status.message()), HasSubstr(table->name));
   }
   EXPECT_EQ(tables->Check().code(), absl::StatusCode::kDataLoss);

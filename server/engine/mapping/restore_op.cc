@@ -107,7 +107,8 @@ class RestoreOp final : public tensorflow::OpKernel {
     DataType type;
     TensorShape shape;
     absl::Status status = checkpoint->LookupDtypeAndShape(name, &type, &shape);
-    if (status.ok()) status = CheckType(name, expected, type);  // a damaged one ends the process
+    // a damaged type would end the process
+    if (status.ok()) status = CheckType(name, expected, type);
     if (!status.ok()) return status;
     if (slice_text.empty()) {
       status = Allocate(name, type, shape, tensor);

@@ -30,7 +30,7 @@ using tensorflow::TensorShape;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// A tensor of this shape; its elements are 10 * user + position.
+// A tensor of this shape, whose elements are 10 * user + position.
 Tensor Output(const TensorShape& shape, int64_t user) {
   Tensor tensor(tensorflow::DT_INT64, shape);
   auto* const values = static_cast<int64_t*>(tensor.data());

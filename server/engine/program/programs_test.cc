@@ -99,7 +99,7 @@ TEST_F(ProgramsTest, OnlyTheRecordSaysWhetherRowsMayRunWithOthers) {
   const auto declare = [this](const RowRecord& record) {
     model_.Declare({"user", "item"}, {"score"}, {}, record);
   };
-  declare({});  // nothing is known
+  declare({});  // without a record
   EXPECT_FALSE(CanBeJoined(unasked));
   EXPECT_FALSE(CanBeSplit(unasked));
   EXPECT_TRUE(CanBeJoined(any));

@@ -44,7 +44,7 @@ class RowHashTest : public ::testing::Test {
     columns_.assign(3, nullptr);
   }
 
-  // Sends a column's values, `width` per row; 0: without a second dimension.
+  // Sends a column's values, `width` per row; 0 means no second dimension.
   void Send(const std::string& name, const std::vector<uint64_t>& values, size_t width = 0) {
     const size_t rows = width > 0 ? values.size() / width : values.size();
     std::string shape = BytesField(2, VarintField(1, rows));

@@ -1,5 +1,4 @@
-// Which rows a staged program looks up and computes, and states computed before a request needs
-// them.
+// The rows that a staged program looks up and computes, and states computed ahead of requests.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -25,7 +25,7 @@ std::vector<std::string> Strings(const Tensor& tensor) {
   return {values.data(), values.data() + values.size()};
 }
 
-// Three rows of two floats and of a text.
+// Three rows of two floats and one text.
 const std::vector<Tensor> kTensors = {AsTensor<float>({1, 2, 3, 4, 5, 6}, {3, 2}),
                                       AsTensor<tstring>({"a", "", "text"}, {3})};
 

@@ -17,7 +17,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-// One signature with these features, as the exporter writes it; `more` goes in front of them.
+// One signature with these features, as the exporter writes it; `more` precedes them.
 std::string Record(std::string_view features, std::string_view more) {
   return absl::StrCat(R"({"format": 1, "signatures": {"columnar": {"source": "serving_default",
       "source_input": "examples", )",

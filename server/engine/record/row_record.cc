@@ -87,7 +87,7 @@ RecordedSignatures ReadSignatures(std::string_view name, const Value& recorded) 
   ReadStages(recorded, &read);
   const Value* const independence = Member(recorded, "independence");
   if (independence == nullptr || !independence->IsObject()) return read;
-  // Whatever one stage depends on, a joined run of all stages depends on.
+  // A joined run of all stages depends on everything that any of the stages depends on.
   std::set<std::string> own_length;
   for (const auto& entry : independence->GetObject()) {
     read.rows[std::string(Text(entry.name))] = ReadRows(entry.value, &own_length);

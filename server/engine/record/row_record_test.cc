@@ -112,7 +112,7 @@ RowRecord Rows(bool independent) {
   return record;
 }
 
-// columnar, made from serving_default, has independent rows; columnar_other, made from other, has
+// columnar, made from serving_default, has independent rows; columnar_other, made from other, does
 // not.
 class RecordsByNameTest : public testing::Test {
  protected:
@@ -129,7 +129,7 @@ class RecordsByNameTest : public testing::Test {
     records_[1].rows["columnar_other"] = Rows(false);
   }
 
-  // As `colcast export --make-default`.
+  // Like `colcast export --make-default`.
   void MakeDefault(const std::string& name) {
     signatures_["serving_examples"] = signatures_["serving_default"];
     signatures_["serving_default"] = signatures_[name];

@@ -19,7 +19,7 @@ namespace ops = tensorflow::ops;
 using tensorflow::DataType;
 using TensorflowOutput = tensorflow::Output;
 
-// Chains end in the node "part", which looks rows of a table [9, 8] up.
+// Chains end in the node "part", which looks up rows of a table [9, 8].
 class FeatureChainTest : public ::testing::Test {
  protected:
   FeatureChainTest() : scope_(tensorflow::Scope::NewRootScope()) {

@@ -135,7 +135,7 @@ class RandomFeatures {
     } else if (type == tensorflow::DT_INT32) {
       auto flat = values.flat<int32_t>();
       for (int64_t i = 0; i < flat.size(); ++i) flat(i) = static_cast<int32_t>(random_());
-    } else {  // numbers of any bits, NaN and denormals included
+    } else {  // arbitrary bits, including NaN and denormals
       char* const bytes = static_cast<char*>(values.data());
       for (size_t i = 0; i < values.TotalBytes(); ++i) bytes[i] = static_cast<char>(Draw(256));
     }
@@ -171,7 +171,7 @@ class RandomFeatures {
     return RepeatedAt(kColumn, column, rank);
   }
 
-  // The tensor, repeated if `place` is where this feature repeats its row.
+  // Repeats the tensor if `place` is where this feature repeats its row.
   Output RepeatedAt(Place place, const Output& tensor, int rank) {
     if (place != place_) return tensor;
     if (rank == 1) return ops::Tile(scope_, tensor, ops::Concat(scope_, {rows_, Ones(0)}, 0));
@@ -192,7 +192,7 @@ class RandomFeatures {
     return RepeatedAt(kPart, part, 2);
   }
 
-  // Ids among `rows`, whatever the column holds.
+  // Ids below `rows`, whatever the column contains.
   Output Ids(int number, int rows, int rank, bool is_list) {
     constexpr DataType kTypes[] = {tensorflow::DT_INT64, tensorflow::DT_INT32,
                                    tensorflow::DT_STRING};
@@ -252,7 +252,7 @@ class RandomFeatures {
     return ops::SelectV2(scope_, ops::Less(scope_, ids, zero), added, ids);
   }
 
-  // The mean of values [rows, list, width], without those whose id is 0.
+  // The mean of values [rows, list, width], ignoring those whose id is 0.
   Output MaskedMean(const Output& values, const Output& ids) {
     const auto differs = ops::NotEqual(scope_, ids, ops::Cast(scope_, 0, ids.type()));
     const Output present = ops::Cast(scope_, differs, tensorflow::DT_FLOAT);
@@ -284,7 +284,7 @@ class RandomFeatures {
   Scope scope_;
   DataType type_;
   Output rows_;
-  Place place_ = kNowhere;  // of the feature that is made
+  Place place_ = kNowhere;  // of the feature being made
   std::vector<Column> columns_;
   std::vector<tensorflow::Operation> inits_;
 };

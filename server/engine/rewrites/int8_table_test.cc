@@ -12,7 +12,7 @@ namespace {
 using Floats = std::vector<float>;
 
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-constexpr float kBehind = 7;  // the value after the output
+constexpr float kBehind = 7;  // a value after the output, which must not change
 
 struct Case {
   Instructions instructions;
@@ -41,7 +41,7 @@ class Int8TableTest : public ::testing::TestWithParam<Case> {
     return Int8Table(values.data(), rows, width(), instructions());
   }
 
-  // Writes `rows` outputs with a gap of two floats.
+  // Writes `rows` outputs with a gap of two floats between them.
   static Floats Written(const Int8Table& table, const std::vector<int64_t>& ids, int64_t rows,
                         bool is_sum) {
     const int64_t stride = width() + 2;

@@ -93,7 +93,8 @@ TEST(LookupRowsTest, SumsHaveTheBitsOfTensorFlows) {
 
 TEST(LookupRowsTest, AMeanLeavesOutWhatHasNoWeight) {
   std::vector<float> table(3 * 8);
-  for (size_t i = 0; i < table.size(); ++i) table[i] = static_cast<float>(i / 8 + 1);  // 1, 2, 3
+  // rows of 1, 2 and 3
+  for (size_t i = 0; i < table.size(); ++i) table[i] = static_cast<float>(i / 8 + 1);
   const std::vector<int64_t> ids = {0, 1, 2, 2, 2, 1};
   const std::vector<float> weights = {1, 0, 1, 0, 0, 0};
   std::vector<float> output(2 * 8, -1);

@@ -79,7 +79,7 @@ class PackedProductsTest : public ::testing::Test {
     return session;
   }
 
-  // The first score of a row of `value`s.
+  // The first score of a row in which every value is `value`.
   static absl::StatusOr<float> Score(tensorflow::Session* session, float value,
                                      int64_t depth = kDepth) {
     Tensor x(tensorflow::DT_FLOAT, {3, depth});
@@ -91,7 +91,7 @@ class PackedProductsTest : public ::testing::Test {
     return outputs[0].flat<float>()(0);
   }
 
-  // Rounding moves it by 0.3 % at most.
+  // Rounding changes the score by at most 0.3 %.
   static void ExpectScore(tensorflow::Session* session, float value, float score) {
     EXPECT_NEAR(*Score(session, value), score, 0.003f * score);
   }
@@ -179,7 +179,7 @@ TEST_F(PackedProductsTest, EveryKindOfUpdateOfTheVariableIsSeen) {
   ExpectScore(session.get(), 1, 96);
   run("add");
   ExpectScore(session.get(), 1, 128);
-  run("scatter");  // a row of 4 becomes 100
+  run("scatter");  // a row of 4 would become 100
   ExpectScore(session.get(), 1, 224);
   run("add");
   ExpectScore(session.get(), 1, 256);

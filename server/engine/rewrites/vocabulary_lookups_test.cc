@@ -28,7 +28,7 @@ using tensorflow::Tensor;
 using ::testing::HasSubstr;
 using Feeds = std::vector<std::pair<std::string, Tensor>>;
 
-// What a value is made of: its number, or that as text; 0 is the padding.
+// Converts a number to a value: the number itself, or its text; 0 is the padding.
 void Set(int value, int64_t* to) { *to = value; }
 void Set(int value, tensorflow::tstring* to) {
   *to =
