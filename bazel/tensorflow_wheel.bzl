@@ -1,8 +1,8 @@
-"""Upstream's repositories, made of an installed TensorFlow wheel.
+"""Stand-ins for upstream's repositories, made from an installed TensorFlow wheel.
 
 The wheel holds the headers of TensorFlow, abseil and protobuf, and one library with all three. Each
-rule offers, under upstream's labels, what tf_patches/ and serving_patches/ name of one of them; a
-label that upstream does not have, or that is not listed here, does not resolve.
+rule provides one of them, with the upstream labels that tf_patches/ and serving_patches/ use. Labels
+that upstream does not have, or that are not listed here, do not resolve.
 """
 
 _BUILD_HEAD = """package(default_visibility = ["//visibility:public"])
@@ -16,9 +16,9 @@ print(importlib.util.find_spec("tensorflow").submodule_search_locations[0])
 """
 
 def _find_wheel(context):
-    """The folder of the installed wheel, which has to be the wanted version.
+    """Returns the folder of the installed wheel; fails unless its version is the expected one.
 
-    The Python asked is $COLCAST_PYTHON, by default .venv's in the main repository.
+    Uses the Python at $COLCAST_PYTHON, by default the main repository's .venv.
     """
     python = context.os.environ.get("COLCAST_PYTHON") or str(
         context.path(context.attr.workspace).dirname.get_child(".venv").get_child("bin").get_child("python"),
@@ -43,7 +43,7 @@ def _deps(*labels):
 def _headers(patterns, exclude = []):
     return "    hdrs = glob(%r, exclude = %r),\n    includes = [\"include\"],\n" % (patterns, exclude)
 
-# What TensorFlow's own headers include from elsewhere.
+# Headers that TensorFlow's own headers include.
 _ALL_HEADERS = ["include/%s/**" % name for name in ("Eigen", "absl", "google", "ml_dtypes", "tensorflow", "tsl", "unsupported", "xla")]
 
 def _org_tensorflow_impl(context):
@@ -54,7 +54,7 @@ def _org_tensorflow_impl(context):
         context.symlink(wheel.get_child(library), library)
     context.file("WORKSPACE", "workspace(name = \"org_tensorflow\")\n")
 
-    # tensorflow/cc is a package of its own upstream: only who names it may include it.
+    # tensorflow/cc is a separate package upstream: only targets that depend on it may include it.
     _add_package(context, "", {
         "wheel": _headers(_ALL_HEADERS, exclude = ["include/tensorflow/cc/**"]) +
                  "    srcs = %r,\n" % libraries +

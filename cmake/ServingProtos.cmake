@@ -1,9 +1,9 @@
 # Target serving_protos: C++ for the messages of TF Serving, of gRPC's health check and of its
 # reflection, generated from the descriptors in their wheels with Debian's protoc, against Debian's
 # protobuf.
-# Target serving_services: the files that have TF Serving's services alone, as objects. Reflection
-# looks their descriptors up by name, and from an archive the linker would leave out what nothing
-# refers to.
+# Target serving_services: the files that define TF Serving's services, as objects. Reflection looks
+# up their descriptors by name, and the linker would drop them from an archive, since nothing refers
+# to them.
 set(SERVING_PROTOSET ${CMAKE_BINARY_DIR}/serving_protos.binpb)
 set(SERVING_PROTO_DIR ${CMAKE_BINARY_DIR}/serving_protos)
 execute_process(
@@ -34,7 +34,8 @@ add_custom_command(
 add_library(serving_protos STATIC ${serving_sources})
 target_include_directories(serving_protos SYSTEM PUBLIC ${SERVING_PROTO_DIR})
 target_compile_options(serving_protos PRIVATE -O1 -w)
-set_target_properties(serving_protos PROPERTIES UNITY_BUILD OFF)  # protoc's local names are all the same
+# Not compiled as one: all files that protoc writes have the same local names.
+set_target_properties(serving_protos PROPERTIES UNITY_BUILD OFF)
 target_link_libraries(serving_protos PUBLIC static_libraries)
 
 add_library(serving_services OBJECT ${service_sources})

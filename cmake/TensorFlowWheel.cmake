@@ -21,5 +21,5 @@ target_link_directories(tensorflow_wheel INTERFACE ${TENSORFLOW_DIR})
 target_link_libraries(tensorflow_wheel INTERFACE
   # Without --no-as-needed the session factory would never be registered.
   -Wl,--no-as-needed -l:libtensorflow_cc.so.2 -l:libtensorflow_framework.so.2 -Wl,--as-needed)
-# Where what is built finds them; what is installed looks elsewhere.
+# Where programs in the build folder find these libraries; installed ones look elsewhere.
 set(CMAKE_BUILD_RPATH ${TENSORFLOW_DIR})

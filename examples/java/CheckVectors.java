@@ -5,9 +5,9 @@ import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.HexFormat;
 
-/** Whether requests have the bytes that the Python client writes: CheckVectors FILE. */
+/** Checks that requests have the same bytes as those of the Python client: CheckVectors FILE. */
 public final class CheckVectors {
-  /** Ends with 1 at the first request that differs. */
+  /** Exits with status 1 at the first request that differs. */
   public static void main(String[] args) throws IOException {
     ColumnRequest request = null;
     String name = "";

@@ -25,21 +25,21 @@ public final class ColumnRequest {
     field(message, 1, spec.toByteArray());
   }
 
-  /** Adds a column of integers; IllegalArgumentException if they do not fill the shape. */
+  /** Adds a column of integers. Throws IllegalArgumentException if they do not fill the shape. */
   public ColumnRequest int64(String name, long[] values, int... shape) {
     ByteBuffer content = littleEndian(8 * values.length);
     content.asLongBuffer().put(values);
     return input(name, INT64, content(content), values.length, shape);
   }
 
-  /** Adds a column of floats, likewise. */
+  /** Adds a column of floats, like int64. */
   public ColumnRequest float32(String name, float[] values, int... shape) {
     ByteBuffer content = littleEndian(4 * values.length);
     content.asFloatBuffer().put(values);
     return input(name, FLOAT, content(content), values.length, shape);
   }
 
-  /** Adds a column of strings, likewise. */
+  /** Adds a column of strings, like int64. */
   public ColumnRequest strings(String name, String[] values, int... shape) {
     ByteArrayOutputStream body = new ByteArrayOutputStream();
     for (String value : values) {
@@ -48,12 +48,12 @@ public final class ColumnRequest {
     return input(name, STRING, body.toByteArray(), values.length, shape);
   }
 
-  /** Adds, for each candidate, its row among those of a domain ("user", "shop"). */
+  /** Adds the row of each candidate within a domain ("user", "shop"). */
   public ColumnRequest rowTo(String domain, long... rows) {
     return int64("row_to_" + domain, rows, rows.length);
   }
 
-  /** The message. */
+  /** Returns the encoded message. */
   public byte[] toByteArray() {
     return message.toByteArray();
   }

@@ -45,7 +45,7 @@ public final class Rank {
     }
   }
 
-  /** Prints the scores, a line each. */
+  /** Prints the scores, one per line. */
   public static void main(String[] args) throws InterruptedException {
     if (args.length != 2) {
       System.err.println("usage: Rank HOST:PORT MODEL");
@@ -67,7 +67,7 @@ public final class Rank {
     }
   }
 
-  /** Two movies for users of these ages; with several users, movie i is for user i. */
+  /** Asks about two movies for users of these ages; with several users, movie i is for user i. */
   private static ColumnRequest request(String model, long[] ages) {
     int users = ages.length;
     ColumnRequest request =
@@ -83,7 +83,7 @@ public final class Rank {
     return users > 1 ? request.rowTo("user", 0, 1) : request;
   }
 
-  /** Reads either form in which servers send floats. */
+  /** Reads floats in either form that servers send. */
   private static float[] floats(TensorProto tensor) {
     boolean typed = tensor.getFloatValCount() > 0;
     float[] values =

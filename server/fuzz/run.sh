@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Builds the fuzz targets and runs each for FUZZ_SECONDS (default 60) under AddressSanitizer and
 # UndefinedBehaviorSanitizer, from the inputs in tests/hostile/corpus and those that earlier runs
-# found. What fails is left in build/fuzz-text/found; once it is mended, it goes beside the kept inputs
-# in build/fuzz-text/kept/NAME and `scripts/corpus.sh pack NAME build/fuzz-text/kept/NAME` keeps it.
+# found. Inputs that fail are left in build/fuzz-text/found. After fixing the bug, copy the input to
+# build/fuzz-text/kept/NAME and run `scripts/corpus.sh pack NAME build/fuzz-text/kept/NAME`.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 . scripts/environment.sh

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds the fuzz targets, runs each for FUZZ_SECONDS (default 60), and adds to its archive in
-# tests/hostile/corpus the inputs that reach code no other one there reaches. A disagreement is left
-# in build/fuzz/found.
+# tests/hostile/corpus the inputs that reach new code. Inputs on which the two sides disagree are
+# left in build/fuzz/found.
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
 . scripts/environment.sh
