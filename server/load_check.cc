@@ -59,8 +59,8 @@ pid_t Spawn(std::vector<std::string> arguments) {
   return error == 0 ? process : 0;
 }
 
-// False if the process was killed, because it ran beyond `timeout` or the server was asked to stop.
-// `how` is waitpid's status.
+// Returns false if the process was killed because it ran beyond `timeout` or the server was asked
+// to stop. Sets `*how` to waitpid's status.
 bool WaitFor(pid_t process, std::chrono::seconds timeout, int* how) {
   constexpr std::chrono::milliseconds kLongestSleep(50);
   const auto give_up = std::chrono::steady_clock::now() + timeout;

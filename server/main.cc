@@ -40,12 +40,12 @@
 namespace colcast {
 namespace {
 
-// Otherwise TensorFlow fills the terminal, and logs whole invalid requests. An explicit
+// Otherwise TensorFlow would fill the terminal and log entire invalid requests. An explicit
 // TF_CPP_MIN_LOG_LEVEL still applies.
 void LimitLibraryLogs() { setenv("TF_CPP_MIN_LOG_LEVEL", "2", /*overwrite=*/0); }
 
-// Otherwise oneDNN (used by TensorFlow with AVX-512) would keep its own memory pool, so that a
-// run's memory could neither be measured nor returned.
+// Otherwise oneDNN, which TensorFlow uses with AVX-512, would keep its own memory pool, and a run's
+// memory could be neither measured nor returned.
 void UseOneAllocator() { setenv("TF_ONEDNN_USE_SYSTEM_ALLOCATOR", "1", /*overwrite=*/0); }
 
 // Records the metrics of every attempt to load a version.

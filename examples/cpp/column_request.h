@@ -20,8 +20,8 @@ class ColumnRequest {
   // Begins a request to a model's signature, such as "columnar".
   ColumnRequest(std::string_view model, std::string_view signature);
 
-  // These functions add a column; std::invalid_argument if the number of values does not match the
-  // shape.
+  // These functions add a column. They throw std::invalid_argument if the number of values does not
+  // match the shape.
   void Int64(std::string_view name, std::span<const int64_t> values, Shape shape);
   void Float32(std::string_view name, std::span<const float> values, Shape shape);
   void Strings(std::string_view name, std::span<const std::string> values, Shape shape);

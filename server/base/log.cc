@@ -21,7 +21,7 @@ namespace {
 
 std::atomic<LogFormat> log_format{LogFormat::kText};
 
-// The time in UTC, with milliseconds; `date_format` is strftime's.
+// The time in UTC, with milliseconds; `date_format` is as for strftime.
 std::string Now(const char* date_format) {
   timeval now;
   gettimeofday(&now, nullptr);

@@ -67,7 +67,7 @@ namespace {
 int AllowedCores() {
   cpu_set_t allowed;
   if (sched_getaffinity(0, sizeof(allowed), &allowed) == 0) return CPU_COUNT(&allowed);
-  // More cores than a cpu_set_t holds.
+  // There are more cores than a cpu_set_t holds.
   return static_cast<int>(std::thread::hardware_concurrency());
 }
 
@@ -153,7 +153,7 @@ std::optional<int64_t> ReadNumber(const fs::path& path) {
   return std::nullopt;
 }
 
-// The number after `key` in a file of lines "key number".
+// Reads the number after `key` in a file of lines "key number".
 std::optional<int64_t> ReadField(const fs::path& path, const std::string& key) {
   std::ifstream file(path);
   std::string line;

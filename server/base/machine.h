@@ -12,7 +12,7 @@ namespace colcast {
 // A control group that limits this process: that of its container or service, or an ancestor.
 struct ControlGroup {
   std::filesystem::path directory;
-  int version;  // version of the kernel's interface: 1 or 2
+  int version;  // 1 or 2, the version of the kernel's interface
 };
 
 // The groups of a controller, "memory" or "cpu": the process's own and all its ancestors, whose

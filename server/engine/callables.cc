@@ -18,7 +18,7 @@ namespace {
 using tensorflow::Session;
 using tensorflow::Tensor;
 
-// A value of RunOptions.inter_op_thread_pool: run on the caller's thread.
+// A value of RunOptions.inter_op_thread_pool that makes a run use the caller's thread.
 constexpr int kCallerThread = -1;
 
 std::vector<int> FirstNumbers(size_t count) {
@@ -91,7 +91,7 @@ absl::Status Callables::Run(const std::vector<Tensor>& feeds, const std::vector<
   if (absl::Status status = Make(callable.get()); !status.ok()) return status;
   std::vector<Tensor> fetched;
   {
-    // The settings of TensorFlow's own pool threads.
+    // TensorFlow's own pool threads use the same settings.
     const tsl::port::ScopedFlushDenormal flush;
     const tsl::port::ScopedSetRound round(FE_TONEAREST);
     absl::Status status;
@@ -114,7 +114,7 @@ absl::Status Callables::Run(const std::vector<Tensor>& feeds, const std::vector<
   return absl::OkStatus();
 }
 
-// Null if there is none.
+// Null if there is no pool.
 tsl::thread::ThreadPool* Callables::Pool() const {
   if (inter_op_parallelism_ == 0) return nullptr;
   static auto* const pool =

@@ -25,9 +25,9 @@ namespace colcast::engine {
 // asking for new sets of outputs.
 class Callables {
  public:
-  // How many sets of outputs, besides the set of all, have a callable of their own. A request for a
-  // further set runs all outputs, until one of the sets has gone unused for kStale runs; that one's
-  // callable is dropped.
+  // How many sets of outputs have callables of their own, in addition to the set of all outputs. A
+  // request for any other set runs all outputs, until one of these sets has gone unused for kStale
+  // runs and its callable is dropped.
   static constexpr size_t kMost = 8;
   static constexpr int64_t kStale = 1000;
 

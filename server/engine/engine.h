@@ -30,8 +30,8 @@ enum class GraphOptimization {
   kFast,   // also within a tolerance, as a choice file says; without such a file like kExact
 };
 
-// What answers requests to a tf.Example signature from which columnar signatures were exported
-// (docs/tf_examples.md).
+// Selects what answers requests to a tf.Example signature from which columnar signatures were
+// exported (docs/tf_examples.md).
 enum class ExampleTranscoding {
   kOff,    // the signature itself
   kExact,  // `columnar` or `columnar_exact`: the same bits
@@ -55,7 +55,8 @@ struct Options {
   bool map_tables = true;
   int64_t map_tables_min_bytes = int64_t{64} << 20;
   bool lock_tables = false;  // keep mapped tables in memory
-  // Signatures that answer FAILED_PRECONDITION. Whatever only they need is not kept in memory.
+  // Requests to these signatures fail with FAILED_PRECONDITION. Whatever only they need is not kept
+  // in memory.
   std::vector<std::string> unserved_signatures;
   // Limits of a request. Beyond them it fails with RESOURCE_EXHAUSTED before anything is allocated.
   int64_t max_request_columns = 10'000;
@@ -246,8 +247,8 @@ class Model {
     return std::move(alone[0].status);
   }
 
-  // Run() without using or filling the state cache, so that a run beside live requests takes no
-  // memory from their states.
+  // Like Run(), but neither uses nor fills the state cache, so that a run beside live requests
+  // takes no memory from their states.
   virtual Status RunWithoutStates(const PlannedRequest& plan,
                                   std::unique_ptr<Outputs>* outputs) const {
     return Run(plan, outputs);

@@ -15,7 +15,7 @@ namespace colcast::engine {
 
 class ListColumns {
  public:
-  // Without list columns.
+  // Makes an object for a signature without list columns.
   ListColumns() = default;
   ListColumns(const SignatureInputs& inputs, const RowRecord& record);
 

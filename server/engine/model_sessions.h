@@ -63,7 +63,7 @@ class ModelSessions {
       const std::string& directory, const tensorflow::MetaGraphDef& saved,
       const NeededGraphs& graphs, const Options& options, bool shared, bool maps);
 
-  // A session that runs `graph` and lives as long as the model. The same session every time if
+  // A session that runs `graph` and lives as long as the model. Always returns the same session if
   // signatures share one.
   absl::StatusOr<tensorflow::Session*> Add(tensorflow::GraphDef graph, Executor executor);
 
@@ -77,7 +77,7 @@ class ModelSessions {
 
   const Options& options_;
   const bool shared_;
-  // Outlives the other sessions, which use its devices.
+  // Must outlive the other sessions, which use its devices.
   std::unique_ptr<tensorflow::Session> restored_;
   std::mutex mutex_;
   std::vector<std::unique_ptr<tensorflow::Session>> added_;

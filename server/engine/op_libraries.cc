@@ -272,7 +272,7 @@ void ProvideOpsOf(const tensorflow::GraphDef& graph) {
 
 absl::Status RetryWithMissingOps(const std::function<absl::Status()>& attempt) {
   absl::Status status = attempt();
-  // Each package is loaded at most once; what is missing after that stays missing.
+  // Each package is loaded at most once; ops that are still missing after that stay missing.
   for (size_t round = 0; round < Packages().size() && !status.ok(); ++round) {
     if (absl::Status provided = ProvideMissingOp(status); !provided.ok()) return provided;
     status = attempt();

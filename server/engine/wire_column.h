@@ -40,8 +40,8 @@ class WireColumn : public ColumnSource {
 
   double ExtraBytes(int64_t copies) const override;
 
-  // Decodes into a tensor; a row to be repeated is decoded into its first row. Reuses the buffer of
-  // `*out` if it has the dtype and shape already and is not shared.
+  // Decodes into a tensor; if a row is to be repeated, only into the first row. Reuses the buffer
+  // of `*out` if it already has the dtype and shape and is not shared.
   absl::Status BuildTensor(const tensorflow::TensorShape& target,
                            tensorflow::Tensor* out) const override;
 

@@ -25,7 +25,7 @@
 
 namespace colcast {
 
-// Loading in a separate process first, for files that may crash or hang the process.
+// Files that may crash or hang the process are first loaded in a separate process.
 struct LoadCheckOptions {
   bool enabled = true;
   std::chrono::seconds timeout{1800};

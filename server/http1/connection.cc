@@ -108,7 +108,7 @@ void Connection::DoAll(unsigned work) {
   if (Flush() && !is_held()) Read();
 }
 
-// A client that sends or reads too slowly must release memory that others need.
+// Closes connections of clients that send or read too slowly, to release memory that others need.
 void Connection::OnTimer() {
   constexpr int64_t kLeastBytesPerSecond = 4 << 10;
   constexpr int kMaxTicksWithoutReading = 5;
@@ -144,7 +144,7 @@ void Connection::ReadOnce(size_t most) {
   const size_t room = size;
   const net::Socket::Result result = socket_->Read(bytes.data(), &size);
   if (socket_->got_plain_http() && phase_ == Phase::kIdle) {
-    // Answered in plain text, and not examined further.
+    // The request is answered in plain text, and not examined further.
     ++use_.items;
     return Refuse(400, "this port speaks TLS, but the request is plain HTTP: use https");
   }

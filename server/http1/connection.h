@@ -159,7 +159,7 @@ class Connection final : public net::Connection, public Exchange {
   // kIdle: waiting for a request's header. kPipelined: the same, but part of the next request is in
   // the buffer. kClosing: the last answer has been written.
   enum class Phase { kIdle, kPipelined, kReadingBody, kAnswering, kWriting, kClosing, kClosed };
-  // What the request's header determines about the answer.
+  // Properties of the answer that the request's header determines.
   struct AnswerForm {
     bool keep_alive = false;
     bool without_body = false;

@@ -102,7 +102,7 @@ int HttpCode(StatusCode code) {
 Response ErrorResponse(int code, std::string_view message) {
   std::string text(message);
   if (!IsValidUtf8(text)) {
-    // Bytes of the request that JSON cannot hold.
+    // Replaces bytes of the request that JSON cannot hold.
     std::replace_if(
         text.begin(), text.end(), [](char c) { return (c & 0x80) != 0; }, '?');
   }

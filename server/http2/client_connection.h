@@ -25,10 +25,11 @@ class ClientConnection final : public net::Pollable {
     // Called when a call has ended; the receiver must call ClientCall::End().
     std::function<void(CallPointer, Status)> failed;
     std::function<void(CallPointer, uint32_t)> ended;
-    // `refused`: the server refused the call before starting on it. `unsent`: it was never sent.
+    // `refused`: the server refused the call before starting on it. `unsent`: the call was never
+    // sent.
     std::function<void(CallPointer)> refused;
     std::function<void(CallPointer)> unsent;
-    // The connection could not be opened, and why.
+    // Called if the connection could not be opened, with the reason.
     std::function<void(Status)> not_connected;
   };
 

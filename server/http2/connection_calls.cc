@@ -183,7 +183,7 @@ int Connection::Data(Call* call, const uint8_t* data, size_t size) {
   return 0;
 }
 
-// The client has sent everything.
+// Called when the client has sent everything.
 void Connection::Ended(Call* call) {
   if (call->handler_) {
     call->phase_ = Call::Phase::kAllReceived;
@@ -245,7 +245,7 @@ int Connection::FrameSent(const nghttp2_frame& frame) {
   return 0;
 }
 
-// Resets by nghttp2 for a client's errors also count, since a client can provoke them
+// Resets that nghttp2 sends for a client's errors also count, since a client can provoke them
 // (CVE-2025-8671).
 void Connection::CountReset(uint32_t error) {
   if (error == NGHTTP2_NO_ERROR || error == NGHTTP2_CANCEL) return;

@@ -1,5 +1,5 @@
-// gRPC messages in the bytes of a stream: a flag, four bytes of length, the message, which may be
-// compressed.
+// gRPC messages in the bytes of a stream. Each consists of a flag, four bytes of length, and the
+// message, which may be compressed.
 #ifndef COLCAST_SERVER_HTTP2_MESSAGE_READER_H_
 #define COLCAST_SERVER_HTTP2_MESSAGE_READER_H_
 
@@ -31,7 +31,7 @@ inline MessagePrefix PrefixOf(size_t message_bytes, bool is_compressed) {
           static_cast<uint8_t>(size)};
 }
 
-// A message's bytes, which stay where they were received or written, and the owners of this memory.
+// A message's bytes, which stay where they were received or written, and the owners of that memory.
 enum class Compression { kNone, kGzip, kDeflate };
 
 // Copies share the bytes.

@@ -1,4 +1,4 @@
-// An HTTP/2 session on a socket: passes received bytes to nghttp2 and sends nghttp2's output.
+// An HTTP/2 session on a socket. Passes received bytes to nghttp2 and sends nghttp2's output.
 #ifndef COLCAST_SERVER_HTTP2_TRANSPORT_H_
 #define COLCAST_SERVER_HTTP2_TRANSPORT_H_
 
@@ -28,7 +28,7 @@ class Transport {
   Transport& operator=(const Transport&) = delete;
 
   net::Socket& socket() { return *socket_; }
-  // Set by the caller, and owned from then on.
+  // Set by the caller; owned by this object from then on.
   nghttp2_session*& session() { return session_; }
 
   enum class Result {

@@ -27,13 +27,13 @@ struct AdmittedRequest {
 // Reads and plans the request. On failure finishes it with its error and returns false.
 bool Admit(PredictMember* member, scheduling::Clock::duration waited, AdmittedRequest* admitted);
 
-// What a run of the whole request needs.
+// Returns what a run of the whole request needs.
 scheduling::RunNeeds NeedsOf(const AdmittedRequest& admitted);
 
-// The error for a request that can never get the memory it needs.
+// Returns the error for a request that can never get the memory it needs.
 Status Refusal(const AdmittedRequest& admitted, const scheduling::WorkerPool& workers);
 
-// The description of the request for the queue.
+// Describes the request for the queue.
 scheduling::JobProfile JobProfileOf(const AdmittedRequest& admitted);
 
 }  // namespace colcast::inference

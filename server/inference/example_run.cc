@@ -31,7 +31,7 @@ Status CheckModelNames(const MultiInferenceRequest& request) {
   return OkStatus();
 }
 
-// A task after its checks.
+// A task that has passed its checks.
 struct Plan {
   std::string signature_name;
   std::string method_name;

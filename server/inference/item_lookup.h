@@ -64,7 +64,7 @@ class ItemLookup {
     // Feature indices by signature.
     std::map<std::string, std::vector<size_t>, std::less<>> features;
   };
-  // What requests with the same column names, to one signature, need from a table.
+  // What requests to one signature need from a table, if they have the same column names.
   struct Wanted {
     std::string signature;
     bool by_key = false;           // the key was sent, and the signature reads the table's domain

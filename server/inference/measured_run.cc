@@ -17,7 +17,7 @@ using scheduling::Clock;
 constexpr Clock::duration kLong =
     scheduling::RequestQueue::kLongestHandicap / scheduling::RequestQueue::kAgeing;
 
-// A run of unknown cost with an input this large is assumed to be long.
+// A run of unknown cost with an input of at least this size is assumed to be long.
 constexpr int64_t kMuchInput = 1 << 20;
 constexpr std::chrono::seconds kUnknown(6);
 

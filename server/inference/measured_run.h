@@ -38,7 +38,7 @@ class ObservedRun final : engine::RunObserver {
   std::vector<engine::RunObserver*> observers_;
 };
 
-// The time for which a run keeps its thread busy. On a low-priority thread that is CPU time, which
+// The time for which a run keeps its thread busy. On a low-priority thread, this is CPU time, which
 // excludes preemption.
 class BusyTime {
  public:

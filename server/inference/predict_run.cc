@@ -172,7 +172,7 @@ void RunTogether(std::vector<AdmittedRequest>* admitted, WorkerPool* workers) {
     return OkStatus();
   });
   if (!together.ok()) {
-    // The memory may suffice for each request alone.
+    // Runs each request by itself, because the memory may suffice for that.
     for (size_t i = 0; i < members.size(); ++i) {
       engine::BatchMember& member = members[i];
       member.status = WithinMemory([&] { return RunOne(*(*admitted)[i].member, &member.outputs); });

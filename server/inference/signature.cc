@@ -35,7 +35,7 @@ Status CheckMethodName(const Servable& servable, std::string_view signature_name
                        const CallOptions& options) {
   if (!options.check_method_names) return OkStatus();
   const auto found = servable.signatures().find(std::string(SignatureNameOf(signature_name)));
-  if (found == servable.signatures().end()) return OkStatus();  // the run will report it
+  if (found == servable.signatures().end()) return OkStatus();  // the run will report the error
   const std::string& method_name = found->second.method_name();
   for (const char* known : {kPredictMethodName, kClassifyMethodName, kRegressMethodName}) {
     if (method_name == known) return OkStatus();

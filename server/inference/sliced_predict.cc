@@ -42,7 +42,7 @@ int64_t MostRows(const AdmittedRequest& admitted, WorkerPool* workers) {
 }
 
 // A request that runs by slices. At first it has as many slices as workers can run at once. A
-// worker that has run one takes the next, sized for the load at that moment.
+// worker that has run one takes the next, sized for the current load.
 class SlicedPredict {
  public:
   SlicedPredict(AdmittedRequest admitted, std::unique_ptr<engine::Slices> slices,

@@ -1,5 +1,5 @@
-// What happened to a call: filled in where it happens; read by metrics, request log, tracing and
-// the counts of callers. The rows of kCallMetrics are the metrics of calls.
+// What happened to a call. Filled in where it happens, and read by metrics, request log, tracing
+// and the counts of callers. The rows of kCallMetrics are the metrics of calls.
 #ifndef COLCAST_SERVER_METRICS_CALL_RECORD_H_
 #define COLCAST_SERVER_METRICS_CALL_RECORD_H_
 

@@ -1,4 +1,4 @@
-// The cost of the metrics per request.
+// Measures what the metrics cost per request.
 #include <benchmark/benchmark.h>
 
 #include <chrono>

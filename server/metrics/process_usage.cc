@@ -29,7 +29,7 @@ int64_t OpenFds() {
   std::error_code error;
   const std::filesystem::directory_iterator fds("/proc/self/fd", error);
   if (error) return 0;
-  // Without the descriptor that reads the directory.
+  // Does not count the descriptor that reads the directory.
   return std::distance(begin(fds), end(fds)) - 1;
 }
 

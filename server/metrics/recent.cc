@@ -49,7 +49,7 @@ void Recent::Add(Time now, const std::vector<RequestSeries>& requests, double cp
   for (const RequestSeries& series : requests) sample.requests.push_back(Summarize(series));
   std::lock_guard<std::mutex> lock(mutex_);
   samples_.push_back(std::move(sample));
-  // Once the second sample is old enough for the longest interval, the first is not needed.
+  // Once the second sample is old enough for the longest interval, the first is no longer needed.
   while (samples_.size() > 2 && now - samples_[1].time >= kWindow) samples_.pop_front();
 }
 

@@ -20,14 +20,13 @@ const char* TypeName(MetricType type) {
   return "untyped";
 }
 
-// The shortest text that reads back as the same number.
+// Returns the shortest text that reads back as the same number.
 std::string Number(double value) {
   char text[32];
   return std::string(text, std::to_chars(text, text + sizeof(text), value).ptr);
 }
 
-// Six digits, as TensorFlow Serving prints bounds, so that queries that name a bound match both
-// servers.
+// Uses six digits, like TensorFlow Serving, so that queries that name a bound match both servers.
 std::string Bound(double value) {
   char text[32];
   std::snprintf(text, sizeof(text), "%.6g", value);

@@ -288,7 +288,7 @@ void ModelManager::UnloadAndLoad() {
   }
 }
 
-// Until something serves, loading disturbs nobody.
+// Until something serves, loads disturb nobody.
 int ModelManager::MaxLoads() const {
   const int configured = std::max(1, options_.num_load_threads);
   return started_ ? configured : std::max(configured, AvailableCores());
@@ -301,7 +301,7 @@ void ModelManager::StartLoad(ModelState* model, const Version& version) {
   ++loads_in_progress_;
   LogInfo(Name(name, directory.version) + ": loading " + directory.path, {name, directory.version});
   const bool ready = started_.has_value();
-  // Other models that serve, or will, must not be lost because of this one.
+  // Other models that serve, or will serve, must not be lost because of this one.
   const bool has_others =
       models_.size() > 1 || std::any_of(models_.begin(), models_.end(),
                                         [](const auto& entry) { return entry.second.available(); });

@@ -16,8 +16,8 @@ void AppendHeader(uint32_t number, size_t size, std::string* out) {
   AppendVarint(size, out);
 }
 
-// The headers of nested fields, where each field begins with the next one; written from the
-// innermost outwards.
+// The headers of nested fields, where each field begins with the next one. They are written from
+// the innermost field outwards.
 class Headers {
  public:
   explicit Headers(size_t size) : size_(size) {}

@@ -279,7 +279,7 @@ class Events {
 
 std::string Reason(rapidjson::ParseErrorCode code, const Events& events) {
   if (events.too_deep()) return "Nested deeper than " + std::to_string(kMaxDepth) + ".";
-  // The only other reason for the events to stop parsing.
+  // No other reason makes the events stop the parsing.
   if (code == rapidjson::kParseErrorTermination) code = rapidjson::kParseErrorNumberTooBig;
   return rapidjson::GetParseError_En(code);
 }

@@ -67,7 +67,7 @@ bool Fit(const Signature& signature, const BatchRules& rules, const Joinable& a,
   return true;
 }
 
-// A request with a column that lacks rows, or with no candidates, must run alone.
+// A request with no candidates, or with a column that lacks rows, must run alone.
 bool HasRows(const Programs& programs, const Batch& batch) {
   if (batch.candidates == 0) return false;
   for (size_t i = 0; i < batch.columns.size(); ++i) {

@@ -24,7 +24,7 @@ bool SharesRows(const Batch& batch) {
   return false;
 }
 
-// Then a slice's cost would not follow its number of candidates.
+// If it has, the cost of a slice does not follow its number of candidates.
 bool HasMoreRowsThanCandidates(const Batch& batch) {
   return std::any_of(
       batch.domains.begin(), batch.domains.end(),
@@ -95,7 +95,7 @@ int SlicedRequest::Take(int64_t rows) {
   rows = std::clamp<int64_t>(rows, 1, left);
   int64_t added = 0;
   if (plan_.rules->allowed_batch_sizes.empty()) {
-    // Equal sizes, because the request waits for its slowest slice.
+    // Slices have equal sizes, because the request waits for its slowest slice.
     const int64_t count = (left + rows - 1) / rows;
     rows = (left + count - 1) / count;
   } else {

@@ -10,13 +10,13 @@ namespace {
 
 using tensorflow::Tensor;
 
-// The row of a domain that a candidate reads.
+// Returns the row of a domain that a candidate reads.
 int64_t RowOf(const Batch::Domain& domain, int64_t candidate) {
   if (domain.has_index()) return RowsIn(domain.index)[candidate];
   return domain.rows == 1 ? 0 : candidate;
 }
 
-// Bytes per row of the default of an input that was left out.
+// Returns the bytes per row of the default of an input that was left out.
 double BytesOfDefault(const DeclaredInput& input) {
   double bytes = input.default_dtype == tensorflow::DT_STRING
                      ? sizeof(tensorflow::tstring)

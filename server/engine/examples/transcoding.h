@@ -31,7 +31,8 @@ class Transcoding {
   Transcoding() = default;
 
   // Finds the signatures of the model in `directory` that can be transcoded; a failure becomes a
-  // note, not an error. `find(name)` returns the programs of a signature, null if it cannot be run.
+  // note, not an error. `find(name)` returns the programs of a signature, or null if it cannot be
+  // run.
   void Load(const std::string& directory, const SignatureDefs& signatures,
             absl::FunctionRef<const Programs*(const std::string&)> find, const Impurities& impure,
             ExampleTranscoding mode);

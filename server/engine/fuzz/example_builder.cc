@@ -30,7 +30,7 @@ class Builder {
   // Most requests get no input that TensorFlow may refuse; otherwise few would be read at all.
   bool Bad(uint32_t chances) { return damage_ && d_.OneIn(chances); }
 
-  // Mostly the shortest form, sometimes padded with zero groups.
+  // Writes varints mostly in their shortest form, sometimes padded with zero groups.
   std::string Varint(uint64_t value) {
     std::string bytes;
     AppendVarint(value, &bytes);
@@ -106,8 +106,8 @@ class Builder {
     return d_.OneIn(2) ? "" : "other";
   }
 
-  // Feature i mostly has the kind of list that its dtype asks for, which take turns, and as many
-  // values as its shape: one in the first three, two in the next.
+  // Mostly, feature i has the kind of list that its dtype asks for (dtypes take turns) and as many
+  // values as its shape: one in the first three features, two in the next.
   std::string Entry(const std::string& name, uint32_t i) {
     const uint32_t list = Bad(32) ? d_.Below(5) : 1 + i % 3;
     const bool any_count = i > 5 || Bad(16);

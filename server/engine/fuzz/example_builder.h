@@ -10,8 +10,8 @@
 
 namespace colcast::fuzz {
 
-// Serialized tf.Examples with features of some of the `names`: all kinds of lists, packed and not,
-// empty, repeated, in any order, merged, unknown ones, and, rarely, damage.
+// Returns serialized tf.Examples with features of some of the `names`. Their lists are packed or
+// not, empty, repeated, in any order, merged, unknown and, rarely, damaged.
 std::vector<std::string> BuildExamples(const std::vector<std::string>& names, Decisions* decisions);
 
 }  // namespace colcast::fuzz

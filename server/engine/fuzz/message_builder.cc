@@ -41,7 +41,7 @@ class Builder {
   }
 
  private:
-  // Mostly the shortest form, sometimes padded with zero groups.
+  // Writes varints mostly in their shortest form, sometimes padded with zero groups.
   std::string Varint(uint64_t value) {
     std::string bytes;
     AppendVarint(value, &bytes);
@@ -107,7 +107,7 @@ class Builder {
     return message;
   }
 
-  // Groups around `body`, about as many as may nest.
+  // Nests groups around `body`, about as many as are allowed.
   std::string DeepGroups(std::string body) {
     for (uint32_t i = 92 + d_.Below(12); i > 0; --i) {
       body = "\x9b\x06" + body + "\x9c\x06";
@@ -197,7 +197,7 @@ class Builder {
     return Raw(kSizes[d_.Below(std::size(kSizes))]);
   }
 
-  // Records of one of TensorProto's fields.
+  // Writes records of one of TensorProto's fields.
   std::string Values(uint32_t field, int depth) {
     const uint32_t count = d_.OneIn(8) ? d_.Below(20) : d_.Below(5);
     switch (field) {

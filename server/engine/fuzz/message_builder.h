@@ -18,7 +18,8 @@ class Decisions {
   // A number below `bound`.
   uint32_t Below(uint32_t bound) { return Byte() % bound; }
   bool OneIn(uint32_t chances) { return Below(chances) == chances - 1; }
-  // An interesting 64-bit number: small, a power of two and its neighbours, or any.
+  // Returns an interesting 64-bit number: a small one, a power of two or a neighbour of one, or
+  // any.
   uint64_t Number();
 
  private:
@@ -26,8 +27,9 @@ class Decisions {
   size_t size_;
 };
 
-// The wire bytes of a PredictRequest: known fields mostly with their own wire types, packed and
-// not, repeated, merged, in any order, with long varints, unknown fields and, rarely, damage.
+// Returns the wire bytes of a PredictRequest. Known fields mostly have their own wire types; they
+// are packed or not, repeated, merged, in any order, with long varints, unknown fields and, rarely,
+// damage.
 std::string BuildRequest(Decisions* decisions);
 
 }  // namespace colcast::fuzz

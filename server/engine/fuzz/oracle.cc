@@ -34,7 +34,8 @@ constexpr int64_t kMaxElements = 1 << 12;
   std::abort();
 }
 
-// PredictRequest from its descriptor; inside it, TensorFlow's own generated TensorProto.
+// Parses PredictRequest by its descriptor. The messages inside are TensorFlow's own generated
+// TensorProto.
 class RequestParser {
  public:
   explicit RequestParser(const char* descriptor_set)

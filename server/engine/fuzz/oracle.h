@@ -27,7 +27,7 @@ struct OracleColumn {
   // TensorFlow accepts it; server/wire deliberately does not (tensor_values.h).
   bool refused_on_purpose;
 
-  // Only if accepted.
+  // Set only if accepted.
   std::string memory;                // the elements, unless they are strings
   std::vector<std::string> strings;  // of DT_STRING
   std::string typed_proto;           // Tensor::AsProtoField, serialized

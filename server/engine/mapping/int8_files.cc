@@ -76,7 +76,7 @@ absl::Status CheckCheckpoint(const std::string& directory, BundleReader* files) 
                    status.message()));
 }
 
-// The rows that keep their floats.
+// Reads the rows that keep their floats.
 absl::Status ReadKept(BundleReader* files, const std::string& variable, int64_t rows, int64_t width,
                       Int8Rows* rounded) {
   const std::string name = kKeptIds + variable;
@@ -171,7 +171,7 @@ absl::StatusOr<std::string> MapInt8Tables(const std::string& directory,
   if (!tables.ok()) return tables.status();
   const auto before = (*tables)->tables();
   absl::StatusOr<std::string> note = "";
-  // An index may say that a block has any size.
+  // Memory may run out, because an index may claim any size for a block.
   const Status caught = RunCaught("reading", [&] {
     note = MapAll(directory, prefix, variables, tables->get(), *resources);
     return OkStatus();

@@ -35,7 +35,7 @@ constexpr char kNoShape[] = "its shape is not known before it is restored";
 constexpr char kNotPlain[] =
     "the checkpoint does not have it as one plain tensor, or an op reads that tensor";
 
-// TensorFlow 1 variables that are not resources.
+// Whether the node is a TensorFlow 1 variable that is not a resource.
 bool IsReference(const NodeDef& node) {
   return node.op() == "VariableV2" || node.op() == "Variable";
 }

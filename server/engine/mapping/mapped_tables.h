@@ -72,7 +72,7 @@ class MappedTables final : public tensorflow::ResourceBase {
   absl::Status Open(const std::string& path, std::shared_ptr<const tables::MappedFile>* file);
 
   mutable std::mutex mutex_;  // used during loading
-  // By address of their data.
+  // Keyed by the address of their data.
   std::map<const void*, std::shared_ptr<const MappedTable>> tables_;
   std::map<std::string, std::weak_ptr<const tables::MappedFile>> opened_;  // by path
   std::vector<std::shared_ptr<const tables::MappedFile>> files_;

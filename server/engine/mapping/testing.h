@@ -83,7 +83,7 @@ class MappingTest : public ::testing::Test {
     return graph;
   }
 
-  // Graph() without the nodes that restore the variables, like a signature's graph.
+  // Like Graph(), but without the nodes that restore the variables, as in a signature's graph.
   tensorflow::GraphDef Served() const {
     tensorflow::GraphDef graph = Graph(), served;
     for (const tensorflow::NodeDef& node : graph.node()) {

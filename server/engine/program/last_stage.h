@@ -26,7 +26,7 @@ class LastStage {
     std::vector<std::string> states;  // the sorted outputs of its stage
   };
 
-  // The feeds of one run. `states` and `indices` are by domain.
+  // The feeds of one run. `states` and `indices` have an element per domain.
   struct Feeds {
     // [R, ...] each, in the order of Domain::states.
     std::vector<std::vector<tensorflow::Tensor>> states;

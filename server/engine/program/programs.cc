@@ -58,8 +58,8 @@ int64_t BytesOfStrings(const ColumnValues& values) {
   return bytes;
 }
 
-// The cost of reading a request's texts, in bytes. A text sent once, such as a query, is read with
-// every row; kMarks accounts for the start and end tokens of each text.
+// The cost of reading a request's texts, in bytes. A text that is sent once, such as a query, is
+// read with every row. kMarks accounts for the start and end tokens of each text.
 int64_t SizeOfTexts(const DecodedRequest& request, int64_t rows) {
   constexpr double kMarks = 8;
   constexpr double kMost = 1e15;

@@ -39,7 +39,7 @@ bool StagedProgram::LookForUsers(Stage::Rows* rows, bool* gain) {
     rows->keys.clear();
     return true;
   }
-  // Users are few rows, so they are always looked up.
+  // A request has few users, so they are always looked up.
   const bool keep = users.reuse().good();
   size_t num_found = 0;
   if (!stage.Find(rows, &num_found)) return false;

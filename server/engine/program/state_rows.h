@@ -17,8 +17,8 @@
 
 namespace colcast::engine {
 
-// The layout of a state's bytes: one row of each tensor, in order. Strings follow after all
-// numbers, each after its length.
+// The layout of a state's bytes: one row of each tensor, in order. Strings come after all numbers,
+// each after its length.
 struct StateLayout {
   struct Piece {
     tensorflow::DataType dtype;

@@ -109,7 +109,7 @@ std::string ResourceOf(const NodeDef& handle) {
 // The main graph, or the body of a function.
 struct Scope {
   absl::flat_hash_map<std::string_view, const NodeDef*> nodes;
-  // A function's arguments: the resource that each one is, "" for values.
+  // The resources that a function's arguments are; "" for values.
   std::map<std::string, std::string> arguments;
 };
 

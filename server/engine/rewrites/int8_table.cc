@@ -20,7 +20,7 @@ constexpr size_t kScaleBytes = 2;
 constexpr __mmask16 kAll = 0xffff;
 constexpr float kLargest = 127;
 constexpr float kMostLost = 0.02f;
-// In steps of the scale: below it, rounding may change a value by more than 3 %.
+// In steps of the scale. Rounding may change a value below this by more than 3 %.
 constexpr float kSmall = 16;
 constexpr float kLeastScale = 1e-36f;        // so that its inverse is finite
 constexpr uint32_t kInfinity = 0x7f800000u;  // these bits and those above are infinity and NaN
@@ -109,7 +109,7 @@ COLCAST_AVX512 void RoundAvx512(const float* values, int64_t rows, int64_t width
   RoundRows(values, rows, width, packed, kept);
 }
 
-// Some rows of a table, from one of their columns on.
+// Some rows of a table, beginning at one of its columns.
 struct Rows {
   const char* first_column;  // in the table's row 0
   const char* table;
@@ -149,7 +149,7 @@ COLCAST_AVX512 void SumAvx512(const Rows& rows, float* sums) {
     const auto* const at =
         reinterpret_cast<const __m128i*>(rows.first_column + id * rows.row_bytes);
     for (int v = 0; v < kVectors; ++v) {
-      // The masked form, because GCC warns about uninitialized values in the others.
+      // Uses the masked form, because GCC warns about uninitialized values in the others.
       const __m512i whole = _mm512_maskz_cvtepi8_epi32(kAll, _mm_loadu_si128(at + v));
       const __m512 values = _mm512_maskz_cvtepi32_ps(kAll, whole);
       sum[v] = _mm512_fmadd_ps(scale, values, sum[v]);

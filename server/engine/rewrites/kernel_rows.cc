@@ -169,7 +169,7 @@ class Finder {
     return found == by_name_.end() ? nullptr : found->second;
   }
 
-  // A resource variable: a reference variable might change its values in place.
+  // Requires a resource variable, because a reference variable might change its values in place.
   bool IsVariable(const NodeDef* node) const {
     while (node != nullptr && node->op() == "Identity") node = Find(node->input(0));
     if (node == nullptr || node->op() != "ReadVariableOp") return false;

@@ -40,7 +40,8 @@ struct Feature {
   PartialTensorShape shape;
   std::string lookup;
   int table = -1;
-  // Index of the op's `rows` input that says how often the single row is repeated; -1 if none.
+  // The index of the op's `rows` input that says how often the single row is repeated; -1 if there
+  // is none.
   int rows = -1;
 };
 

@@ -33,7 +33,7 @@ void SumColumns(const float* table, size_t width, absl::Span<const int64_t> ids,
       to[v] = _mm256_add_ps(to[v], values);
     }
   };
-  // The order of Eigen's InnerMostDimPreserver: four partial sums for 16 values or more.
+  // Uses the order of Eigen's InnerMostDimPreserver: four partial sums for 16 values or more.
   const size_t count = ids.size();
   const size_t by_fours = count >= 16 ? count / 4 * 4 : 0;
   for (size_t i = 0; i < by_fours; i += 4) {
