@@ -100,7 +100,7 @@ int Listener::port() const {
 void Listener::End() {
   accepting().Remove(socket_, number_);
   shutdown(socket_, SHUT_RDWR);
-  // Here, because the listener must not be destroyed by the thread that it owns.
+  // Defined here, because the listener must not be destroyed by the thread that it owns.
   if (handshakes_ != nullptr) handshakes_->End();
 }
 

@@ -49,8 +49,8 @@ class GrpcExchange final : public api::Exchange {
   http2::Call* const call_;  // destroyed by Send()
 };
 
-// To be called before a request is read. Another core may have received the bytes, so prefetching
-// all of them is faster than fetching one after the other.
+// Call before reading a request. Another core may have received the bytes, so prefetching all of
+// them is faster than fetching one after the other.
 inline void Prefetch(const http2::Message& request) {
   constexpr size_t kCacheLine = 64;
   constexpr size_t kMaxPrefetch = 128 << 10;  // well within a second-level cache

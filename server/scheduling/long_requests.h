@@ -104,7 +104,7 @@ class LongRequests {
   struct Options {
     int num_workers = 1;
     int max_queued_requests = 1;
-    int nice = 0;  // nice(7) value; 0: no thread has a lower priority
+    int nice = 0;  // nice(7) value of the extra threads; 0 for normal priority
     std::function<Clock::time_point()> now;
   };
 

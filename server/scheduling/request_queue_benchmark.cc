@@ -1,4 +1,4 @@
-// The cost of the queue per request, for queues of any length.
+// Measures what the queue costs per request, for queues of any length.
 #include <benchmark/benchmark.h>
 
 #include <chrono>
