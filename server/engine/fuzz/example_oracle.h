@@ -22,7 +22,7 @@ struct OracleFeature {
 
 // All values of a feature: numbers in memory layout, or strings.
 struct OracleValues {
-  std::vector<int64_t> dims;     // kFixedLen, kFixedLenSequence: the tensor's
+  std::vector<int64_t> dims;     // kFixedLen, kFixedLenSequence: the tensor's dimensions
   std::vector<int64_t> lengths;  // other kinds: the length of each row
   int64_t longest = 0;           // kVarLen: from the sparse tensor's dense shape
   std::string memory;
