@@ -16,7 +16,7 @@ namespace {
 
 class AvailableCoresTest : public FakeRootTest {
  protected:
-  const int all_ = AvailableCores(root_);  // without any group
+  const int all_ = AvailableCores(root_);  // without any control group
 };
 
 TEST_F(AvailableCoresTest, AThreadThatMayRunOnOneHasOne) {

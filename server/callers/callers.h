@@ -21,7 +21,7 @@ namespace colcast::callers {
 struct CallerStats {
   std::string caller;                   // kWithoutName and kOther stand for several callers
   int64_t requests = 0;                 // answered requests, with any status
-  int64_t rows = 0;                     // in requests answered OK
+  int64_t rows = 0;                     // rows in requests answered OK
   std::chrono::nanoseconds run_time{};  // the caller's share in runs with several requests
 };
 

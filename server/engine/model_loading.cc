@@ -178,7 +178,7 @@ struct TensorFlowModel::Added {
   std::unique_ptr<Signature> signature;
   absl::Status status;
   const RewrittenSignature* rewritten = nullptr;  // null if it runs as saved
-  TablesRead tables;                              // in its rewritten graph
+  TablesRead tables;                              // read by its rewritten graph
   std::string note;
 };
 

@@ -200,7 +200,7 @@ class Connection final : public net::Connection, public Exchange {
   // while it answers.
   beast::flat_buffer buffer_;  // received and not yet parsed
   std::optional<beast::http::request_parser<Body>> parser_;
-  size_t header_bytes_ = 0;  // of the request's header so far
+  size_t header_bytes_ = 0;  // size of the request's header so far
   Request request_;
   int refused_with_ = 0;  // status code to send once the body has arrived; 0: the request is served
   std::string refusal_;
@@ -214,7 +214,7 @@ class Connection final : public net::Connection, public Exchange {
   size_t body_in_output_ = 0;
   Phase phase_ = Phase::kIdle;
   Clock::time_point began_;        // start of the request's body
-  Clock::time_point deadline_;     // of the current phase
+  Clock::time_point deadline_;     // end of the current phase
   int ticks_without_reading_ = 0;  // ticks in which the client read nothing of an answer
   std::string request_line_;       // for log messages
   bool readable_ = false;          // the socket may have data

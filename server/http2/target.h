@@ -34,7 +34,7 @@ class Target {
 
   std::string text_;
   bool is_unix_ = false;
-  std::string host_;  // or the socket's path
+  std::string host_;  // a host name, an address, or the socket's path
   std::string port_;
 };
 

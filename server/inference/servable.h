@@ -43,7 +43,7 @@ class Servable {
   // The class of the signature that a request names (an empty name as above); null if the model has
   // no such signature. Not const, because it learns from requests.
   scheduling::RequestClass* request_class(std::string_view requested) const;
-  // By RequestProfile::signature.
+  // Finds the class by RequestProfile::signature.
   scheduling::RequestClass* request_class(int signature) const { return by_number_[signature]; }
 
  private:

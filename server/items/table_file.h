@@ -86,7 +86,7 @@ class TableFile {
   const std::vector<TableColumn>& columns() const { return columns_; }
 
   const Keys& keys() const { return keys_; }
-  const Keys& deleted() const { return deleted_; }  // in a delta
+  const Keys& deleted() const { return deleted_; }  // deleted keys, in a delta
 
   // The index: for each bucket, the rows of keys whose hash begins with its number.
   size_t BucketOf(uint64_t hash) const { return bits_ == 0 ? 0 : hash >> (64 - bits_); }

@@ -36,7 +36,7 @@ const Buckets& RowBuckets();
 struct HistogramSnapshot {
   const Buckets* buckets = nullptr;
   std::vector<int64_t> counts;  // buckets->bounds.size() + 1 counts, not cumulative
-  int64_t sum = 0;              // of the observations
+  int64_t sum = 0;              // sum of the observations
 
   int64_t Count() const;
   // The value below which `share` (0 to 1) of the observations lie, in the published unit, by

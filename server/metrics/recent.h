@@ -18,11 +18,11 @@ namespace colcast::metrics {
 // The fields of a RequestSeries that are kept.
 struct RecentSeries {
   RequestLabels labels;
-  int64_t answered = 0;  // with any status
-  int64_t failed = 0;    // with a status other than OK
+  int64_t answered = 0;  // number answered with any status
+  int64_t failed = 0;    // number answered with a status other than OK
   int64_t rows = 0;
   int64_t bytes_saved = 0;
-  HistogramSnapshot latency;  // of requests answered OK
+  HistogramSnapshot latency;  // latency of requests answered OK
 };
 
 // All methods may be called from any thread.

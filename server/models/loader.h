@@ -30,8 +30,8 @@ struct LoadReport {
   int attempt = 1;  // 2 for the first retry
   Status status;
   bool loaded = false;                                // true even if warm-up then failed
-  std::chrono::steady_clock::duration load_time{};    // until graph and variables are loaded
-  std::chrono::steady_clock::duration warmup_time{};  // after that, until it may serve
+  std::chrono::steady_clock::duration load_time{};    // time until graph and variables are loaded
+  std::chrono::steady_clock::duration warmup_time{};  // time from then until the version may serve
   int warmup_requests = 0;
   std::string path;                // the version's directory
   std::vector<std::string> notes;  // see engine::Model::notes()

@@ -75,7 +75,7 @@ class OpenConnections {
 // second.
 struct Use {
   int calls = 0;     // complete calls received
-  size_t bytes = 0;  // of received messages and sent answers
+  size_t bytes = 0;  // size of received messages and sent answers
   int items = 0;     // frames, headers, chunks and TLS records read
 };
 
@@ -142,7 +142,7 @@ class Connection : public Pollable, public std::enable_shared_from_this<Connecti
   // Claims newly set bits of `work`; the caller handles them.
   unsigned Take(unsigned work) { return work_.fetch_and(~work) & work; }
 
-  Use use_;  // of this turn
+  Use use_;  // result of this turn
 
  private:
   void TakeTurn();

@@ -25,7 +25,7 @@ class Budget {
   using Clock = std::chrono::steady_clock;
 
   struct Options {
-    size_t max_bytes = 0;           // of all hosts together
+    size_t max_bytes = 0;           // limit for all hosts together
     size_t max_bytes_per_host = 0;  // lower while all hosts together exceed max_bytes
     // Whether hosts may still hold an equal share of max_bytes each when the total is above it, so
     // that no host is refused because of others. One host at a time may exceed its share, with a

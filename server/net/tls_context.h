@@ -48,7 +48,7 @@ enum class Protocols { kHttp1, kHttp2, kBoth };
 // A server's key and certificates, renewed without a restart. Thread-safe.
 class TlsContext {
  public:
-  // Errors of UseTls().
+  // Returns errors like UseTls().
   static Status Create(const TlsConfig& config, Protocols protocols,
                        std::shared_ptr<TlsContext>* context);
 

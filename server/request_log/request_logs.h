@@ -102,7 +102,7 @@ class RequestLogs {
   // bytes.
   void Add(const std::shared_ptr<Model>& model, const LoggedCall& call);
 
-  // For the models logged since the start, by name.
+  // Returns the counts of all models logged since the start, by name.
   std::vector<LogCounts> Counts() const;
 
  private:

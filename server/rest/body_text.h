@@ -67,7 +67,7 @@ class BodyText {
   void FindNul(std::string_view* block);
 
   BodyBytes body_;
-  std::string_view rest_;  // of the current block, after the completed number
+  std::string_view rest_;  // unread part of the current block, after the completed number
   std::string number_;     // characters at the end of the previous run that may be a number
   std::string seam_;       // the same, completed from the next run
   size_t next_slice_ = 0;

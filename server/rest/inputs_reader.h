@@ -93,7 +93,7 @@ class RowsReader final : public InputsReader {
 
   bool objects_ = false;
   std::deque<Named> columns_;  // in the order of the request's columns
-  size_t position_ = 0;        // of the next input within its row
+  size_t position_ = 0;        // position of the next input within its row
   int64_t rows_ = 0;           // number of complete rows
 };
 

@@ -66,7 +66,7 @@ class JsonColumn {
   const DataType dtype_;
   bool has_shape_ = false;
   std::vector<int64_t> shape_;   // shape of one value
-  std::vector<uint32_t> place_;  // of the element being read
+  std::vector<uint32_t> place_;  // position of the element being read
   SliceBuffer content_;
   int64_t strings_ = 0;
 

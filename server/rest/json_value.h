@@ -35,7 +35,7 @@ struct JsonValue {
     double real;
     size_t count;  // number of elements in a list or object; valid when it has ended
   };
-  std::string_view text;  // of a string; invalid after the reader returns
+  std::string_view text;  // text of a string; invalid after the reader returns
 };
 
 inline JsonValue JsonString(std::string_view text) {

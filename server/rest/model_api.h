@@ -38,9 +38,10 @@ class MetadataAnswers {
 };
 
 struct ModelApiOptions {
-  std::chrono::milliseconds timeout{30'000};  // from receipt of the request; 0 for none
-  size_t max_body_bytes = 256 << 20;          // after decompression
-  bool cors = false;  // allows pages of any origin: --rest_api_enable_cors_support
+  // time allowed from receipt of the request; 0 for no limit
+  std::chrono::milliseconds timeout{30'000};
+  size_t max_body_bytes = 256 << 20;  // after decompression
+  bool cors = false;                  // allows pages of any origin: --rest_api_enable_cors_support
 };
 
 // Answers everything under /v1/ and /v2: status and metadata immediately, requests that run a model

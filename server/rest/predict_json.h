@@ -66,7 +66,7 @@ class PredictJson final : public PredictForm {
   DecodedRequest& request() override { return request_; }
   const DecodedRequest& request() const { return request_; }
 
-  // In the format of the inputs.
+  // Writes the outputs in the format of the inputs.
   Status Write(const PredictResponse& outputs, Response* response) const override;
 
  private:

@@ -38,7 +38,7 @@ class OffloadCircuit {
   enum class State {
     kAnswers,
     kLeftAlone,
-    kMayAnswer,  // after being left alone; one call at a time tries it
+    kMayAnswer,  // has been left alone, so one call at a time tries it
   };
   State At(Time now) const;
 
@@ -53,9 +53,10 @@ class OffloadCircuit {
 
   const Clock::duration patience_;
   const Clock::duration pause_;
-  std::atomic<Clock::rep> left_alone_until_{0};        // 0 while it answers
-  std::mutex mutex_;                                   // guards the members below
-  Clock::duration waited_ ABSL_GUARDED_BY(mutex_){0};  // without success, since the last answer
+  std::atomic<Clock::rep> left_alone_until_{0};  // 0 while it answers
+  std::mutex mutex_;                             // guards the members below
+  // time spent without success since the last answer
+  Clock::duration waited_ ABSL_GUARDED_BY(mutex_){0};
   Time last_timeout_ ABSL_GUARDED_BY(mutex_){};
 };
 

@@ -49,7 +49,7 @@ struct Outcome {
   std::vector<CallRecord> calls;  // in the order of the job
   std::map<StatusCode, CodeErrors> errors;
   std::vector<std::pair<uint64_t, std::string>> answers;  // kept answers, by number of the call
-  double seconds = 0;                                     // until the last answer
+  double seconds = 0;                                     // time until the last answer
 };
 
 class Sender {

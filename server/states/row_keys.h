@@ -51,7 +51,7 @@ class RowKeys {
   // `arena_`.
   struct Source {
     const uint8_t* message = nullptr;
-    size_t offset = 0;  // in `arena_`, if `message` is null
+    size_t offset = 0;  // position in `arena_`, if `message` is null
     size_t row_bytes = 0;
 
     const uint8_t* data(const std::vector<uint8_t>& arena) const {

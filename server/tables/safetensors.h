@@ -33,7 +33,7 @@ struct StoredTensor {
   std::vector<int64_t> shape;  // non-negative sizes
   const uint8_t* data = nullptr;
   size_t bytes = 0;   // determined by the shape
-  size_t offset = 0;  // in the file
+  size_t offset = 0;  // offset in the file
 
   // REQUIRES that dtype corresponds to T.
   template <typename T>

@@ -39,7 +39,7 @@ struct MessageSchema {
 };
 
 // The next two treat Examples as bytes, because the model's own parser checks them.
-extern const MessageSchema kExampleRequest;  // of ClassificationRequest and RegressionRequest
+extern const MessageSchema kExampleRequest;  // for ClassificationRequest and RegressionRequest
 extern const MessageSchema kMultiInferenceRequest;
 extern const MessageSchema kInferRequest;  // ModelInferRequest
 extern const MessageSchema kInferTensorContents;
@@ -55,7 +55,7 @@ extern const MessageSchema kVariantTensorDataProto;
 struct Malformed {
   std::string path;  // for example inputs["age"].value.tensor_shape
   std::string reason;
-  size_t offset = 0;  // of the byte where reading stopped, in the outermost message
+  size_t offset = 0;  // position of the byte where reading stopped, in the outermost message
 };
 
 // Whether protobuf would accept the message. `depth`: how many levels of messages may still nest

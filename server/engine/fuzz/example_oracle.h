@@ -15,7 +15,7 @@ enum class OracleKind { kFixedLen, kVarLen, kFixedLenSequence, kRagged };
 struct OracleFeature {
   std::string name;
   OracleKind kind;
-  int dtype;  // of tensorflow::DataType
+  int dtype;  // a tensorflow::DataType
   std::vector<int64_t> shape;
   std::vector<std::string> defaults;  // strings, or numbers in memory layout; may be empty
 };

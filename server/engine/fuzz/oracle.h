@@ -29,7 +29,7 @@ struct OracleColumn {
 
   // Set only if accepted.
   std::string memory;                // the elements, unless they are strings
-  std::vector<std::string> strings;  // of DT_STRING
+  std::vector<std::string> strings;  // the elements of a DT_STRING tensor
   std::string typed_proto;           // Tensor::AsProtoField, serialized
   std::string content_proto;         // Tensor::AsProtoTensorContent, serialized
 };

@@ -108,7 +108,7 @@ TEST_F(Int8FilesTest, DamagedFilesAreRefusedByName) {
   Write(good_);
   {
     std::fstream file(data, std::ios::in | std::ios::out | std::ios::binary);
-    file.seekp(-1, std::ios::end);  // in the rows, which come last by name
+    file.seekp(-1, std::ios::end);  // a byte of the rows, which come last by name
     file.write("?", 1);
   }
   ExpectRefused("rows/first");

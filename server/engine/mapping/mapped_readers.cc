@@ -23,7 +23,8 @@ using Nodes = google::protobuf::RepeatedPtrField<NodeDef>;
 // A graph, or the body of a function.
 struct Scope {
   std::map<std::string, const NodeDef*> nodes;
-  std::map<std::string, std::vector<std::pair<NodeDef*, int>>> readers;  // of a node or an argument
+  // the readers of each node or argument
+  std::map<std::string, std::vector<std::pair<NodeDef*, int>>> readers;
   std::set<std::string> results;  // nodes or arguments whose values leave the scope
 };
 

@@ -134,7 +134,7 @@ absl::StatusOr<bool> MappedTables::Map(BundleReader* checkpoint, const std::stri
   absl::Status status = tensorflow::TensorShape::BuildTensorShape(entry.shape(), &shape);
   if (!status.ok()) return status;
   const int64_t bytes = tensorflow::MultiplyWithoutOverflow(
-      shape.num_elements(), tensorflow::DataTypeSize(entry.dtype()));  // or negative
+      shape.num_elements(), tensorflow::DataTypeSize(entry.dtype()));  // negative if they overflow
   if (header.endianness() != tensorflow::BundleHeaderProto::LITTLE || entry.slices_size() > 0 ||
       !tensorflow::DataTypeCanUseMemcpy(entry.dtype()) || bytes != entry.size() || bytes <= 0 ||
       bytes < least_bytes) {

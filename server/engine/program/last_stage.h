@@ -42,8 +42,8 @@ class LastStage {
   const Signature& signature() const { return *signature_; }
 
   // Maps each input to a state, an index or a column of the late signature, and sets `*context` to
-  // the positions of those columns. Returns false if an input is none of these, or if no input
-  // reads some state.
+  // the positions of those columns. Returns false if an input is none of these, or if a state is
+  // read by no input.
   bool Connect(absl::Span<const Domain> domains, const SignatureInputs& late,
                std::vector<int>* context);
 

@@ -20,7 +20,7 @@ bool HasRows(const DeclaredInput& input, const WireColumn* column, int64_t rows)
 // What a row's key covers.
 struct HashedColumns {
   const Signature& signature;
-  absl::Span<const int> inputs;                 // of the signature, always in the same order
+  absl::Span<const int> inputs;                 // inputs of the signature, always in the same order
   absl::Span<const WireColumn* const> columns;  // by the signature's input; null if left out
   int64_t rows;
   // Whether padding is part of the key: true if it determines the shape of the result.

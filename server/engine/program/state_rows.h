@@ -31,7 +31,7 @@ struct StateLayout {
     }
   };
   std::vector<Piece> pieces;
-  size_t bytes = 0;  // of all numbers
+  size_t bytes = 0;  // bytes of all numbers
   bool has_strings = false;
 };
 

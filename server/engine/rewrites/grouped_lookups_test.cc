@@ -284,7 +284,7 @@ class RandomFeatures {
   Scope scope_;
   DataType type_;
   Output rows_;
-  Place place_ = kNowhere;  // of the feature being made
+  Place place_ = kNowhere;  // place of the feature that is being made
   std::vector<Column> columns_;
   std::vector<tensorflow::Operation> inits_;
 };

@@ -65,7 +65,8 @@ COLCAST_INLINE bool IsClose(const float* values, int64_t width, const char* roun
 
 // Returns false for a row that cannot be rounded, and marks it by its scale.
 COLCAST_INLINE bool RoundRow(const float* values, int64_t width, char* row) {
-  uint32_t largest = 0;  // as bits, which sort like the positive floats they represent
+  // largest value as bits, which sort like the positive floats they represent
+  uint32_t largest = 0;
   for (int64_t i = 0; i < width; ++i) {
     largest = std::max(largest, BitsOf(values[i]) & 0x7fffffffu);
   }
@@ -111,7 +112,7 @@ COLCAST_AVX512 void RoundAvx512(const float* values, int64_t rows, int64_t width
 
 // Some rows of a table, beginning at one of its columns.
 struct Rows {
-  const char* first_column;  // in the table's row 0
+  const char* first_column;  // the column's address in row 0 of the table
   const char* table;
   size_t row_bytes;
   absl::Span<const int64_t> ids;

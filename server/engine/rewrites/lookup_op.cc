@@ -50,7 +50,7 @@ struct Part {
   const Feature* feature;
   const Tensor* column;
   const LookupTable* table;  // null if the column is copied
-  int64_t rows;              // in the output
+  int64_t rows;              // number of rows in the output
   int64_t values;            // per row of the column
   int64_t width;             // per row of the output
   size_t offset = 0;         // in bytes, within an output row

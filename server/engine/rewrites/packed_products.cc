@@ -28,7 +28,7 @@ struct Product {
   std::vector<const Node*> nodes;  // the MatMul first; the last node's output is the result
   Output x;
   Output weights;         // the whole matrix
-  int64_t first_row = 0;  // of the rows that are used
+  int64_t first_row = 0;  // first of the rows that are used
   int64_t depth = 0;      // number of rows that are used
   std::vector<Output> added;
   bool relu = false;
