@@ -68,7 +68,8 @@ void ReadAll(const std::shared_ptr<const ItemTable>& table, const TableFile& fil
   items::AddColumns(table, numbers, features, &request);
   for (const Column& column : request.columns()) {
     int64_t elements = 0;
-    constexpr int64_t kMostElements = 1 << 20;  // a list may be long, and all are padded to it
+    // a list may be long, and all lists are padded to its length
+    constexpr int64_t kMostElements = 1 << 20;
     if (!ElementCount(column, &elements).ok() || elements > kMostElements) continue;
     if (column.dtype == DT_STRING) {
       LengthSum sum;

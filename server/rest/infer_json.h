@@ -28,7 +28,7 @@ struct InferTensor {
   std::vector<int64_t> shape;
   bool has_data = false;
   int64_t binary_bytes = -1;  // size of an input after the JSON; -1 if it is in the JSON
-  // Whether to send an output in binary form; -1 if only the request as a whole says so.
+  // Whether to send an output in binary form; -1 if the request's general setting applies.
   int binary_output = -1;
 };
 
