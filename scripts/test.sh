@@ -14,7 +14,7 @@ scripts/bazel.sh
 # Runs failed tests once more, one at a time, since the machine may have been too busy.
 ctest --test-dir build/server --output-on-failure --no-tests=error ||
   ctest --test-dir build/server --output-on-failure --rerun-failed
-# Runs two tests at a time, since much of the time is spent waiting and starting servers.
+# Runs two groups of tests at a time, since much of the time is spent waiting and starting servers.
 run_tests=(.venv/bin/python -m pytest)
 "${run_tests[@]}" -n 2 --dist loadgroup "$@" ||
   { [ $? -eq 1 ] && "${run_tests[@]}" --last-failed --last-failed-no-failures none "$@"; }

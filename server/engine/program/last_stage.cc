@@ -14,7 +14,7 @@ namespace {
 
 using tensorflow::Tensor;
 
-// Of the index that a thread keeps for its next request.
+// The largest index that a thread keeps for its next request.
 constexpr int64_t kMostKeptCandidates = 1000;
 
 int PositionOf(const std::vector<std::string>& aliases, const std::string& alias) {
