@@ -26,6 +26,12 @@ class Identity:
         return self.key.read_bytes(), self.chain.read_bytes()
 
 
+# Python 3.13 refuses authorities without these extensions (RFC 5280).
+SIGNS = "keyUsage=critical,keyCertSign,cRLSign"
+CA = f"basicConstraints=critical,CA:TRUE\n{SIGNS}"
+KEY_IDENTIFIERS = "subjectKeyIdentifier=hash\nauthorityKeyIdentifier=keyid"
+
+
 class Authority:
     """A root that signs through an intermediate, as real ones do."""
 
@@ -35,19 +41,20 @@ class Authority:
         self.root = self._directory / "root.pem"
         root_key = self._directory / "root.key"
         subject = f"/CN={name}"
-        openssl("req", "-x509", *EC, "-subj", subject, "-keyout", root_key, "-out", self.root)
-        self._between = self._sign("between", Identity(root_key, self.root), "CA:TRUE", "DNS:none")
+        made = ("-keyout", root_key, "-out", self.root)
+        openssl("req", "-x509", *EC, "-subj", subject, "-addext", SIGNS, *made)
+        self._between = self._sign("between", Identity(root_key, self.root), CA, "DNS:none")
 
     def issue(self, name: str, names: str = "IP:127.0.0.1,DNS:localhost") -> Identity:
         """A key and a certificate for this machine, followed by the intermediate certificate."""
-        identity = self._sign(name, self._between, "CA:FALSE", names)
+        identity = self._sign(name, self._between, "basicConstraints=critical,CA:FALSE", names)
         identity.chain.write_text(identity.chain.read_text() + self._between.chain.read_text())
         return identity
 
-    def _sign(self, name: str, signer: Identity, constraint: str, names: str) -> Identity:
+    def _sign(self, name: str, signer: Identity, role: str, names: str) -> Identity:
         made = Identity(self._directory / f"{name}.key", self._directory / f"{name}.pem")
         asked, extensions = self._directory / f"{name}.csr", self._directory / f"{name}.ext"
-        extensions.write_text(f"basicConstraints=critical,{constraint}\nsubjectAltName={names}\n")
+        extensions.write_text(f"{role}\n{KEY_IDENTIFIERS}\nsubjectAltName={names}\n")
         openssl("req", *EC, "-subj", f"/CN={name}", "-keyout", made.key, "-out", asked)
         signing = ("-CA", signer.chain, "-CAkey", signer.key, "-CAcreateserial")
         openssl("x509", "-req", "-in", asked, *signing, "-extfile", extensions, "-out", made.chain)
