@@ -237,8 +237,9 @@ def _pyarrow(column: Any) -> Any:
         values = array.flatten()
         if _plain(types, values.type) and not values.null_count:
             ends = np.cumsum(array.value_lengths().to_numpy())[:-1]
-            return np.split(values.to_numpy(), ends)
-    return array.to_numpy() if _plain(types, array.type) else array.to_pylist()
+            return np.split(values.to_numpy(zero_copy_only=False), ends)[: len(array)]
+    plain = _plain(types, array.type)
+    return array.to_numpy(zero_copy_only=False) if plain else array.to_pylist()
 
 
 def _plain(types: Any, kind: Any) -> bool:

@@ -93,10 +93,13 @@ def _checked(source: Source, row: int, value: Any, rest: tuple[int, ...]) -> Any
 def _converted(source: Source, rows: list[Any], lengths: Array) -> Array:
     """All rows' values, converted, in one flat run."""
     flat: Sequence[Any] | Array
-    if rows and all(isinstance(row, np.ndarray) and row.dtype != object for row in rows):
-        flat = np.concatenate([row.reshape(-1) for row in rows])
+    # NumPy would turn integers beside floats, such as an empty array, into floats.
+    full = [row for row in rows if len(row)]
+    kinds = {row.dtype.kind if isinstance(row, np.ndarray) else "O" for row in full}
+    if len(kinds) == 1 and kinds != {"O"}:
+        flat = np.concatenate([row.reshape(-1) for row in full])
     else:
-        flat = list(chain.from_iterable(rows))
+        flat = list(chain.from_iterable(full))
         for _ in _rest(source.feature):
             flat = list(chain.from_iterable(flat))
     ends = np.cumsum(lengths) * int(np.prod(_rest(source.feature), dtype=np.int64))

@@ -13,7 +13,14 @@ from typing import Any
 import numpy as np
 from colcast.client._errors import InputError
 from colcast.client._settings import Policies
-from colcast.client.columns._dtypes import BFLOAT16, STRING, Array, DType, bfloat16_bits
+from colcast.client.columns._dtypes import (
+    BFLOAT16,
+    STRING,
+    Array,
+    DType,
+    bfloat16_bits,
+    bfloat16_values,
+)
 
 NOT_GIVEN: Any = type("NotGiven", (), {"__repr__": lambda self: "nothing"})()
 
@@ -128,15 +135,14 @@ _FLOATS = (float, np.floating)
 
 
 def _convert(values: Sequence[Any] | Array, dtype: DType, place: Place, finite: bool) -> Array:
+    if not len(values):  # an empty array's dtype says nothing
+        return np.empty(0, dtype.storage)
     if dtype is STRING:
         return _strings(values, place)
     array = values if isinstance(values, np.ndarray) else _numbers(values, dtype, place)
     kind, wanted = array.dtype.kind, dtype.kind
     if finite and wanted in "fc" and kind in "fc":
         _require_finite(array, dtype, place)
-    if dtype is BFLOAT16:
-        _require(kind in "iufb", array, dtype, place)
-        return bfloat16_bits(array.astype(np.float32))
     if wanted == "b":
         _require(kind == "b", array, dtype, place)
         return array
@@ -179,8 +185,6 @@ def _numbers(values: Sequence[Any], dtype: DType, place: Place) -> Array:
     if not all(issubclass(t, allowed) for t in set(map(type, values))):
         bad = next(i for i, v in enumerate(values) if not isinstance(v, allowed))
         raise place.error(bad, f"expected {dtype}, got {shown(values[bad])}")
-    if not values:
-        return np.empty(0, dtype.storage)
     array = np.array(values)
     if dtype.kind in "iu" and array.dtype.kind in "fO":
         return _exact_integers(values, dtype, place)
@@ -240,12 +244,16 @@ def _integers(array: Array, dtype: DType, place: Place) -> Array:
 
 
 def _floats(array: Array, dtype: DType, place: Place) -> Array:
-    if array.dtype == dtype.storage:
+    to_bfloat16 = dtype is BFLOAT16
+    if array.dtype == dtype.storage and not to_bfloat16:
         return array
     with np.errstate(over="ignore"):
-        result: Array = array.astype(dtype.storage)
-    if array.dtype.kind in "fiu" and dtype.storage.itemsize < array.dtype.itemsize:
-        lost = np.flatnonzero(np.isinf(result) & np.isfinite(array))
+        result: Array = array.astype(np.float32 if to_bfloat16 else dtype.storage)
+    if to_bfloat16:
+        result = bfloat16_bits(result)
+    if to_bfloat16 or not np.can_cast(array.dtype, dtype.storage):
+        stored = bfloat16_values(result) if to_bfloat16 else result
+        lost = np.flatnonzero(np.isinf(stored) & np.isfinite(array))
         if lost.size:
             first = int(lost[0])
             raise place.error(first, f"{shown(array[first])} is too large for {dtype}")

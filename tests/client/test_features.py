@@ -66,12 +66,36 @@ def test_a_value_of_every_dtype(dtype: str, value: Any, expected: Any, target: A
         ("bool", 1, r"expected bool, got 1 \(int\)"),
         ("bool", "true", r"expected bool, got 'true' \(str\)"),
         ("float16", 70000.0, r"70000.0 \(float\) is too large for float16"),
+        ("float16", np.uint16(65535), r"65535 \(int\) is too large for float16"),
+        ("bfloat16", 1e39, r"1e\+39 \(float\) is too large for bfloat16"),
+        ("bfloat16", 3.4e38, r"3.4e\+38 \(float\) is too large for bfloat16"),
+        ("complex64", 1e39, r"1e\+39 \(float\) is too large for complex64"),
         ("bfloat16", "x", r"expected bfloat16, got 'x' \(str\)"),
     ],
 )
 def test_a_value_that_fits_no_dtype(dtype: str, value: Any, message: str) -> None:
     with pytest.raises(InputError, match=f"^user feature 'x': {message}$"):
         sent(model(spec("x", dtype, None)), Rows(ITEMS, {"x": value}))
+
+
+def test_rows_of_arrays_keep_their_types_beside_empty_arrays() -> None:
+    for dtype, value, expected in (
+        ("int64", 2**53 + 1, [[2**53 + 1], [0]]),
+        ("bool", True, [[True], [False]]),
+        ("string", "a", [[b"a"], [b""]]),
+    ):
+        schema = model(spec("x", dtype, None, None), spec("x/length", "int64", None))
+        rows = {"item": [1, 2], "x": [np.array([value]), np.array([])]}
+        assert sent(schema, Rows(rows))["x"] == expected
+    for empty in ([np.array([])] * 2, np.empty((2, 0))):
+        assert sent(schema, Rows({"item": [1, 2], "x": empty}))["x/length"] == [0] * 2
+
+
+@pytest.mark.parametrize("other", [np.array([1.0]), np.array([1], np.uint64)])
+def test_integers_beside_another_type_of_array_stay_exact(other: Any) -> None:
+    schema = model(spec("x", "int64", None, None), spec("x/length", "int64", None))
+    rows = {"item": [1, 2], "x": [np.array([2**53 + 1]), other]}
+    assert sent(schema, Rows(rows))["x"] == [[2**53 + 1], [1]]
 
 
 def test_integers_beyond_what_a_float_holds_stay_exact() -> None:

@@ -106,6 +106,15 @@ def test_missing_user_features_take_the_default(schema: ModelSchema, value: Any)
     assert found["vector"] == [[0.5, 0.5]]
 
 
+@pytest.mark.parametrize(("dtype", "default"), [("string", b"none"), ("bool", True)])
+def test_a_column_of_only_nan_takes_the_default(dtype: str, default: Any) -> None:
+    x = spec("x", dtype, None)
+    columnar = signature("columnar", spec("movie", "int64", None), x, x=np.array([default]))
+    items = pd.DataFrame({"movie": [1, 2], "x": [np.nan, np.nan]})
+    found = sent(ModelSchema("m", 1, {"columnar": columnar}), Rows(items), "columnar")
+    assert set(found["x"]) == {default}
+
+
 def test_large_integers_beside_a_null_keep_every_digit(schema: ModelSchema) -> None:
     exact = 2**60 + 1
     for ranks in (

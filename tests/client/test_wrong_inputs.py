@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 import tensorflow as tf
 from colcast.client import InputError, ModelSchema, Policies
@@ -273,6 +274,21 @@ MISTAKES: list[tuple[Any, Any, str]] = [
         "feature 'genres': expected shape [rows, values], got [3]",
     ),
     # Frames.
+    (
+        USER,
+        columns(movie=pa.array([1, 2, 3], pa.date32())),
+        "feature 'movie', row 0: expected int64, got dates (datetime64[D])",
+    ),
+    (
+        USER,
+        pa.table({"genres": pa.array([], pa.list_(pa.int64()))}),
+        "items has no rows: there is nothing to rank",
+    ),
+    (
+        USER,
+        {"genres": pa.array([], pa.list_(pa.int64()))},
+        "items has no rows: there is nothing to rank",
+    ),
     (
         USER,
         pd.DataFrame([[7, 8], [9, 10]], columns=["movie", "movie"]),
