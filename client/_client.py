@@ -225,7 +225,7 @@ class RankingClient(ClientSettings, Closing):
         self, steps: Steps[list[Group]], timeout_seconds: float | None, metadata: Metadata
     ) -> list[Ranking]:
         """The rankings of all groups, in the order of the pairs."""
-        groups = self._run("rank_many", steps, timeout_seconds)
+        groups = self._run("rank_many", steps, timeout_seconds, metadata)
 
         def ranked(group: Group) -> list[Ranking]:
             steps = self._flow.rank_group(group)

@@ -63,7 +63,7 @@ class AsyncRankingClient(ClientSettings, AsyncClosing):
     async def _ranked(
         self, steps: Steps[list[Group]], timeout_seconds: float | None, metadata: Metadata
     ) -> list[Ranking]:
-        groups = await self._run("rank_many", steps, timeout_seconds, data=None)
+        groups = await self._run("rank_many", steps, timeout_seconds, metadata, data=None)
         turns = asyncio.Semaphore(MANY_IN_FLIGHT)
 
         async def ranked(group: Group) -> list[Ranking]:

@@ -35,5 +35,5 @@ class Deadline:
         The pause is 10 ms, doubled each time up to 200 ms, and varied by a fifth so that clients do
         not retry in step. It must end before the deadline.
         """
-        pause = min(0.01 * 2 ** (attempt - 1), 0.2) * random.uniform(0.8, 1.2)
+        pause = min(0.01 * 2 ** min(attempt - 1, 5), 0.2) * random.uniform(0.8, 1.2)
         return pause if pause < self.left() else None

@@ -124,7 +124,8 @@ def test_a_ranking_per_user(serves: Any, parts: ModelSchema, predict: Any, reque
 def test_one_request_to_either_signature(serves: Any, parts: ModelSchema, target: Target) -> None:
     server = serves(parts, knows_users)
     with RankingClient(server.address, "movies", timeout_seconds=120, target=target) as client:
-        client.rank_many(PAIRS)
+        client.rank_many(PAIRS, metadata=[("x-request", "17")])
+    assert [sent["x-request"] for _, _, sent in server.requests] == ["17"] * 2
     (sent,) = server.predicts
     assert sent.model_spec.signature_name == {"late": "columnar_late"}.get(target, target)
 

@@ -13,6 +13,7 @@ from colcast.client import (
     RankingClient,
     ServerError,
 )
+from colcast.client.transport._deadline import Deadline
 from tensorflow_serving.apis import predict_pb2
 
 from .conftest import (
@@ -231,3 +232,11 @@ def test_a_closed_client_says_so() -> None:
     client.close()
     with pytest.raises(Exception, match="the client is closed"):
         client.rank(USER, ITEMS)
+
+
+def test_pauses_between_attempts_are_bounded() -> None:
+    deadline = Deadline(1000.0)
+    with deadline:
+        pauses = [deadline.pause_after(attempt) for attempt in (1, 5, 6, 1025, 10_000)]
+    bounds = [0.01, 0.16, 0.2, 0.2, 0.2]
+    assert pauses == [pytest.approx(bound, rel=0.21) for bound in bounds]
