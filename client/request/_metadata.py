@@ -32,7 +32,7 @@ def decode_metadata_response(data: bytes) -> ModelSchema:
 
     Raises:
         DecodeError: the message is malformed.
-        SchemaError: it has no signatures.
+        SchemaError: it has no signatures whose tensors can be sent.
     """
     model = ModelSpec()
     signatures: dict[str, Signature] = {}
@@ -44,6 +44,11 @@ def decode_metadata_response(data: bytes) -> ModelSchema:
             key, packed = map_entry(message(number, value))
             if key == "signature_def":
                 signatures, unreadable = _decode_signatures(packed)
+    if unreadable and not signatures:
+        raise SchemaError(
+            f"model {model.name!r} has only signatures with tensors of a dtype that cannot be "
+            f"sent: {', '.join(unreadable)}"
+        )
     if not signatures:
         raise SchemaError(f"the metadata of model {model.name!r} has no signatures")
     return ModelSchema(model.name, model.version, signatures, unreadable)

@@ -6,14 +6,15 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
-from colcast.client import DecodeError, InputError, Tensor, encode_predict_request
+from colcast.client import DecodeError, InputError, SchemaError, Tensor, encode_predict_request
 from colcast.client.columns._decode import decode_predict_response
 from colcast.client.columns._dtypes import BFLOAT16, BY_NAME, STRING, bfloat16_bits
+from colcast.client.request._metadata import decode_metadata_response
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from tensorflow.core.framework import tensor_pb2
-from tensorflow_serving.apis import predict_pb2
+from tensorflow_serving.apis import get_model_metadata_pb2, predict_pb2
 
 DTYPES = ["f2", "f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "?", "c8", "c16"]
 shapes = hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=5)
@@ -242,3 +243,21 @@ def test_model_spec_and_output_filter() -> None:
 def test_values_that_tensorflow_cannot_hold_are_refused(columns: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         encode_predict_request("m", "s", columns)
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        ([], "the metadata of model 'm' has no signatures"),
+        (["a", "b"], "model 'm' has only signatures with tensors of a dtype that cannot be sent: "),
+    ],
+)
+def test_a_model_without_a_signature_to_call(names: list[str], message: str) -> None:
+    found = get_model_metadata_pb2.GetModelMetadataResponse()
+    found.model_spec.name = "m"
+    signatures = get_model_metadata_pb2.SignatureDefMap()
+    for name in names:
+        signatures.signature_def[name].inputs["x"].dtype = tf.variant.as_datatype_enum
+    found.metadata["signature_def"].Pack(signatures)
+    with pytest.raises(SchemaError, match=f"^{message}{', '.join(names)}$"):
+        decode_metadata_response(found.SerializeToString())
