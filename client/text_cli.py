@@ -55,16 +55,18 @@ def encode(file: Path, output: Path | None, **given: Any) -> None:
     """Writes the vector of each line of FILE; - is standard input."""
     texts = _lines(file)
     try:
+        if output is not None:
+            output.open("ab").close()  # an error comes before the work
         with _client(given) as client:
             wanted = {name: given[name] for name in ("pooling", "max_seq_len")}
             with _Bar(len(texts)) as bar:
                 vectors = client.encode(texts, progress=bar, **wanted)
-    except ColcastError as error:
+        if output is not None:
+            with output.open("wb") as written:
+                np.save(written, vectors)
+            return
+    except (ColcastError, OSError) as error:
         raise click.ClickException(str(error)) from error
-    if output is not None:
-        with output.open("wb") as written:
-            np.save(written, vectors)
-        return
     for vector in vectors.tolist():
         click.echo(json.dumps(vector))
 

@@ -6,6 +6,7 @@ tensorflow_serving/apis/{model,predict,classification,regression,inference,predi
 
 import gzip
 import struct
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -125,5 +126,5 @@ def _whole_records(file: Path) -> tuple[int, str]:
                     return count, f"record {count} claims {length} bytes, more than follow"
                 count, at = count + 1, end
             return count, "it ends within a record" if header else ""
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         return count, str(error)

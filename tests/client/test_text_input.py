@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 import tensorflow as tf
 from click.testing import CliRunner
-from colcast.client import AsyncRankingClient, RankingClient, SchemaError
+from colcast.client import AsyncRankingClient, RankingClient, SchemaError, text_cli
 from colcast.client.cli import command
 from colcast.loadtest.send.formats import encode, signature_for
 from colcast.loadtest.send.generated import generated
@@ -201,3 +201,13 @@ def test_the_loadtest_sends_texts(server: ServerProcess, signature: str | None) 
     with client_of(server, signature=called) as client:
         request = encode(client, "columnar", data)
     assert sent(request.payload) == [text.encode() for text in data.items["text"]]
+
+
+def test_an_output_that_cannot_be_written_is_reported_before_the_work(tmp_path: Path) -> None:
+    texts = tmp_path / "texts"
+    texts.write_text("one")
+    output = tmp_path / "none" / "vectors.npy"
+    arguments = [str(texts), "--server", "127.0.0.1:1", "--output", str(output)]
+    found = CliRunner().invoke(text_cli.encode, arguments)
+    assert found.exit_code == 1
+    assert f"Error: [Errno 2] No such file or directory: '{output}'" in found.output

@@ -257,6 +257,13 @@ def test_a_record_with_an_absurd_length_is_refused_by_name(embedded, tmp_path, n
         export_saved_model(embedded, tmp_path / "out", examples=tmp_path / name)
 
 
+def test_damaged_gzip_data_is_refused_by_name(tmp_path):
+    data = gzip.compress(record(tmp_path / "one", *REQUESTS).read_bytes())
+    (tmp_path / "traffic.gz").write_bytes(data[:10] + b"\xff" * 20 + data[30:])
+    with pytest.raises(ExportError, match=r"traffic\.gz is not a readable TFRecord file"):
+        list(records(tmp_path / "traffic.gz"))
+
+
 def test_late_warmup_sends_the_user_once_in_a_separate_file(embedded, tmp_path):
     output = tmp_path / "out"
     export_saved_model(embedded, output, user_features=["user_*"], late=True, warmup=[5])
