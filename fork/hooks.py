@@ -1,6 +1,6 @@
 """The lines changed in TF Serving's own files.
 
-A hook must match byte for byte, in exactly one place, at the line that the release has it;
+A hook must match byte for byte, in exactly one place, at its line in the release;
 otherwise it is refused, without fuzz or offset.
 """
 

@@ -1,4 +1,4 @@
-"""Finds servers from addresses, and gRPC channel arguments from options."""
+"""Resolves server addresses; turns options into gRPC channel arguments."""
 
 import json
 import socket

@@ -1,4 +1,4 @@
-"""Collects new nodes, copies those of a signature, and adds them to graphs."""
+"""Collects new nodes, copies a signature's nodes, and adds both to graphs."""
 
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence

@@ -213,7 +213,7 @@ def _masks(op: Op) -> dict[str, int]:
 
 
 def _single(each: Axis, begin: int | None) -> frozenset[str]:
-    """Checks that one entry may be picked; returns the lists on whose length that depends."""
+    """Checks that one entry may be picked; returns the lists whose length decides which."""
     if has_rows([each]):
         raise Mixes("a row is picked by position")
     if begin is None:

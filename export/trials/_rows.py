@@ -65,7 +65,7 @@ def cells(feature: Feature, counts: Any, values: Iterable[Scalar]) -> Cells:
 
 @dataclasses.dataclass(frozen=True)
 class Rows:
-    """Several rows.
+    """Cells by feature.
 
     Attributes:
       features: the features that a row may have.

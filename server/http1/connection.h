@@ -70,7 +70,7 @@ class IncomingBody {
 
   size_t received() const { return received_; }
   int appends() const { return appends_; }  // number of chunks, or of reads
-  // Why a wanted body was not kept. too_large(): it never can be.
+  // Why the body was not kept. too_large(): retrying is useless.
   const Status& refusal() const { return refusal_; }
   bool too_large() const { return too_large_; }
 

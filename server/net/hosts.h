@@ -162,8 +162,8 @@ class Hosts {
   size_t prune_at_ ABSL_GUARDED_BY(mutex_) = 64;
 };
 
-// The bytes of one answer that count as unread. One thread at a time counts them, any may return
-// them. Both arguments must outlive it.
+// The bytes of one answer that count as unread. Only one thread at a time may Count(); any may
+// Return(). Both arguments must outlive it.
 class UnreadAnswer {
  public:
   UnreadAnswer(Hosts* hosts, Host* host) : hosts_(*hosts), host_(*host) {}

@@ -58,7 +58,7 @@ ClientConnection::Events Sender::ConnectionEvents() {
   return events;
 }
 
-// Tries the next address of the name if one does not answer.
+// Each connection uses the name's next address.
 void Sender::Open(Slot* slot) {
   slot->opened = Clock::now();
   slot->connection = nullptr;

@@ -29,7 +29,7 @@ constexpr std::pair<std::string_view, DataType> kDtypes[] = {
     {"U32", DT_UINT32}, {"F32", DT_FLOAT}, {"I64", DT_INT64},     {"U64", DT_UINT64},
     {"F64", DT_DOUBLE}};
 
-// 0 for a dtype that files cannot have.
+// 0 for an unsupported dtype.
 size_t SizeOf(std::string_view stored) {
   for (const auto& [name, dtype] : kDtypes) {
     if (name == stored) return ElementSize(dtype);

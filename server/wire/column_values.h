@@ -96,7 +96,7 @@ struct ColumnValues {
   Bytes payload;        // the body of a packed record, or strings, each after its RawStringLength
   // If not packed: the records that hold the values, in order, among other fields.
   std::vector<Bytes> messages;
-  std::vector<Bytes> strings;  // or values of a DT_STRING column that lie in no message
+  std::vector<Bytes> strings;  // or a DT_STRING column's values, one entry each
 
   // If set, the values come from here and all fields above are empty. Must outlive the column.
   const StoredValues* stored = nullptr;

@@ -66,9 +66,9 @@ absl::Status MakeTensors(const StateLayout& layout, int64_t rows,
 void WriteState(const StateLayout& layout, const states::State& state, int64_t row,
                 std::vector<tensorflow::Tensor>* tensors);
 
-// Sets `*tensors` to one row for each of `rows`, or for all of `found` if `rows` is empty: the
-// state in `found` or, where that is null, the next row of `made`. FAILED_PRECONDITION if layouts
-// differ. REQUIRES at least one state in `found`.
+// Sets `*tensors` to one row per index in `rows` (all of `found` if empty): that state or, where
+// null, the next row of `made`. FAILED_PRECONDITION if layouts differ. REQUIRES at least one state
+// in `found`.
 absl::Status LayOutStates(const StateLayouts& layouts, absl::Span<const states::StateRef> found,
                           absl::Span<const int64_t> rows, absl::Span<const tensorflow::Tensor> made,
                           std::vector<tensorflow::Tensor>* tensors);

@@ -134,7 +134,7 @@ absl::StatusOr<std::string> RewriteGraph(const std::vector<Rewrite>& rewrites,
 }
 
 std::string GraphFingerprint(const tensorflow::MetaGraphDef& model, const SignatureGraphs& graphs) {
-  std::map<std::string, uint64_t> parts;  // hashes by what they cover
+  std::map<std::string, uint64_t> parts;  // hash by signature or node
   for (const auto& [name, graph] : graphs) {
     const SignatureDef& declared = model.signature_def().at(name);
     if (!HasDenseOutputs(declared) || !CanBeRewritten(graph)) continue;
