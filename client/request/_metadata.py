@@ -47,7 +47,7 @@ def decode_metadata_response(data: bytes) -> ModelSchema:
     if unreadable and not signatures:
         raise SchemaError(
             f"model {model.name!r} has only signatures with tensors of a dtype that cannot be "
-            f"sent: {', '.join(unreadable)}"
+            f"sent: {', '.join(sorted(unreadable))}"
         )
     if not signatures:
         raise SchemaError(f"the metadata of model {model.name!r} has no signatures")

@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -33,6 +34,7 @@ def modules_after(*args: str) -> set[str]:
     """The packages that a fresh `colcast ...` has imported when it ends."""
     code = f"""
 import sys
+from functools import partial
 from colcast.cli.main import main
 code = main({list(args)})
 print({{m.partition('.')[0] for m in sys.modules}}, file=sys.stderr)
@@ -220,7 +222,14 @@ def test_an_interrupt_is_one_line():
         server = f"127.0.0.1:{silent.getsockname()[1]}"
         command = [COLCAST, "rank", "--server", server, "--model", "m", "--items", "-"]
         waits = ["--timeout-seconds", "60"]
-        with subprocess.Popen([*command, *waits], stderr=subprocess.PIPE, text=True) as rank:
+        rank_process = subprocess.Popen(
+            [*command, *waits],
+            stderr=subprocess.PIPE,
+            text=True,
+            # a shell that runs the tests in the background ignores interrupts
+            preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
+        )
+        with rank_process as rank:
             silent.accept()
             # gRPC swallows an interrupt that is raised within its own code
             while rank.poll() is None:
