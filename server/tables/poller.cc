@@ -53,7 +53,8 @@ void Poller::Run() {
     if (first == polled_.end()) {
       changed_.wait(lock);
     } else if (first->next > Clock::now()) {
-      changed_.wait_until(lock, first->next);
+      const Clock::time_point next = first->next;  // `first` may be removed meanwhile
+      changed_.wait_until(lock, next);
     } else {
       first->next = Clock::now() + first->wait;
       running_ = &*first;
