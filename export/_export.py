@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from colcast.export._collection import uncollected
 from colcast.export._loaded_model import LoadedModel
 from colcast.export._options import ExportOptions
 from colcast.export.convert._features import Side
@@ -26,7 +27,6 @@ from colcast.export.cut._stages_report import StagesReport
 from colcast.export.graph._errors import ExportError
 from colcast.export.graph._impure import find_impure
 from colcast.export.graph._op_defs import provide_ops
-from colcast.export.graph._sessions import uncollected
 from colcast.export.report._cost import Requests, measure_written
 from colcast.export.report._page import render
 from colcast.export.report._report import PAGE, ExportReport, SignatureReport, write_report

@@ -15,6 +15,7 @@ from typing import Any
 import click
 from colcast.cli.console import report_console, showing_progress
 from colcast.cli.options import Command, Number, section
+from colcast.export._collection import uncollected
 
 _MEASURE_SECONDS = 2.5  # seconds of CPU time
 _FILE = click.Path(path_type=Path)
@@ -190,7 +191,6 @@ def command(
         raise click.UsageError("--context-features name inputs of the last stage: add --late")
     silence_tensorflow()
     from colcast.export import ExportError, export_saved_model, load_op_libraries
-    from colcast.export.graph._sessions import uncollected
 
     try:
         with (
@@ -236,17 +236,16 @@ def silence_tensorflow() -> None:
     os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
     stderr, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 2)
-    gc.disable()  # otherwise it would scan all imported modules repeatedly
     try:
-        _import_without_keras()
-        import tensorflow as tf
-        from colcast.export.graph._sessions import session_config
+        with uncollected():
+            _import_without_keras()
+            import tensorflow as tf
+            from colcast.export.graph._sessions import session_config
 
-        tf.get_logger().setLevel("ERROR")
-        with tf.Graph().as_default(), tf.compat.v1.Session(config=session_config()) as session:
-            session.run(tf.constant(0))  # a process's first run logs that MLIR is not enabled
+            tf.get_logger().setLevel("ERROR")
+            with tf.Graph().as_default(), tf.compat.v1.Session(config=session_config()) as session:
+                session.run(tf.constant(0))  # a process's first run logs that MLIR is not enabled
     finally:
-        gc.enable()
         os.dup2(stderr, 2)
         os.close(stderr)
         os.close(nowhere)

@@ -15,9 +15,15 @@ from colcast.items._rows import Progress, Rows, keys_in, keys_of, shown_key, tak
 from colcast.items._schema import ItemFeature, Schema, features_of_model
 from colcast.items._sources import LIST_SEPARATOR, batches_of, key_type
 from colcast.items._table import FORMAT, TABLE_FILE, ItemTable
-from colcast.items._variables import Variable, checkpoint_of, variables_of, version_of
+from colcast.items._variables import (
+    DELTA_FOLDER,
+    ROWS_FORMAT,
+    Variable,
+    checkpoint_of,
+    variables_of,
+    version_of,
+)
 
-ROWS_FORMAT, DELTA_FOLDER = "colcast-rows", "deltas"
 _ID, _VECTOR = "id", "vector"
 _NO_CHANGE = "the delta would change nothing"
 

@@ -7,12 +7,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from colcast.items._build import DELTA_FOLDER, ROWS_FORMAT
 from colcast.items._container import Container
 from colcast.items._errors import ItemTableError, reading
 from colcast.items._publish import deltas
 from colcast.items._table import ItemTable, Part
-from colcast.items._variables import variables_of, version_of
+from colcast.items._variables import DELTA_FOLDER, ROWS_FORMAT, variables_of, version_of
 from rich import box
 from rich.console import Console
 from rich.markup import escape

@@ -11,6 +11,8 @@ from colcast.client.wire import fields, integer, map_entry, message, signed, tex
 from colcast.items._errors import ItemTableError
 from colcast.items._publish import newest
 
+ROWS_FORMAT, DELTA_FOLDER = "colcast-rows", "deltas"  # of deltas of tables
+
 _DTYPES = {dtype.number: dtype for dtype in DTYPES.values()}
 _MODEL, _INDEX = "saved_model.pb", "variables/variables.index"
 

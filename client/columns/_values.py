@@ -244,15 +244,13 @@ def _integers(array: Array, dtype: DType, place: Place) -> Array:
 
 
 def _floats(array: Array, dtype: DType, place: Place) -> Array:
-    to_bfloat16 = dtype is BFLOAT16
-    if array.dtype == dtype.storage and not to_bfloat16:
-        return array
     with np.errstate(over="ignore"):
-        result: Array = array.astype(np.float32 if to_bfloat16 else dtype.storage)
-    if to_bfloat16:
-        result = bfloat16_bits(result)
-    if to_bfloat16 or not np.can_cast(array.dtype, dtype.storage):
-        stored = bfloat16_values(result) if to_bfloat16 else result
+        if dtype is BFLOAT16:
+            result = bfloat16_bits(array.astype(np.float32))
+            stored = bfloat16_values(result)
+        else:
+            result = stored = array.astype(dtype.storage, copy=False)
+    if not np.can_cast(array.dtype, stored.dtype) or dtype is BFLOAT16:
         lost = np.flatnonzero(np.isinf(stored) & np.isfinite(array))
         if lost.size:
             first = int(lost[0])

@@ -163,7 +163,7 @@ def functions_of(node: NodeDef) -> list[str]:
 
 
 def called_functions(nodes: Iterable[NodeDef], library: Mapping[str, Any]) -> set[str]:
-    """The functions of a library that nodes name, including those that functions name."""
+    """Names of the library's functions that the nodes call, directly or through functions."""
     called: set[str] = set()
     queue = list(nodes)
     while queue:

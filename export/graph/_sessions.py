@@ -1,8 +1,6 @@
 """Sessions for trial runs of models."""
 
-import gc
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -29,18 +27,6 @@ def session_config(executor: str = "") -> Any:
     rewriting.memory_optimization = RewriterConfig.NO_MEM_OPT
     rewriting.disable_tfg_optimizer = True
     return config
-
-
-@contextmanager
-def uncollected() -> Iterator[None]:
-    """Suspends garbage collection, because a graph has millions of objects."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 class Run:

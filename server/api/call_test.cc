@@ -1,5 +1,5 @@
-// Calls from receipt to answer, with a codec and an exchange that a test controls: what is counted,
-// logged and sent.
+// Runs calls from receipt to answer with a fake codec and exchange; checks what is counted, logged
+// and sent.
 #include "server/api/call.h"
 
 #include <gmock/gmock.h>

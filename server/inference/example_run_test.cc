@@ -1,5 +1,5 @@
-// Classify, Regress and MultiInference over a fake model: which signatures fit, what is requested
-// from the model, and how its outputs are converted.
+// Runs Classify, Regress and MultiInference on a fake model; checks which signatures fit, what the
+// model is asked for, and how its outputs are converted.
 #include "server/inference/example_run.h"
 
 #include <gmock/gmock.h>

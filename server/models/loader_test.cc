@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// Has a mapped table, more of which is checked each time that it is queried.
+// Has a mapped table; each query finds more of it checked.
 class ModelWithTables final : public inference::ModelWithoutGraph {
  public:
   explicit ModelWithTables(std::vector<engine::TableMemory>* looks) : looks_(looks) {}

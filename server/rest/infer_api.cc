@@ -156,7 +156,7 @@ Response AnswerInfer(const Backend& backend, const RestCall& call, const Request
     case RestMethod::kIndex:
       status = IndexJson(*backend.models, request, &response.body);
       break;
-    default:  // TensorFlow Serving's, and those that run a model
+    default:  // model_api.cc answers the other methods
       break;
   }
   return status.ok() ? response : ErrorResponse(status);

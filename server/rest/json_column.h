@@ -78,7 +78,7 @@ class JsonColumn {
     std::string where;
     JsonValue::Kind kind = JsonValue::Kind::kNull;
     std::string description;
-    std::string expected;  // what was expected; empty: a single value, as in earlier lists
+    std::string expected;  // empty: a single value, to match the preceding lists
     Status status;         // the first error, or OK
   };
   bool failed_ = false;

@@ -27,7 +27,7 @@ class MembersReader : public ValueReader {
   // Returns the reader for a member's value, which must stay valid while it is read; null to skip
   // the value. Members may be repeated.
   virtual ValueReader* ReaderOf(std::string_view name) = 0;
-  // For members of which the first one counts: null if the member was given before.
+  // Returns null if the member was given before, so that only its first value counts.
   static ValueReader* First(bool* given, ValueReader* reader) {
     return std::exchange(*given, true) ? nullptr : reader;
   }

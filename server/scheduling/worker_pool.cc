@@ -124,7 +124,7 @@ void WorkerPool::TakeCompanions(const JobProfile& profile, std::vector<Taken>* c
   DropEnded(companions);
 }
 
-// This method and all below REQUIRE the lock.
+// REQUIRES the lock.
 void WorkerPool::NoteQueued() {
   num_queued_.store(queue_.requests() + long_.queue().requests(), std::memory_order_relaxed);
 }

@@ -45,6 +45,9 @@ KeptOutputs::KeptOutputs(const std::vector<OutputColumn>& outputs) {
 
 namespace {
 
+// Cap on differences in sums, above all on infinite ones.
+constexpr double kLargestObserved = 1000;
+
 constexpr int64_t kTop = 10;
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
@@ -149,13 +152,6 @@ Drift Compare(const std::vector<OutputColumn>& live, const std::vector<OutputCol
   drift.other_form = drift.outputs.size() < std::max(live.size(), shadow.size());
   return drift;
 }
-
-namespace {
-
-// Cap on differences in sums, above all on infinite ones.
-constexpr double kLargestObserved = 1000;
-
-}  // namespace
 
 const char* NotRunName(NotRun reason) {
   switch (reason) {

@@ -17,8 +17,8 @@ Status RowDelta::Read(Safetensors* file, RowDelta* delta) {
   if (!file->ok()) return file->status();
   delta->table.assign(reinterpret_cast<const char*>(table.data), table.bytes);
   delta->ids = ids.values<int64_t>();
-  int64_t last = -1;
-  for (size_t i = 0; i < delta->ids.size(); last = delta->ids[i++]) {
+  for (size_t i = 0; i < delta->ids.size() && file->ok(); ++i) {
+    const int64_t last = i == 0 ? -1 : delta->ids[i - 1];
     if (delta->ids[i] > last) continue;
     file->Fail("offset ", ids.offset + i * sizeof(int64_t), ": \"ids\"[", i, "] is ", delta->ids[i],
                ", expected more than ", last);

@@ -60,7 +60,7 @@ class SpanExporter {
   void Add(std::vector<Span> spans);
 
   int64_t sent() const { return sent_.load(std::memory_order_relaxed); }
-  // The number of spans for which the queue had no room, plus those that could not be sent.
+  // Number of spans lost: the queue was full, or sending failed.
   int64_t dropped() const { return dropped_.load(std::memory_order_relaxed); }
 
  private:

@@ -34,7 +34,6 @@ def modules_after(*args: str) -> set[str]:
     """The packages that a fresh `colcast ...` has imported when it ends."""
     code = f"""
 import sys
-from functools import partial
 from colcast.cli.main import main
 code = main({list(args)})
 print({{m.partition('.')[0] for m in sys.modules}}, file=sys.stderr)

@@ -16,6 +16,8 @@ import tensorflow as tf
 from colcast.export import export_saved_model
 from tensorflow.core.protobuf import saved_model_pb2
 
+from ..models.saving import save_graph
+
 v1 = tf.compat.v1
 
 
@@ -50,11 +52,10 @@ def save_half_plus_two(directory: Path) -> None:
         x, x2 = tf.identity(columns["x"], name="x"), tf.identity(columns["x2"], name="x2")
         y, y2, y3 = slope * x + two, slope * x + three, slope * x2 + three
         session.run(v1.global_variables_initializer())
-        builder = v1.saved_model.Builder(str(directory))
-        builder.add_meta_graph_and_variables(
+        save_graph(
+            directory,
             session,
-            [v1.saved_model.tag_constants.SERVING],
-            signature_def_map={
+            {
                 "serving_default": build_signature({"x": x}, {"y": y}, "predict"),
                 "regress_x_to_y": build_signature({"inputs": examples}, {"outputs": y}, "regress"),
                 "regress_x_to_y2": build_signature(
@@ -64,7 +65,6 @@ def save_half_plus_two(directory: Path) -> None:
                 "classify_x_to_y": build_signature({"inputs": examples}, {"scores": y}, "classify"),
             },
         )
-        builder.save()
 
 
 # The conformance model has one signature for each corner of the expansion rule. Each combines a
@@ -168,18 +168,16 @@ def save_half_plus_three(directory: Path) -> None:
         y = v1.get_variable("a", initializer=0.5) * x + v1.get_variable("b", initializer=3.0)
         session.run(v1.global_variables_initializer())
         build = build_signature
-        builder = v1.saved_model.Builder(str(directory))
-        builder.add_meta_graph_and_variables(
+        save_graph(
+            directory,
             session,
-            [v1.saved_model.tag_constants.SERVING],
-            signature_def_map={
+            {
                 "serving_default": build({"x": x}, {"y": y}, "predict"),
                 "tensorflow/serving/regress": build(
                     {"inputs": examples}, {"outputs": y}, "regress"
                 ),
             },
         )
-        builder.save()
 
 
 class Tensors(tf.Module):
