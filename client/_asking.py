@@ -1,4 +1,4 @@
-"""Asks a model one question: builds the request, sends it, tries other forms if refused."""
+"""Builds and sends one request, and tries other forms if the server refuses it."""
 
 import logging
 import re
@@ -27,8 +27,8 @@ Steps = Generator[Call, Reply, Result]
 _STALE_CODES = ("INVALID_ARGUMENT", "FAILED_PRECONDITION")
 # Status codes of a server that does not support this kind of request.
 REFUSED_CODES = (*_STALE_CODES, "UNIMPLEMENTED", "OUT_OF_RANGE")
-# Data that does not fit the schema may fit a newer version; its metadata is requested at most this
-# often.
+# Data that does not fit the schema may fit a newer version, whose metadata is requested at most
+# this often.
 _RECHECK_SECONDS = 1.0
 _KEPT_VERSIONS = 4
 
@@ -48,15 +48,15 @@ _JOINS = (
 _log = logging.getLogger("colcast.client")
 # The refusal may be due to one unusual request, or the server's settings may change.
 _ASK_AGAIN_SECONDS = 600.0
-# How long other calls wait for the one that tries again, which may fail without learning anything.
+# Other calls wait this long for the result of a retry, which may fail without an answer.
 _LEARNING_SECONDS = 10.0
 
 
 class Permission:
     """Whether to ask a server for a feature that it may have refused before.
 
-    After a refusal, no call asks for 10 minutes. Then one call tries, and its result decides; if it
-    learns nothing, another call tries 10 seconds later.
+    After a refusal, no call asks for 10 minutes. Then one call tries, and its result decides;
+    without a result, another call tries 10 seconds later.
 
     Attributes:
         was_granted: whether the server has supported it, with no refusal since.
@@ -89,14 +89,14 @@ class Permission:
         self.was_granted = True
 
     def log_once(self, log: logging.Logger, message: str) -> None:
-        """Logs why it is refused, the first time only."""
+        """Logs the reason for the first refusal, and no later ones."""
         if not self._logged:
             self._logged = True
             log.warning(message)
 
 
 class Asking:
-    """The steps of one question, and what the client has learned about its server."""
+    """The steps of one request, and which features the server is known to support."""
 
     def __init__(self, settings: ClientSettings) -> None:
         self._settings = settings
@@ -126,7 +126,7 @@ class Asking:
             return current
 
     def _build(self, inputs: Rows | Examples, options: RequestOptions) -> Steps[Built]:
-        """Builds one request; repeats that if the model changed since its schema was read."""
+        """Builds one request, from a newer schema if the model has changed."""
         schema = yield from self.schema()
         try:
             return build_request(schema, inputs, options)
@@ -162,7 +162,7 @@ class Asking:
         built: Built,
         error: ServerError,
     ) -> Steps[Reply]:
-        """The reply to the question in another form; raises `error` if there is no other form."""
+        """The reply to another form of the request; raises `error` if there is no other form."""
         if (yield from self._changed_since(schema)):
             return (yield predict((yield from self._build(inputs, options))))
         if built.distinct:
@@ -183,7 +183,7 @@ class Asking:
     def _instead_of_late(
         self, inputs: Rows | Examples, options: RequestOptions, error: ServerError
     ) -> Steps[Reply]:
-        """The reply to repeated columns, for a server that refuses the late signature."""
+        """The reply to a request with repeated columns, if a server refuses the late signature."""
         options = replace(options, late=False)
         built = yield from self._build(inputs, options)
         if built.target == "late":
@@ -200,7 +200,7 @@ class Asking:
     def _repeated(
         self, inputs: Rows | Examples, options: RequestOptions, built: Built, error: ServerError
     ) -> Steps[Reply]:
-        """The reply to the request, else to rows in full; raises the first error if both fail."""
+        """The reply to the request, else to one with all rows in full; `error` if both fail."""
         try:
             return (yield predict(built))
         except ServerError as again:
@@ -218,7 +218,7 @@ class Asking:
     def _in_full(
         self, inputs: Rows | Examples, options: RequestOptions, error: ServerError
     ) -> Steps[Reply]:
-        """The reply to rows in full; raises the first error if they are refused as well."""
+        """The reply to a request with all rows in full; raises `error` if that is refused, too."""
         built = yield from self._build(inputs, replace(options, server_expands=False))
         try:
             reply = yield predict(built)

@@ -218,7 +218,7 @@ class RankingClient(ClientSettings, Closing):
         return self._run("send", self._flow.send(request, affinity_key), timeout_seconds, metadata)
 
     def schema(self) -> ModelSchema:
-        """The signatures of the served model, asked for once per version."""
+        """The signatures of the served model, requested once per version."""
         return self._run("schema", self._flow.schema())
 
     def _ranked(
@@ -249,7 +249,7 @@ class RankingClient(ClientSettings, Closing):
         """Makes the calls that the steps yield, one after another.
 
         With `each`, the timeout applies to each call instead of all together. Only the asyncio
-        client uses `data`, the data to encode; None means much data.
+        client uses `data`, the data to encode; None means that there is much of it.
         """
         timeout = self.timeout_seconds if timeout_seconds is None else timeout_seconds
         deadline = Deadline(timeout)

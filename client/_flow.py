@@ -117,7 +117,7 @@ class Flow(Asking):
         return rankings
 
     def _joined(self, group: Group, plan: Plan) -> Steps[Reply]:
-        """The reply for all users of a group; without distinct rows if the server refuses them."""
+        """The reply for a group's users; sends all rows if the server refuses distinct ones."""
         built = build_joined(plan, group)
         try:
             reply = yield predict(built)
@@ -171,7 +171,7 @@ class Flow(Asking):
         )
 
     def _ask(self, inputs: Rows | Examples, options: RequestOptions) -> Steps[Ranking]:
-        """Sends a question and decodes the reply."""
+        """Sends a request and decodes the reply."""
         ranking = self._answered((yield from self._reply(inputs, options)))
         return _with_keys(ranking, inputs.items) if isinstance(inputs, Rows) else ranking
 

@@ -100,7 +100,7 @@ class ChannelOptions:
         tls: TLS settings; None for plain text.
         max_message_bytes: largest request or answer; -1 for unlimited, because embeddings for a
             thousand candidates exceed gRPC's default of 4 MB.
-        keepalive_seconds: interval after which an unanswered connection with open calls is pinged.
+        keepalive_seconds: a connection with open calls is pinged after this long without data.
         gzip: whether to compress requests; ids and text shrink, embeddings hardly do.
         load_bound: with several servers, a call goes to another server than the user's while the
             user's has more than this many times the mean number of the client's calls in flight;
@@ -127,8 +127,9 @@ class ClientSettings:
 
     Attributes:
         address: "HOST:PORT", several of them, or "dns:///NAME:PORT", a DNS name with several
-            servers behind it. Calls go only to servers that are up and report that they serve: a
-            user's calls to the same server, others to the one with the fewest calls in flight.
+            servers behind it. Calls go only to servers that are up and report that they serve. A
+            user's calls go to the same server, other calls to the server with the fewest calls in
+            flight.
         model: the served model's name.
         target: how requests are written; see `Target`.
         signature: overrides the signature that the target would call.

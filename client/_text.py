@@ -1,4 +1,4 @@
-"""TextClient and AsyncTextClient: vectors for any number of texts, titles ranked for a query."""
+"""TextClient and AsyncTextClient: compute vectors of texts and rank titles for a query."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence

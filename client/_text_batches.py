@@ -90,7 +90,7 @@ def all_bytes(texts: Any, name: str) -> list[bytes]:
 
 
 def _divided(sizes: Sequence[int], tokens: int, longest: int) -> list[Array]:
-    """Splits rows, sorted by size, into batches with count * longest size within the budget."""
+    """Splits rows, sorted by size, into batches whose count times longest size is in the budget."""
     order = np.argsort(np.array(sizes, np.int64), kind="stable")
     batches, begin = [], 0
     for end, row in enumerate(order):

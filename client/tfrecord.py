@@ -37,7 +37,7 @@ def read_records(path: Path) -> Iterator[bytes]:
 
 
 def _read(file: BinaryIO, size: int) -> bytes:
-    """Reads up to `size` bytes; memory grows only with the bytes that exist."""
+    """Reads up to `size` bytes in blocks, so a wrong `size` does not allocate that much."""
     data = file.read(min(size, _PIECE))
     if len(data) < _PIECE or size == _PIECE:
         return data

@@ -184,7 +184,7 @@ def _add_columns(
 
 
 def _policies_of(feature: Feature, policies: Policies) -> Policies:
-    """Lets a feature whose default is NaN accept NaN as a missing value."""
+    """The policies for a feature; one whose default is NaN accepts NaN as a missing value."""
     default = feature.default
     if policies.nan != "error" or default is None or default.dtype.kind not in "fc":
         return policies
@@ -209,7 +209,7 @@ def _add_column(batch: Batch, source: Source, table: Table, values: Any) -> None
 
 
 def _column(source: Source, values: Any) -> Column:
-    """Converts values by row; values that rows share are converted once."""
+    """Converts a column's values; a value that several rows share is converted once."""
     if isinstance(values, Dictionary):
         shared = replace(source, codes=values.codes)
         return _column(shared, values.entries).take(values.codes)

@@ -50,7 +50,7 @@ class Column(NamedTuple):
 
 
 def stacked(columns: Sequence[Column]) -> Column:
-    """Stacks columns of one feature; lists are padded to the longest of all."""
+    """Stacks columns of one feature, and pads all lists to the longest."""
     if len({column.values.shape[1:] for column in columns}) > 1:
         columns = [_padded(column, columns) for column in columns]
     lengths = [column.lengths for column in columns if column.lengths is not None]
@@ -76,5 +76,5 @@ def _padded(column: Column, columns: Sequence[Column]) -> Column:
 
 
 def _alike(one: Any, two: Any) -> bool:
-    """Whether two values may be equal: a cheap test. False is certain, True is not."""
+    """A cheap test for equality: False is certain, True is not."""
     return bool(one == two or one != one)

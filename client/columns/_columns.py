@@ -57,7 +57,7 @@ class Source:
         return InputError(message, feature=self.feature.name, row=row, of_user=self.of_user)
 
     def place(self, row_of: Callable[[int], int]) -> Place:
-        """A Place for a flat run of values, given the row of each position."""
+        """The Place of a flat run of values; `row_of` maps a position to its row."""
         return Place(lambda position, message: self.error(int(row_of(position)), message))
 
     def no_value(self, row: int, value: Any) -> InputError:
@@ -66,7 +66,7 @@ class Source:
 
 
 def clean_column(feature: Feature, values: Any, policies: Policies) -> Column | None:
-    """A fast path for values whose types alone need checking.
+    """A fast path for values of which only the type must be checked.
 
     Handles an array with exactly the dtype and shape, and a list of one Python type that always
     fits. Returns None if the slow path is needed.

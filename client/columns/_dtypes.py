@@ -122,7 +122,7 @@ def has_masked(value: Any) -> bool:
 
 
 def unmasked(value: Any) -> Any:
-    """One row's entry; a masked array as a list with None where masked, or None if all is."""
+    """Turns a masked array into a list with None for masked entries, or into None if all are."""
     if not isinstance(value, _masked_arrays()):
         return value
     if not has_masked(value):
@@ -131,7 +131,7 @@ def unmasked(value: Any) -> Any:
 
 
 def unmasked_entries(values: Any) -> Any:
-    """The same for each entry of a column; a column without masked arrays is unchanged."""
+    """Applies `unmasked` to each entry of a column that has masked arrays."""
     masked = _masked_arrays()
     if isinstance(values, masked) and not has_masked(values):
         return np.asarray(values.data)
@@ -144,6 +144,6 @@ def unmasked_entries(values: Any) -> Any:
 
 
 def _masked_arrays() -> tuple[Any, ...]:
-    """The type of masked arrays, or nothing if the caller has not imported it."""
+    """The type of masked arrays; empty if the caller has not imported numpy.ma."""
     module = sys.modules.get("numpy.ma")
     return () if module is None else (module.MaskedArray,)

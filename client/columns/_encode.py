@@ -129,7 +129,7 @@ def _content_lead(name: str, dtype: int, shape: tuple[int, ...], size: int) -> b
 
 
 def _lead(name: str, dtype: int, shape: tuple[int, ...], size: int, *, content: bool) -> bytes:
-    """A map entry up to its values: sizes, key, dtype, shape, and the tag of tensor_content.
+    """The start of a map entry: sizes, key, dtype, shape, and the tag of tensor_content.
 
     Protobuf writes lengths first, so the result depends on the number of bytes that follow.
     """

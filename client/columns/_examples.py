@@ -82,8 +82,7 @@ def examples_of(
 
     Returns:
         N messages; integers and booleans in int64_list, floats in float_list, strings in
-        bytes_list; of a multi-valued column only the values within its length, and no entry for an
-        empty list.
+        bytes_list; multi-valued columns without their padding, and no entry for an empty list.
     """
     shared: list[bytes] = []
     varying: list[list[bytes]] = []
@@ -100,7 +99,7 @@ def examples_of(
 
 
 def as_lists(table: Table, dtypes: Mapping[str, DType]) -> Table:
-    """The table with every entry as the list of values that a tf.Example would hold.
+    """Converts every entry to the list of values that a tf.Example would hold.
 
     Lengths of padded values stay unchanged.
     """

@@ -20,7 +20,7 @@ ROW_TO = "row_to_"
 
 @dataclass(frozen=True, slots=True)
 class TensorSpec:
-    """A declared input or output; None in `shape` is any size, a shape of None any rank."""
+    """A declared input or output; None in `shape` means any size, a `shape` of None any rank."""
 
     name: str
     dtype: DType
@@ -33,8 +33,8 @@ class Kind(Enum):
     SINGLE: the same number of values on every row: [rows, *shape].
     MULTI: a list of any length: [rows, longest], padded, with `feature/length` int64 [rows].
     SEQUENCE: a list whose padding the model sees: [rows, longest, *rest], no lengths.
-    WHOLE: not by row (a scalar, a fixed first dimension, any rank beside other inputs): sent
-        unchanged.
+    WHOLE: no row dimension (a scalar, a fixed first dimension, or one of several inputs of unknown
+        rank): sent unchanged.
     """
 
     SINGLE = "single"
@@ -51,8 +51,8 @@ class Feature:
         name: the input's name.
         dtype: the dtype of its values.
         kind: how values are laid out.
-        shape: the declared shape after the row dimension, for WHOLE the whole declared shape; None
-            if it is unknown.
+        shape: the declared shape without the row dimension, but for WHOLE all of it; None if it is
+            unknown.
         one_row: whether it is declared with exactly one row, like a late model's user features.
         default: its value when absent, [1, *shape]; None if it must be given.
     """
@@ -91,7 +91,7 @@ class Signature:
 
     @cached_property
     def features(self) -> dict[str, Feature]:
-        """Its inputs as features, with multi-valued ones combined with their lengths."""
+        """Its inputs as features; a multi-valued one is combined with its lengths."""
         return {
             name: self._feature(spec)
             for name, spec in self.inputs.items()
@@ -215,9 +215,9 @@ class ModelSchema:
     def columns_of(self, called: Signature) -> Signature | None:
         """The signature that takes columns of the features that this one parses; None if unknown.
 
-        The metadata does not say, but the exporter's names do, unless they were chosen by hand.
-        `columnar` is assumed to be made from the default signature. Both must have the same
-        outputs.
+        The metadata does not name it. The exporter derives its name from this signature's, unless
+        the caller chose another name. `columnar` is assumed to be made from the default signature.
+        Both must have the same outputs.
         """
         found = self.signatures.get(f"{COLUMNAR}_{called.name}")
         if found is None and called is self.example_signature():
@@ -244,10 +244,9 @@ class ModelSchema:
         return found | {USER: frozenset(self.user_features)}
 
     def takes_text(self, called: Signature) -> bool:
-        """Whether its only input may be a column of strings as well as tf.Examples.
+        """Whether its only input may be a column of plain strings rather than tf.Examples.
 
-        True if neither the signature's declaration nor another signature with its columns tells
-        them apart.
+        True if neither the signature's declaration nor a matching columnar signature tells which.
         """
         if not called.takes_examples or called.declares_examples:
             return False

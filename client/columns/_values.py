@@ -52,7 +52,7 @@ def no_value(value: Any, dtype: DType, policies: Policies) -> str:
 
 
 def object_array(values: Sequence[Any] | Array) -> Array:
-    """Values [n] as they are, in an object array [n]."""
+    """Puts values [n] unconverted into an object array [n]."""
     result = np.empty(len(values), object)
     result[:] = values
     return result

@@ -109,7 +109,7 @@ def _bits(cells: Array) -> Array:
 
 
 def _about(array: Array) -> int:
-    """The approximate bytes of a column in a request; a string counts 24, as in an export."""
+    """The approximate bytes of a column in a request; a string counts as 24, as in an export."""
     return array.nbytes if array.dtype != object else 24 * array.size
 
 

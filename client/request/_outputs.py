@@ -133,7 +133,8 @@ class Ranking:
         Returns:
             The columns `score` and the other outputs with one value per candidate, by their names;
             without `items` also the keys, if there are any. The index is that of `items`, or the
-            candidates' rows. If `items` has a column of the same name, ours is `name_output`.
+            candidates' rows. If `items` has a column of the same name, the output's column is named
+            `NAME_output`.
 
         Raises:
             InputError: as for `scores`, or if `items` has another number of rows.

@@ -159,7 +159,7 @@ def batch_for(plan: Plan, inputs: Rows | Examples, options: RequestOptions) -> t
     if isinstance(inputs, Examples):
         user, items = tables_of_examples(inputs.examples, plan.features)
         policies = options.settings.policies
-        if policies.unused == "suggest":  # the parse op would ignore them, too
+        if policies.unused == "suggest":  # the model's parse op would also ignore them
             policies = replace(policies, unused="drop")
         return plan, batch_of(plan.features, user, items, policies)
     wanted = None if inferred else plan.inputs

@@ -15,7 +15,7 @@ LookUp = Callable[[str, int], list[str]]
 
 
 def addresses_of(host: str, port: int) -> list[str]:
-    """All addresses of a name, as HOST:PORT: IPv4 addresses if there are any, else IPv6.
+    """All addresses of a name as HOST:PORT; IPv6 addresses only if there are no IPv4 addresses.
 
     Raises:
         OSError: the name has none, or could not be looked up.
@@ -112,8 +112,8 @@ def channel_arguments(
         ("grpc.service_config", json.dumps(_SERVICE_CONFIG)),
         # The client retries by itself, within the deadline, so gRPC need not keep copies.
         ("grpc.enable_retries", 0),
-        # Reconnects soon after a restart; gRPC's default delay grows to two minutes, in which the
-        # next server may be restarted.
+        # Reconnects soon after a restart; gRPC's default delay grows to two minutes, by which time
+        # the next server may restart.
         ("grpc.min_reconnect_backoff_ms", 5_000),  # how long one attempt may take
         ("grpc.initial_reconnect_backoff_ms", 100),
         ("grpc.max_reconnect_backoff_ms", 500),
@@ -135,7 +135,7 @@ def channel_arguments(
 
 
 def speaks_tls(address: str) -> bool:
-    """Whether HOST:PORT, the first of several, speaks TLS; a step takes at most half a second."""
+    """Whether the first HOST:PORT speaks TLS. No network operation takes over half a second."""
     host, _, port = address.partition(",")[0].strip().rpartition(":")
     if not host or not port.isdigit():
         return False  # a socket's path, or another gRPC scheme

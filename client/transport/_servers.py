@@ -1,4 +1,4 @@
-"""The servers of one client: their channels, which are up, and which one gets a call."""
+"""The servers of one client: their channels and states, and which server gets a call."""
 
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -77,10 +77,10 @@ class Server:
 
 
 class Servers:
-    """The servers among which a client's calls are divided. Thread-safe.
+    """The servers that share a client's calls. Thread-safe.
 
-    They are the given addresses, or the current addresses of a DNS name. A server that leaves the
-    name still finishes its calls.
+    They are the given addresses, or the current addresses of a DNS name. A server that is removed
+    from the name still finishes its calls.
     """
 
     def __init__(
@@ -168,7 +168,7 @@ class Servers:
 
     @staticmethod
     def _able(servers: list[Server]) -> list[Server]:
-        """The servers that are up; all of them if all are down; none if that is not known yet."""
+        """The servers that are up; all of them if all are down; none if their state is unknown."""
         states = [server.state() for server in servers]
         if _State.READY in states:
             return [s for s, state in zip(servers, states, strict=True) if state is _State.READY]

@@ -58,7 +58,7 @@ class Reply:
 
 
 class Connection:
-    """The part shared by the blocking and the asyncio transport: chooses servers, opens channels.
+    """The base of the blocking and the asyncio transport: chooses servers, opens channels.
 
     A process opens channels on its first call, because gRPC's threads do not survive a fork: a
     child that inherits a client opens its own channels. If the parent has made calls before the
