@@ -2,10 +2,10 @@
 
 `convert/` reads a model and adds its columnar signature; `trials/` provides trial rows and proves
 that scores agree; `rows/` is the independence rule; `cut/` adds late expansion and the stages;
-`report/` describes the result; `graph/` is the toolkit they share. `_export` runs the whole
-conversion with the options of `_options`, using `_loaded_model` for everything that needs the
-variables; `_plan` does it without proof, for `colcast inspect`. `estimator` is for Estimators at
-export time; `warmup` writes warm-up requests.
+`report/` describes the result; `graph/` has the tools that they share. `_export` runs the whole
+conversion with the options of `_options`, and `_loaded_model` its steps that need the variables;
+`_plan` converts without proof, for `colcast inspect`. `estimator` is for Estimators at export time;
+`warmup` writes warm-up requests.
 """
 
 from typing import TYPE_CHECKING, Any

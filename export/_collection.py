@@ -1,4 +1,4 @@
-"""Suspends garbage collection; needs no TensorFlow, whose import is one of the users."""
+"""Suspends garbage collection; must not import TensorFlow, whose import it speeds up."""
 
 import gc
 from collections.abc import Iterator

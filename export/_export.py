@@ -48,10 +48,10 @@ def export_saved_model(
     progress: Progress = lambda _: None,
     **options: Any,
 ) -> ExportReport:
-    """Writes a copy of a SavedModel that has a columnar signature as well.
+    """Writes a copy of a SavedModel with an additional columnar signature.
 
-    Variables, assets and everything else are copied as files; the graph's existing nodes and
-    signatures stay unchanged. The output folder appears only when everything is written and proved.
+    All other files (variables, assets) are copied; the graph's existing nodes and signatures stay
+    unchanged. The output folder appears only after everything is written and proved.
 
     Args:
       saved_model: the folder with saved_model.pb.
@@ -60,7 +60,7 @@ def export_saved_model(
       **options: the fields of `ExportOptions`.
 
     Returns:
-      A report of what was found, done and proved.
+      A report on the signatures, their features and the proofs.
 
     Raises:
       ExportError: the model cannot be converted, or the proof fails; nothing is then written.

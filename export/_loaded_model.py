@@ -34,9 +34,9 @@ from colcast.export.warmup import warmup_request
 
 _LEAST_GAIN_OF_EXACT = 0.03  # a smaller gain may be measurement error
 _BATCHES = (2, 9, 30)  # rows that are scored together and separately
-# Allowed between source and columnar signature: sums in another order differ by as much.
+# Allowed between source and columnar signature, as sums in another order differ by as much.
 _LARGEST_DIFFERENCE = 1e-6
-_COMPILED_ROWS = (11, 13, 17)  # not used for any other trial, so that they compile anew
+_COMPILED_ROWS = (11, 13, 17)  # numbers that no other trial uses, so that XLA compiles again
 _COST_ROWS = 100  # distinct rows in a measured request
 
 
@@ -68,7 +68,7 @@ class LoadedModel:
         self._rows = ModelRows(self._probe, conversion, source, traffic)
 
     def parity(self) -> Parity:
-        """Compares scores on generated, then on recorded rows; ExportError if they differ."""
+        """Compares scores on generated rows, then on recorded ones; ExportError if they differ."""
         if self._conversion.source_input is None:
             self._probe.check_rows_of_outputs(self._rows.accepted(rows) for rows in (1, 2, 5))
         parity = dataclasses.replace(
@@ -111,7 +111,7 @@ class LoadedModel:
         return add_late_signature(self._meta_graph, observed, late_signature=name)
 
     def add_exact(self, name: str, observed: Observed, *, always: bool) -> LateReport | str:
-        """Adds the exact signature to the MetaGraphDef, or returns why there is nothing to gain.
+        """Adds the exact signature to the MetaGraphDef, or returns why it would gain nothing.
 
         Args:
           name: the signature's name.
@@ -130,7 +130,7 @@ class LoadedModel:
             return str(error)
 
     def add_stages(self, late: str, observed: Observed) -> StagesReport:
-        """Adds the stages beside a late signature to the MetaGraphDef, or reports why it cannot."""
+        """Adds the stages of a late signature to the MetaGraphDef, or reports why it cannot."""
         if self._conversion.impurity:
             return StagesReport(written=False, reason=self._conversion.impurity.why)
         of: dict[str, list[str]] = {side: [] for side in Side}
@@ -185,7 +185,7 @@ class LoadedModel:
         for count in _BATCHES:
             try:
                 rows = self._probe.of_a_request(accepted(count)).of_one(of_request)
-            except ExportError:  # no rows that the model accepts
+            except ExportError:  # there are no rows that the model accepts
                 break
             alike = scored_alike(score, rows, tolerance)
             if not alike:
@@ -208,7 +208,7 @@ class LoadedModel:
             return {}
 
     def user_share(self) -> float | None:
-        """The share of the columnar signature's op time that a late one would run only once."""
+        """The share of the columnar signature's op time that a late signature runs only once."""
         user = [f.name for f in self._conversion.features if f.side == Side.USER]
         try:
             columns = self._rows.everyday(_COST_ROWS).columns()
@@ -238,7 +238,7 @@ class LoadedModel:
         return 1e3 * (time.process_time() - start)
 
     def _ways(self, distinct: Rows, which: list[int], signatures: Sequence[str]) -> list[Way]:
-        """The request for some rows to the source, and to others with the user as one row."""
+        """The request for some rows to the source, and to `signatures` with a one-row user."""
         of_request = self._probe.of_a_request(distinct.take(which))
         columns = of_request.columns()
         once = self._once(columns)

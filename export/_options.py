@@ -31,17 +31,17 @@ class ExportOptions:
         (position, distance). They form the domain `candidate`, which has no stage.
       exact: "auto" writes `columnar_exact` if it was measured to be faster than `columnar`;
         "always" writes it if any op can move.
-      default: the new signature that becomes `serving_default`; the old default is kept as
-        `serving_examples`.
+      default: the new signature that becomes `serving_default`; the old default is renamed to
+          `serving_examples`.
       examples: a TFRecord file of recorded tf.Examples, PredictRequests or PredictionLogs, which
         are scored for the proof in addition to generated rows.
       warmup: row counts of the warm-up requests to write.
       tolerance: largest relative difference of the late signature's float outputs.
       tags: tags of the MetaGraph to convert.
-      most_parity_bytes: scores are compared only if the variables, which must be loaded for that,
-        take no more than this; parsed features are always compared.
+      most_parity_bytes: scores are compared only if the variables, which must be loaded for it,
+          have at most this many bytes; parsed features are always compared.
       seed: seed of the generated rows.
-      table_type: "int8" also writes float32 tables in int8, for a server that may read them so.
+      table_type: "int8" also writes float32 tables in int8, for servers that use them.
       unserved_signatures: signatures that no server of the model serves (the server's
         --unserved_signatures): a variable that only they write counts as a constant.
       measure_seconds: CPU seconds for measuring what requests cost; 0 measures nothing.
@@ -65,7 +65,7 @@ class ExportOptions:
     table_type: str | None = None
 
     def __post_init__(self) -> None:
-        """Raises ExportError for values with which no model can be exported."""
+        """Raises ExportError for values with which no export can succeed."""
         if self.exact not in ("auto", "always"):
             raise ExportError(f"exact: expected 'auto' or 'always', got {self.exact!r}")
         if self.patterns()[Side.CANDIDATE] and not self.late:

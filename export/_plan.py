@@ -1,4 +1,4 @@
-"""Predicts what an export would do: converts in memory, without rows or variables."""
+"""Predicts an export's result by converting in memory, without rows or variables."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ class Plan:
       signatures: the signatures it would write; their parity is empty.
       outputs: the output names of each signature, by its name.
       others: signatures of the model that it would not convert.
-      mended_variables: variables that it would fill on loading.
+      mended_variables: variables that the exported model would fill on loading.
     """
 
     signatures: tuple[SignatureReport, ...]

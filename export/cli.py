@@ -209,7 +209,7 @@ def command(
                 progress=progress,
                 **options,
             )
-            gc.freeze()  # the process ends soon: it need not collect the graphs' many objects
+            gc.freeze()  # the process ends soon: no need to collect the graphs' many objects
     except (ExportError, OSError) as error:
         raise click.ClickException(str(error)) from error
     if json:
@@ -220,7 +220,7 @@ def command(
 
 @contextmanager
 def _read(examples: Path | None) -> Iterator[Path | None]:
-    """Yields the file; for standard input a copy, because TensorFlow cannot read pipes."""
+    """Yields the file; yields a copy of standard input, because TensorFlow cannot read pipes."""
     if examples != Path("-"):
         yield examples
         return
@@ -231,7 +231,7 @@ def _read(examples: Path | None) -> Iterator[Path | None]:
 
 
 def silence_tensorflow() -> None:
-    """Keeps TensorFlow's informational messages off the console; its errors are still raised."""
+    """Keeps TensorFlow's informational messages off the console; errors are still raised."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
     stderr, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
@@ -244,7 +244,7 @@ def silence_tensorflow() -> None:
 
             tf.get_logger().setLevel("ERROR")
             with tf.Graph().as_default(), tf.compat.v1.Session(config=session_config()) as session:
-                session.run(tf.constant(0))  # a process's first run logs that MLIR is not enabled
+                session.run(tf.constant(0))  # a process's first run logs about MLIR
     finally:
         os.dup2(stderr, 2)
         os.close(stderr)
@@ -254,7 +254,7 @@ def silence_tensorflow() -> None:
 def _import_without_keras() -> None:
     """Imports TensorFlow without Keras, which it loads just to register optimizers.
 
-    TensorFlow works if its import of Keras fails. Keras can still be imported afterwards.
+    TensorFlow works without Keras, which can still be imported afterwards.
     """
     optimizers = "keras.src.optimizers"
     if {"tensorflow", optimizers} & sys.modules.keys():

@@ -25,10 +25,10 @@ from tensorflow.core.protobuf import saved_model_pb2
 
 
 def columnar_serving_input_receiver_fn(feature_spec: Mapping[str, Any]) -> Callable[[], Any]:
-    """Returns the function without arguments that `estimator.export_saved_model` expects.
+    """Returns the function that `estimator.export_saved_model` expects; it takes no arguments.
 
-    Called in a graph, it makes a placeholder for each column, and from these the tensors that
-    `tf.io.parse_example` would make of tf.Examples: dense, sparse and ragged.
+    Called in a graph, it makes a placeholder for each column, and from these the same dense, sparse
+    and ragged tensors that `tf.io.parse_example` makes from tf.Examples.
 
     Args:
       feature_spec: as for `tf.io.parse_example`, without labels.
@@ -54,8 +54,8 @@ def add_signature_defaults(saved_model: str | Path, feature_spec: Mapping[str, A
     Estimators cannot write `SignatureDef.defaults`, which servers use for missing inputs.
 
     Args:
-      saved_model: what `estimator.export_saved_model` returned.
-      feature_spec: what `columnar_serving_input_receiver_fn` was given.
+      saved_model: the result of `estimator.export_saved_model`.
+      feature_spec: the argument of `columnar_serving_input_receiver_fn`.
     """
     folder = Path(tf.compat.as_str_any(saved_model))
     file = folder / "saved_model.pb"

@@ -1,4 +1,4 @@
-"""`colcast inspect`: shows what an export recorded in a SavedModel, or what one would do."""
+"""`colcast inspect`: shows the report of a past export, or what an export would do."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -32,10 +32,10 @@ def command(
     domains: Mapping[str, Sequence[str]],
     json: bool,
 ) -> int:
-    """Shows what `colcast export` recorded in the SavedModel that it wrote.
+    """Shows the report that `colcast export` recorded in a SavedModel.
 
     For a model that has not been exported, it shows what an export would do. DIR holds
-    saved_model.pb, or versions, of which the highest is shown. Nothing is written. The exit code is
+    saved_model.pb, or versions; the highest version is shown. No file is written. The exit code is
     1 if there is no SavedModel, or if an export would refuse it.
     """
     silence_tensorflow()

@@ -2,7 +2,7 @@
 
 Requests with the user as one row are in a separate file, which only the native server reads: a
 TensorFlow Serving with batching refuses requests whose inputs have different numbers of rows, and
-does not load a model if one of its warm-up requests fails.
+does not load a model whose warm-up requests fail.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ def warmup_request(
     Args:
       signature: the signature's name.
       inputs: arrays by input.
-      signature_def: gives the inputs' dtypes.
+      signature_def: the SignatureDef, which has the inputs' dtypes.
       outputs: the requested outputs; empty for all.
     """
     log = PredictionLog()

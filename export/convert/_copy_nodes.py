@@ -27,7 +27,7 @@ def copy_behind_cut(
     """Returns copies of the nodes behind the cut, and an Identity for each output.
 
     Nodes of the MetaGraph that do not depend on the tf.Examples (variables, tables, constants) are
-    shared, not copied. Nodes that function calls run for their effects will run before any output.
+    shared, not copied. Nodes that function calls run for their effects run before any output.
 
     Args:
       name: the prefix of the new names; outputs are `name/outputs/0` and so on.

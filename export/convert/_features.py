@@ -51,7 +51,7 @@ _NUMPY_DTYPES: dict[str, Any] = {"string": object, "bfloat16": ml_dtypes.bfloat1
 
 @dataclasses.dataclass(frozen=True)
 class Column:
-    """One input of a columnar signature. None in `shape` is a size that depends on the request."""
+    """One input of a columnar signature. None in `shape` stands for a size that requests choose."""
 
     name: str
     dtype: str
@@ -128,7 +128,7 @@ class Feature:
         Returns:
           FIXED_LEN: [1, *shape], None if it is required. FIXED_LEN_SEQUENCE: [1, 1, *shape], one
           step of padding, unless that is zero or empty; clients learn the padding value from it.
-          None for other kinds, where a default would hide that a client forgot the feature.
+          None for other kinds, because a default would hide that a client forgot the feature.
         """
         if self.kind is Kind.FIXED_LEN_SEQUENCE and self.padding != self._empty:
             values, shape = (self.padding,) * self.size, (1, 1, *self.shape)

@@ -1,6 +1,6 @@
 """Inlines function calls to make one flat graph of a TensorFlow 2 signature.
 
-Names show where a node came from: node `b` of the function that call node `a` runs becomes `a/b`.
+A node's name shows its origin: node `b` of the function that call node `a` runs becomes `a/b`.
 Functions that If, While and other ops take as attributes are not inlined. Functions that XLA
 compiles (`jit_compile=True`) are not inlined either, because that could change their results.
 """
@@ -65,7 +65,7 @@ class _Inliner:
         self._nodes: dict[str, Any] = {}
         self._inlined: dict[str, tuple[str, ...]] = {}  # node -> the functions it was inlined from
         self._outputs: dict[str, list[str]] = {}  # call node -> its output tensors
-        self._controls: dict[str, list[str]] = {}  # call node -> nodes after which it is complete
+        self._controls: dict[str, list[str]] = {}  # call node -> the last nodes of its function
 
     def run(self, tensors: list[str]) -> Inlined:
         for name in ancestors(self._main, tensors):
@@ -130,7 +130,7 @@ class _Inliner:
         return canonical(reference)
 
     def _resolve_controls(self, name: str) -> list[str]:
-        """The nodes to wait for in place of `name`: an inlined call's final nodes, else itself."""
+        """The nodes to wait for instead of `name`: an inlined call's final nodes, else `name`."""
         if name not in self._outputs:
             return [name]
         ends = [producer(tensor) for tensor in self._outputs[name]] + self._controls[name]

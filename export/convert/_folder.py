@@ -18,7 +18,7 @@ from tensorflow.python.saved_model.loader_impl import get_asset_tensors
 GRAPH_FILE = "saved_model.pb"
 _TEXT_FILE, _CHUNKED_FILE = "saved_model.pbtxt", "saved_model.cpb"
 _FINGERPRINT = "fingerprint.pb"
-NOTHING = "colcast_nothing"  # an op that does nothing, in every session
+NOTHING = "colcast_nothing"  # every session gets this op, which does nothing
 _MOST_BYTES = (1 << 31) - 1  # protobuf's limit on a message
 
 
@@ -63,7 +63,7 @@ def loaded(
 ) -> Iterator[Any]:
     """A session with some signatures of a SavedModel: their graph, variables and tables.
 
-    TensorFlow copies a session's graph whenever it prepares a run, so the rest is left out.
+    The session leaves out other nodes, because TensorFlow copies its graph for each new run.
 
     Args:
       folder: the SavedModel's folder, from which variables and assets are read.
@@ -105,12 +105,12 @@ def initial_ops(meta_graph: Any) -> list[str]:
 
 @contextmanager
 def written_beside(source: Path, output: Path) -> Iterator[Path]:
-    """Yields a copy of a SavedModel folder without its graph; on success it becomes `output`.
+    """Yields a copy of a SavedModel folder without its graph; on success the copy becomes `output`.
 
-    Until then the copy is a folder beside `output`, which is removed if anything fails.
+    Until then the copy is a temporary folder beside `output`, removed on failure.
 
     Raises:
-      ExportError: `output` exists and is not an empty folder, or lies inside `source`.
+      ExportError: `output` exists and is not an empty folder, or is inside `source`.
     """
     if output.exists() and not (output.is_dir() and not any(output.iterdir())):
         raise ExportError(f"{output} exists already; name another output, or remove it")
@@ -131,7 +131,7 @@ def written_beside(source: Path, output: Path) -> Iterator[Path]:
 
 
 def write_graph(folder: Path, saved_model: Any) -> None:
-    """Writes the graph and its fingerprint into a folder that has everything else already."""
+    """Writes the graph and its fingerprint into a folder that already has all other files."""
     check_size(saved_model)
     (folder / GRAPH_FILE).write_bytes(saved_model.SerializeToString(deterministic=True))
     fingerprint = _fingerprint(folder)

@@ -16,7 +16,7 @@ from colcast.export.graph._sessions import session_config
 
 _Floats = npt.NDArray[np.float32]
 
-# The server's rule: server/engine/rewrites/int8_table.cc, whose bytes these are.
+# The server's rule, bit for bit: server/engine/rewrites/int8_table.cc.
 _LEAST_BYTES = 1 << 20
 _LARGEST = np.float32(127)
 _MOST_LOST = np.float32(0.02)
@@ -96,7 +96,7 @@ def _round(values: _Floats) -> tuple[npt.NDArray[np.int8], npt.NDArray[np.bool_]
         halves = np.where(fits, (least.view(np.uint32) + np.uint32(0xFFFF)) >> 16, _KEPT)
         scales = (halves.astype(np.uint32) << 16).view(np.float32)
         inverses = np.where(fits & (largest > 0), np.float32(1) / scales, np.float32(0))
-        # The product is exact in float64, as within the server's fused multiply-add.
+        # The product is exact in float64, as in the server's fused multiply-add.
         whole = np.rint(values.astype(np.float64) * inverses[:, None])
         whole = np.where(fits[:, None], whole, 0).astype(np.int8)
         is_kept = ~fits | ((largest > 0) & ~_is_close(values, whole, scales))
@@ -121,7 +121,7 @@ def _is_close(
 
 
 def _looked_up(session: Any) -> Iterator[tuple[str, _Floats]]:
-    """The float32 tables in which the main graph looks rows up, by the variable's name."""
+    """The float32 tables whose rows the main graph looks up, by the variable's name."""
     graph = session.graph
     nodes = {node.name: node for node in graph.as_graph_def().node}
     tables = {}

@@ -22,7 +22,7 @@ _FIELDS = ("context", "examples")
 
 @dataclasses.dataclass(frozen=True)
 class Lists:
-    """Where serialized lists are decoded.
+    """The nodes that decode serialized lists.
 
     Attributes:
       decode: the node that decodes them.

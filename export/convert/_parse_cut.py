@@ -24,7 +24,7 @@ _OTHER_PARSE_OPS = (
 
 @dataclasses.dataclass(frozen=True)
 class ParseCut:
-    """Where a flat graph is cut: serialized tf.Examples before the cut, tensors after it.
+    """The cut in a flat graph: serialized tf.Examples before it, tensors after it.
 
     Attributes:
       serialized: the nodes that hold serialized tf.Examples, from the input to the parse ops; empty

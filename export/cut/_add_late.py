@@ -29,7 +29,7 @@ class _Summary:
     Attributes:
         moved: nodes of the columnar signature that now run once per request.
         frontier: the user's tensors that ops at N rows read, in the graph's order.
-        refused: tensors and ops that read only the user but run at N rows, with the reason.
+        refused: tensors and ops that read only user columns but run at N rows, with the reason.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class _Summary:
         )
 
     def _slowest_refused(self, columnar: Signature, before: Mapping[str, float]) -> str:
-        """A sentence on the slowest op that stays at N rows; "" if none takes time."""
+        """A sentence about the slowest op that stays at N rows; "" if none takes time."""
         taken = {
             name: sum(
                 time for op, time in before.items() if op == name or op.startswith(f"{name}/")
@@ -151,7 +151,7 @@ def add_late_signature(
 
     Only adds nodes, all named under `late_signature`; they share variables, tables and constants
     with existing nodes. The new signature has the columnar signature's inputs and outputs; its user
-    inputs have one row. It is proved equal on drawn requests before it is added.
+    inputs have one row. It is added only if it gives the same results on drawn requests.
 
     Args:
         meta_graph: MetaGraphDef with the columnar signature; changed in place. The session's graph
@@ -160,8 +160,8 @@ def add_late_signature(
             proof allows no difference.
         late_signature: the name of the new signature.
         least_gain: the share of the op time that the new signature must save.
-        most_gathered_bytes: limit for the bytes of weights that are gathered where user and item
-            rows of a kernel interleave.
+        most_gathered_bytes: limit for the bytes of weights that are gathered if user and item rows
+            of a kernel interleave.
 
     Returns:
         The report: which ops moved, which did not and why, and the differences in the proof.

@@ -17,9 +17,9 @@ from colcast.export.graph._requests import DrawRows, Requests
 from colcast.export.graph._signature import Signature, read_late_signature
 from colcast.export.rows._independence import Independence
 
-# Maximum bytes of a user's states if several users are to share a run. A separate run costs a user
-# about 100 microseconds. Copying 8 KiB for each of 50 candidates takes as long, at 4 GB/s, and the
-# ops that follow then read one row per candidate instead of a single row.
+# Users share a run only if a user's states have at most this many bytes. A separate run costs about
+# 100 microseconds per user. Copying 8 KiB for each of 50 candidates takes as long, at 4 GB/s, and
+# the ops that follow then read one row per candidate instead of a single row.
 _MOST_GATHERED = 8192
 
 
@@ -65,7 +65,7 @@ class _Adding:
         self._cuts = 0
 
     def add(self) -> StagesReport:
-        """Cuts; if domains cannot have a stage, leaves them to the last stage and cuts again."""
+        """Cuts the graph, and again without the domains that turn out to have no stage."""
         left: dict[str, str] = {}
         while True:
             domains = [d for d in self._model.columns if d != PAIR and d not in left]

@@ -1,7 +1,7 @@
 """Finds products that TensorFlow fuses with their bias and Relu, which makes them turn NaN into 0.
 
 If the product is split, a separate Relu reads the sum and passes NaN on, where the model returns 0.
-So such a product is split only if its input rows are finite.
+Such a product is therefore split only if its input rows are finite.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -28,8 +28,8 @@ class Fused:
     Attributes:
         read: for each MatMul with a bias, its first input.
         biases: the nodes that add the biases.
-        alone: nodes that a Relu reads without being fused: MatMuls without a bias, and sums whose
-            addend is not a bias.
+        alone: nodes that a Relu reads but that are not fused with it: MatMuls without a bias, and
+            sums whose addend is not a bias.
         not_finite: MatMuls of `read` that read NaN or infinity in a trial row whose scores were
             finite. Requests may contain such rows.
     """
@@ -43,7 +43,7 @@ class Fused:
 def find_fused(
     graph: FlatGraph, session: tf.compat.v1.Session, signature: Signature
 ) -> Callable[[Iterable[Columns]], Fused]:
-    """Finds the products.
+    """Finds the products that TensorFlow fuses.
 
     Returns:
         A function that runs the columnar signature on batches to see which products read NaN or
@@ -97,7 +97,7 @@ def _not_finite(
     for columns in batches:
         try:
             values = probe(columns)
-        except ExportError:  # the model refuses these rows together
+        except ExportError:  # the model refuses these rows in one request
             continue
         rows = len(next(iter(columns.values())))
         scored = np.all([_finite_rows(values[output], rows) for output in outputs], axis=0)
@@ -106,7 +106,7 @@ def _not_finite(
 
 
 def _finite_rows(value: Array, rows: int) -> Array:
-    """For each row, whether its entries are finite; of a value without rows, whether all are."""
+    """For each row, whether its entries are finite; without rows, whether all entries are."""
     if value.dtype.kind not in "fc":
         return np.ones(rows, bool)
     finite = np.isfinite(value)

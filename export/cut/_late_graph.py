@@ -29,7 +29,7 @@ from colcast.export.graph._signature import Signature
 
 
 class LateGraph(Copy):
-    """The nodes written so far, and the facts about the original graph that rules need.
+    """The nodes written so far, and facts about the original graph for the rules.
 
     Attributes:
         one_user: whether user columns must have one row. The graph then checks that.
@@ -64,7 +64,7 @@ class LateGraph(Copy):
     # Facts about a tensor of the original graph.
 
     def side(self, tensor: str) -> str:
-        """USER or FREE; PAIR for everything that runs at N rows."""
+        """USER or FREE; PAIR if it runs at N rows."""
         return self._colours[tensor]
 
     def finding(self, tensor: str) -> Finding:
@@ -95,7 +95,7 @@ class LateGraph(Copy):
         return int(self.value(axis)) % rank
 
     def is_fixed(self, tensor: str) -> bool:
-        """Whether the tensor has the same value in every request: constants and variables."""
+        """Whether the tensor has the same value in every request, like a constant or a variable."""
         return self.side(tensor) == FREE and producer(tensor) not in self._colours.pinned
 
     def is_constant(self, tensor: str) -> bool:
@@ -132,7 +132,7 @@ class LateGraph(Copy):
         return tensor if self.side(tensor) == FREE else self.emit.name("user", tensor)
 
     def name(self, tensor: str) -> str:
-        """The tensor at N rows, which `Copy` writes as an output."""
+        """The tensor at N rows; `Copy` writes it as an output."""
         return self.many(tensor)
 
     def many(self, tensor: str) -> str:
@@ -269,7 +269,7 @@ class LateGraph(Copy):
         self.emit.add("Mul", name, [self.once(f"{node.name}:0"), multiples], T=dtype)
 
     def _nodes_computed_again(self, graph: FlatGraph, outputs: Sequence[str]) -> set[str]:
-        # The user's nodes that are needed at N rows and can be neither repeated nor read unchanged.
+        # User-side nodes that are needed at N rows but can be neither repeated nor read unchanged.
         again: set[str] = set()
 
         def read(tensors: Sequence[str]) -> None:

@@ -53,9 +53,9 @@ class Proof:
 
         The difference of floats is relative to the value or to the output's median absolute value
         over all requests, whichever is larger, so that a logit near zero does not count more than
-        others. Differences that rounding the inputs would also cause do not count: where large
-        numbers cancel each other, no exact digits remain to compare. Outputs other than floats must
-        be equal; with a tolerance of 0, floats must be equal, too.
+        others. Differences that rounding the inputs would also cause do not count: if large numbers
+        cancel each other, no exact digits remain to compare. Outputs other than floats must be
+        equal; with a tolerance of 0, floats must be equal, too.
 
         Args:
             late: runs the late signature's outputs.

@@ -1,4 +1,4 @@
-"""Reports a late signature: the nodes moved, the nodes not moved, and the proof."""
+"""The report on a late signature: which nodes were moved, which were not, and the proof."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -30,7 +30,7 @@ def grouped(tensors: Iterable[tuple[str, str, Sequence[Size], str]]) -> list[str
     ]
 
 
-_LEAST_GAIN = 0.05  # a smaller gain does not pay
+_LEAST_GAIN = 0.05  # a smaller gain is not worth a signature
 _SHOWN = 12  # maximum lines of a list on the console
 
 
@@ -41,7 +41,7 @@ class FrontierTensor:
     Attributes:
         name: its name in the columnar signature's graph.
         dtype: the name of its dtype.
-        shape: its shape at one row; None for sizes that differ from request to request.
+        shape: its shape at one row; None for sizes that differ between requests.
         how: how its readers use it: "repeated" (N times), "broadcast" (the reader itself repeats
             the row), "constant" (unchanged), "split" (its product is computed once), "shape" (its
             first entry is multiplied by N), or several of these.
@@ -68,7 +68,7 @@ class LateReport:
         late_ms: the same for the late signature.
         timed_rows: number of candidates in the timed requests.
         frontier: the user-side tensors that ops at N rows read.
-        refused: tensors and ops that read only the user but still run at N rows, with the reason.
+        refused: tensors and ops that read only user columns but run at N rows, with the reason.
         split_products: products whose user part is computed once.
         proof: largest relative difference by number of candidates and output.
         moderated: for outputs that differ only on large floats, the largest relative difference.
@@ -94,7 +94,7 @@ class LateReport:
 
     @property
     def gain(self) -> float:
-        """The share of the columnar signature's op time saved; negative if the late one is slower.
+        """The share of the columnar op time saved; negative if the late signature is slower.
 
         0 if the columnar signature takes no time.
         """
@@ -123,7 +123,7 @@ class LateReport:
         return asdict(self)
 
     def summary(self) -> str:
-        """A line on how many ops run once per request, and how much time that saves."""
+        """A line that says how many ops run once per request, and how much time that saves."""
         return (
             f"{self.signature}: {self.user_ops} of {self.ops} ops run once per request"
             f" ({self.user_time_share:.0%} of the time at {self.timed_rows} candidates):"

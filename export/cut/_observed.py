@@ -50,7 +50,7 @@ class _Watched:
             graph: the signature's nodes.
             signature: the columnar signature.
             colours: the nodes' colours, with the largest possible user part.
-            users: requests of the users on which user tensors are classified; each has as many
+            users: requests of the users whose rows classify user tensors; each has as many
                 candidates as `REPEATS` needs.
             requests: draws more requests.
             tolerances: largest differences that count as equal; `classify_user` classifies for
@@ -74,7 +74,8 @@ class _Watched:
         tensors = of_user | fetchable(session.graph, items)
         if not tensors:
             return
-        # Both use one set of fetches, because TensorFlow prepares the graph for each set.
+        # Both users and rows use one set of fetches, because TensorFlow prepares the graph for each
+        # set.
         probe = Probe(session, signature.inputs, tensors, inner=True)
         if of_user:
             self._of_users = classify_user(probe, users, self._of_users, of_user)
@@ -82,11 +83,11 @@ class _Watched:
         self._of_rows = follow_rows(probe, tried)
 
     def findings(self, colours: Colours, tolerance: float) -> Findings:
-        """Returns a finding for every tensor of the user side and the item side.
+        """Returns a finding for every tensor of the user and item sides.
 
-        Findings determine the frontier: where an op at N rows reads a user-side tensor, the tensor
-        is repeated if it is row-like, read unchanged if it is constant, and otherwise computed
-        again at N rows from its inputs.
+        Findings determine the frontier: if an op at N rows reads a user-side tensor, the tensor is
+        repeated if it is row-like, read unchanged if it is constant, and otherwise computed again
+        at N rows from its inputs.
 
         Args:
             colours: the nodes' colours.
@@ -155,7 +156,7 @@ _NO_VALUE = "0 or empty in all generated rows, so its effect is unknown"
 
 @dataclass(frozen=True)
 class Observed:
-    """A columnar signature and what its trial runs showed.
+    """A columnar signature and the findings of its trial runs.
 
     Attributes:
         name: the signature's name.
@@ -171,7 +172,7 @@ class Observed:
         run: runs its outputs.
         proof: compares other signatures with it.
         tolerance: largest relative difference of float outputs; 0 if `exact`.
-        exact: whether only ops that keep every bit count as the user's.
+        exact: whether the user part has only ops that keep every bit.
         kernel_rows: tensors with rows of a kernel that an earlier signature of the same MetaGraph
             wrote; the next one reads them, too.
     """
@@ -193,7 +194,7 @@ class Observed:
     kernel_rows: dict[tuple[str, bool, bytes], str] = field(default_factory=dict)
 
     def exactly(self) -> "Observed":
-        """The same trials, for a user part with only ops that keep outputs bit-identical."""
+        """The same trials, but a user part with only ops that keep outputs bit-identical."""
         colours = _colour(self.graph, self.signature, self.held, exact=True)
         findings = self.watched.findings(colours, 0.0)
         return replace(self, colours=colours, findings=findings, tolerance=0.0, exact=True)
@@ -217,8 +218,8 @@ def observe(
         user_features: features that are the same on every row of a request; `f` includes its column
             `f/length`.
         rows: draws trial rows: `rows(n)` returns n rows of every columnar input, new ones on each
-            call. They should cover everything that can differ: empty and long lists, unknown words,
-            zeros, negative numbers, large ids.
+            call. The rows should vary widely: empty and long lists, unknown words, zeros, negative
+            numbers, large ids.
         bold_rows: draws rows that the model may score NaN; `rows` avoids such rows. User tensors
             are observed on both; the proof uses only `rows`.
         columnar_signature: the signature's name.

@@ -20,7 +20,7 @@ def state_key(domain: str, number: int) -> str:
 
 
 def index_key(domain: str) -> str:
-    """The input with the row of a domain that each candidate reads."""
+    """The input that says which row of a domain each candidate reads."""
     return f"row_to_{domain}"
 
 
@@ -143,7 +143,7 @@ class PairGraph(Copy):
         return rows
 
     def _first_if(self, is_one: str, index: str, name: str) -> str:
-        """Only the first entry of the index if there is a single user; else the whole index."""
+        """The first entry of the index if there is a single user, else the whole index."""
         one, most = (
             self.emit.constant(np.full(1, size, np.int32)) for size in (1, np.iinfo(np.int32).max)
         )

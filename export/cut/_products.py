@@ -34,8 +34,8 @@ class Product:
             units].
         rank: the rank of all terms.
         units: the size of the last dimension.
-        unfolded: only if all dimensions but the last are folded into one: the tensors before
-            folding, [rows, ..., columns]. The terms are then [rows x ..., units].
+        unfolded: if all dimensions but the last are folded into one, the tensors before folding,
+            [rows, ..., columns]. The terms are then [rows x ..., units].
     """
 
     terms: Mapping[Group, str]
@@ -240,7 +240,7 @@ class Products:
         return product.with_user(f"{added.name}:0")
 
     def _checked(self, node: NodeDef, terms: Mapping[Group, str]) -> dict[Group, str]:
-        """Adds a check for NaN to the terms; one unit is enough, as a NaN reaches all units."""
+        """Adds a check for NaN to the terms; it reads one unit, as a NaN reaches all units."""
         emit, dtype = self._late.emit, self._late.dtype(f"{node.name}:0")
         start, size, axes = ([0, 0], [-1, 1], [0, 1])
         checked = {}
@@ -289,7 +289,8 @@ class Products:
             return first
         fuses = product.units > 1 or node.name in self._fused.biases
         if product.rank == 2 and fuses and late.one_user and node.name not in self._fused.alone:
-            # Added as a bias, because TensorFlow fuses MatMul, BiasAdd and activation into one op.
+            # It is added as a bias because TensorFlow fuses MatMul, BiasAdd and activation into one
+            # op.
             flat = late.emit.constant(np.array([-1], np.int32))
             kinds = {"T": dtype, "Tshape": tf.int32}
             vector = late.emit.add("Reshape", f"{name}/user", [user, flat], **kinds)

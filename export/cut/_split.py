@@ -67,7 +67,7 @@ class Splits:
         return self._found.get(tensor)
 
     def follow(self, node: NodeDef) -> None:
-        """Records an item-side node's output if it is a split tensor."""
+        """Records the output of an item-side node if it is a split tensor."""
         inputs = data_inputs(node)
         split = self.get(inputs[0]) if inputs else None
         found = None
@@ -172,7 +172,7 @@ class Splits:
         return late.once(operand) if domain == USER else late.many(operand)
 
     def _of_columns(self, tensor: str, columns: Array, split: Split) -> str:
-        """The elements of a fixed vector for some columns; a scalar applies to all."""
+        """The elements of a fixed vector for some columns; a scalar applies to all columns."""
         late = self._late
         shape = late.static_shape(tensor)
         if np.prod(shape) == 1 < split.width:

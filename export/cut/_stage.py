@@ -22,7 +22,7 @@ from colcast.export.graph._nodes import (
 from colcast.export.graph._requests import Columns
 from colcast.export.graph._row_findings import classify_rows
 
-_BATCHES = (3, 3, 3, 3, 64)  # numbers of rows in the batches from which states are found
+_BATCHES = (3, 3, 3, 3, 64)  # numbers of rows in the batches that find states
 
 
 class StageGraph(Copy):
@@ -69,7 +69,7 @@ class StageGraph(Copy):
                 self._write(node, own)
 
     def _read_by(self, own: set[str]) -> set[str]:
-        """The domain's nodes, and nodes they read that depend on a column only by a control input.
+        """The domain's nodes, and nodes they read that only a control input ties to a column.
 
         Args:
             own: the domain's nodes.
@@ -107,7 +107,7 @@ class StageGraph(Copy):
         }
 
     def _declared_shape(self, tensor: str, rank: int) -> tuple[int | None, ...]:
-        """A row's static shape: sizes seen in trials may have been equal by coincidence."""
+        """A row's static shape, because sizes in trials may have been equal by coincidence."""
         shape = self._session.graph.get_tensor_by_name(self.name(tensor)).shape
         if shape.rank is None:
             return (1, *[None] * (rank - 1))
@@ -128,12 +128,11 @@ class Boundary:
     Attributes:
         states: tensors of the late graph by domain, in the graph's order.
         pair: nodes that the last stage runs, in the graph's order.
-        again: nodes of `pair` that read a single domain, with the reason why they are not in its
-            stage.
+        again: nodes of `pair` that read a single domain, with the reason why its stage lacks them.
         shapes: Shape nodes of `pair` with known rank and inner sizes; they need only the number of
             rows, and no state.
-        outputs_wait_for: nodes of the last stage for which nodes of other stages wait.
-        waited_for: nodes of the other stages for which nodes of the last stage wait.
+        outputs_wait_for: nodes of the last stage that must run before nodes of other stages.
+        waited_for: nodes of the other stages that must run before nodes of the last stage.
     """
 
     states: dict[str, list[str]] = field(default_factory=dict)
@@ -220,9 +219,9 @@ def _is_known_shape(node: NodeDef, stage: StageGraph) -> bool:
     return finding.kind is RowKind.ROW and None not in (finding.shape or (None,))
 
 
-# Gathering a state costs about as much as looking up an embedding. So a stage must save a product
-# with weights, or its states must be no larger than the columns they replace; and it must do more
-# than read its columns.
+# Gathering a state costs about as much as looking up an embedding. So a stage must do more than
+# read its columns, and either save a product with weights or have states no larger than the columns
+# they replace.
 _LENGTH = 64  # the assumed size of an unknown dimension, which is usually a list's
 _STRING = 24  # bytes of a short string in TensorFlow
 _READING = {
@@ -242,7 +241,7 @@ def row_bytes(states: Iterable[State]) -> int:
 def why_no_gain(
     graph: FlatGraph, colours: Colours, states: Sequence[State], columns: Iterable[tf.Tensor]
 ) -> str:
-    """Why a domain gets no stage; "" if its stage pays.
+    """Why a domain gets no stage; "" if its stage saves time.
 
     Args:
         graph: the late graph's nodes.

@@ -28,7 +28,7 @@ States = list[Array]
 
 @dataclass(frozen=True)
 class _Draw:
-    """Rows of every domain, and for each candidate the rows that it reads.
+    """Rows of every domain, and the rows that each candidate reads.
 
     Attributes:
         columns: columns by domain; under PAIR, columns that the last stage reads.
@@ -79,7 +79,7 @@ class StagesProof:
 
         Args:
             late: runs the late signature.
-            stages: run the stages, by domain.
+            stages: the probes of the stages, by domain.
             pair: runs the last stage.
             columns: column names by domain; under PAIR, columns that the last stage reads.
             requests: draws rows.
@@ -95,11 +95,11 @@ class StagesProof:
     def compare(self, *, several_users: bool = False) -> Mapping[str, float]:
         """Compares requests of one user each, or runs with the candidates of several users.
 
-        Each state is taken from one of several batches: the whole batch, a shuffled one with a
+        Each state comes from one of several batches: the whole batch, a shuffled one with a
         repeated row, or a single row. The states of a request's only user are computed alone.
 
         Raises:
-            ExportError: results differ, or one run cannot take the states of several users.
+            ExportError: results differ, or one run cannot read the states of several users.
         """
         tried = self._of_several_users if several_users else self._of_one_user
         trials = [tried(draw) for draw in self._draws]
@@ -108,7 +108,7 @@ class StagesProof:
         return {output: max(by[output] for by in by_rows.values()) for output in outputs}
 
     def _draw(self, rows: int) -> _Draw:
-        """Draws rows, again if the late signature fails for one of the users alone."""
+        """Draws rows; draws again if the late signature fails for one of the users alone."""
         random = np.random.default_rng(rows)
         counts = dict.fromkeys(self._columns, (rows + 1) // 2)
         counts |= {USER: _USERS, ITEM: rows, PAIR: rows}
@@ -199,7 +199,7 @@ class StagesProof:
     def _score(
         self, states: Mapping[str, States], index: Mapping[str, Array], candidates: Columns
     ) -> dict[str, Array]:
-        """The outputs for states, the index of each domain's rows, and the candidates' columns."""
+        """The outputs for given states, indices of each domain's rows, and candidates' columns."""
         given = dict(candidates)
         for domain, of_rows in states.items():
             given |= {state_key(domain, k): state for k, state in enumerate(of_rows)}

@@ -24,8 +24,8 @@ class Reuse:
         users_found: number of requests with a user of an earlier request.
         rows: number of candidates in all requests.
         items_found: number of candidates whose item had been scored before, in any request.
-        made_new: for each item feature, the number of rows that missed only because of it: with
-            the feature's value from an earlier row they would have been hits.
+        made_new: for each item feature, the number of rows that missed only because of it: they
+            differ from an earlier row in no other feature.
     """
 
     requests: int
@@ -69,7 +69,7 @@ def count_reuse(
             found = _is_known(seen, key)
             counted["items_found"] += found
             for name in items:
-                # Whether an earlier row was equal apart from this feature.
+                # Whether an earlier row was equal except for this feature.
                 known = _is_known(seen_without[name], key ^ hash((name, row.get(name))))
                 made_new[name] += known and not found
     most = {name: rows for name, rows in made_new.most_common(_LISTED) if rows}
@@ -105,7 +105,7 @@ class State:
     Attributes:
         tensor: its name in the late graph.
         dtype: the name of its dtype.
-        shape: the shape of one row; None for sizes that differ from row to row.
+        shape: the shape of one row; None for sizes that differ between rows.
     """
 
     tensor: str
@@ -163,7 +163,7 @@ class StagesReport:
         return self.states.get(ITEM, ())
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values; the states of user and item also appear under their old names."""
+        """The report as JSON; the states of user and item also appear under their old names."""
         values = {key: value for key, value in asdict(self).items() if key != "independence"}
         for domain in (USER, ITEM):
             values[f"{domain}_states"] = values["states"].get(domain, ())

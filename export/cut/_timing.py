@@ -1,4 +1,4 @@
-"""Measures each op's time with TensorFlow's trace, and the share of ops that read the user only."""
+"""Measures each op's time with TensorFlow's trace, and the share of ops that read only the user."""
 
 from collections.abc import Collection, Sequence
 from typing import Any

@@ -1,7 +1,7 @@
 """Writes the late form of a columnar signature: the user part at one row, other ops at N rows.
 
 A rule takes an item-side node; it writes the node and returns True, or returns False. Rules rely on
-what trial runs found: a tensor's rank, and whether it has one row or N.
+the findings of trial runs: a tensor's rank, and whether it has one row or N.
 """
 
 import itertools
@@ -20,7 +20,7 @@ from colcast.export.graph._ops import BROADCASTING, EXACT
 
 
 def _broadcast(late: LateGraph, node: NodeDef) -> bool:
-    """Passes user tensors at one row to an op that itself broadcasts a first dimension of 1."""
+    """Passes one-row user tensors to an op that broadcasts a first dimension of 1."""
     inputs = data_inputs(node)
     if node.op not in BROADCASTING:
         return False
@@ -148,7 +148,7 @@ def write_late(
         domains: the nodes' colours by domain, if stages will be cut from the graph: products are
             then split by domain, and there may be any number of users. None: products are split
             into the user's and all other columns, and there is one user.
-        most_gathered_bytes: limit for the bytes of weights that are gathered where a kernel's rows
+        most_gathered_bytes: limit for the bytes of weights that are gathered if a kernel's rows
             interleave.
 
     Returns:

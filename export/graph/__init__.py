@@ -1,4 +1,4 @@
-"""The toolkit for late expansion and the stages: colour, observe, write, compare.
+"""Tools for late expansion and the stages: colour, observe, write, compare.
 
 `_nodes` has the nodes of a graph, `_op_defs` the definitions of its ops; `_signature` reads a
 signature; `_ops` classifies ops by type; `_colours` finds which ops read which domains' columns.

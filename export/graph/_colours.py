@@ -27,19 +27,19 @@ ITEM = "item"
 
 @dataclass
 class Colours:
-    """The colour of every node, and what decided it.
+    """The colour of every node, with the facts that decided it.
 
     Attributes:
         of: node name to FREE, a domain, or PAIR. PAIR is for nodes that read columns of several
             domains, that are control flow, random or have side effects, or that read such a node.
         reads: node name to the domains whose columns the node reads.
         waiting: nodes that read no column but have a control input from a node that reads one.
-        held: nodes that read only user columns but are PAIR, with the reason.
+        held: nodes that are PAIR although they read only user columns, with the reason.
         unsteady: nodes after a TF1 Switch, Merge or Enter, whose tensors cannot be fetched because
             they may be dead or belong to a loop's frame.
         pinned: nodes that are control flow, random or stateful, or read such a node.
-        awaited: nodes for which others must wait: effects, assertions, branches of TF1 control
-            flow, and nodes that run after them.
+        awaited: nodes that must run before others: effects, assertions, branches of TF1 control
+            flow, and nodes that run after these.
         late_controls: nodes (mostly assertions) for which a node of another colour waited; the
             outputs wait for them instead.
     """
@@ -70,12 +70,12 @@ def colour(
 
     Args:
         graph: the nodes.
-        columns: placeholder tensors by domain; under PAIR, those that belong to no domain.
+        columns: placeholder tensors by domain; columns without a domain are under PAIR.
         held: user placeholders that must be PAIR, with the reason.
         waiting: the colour of nodes that read no column but have a control input from a node that
             reads one.
-        exact: whether ops that read user columns are PAIR unless they give the same bits for any
-            number of rows.
+        exact: whether an op that reads user columns must compute the same bits for any number of
+            rows, and is PAIR otherwise.
     """
     found = Colours()
     domains = {producer(tensor): {domain} for domain, of in columns.items() for tensor in of}
@@ -122,7 +122,7 @@ def _colour(name: str, sources: set[str], found: Colours, waiting: str) -> str:
 
 
 def _late_controls(node: NodeDef, found: Colours) -> list[str]:
-    """The control inputs of a node for which the outputs will wait instead.
+    """The control inputs that a node drops; the outputs will wait for them instead.
 
     Only a node that belongs to a stage, or a waiting node, drops control inputs.
     """

@@ -36,7 +36,7 @@ class Trial:
         expected: the model's outputs.
         given: the new signature's outputs.
         noise: how much the outputs change if the inputs are rounded.
-        moderate: repeats the trial with the request's floats made small, if possible.
+        moderate: repeats the trial with small floats, if possible.
     """
 
     rows: int
@@ -70,7 +70,7 @@ def compare_trials(
 def comparable(value: object) -> Array:
     """A value as an array; bfloat16, which NumPy does not treat as a float, becomes float32."""
     array = np.asarray(value)
-    known = array.dtype.kind != "V"  # telling a dtype's name takes longer
+    known = array.dtype.kind != "V"  # looking up a dtype's name is slower
     return array if known or array.dtype.name != "bfloat16" else array.astype(np.float32)
 
 

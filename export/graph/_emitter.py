@@ -1,4 +1,4 @@
-"""Collects new nodes, copies a signature's nodes, and adds both to graphs."""
+"""Collects new nodes and copies of a signature's nodes, and adds them to graphs."""
 
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
@@ -37,7 +37,7 @@ class Emitter:
         return f"{self._prefix}/{folder}/{name}"
 
     def folder(self, name: str) -> str:
-        """The folder in which `name` put a node; "" for a node of the original graph."""
+        """The folder that `name` gave a node; "" for a node of the original graph."""
         return name.removeprefix(f"{self._prefix}/").partition("/")[0] if name in self.nodes else ""
 
     def copy(
@@ -79,7 +79,7 @@ class Emitter:
         return added
 
     def output(self, number: int, tensor: str, controls: Iterable[str], dtype: tf.DType) -> str:
-        """Adds the signature's output with this number, which waits for `controls`; returns it."""
+        """Adds and returns output `number` of the signature, which waits for `controls`."""
         inputs = [tensor, *(f"^{producer(control)}" for control in controls)]
         return self.add("Identity", self.name("outputs", str(number)), inputs, T=dtype)
 
@@ -251,15 +251,15 @@ def import_nodes(graph: tf.Graph, added: GraphDef) -> None:
             if outputs:
                 present[source] = outputs[int(source.partition(":")[2] or 0)]
             else:
-                # A control input from an assertion outside the copy: import_graph_def cannot
-                # refer to it.
+                # This control input is an assertion outside the copy, to which import_graph_def
+                # cannot refer.
                 node.input.remove(source)
     with graph.as_default():
         tf.import_graph_def(trial, input_map=present, name="")
 
 
 def add_nodes(meta_graph: Any, added: Sequence[NodeDef]) -> None:
-    """Adds new nodes to a MetaGraphDef, and their ops to its op list, which older loaders check."""
+    """Adds nodes to a MetaGraphDef, and their ops to its op list, which older loaders check."""
     meta_graph.graph_def.node.extend(added)
     listed = meta_graph.meta_info_def.stripped_op_list.op
     missing = {node.op for node in added} - {op.name for op in listed}

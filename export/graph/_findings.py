@@ -1,6 +1,6 @@
 """Runs a graph to see how its tensors depend on the number of rows.
 
-A user-side tensor is classified by feeding the same user row once, twice, three and many times;
+To classify a user-side tensor, runs feed the same user row once, twice, three and many times;
 `distrust` then corrects findings for ops whose behaviour a few runs cannot show.
 """
 
@@ -26,7 +26,7 @@ REPEATS = (2, 3, 64)
 class RowKind(enum.Enum):
     """How a tensor depends on the number of rows."""
 
-    ROW = "row-like"  # N times as many rows as at one row, each block equal to the first
+    ROW = "row-like"  # for N rows, N equal blocks of the rows that it has for one row
     CONSTANT = "constant"  # the same for any number of rows
     OTHER = "other"
 
@@ -37,7 +37,7 @@ class Finding:
 
     Attributes:
         kind: its kind. For an item tensor, ROW means that the first dimension follows N.
-        shape: its shape at one row; None for sizes that differ from request to request.
+        shape: its shape at one row; None for sizes that differ between requests.
         axis: for ROW: the dimension that follows the rows; 0 unless the model has transposed it.
         reason: for OTHER: what was observed.
         counts_rows: for OTHER: whether it may be a number of rows or a statistic over rows, not an
@@ -137,7 +137,7 @@ def classify_user(
     """Determines, for each tolerance, the kind of tensors that depend only on user features.
 
     Args:
-        probe: runs the tensors, and maybe others.
+        probe: runs the tensors, and possibly others.
         users: requests of the users to try; a tensor must have the same kind for all of them.
         tolerances: largest differences that count as equal, relative to a tensor's largest value,
             because sums over more rows may be added in another order.
@@ -211,7 +211,7 @@ _EMPTY = "empty on every request tried"  # such a tensor looks both row-like and
 
 
 def merged(one: Finding, other: Finding) -> Finding:
-    """Combines the findings of two requests; where one is empty, the other's finding counts."""
+    """Combines the findings of two requests; if a tensor is empty in one, the other counts."""
     shape = None
     if one.shape is not None and other.shape is not None and len(one.shape) == len(other.shape):
         pairs = zip(one.shape, other.shape, strict=True)
@@ -267,7 +267,7 @@ def distrust(graph: FlatGraph, colours: Colours, domain: str, findings: Findings
         findings: what running the graph showed.
 
     Returns:
-        The findings, with OTHER for every tensor computed from a number of rows.
+        The findings, with OTHER for each tensor computed from a number of rows.
     """
     corrected = dict(findings)
     counts: set[str] = set()  # numbers of rows, and tensors computed from them

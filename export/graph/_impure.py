@@ -46,11 +46,11 @@ _ANY = "*"  # an unknown resource
 
 @dataclass(frozen=True)
 class Impurity:
-    """Why a signature is impure.
+    """The reason why a signature is impure.
 
     Attributes:
         why: the op, or the variable and the signature that writes it.
-        writes: whether the signature itself writes: running it twice differs from running it once.
+        writes: whether the signature itself writes, so that running it twice differs from once.
     """
 
     why: str
@@ -93,7 +93,7 @@ class _Graph:
         yield from (self.library[name] for name in names if name in self.library)
 
     def is_harmless(self, node: NodeDef) -> bool:
-        """Whether an op gives the same result in every run and changes no state."""
+        """Whether an op computes the same result in every run and changes no state."""
         op = node.op
         if op in self.library or op in _HARMLESS or op.startswith(_HARMLESS_PREFIXES):
             return True
@@ -122,7 +122,7 @@ class _Scope:
     arguments: dict[str, str] = field(default_factory=dict)
 
     def resource_at(self, tensor: str) -> str:
-        """The resource whose handle a tensor is; "" if unknown."""
+        """The resource to which a tensor is a handle; "" if unknown."""
         seen = set[str]()
         while (name := producer(tensor)) not in seen:
             seen.add(name)
@@ -156,7 +156,7 @@ class _Reached:
                 waiting += node.input
 
     def impurity(self) -> Impurity | None:
-        """The signature's own impurity, apart from what other signatures write."""
+        """The signature's own impurity, without regard to what other signatures write."""
         if self.written:
             resource, op = min(self.written.items())
             return Impurity(f'it writes "{resource}" ({op})', writes=True)

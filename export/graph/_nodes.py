@@ -51,7 +51,7 @@ def data_inputs(node: NodeDef) -> list[str]:
 
 
 def control_inputs(node: NodeDef) -> list[str]:
-    """The nodes that must run before this one without passing it a value."""
+    """The nodes that must run before this one but pass it no value."""
     return [name[1:] for name in node.input if name[0] == "^"]
 
 
@@ -150,7 +150,7 @@ def needed_for(graph_def: GraphDef, references: Iterable[str]) -> GraphDef:
 
 
 def _colocated(node: NodeDef) -> list[str]:
-    """The nodes beside which a node must be placed."""
+    """The nodes with which a node must be colocated."""
     beside = node.attr["_class"].list.s if "_class" in node.attr else ()
     return [name.decode().removeprefix("loc:@") for name in beside]
 

@@ -11,7 +11,7 @@ from tensorflow.python.framework import op_def_registry
 
 
 class OpDefs:
-    """Looks up ops in the model first: it may come from another TensorFlow or have custom ops."""
+    """Looks up ops in the model first, which may be from another TensorFlow or have custom ops."""
 
     def __init__(self, meta_graph: Any) -> None:
         """Reads the op list and the function library of a MetaGraphDef."""

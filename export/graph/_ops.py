@@ -20,7 +20,7 @@ TF1_CONTROL_FLOW |= {f"Ref{op}" for op in TF1_CONTROL_FLOW}
 _CONTROL_FLOW = {"If", "While", "Case"}
 _CONTROL_FLOW |= {f"Stateless{op}" for op in _CONTROL_FLOW} | {"For"} | TF1_CONTROL_FLOW
 _RANDOM = ("Random", "Multinomial", "TruncatedNormal", "Shuffle", "UniformCandidate", "Dropout")
-# Registered as stateful, but it makes no difference when or how often they run.
+# Registered as stateful, although it does not matter when or how often they run.
 _ONLY_READS = {
     "Assert", "BoostedTreesEnsembleResourceHandleOp", "BoostedTreesPredict", "HashTable",
     "HashTableV2", "IsVariableInitialized", "LookupTableFind", "LookupTableFindV2",
@@ -36,7 +36,7 @@ _FROM_CHECKPOINTS = {
     "VariableV2",
 }  # fmt: skip
 
-# Ops that turn numbers of rows into distrusted values, and the exceptions.
+# Ops that compute values from numbers of rows, and the exceptions.
 
 # Inputs, by position, from which an op takes only the shape of its output.
 SHAPE_INPUTS = {
@@ -52,7 +52,7 @@ SHAPE_INPUTS = {
     "Tile": (1,), "UnsortedSegmentMax": (2,), "UnsortedSegmentMin": (2,),
     "UnsortedSegmentProd": (2,), "UnsortedSegmentSum": (2,),
 }  # fmt: skip
-# Ops that take dense shapes of sparse tensors, at positions that depend on the number of tensors.
+# Ops whose inputs include dense shapes of sparse tensors, at positions that depend on their number.
 TAKE_DENSE_SHAPES = {
     "SparseConcat",
     "SparseCross",
@@ -63,7 +63,7 @@ TAKE_DENSE_SHAPES = {
 # Ops that, given a shape, may pick a size other than the number of rows.
 PICK_SIZES = {"GatherV2", "Slice", "SplitV", "StridedSlice", "Unpack"}
 
-# Exact ops: a row gets the same bits alone as among N. They copy, look up, hash, compare, or
+# Exact ops compute the same bits for a row alone as among N. They copy, look up, hash, compare, or
 # compute each element in a way that IEEE 754 rounds uniquely. Other ops may differ: a matrix
 # product or a sum over a row is added in another order at another shape, and exp, log and similar
 # functions round differently in vector registers than in the scalar remainder. Sums over segments
@@ -147,7 +147,7 @@ def computed_from_weights(graph: FlatGraph) -> set[str]:
 
 
 def why_inexact(node: NodeDef) -> str | None:
-    """Why an op may give other bits at one row than at N rows; None if it gives the same."""
+    """Why an op may compute other bits at one row than at N rows; None if it cannot."""
     return None if node.op in EXACT else f"may round differently at one row ({node.op})"
 
 

@@ -74,7 +74,7 @@ class Requests:
 
     Attributes:
         rows: the rows from which the last request was drawn, each with its own user.
-        answer: what the model answered to the last request, with all its candidates.
+        answer: the model's answer to the last request, with all its candidates.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class Requests:
         items: Collection[str],
         run: Callable[[Columns], Any],
     ) -> None:
-        """Starts with the first request.
+        """Draws nothing yet.
 
         Args:
             source: draws rows of every input.
@@ -117,7 +117,7 @@ class Requests:
             except TooLongError:
                 if not self._makes_small:
                     raise
-                self._makes_small = False  # only the source's own values are known to run
+                self._makes_small = False  # a small number may cause an endless loop
             except ExportError:
                 if not left:
                     raise
@@ -160,7 +160,7 @@ def moderate(column: Array) -> Array:
 
 
 def draw_rows(requests: Requests, rows: int) -> Columns:
-    """Draws some more rows and picks `rows` of them at random, since long lists may come first."""
+    """Draws a few more rows and picks `rows` of them at random, since long lists may come first."""
     columns = requests.columns(rows + _MORE)
     chosen = requests.random.permutation(rows + _MORE)[:rows]
     return {name: column[chosen] for name, column in columns.items()}
@@ -200,7 +200,7 @@ def without_a_value(requests: Collection[Request]) -> set[str]:
 
 
 def trimmed(row: Columns) -> Columns:
-    """The row without the padding for longer rows of its draw, as a client would send it."""
+    """The row as a client would send it, without the padding for longer rows drawn with it."""
     trimmed = dict(row)
     for name, lengths in row.items():
         feature = name.removesuffix("/length")

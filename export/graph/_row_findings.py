@@ -1,4 +1,4 @@
-"""Finds the tensors of a stage that can be states: one row each, independent of other rows.
+"""Finds the tensors of a stage that can be states: their rows are independent of each other.
 
 It runs batches of rows together, in another order, with one repeated, and alone.
 """
@@ -26,7 +26,7 @@ def classify_rows(
 
     Args:
         probe: runs the tensors.
-        draw: `draw(n)` returns the columns of a batch of n rows, new ones on each call.
+        draw: `draw(n)` returns the columns of n new rows.
         sizes: numbers of rows of the batches.
         tolerance: largest difference that counts as equal, relative to the tensor's largest value.
 
@@ -41,7 +41,7 @@ def classify_rows(
 
 
 def _batch(probe: Probe, draw: Callable[[int], Columns], rows: int, tolerance: float) -> Findings:
-    """What running one batch in several ways shows about each tensor."""
+    """Runs one batch in several ways; returns the findings about each tensor."""
     order = np.random.default_rng(rows).permutation([*range(rows), 0])
     for left in reversed(range(_TRIES)):
         columns = draw(rows)

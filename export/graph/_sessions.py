@@ -22,7 +22,7 @@ def session_config(executor: str = "") -> Any:
     config.experimental.executor_type = executor
     config.experimental.disable_output_partition_graphs = True
     # The native server leaves these two out, too (server/engine/model_sessions.cc): they take half
-    # of a graph's preparation and change nothing on a CPU.
+    # of a graph's preparation time and have no effect on a CPU.
     rewriting = config.graph_options.rewrite_options
     rewriting.memory_optimization = RewriterConfig.NO_MEM_OPT
     rewriting.disable_tfg_optimizer = True

@@ -1,4 +1,4 @@
-"""Estimates what a request costs a server: bytes, and CPU for parse, graph and call.
+"""Estimates a request's cost for a server: bytes, and CPU for parse, graph and call.
 
 Parse and graph run here, on one thread, in a session like the server's. The cost of feeding arrays
 from Python is measured in every round and subtracted; `served_ms` adds the server's own work
@@ -19,10 +19,10 @@ from tensorflow.core.protobuf import config_pb2
 
 SIZES = (20, 100, 500)
 _MOST_ROUNDS, _LEAST_ROUNDS, _FIRST_RUNS = 25, 3, 2
-# A turn has this many runs after a first one, which does not count because another graph has filled
-# the CPU's caches; it has fewer if they take long.
+# A turn has at most this many runs, fewer if they take long. Another run before them does not
+# count, because the CPU's caches still hold another graph's data.
 _RUNS_IN_A_TURN, _TURN_SECONDS = 4, 0.01
-_STEADY_ROUNDS, _STEADY = 7, 0.05  # enough rounds, if the quartiles are as close as this
+_STEADY_ROUNDS, _STEADY = 7, 0.05  # stop after so many rounds if the quartiles are this close
 # From "What a request is expected to cost" in docs/late.md.
 _CALL_MS, _CALL_MS_PER_MB, _REWRITTEN_MS_PER_INPUT = 0.06, 1.0, 0.0005
 
@@ -119,14 +119,14 @@ def measure_written(
 
 
 def _measure(session: tf.compat.v1.Session, requests: Requests, seconds: float) -> tuple[Cost, ...]:
-    """For each number of candidates, runs all ways to ask for them in turn.
+    """Runs all ways to ask for a number of candidates in turn, for each such number.
 
     Args:
         session: has the signatures, as a server would load them.
         requests: for each number N, the ways to ask for N candidates; all N have the same
             signatures.
-        seconds: CPU seconds. The first runs, which prepare the graphs, may take as long again; if
-            they take longer, larger N are left out.
+        seconds: CPU seconds. The first runs, which prepare the graphs, may take the same time
+            again; if they take longer, larger N are left out.
     """
     end = time.process_time() + 2 * seconds
     costs: list[Cost] = []
@@ -149,7 +149,7 @@ def _measure(session: tf.compat.v1.Session, requests: Requests, seconds: float) 
 def served_ms(run_ms: float, way: Way) -> float:
     """The server's CPU for a request whose graph takes TensorFlow `run_ms`.
 
-    The server's graph takes less, by a constant per input, because many lookups run as one op.
+    The server's graph is faster by a constant per input, because many lookups run as one op.
     """
     graph = max(0.0, run_ms - _REWRITTEN_MS_PER_INPUT * len(way.feeds))
     return graph + _CALL_MS + _CALL_MS_PER_MB * way.bytes / 1e6

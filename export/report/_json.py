@@ -1,4 +1,4 @@
-"""The record's forms of features, proofs and files in colcast.json."""
+"""Converts features, proofs and files to their form in colcast.json."""
 
 import zlib
 from collections.abc import Mapping
@@ -54,7 +54,7 @@ def manifest(folder: Path) -> dict[str, dict[str, Any]]:
     """The size and checksum of the graph and of each asset.
 
     Variables are not listed: TensorFlow checks them when it restores them, and they may be trained
-    further. Nor are files that people add, such as warm-up requests.
+    further. Files that people add, such as warm-up requests, are not listed either.
     """
     assets = sorted(file for file in (folder / "assets").rglob("*") if file.is_file())
     return {

@@ -204,7 +204,7 @@ def _say(console: Console, lines: Iterable[str]) -> None:
 
 
 def write_report(folder: Path, report: ExportReport) -> None:
-    """Writes colcast.json into a SavedModel folder that has all its other files."""
+    """Writes colcast.json into a SavedModel folder that is otherwise complete."""
     file = folder / FILE
     file.parent.mkdir(exist_ok=True)
     record = report.to_json() | {"files": manifest(folder)}
@@ -240,7 +240,7 @@ def _not_transcoded(conversion: Conversion, parity: Parity) -> str | None:
 
 
 def features_table(report: SignatureReport, most: int | None = None) -> Table:
-    """A table of the signature's features, one per row; at most `most`, or all."""
+    """A table with a row for each feature of the signature, or for the first `most`."""
     table = Table(
         title=f"{report.source} -> {report.name}: {len(report.features)} features,"
         f" {report.nodes_before} -> {report.nodes_after} nodes",

@@ -1,4 +1,4 @@
-"""Sums up an export in five lines, without names of ops."""
+"""Summarizes an export in five lines, without names of ops."""
 
 import re
 from collections.abc import Iterable
@@ -42,7 +42,7 @@ def written(report: "SignatureReport") -> str:
 
 
 def proved(report: "SignatureReport") -> str:
-    """What was compared, and the largest difference."""
+    """A sentence about the comparisons and the largest difference."""
     parts = [_parity(report)]
     if report.late:
         worst = max((d for by in report.late.proof.values() for d in by.values()), default=0.0)
@@ -75,7 +75,7 @@ def expected(report: "SignatureReport") -> str:
 
 
 def limit_and_step(report: "SignatureReport") -> tuple[str, str]:
-    """What limits the export, and the next thing to try."""
+    """Two sentences: what limits the export, and the next step."""
     late, stages, parity = report.late, report.stages, report.parity
     recorded = bool(parity.recorded_rows or parity.refused_rows)
     examples = (
@@ -194,5 +194,5 @@ def _ms(value: float) -> str:
 
 
 def _without_ops(text: str, report: "SignatureReport") -> str:
-    """Removes names of nodes, which mean little without the graph; the page shows them."""
+    """Replaces names of nodes, which mean little without the graph; the page shows them."""
     return re.sub(rf"\b{re.escape(report.name)}\w*/[^\s,;()\[\]'\"]*[\w/]", "an op", text)

@@ -10,7 +10,7 @@ from colcast.export.rows._op import Mixes, Op, as_value, rule
 
 @rule("Switch", "RefSwitch")
 def switch(op: Op) -> list[Fact]:
-    """Switch: the tensor, on either branch."""
+    """Switch forwards its tensor to one of two branches."""
     lengths = check_condition(op.inputs[1])
     chosen = replace(op.inputs[0], lengths=op.inputs[0].lengths | lengths)
     return [chosen, chosen]
@@ -18,7 +18,7 @@ def switch(op: Op) -> list[Fact]:
 
 @rule("Merge", "RefMerge")
 def merge(op: Op) -> list[Fact]:
-    """Merge: the tensor of the branch that ran."""
+    """Merge outputs the tensor of the branch that ran."""
     made = op.inputs[0]
     for fact in op.inputs[1:]:
         made = join(made, fact)
@@ -51,13 +51,13 @@ def check_condition(fact: Fact) -> frozenset[str]:
 
 @rule("TensorListReserve", "EmptyTensorList")
 def reserve(op: Op) -> Fact:
-    """A new list; only its length is known."""
+    """Makes a list without entries, so no fact about its entries is known."""
     return fixed(None)
 
 
 @rule("TensorListFromTensor")
 def list_of(op: Op) -> Fact:
-    """A list of the entries along a tensor's first dimension."""
+    """Makes a list of the entries along a tensor's first dimension."""
     return as_value(op.inputs[0]) if has_rows(op.axes(0)[:1]) else op.inputs[0]
 
 
@@ -68,7 +68,7 @@ def stack(op: Op) -> Fact:
 
 @rule("TensorListGetItem")
 def get_item(op: Op) -> Fact:
-    """One entry of a list."""
+    """Reads one entry of a list."""
     fact = op.inputs[0]
     if op.inputs[1].kind is not Kind.FIXED:
         raise Mixes("an entry is read at a row's position")

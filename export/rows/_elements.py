@@ -80,7 +80,7 @@ def unary(op: Op) -> Fact:
 
 @rule("DecodeRaw")
 def decode_raw(op: Op) -> Fact:
-    """The numbers in each string; the op fails unless all strings hold equally many."""
+    """Decodes each string to numbers; the op fails unless all strings hold equally many."""
     return as_value(op.inputs[0]).changed(axes=(*op.axes(0), (f"size:{op.name}",)))
 
 
@@ -110,7 +110,7 @@ def select(op: Op) -> Fact:
 
 @rule("LookupTableFind", "LookupTableFindV2")
 def look_up(op: Op) -> Fact:
-    """One entry, or a vector, for each key."""
+    """Looks up one entry, or a vector, for each key."""
     keys, default = map(as_value, op.inputs[1:])
     width = default.axes or ()
     fills = (
@@ -121,7 +121,7 @@ def look_up(op: Op) -> Fact:
 
 @rule("OneHot")
 def one_hot(op: Op) -> Fact:
-    """A vector for each entry."""
+    """Turns each entry into a vector."""
     keys = as_value(op.inputs[0])
     (depth,) = op.entries(1)
     if depth is None or labels([depth]):
@@ -145,7 +145,7 @@ def one_hot(op: Op) -> Fact:
 
 @rule("ZerosLike", "OnesLike")
 def same_everywhere(op: Op) -> Fact:
-    """One number in another tensor's shape."""
+    """Fills another tensor's shape with one number."""
     value = int(op.type == "OnesLike")
     return Fact(Kind.FIXED, op.inputs[0].axes, uniform=value)
 
@@ -178,7 +178,7 @@ def elementwise(op: Op, inputs: Any) -> Fact:
 
 
 def _of_lists(op: Op) -> Fact | None:
-    """The result, if it is again the lengths or a mask of a feature's lists; else None."""
+    """The result if it is also the lengths or a mask of a feature's lists; else None."""
     if len(op.inputs) != 2:
         return None
     marks = [fact.mark or ("", "") for fact in op.inputs]
@@ -197,7 +197,7 @@ def _of_lists(op: Op) -> Fact | None:
 
 
 def _times_one(op: Op) -> Fact | None:
-    """The result, if positions are multiplied by ones, which only repeats them; else None."""
+    """The result if positions are multiplied by ones, which only repeats them; else None."""
     if op.type != "Mul" or all(fact.refers is None for fact in op.inputs):
         return None
     ones, positions = sorted(op.inputs, key=lambda fact: fact.refers is not None)
@@ -213,7 +213,7 @@ def _is_zero(op: Op, index: int) -> bool:
 
 
 def _of_sizes(op: Op) -> Fact | None:
-    """The result, if the op computes known sizes from sizes; else None."""
+    """The result if the op computes known sizes from sizes; else None."""
     if not any(fact.kind is Kind.SIZES for fact in op.inputs) or len(op.inputs) != 2:
         return None
     if any(fact.kind not in (Kind.SIZES, Kind.FIXED) for fact in op.inputs):
@@ -264,7 +264,7 @@ def _size(type_: str, one: Any, other: Any) -> Any:
 
 
 def _quotient(one: Any, other: Any) -> Any:
-    """A size divided by another, if that is one of its factors."""
+    """A size divided by another one, if the latter is one of its factors."""
     if other is None:
         return None
     rest = list(one)

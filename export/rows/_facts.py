@@ -1,4 +1,4 @@
-"""What is known about a tensor before any run: how its values depend on the rows of a run.
+"""Facts about a tensor, known before any run: how its values depend on the rows of a run.
 
 A dimension is a product of factors, the slowest first: `("rows:candidate", 4)` is four entries for
 each candidate, candidate by candidate. A factor is a number or one of these labels:
@@ -8,8 +8,8 @@ each candidate, candidate by candidate. A factor is a number or one of these lab
     longest+1:F  the same, plus 1
     elements:S   all elements of lists S, row by row
     distinct:P   the distinct values P of a run, in any order
-    splits:S     the row splits of lists S, one more than rows: where each list begins and ends
-    size:X       some size that is the same in every run that rows may share
+    splits:S     the row splits of lists S (one more than rows), where each list begins and ends
+    size:X a size that is the same in every run
 """
 
 import enum
@@ -28,10 +28,10 @@ Axes = tuple[Axis, ...]
 class Kind(enum.Enum):
     """What the values of a tensor depend on."""
 
-    FIXED = "fixed"  # no row: weights, constants, inputs that a run has once
+    FIXED = "fixed"  # no row: weights, constants, inputs without rows
     SIZES = "sizes"  # only the sizes of the run: shapes, counts
     ROWS = "rows"  # each entry depends on its own row and no other
-    SPLITS = "splits"  # where each row's lists end among all elements
+    SPLITS = "splits"  # the index, among all elements, at which each row's lists end
     MIXED = "mixed"  # possibly other rows
 
 
@@ -47,9 +47,9 @@ class Fact:
             bytes; `LOW` for a number so low that a softmax gives it no weight beside another; None
             if it may be anything.
         uniform: the value of all entries; None if they differ or are unknown.
-        sizes: for SIZES: the size that each entry of a vector, or a scalar, holds; None for an
-            unknown number.
-        refers: for positions: the dimension along which they point, each to an entry of its row.
+        sizes: for SIZES: the size in each entry of the vector, or in the scalar; None if unknown.
+        refers: for positions: the dimension that they index; each refers to an entry of its own
+            row.
         places: `refers` for each column of the last dimension; None for a column of plain values.
         mark: the tensor's role for the lists of a feature: ("length" | "mask" | "position" | "ends"
             | "starts" | "splits", lists).
@@ -57,7 +57,7 @@ class Fact:
         least: a lower bound of all entries; None if unknown.
         most: for MIXED: a size that bounds all entries from above; None if unknown.
         below: whether all entries are strictly less than that size.
-        may_break: whether entries may be NaN or infinite although no column's value is.
+        may_break: whether entries may be NaN or infinite although all columns are finite.
         value: for FIXED tensors with few numbers: the values.
     """
 
@@ -93,7 +93,7 @@ class Fact:
         return self.fills[number] if self.fills else None
 
     def changed(self, **changes: Any) -> "Fact":
-        """The fact of new values that depend on the same rows.
+        """The fact for new values that depend on the same rows.
 
         Drops `mark`, `fills`, `uniform` and `value`, unless `changes` has them.
         """
@@ -166,7 +166,7 @@ def has_rows(axes: Iterable[Axis | None]) -> bool:
 
 
 def longest(axes: Iterable[Axis | None]) -> frozenset[str]:
-    """The features whose longest list is the size of a dimension."""
+    """The features whose longest list determines the size of one of the dimensions."""
     found = [label.partition(":") for label in labels(axes)]
     return frozenset(lists for kind, _, lists in found if kind.startswith("longest"))
 
@@ -192,7 +192,7 @@ def broadcast(one: Axes, other: Axes) -> tuple[Axes, frozenset[str]] | None:
         elif not a:
             made.append(b)
         elif _is_open(b) and has_rows([a]):
-            made.append(a)  # the other size must be 1, or only one number of rows would fit
+            made.append(a)  # the other size must be 1; any other would fit only one number of rows
         elif _is_open(a) and has_rows([b]):
             made.append(b)
         elif are_aligned(a, b):

@@ -24,7 +24,7 @@ def is_of_no_run(fact: Fact) -> bool:
 
 
 def known_sizes(fact: Fact) -> Any:
-    """Sizes that are the same in every run, as numbers; None if they are not."""
+    """Sizes as numbers if they are the same in every run; else None."""
     entries = fact.sizes or ()
     if any(each is None or labels([each]) for each in entries):
         return None
@@ -33,7 +33,7 @@ def known_sizes(fact: Fact) -> Any:
 
 
 def free_fact(node: NodeDef, number: int, shape: Sequence[int | None] | None) -> Fact:
-    """The fact of an output that is the same in every run; `shape` is the graph's."""
+    """The fact of an output that is the same in every run; `shape` is declared in the graph."""
     value = None
     if node.op == "Const":
         tensor = node.attr["value"].tensor

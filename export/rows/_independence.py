@@ -52,7 +52,8 @@ class Independence:
         """Returns this finding, or a negative one if runs contradicted or could not confirm it.
 
         Args:
-            alike: whether rows scored separately got the same scores; None if no run could show it.
+            alike: whether rows scored separately got the same scores; None if no run could show
+                that.
         """
         if not self.rows or alike:
             return self
@@ -198,7 +199,7 @@ def candidates(
 
 
 def _copies(graph: FlatGraph, columns: Mapping[str, Fact]) -> dict[str, Fact]:
-    """Facts about tensors that repeat an unchanged column, as if each row had its own value."""
+    """Facts about tensors that repeat an unmodified column, as if each row had its own value."""
     facts = {producer(tensor): fact for tensor, fact in columns.items()}
     found = {}
     for node in graph.nodes.values():
@@ -213,7 +214,7 @@ def _copies(graph: FlatGraph, columns: Mapping[str, Fact]) -> dict[str, Fact]:
 
 
 def _is_as_it_came(graph: FlatGraph, name: str) -> bool:
-    """Whether an op passes its input on unchanged, except that a negative length becomes 0."""
+    """Whether an op forwards its input unchanged, except that a negative length becomes 0."""
     node = graph.nodes[name]
     if node.op != "Maximum":
         return bool(node.op == "EnsureShape")

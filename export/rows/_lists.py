@@ -22,7 +22,7 @@ _SPARSE = ("SparseSegmentSum", "SparseSegmentMean", "SparseSegmentSqrtN")
 
 @rule("SparseToDense")
 def to_dense(op: Op) -> Fact:
-    """Lists as rows of a tensor, padded after their ends."""
+    """Makes each list a row of a tensor, padded after its end."""
     indices, values, default = op.inputs[0], as_value(op.inputs[2]), as_value(op.inputs[3])
     rows, *inner = _dense_shape(op, 1)
     _check_indices(indices, rows)
@@ -35,7 +35,7 @@ def to_dense(op: Op) -> Fact:
 
 @rule("SparseReshape")
 def reshape(op: Op) -> list[Fact]:
-    """Other dimensions after the rows."""
+    """Changes the dimensions after the rows."""
     indices = op.inputs[0]
     rows, *inner = _dense_shape(op, 1)
     _check_indices(indices, rows)
@@ -111,7 +111,7 @@ def segments(op: Op) -> Fact:
 
 @rule("RaggedTensorToTensor")
 def ragged_to_dense(op: Op) -> Fact:
-    """Lists as rows of a tensor, padded after their ends or cut to a size."""
+    """Makes each list a row of a tensor, padded after its end or truncated."""
     values, default = as_value(op.inputs[1]), as_value(op.inputs[2])
     elements, rows = _partition(op)
     if not op.axes(1) or not are_aligned(op.axes(1)[0], elements):
@@ -129,7 +129,7 @@ def ragged_to_dense(op: Op) -> Fact:
 
 
 def _partition(op: Op) -> tuple[Axis, Axis]:
-    """The elements of lists and the rows to which they belong, in any representation."""
+    """The dimensions of the lists' elements and of the rows to which they belong."""
     kinds = [kind.decode() for kind in op.attribute("row_partition_types").list.s]
     last = op.inputs[-1]
     if kinds == ["ROW_SPLITS"] and last.mark and last.mark[0] == "splits":
@@ -143,7 +143,7 @@ def _partition(op: Op) -> tuple[Axis, Axis]:
 
 @rule("StringSplitV2", "StringSplit")
 def split_strings(op: Op) -> list[Fact]:
-    """The words of each string, as a sparse tensor."""
+    """Splits each string into words, a sparse tensor."""
     fact = as_value(op.inputs[0])
     (rows,) = op.axes(0)
     lists = f"?{op.name}@{_lists_of(rows).rpartition('@')[2]}"
@@ -157,7 +157,7 @@ def split_strings(op: Op) -> list[Fact]:
 
 @rule("SparseCross", "SparseCrossV2", "SparseCrossHashed")
 def cross(op: Op) -> list[Fact]:
-    """All combinations of the elements of each row."""
+    """Combines the elements of each row in every way."""
     sparse = op.attributes["N"].i
     shapes = range(2 * sparse, 3 * sparse)
     rows: Axis | None = op.entries(2 * sparse)[0] if sparse else None
@@ -216,7 +216,7 @@ def sparse_reduce(op: Op) -> Fact:
 
 @rule("RaggedTensorToSparse")
 def ragged_to_sparse(op: Op) -> list[Fact]:
-    """Positions of the elements within their rows."""
+    """Computes the positions of elements within their rows."""
     splits, values = op.inputs[0], as_value(op.inputs[-1])
     if len(op.inputs) != 2 or not splits.mark or splits.mark[0] != "splits":
         raise Mixes("lists are ragged in several dimensions")

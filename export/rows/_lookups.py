@@ -143,7 +143,7 @@ def as_plain(fact: Fact) -> Fact:
 
 @rule("Where")
 def where(op: Op) -> Fact:
-    """The positions of non-zero entries, row by row."""
+    """Finds the positions of non-zero entries, row by row."""
     fact = as_value(op.inputs[0])
     axes = op.axes(0)
     firsts = [number for number, each in enumerate(axes) if has_rows([each])]
@@ -184,7 +184,7 @@ def _domain(each: Axis) -> str:
 
 @rule("Unique", "UniqueV2", "UniqueWithCounts", "UniqueWithCountsV2")
 def unique(op: Op) -> list[Fact]:
-    """The distinct values, which belong to no row, and each entry's index among them."""
+    """Finds the distinct values, which belong to no row, and each entry's index among them."""
     fact = as_value(op.inputs[0])
     axes = op.axes(0)
     if len(axes) != 1 or longest(axes):
@@ -201,7 +201,7 @@ def unique(op: Op) -> list[Fact]:
 
 @rule("LowerBound", "UpperBound")
 def bound(op: Op) -> Fact:
-    """Where each value belongs among the sorted values of the same first dimension."""
+    """Finds each value's place among its row's sorted values."""
     facts = [as_value(fact) for fact in op.inputs[:2]]
     (batch, among), (own, each) = op.axes(0), op.axes(1)
     if batch != own:
@@ -214,7 +214,7 @@ def bound(op: Op) -> Fact:
 
 @rule("InTopK", "InTopKV2")
 def in_top_k(op: Op) -> Fact:
-    """Whether the entry at a position is among the largest in its row."""
+    """Checks whether the entry at a position is among the largest in its row."""
     facts = [as_value(fact) for fact in op.inputs]
     (batch, classes), (own,) = op.axes(0), op.axes(1)
     if batch != own:

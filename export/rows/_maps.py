@@ -1,4 +1,4 @@
-"""Reads the nodes of functions, which record less than a graph's, and finds loops over rows."""
+"""Reads functions' nodes, which have fewer attributes than a graph's, and finds loops over rows."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -61,7 +61,7 @@ class LoopOverRows:
     written: frozenset[int]
 
     def of_one_row(self, variables: Sequence[Fact]) -> list[Fact]:
-        """Facts about an iteration's variables: its row, and the row's number as a position."""
+        """Facts about the variables of one iteration: a row, and its number as a position."""
         made = [fact.changed() for fact in variables]
         for number in self.counters:
             made[number] = Fact(Kind.FIXED, (), refers=self.rows)
@@ -124,7 +124,7 @@ def find_loop_over_rows(
 
 def _is_fixed(fact: Fact) -> bool:
     if fact.kind is Kind.SIZES:
-        return True  # using it as a value raises Mixes
+        return True  # if it is used as a value, Mixes is raised
     return fact.kind is Kind.FIXED and not has_rows(fact.axes or ())
 
 
@@ -210,7 +210,7 @@ class _Function:
         return self._nodes.get(tensor.partition(":")[0]) if tensor not in self._arguments else None
 
     def _origin(self, tensor: str) -> str:
-        """The tensor that Identity ops forward as this one, or the tensor itself."""
+        """The tensor that Identity ops forward to this one, or the tensor itself."""
         node = self._node(tensor)
         while node is not None and node.op in _SAME:
             tensor = node.input[0]

@@ -18,7 +18,7 @@ def band(op: Op) -> Fact:
 
 @rule("MatrixDiag", "MatrixDiagV2", "MatrixDiagV3")
 def diagonal_matrix(op: Op) -> Fact:
-    """Matrices with given main diagonals."""
+    """Makes matrices with given main diagonals."""
     fact, axes = as_value(op.inputs[0]), op.axes(0)
     _main_only(op)
     if has_rows([axes[-1]]):
@@ -69,7 +69,7 @@ def _main_only(op: Op) -> None:
 
 
 def _given(op: Op, indices: Sequence[int]) -> list[int]:
-    """The given input indices that exist in this version of the op."""
+    """The input indices, out of `indices`, that exist in this version of the op."""
     return [index for index in indices if index < len(op.inputs)]
 
 

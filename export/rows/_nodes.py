@@ -212,7 +212,7 @@ _FOLLOWED = {
     "EmptyTensorList", "Identity", "Shape", "ShapeN", "Size", "TensorListReserve",
     "TensorListSetItem", "TensorListStack",
 }  # fmt: skip
-"""Ops whose rule is applied even if no row affects their inputs, because its fact says more."""
+"""Ops whose rule is applied even if no row affects their inputs, for a more precise fact."""
 
 
 def _by_rule(op: Op) -> list[Fact]:
@@ -229,14 +229,14 @@ def sizes_of(shape: tf.TensorShape) -> Sizes:
     return None if shape.rank is None else shape.as_list()
 
 
-# Bounds of numbers to which all rows contribute. `tf.math.bincount` needs them: its largest value
-# determines the number of counts, but a given minimum and maximum length bound that number.
+# Bounds of numbers to which all rows contribute. `tf.math.bincount` needs them: the largest value
+# determines the number of counts, unless the minimum and maximum length bound it.
 _ONE: Axis = ()
 _TRUTHS = ("Equal", "Greater", "GreaterEqual", "Less", "LessEqual", "NotEqual")
 
 
 def bounded(op: str, inputs: Sequence[Fact], value_of: Callable[[int], Any], refused: Fact) -> Fact:
-    """The output of an op that mixes rows: `refused` with bounds, or a number that they imply."""
+    """The fact of an op that mixes rows: `refused` with bounds, or a number implied by bounds."""
     first, refused = inputs[0], mixed(refused.why)
     if op in _TRUTHS:
         return replace(refused, most=_ONE)

@@ -129,10 +129,10 @@ def rule(*types: str) -> Callable[[Rule], Rule]:
 
 
 def as_value(fact: Fact) -> Fact:
-    """A tensor whose entries are used as values, not as positions or sizes.
+    """The fact of a tensor whose entries are used as values, not as positions or sizes.
 
     Raises:
-        Mixes: the number of a row, or of all rows, would become a value.
+        Mixes: a row's number, or the number of rows, would become a value.
     """
     if fact.kind is Kind.SIZES:
         found = fact.sizes or ()

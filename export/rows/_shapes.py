@@ -16,13 +16,13 @@ LAID_OUT = "the run's sizes are held in more than one dimension"
 
 @rule("Shape", "ShapeN")
 def shape(op: Op) -> list[Fact]:
-    """The dimensions as numbers."""
+    """Outputs the dimensions as numbers."""
     return [sizes(op.axes(index)) for index in range(op.outputs)]
 
 
 @rule("BroadcastArgs")
 def broadcast_args(op: Op) -> Fact:
-    """The dimensions of an op's result, from the shapes of two inputs."""
+    """Computes the dimensions of an op's result from the shapes of two inputs."""
     shapes = [op.entries(index)[::-1] for index in (0, 1)]
     made = []
     for one, other in zip_longest(*shapes, fillvalue=()):
@@ -44,7 +44,7 @@ def rank(op: Op) -> Fact:
 
 @rule("Reshape")
 def reshape(op: Op) -> Fact:
-    """The same entries, in the same order, in other dimensions."""
+    """Changes the dimensions; the entries keep their order."""
     return reshaped(op.inputs[0], op.axes(0), op.entries(1))
 
 
@@ -102,7 +102,7 @@ def reshaped(fact: Fact, axes: Axes, wanted: Sequence[Axis | None]) -> Fact:
 
 
 def _fills_of(fact: Fact, axes: Axes, made: Axes) -> tuple[float | None, ...]:
-    """The padding of lists along the remaining dimensions."""
+    """The padding of lists along the dimensions that remain."""
     if not fact.fills:
         return ()
     alone = {each: number for number, each in enumerate(axes) if axes.count(each) == 1}

@@ -104,7 +104,7 @@ def reverse_sequence(op: Op) -> Fact:
 
 @rule("StridedSlice")
 def strided_slice(op: Op) -> Fact:
-    """Single entries or slices of dimensions, and new dimensions of size 1."""
+    """Takes single entries or slices of dimensions, and adds dimensions of size 1."""
     fact = op.inputs[0]
     if fact.kind is Kind.SIZES:
         return _some_sizes(op, fact)
@@ -153,7 +153,7 @@ class _Spec:
     Attributes:
         taken: "one" entry, "some" or "all"; "rows" for a slice as long as the number of rows, in a
             dimension of size 1; "new" for a new dimension.
-        begin: the first entry; None from the start.
+        begin: the first entry; None for the start.
         end: the end, exclusive; None if unknown or open.
         step: the distance between entries; None if unknown.
         open_end: whether the slice has no end.
@@ -249,7 +249,7 @@ def _some_sizes(op: Op, fact: Fact) -> Fact:
 
 
 def _some_splits(op: Op, fact: Fact) -> Fact:
-    """Slices of splits: where lists end, where they begin, or the total number of elements."""
+    """Slices splits: where lists end, where they begin, or the total number of elements."""
     masks = _masks(op)
     if fact.mark is None or fact.mark[0] != "splits" or op.number(3) != 1:
         raise Mixes("splits are picked by position")

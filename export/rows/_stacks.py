@@ -185,7 +185,7 @@ def pad(op: Op) -> Fact:
 
 @rule("Range")
 def range_(op: Op) -> Fact:
-    """Ascending numbers from 0: positions along a dimension."""
+    """Counts from 0: positions along a dimension."""
     limit = op.inputs[1]
     if limit.kind is not Kind.SIZES:
         raise Mixes("its end depends on values")

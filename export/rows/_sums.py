@@ -1,4 +1,4 @@
-"""Rules for ops that compute one entry from several: products, sums and the like."""
+"""Rules for ops that compute one entry from several, such as products and sums."""
 
 from collections.abc import Sequence
 
@@ -76,7 +76,7 @@ def softmax(op: Op) -> Fact:
 
 @rule("Cumsum", "Cumprod")
 def cumulate(op: Op) -> Fact:
-    """Each entry combined with all entries before it along a dimension."""
+    """Combines each entry with all entries before it along a dimension."""
     fact, number = op.inputs[0], op.axis_of(0, op.number(1))
     each = op.axes(0)[number]
     backwards, exclusive = op.attribute("reverse").b, op.attribute("exclusive").b
@@ -91,7 +91,7 @@ def cumulate(op: Op) -> Fact:
 
 @rule("TopKV2")
 def top_k(op: Op) -> list[Fact]:
-    """The largest entries of the last dimension, and their positions."""
+    """Finds the largest entries of the last dimension, and their positions."""
     fact, axes = as_value(op.inputs[0]), op.axes(0)
     if has_rows([axes[-1]]):
         raise Mixes("the top rows are chosen")
@@ -105,20 +105,20 @@ def top_k(op: Op) -> list[Fact]:
 
 @rule("MatMul", "_FusedMatMul")
 def mat_mul(op: Op) -> Fact:
-    """Each row of one matrix times each column of the other."""
+    """Multiplies each row of one matrix by each column of the other."""
     flip = (op.attribute("transpose_a").b, op.attribute("transpose_b").b)
     return _product(op, flip)
 
 
 @rule("BatchMatMul", "BatchMatMulV2", "BatchMatMulV3")
 def batch_mat_mul(op: Op) -> Fact:
-    """The product of each pair of matrices in a batch."""
+    """Multiplies each pair of matrices in a batch."""
     return _product(op, (op.attribute("adj_x").b, op.attribute("adj_y").b))
 
 
 @rule("Einsum")
 def einsum(op: Op) -> Fact:
-    """Products summed over the letters missing from the result."""
+    """Sums products over the letters missing from the result."""
     left, _, right = op.attribute("equation").s.decode().partition("->")
     terms = left.split(",")
     facts = [as_value(fact) for fact in op.inputs]
@@ -175,7 +175,7 @@ def of_all(op: Op) -> Fact:
 
 @rule("Bincount", "DenseBincount")
 def count_values(op: Op) -> Fact:
-    """How often each number occurs in a row, or how many entries each row has."""
+    """Counts how often each number occurs in a row, or how many entries each row has."""
     fact, axes, sizes_ = op.inputs[0], op.axes(0), op.entries(1)
     if fact.refers is not None and len(axes) == 1 and sizes_ == [fact.refers]:
         return _counted_by_row(op, fact.refers)
@@ -224,7 +224,7 @@ def _spread_over(type_: str, fact: Fact, axes: Axes, gone: set[int]) -> frozense
 
 
 def _never_empty(axes: Sequence[Axis]) -> bool:
-    """Whether dimensions always have an entry if there is a row; lists may all be empty."""
+    """Whether dimensions have an entry whenever there is a row; lists may all be empty."""
     return all(label.startswith("rows:") for label in labels(axes) if is_of_rows(label))
 
 
@@ -279,7 +279,7 @@ def _product(op: Op, flip: Sequence[bool]) -> Fact:
 
 
 def _other(number: int, rank: int) -> int:
-    """The other of the last two dimensions."""
+    """The other one of the last two dimensions."""
     return 2 * rank - 3 - number
 
 

@@ -40,7 +40,7 @@ class Trials:
         self._evaluate = evaluate
 
     def compute(self, node: NodeDef, values: Sequence[Any]) -> Any:
-        """An op's result for one entry of each of its inputs; None if that fails."""
+        """Runs an op on one entry of each input; None if that fails."""
         trial = NodeDef()
         trial.CopyFrom(node)
         trial.name = "trial"
@@ -105,7 +105,7 @@ class Trials:
         return True
 
     def _feed(self, tensor: str) -> tuple[str, Any] | None:
-        """Values to feed to an input."""
+        """The input to feed, with values for it."""
         fact, dtype = self._given[tensor], self._graph.get_tensor_by_name(tensor).dtype
         if fact.kind is Kind.SIZES or fact.axes is None or not dtype.is_numpy_compatible:
             return None

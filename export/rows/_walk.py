@@ -41,7 +41,7 @@ class Walk:
         self._copies = copies
         self._session_graph = session_graph
         self._evaluate = evaluate
-        # Tensors that depend on neither inputs nor weights: retraining does not change them.
+        # Tensors that depend on neither inputs nor weights, so retraining does not change them.
         self._free: set[str] = set()
         from_weights = computed_from_weights(graph)
         self._trials = Trials(graph, session_graph, given, evaluate)

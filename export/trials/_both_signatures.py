@@ -1,4 +1,4 @@
-"""Runs a signature and the columnar one made from it on rows that the model may refuse."""
+"""Runs a signature and its columnar form on rows that the model may refuse."""
 
 import functools
 import time
@@ -15,20 +15,20 @@ from colcast.export.trials._rows import Rows
 
 _FIRST_RUN_SECONDS = 60  # includes TensorFlow's preparation of the graph
 _RUN_SECONDS = 2  # for later runs; a generated number may be a model's number of iterations
-_READILY_SECONDS = 0.2  # a tighter bound while rows are chosen, which takes many runs
-_READILY_TIMES = 8  # the same bound, as a multiple of the time for modest rows
+_READILY_SECONDS = 0.2  # a tighter limit while rows are chosen, which takes many runs
+_READILY_TIMES = 8  # the same limit, as a multiple of the time for modest rows
 _ALONE = 3  # rows that must also finish alone; the first ones are extreme
 
 Outputs = Mapping[str, Any]
 
 
 class BothSignatures:
-    """Runs a signature and the columnar one made from it in one session.
+    """Runs a signature and its columnar form in one session.
 
     Attributes:
       refusal: why the source last refused rows.
-      by_columns: whether to try rows with the columnar signature instead of the source: faster,
-        but allowed only once it is proved to give the same scores.
+      by_columns: whether to try rows with the columnar signature instead of the source, which is
+          faster but allowed only once the scores are proved equal.
     """
 
     refusal = ""
@@ -65,13 +65,13 @@ class BothSignatures:
         return self._run(self._columnar, _feeds(self._columnar, self.of_a_request(rows)))
 
     def accepts(self, rows: Rows, *, readily: bool = False, finitely: bool = False) -> bool:
-        """Whether the source scores the rows, without taking much longer than usual.
+        """Whether the source scores the rows and does not take much longer than usual.
 
         Args:
           rows: the rows.
-          readily: allow not much more time than the first, modest rows took. The first rows must
-            also finish alone, because the smallest number in a request may be a loop's number of
-            iterations.
+          readily: allow little more time than the first, modest rows took. The first rows must also
+              finish alone, because the smallest number in a request may be the number of iterations
+              of a loop.
           finitely: allow no score that is NaN or infinite.
         """
         patience = self._patience_seconds
@@ -92,7 +92,7 @@ class BothSignatures:
         outputs = self._scored(rows, self._readily_seconds)
         if outputs is None:
             return None
-        # A single row may vanish from the output if its list is empty.
+        # The output may lack a single row whose list is empty.
         if all(np.shape(output)[:1] == (0,) for output in outputs.values()):
             self.refusal = "every output is empty"
             return None
@@ -134,8 +134,8 @@ class BothSignatures:
     def check_rows_of_outputs(self, batches: Iterable[Rows]) -> None:
         """Raises ExportError if no output of the source has a row per candidate.
 
-        This reveals what a signature does not declare: an input without a row per candidate, such
-        as the values of a ragged tensor.
+        This finds inputs without a row per candidate, such as the values of a ragged tensor, which
+        signatures do not declare.
         """
         shapes = [(len(rows), self.source(rows)) for rows in batches]
         if shapes and not any(

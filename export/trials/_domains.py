@@ -1,8 +1,8 @@
 """The values generated for a feature, from bold ones that reveal differences to modest ones.
 
 A model may refuse bold values in every format: an id that indexes a table, a string that is parsed
-as a number. It may also score them NaN: the logarithm of a negative price. `_generate` finds the
-boldest domain that the model accepts.
+as a number. Its score may also be NaN, such as the logarithm of a negative price. `_generate` finds
+the boldest domain that the model accepts.
 """
 
 import dataclasses
@@ -26,7 +26,7 @@ class Domain:
 
     Attributes:
       draw: returns an array of random values, given a generator and their number.
-      ends: the extreme values; the first rows get them, so that refusals show early.
+      ends: the extreme values; the first rows get them, so that a refusal comes early.
       description: the values in words.
     """
 
@@ -47,7 +47,7 @@ def ladders(dtype: str, known: Sequence[Scalar]) -> list[Ladder]:
 
     Args:
       dtype: one of `_features.DTYPES`.
-      known: values that the model treats specially, in whatever type it stores them.
+      known: values that the model treats specially, in the type in which it stores them.
     """
     if dtype == "string":
         keys = [value if isinstance(value, bytes) else str(value).encode() for value in known]
@@ -82,7 +82,7 @@ def _ints(keys: Sequence[int], least: int, most: int) -> Iterator[Domain]:
 
 
 def _ints_from(keys: Sequence[int], least: int, most: int) -> Iterator[Domain]:
-    """Integer domains from `least`, which is 0 or 1, with ever smaller upper ends, down to 1."""
+    """Integer domains from `least` (0 or 1) up to smaller and smaller ends, down to 1."""
     for bits in range(min(_LARGEST_BITS, most.bit_length()), 0, -1):
         below = functools.partial(_between, least, 1 << bits)
         valid = [key for key in keys if least <= key < 1 << bits]
@@ -166,7 +166,7 @@ def _uniform(low: float, high: float, random: Random, count: int) -> Any:
 
 
 def _log_uniform(large: float, random: Random, count: int) -> Any:
-    """From 1 / `large` to `large`, equally often below and above 1."""
+    """Random numbers from 1 / `large` to `large`, equally often below and above 1."""
     return (large ** random.uniform(-1, 1, count)).astype(np.float32)
 
 

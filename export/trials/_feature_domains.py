@@ -59,8 +59,8 @@ def mark_domains(
       traffic: recorded requests, if there are any.
 
     Raises:
-      ExportError: a pattern matches no feature, a feature is in two domains, or `auto` lacks the
-        requests that it needs.
+      ExportError: a pattern matches no feature, a feature is in two domains, or there are no
+          requests for `auto`.
     """
     names = {feature.name for conversion in conversions for feature in conversion.features}
     context = {name for c in conversions for name in c.context or ()}

@@ -1,7 +1,7 @@
 """Generates rows that reveal differences between two signatures of a model.
 
 They include empty and full lists, missing features, unknown words, values that the model knows,
-zeros, negative numbers and large ids, as bold as the model accepts. The same seed gives the same
+zeros, negative numbers and large ids, as extreme as the model accepts. The same seed gives the same
 rows.
 """
 
@@ -61,7 +61,7 @@ class _Style:
 
 
 class RowSource:
-    """Draws rows, new ones on each call."""
+    """Draws new rows on each call."""
 
     def __init__(
         self, features: Sequence[Feature], known: Mapping[str, Sequence[Scalar]], seed: int = 0
@@ -94,7 +94,7 @@ class RowSource:
         def trial() -> bool:
             return accepts(self.draw(_TRIAL_ROWS))
 
-        # Modest values first, because a model may take long to refuse bold ones.
+        # Tries modest values first, because a model may take long to refuse bold ones.
         lists = [f.name for f in self._features if f.kind not in (Kind.FIXED_LEN, Kind.WHOLE)]
         for ladder in range(max(map(len, self._ladders.values()))):
             for lengths in _LENGTHS if lists else _LENGTHS[:1]:
@@ -129,14 +129,14 @@ class RowSource:
         return None
 
     def _be_modest(self, ladder: int, lengths: Mapping[str, _Lengths]) -> None:
-        """Draws one value per feature: the most modest of the given ladder, or of its last."""
+        """Draws one value per feature, the most modest of its ladder number `ladder` or last."""
         self._styles = {
             name: _Style(of[min(ladder, len(of) - 1)][-1], lengths[name], may_miss=False)
             for name, of in self._ladders.items()
         }
 
     def _below(self, name: str) -> list[Ladder]:
-        """The ladders of a feature, without domains that are bolder than its present one."""
+        """The ladders of a feature, without domains bolder than its current one."""
         present = self._styles[name].domain
         height = max(len(of) - of.index(present) for of in self._ladders[name] if present in of)
         return [of[-height:] for of in self._ladders[name]]
@@ -159,7 +159,7 @@ class RowSource:
         find: Callable[[str, Callable[[], bool]], None],
         tried: Callable[[], bool],
     ) -> None:
-        """Makes features as bold as the model accepts: all at once, or in ever smaller groups.
+        """Makes features as bold as the model accepts: all at once, else in smaller groups.
 
         Args:
           names: the features.
@@ -180,9 +180,9 @@ class RowSource:
         find(names[0], tried)
 
     def _embolden_lengths(self, accepts: Accepts) -> None:
-        """Gives lists separate lengths, since an optional scalar may accompany longer lists.
+        """Gives lists different lengths, since an optional scalar may accompany longer lists.
 
-        Ragged lists keep theirs: if other inputs hold their partitions, TensorFlow may not finish.
+        Ragged lists keep their lengths: if other inputs hold their partitions, TensorFlow may hang.
         """
 
         def each_alone() -> bool:

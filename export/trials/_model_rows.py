@@ -1,4 +1,4 @@
-"""Rows that a model accepts: generated rows, restricted until it accepts them, or recorded rows."""
+"""Draws rows that a model accepts: recorded rows, or generated ones restricted as needed."""
 
 import itertools
 from collections.abc import Callable, Iterator
@@ -17,7 +17,7 @@ from colcast.export.trials._traffic import Recorded
 
 _REDRAWS = 20  # attempts to draw rows that the model does not refuse
 _FINITE_ROWS = 24  # rows that decide whether a model scores generated rows finitely
-# Limit of refused recorded rows to isolate; beyond it, whole batches are dropped.
+# Up to this many refused recorded rows are isolated; after that, whole batches are dropped.
 _MOST_REFUSED = 100
 
 
@@ -28,8 +28,8 @@ class ModelRows:
       recorded: the recorded rows that it accepts, in batches.
       refused: number of recorded rows that it refuses.
       refusal: its error for the first of them.
-      redrawn: features whose generated values get NaN or infinite scores, with a description of the
-        values drawn instead.
+      redrawn: features whose generated values lead to NaN or infinite scores, with a description of
+          the values drawn instead.
     """
 
     def __init__(
@@ -78,12 +78,12 @@ class ModelRows:
         yield from self.recorded
 
     def accepted(self, count: int) -> Rows:
-        """Returns `count` accepted rows: generated or, if the model refuses those, recorded rows.
+        """Returns `count` accepted rows: generated ones or, if all are refused, recorded ones.
 
         Generated rows have finite scores, if the model scores any finitely.
         """
         rows = self._generated(count, self._source, self._accepts)
-        if rows is None and self.redrawn:  # some rows may score NaN only when alone
+        if rows is None and self.redrawn:  # some rows may score NaN only if they are alone
             rows = self._generated(count, self._source, self._probe.accepts)
         if rows is not None:
             return rows

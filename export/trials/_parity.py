@@ -22,7 +22,7 @@ from colcast.export.trials._rows import Rows
 _BATCHES = (1, 2, 7, 50, 140)  # number of rows in each comparison
 # Repetitions if outputs differ, because a model may occasionally draw random numbers.
 _REPEATS = range(3)
-_LARGEST_DIFFERENCE = 1e-6  # relative, since sums in another order differ by as much
+_LARGEST_DIFFERENCE = 1e-6  # relative; sums in another order differ by as much
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,11 +33,11 @@ class Parity:
       rows: number of rows that both signatures scored.
       recorded_rows: number of recorded rows among them.
       differences: largest absolute difference by output; 0.0 if bit-identical.
-      unstable: outputs that differ between two runs of one signature, so that they prove nothing.
+      unstable: outputs that differ between two runs of one signature and so prove nothing.
       note: why scores were not compared; None if they were. Parsed features are always compared.
       refused_rows: number of recorded rows that the model refused.
       refusal: the model's error for the first of them.
-      not_finite: a note on generated rows that the model scores NaN or infinite.
+      not_finite: a note about generated rows with NaN or infinite scores.
     """
 
     rows: int = 0
@@ -95,7 +95,7 @@ def prove_scores(probe: BothSignatures, batches: Iterable[Rows]) -> Parity:
       batches: rows that the source accepts.
 
     Raises:
-      ExportError: an output differs by more than a different order of summation explains.
+      ExportError: an output differs by more than another order of summation explains.
     """
     compared = 0
     differences: dict[str, float] = {}
@@ -174,8 +174,8 @@ _ALONE = 4  # rows with the shortest lists that are scored alone
 def scored_alike(run: Run, rows: Rows, tolerance: float) -> bool | None:
     """Whether candidates score the same together, alone, reordered and in slices.
 
-    Where large floats nearly cancel out, rounding errors hide other differences. So rows must also
-    agree once their floats are made small.
+    If large floats nearly cancel out, rounding errors hide other differences. The scores must
+    therefore also agree after floats are made small.
 
     Args:
         run: runs the signature on rows of one request.
@@ -196,7 +196,7 @@ def scored_alike(run: Run, rows: Rows, tolerance: float) -> bool | None:
 
 
 def _largest_difference(run: Run, rows: Rows, scale: Scale) -> float:
-    """How far scores together and separately differ; infinite if their shapes do."""
+    """The largest difference between scores together and separately; infinite if shapes differ."""
     together = run(rows)
     worst = 0.0
     for own in _groups(rows):

@@ -28,8 +28,8 @@ class Cells:
     """A feature's values in several rows.
 
     Attributes:
-      padded: [rows, most values in a row]. Rows are filled with the feature's padding; a row
-        without the feature holds its default.
+      padded: [rows, most values in a row]. Shorter rows end with the feature's padding; a row
+          without the feature holds its default.
       counts: number of values in each row; -1 if the row lacks the feature.
     """
 
@@ -77,7 +77,7 @@ class Rows:
 
     @classmethod
     def of(cls, features: Sequence[Feature], values: Mapping[str, Sequence[Values]]) -> "Rows":
-        """Makes rows from lists: by feature name, one entry per row."""
+        """Makes rows from lists with one entry per row, by feature name."""
         made = {}
         for feature in features:
             rows = values[feature.name]

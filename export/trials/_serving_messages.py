@@ -112,8 +112,8 @@ def records(file: Path) -> Iterator[bytes]:
 def _whole_records(file: Path) -> tuple[int, str]:
     """The number of complete records, and the error in the next one.
 
-    Checked first, because TensorFlow's reader allocates as many bytes as a record claims, which can
-    end the process.
+    This runs first, because TensorFlow's reader allocates as many bytes as a record claims, which
+    can end the process.
     """
     count = at = 0
     try:

@@ -40,7 +40,7 @@ class Recorded(abc.ABC):
 
     @abc.abstractmethod
     def batches(self, features: Sequence[Feature]) -> Iterator[Rows]:
-        """The rows of each request, with only the features asked for."""
+        """The rows of each request, with only the given features."""
 
     @abc.abstractmethod
     def features(self) -> Iterator[list[dict[str, bytes]]]:
@@ -53,7 +53,7 @@ class Recorded(abc.ABC):
         """Names of the features that are the same on every row of every request, sorted.
 
         Raises:
-          ExportError: no request has two rows or more, so nothing can be concluded.
+          ExportError: no request has two or more rows to compare.
         """
         several = [rows for rows in self.features() if len(rows) > 1]
         if not several:
@@ -148,7 +148,7 @@ def read_traffic(
 
 
 def unused_text(unused: Mapping[str, int]) -> str:
-    """A phrase on the requests that were left out, such as "2 of several users"."""
+    """A phrase about the requests that were left out, such as "2 of several users"."""
     return ", ".join(f"{count} {reason}" for reason, count in unused.items())
 
 
