@@ -2,10 +2,10 @@
 
 In the order of the data: `_sources` turns a file or a frame into batches of columns, `_convert` a
 batch into the values that the file stores, `_rows` all batches into tensors on disk, `_index` finds
-rows by their key's hash, `_container` writes the file, `_publish` makes it appear completely or not
-at all. `_build` runs these steps, also for deltas, also of embedding tables (docs/tables.md), which
-are a model's variables (`_variables`). `_schema` describes a table's columns, which a model
-declares. `_table` reads a table, `_inspect` shows it.
+rows by their key's hash, `_container` writes the file, `_publish` publishes it completely or not at
+all. `_build` runs these steps for tables, for deltas, and for deltas of embedding tables
+(docs/tables.md), which are a model's variables (`_variables`). `_schema` describes a table's
+columns as the model declares them. `_table` reads a table, `_inspect` shows it.
 """
 
 import importlib

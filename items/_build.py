@@ -41,8 +41,8 @@ def build_table(
 ) -> Path:
     """Builds a table of a model's items and publishes it as a new version.
 
-    The version's folder appears only when it is complete on disk, so a killed builder leaves
-    nothing that a server would read.
+    The version's folder appears only when it is complete on disk, so a server never reads the files
+    of a killed builder.
 
     Args:
         model: a SavedModel that `colcast export` wrote, or its base path.
@@ -51,7 +51,7 @@ def build_table(
             RecordBatchReader, or an iterable of these. It may be larger than memory.
         key: the column that identifies an item, of integers or strings.
         output: the table's folder, with a subfolder for each version.
-        domain: the domain of the table's features.
+        domain: the domain whose features the table has.
         version: the version's number; None for the newest plus one.
         list_separator: separates the values of lists and vectors in a CSV cell.
         progress: called with the number of rows read so far.
@@ -136,7 +136,7 @@ def build_row_delta(
     version: int | None = None,
     progress: Progress = lambda rows: None,
 ) -> Path:
-    """Publishes rows of an embedding table that replace those with the same ids (docs/tables.md).
+    """Publishes rows that replace an embedding table's rows with the same ids (docs/tables.md).
 
     A server that maps the table applies the delta while it serves.
 
@@ -175,7 +175,7 @@ def build_row_delta(
         order = np.argsort(ids)
         vectors = rows.columns[f"column/{_VECTOR}"].array()[order]
         tensors = [
-            # The name is data, so that the checksum covers it.
+            # The name is stored as a tensor, so that the checksum covers it.
             Tensor.of("table", np.frombuffer(table.encode(), np.uint8)),
             Tensor.of("ids", ids[order]),
             Tensor.of("rows", vectors, name),

@@ -80,7 +80,7 @@ class Tensor:
 
     @classmethod
     def of(cls, name: str, array: Array, dtype: str = "") -> "Tensor":
-        """An array as a tensor, by default of the array's own dtype."""
+        """An array as a tensor, by default with the array's own dtype."""
         data = np.ascontiguousarray(array).view(np.uint8).data
         return cls(name, DTYPES[dtype or array.dtype.name], array.shape, data)
 
@@ -88,7 +88,7 @@ class Tensor:
 def write_container(
     path: Path, file_format: str, metadata: Mapping[str, str], tensors: Iterable[Tensor]
 ) -> None:
-    """Writes a new file to the disk.
+    """Writes a new file and syncs it to disk.
 
     The metadata also gets the format, the time, and the checksum: XXH3-64 of all bytes after the
     header, as 16 hex digits.
@@ -122,12 +122,12 @@ class Container:
         """Reads the header.
 
         Raises:
-            ItemTableError: the file does not exist or has another format; the message says where it
-                is wrong.
+            ItemTableError: the file does not exist or has another format; the message says which
+                part is wrong.
         """
         self.path = path
         try:
-            # A plain array, since slicing a memmap is slow.
+            # Converts to a plain array, since slicing a memmap is slow.
             content: Array = np.asarray(np.memmap(path, np.uint8, "r"))
         except (OSError, ValueError) as error:  # ValueError: an empty file
             raise ItemTableError(f"cannot read {path}: {error}") from None

@@ -69,7 +69,7 @@ def check_columns(features: Sequence[ItemFeature], batch: Columns, key: str) -> 
 
 
 def convert(features: Sequence[ItemFeature], batch: Columns, rows: int) -> Iterator[Values]:
-    """Yields every feature's values; the model's default if the batch lacks its column.
+    """Yields every feature's values, or the model's default if the batch lacks the column.
 
     Raises:
         InputError: a value does not fit; the message names its feature and row.
@@ -110,7 +110,7 @@ def _values_of(feature: ItemFeature, column: Column) -> Values:
 
 
 def _filled(feature: ItemFeature, array: Any) -> Any:
-    """An Arrow array with the default in rows without a value, if its type can hold the default."""
+    """Fills rows without a value with the default, if the Arrow array's type can hold it."""
     default = feature.feature.default
     if not array.null_count or (default is None and not feature.is_list):
         return array
@@ -128,7 +128,7 @@ def _shaped(feature: ItemFeature, array: Any) -> Any:
     """Reshapes an Arrow array of flat lists to the feature's two or more dimensions.
 
     Raises:
-        InputError: a row has the wrong number of values, or none.
+        InputError: a row has no values or the wrong number of them.
     """
     several = len(feature.shape) > 1 and not feature.is_list
     if not several or not _nested(array.type) or _nested(array.type.value_type):

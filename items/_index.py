@@ -20,7 +20,7 @@ class Keys(NamedTuple):
 
     Attributes:
         values: int64 [rows]; for strings, all their bytes.
-        offsets: int64 [rows + 1], for strings only: where each begins and ends.
+        offsets: int64 [rows + 1], only for strings: the positions where they begin and end.
     """
 
     values: Array
@@ -76,7 +76,7 @@ def make_index(hashes: Hashes) -> Index:
     """Makes the index for keys with these hashes, with two to four rows per bucket."""
     bits = (max(len(hashes) - 1, 0) // 2).bit_length()
     order = np.argsort(hashes, kind="stable")
-    # Shifting by all 64 bits is undefined.
+    # A shift by all 64 bits is undefined, so a table with one bucket is a special case.
     buckets = (hashes >> np.uint64(_HASH_BITS - bits) if bits else hashes * 0).astype(np.int64)
     starts = np.concatenate(([0], np.cumsum(np.bincount(buckets, minlength=1 << bits))))
     return Index(starts.astype(np.uint32), order.astype(np.uint32))

@@ -1,4 +1,4 @@
-"""Shows the contents of item tables, and a model's embedding tables, as data and as text."""
+"""Shows item tables and a model's embedding tables as data and as text."""
 
 import json
 import time

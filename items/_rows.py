@@ -44,8 +44,7 @@ class Rows:
 def take_rows(schema: Schema, batches: Iterable[Columns], folder: Path, progress: Progress) -> Rows:
     """Converts all rows and makes their index.
 
-    Memory use is one batch and 8 bytes per row for its key's hash, or 24 bytes while the index is
-    made.
+    Uses memory for one batch and 8 bytes per row (the key's hash), 24 while the index is made.
 
     Args:
         schema: the columns of the table.
@@ -131,10 +130,11 @@ class _Spill:
         """Adds the values of a column's next rows.
 
         Args:
-            name: the column's name; the tensors of lists and strings have it before a slash.
+            name: the column's name; the names of the tensors for lists and strings begin with it
+                and a slash.
             dtype: TensorFlow's name of the dtype.
             values: the values of these rows.
-            numbers: the name of the tensor with the values that are not strings.
+            numbers: the name of the tensor for values other than strings.
         """
         if values.lengths is not None:
             self._append_ends(f"{name}/splits", values.lengths)

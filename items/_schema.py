@@ -100,7 +100,7 @@ class Schema:
 
 
 def features_of_model(model: Path, domain: str) -> tuple[ItemFeature, ...]:
-    """The features of a domain that any signature of an exported model reads by row, by name.
+    """The features of a domain that an exported model's signatures read by row, sorted by name.
 
     Args:
         model: the SavedModel's folder, or its base path; the highest version is used.

@@ -31,7 +31,7 @@ def batches_of(
     key: str,
     separator: str = LIST_SEPARATOR,
 ) -> Iterator[Columns]:
-    """The rows of a source, in order, in batches of a few thousand (a .npz file is one batch).
+    """The rows of a source in order, in batches of a few thousand; a .npz file is one batch.
 
     Args:
         source: the path of a file of one of `KINDS`, or of a folder of such files, which are read
@@ -106,7 +106,8 @@ def _parquet(path: Path) -> Iterator[Columns]:
     from pyarrow import parquet
 
     with parquet.ParquetFile(path) as file:
-        # One reader per row group, since a reader of several keeps all of them in memory.
+        # Each row group gets a reader, since a reader of several groups keeps all of them in
+        # memory.
         readers = (
             file.iter_batches(BATCH_ROWS, row_groups=[group])
             for group in range(file.num_row_groups)
@@ -120,7 +121,7 @@ def _arrays(path: Path) -> Iterator[Columns]:
 
 
 def _records(path: Path, features: Mapping[str, ItemFeature], key: str) -> Iterator[Columns]:
-    """Reads only the features and the key of each tf.Example."""
+    """The features and the key of each tf.Example; other features are skipped."""
     wanted = {name: one.feature for name, one in features.items()}
     wanted.setdefault(key, Feature(key, DTYPES["int64"], Kind.SINGLE, ()))
     records = read_records(path)

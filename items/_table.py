@@ -1,4 +1,4 @@
-"""Reads a table by key: its newest version's file, and the deltas over it."""
+"""Reads a table by key from its newest version's file and the version's deltas."""
 
 import json
 import math

@@ -11,7 +11,7 @@ from colcast.client.wire import fields, integer, map_entry, message, signed, tex
 from colcast.items._errors import ItemTableError
 from colcast.items._publish import newest
 
-ROWS_FORMAT, DELTA_FOLDER = "colcast-rows", "deltas"  # of deltas of tables
+ROWS_FORMAT, DELTA_FOLDER = "colcast-rows", "deltas"  # of deltas
 
 _DTYPES = {dtype.number: dtype for dtype in DTYPES.values()}
 _MODEL, _INDEX = "saved_model.pb", "variables/variables.index"
@@ -43,7 +43,7 @@ def version_of(model: Path, version: int | None = None) -> Path:
 
 
 def variables_of(folder: Path) -> dict[str, Variable]:
-    """The variables of a SavedModel, by the names that its server uses."""
+    """The variables of a SavedModel, by the names that the server uses."""
     try:
         found = {one.name: one for one in _variables((folder / _MODEL).read_bytes())}
     except DecodeError as error:

@@ -1,4 +1,4 @@
-"""`colcast items` and `colcast tables`: tables of items by key, and a model's embedding tables."""
+"""`colcast items` and `colcast tables`: for item tables, and for a model's embedding tables."""
 
 import json
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""Load tests that measure what a team would gain by sending columns.
+"""Load tests that measure how much a team would gain by sending columns.
 
 send      requests in every format, from every source of traffic, and their schedules
 measure   load generators, meters of servers, recordings, checks of answers, searches
@@ -7,6 +7,6 @@ compare   `colcast compare`: how far the answers of two servers or models differ
 tune      `colcast tune`: the settings with the highest rate within a latency target
 locust    Locust users, in turns by format, with a comparison at the end
 
-`load_test` runs `colcast loadtest`; `cli` has its options, `options` those shared by several
-commands. measure imports send, report imports measure, and the other packages import these three.
+`load_test` runs `colcast loadtest`; `cli` has its options, `options` the ones that several commands
+share. measure imports send, report imports measure, and the other packages import these three.
 """

@@ -1,4 +1,4 @@
-"""Runs a whole load test: what would a team gain on its own model, traffic and server?"""
+"""Runs a whole load test of a team's own model, traffic and server."""
 
 import json
 import sys
@@ -187,7 +187,7 @@ def _meters(args: SimpleNamespace, targets: Sequence[Target]) -> dict[str, Meter
 
 
 def _settings(args: SimpleNamespace, typed: str, requests: int) -> dict[str, str]:
-    """The settings; called after the run, because it records when that ended."""
+    """The settings; call it after the run, because it records the run's end."""
     if args.find_max:
         load = f"search for the highest rate with {latency_target(args)}, open loop"
     elif args.clients is not None:

@@ -34,7 +34,7 @@ class Largest:
 
 @dataclass(frozen=True)
 class PerRequest:
-    """A figure over requests: the mean, the lowest value and the request with that value."""
+    """A statistic over requests: the mean, the lowest value and the request with that value."""
 
     mean: float
     lowest: float
@@ -52,7 +52,7 @@ class Histogram:
 
 @dataclass(frozen=True)
 class OutputAgreement:
-    """One output, over all requests for which both answers have the same form.
+    """One output, in all requests whose two answers have the same form.
 
     Attributes:
       name: the output's name.
@@ -61,7 +61,8 @@ class OutputAgreement:
       absolute: the largest difference.
       relative: the largest difference as a share of the larger of the two values.
       top10: the share of candidates that are among the ten highest scores of both, over requests
-        with more than ten; None if there is no such request, or not one number per candidate.
+          with more than ten; None without such a request, or if the output is not one number per
+          candidate.
       top100: the same for the hundred highest scores.
       correlation: Spearman's rank correlation of the candidates.
       nan: the number of NaN values in A and in B.
@@ -84,12 +85,12 @@ class OutputAgreement:
 
 @dataclass(frozen=True)
 class Refusal:
-    """A request that at least one side refused; a side that answered has code OK and no message.
+    """A request that at least one side refused; the other side may have code OK and no message.
 
     Attributes:
       request: the number of the request, from 0.
-      codes: A's and B's.
-      messages: A's and B's.
+      codes: A's and B's gRPC codes.
+      messages: A's and B's error messages.
       format: B's format, if there are several.
     """
 
@@ -101,7 +102,7 @@ class Refusal:
 
 @dataclass(frozen=True)
 class OtherForm:
-    """An output whose dtype or shape differs between A and B, or that only one answer has."""
+    """An output whose dtype or shape differs between A and B, or that one answer lacks."""
 
     name: str
     requests: int
@@ -148,7 +149,7 @@ def agreement(
 
     Args:
       requests: the requests as sent to A and to B.
-      answers: A's and B's.
+      answers: A's and B's answers.
 
     Raises:
       colcast.client.DecodeError: a response cannot be decoded.

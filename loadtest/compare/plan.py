@@ -28,7 +28,7 @@ class Exported:
           exporter's signature.
       columnar: the exporter's signature.
       parses: whether the source takes tf.Examples.
-      late: whether there is a late signature, too.
+      late: whether there is also a late signature.
     """
 
     source: str
@@ -95,7 +95,7 @@ class Plan:
     Attributes:
       a: A's format.
       b: one or several formats of B.
-      given: the signature that was asked for; None if the export decides.
+      given: the requested signature; None if the export decides.
       exports: the signatures that the exporter added to A and to B.
     """
 
@@ -112,7 +112,7 @@ class Plan:
     def signature(self, side: int, format_name: str) -> str | None:
         """The signature that a side's requests call in this format.
 
-        None means the format's usual one, or the one that a recorded request names.
+        None means the format's usual signature, or the signature that a recorded request names.
         """
         own = self.exports[side]
         if format_name == "recorded":

@@ -42,7 +42,7 @@ class CompareReport:
     """The result of a comparison.
 
     Attributes:
-      settings: the options by name, printed as they are.
+      settings: the options by name, printed unchanged.
       sides: descriptions of A and B, with their formats.
       agreement: how far the answers agree.
       figures: A's and B's cost; empty if it was not measured.

@@ -25,7 +25,7 @@ from colcast.loadtest.send.traffic import requested
 from rich.table import Table
 
 _LOOKUP_TIMEOUT_SECONDS = 10.0
-_CLIENTS = 1  # one client, so that latencies contain no queueing behind other requests
+_CLIENTS = 1  # with one client, no request waits for another one
 
 
 def compare(args: SimpleNamespace, typed: str) -> int:
@@ -174,7 +174,7 @@ def _settings(args: SimpleNamespace, typed: str, requests: int) -> dict[str, str
 
 
 def joined(found: Mapping[str, Agreement]) -> Agreement:
-    """Joins all requests and outputs; each output and refusal says which format it is for.
+    """Combines all requests and outputs; each output and refusal names its format.
 
     Args:
       found: B's format -> the result of its comparison.

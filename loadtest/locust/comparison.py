@@ -29,9 +29,9 @@ class Comparison:
         self._turns = turns
 
     def rows(self) -> list[dict[str, Any]]:
-        """One row per format, in the formats' order; tf.Example comes first if it is there.
+        """One row per format, in the formats' order; tf.Example comes first if it was sent.
 
-        Latencies and server CPU are in milliseconds; CPU is NaN if it is not known by format.
+        Latencies and server CPU are in milliseconds; CPU is NaN if it is not known for each format.
         """
         formats, used = self._turns.total().formats, self._turns.used
         rows = []

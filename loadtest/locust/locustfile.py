@@ -1,11 +1,11 @@
-"""Locust users that send ranking requests: one class per format; each user waits for its answers.
+"""Locust users that send ranking requests, one class per format. Each waits for its answers.
 
   locust -f loadtest/locust/locustfile.py --host 127.0.0.1:8500 --model movies --turns 5
   locust -f loadtest/locust/locustfile.py,loadtest/locust/shapes/step.py --mix example=1,late=3 ...
 
 All features of Locust work: its web page, --headless, --csv, --master and --worker. A run ends with
-a comparison of the formats. Users that wait for answers hide an overload; `colcast loadtest --rate`
-shows it.
+a comparison of the formats. Users that wait for answers hide an overload, which `colcast loadtest
+--rate` shows.
 """
 
 from collections.abc import Sequence
@@ -190,6 +190,6 @@ def _prepare_missing(environment: Any) -> None:
         with connect(called) as client:
             requests = [encode(client, name, one) for one in data]
         with Connection(host) as connection:
-            for request in requests:  # warms up before the first turn
+            for request in requests:  # warm-up calls, before the first turn
                 connection.call(request)
         environment.prepared[host, name] = requests

@@ -1,4 +1,4 @@
-"""Counts what Locust does not: request bytes and exact latencies by format, over all workers."""
+"""Counts request bytes and exact latencies by format over all workers; Locust does not."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ class Calls:
     Attributes:
       answered: the number of calls that returned OK.
       failed: the number of calls that did not.
-      request_bytes: the sum over all calls.
+      request_bytes: the total size of all requests.
       latencies: step on a logarithmic scale of milliseconds -> number of answered calls.
     """
 
@@ -38,7 +38,7 @@ class Calls:
         return self.request_bytes / (self.answered + self.failed or float("nan"))
 
     def percentile_ms(self, percentile: float) -> float:
-        """A percentile of the latencies, to half a percent; NaN if nothing was answered."""
+        """A percentile of the latencies, accurate to half a percent; NaN without answers."""
         left = ceil(self.answered * percentile / 100)
         for step, count in sorted(self.latencies.items()):
             left -= count

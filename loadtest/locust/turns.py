@@ -1,8 +1,8 @@
 """Makes formats take turns, so that the server's CPU time is known for each.
 
-Each sending process has a gate, at which its users' calls wait. The deciding process (the only one,
-or the master) opens and closes all gates by Locust's messages. A gate counts as closed once its
-last call is answered, so all CPU time until then belongs to the format whose turn it was.
+Each sending process has a gate, at which its users' calls wait. The deciding process (the only
+process, or the master) opens and closes all gates with Locust's messages. A gate counts as closed
+once its last call is answered, so all CPU time until then belongs to the format whose turn it was.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -79,7 +79,7 @@ class Gate:
     def _count(
         self, response_time: float, exception: Any, context: dict[str, Any], **_: Any
     ) -> None:
-        if "format" in context:  # other locustfiles' calls have none
+        if "format" in context:  # calls of other locustfiles have no format
             calls = self.tally.of(context["format"])
             calls.add(response_time, context["request_bytes"], ok=exception is None)
 
@@ -139,14 +139,14 @@ class Turns:
         self._environment.runner.register_message(_COUNTED, self._counted)
 
     def total(self) -> Tally:
-        """All calls of this run so far that this process knows of."""
+        """All calls of this run so far that this process has counted."""
         gate = self._environment.gate
         if gate:
             self._total.merge(gate.tally.take())
         return self._total
 
     def end(self) -> None:
-        """Ends the last turn: no more calls are sent, and all are counted."""
+        """Ends the last turn; no more calls are sent, and all have been counted."""
         self._course.kill()
         if self._now is not None:
             self._close()
@@ -162,7 +162,7 @@ class Turns:
         self._course = gevent.spawn(self._go_round)
 
     def _go_round(self) -> None:
-        """Runs rounds of turns; the format that comes first changes from round to round."""
+        """Runs rounds of turns; each round begins with a different format."""
         for number in count(1) if self._seconds else ():
             gevent.sleep(self._seconds)
             self._close()

@@ -1,4 +1,4 @@
-"""The users of locustfile.py: one class per format; each user waits for its answers."""
+"""The users of locustfile.py, one class per format. Each user waits for its answers."""
 
 from colcast.loadtest.send.connection import Answer, Connection
 from colcast.loadtest.send.formats import FORMATS

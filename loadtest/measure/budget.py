@@ -40,7 +40,7 @@ class Budget:
         return self.left <= 0
 
     def share(self, of: int, *, keep: float = 0.0) -> "Budget":
-        """An equal share, one of `of`, of the remaining time minus `keep` seconds."""
+        """One of `of` equal shares of the remaining time, minus `keep` seconds."""
         return Budget(self.left / of - keep, self.now)
 
 
@@ -61,10 +61,10 @@ _AGAIN_SECONDS = 0.01
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Makes SIGINT and SIGTERM raise KeyboardInterrupt in the block, again if Python dropped it.
+    """Makes SIGINT and SIGTERM raise KeyboardInterrupt in the block; repeats a dropped one.
 
-    Python drops exceptions raised in a destructor, so a Ctrl-C at such a moment would be lost. For
-    the main thread only; restores the previous handlers afterwards.
+    Python drops exceptions raised in a destructor, so a Ctrl-C at such a moment would be lost.
+    Works only in the main thread; restores the previous handlers afterwards.
     """
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGALRM)
     handlers = {number: signal.signal(number, _interrupt) for number in numbers}

@@ -1,4 +1,4 @@
-"""Load from K clients; each sends its next request when the last one is answered."""
+"""Generates load with K clients; each sends its next request when the last one is answered."""
 
 import threading
 import time
@@ -43,7 +43,7 @@ class ClosedLoop:
         meter: Meter | None = None,
         keep_every: int = 0,
     ) -> Recording:
-        """Sends `requests` in turn, with all clients together, until the end is reached.
+        """Sends `requests` in turn with all clients until `calls` or `seconds` is reached.
 
         Args:
           requests: at least one.

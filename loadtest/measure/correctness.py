@@ -1,4 +1,4 @@
-"""Compares answers under load with those before the load, and the rankings of two answers."""
+"""Compares answers under load with answers before the load, and the rankings of two answers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ class Refused(RuntimeError):
 def answers_in_peace(
     address: str, requests: Sequence[Request], tls: Tls | None = None
 ) -> list[Answer]:
-    """The answers to all requests, refusals included, sent one after another."""
+    """The answers, including refusals, to all requests, sent one after another."""
     with Connection(address, timeout_seconds=_TIMEOUT_SECONDS, tls=tls) as connection:
         return [connection.call(request) for request in requests]
 
@@ -64,7 +64,7 @@ def predicts(requests: Sequence[Request]) -> bool:
 def expected_answers(
     requests: Sequence[Request], own: list[Outputs], first: list[Outputs]
 ) -> list[Outputs]:
-    """The expected answers of a format: those of the first format.
+    """The expected answers of a format, which are the first format's.
 
     Regress and Classify run a different signature from Predict. If its outputs have other names,
     the format's own answers before the load are expected instead.
@@ -134,7 +134,7 @@ def overlap(one: Any, two: Any, k: int) -> float:
 def correlation(one: Any, two: Any) -> float:
     """Spearman's rank correlation; equal scores share the mean of their ranks, NaN ranks lowest.
 
-    1 if the orders are equal, even if all scores are equal in both; 0 if they are in only one.
+    1 if both rank all candidates alike, even as ties; 0 if only one ranks them all as ties.
     """
     first, second = _centred_ranks(one), _centred_ranks(two)
     if np.array_equal(first, second):

@@ -68,7 +68,7 @@ class ProcessMeter:
         for line in lines:
             if line.startswith(key + ":"):
                 return int(line.split()[1]) * 1024
-        # It has ended, but its parent has not waited for it yet.
+        # The process has ended, but its parent has not waited for it yet.
         raise ProcessLookupError(self._gone)
 
 
@@ -116,7 +116,7 @@ class MetricsMeter:
 
 
 def publishing(folder: Path) -> list[str]:
-    """Writes a configuration file; returns flags with which a server publishes its metrics."""
+    """Writes a configuration file; returns flags that make a server publish its metrics."""
     file = folder / "monitoring.config"
     file.write_text("prometheus_config { enable: true }")
     return ["--rest_api_port=-1", f"--monitoring_config_file={file}"]

@@ -35,13 +35,13 @@ class Schedule:
 
 
 def poisson(rate: float, seconds: float, distinct: int, seed: int) -> Schedule:
-    """A Poisson process: gaps are exponential, so calls come in bursts, as from independent users.
+    """A Poisson process. Gaps are exponential, so calls come in bursts, as from independent users.
 
     Args:
       rate: the mean number of calls per second.
       seconds: the length of the schedule.
       distinct: the number of different requests; each is sent once before any is sent again.
-      seed: decides all random choices.
+      seed: the random seed.
 
     Raises:
       ValueError: `rate`, `seconds` or `distinct` is not positive.
@@ -72,7 +72,7 @@ class OpenLoop:
     Attributes:
       target: HOST:PORT.
       connections: the number of connections; calls use them in turn.
-      timeout_seconds: the timeout of a call, from when it is sent.
+      timeout_seconds: the timeout of a call after it is sent.
       keep_every: the number of calls from one sampled answer to the next; 0 for no samples.
       tls: None for plain text.
     """
@@ -125,9 +125,9 @@ class OpenLoop:
 
 
 def kept_up(recording: Recording, percentile: float = 99) -> bool:
-    """Whether the generator sent on time; otherwise the percentile measures the generator.
+    """Whether the generator sent on time; if not, the percentile measures the generator.
 
-    It is late if more than half of the calls above the percentile, and more than a few, were sent
+    It is late if it sent more than half of the calls above the percentile, and more than a few,
     late.
     """
     late = recording.lateness * 1000 > LATE_MS
@@ -142,7 +142,7 @@ def _run(
         sender.stdin.write(_job(requests, schedule))
         sender.stdin.flush()
     except BrokenPipeError:
-        pass  # the sender's error message says why
+        pass  # the sender's error message has the reason
     if not sender.stdout.readline():  # the line "ready", after it has connected
         raise RuntimeError(sender.stderr.read().decode().strip())
     cpu = meter.cpu_seconds() if meter else 0.0

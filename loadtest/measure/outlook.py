@@ -8,7 +8,7 @@ from colcast.loadtest.measure.budget import Budget, about
 from colcast.loadtest.measure.run import Options
 from colcast.loadtest.measure.search import Sla, Window, windows_left
 
-# windows of the first setting, roughly; most other settings are dropped after two
+# roughly the windows of the first setting; most other settings are dropped after two
 _FIRST_WINDOWS = 20
 _LATER_WINDOWS = 2
 _START_SECONDS = 3.0  # the time to start a server and warm it up
@@ -18,7 +18,7 @@ class SearchOutlook:
     """Estimates the remaining time of searches that follow one another."""
 
     def __init__(self, labels: Sequence[str], sla: Sla, options: Options, budget: Budget) -> None:
-        """Makes the estimate before any search has begun.
+        """Makes an estimate before any search has begun.
 
         Args:
           labels: the labels of the series, in order.
@@ -47,7 +47,7 @@ class ClimbOutlook:
     """Estimates the remaining time of a climb from setting to setting."""
 
     def __init__(self, window_seconds: float) -> None:
-        """Makes the estimate before the climb has begun, with windows of this length."""
+        """Makes an estimate before the climb has begun, with windows of this length."""
         self._settings = 0
         self._first = _START_SECONDS + _FIRST_WINDOWS * window_seconds
         self._later = _START_SECONDS + _LATER_WINDOWS * window_seconds
@@ -59,7 +59,7 @@ class ClimbOutlook:
 
     @property
     def seconds(self) -> float:
-        """The estimate: all windows of the first setting, and the mean time so far for others."""
+        """The estimate: the first setting takes all its windows, others the mean time so far."""
         later = self._took[1:]
         each = sum(later) / len(later) if later else self._later
         first = 0 if self._took else self._first - each

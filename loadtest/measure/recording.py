@@ -16,7 +16,7 @@ Seconds = npt.NDArray[np.float64]
 class Call(NamedTuple):
     """One request and its answer; times in seconds since the run began."""
 
-    due: float  # when it should have been sent; for a client that waits, when it became free
+    due: float  # when it should have been sent; in a closed loop, when the client was free
     sent: float
     answered: float
     code: str  # name of the gRPC code
@@ -72,7 +72,7 @@ class Recording:
             self.first_error = f"{answer.code}: {answer.message}"
 
     def extend(self, other: "Recording", *, after: bool = True) -> None:
-        """Adds the calls of another run, made after these or at the same time."""
+        """Adds the calls of another run, which followed this one or ran at the same time."""
         shift = self.wall_seconds if after else 0.0
         self.calls += [
             call._replace(
@@ -125,7 +125,7 @@ class Recording:
 
     @property
     def latencies(self) -> Seconds:
-        """The latency of every answered call, from when it was due."""
+        """The latency of every answered call, measured from its due time."""
         return np.array([call.answered - call.due for call in self.answered])
 
     @property
@@ -187,14 +187,14 @@ def figures_of(recording: Recording) -> Figures:
 
 
 def milliseconds(value: float) -> str:
-    """Two decimals below ten, one below a hundred; a dash if it was not measured."""
+    """Formats milliseconds: two decimals below 10, one below 100; a dash if not measured."""
     if value != value:
         return "-"
     return f"{value:.2f}" if value < 10 else f"{value:.1f}"
 
 
 def share(value: float, of: float) -> str:
-    """A percentage; a dash if one of the values was not measured."""
+    """Formats a percentage; a dash if one of the values was not measured."""
     return "-" if value != value or not of > 0 else f"{100 * value / of:.0f} %"
 
 

@@ -1,4 +1,4 @@
-"""Measures series in alternating windows: at a rate, with waiting clients, or by a search."""
+"""Measures series in alternating windows: at a rate, with waiting clients, or in a search."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
@@ -57,7 +57,7 @@ class Result:
     Attributes:
       series: the measured series.
       recording: all calls.
-      check: compares its answers under load with those before it.
+      check: the comparison of its answers under load with its answers before.
       memory_bytes: the server's memory at the end; None if it is not known.
       found: the result of the search for the highest rate, if there was one.
     """
@@ -75,7 +75,7 @@ class Result:
 
     @property
     def sound(self) -> bool:
-        """Whether its figures may be compared: it has answers, and none was refused or wrong."""
+        """Whether its figures may be compared: there are answers, and none was refused or wrong."""
         return bool(self.recording.answered) and not self.refused and not self.check.wrong
 
 
@@ -128,7 +128,7 @@ def with_clients(
             )
             for target in {one.target for one in series}
         }
-        for one in series:  # connects, and warms up
+        for one in series:  # connect, and warm up
             loops[one.target.address].run(one.requests, calls=2 * clients)
 
         def window(one: Series, number: int) -> Recording:

@@ -12,7 +12,7 @@ from colcast.loadtest.measure.budget import UNLIMITED, Budget
 from colcast.loadtest.measure.open_loop import kept_up
 from colcast.loadtest.measure.recording import Recording, finite
 
-_WINDOWS, _MOST = 3, 2  # windows per rate; a rate holds if most of its windows hold
+_WINDOWS, _MOST = 3, 2  # windows per rate; a rate meets the target if most of its windows do
 # Number of rates measured again, and the factor from each to the next lower one.
 _CONFIRMATIONS, _STEP_DOWN = 5, 0.95
 _DOUBLINGS = 4  # expected number of doublings until the rate misses
@@ -85,12 +85,12 @@ class Found:
     """The result of a search.
 
     Attributes:
-      rate: the highest rate that held; 0 if none did.
+      rate: the highest rate that met the target; 0 if none did.
       windows: all measured windows, in order.
       generator_limited: whether the search stopped because the generator could not send faster;
         the server may sustain more.
       again: the rates measured again after the search, in order.
-      confirmed: whether the last of those met the target; `rate` is then that rate.
+      confirmed: whether the last of `again` met the target; `rate` is then that rate.
       ended: why the search ended; if it was cut short, the server may sustain more.
     """
 
@@ -120,15 +120,15 @@ def find_max(
 ) -> Found:
     """Doubles the rate until it misses the target, then bisects; an interrupt ends it.
 
-    While the rate doubles, one window that holds is enough. After an interrupt, returns the result
-    so far.
+    While the rate doubles, one window that meets the target is enough. After an interrupt, returns
+    the result so far.
 
     Args:
       run: (rate, number of the window) -> its recording.
       sla: the latency target.
       start: the first rate, in requests per second.
-      precision: the search stops when the highest rate that holds and the lowest that misses are
-          this close, relatively.
+      precision: the search stops when the highest rate that meets the target and the lowest that
+          misses it are this close, relatively.
       lowest: the lowest rate to measure.
       highest: the highest rate to measure.
       progress: called after every window.
@@ -169,10 +169,10 @@ def _next(holds: float, misses: float, highest: float) -> float:
 
 
 def _bracket(windows: Sequence[Window], sla: Sla, above: float) -> tuple[float, float]:
-    """The highest rate that holds and the next rate that misses; 0 and `above` if there is none.
+    """The highest rate that meets the target and the next that misses it, by default 0 and `above`.
 
-    A miss at a lower rate than one that holds may be chance, since windows at low rates have few
-    calls. A rate with as many holding as missing windows is undecided.
+    A miss below a rate that meets the target may be chance, since windows at low rates have few
+    calls. A rate at which as many windows meet as miss the target is undecided.
     """
     votes: Counter[float] = Counter()
     for window in windows:
@@ -230,7 +230,7 @@ class _Search:
         self._progress = progress
 
     def verdict(self, rate: float, enough: int) -> Verdict:
-        """Holds if `enough` windows do; misses if most do.
+        """HOLDS if `enough` windows meet the target; MISSES if most miss it.
 
         A window in which the generator was late is ignored, unless there are three of them.
         """

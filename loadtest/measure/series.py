@@ -107,7 +107,7 @@ def parse_target(text: str) -> Target:
     """Reads `HOST:PORT` or `NAME=HOST:PORT`.
 
     Raises:
-      ValueError: the text has no port, or nothing before it.
+      ValueError: the text has no port, or no host before it.
     """
     name, equals, address = text.rpartition("=")
     host, colon, port = address.rpartition(":")
@@ -123,7 +123,7 @@ def prepare(
     data: Sequence[RequestData],
     signature: str | None = None,
 ) -> tuple[list[Series], list[LeftOut]]:
-    """Encodes the data for every target in every format, and sends each request once as a warm-up.
+    """Encodes the data for every target in every format; sends each request once as a warm-up.
 
     Leaves out formats that a server refuses or has no signature for. `signature` replaces the
     formats' usual signatures.
@@ -174,7 +174,7 @@ def encoded(
 
 
 def _advice(data: Sequence[RequestData]) -> str:
-    """Advice if a server refuses requests."""
+    """The advice to give if a server refuses requests."""
     generated = not any(one.examples or one.recorded for one in data)
     return ADVICE if generated else ""
 

@@ -25,7 +25,7 @@ _VARIABLES = {_INK: "ink", _SOFT: "soft", _RULE: "rule", _BAD: "bad"} | {
     colour: f"s{number}" for number, colour in enumerate(_SERIES)
 }
 _STYLE: Any = {
-    "svg.fonttype": "none",  # text stays text
+    "svg.fonttype": "none",  # text is not drawn as paths
     "svg.hashsalt": "colcast",  # equal drawings have equal bytes
     "font.size": 10,
     "font.sans-serif": ["DejaVu Sans"],
@@ -130,7 +130,7 @@ def bar_chart(bars: Sequence[Bar], title: str) -> str:
 
 
 def histogram(values: Sequence[float], *, x_title: str, y_title: str, bins: int = 24) -> str:
-    """Draws how often values fall into bins of equal width that start at zero."""
+    """Draws how many values are in each bin; bins have equal width and start at zero."""
     with mpl.rc_context(_STYLE):
         figure, axes = _axes(x_title, y_title)
         top = max(values, default=1.0)
@@ -151,7 +151,7 @@ def outlines(
     with mpl.rc_context(_STYLE):
         figure, axes = _axes(x_title, y_title)
         for place, (label, heights) in enumerate(counts):
-            dashed = "--" if place else "-"  # visible even if drawn on top of the first
+            dashed = "--" if place else "-"  # both lines are visible if one is on top of the other
             colour = _SERIES[place]
             axes.stairs(heights, edges, color=colour, linewidth=1.8, linestyle=dashed, gid=label)
             axes.stairs(heights, edges, color=colour, alpha=0.15, fill=True)

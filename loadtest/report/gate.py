@@ -1,4 +1,4 @@
-"""Sums up a load test: its headline, and thresholds for every series as a gate in CI."""
+"""Summarizes a load test in a headline, and checks thresholds for every series, as a CI gate."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -59,7 +59,7 @@ def judge(results: Sequence[Result], thresholds: Thresholds) -> list[Verdict]:
 
 
 def junit(verdicts: Sequence[Verdict], problems: Sequence[str]) -> str:
-    """The verdicts as JUnit XML: a test case per threshold and series, and one for the answers.
+    """The verdicts as JUnit XML: a test case for each threshold and series, and for the answers.
 
     Args:
       verdicts: the result of `judge`.

@@ -40,7 +40,7 @@ def write(folder: Path, values: Mapping[str, Any], page: str) -> list[str]:
 
 
 def figures_table(rows: Sequence[tuple[str, Figures]]) -> Table:
-    """One row per label; server CPU also as a share of the first's; latencies in milliseconds."""
+    """A table with one row per label; server CPU is also a share of the first row's."""
     table = plain_table("")
     table.add_column("", no_wrap=True)
     headers = ["CPU ms", "", "bytes", "p50", "p95", "p99", "req/s", "calls", "err"]
@@ -89,8 +89,8 @@ def windows_shown(
 ) -> Iterator[Callable[[RenderableType], None]]:
     """Shows which window of a run is being measured, without updates during a window.
 
-    A terminal shows a bar above the renderable passed after each window. Otherwise a line on
-    standard error, beginning with `command`, announces each window after the first ten seconds.
+    On a terminal, shows a bar above the renderable passed after each window. Otherwise, after the
+    first ten seconds, a line on standard error that begins with `command` announces each window.
     """
     bar = _bar(console, "window")
     task = bar.add_task("", total=windows)

@@ -1,4 +1,4 @@
-"""The result of a load test as plain values: the content of the JSON file and of the page."""
+"""The result of a load test as plain values, which the JSON file and the page contain."""
 
 import platform
 from collections.abc import Mapping, Sequence
@@ -25,7 +25,7 @@ class Report:
     """The result of a load test.
 
     Attributes:
-      settings: the options by name, printed as they are.
+      settings: the options by name, printed unchanged.
       results: one per series; the others are compared with the first.
       sizes: the number of candidates of every request, in order.
       sla: the latency target, if there is one.
@@ -103,7 +103,7 @@ class Report:
         return found
 
     def _unconfirmed(self, result: Result) -> list[str]:
-        """A problem, if a search found no rate or the rate then missed the target."""
+        """A problem if a search found no rate, or if the found rate then missed the target."""
         if self.sla is None or not result.found or result.found.confirmed:
             return []
         label, found = result.series.label, result.found

@@ -57,7 +57,7 @@ class Answer:
     code: str
     response: bytes
     message: str
-    sent_at: float  # both in seconds of time.perf_counter()
+    sent_at: float  # both times are from time.perf_counter()
     answered_at: float
 
     @property

@@ -19,7 +19,7 @@ from colcast.client import (
 from colcast.client.wire import field, map_entry, messages
 from colcast.loadtest.send.connection import CLASSIFY, REGRESS, Outputs, Request
 
-# Server flags for comparing formats: TensorFlow parses tf.Examples, and nothing is cached.
+# Server flags for comparing formats: TensorFlow parses tf.Examples, and no state is cached.
 NO_STATES = ("--user_state_bytes=0", "--item_state_bytes=0")
 FORMATS_ALONE = ("--example_transcoding=off", *NO_STATES)
 
@@ -60,7 +60,7 @@ class RequestData:
       examples: N serialized tf.Examples with all features; if empty, the client makes them from the
         rows.
       recorded: a recorded PredictRequest.
-      only_recorded: why it can be sent only as recorded; empty if other formats can encode it.
+      only_recorded: why no other format than `recorded` can encode it; empty if others can.
     """
 
     rows: int
@@ -72,11 +72,11 @@ class RequestData:
 
 
 def signature_for(schema: ModelSchema, format_name: str, signature: str | None) -> str | None:
-    """The signature that a format calls in a load test of `signature`; None: the usual one.
+    """The signature that a format calls in a load test of `signature`; None for its usual one.
 
     Formats of columns call `signature` itself, or the signature that the exporter made from it if
     it takes tf.Examples, not text; late calls the late signature made from it. If `signature` is
-    None, all formats are for the signature from which the exporter made `columnar`.
+    None, all formats test the signature from which the exporter made `columnar`.
 
     Raises:
       colcast.client.SchemaError: the model has no such signature.
@@ -103,7 +103,7 @@ def source_of(schema: ModelSchema, columnar: str = "columnar") -> str | None:
     """The signature from which the exporter made `columnar`, judged by its outputs.
 
     It takes tf.Examples and has the same outputs or, if there is no such signature, has the same
-    inputs. None if there is none.
+    inputs. Returns None if neither exists.
     """
     made = schema.signatures.get(columnar)
     if made is None:
@@ -197,7 +197,7 @@ def elwc_request(schema: ModelSchema, examples: Sequence[bytes]) -> Request:
 
 
 def scoring_signature(schema: ModelSchema) -> Signature:
-    """The signature for Regress or Classify, preferably the one Predict uses for tf.Examples.
+    """The signature for Regress or Classify, preferably the one that Predict uses for tf.Examples.
 
     Raises:
       colcast.client.SchemaError: there is no such signature.
@@ -253,7 +253,7 @@ def _result(response: bytes) -> bytes:
 
 
 def _float_in(data: bytes, wanted: int) -> float:
-    """The float in a field; 0 if it is absent, because zeros are not written."""
+    """The float in a field; 0 if it is absent, because protobuf does not write zeros."""
     found = b"".join(messages(data, wanted)) or bytes(4)
     if len(found) % 4:
         raise DecodeError(f"field {wanted} is not a float")

@@ -83,8 +83,8 @@ class _Values:
     Attributes:
       below: feature -> upper bound of its integers.
       ids: the upper bound for other features, and the number of different strings.
-      of_one: lists that have one value each.
-      largest: whether each feature has its largest integer.
+      of_one: list features whose rows have one value each.
+      largest: whether every value is the feature's largest integer.
     """
 
     below: Mapping[str, int]
@@ -190,7 +190,7 @@ def accepted_by(client: RankingClient, signature: str | None) -> Accepts:
 
 
 def fewest(names: Collection[str], helps: Callable[[Collection[str]], bool]) -> set[str]:
-    """The smallest set of these names that helps; empty if even all of them do not help.
+    """The smallest set of these names that helps; empty if not even all of them help.
 
     Args:
       names: names of features.

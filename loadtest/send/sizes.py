@@ -15,7 +15,8 @@ LARGEST = 1 << 20  # the server's default of --max_request_rows
 _MLPERF = (100, 100, *[200] * 12, 300, 300, 400, 500, 600, 700)
 
 
-# A distribution of request sizes: the size that a share q (0 to 1) of requests does not exceed.
+# A distribution of request sizes: maps a share q (0 to 1) to the size that this share of requests
+# does not exceed.
 Sizes = Callable[[float], int]
 
 
@@ -72,7 +73,7 @@ def parse_sizes(text: str) -> Sizes:
 
 
 def draw(sizes: Sizes, count: int, seed: int) -> npt.NDArray[np.int64]:
-    """`count` sizes in random order; a seed always draws the same.
+    """Draws `count` sizes in random order; the same seed draws the same sizes.
 
     They are the midpoints of `count` equal slices of the distribution, so that they match its
     quantiles as closely as `count` allows.

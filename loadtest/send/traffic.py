@@ -13,7 +13,7 @@ from colcast.loadtest.send.formats import RequestData, signature_for
 from colcast.loadtest.send.generated import IDS, accepted_by, generated
 from colcast.loadtest.send.sizes import Sizes, draw
 
-_ROW_TO_USER = "row_to_user"  # in a request of several users: the user of each row
+_ROW_TO_USER = "row_to_user"  # gives each row's user in a request of several users
 _LENGTH = "/length"  # suffix of the column with each row's number of values
 
 
@@ -22,7 +22,7 @@ def recorded_examples(path: Path, request_id: str, limit: int) -> list[RequestDa
 
     Args:
       path: a TFRecord file of tf.Examples.
-      request_id: the feature that identifies a request; it is sent along, as recorded.
+      request_id: the feature that identifies a request; it is also sent, as recorded.
       limit: the largest number of requests.
 
     Raises:
@@ -147,7 +147,7 @@ class Traffic:
     ids: int = IDS
 
     def load(self, connect: Callable[[], RankingClient]) -> list[RequestData]:
-        """Makes the requests; the same settings always make the same ones.
+        """Makes the requests; the same settings always make the same requests.
 
         Args:
           connect: makes a client for the served model, for sources that need one.
@@ -185,7 +185,7 @@ class Traffic:
 
 
 def requested(args: Any) -> Traffic:
-    """The traffic that `options.traffic_options` and, where there is one, --signature describe."""
+    """The traffic that `options.traffic_options` and --signature, if there is one, describe."""
     return Traffic(
         args.traffic,
         args.sizes,

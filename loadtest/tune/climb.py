@@ -30,7 +30,7 @@ class Knob:
     start: float
 
     def neighbours(self, value: float) -> list[float]:
-        """The value and those next to it."""
+        """The value and its neighbours."""
         place = self.values.index(value)
         return list(self.values[max(place - 1, 0) : place + 2])
 
@@ -90,7 +90,7 @@ class Climbed:
 
     Attributes:
       best: the setting with the highest figure.
-      figure: the figure of `best`.
+      figure: the measured figure of `best`.
       tried: every measured setting, in order, with its figure; 0 if below the floor.
     """
 
@@ -108,17 +108,17 @@ def climb(
     gain: float = 0.05,
     rounds: int = 2,
 ) -> Climbed:
-    """Moves to a neighbour as long as one, or a setting one step beyond it, is better.
+    """Moves to a better setting, one step or two away, as long as there is one.
 
     Args:
-      knobs: all knobs; those in no pair keep their start value.
+      knobs: all knobs; a knob in no pair keeps its start value.
       pairs: the names of the knobs that change together, one pair after another.
       measure: (setting, floor) -> the setting's figure; higher is better. It is 0 if the figure is
-        not above `floor`, which is cheaper to find out than the figure itself. None means that the
-        setting was not completely measured, and ends the climb.
-      left: called before each setting with the number of remaining settings, including it, if none
-          is better.
-      gain: by what share a neighbour must be better; less is noise.
+          not above `floor`, since finding that out is cheaper than the figure. None means that the
+          setting was not completely measured, and ends the climb.
+      left: called before each setting with the number of settings, including this one, that remain
+          if none is better.
+      gain: the share by which a neighbour must be better; less is noise.
       rounds: the largest number of rounds; the climb ends earlier if a round changes nothing.
     """
     now = Setting.start(knobs)
@@ -167,7 +167,7 @@ def _step(
 ) -> bool:
     """Moves to the first neighbour that is better than the current setting.
 
-    If there is none, tries settings one step beyond, because a plateau or a noisy figure is not a
+    If there is none, tries settings two steps away, because a plateau or a noisy figure is not a
     maximum. A single knob also moves on as long as no figure is above 0.
     """
     beside = _next(found, places)

@@ -1,4 +1,4 @@
-"""Finds rewrites of a model's graphs that pay within a tolerance, for the server's --graph_choices.
+"""Finds rewrites of a model's graphs that pay off within a tolerance, for --graph_choices.
 
 Every set of rewrites is served beside the exact graphs. Both receive the same requests in every
 format that the model accepts; scores are compared one by one, and servers are timed alternately.
@@ -33,7 +33,7 @@ _REWRITES = (("int8 tables", "bfloat16 products"), ("int8 tables",), ("bfloat16 
 _FORMATS = ("example", "repeated", "columnar", "late")
 _REFUSED = re.compile(r'no graph choice applied, graphs are exact: (.*); this is "([^"]+)"')
 _TIMEOUT_SECONDS = 60.0
-# the least share of equal rows among the 10, and among the 100, highest scores
+# the least share of rows in common among the 10, and among the 100, highest scores
 _LEAST_OVERLAP = 0.9
 _LEAST_GAIN, _MOST_LOSS = 0.97, 1.03
 _ROUNDS = 7
@@ -45,7 +45,7 @@ class Proof:
 
     Attributes:
       rewrites: the names of the rewrites.
-      why_not: why it may not be served; empty if it may.
+      why_not: why the set may not be served; empty if it may.
       difference: the largest difference of a score, as a share of the largest score of the output
           in the request.
       overlap: the lowest share of the same rows among the 10, or 100, highest scores.
@@ -68,7 +68,7 @@ class Proof:
                     self.overlap = min(self.overlap, *tops, 1.0)
 
     def judge(self, tolerance: float) -> None:
-        """Sets the reason why it may not be served."""
+        """Sets `why_not` if scores differ too much, or if the set is slower or gains nothing."""
         if self.difference > tolerance or self.overlap < _LEAST_OVERLAP:
             self.why_not = "scores differ too much"
         elif max(self.cpu.values()) > _MOST_LOSS:
@@ -89,7 +89,7 @@ def run(options: SimpleNamespace) -> int:
     """Tunes a model's graphs, prints the measurements and writes the choice.
 
     Returns:
-      0; 1 if no rewrite may be served or none pays; then nothing is written.
+      0; 1 if no rewrite may be served or none saves anything; then no file is written.
 
     Raises:
       RuntimeError: the model accepts no format, or the server does not start.
@@ -160,7 +160,7 @@ class _Tuner:
                     return Proof(proof.rewrites, "the graphs have nothing to rewrite")
                 self._compare(server, proof)
                 proof.cpu = self._time(exact, server)
-            with self.serving() as server:  # with caches: the second round uses the cached states
+            with self.serving() as server:  # the second round uses the cached states
                 self._compare(server, proof)
                 self._compare(server, proof)
         except Refused as error:

@@ -1,4 +1,4 @@
-"""The files and the text that `colcast tune` writes about a search."""
+"""Writes the files and the text of `colcast tune` about a search."""
 
 import json
 from collections.abc import Mapping, Sequence

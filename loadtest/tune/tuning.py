@@ -75,8 +75,8 @@ def knobs(
     Args:
       cores: the number of cores that the server may use.
       offloaded_sizes: the numbers of rows of requests that may go to another server. As in
-        DeepRecSys, all requests go there first, then fewer as long as that is better, an equal
-        share less at each step.
+          DeepRecSys, all requests go there first, then an equal share fewer at each step, as long
+          as that is better.
     """
     upto = sorted({1, 2, *(2**power for power in range(2, 10) if 2**power <= 2 * cores), cores})
     threads = [count for count in upto if count <= cores]
@@ -157,7 +157,7 @@ def search(
     progress: Callable[[Window], None] = lambda _: None,
     budget: Budget = UNLIMITED,
 ) -> Found:
-    """The search on a server with these flags; the rate is 0 if not above `floor`."""
+    """Searches on a server with these flags; the rate is 0 if not above `floor`."""
     with ServerProcess(model.name, model.base_path, [*model.flags, *flags]) as server:
         loop, meter = OpenLoop(server.target), ProcessMeter(server.pid, server.target)
 

@@ -1,1 +1,1 @@
-"""Load shapes for Locust, one per file, passed to Locust together with the locustfile."""
+"""Load shapes for Locust, one per file, to be passed to Locust with the locustfile."""

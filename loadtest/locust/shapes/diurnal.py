@@ -1,4 +1,4 @@
-"""The load of a day in ten minutes: few users at night, most in the evening.
+"""Compresses a day's load into ten minutes: few users at night, most in the evening.
 
 locust -f loadtest/locust/locustfile.py,loadtest/locust/shapes/diurnal.py ...
 """
@@ -9,7 +9,7 @@ from locust import LoadTestShape
 
 
 class DiurnalShape(LoadTestShape):  # type: ignore[misc]
-    """A cosine between `night_users` and `evening_users` that starts at its lowest value."""
+    """A cosine between `night_users` and `evening_users` that starts at night."""
 
     night_users = 5
     evening_users = 60
