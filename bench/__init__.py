@@ -1,5 +1,5 @@
-"""Measures what requests cost: one table of variants, one way to measure them, one table as result.
+"""Measures the cost of requests, from a table of variants to a table of results.
 
-`table` lists the variants; `requests` makes their requests; `serving` starts servers, which
-`encoding` does not need; `turns` measures variants in turn and prints lines; `run` draws charts.
+`table` lists the variants; `requests` makes their requests; `serving` starts servers; `encoding`
+needs none; `turns` measures variants in turn and prints lines; `run` draws charts.
 """

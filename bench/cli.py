@@ -22,7 +22,7 @@ def _sizes(text: str) -> tuple[int, ...]:
 
 
 def _removed(name: str, rows: str, **more: Any) -> Callable[[_Command], _Command]:
-    """An option of earlier versions, refused with its replacement."""
+    """An option of earlier versions, refused with a message that names its replacement."""
 
     def refuse(context: click.Context, _: click.Parameter, value: Any) -> None:
         if value:

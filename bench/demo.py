@@ -62,7 +62,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def run(work_dir: Path) -> int:
-    """Trains (or reuses), exports, serves, ranks and measures; all files go to `work_dir`."""
+    """Trains (or reuses) a model, exports, serves, ranks and measures; files go to `work_dir`."""
     say("Training a ranking model on MovieLens-100K (kept for the next run)")
     data, trained = train.ensure(work_dir, progress=lambda line: console.print(f"  {line}"))
     console.print(f"  AUC on {trained.held_out_rows:,} held-out ratings: {trained.auc:.3f}")
@@ -121,7 +121,7 @@ def ranking_table(client: RankingClient, request: RankingRequest) -> Table:
 
 
 def same_by_key(work_dir: Path, candidates: Candidates) -> bool:
-    """Ranks by movie id alone; returns whether scores equal those for features that are sent."""
+    """Ranks by movie id alone; returns whether scores equal the scores for sent features."""
     say("Building a table of all movies, which the server finds by id")
     output = work_dir / "movies"
     shutil.rmtree(output, ignore_errors=True)

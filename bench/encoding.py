@@ -1,4 +1,4 @@
-"""Measures what a request costs the client: encodes `wide`'s columns and rows in this process."""
+"""Measures a request's cost for the client: encodes `wide`'s columns and rows in this process."""
 
 import time
 from collections.abc import Callable, Sequence

@@ -21,7 +21,7 @@ _DATATYPES = {"int64": "INT64", "float32": "FP32", "object": "BYTES"}
 
 
 def zoo_data(model: str, size: int, count: int) -> list[RequestData]:
-    """`count` different requests of `size` candidates; other sizes have other requests."""
+    """Makes `count` different requests of `size` candidates; each size has its own requests."""
     from colcast.zoo.registry import MODELS
 
     found = MODELS[model].requests([size] * count, size)
@@ -49,7 +49,7 @@ def item_table(base_path: Path, by_size: dict[int, list[RequestData]], output: P
 def zoo_requests(
     client: RankingClient, send: str, data: Sequence[RequestData], size: int
 ) -> list[Request]:
-    """The data as requests of the variant."""
+    """Makes requests of the data in the form `send`."""
     if send == "by key":
         starts = range(first_key(size), first_key(size) + size * len(data), size)
         return [
@@ -62,14 +62,14 @@ def zoo_requests(
 
 
 def rest_request(predict: Request) -> Request:
-    """The same request over REST: columns, the user once."""
+    """The same request for REST, with columns and the user once."""
     signature, columns = _columns(predict)
     body = {"signature_name": signature, "inputs": {n: _plain(c) for n, c in columns.items()}}
     return Request(json.dumps(body).encode(), predict.rows, "REST", _no_outputs)
 
 
 def infer_request(predict: Request) -> Request:
-    """The same request in the Open Inference Protocol, with raw tensors."""
+    """The same request for the Open Inference Protocol, with raw tensors."""
     signature, columns = _columns(predict)
     parameter = field(1, b"signature_name") + field(2, field(3, signature.encode()))
     payload = field(1, _spec(predict)[1]) + field(4, parameter)

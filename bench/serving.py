@@ -1,4 +1,4 @@
-"""Starts the servers of a group of variants, and makes the requests for its turns."""
+"""Starts the servers of a group of variants and makes their requests."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -31,9 +31,9 @@ from colcast.loadtest.send.connection import Connection, Request
 from colcast.loadtest.send.formats import RequestData
 from colcast.server import ServerProcess
 
-_CALLS_PER_CLIENT = 4  # calls per client in a turn, at least
+_CALLS_PER_CLIENT = 4  # the least number of calls per client in a turn
 _COMPARED, _REPEATED = 2, 10  # requests whose answers are compared; requests that are repeated
-# A server without hits stops looking up rows after a few thousand.
+# A server stops looking up rows in the state cache after a few thousand without a hit.
 _WARM_UP_ROWS, _WARM_UP_CALLS = 6000, 24
 
 
@@ -59,7 +59,7 @@ class Effort:
 
 
 def warm_up_calls(size: int, *, fresh: bool) -> int:
-    """The number of requests of `size` candidates with which to warm up a server."""
+    """The number of requests of `size` candidates that warm up a server."""
     return max(_WARM_UP_CALLS, _WARM_UP_ROWS // size if fresh else 0)
 
 

@@ -27,8 +27,8 @@ class Variant:
       model: the served model; by default the group's name.
       sizes: numbers of candidates per request.
       clients: number of clients, which wait for their answers.
-      fresh: whether every request has a user and items that the server has not seen; otherwise the
-        same ten requests are repeated.
+      fresh: whether every request has a user and items that are new to the server; otherwise the
+          same ten requests are repeated.
     """
 
     part: str
@@ -55,7 +55,7 @@ def _formats(part: str, model: str) -> tuple[Variant, ...]:
 
 
 def _transcoding(model: str, *, fresh: bool) -> tuple[Variant, ...]:
-    """`fresh`: whether the model has enough users and items that none is repeated."""
+    """Transcoding variants; `fresh` if the model has enough users and items to repeat none."""
     off, exact, late = (f"--example_transcoding={mode}" for mode in ("off", "exact", "late"))
     new = (late,) if fresh else (late, *NO_STATES)
     return (

@@ -36,7 +36,7 @@ class Line:
     Attributes:
       group: the variant's group.
       title: the variant's title.
-      cpu_ms: CPU per request of the server, or of the client if nothing is served.
+      cpu_ms: the server's CPU per request, or the client's if there is no server.
       share: CPU relative to the group's first variant in the same round: median, least, greatest.
       per_second: answered requests per second.
       p50_ms: median latency.

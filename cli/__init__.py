@@ -1,4 +1,4 @@
-"""The colcast command: imports the package that owns a subcommand and passes it the arguments.
+"""The colcast command, which imports a subcommand's package and passes it the arguments.
 
 To add a subcommand, add a line to `main.SUBCOMMANDS` and, to the package that owns it, a module
 with a `click.Command` called `command`. Its callback returns the exit code, or None for 0. It

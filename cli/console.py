@@ -17,8 +17,8 @@ _QUIET_SECONDS = 10.0
 def report_console(*, stderr: bool = False) -> "Console":
     """A console for tables, on standard output or, if that gets JSON, on standard error.
 
-    It is as wide as the terminal or, without one, as the text, so piped output is never truncated.
-    COLUMNS sets another width.
+    It is as wide as the terminal. Without a terminal, it has no limit, so piped output is never
+    truncated. COLUMNS sets another width.
     """
     from rich.console import Console
 

@@ -21,7 +21,7 @@ class Subcommand(NamedTuple):
     Attributes:
         place: a module with a click.Command called `command`, or MODULE:NAME.
         extra: the extra of the distribution that installs its dependencies; None if it needs none.
-        summary: its line in `colcast --help`.
+        summary: its description in `colcast --help`.
     """
 
     place: str
@@ -63,7 +63,7 @@ REMOVED = {
 
 
 class _Subcommands(click.Group):
-    """A group that imports a subcommand only to run it, not to list it."""
+    """A group that imports a subcommand only when it runs, not when it is listed."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(SUBCOMMANDS)
@@ -74,7 +74,7 @@ class _Subcommands(click.Group):
         try:
             return SUBCOMMANDS[cmd_name].load()
         except ModuleNotFoundError:
-            if ctx.resilient_parsing:  # shell completion: offers nothing
+            if ctx.resilient_parsing:  # shell completion then offers nothing
                 return None
             raise
 

@@ -27,10 +27,10 @@ class Option(click.Option):
 
 
 class Command(click.Command):
-    """A command with such options."""
+    """A command whose options may have sections and several values."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parses like Click, after repeating an option's name before each further value."""
+        """Repeats an option's name before each further value, then parses like Click."""
         return super().parse_args(ctx, self._repeated(args))
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -48,7 +48,7 @@ class Command(click.Command):
     def _repeated(self, args: list[str]) -> list[str]:
         several = {name for option in self._several() for name in option.opts}
         found: list[str] = []
-        # The option whose several values are being read, and their number.
+        # The option whose values are being read, and how many of them have been read.
         current, values = None, 0
         for place, arg in enumerate(args):
             if arg == "--":

@@ -1,7 +1,7 @@
 """The lines changed in TF Serving's own files.
 
-A hook must match byte for byte, in exactly one place, at its line in the release;
-otherwise it is refused, without fuzz or offset.
+A hook must match byte for byte, in exactly one place and at its line in the release, without fuzz
+or offset; otherwise it is refused.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ class Hook:
     Attributes:
         what: Its name in messages.
         path: The file, relative to the root of the tree.
-        line: A line number of the unpatched file that the hook must cover: that of `find`. With
-            `within`, it is the number of `within` or of the line just above that opens its rule.
+        line: The line number of `find` in the unpatched file. With `within`, it is the line number
+            of `within`, or of the line above that opens its rule.
         find: The upstream line to change. Occurs once in the file, or once below `within`.
-        within: A line that occurs once; `find` is then the first such line below it.
+        within: A line that occurs once; `find` is then its first occurrence below that line.
         replace: The replacement of `find`; an empty string leaves it unchanged.
         insert: Lines added after it.
     """
@@ -99,7 +99,7 @@ def _scope(hook: Hook, lines: list[str], shift: int) -> int:
 
 
 def _occurrences(lines: list[str], wanted: tuple[str, ...], start: int) -> list[int]:
-    """The indexes of `wanted` from `start` on; within a rule if `start` is inside one."""
+    """The indexes of `wanted` from `start` on, up to the end of the rule that contains `start`."""
     end = len(lines)
     if start and ")" in lines[start:]:
         end = lines.index(")", start)

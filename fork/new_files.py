@@ -24,7 +24,7 @@ def package(folder: str) -> dict[str, str]:
         if p.suffix in (".h", ".cc") and not p.stem.endswith("_benchmark")
     )
     texts = {f"{folder}/{p.name}": p.read_text() for p in [HERE / folder / "BUILD", *paths]}
-    # In the fork the row repeater belongs to TensorFlow's repository, not to this one.
+    # In the fork, the row repeater belongs to TensorFlow's repository instead of this one.
     build = f"{folder}/BUILD"
     texts[build] = texts[build].replace(f'"//{TENSORFLOW}:', f'"@org_tensorflow//{TENSORFLOW}:')
     return texts

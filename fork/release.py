@@ -1,4 +1,4 @@
-"""The upstream release for which the patches are made. To support the next release, start here."""
+"""The upstream release that the patches support. To support the next release, start here."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Release:
         serving_url: The default URL for `git`.
         serving_commit: The only commit that the patches support.
         tensorflow_commit: The `git_commit` of `tensorflow_http_archive` in its WORKSPACE.
-        tensorflow_patch: The file that archive's `patch` attribute names.
+        tensorflow_patch: The file that the archive's `patch` attribute names.
         hooks: The changes to its lines.
     """
 

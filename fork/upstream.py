@@ -81,7 +81,7 @@ def verify(tree: Path, release: Release) -> str:
         A description of how it was verified.
 
     Raises:
-        ForkError: It is not; the message says what was expected and what was found.
+        ForkError: It is another tree; the message says what was expected and what was found.
     """
     workspace = tree / "WORKSPACE"
     if not workspace.is_file():

@@ -1,4 +1,4 @@
-"""A MkDocs hook that adds README.md, and the pages beside it, to the pages of docs/.
+"""A MkDocs hook that adds README.md and the pages beside it to the pages of docs/.
 
 Links are written for readers of the repository. This hook changes links to pages to the site's
 addresses. Links to source files, which the site does not have, become plain text.
@@ -30,7 +30,7 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Changes the links of a page to those of the site."""
+    """Changes the links of a page to the site's addresses."""
     source = _SOURCES.get(page.file.src_uri, f"docs/{page.file.src_uri}")
     return linked(markdown, source)
 

@@ -13,7 +13,7 @@ from typing import IO
 
 from colcast.server._executable import find_executable
 
-# A thread of the server writes its log, so a line may appear after the event.
+# A separate thread of the server writes its log, so a line may appear after the event.
 _WRITTEN_WITHIN_SECONDS = 0.2
 
 _READY = re.compile(r'ready: gRPC on ([^\s"]+)(?: and HTTP on ([^\s"]+))?')
@@ -131,7 +131,7 @@ class ServerProcess:
         return self._process.stderr
 
     def _readable(self, within_seconds: float | None = None) -> bool:
-        """Whether data, or the end, can be read in time; None waits indefinitely."""
+        """Whether data or the end of the pipe can be read in time; None waits indefinitely."""
         if self._pipe().closed:
             return False
         poll = select.poll()

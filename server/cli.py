@@ -35,9 +35,9 @@ class _Serve(click.Command):
 @click.argument("flags", nargs=-1, type=click.UNPROCESSED, metavar="--FLAG=VALUE...")
 @click.pass_context
 def command(context: click.Context, flags: Sequence[str]) -> None:
-    """Becomes the native server, colcast_model_server, with these flags.
+    """Replaces this process with the native server, colcast_model_server.
 
-    They are those of tensorflow_model_server, and the server's own; --help lists them all.
+    The flags are tensorflow_model_server's and the server's own; --help lists them all.
     """
     asked = any(flag in _HELP for flag in flags)
     if asked:
@@ -47,7 +47,7 @@ def command(context: click.Context, flags: Sequence[str]) -> None:
         executable = find_executable()
     except ServerNotBuiltError as error:
         if asked:
-            click.echo(f"The list is the server's own, but {error}")
+            click.echo(f"Cannot list the server's flags: {error}")
             return
         raise click.ClickException(str(error)) from error
     if asked:

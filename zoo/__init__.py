@@ -2,7 +2,7 @@
 
 movielens/   a ranking model on MovieLens-100K
 wide         a model with hundreds of scalar features
-papers/      the eight models with which papers evaluate recommendation inference
+papers/      the eight models that papers on recommendation inference use
 text/        sentence vectors, with MiniLM's published weights
 registry     all models by name, with requests for them
 examples     rows as tf.Examples

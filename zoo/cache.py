@@ -33,10 +33,10 @@ def cached(
       made_by: the modules whose source determines the model, in addition to TensorFlow's version.
       make: writes a SavedModel into the given folder, which becomes `base_path`/1 only when it is
         complete, and returns JSON values to remember about it.
-      settings: whatever else determines the model.
+      settings: everything else that determines the model.
 
     Returns:
-      What `make` returned, now or when the model was made.
+      The result of `make`, from this call or from the call that made the model.
     """
     fingerprint = _fingerprint(made_by, settings)
     with one_at_a_time(base_path.with_suffix(".lock")):

@@ -3,8 +3,9 @@
     python deploy/envoy/render.py --server ranker.default.svc:8500:8501 >envoy.yaml
     python deploy/envoy/render.py --server 10.0.0.1:8500:8501 --server 10.0.0.2:8500:8501
 
-A single --server is a DNS name that resolves to all servers. Several name one server each; gRPC and
-REST requests of a user then go to the same server. docs/scale.md describes the configuration.
+A single --server is a DNS name that resolves to all servers. With several --server options, each
+names one server; gRPC and REST requests of a user then go to the same server. docs/scale.md
+describes the configuration.
 """
 
 import argparse
@@ -34,7 +35,7 @@ class Server(NamedTuple):
 
 
 def filters(rate: int, header: str) -> list[dict[str, Any]]:
-    """Envoy's HttpFilters: the limit of each caller's rate, unless it is 0, and the router."""
+    """Envoy's HttpFilters: the limit of each caller's rate (if it is not 0) and the router."""
     kind = "type.googleapis.com/envoy.extensions.filters.http"
     router = {
         "name": "envoy.filters.http.router",
@@ -52,7 +53,7 @@ def filters(rate: int, header: str) -> list[dict[str, Any]]:
         "filter_enforced": everything,
         "rate_limited_as_resource_exhausted": True,
         "rate_limits": [{"actions": [{"request_headers": caller}]}],
-        # The entry has no value, so each name has its own bucket.
+        # The entry has no value, so each caller's name has its own bucket.
         "descriptors": [{"entries": [{"key": "caller"}], "token_bucket": bucket}],
         "max_dynamic_descriptors": 1000,
     }

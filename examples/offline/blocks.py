@@ -20,9 +20,9 @@ JOB, DONE = "_job.json", "_SUCCESS"
 
 @dataclass(frozen=True)
 class Job:
-    """Everything that determines the output; a restart with other values is refused.
+    """The values that determine the output; a restart with other values is refused.
 
-    Paths are as the workers see them. `sources` has the size and time of every file that is read.
+    Paths are valid on the workers. `sources` has the size and time of every file that is read.
     """
 
     model_base_path: str

@@ -53,7 +53,7 @@ OPTIONS = [
 
 
 class Scorer:
-    """A worker: it has one server and one client, and scores one block of users after the other."""
+    """A worker with one server and one client, which scores one block of users after another."""
 
     def __init__(self, job: Job) -> None:
         """Starts the server and waits until it serves the job's model version."""
@@ -123,7 +123,7 @@ class Scorer:
         return self._rows[key]
 
     def _batches(self, rows: np.ndarray | None = None) -> list[pa.Table]:
-        """The items with these rows, or all items, in batches."""
+        """The items with these row numbers, or all items, in batches."""
         items, size = self._sent if rows is None else self._sent.take(rows), self._size
         if len(items) > size and self._why_together:
             raise ValueError(
@@ -154,7 +154,7 @@ def _config(job: Job) -> str:
 
 
 def _ends_with_us(pid: int) -> subprocess.Popen[bytes]:
-    """Kills `pid` once this process has ended for any reason, because that ends the pipe."""
+    """Kills `pid` when this process ends for any reason, since the pipe ends with it."""
     command = ["sh", "-c", 'read _; kill -9 "$0"', str(pid)]
     return subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
 

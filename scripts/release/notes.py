@@ -2,8 +2,8 @@
 
     python scripts/release/notes.py VERSION
 
-Lines under `Unreleased` belong to no version yet. A trial release, built from a tree with such
-lines, has them as its notes.
+Lines under `Unreleased` belong to no version yet. A trial release that is built from a tree with
+such lines has them as its notes.
 """
 
 import re

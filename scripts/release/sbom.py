@@ -2,10 +2,10 @@
 
     python scripts/release/sbom.py RELEASE_FOLDER > colcast-VERSION.cdx.json
 
-For the native server: each Debian package whose archives were linked or whose headers were compiled
-in, according to the CMake build in build/server, with the version installed here. For both
-distributions: their requirements, with the versions used by the tests. For the image: the Debian
-packages in it.
+For the native server, it lists each Debian package whose archives were linked or whose headers were
+compiled in, according to the CMake build in build/server, with the version installed here. For both
+distributions, it lists the requirements with the versions that the tests use. For the image, it
+lists the Debian packages in it.
 """
 
 import hashlib

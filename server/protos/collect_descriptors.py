@@ -54,7 +54,7 @@ def main() -> None:
     """Writes the set to the path in argv[1]."""
     files = collect(tuple(root.DESCRIPTOR for root in _ROOTS))
     output, content = Path(sys.argv[1]), files.SerializeToString(deterministic=True)
-    if not output.exists() or output.read_bytes() != content:  # otherwise nothing needs a rebuild
+    if not output.exists() or output.read_bytes() != content:  # an unchanged file causes no rebuild
         output.write_bytes(content)
     print(";".join(file.name for file in files.file), end="")
 

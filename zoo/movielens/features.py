@@ -1,4 +1,4 @@
-"""The features of users and movies as plain rows, without a look into the future.
+"""The features of users and movies as plain rows, computed only from earlier ratings.
 
 A user row and an item row are dicts from feature name to a value or, for multi-valued features, a
 list. Every count and mean in them comes from ratings strictly earlier than the one that it
@@ -95,7 +95,7 @@ def title_words(title: str) -> list[str]:
 
 
 def replay(data: MovieLens, ratings: Iterable[Rating]) -> Iterator[Impression]:
-    """Goes through `ratings` in order of time and describes each by the ones before it.
+    """Replays `ratings` in order of time and describes each with features of earlier ratings.
 
     Ratings given in the same second (three in four share theirs) do not affect each other.
     """

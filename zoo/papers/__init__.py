@@ -1,4 +1,4 @@
-"""The eight models with which papers on recommendation inference are evaluated, at any scale.
+"""The eight models that papers on recommendation inference use for evaluation, at any scale.
 
 Sizes follow DeepRecSys (ISCA 2020, github.com/harvard-acc/DeepRecSys). Only tables are shrunk, all
 by the same factor; weights are random but fixed; ids and values are generated.

@@ -28,7 +28,7 @@ class Feature:
     history: bool = False
 
     def table_rows(self, scale: float) -> int:
-        """Rows of its table at a scale, at least 10; a history has one more, for padding."""
+        """The number of its table's rows at a scale, at least 10; a history has one for padding."""
         return max(10, int(self.ids * scale)) + self.history
 
     @property
@@ -45,7 +45,7 @@ class Feature:
 
     @property
     def example_spec(self) -> Any:
-        """How tf.io.parse_example reads it."""
+        """The feature's specification for tf.io.parse_example."""
         if self.history:
             return tf.io.VarLenFeature(self.dtype)
         return tf.io.FixedLenFeature(self.shape, self.dtype)

@@ -193,7 +193,7 @@ _BEHAVIOURS = 40
 
 
 def _attention(states: Any, item: Any, present: Any) -> Any:
-    """How relevant each state is to the item: [rows, steps], with sum 1, and 0 on padding."""
+    """The relevance of each state to the item: [rows, steps], with sum 1, and 0 on padding."""
     fit = ops.einsum("rsk,rk->rs", states, layers.Dense(_STATE, use_bias=False)(item))
     return ops.softmax(ops.where(present, fit / _STATE**0.5, -1e9), axis=1)
 
