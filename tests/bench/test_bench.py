@@ -1,4 +1,4 @@
-"""`colcast bench`: the rows of its table, how they are measured, what is printed and written."""
+"""`colcast bench`: the rows of its table, their measurement, its output and its files."""
 
 import json
 import re
@@ -20,7 +20,7 @@ SMALL = wide.Wide(name="small", user_features=7, item_features=5, hidden=(8,))
 
 @pytest.fixture
 def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`wide` has few features."""
+    """Gives `wide` only a few features."""
 
     def requests(sizes: Sequence[int], seed: int) -> list[Any]:
         return [next(wide.requests(SMALL, n, 10_000 * seed + i)) for i, n in enumerate(sizes)]

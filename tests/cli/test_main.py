@@ -1,4 +1,4 @@
-"""The colcast command: what it lists, explains and completes, and how it refuses and exits."""
+"""The colcast command: its help, its completion, its errors and its exit codes."""
 
 import contextlib
 import json
@@ -19,7 +19,7 @@ from colcast.cli.main import SUBCOMMANDS, _install, main
 COLCAST = Path(sys.executable).parent / "colcast"
 HEAVY = {"tensorflow", "rich", "pandas", "locust"}
 FOLDERS = ["--saved-model", "in", "--output", "out"]
-OWN_OPTIONS = [name for name in SUBCOMMANDS if name != "serve"]  # serve hands its flags on
+OWN_OPTIONS = [name for name in SUBCOMMANDS if name != "serve"]  # serve forwards its flags
 
 
 def declared(name: str) -> click.Command:
@@ -72,7 +72,7 @@ def test_help_imports_nothing_heavy(name):
 
 @pytest.mark.parametrize("name", SUBCOMMANDS)
 def test_help_names_and_explains_every_option(name):
-    """In a separate process, because `serve` replaces the process with the server."""
+    """Runs in a separate process, because `serve` replaces its process with the server."""
     shown = subprocess.run([COLCAST, name, "--help"], capture_output=True, text=True, check=True)
     assert shown.stdout.startswith(f"Usage: colcast {name} ")
     for option in options_of(name):
@@ -216,7 +216,7 @@ def test_serve_hands_flags_to_the_server():
 
 
 def test_an_interrupt_is_one_line():
-    """Interrupted while it waits for a server that accepts connections and sends nothing."""
+    """The interrupt comes while the client waits for a server that sends nothing."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
         server = f"127.0.0.1:{silent.getsockname()[1]}"
         command = [COLCAST, "rank", "--server", server, "--model", "m", "--items", "-"]
@@ -230,7 +230,7 @@ def test_an_interrupt_is_one_line():
         )
         with rank_process as rank:
             silent.accept()
-            # gRPC swallows an interrupt that is raised within its own code
+            # repeated, because gRPC swallows an interrupt that is raised within its own code
             while rank.poll() is None:
                 rank.send_signal(signal.SIGINT)
                 with contextlib.suppress(subprocess.TimeoutExpired):

@@ -1,4 +1,4 @@
-"""A schema to build requests for, and a server that answers from a script."""
+"""A schema for building requests, and a server that answers from a script."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -70,7 +70,7 @@ def schema() -> ModelSchema:
 
 @pytest.fixture
 def parts(schema: ModelSchema) -> ModelSchema:
-    """The model exported with stages, whose results are proved not to depend on padding."""
+    """The model as exported with stages, so its results are proved not to depend on padding."""
     pair = signature("columnar_pair", spec("row_to_user", "int64", None))
     return ModelSchema("movies", 3, {**schema.signatures, pair.name: pair})
 
@@ -180,7 +180,7 @@ def metadata(schema: ModelSchema, version: int = 3) -> bytes:
 
 
 def scores(request: bytes, version: int = 3) -> bytes:
-    """An answer: each movie's id as its score."""
+    """An answer with each movie's id as its score."""
     movies = predict_pb2.PredictRequest.FromString(request).inputs["movie"]
     response = predict_pb2.PredictResponse()
     response.model_spec.version.value = version
@@ -225,7 +225,7 @@ def scripted() -> Iterator[Callable[..., ScriptedServer]]:
 
 @pytest.fixture
 def serves(scripted: Any) -> Callable[..., ScriptedServer]:
-    """Starts a scripted server of a model; it answers with `scores` unless Predict is given."""
+    """Starts a scripted server of a model; it answers with `scores` unless `predict` is given."""
 
     def start(schema: ModelSchema, predict: Handler | None = None, **more: Any) -> ScriptedServer:
         handlers: dict[str, Handler] = {

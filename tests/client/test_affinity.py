@@ -1,4 +1,4 @@
-"""`x-colcast-user`: the same for a user in every format, and never the value itself."""
+"""`x-colcast-user` is the same for a user in every format, and never shows the user's values."""
 
 import math
 import re
@@ -107,7 +107,7 @@ def test_a_request_of_several_users_has_the_first_ones(serves: Any, schema: Mode
 
 
 def test_users_have_the_same_server_in_every_form(serves: Any, schema: ModelSchema) -> None:
-    """Alone or together, each user's calls reach one server, and every server gets some users."""
+    """Each user's calls reach one server, alone or together, and every server gets some users."""
     servers = [serves(schema) for _ in range(3)]
     users = [{**OTHER, "age": age} for age in range(24)]
     with RankingClient([s.address for s in servers], "movies", timeout_seconds=120) as client:

@@ -1,4 +1,4 @@
-"""The asyncio client: the same steps, awaited."""
+"""The asyncio client, which awaits the same steps as the blocking one."""
 
 import asyncio
 import threading

@@ -1,4 +1,4 @@
-"""How a server is reached: addresses, names with several servers, TLS, spans, wrong settings."""
+"""Connections to servers: addresses, names with several servers, TLS, spans, wrong settings."""
 
 import socket
 from dataclasses import replace
@@ -172,7 +172,7 @@ def test_servers_that_a_name_gains_and_loses(monkeypatch: pytest.MonkeyPatch) ->
     assert asked() == home("user", behind[0])
     assert held is not None
     servers.give_back(held)
-    behind[0] = []  # DNS is down: known addresses stay
+    behind[0] = []  # if DNS is down, known addresses stay
     for _ in range(20):
         assert asked()
     behind[0] = [first, "10.0.0.9:1"]

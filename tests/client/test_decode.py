@@ -1,4 +1,4 @@
-"""Messages compared with protobuf's and TensorFlow's: requests read back, responses read by us."""
+"""Compares the client's messages with protobuf's and TensorFlow's, in both directions."""
 
 import contextlib
 from typing import Any

@@ -198,7 +198,7 @@ def inputs(items: Any, schema: ModelSchema = SCHEMA, target: Any = "auto", **mor
 
 
 def repeated(sent: dict[str, Any]) -> dict[str, Any]:
-    """The same inputs with a row for each candidate in every domain's columns."""
+    """The inputs with a row for each candidate in every domain's columns."""
     made = {}
     for name, values in sent.items():
         index = sent.get(f"row_to_{name.partition('_')[0]}")
@@ -233,7 +233,7 @@ def test_targets_for_other_servers_have_no_index(target: Any) -> None:
 
 
 def test_features_of_no_stage_have_no_index() -> None:
-    """The exporter gave shops no stage: they are columns of the candidates."""
+    """The exporter gave shops no stage, so their features are columns of the candidates."""
     assert "row_to_shop" not in inputs(ITEMS, _schema())
 
 

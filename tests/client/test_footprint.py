@@ -35,7 +35,7 @@ print(resident() - before)
 
 
 def test_import_takes_under_40_mb() -> None:
-    run(MEMORY)  # compiles the modules that are not compiled yet
+    run(MEMORY)  # compiles modules, so that the next run need not
     assert float(run(MEMORY)) < 40
 
 

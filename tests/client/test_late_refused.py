@@ -1,4 +1,4 @@
-"""Refusals that depend on the server: `auto` sends another form, and tries again in time."""
+"""After refusals that depend on the server, `auto` sends another form, and later tries again."""
 
 import logging
 from collections.abc import Callable
@@ -125,7 +125,7 @@ Abort = tuple[grpc.StatusCode, str] | None
 
 
 def kind(message: Any) -> str:
-    """How a request is written: "late", "once" (its columns have 1 or N rows) or "full"."""
+    """A request's form: "late", "once" (its columns have 1 or N rows) or "full"."""
     if message.model_spec.signature_name == "columnar_late":
         return "late"
     sizes = {tensor.tensor_shape.dim[0].size for tensor in message.inputs.values()}

@@ -96,7 +96,7 @@ def knows_users(request: bytes, context: grpc.ServicerContext) -> bytes:
 
 
 def stock(request: bytes, context: grpc.ServicerContext) -> bytes:
-    """Predict of a server that does not support it."""
+    """Predict of a server that does not support `row_to_user`."""
     if "row_to_user" in predict_pb2.PredictRequest.FromString(request).inputs:
         context.abort(grpc.StatusCode.INVALID_ARGUMENT, "Sent extra: {row_to_user}")
     return knows_users(request, context)

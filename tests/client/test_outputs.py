@@ -1,4 +1,4 @@
-"""What a caller does with an answer: tables, notebooks, a look at the schema."""
+"""Answers as a caller uses them: tables, notebooks, the printed schema."""
 
 from typing import Any
 

@@ -68,7 +68,7 @@ def rolling_restart(models: Path, requests: int, flags: Sequence[str] = ()) -> O
 
 
 class _Load:
-    """Clients that send until enough requests are answered and they are told to stop."""
+    """Clients that send until enough requests are answered and `stop` is set."""
 
     def __init__(self, addresses: Sequence[str], requests: int) -> None:
         self._addresses = addresses
@@ -196,7 +196,7 @@ def test_a_request_that_a_server_dropped_is_tried_on_the_next_one(
 
 
 def test_an_address_without_a_server_gets_no_calls(serves: Any, schema: ModelSchema) -> None:
-    """The address accepts connections but sends nothing: they stay in the kernel's queue."""
+    """The kernel accepts connections to the address, but nobody answers them."""
     up = serves(schema)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         addresses = [up.address, f"127.0.0.1:{silent.getsockname()[1]}"]

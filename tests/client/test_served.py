@@ -1,4 +1,4 @@
-"""A real model on the real server: every way to ask gives bit-identical scores."""
+"""A real model on the real server: every form of a request gives bit-identical scores."""
 
 import os
 import subprocess
@@ -41,13 +41,13 @@ def server(models: Path) -> Iterator[ServerProcess]:
 
 @pytest.fixture
 def client(server: ServerProcess) -> Iterator[RankingClient]:
-    """A client of it."""
+    """A client of that server."""
     with RankingClient(server.target, "movies", timeout_seconds=60) as connected:
         yield connected
 
 
 def expected(models: Path) -> Any:
-    """The scores TensorFlow gives for the candidates as tf.Examples."""
+    """TensorFlow's scores for the candidates as tf.Examples."""
     model = tf.saved_model.load(str(models / "1"))
     examples = []
     for item in ITEMS:

@@ -16,7 +16,7 @@ from .conftest import ALL, ITEMS, USER, arrays, message, signature, spec
 
 
 def expanded(request: Any, rows: int = 3) -> dict[str, list[Any]]:
-    """Every input with its single row repeated: what the model sees."""
+    """Every input as the model sees it, with its single row repeated."""
     return {
         name: (values if len(values) == rows else np.repeat(values, rows, axis=0)).tolist()
         for name, values in arrays(request).items()

@@ -1,4 +1,4 @@
-"""What the client sends to a model whose only input is text, on the real server.
+"""The client's requests to a model whose only input is text, on the real server.
 
 The model answers with the length and a hash of each text, so that a score shows which bytes
 arrived. Its signatures differ only in how they declare their input.
@@ -86,7 +86,7 @@ def client_of(server: ServerProcess, **settings: Any) -> RankingClient:
 
 @pytest.fixture
 def client(server: ServerProcess) -> Iterator[RankingClient]:
-    """A client of it."""
+    """A client of that server."""
     with client_of(server) as connected:
         yield connected
 

@@ -3,12 +3,11 @@
 It treats inputs and outputs like tensorflow_model_server with --enable_batching, in the same order
 and with the same codes, and runs the SavedModel in TensorFlow's own session:
 
-- every input has rows, as many as the others, and no more than a batch may have;
-- the rows of several requests are joined, input by input. Where other dimensions differ, that is
-  an error, or, with `pad_variable_length_inputs`, shorter rows are filled up with the first value
-  of their tensor;
-- with `allowed_batch_sizes`, a batch is filled up to the next of them with its first row;
-- outputs have as many rows as the batch, and each request gets its own.
+- every input has the same number of rows, at most as many as a batch may have; - the rows of
+several requests are joined, input by input. If other dimensions differ, the batch fails or, with
+`pad_variable_length_inputs`, shorter rows are filled up with the first value of their tensor; -
+with `allowed_batch_sizes`, a batch is filled up to the next allowed size with its first row; -
+outputs have as many rows as the batch, and each request gets its own.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ PRECONDITION = grpc.StatusCode.FAILED_PRECONDITION
 
 
 class RefusedError(Exception):
-    """The error of a request; an error in a batch is that of all its requests."""
+    """The error of a request; an error of a batch becomes the error of all its requests."""
 
     def __init__(self, code: grpc.StatusCode, message: str) -> None:
         super().__init__(message)
@@ -52,7 +51,7 @@ def count_rows(columns: Columns) -> int:
 
 
 def join(name: str, parts: Sequence[Any], pad: bool) -> Any:
-    """One input of several requests."""
+    """Joins one input of several requests."""
     widest = tuple(np.max([part.shape[1:] for part in parts], axis=0).astype(int))
     if all(part.shape[1:] == widest for part in parts):
         return np.concatenate(parts)

@@ -39,7 +39,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def write_models(directory: Path, *names: str) -> Path:
-    """Writes models of models.py in a separate process, so that this one's graphs do not matter."""
+    """Writes models of models.py in a separate process, since this one already has graphs."""
     command = [sys.executable, "-m", "tests.conformance.models", directory, *names]
     subprocess.run(command, check=True, capture_output=True, cwd=ROOT)
     return directory
@@ -55,7 +55,7 @@ class Server:
 
 @pytest.fixture(scope="session")
 def native(request: pytest.FixtureRequest) -> None:
-    """For tests that start a native server regardless of --target, which they do not test."""
+    """For tests of a native server that they start; skipped if --target names another one."""
     if request.config.getoption("--target", default=None):
         pytest.skip("starts a native server; --target is another")
 

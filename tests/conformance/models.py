@@ -1,4 +1,4 @@
-"""Writes the models that the suite talks to, and the configuration that serves them.
+"""Writes the models that the suite uses, and the configuration that serves them.
 
     python -m tests.conformance.models DIRECTORY [MODEL...]
 

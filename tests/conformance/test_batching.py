@@ -1,5 +1,4 @@
-"""Behind a batching session, no request gets another user's answer: it is answered correctly or
-refused.
+"""Behind a batching session, each request is answered correctly, for its own user, or refused.
 
     pytest tests/conformance/test_batching.py                                   batching_server.py
     pytest tests/conformance/test_batching.py --target HOST:PORT --batching     a server of your own

@@ -30,7 +30,7 @@ NEVER = "batch_timeout_micros { value: 100000000 }"  # a run waits until it is f
 
 
 class Ranker:
-    """A server with batching, and many calls at once on one connection."""
+    """A server with batching, and one connection for many simultaneous calls."""
 
     def __init__(self, server: ServerProcess) -> None:
         self.server = server
@@ -123,7 +123,7 @@ def test_a_lone_request_is_answered_after_the_timeout(start: Start, right: Score
         assert ranker.runs() == (2, 2, 5)
 
 
-def test_requests_over_rest_wait_for_company_too(start: Start, right: Scores) -> None:  # noqa: F811
+def test_requests_over_rest_wait_for_others_too(start: Start, right: Scores) -> None:  # noqa: F811
     with start(f"max_batch_size {{ value: 5 }} {NEVER}") as ranker, ThreadPoolExecutor(1) as thread:
         over_rest = thread.submit(ranker.post, FIVE_ROWS[0])
         call = ranker.send(FIVE_ROWS[1])
@@ -152,7 +152,7 @@ def test_lists_of_different_widths_are_answered_with_padding_and_without(
     right: Scores,  # noqa: F811
     pad: str,
 ) -> None:
-    """TensorFlow Serving refuses the whole batch without padding."""
+    """Without padding, TensorFlow Serving refuses the whole batch."""
     requests = [Request("columnar", 0, (3,)), Request("columnar", 2, (5,), width=1)]
     with start(f"max_batch_size {{ value: 2 }} {NEVER} {pad}") as ranker:
         calls = [ranker.send(request) for request in requests]
@@ -256,7 +256,7 @@ def test_large_requests_are_split_if_enabled(start: Start, right: Scores) -> Non
             once = signature != "columnar"
             request = Request(signature, 0, tuple(range(len(ITEMS))), once=once)
             np.testing.assert_allclose(scores(ranker.send(request)), right(request), rtol=1e-5)
-        assert ranker.runs() == (0, 0, 0)  # it ran in slices
+        assert ranker.runs() == (0, 0, 0)  # slices are not counted as runs
         assert ranker.pieces() == -(-len(ITEMS) // 4)
         refused = ranker.send(Request("columnar", 0, tuple(n % 20 for n in range(65))))
         assert refused.code() is grpc.StatusCode.INVALID_ARGUMENT

@@ -136,7 +136,7 @@ def test_a_user_of_several_candidates_is_no_batch(start, run, right) -> None:  #
 
 
 def test_a_state_that_was_repeated_is_refused_joined(start, run, right) -> None:  # noqa: F811
-    """A server may repeat one-row inputs: as many users as candidates, all with number 0."""
+    """A server may repeat one-row inputs to as many users as candidates, all with number 0."""
     requests = [Pairs((user,) * 5, (3, 1, 4, 1, 5), (0,) * 5, number=False) for user in (0, 1)]
     with start(max_batch_size=10) as batching:
         repeated = [r.columns(run) | {"user_state/row": np.zeros(5, np.int64)} for r in requests]

@@ -1,4 +1,4 @@
-"""The expansion rule, seen from outside, case by case."""
+"""The expansion rule, tested from outside case by case."""
 
 from __future__ import annotations
 

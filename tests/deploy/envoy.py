@@ -50,7 +50,7 @@ class Envoy:
 
     Attributes:
         target: "127.0.0.1:PORT" of gRPC.
-        rest_target: of REST.
+        rest_target: "127.0.0.1:PORT" of REST.
         pid: its process id.
     """
 

@@ -69,7 +69,7 @@ def _generate(generator: Manifest, folder: Path, manifests: list[Manifest]) -> N
 
 
 def _name_by_content(config_map: Manifest, manifests: list[Manifest]) -> None:
-    """New content gets a new name, so that pods restart."""
+    """Gives new content a new name, so that pods restart."""
     name = config_map["metadata"]["name"]
     digest = hashlib.sha256(json.dumps(config_map["data"]).encode()).hexdigest()[:10]
     config_map["metadata"]["name"] = f"{name}-{digest}"
@@ -87,7 +87,7 @@ def _rename_image(image: Manifest, manifests: list[Manifest]) -> None:
 
 
 def _patch(patch: Manifest, manifests: list[Manifest]) -> None:
-    """A JSON patch (RFC 6902)."""
+    """Applies a JSON patch (RFC 6902)."""
     target: Any = one(manifests, patch["target"]["kind"], patch["target"]["name"])
     for step in yaml.safe_load(patch["patch"]):
         *path, last = step["path"].strip("/").split("/")

@@ -1,4 +1,4 @@
-"""Envoy in front of real servers: which server answers, who is refused; no call is lost."""
+"""Envoy in front of real servers: it chooses a server, refuses some requests and loses no call."""
 
 import http.client
 import json
@@ -86,7 +86,7 @@ def envoy(models: Path) -> Iterator[Envoy]:
 
 
 def rest_version(envoy: Envoy, user: str) -> int:
-    """The version of the server that REST finds for a user."""
+    """The version that answers a user's REST request, which identifies the server."""
     url = f"http://{envoy.rest_target}/v1/models/movies"
     request = urllib.request.Request(url, headers={"x-colcast-user": user})
     with urllib.request.urlopen(request, timeout=120) as answer:
@@ -211,7 +211,7 @@ def answers(connection: http.client.HTTPConnection) -> bool:
 
 
 class Load:
-    """Clients that never retry, so that every failure that Envoy does not hide counts."""
+    """Clients that never retry, so every failure that Envoy does not hide is counted."""
 
     def __init__(self, envoy: Envoy) -> None:
         self._envoy = envoy

@@ -30,14 +30,14 @@ def load(name: str) -> Any:
 
 
 def check(manifest: dict[str, Any]) -> None:
-    """Checks manifests by Kubernetes' schema, or by their operator's."""
+    """Checks a manifest by Kubernetes' schema, or by its operator's."""
     model: Any = OWN_SCHEMAS.get(manifest["kind"])
     if model is None:
         kubernetes_validate.validate(manifest, VERSION, strict=True)
         return
     read = model.model_validate(manifest)
     known = read.model_dump(mode="json", by_alias=True, exclude_unset=True)
-    assert known == manifest  # a field that the class lacks would be missing
+    assert known == manifest  # `known` lacks fields that the class does not have
 
 
 def container_of(deployment: dict[str, Any]) -> dict[str, Any]:

@@ -31,7 +31,7 @@ def let_all_read(folder: Path) -> None:
 
 @pytest.fixture(scope="module")
 def root():
-    """A directory that another user may read, with runtime layout and model."""
+    """A directory that other users may read, with the runtime layout and a model."""
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory)
         path.chmod(0o755)
@@ -85,7 +85,7 @@ def test_the_layout_holds_what_the_server_needs_and_nothing_else(root):
 
 
 class Liked(tf.Module):
-    """A forest's answer for a price and the number of words in a text."""
+    """Scores a price and the number of words in a text by a forest."""
 
     def __init__(self) -> None:
         super().__init__()

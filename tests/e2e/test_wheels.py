@@ -51,7 +51,7 @@ def unprivileged() -> dict[str, object]:
 
 
 def requirements(names: list[str]) -> set[str]:
-    """The distributions that these require, also indirectly; `names` may have extras."""
+    """The distributions that `names` require directly or indirectly; names may have extras."""
     found: set[str] = set()
     waiting = [Requirement(name) for name in names]
     while waiting:
@@ -86,7 +86,7 @@ def link_distribution(name: str, site_packages: Path) -> None:
 
 @pytest.fixture(scope="module")
 def home() -> Iterator[Path]:
-    """A directory of the unprivileged user's."""
+    """A directory that belongs to the unprivileged user."""
     directory = Path(tempfile.mkdtemp(prefix="colcast-wheels-"))
     directory.chmod(0o755)
     if os.getuid() == 0:

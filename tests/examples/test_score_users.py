@@ -51,7 +51,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def command(data: Path, output: Path, *options: str) -> list[str]:
-    """Two workers, few users per block."""
+    """The command line, with two workers and few users per block."""
     paths = {"users": "users", "items": "items.parquet", "model-base-path": "ranker"}
     given = [f"--{name}={data / path}" for name, path in paths.items()]
     given += ["--user-key=who", "--item-key=key", f"--output={output}", "--workers=2"]
@@ -67,7 +67,7 @@ def run(data: Path, output: Path, *options: str) -> subprocess.CompletedProcess[
 
 
 def surroundings(output: Path) -> dict[str, str]:
-    """Ray keeps a token in the home folder; by default its workers have low priority."""
+    """Ray keeps a token in the home folder, and gives its workers low priority by default."""
     return {**os.environ, "HOME": str(output.parent), "RAY_worker_niceness": "0"}
 
 
@@ -129,7 +129,7 @@ def ended(process: psutil.Process) -> bool:
 
 
 def ranked(output: Path) -> dict[str, dict[str, float]]:
-    """For each user, once: item -> score."""
+    """The scores by user and item; checks that no user occurs twice."""
     rows = [row for path in sorted(parts(output)) for row in pq.read_table(path).to_pylist()]
     found = {row["who"]: dict(zip(row["items"], row["scores"], strict=True)) for row in rows}
     assert len(rows) == len(found) == USERS
@@ -156,7 +156,7 @@ def expected(data: Path) -> dict[str, dict[str, float]]:
 
 
 def check(output: Path, expected: dict[str, dict[str, float]]) -> None:
-    """Checks that the output is equal, up to rounding."""
+    """Checks that the output equals `expected` up to rounding."""
     found = ranked(output)
     for user, scores in expected.items():
         assert found[user] == pytest.approx(scores, rel=1e-5, abs=1e-5)
@@ -190,7 +190,7 @@ def test_a_restart_scores_the_remaining_blocks(data, tmp_path, expected):
     before = parts(output)
     assert 0 < len(before) < USERS // PER_BLOCK
     some = sorted(before)[0]
-    some.write_bytes(some.read_bytes()[:100])  # as after an interrupted copy
+    some.write_bytes(some.read_bytes()[:100])  # like an interrupted copy
     (output / ".part-000009.parquet.half").write_bytes(b"PAR1")
     refused = run(data, output, "--candidates=seen", "--top=4")
     assert refused.returncode == 1

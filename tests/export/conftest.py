@@ -85,7 +85,7 @@ def embedded(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def embedded_examples() -> np.ndarray:
-    """Three rows: all given, most missing, unknown and repeated genres."""
+    """Three rows: with all features, with few features, with unknown and repeated genres."""
     rows = [
         example(user_age=25, user_genres=[b"drama", b"western"], movie=3, numbers=[1.0, 2.0]),
         example(movie=49),

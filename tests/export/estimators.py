@@ -39,7 +39,7 @@ def columns() -> dict[str, Any]:
 
 
 def estimators(model_dir: Path) -> Iterator[tuple[str, Any, Sequence[Any]]]:
-    """Name, Estimator and its feature columns."""
+    """The name of each Estimator, the Estimator and its feature columns."""
     every = columns()
     dense = [every[name] for name in ("age", "pair", "user", "colors", "place", "buckets")]
     wide = [every["buckets"], every["crossed"], every["weighted"]]
@@ -91,7 +91,7 @@ def build(output: Path) -> None:
 
 
 def record(file: Path, spec: Any) -> None:
-    """Random tf.Examples, some features missing."""
+    """Writes random tf.Examples, in which some features are missing."""
     random = np.random.default_rng(1)
     with tf.io.TFRecordWriter(str(file)) as writer:
         for _ in range(200):

@@ -1,4 +1,4 @@
-"""The same tf.Examples through every API that takes them, so that two servers can be compared."""
+"""Sends the same tf.Examples through every API that takes them, to compare two servers."""
 
 import base64
 import json

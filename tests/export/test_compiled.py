@@ -197,7 +197,7 @@ def export(folder: Path, output: Path, **options: Any) -> Any:
 def test_a_number_of_steps_is_not_drawn_large(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A step takes microseconds, so 65,535 of them would be accepted without a bound."""
+    """A step takes microseconds, so without a limit 65,535 steps would be accepted."""
     model = saved_loop(tmp_path / "model", tf.int64, lambda at, n: at < n, lambda at, _: at + 1)
     steps: list[int] = []
     columnar = BothSignatures.columnar

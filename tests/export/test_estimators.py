@@ -122,7 +122,7 @@ def labels(result: classification_pb2.ClassificationResult) -> list[list[bytes]]
 
 
 def test_a_converted_model_still_classifies_and_regresses(model):
-    """The model's own signatures, whose examples share one placeholder, through all their APIs."""
+    """Calls the model's own signatures, which share one placeholder, through all their APIs."""
     rows = recorded(model)
     examples = [tf.train.Example.FromString(row) for row in rows]
     given = input_pb2.Input(example_list=input_pb2.ExampleList(examples=examples))
@@ -160,7 +160,7 @@ def test_a_converted_model_still_classifies_and_regresses(model):
 
 @pytest.mark.parametrize("name", ["dnn", "combined"])
 def test_examples_read_as_columns_get_the_same_answers(trained, tmp_path, name):
-    """All signatures converted, through every API, against TensorFlow's parser."""
+    """Compares all converted signatures with TensorFlow's parser, through every API."""
     source = trained / name / "examples"
     methods, inputs = {}, {}
     for signature in tf.saved_model.load(str(source)).signatures:

@@ -1,4 +1,4 @@
-"""Generated rows suit the model: numbers that it can score, lists of sizes that it accepts."""
+"""Generated rows have only numbers that the model can score and lists that it accepts."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -131,7 +131,7 @@ def test_a_model_that_accepts_only_known_words_and_numbers_gets_those(tmp_path: 
 
 
 def reshaped(price: Any) -> Any:
-    """Requires one value per row."""
+    """Fails unless every row has one value."""
     return tf.reshape(tf.sparse.to_dense(price), [-1, 1])
 
 

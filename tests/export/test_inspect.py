@@ -1,4 +1,4 @@
-"""`colcast inspect`: what an export recorded, what one would do, what it would refuse."""
+"""`colcast inspect`: the report of an export, what an export would do, what it would refuse."""
 
 import json
 from pathlib import Path

@@ -83,7 +83,7 @@ def test_three_stages_are_written(report: Any) -> None:
 
 
 def test_rows_of_a_pointwise_scorer_are_independent(report: Any) -> None:
-    """In all signatures but the last stage, whose states' values the rule knows nothing about."""
+    """All signatures but the last stage, whose states' values are unknown to the rule, show it."""
     (signature,) = report.signatures
     assert signature.independence.keys() >= {*signature.stages.signatures, "columnar_late"}
     for name, found in signature.independence.items():

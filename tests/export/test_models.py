@@ -1,4 +1,4 @@
-"""Models and dtypes, converted and served: columns score as tf.Examples do, bit for bit."""
+"""Models and dtypes, converted and served: columns and tf.Examples get bit-identical scores."""
 
 import re
 import shutil

@@ -105,7 +105,7 @@ def asked(request: pytest.FixtureRequest, exported: Path) -> Iterator[tuple[str,
 
 def test_a_client_ranks_through_the_server(exported: Path, asked: Any) -> None:
     name, client = asked
-    for seed in range(3):  # the third time, user and items may come from the caches
+    for seed in range(3):  # the last repeats the first, so its states may be cached
         columns = request(name, ROWS, seed % 2)
         user = {k: v[0] for k, v in columns.items() if k.startswith("user_")}
         whole = {k: v for k, v in columns.items() if k in ("temperature", "weights")}

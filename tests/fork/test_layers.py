@@ -1,4 +1,4 @@
-"""scripts/check_layers.sh finds every kind of wrong arrow."""
+"""scripts/check_layers.sh finds every kind of forbidden include or import."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ class RawClient:
         return predict_pb2.PredictResponse.FromString(self._predict(message, timeout=60))
 
     def error_of(self, message: bytes) -> tuple[str, str]:
-        """(code, message) of the error with which the server answers."""
+        """The error with which the server answers, as (code, message)."""
         with pytest.raises(grpc.RpcError) as raised:
             self.send(message)
         return raised.value.code().name, raised.value.details()
@@ -92,7 +92,7 @@ def server(base_path: Path) -> Iterator[ServerProcess]:
         meter = ProcessMeter(process.pid)
         before = meter.peak_memory_bytes()
         yield process
-        # This includes everything that all tests have sent.
+        # The peak covers all requests of all tests.
         assert meter.peak_memory_bytes() - before < 1 << 28
 
 
@@ -100,7 +100,7 @@ def server(base_path: Path) -> Iterator[ServerProcess]:
 def rest_server(base_path: Path) -> Iterator[ServerProcess]:
     """A server with REST and a low limit on the size of a request.
 
-    Freed memory goes back to the system immediately, so all of its memory is in use.
+    Freed memory returns to the system immediately, so its memory shows what is in use.
     """
     flags = ["--rest_api_port=-1", f"--max_request_bytes={4 << 20}"]
     with ExitStack() as running:

@@ -108,7 +108,7 @@ def send_until_closed(connection: socket.socket, blocks: Iterator[bytes]) -> int
 
 
 def is_closed_by_peer(connection: socket.socket, timeout: float = 30) -> bool:
-    """Whether the server ends the connection in time; reads everything it sends before that."""
+    """Whether the server closes the connection in time; reads everything it sends until then."""
     give_up = time.monotonic() + timeout
     try:
         while time.monotonic() < give_up:

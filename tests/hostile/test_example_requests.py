@@ -62,7 +62,7 @@ class Raw:
         return bytes_method(self._channel, f"{SERVICE}/{method}")(message, timeout=120)
 
     def error_of(self, method: str, message: bytes) -> tuple[str, str]:
-        """(code, message) of the error with which the server answers."""
+        """The error with which the server answers, as (code, message)."""
         with pytest.raises(grpc.RpcError) as raised:
             self.send(method, message)
         return raised.value.code().name, raised.value.details()
@@ -121,7 +121,7 @@ def test_says_what_is_malformed_and_where(raw, method, message, words):
     ],
 )
 def test_a_context_that_is_no_example_is_refused(raw, context, words):
-    """Its bytes precede each example's, and must not absorb them."""
+    """Its bytes precede each example's bytes, and must not absorb them."""
     message = SPEC + with_context(context, X_IS_2)
     raw.refuses("Regress", message, "INVALID_ARGUMENT", "malformed", "context", *words)
 
@@ -169,7 +169,7 @@ def test_unknown_fields_are_skipped_and_the_last_list_counts(raw):
 
 
 def test_a_context_of_many_examples_cannot_fill_the_memory(raw):
-    """2 MB that ask for 512 GiB: a megabyte of context before each of half a million examples."""
+    """2 MB ask for 512 GiB: a megabyte of context before each of half a million examples."""
     context = feature(b"x", FLOAT_2) + feature(b"note", field(1, field(1, b"n" * (1 << 20))))
     message = SPEC + with_context(context, *[b""] * (1 << 19))
     before = raw.peak_memory_bytes()
@@ -185,7 +185,7 @@ def test_a_hundred_thousand_empty_examples_take_memory_by_their_number(raw):
 
 
 def test_more_examples_than_rows_are_allowed_are_refused_before_memory_is_taken(raw):
-    """8 MB that would be four million rows."""
+    """The request of 8 MB would have four million rows."""
     message = SPEC + with_context(X_IS_2, *[b""] * (1 << 22))
     before = raw.peak_memory_bytes()
     raw.refuses("Regress", message, "RESOURCE_EXHAUSTED", "1048576 examples", "max_request_rows")

@@ -1,4 +1,4 @@
-"""HTTP/2 that asks for unlimited memory or time gets neither, and other clients are answered."""
+"""HTTP/2 attacks on memory or time get neither, and other clients are answered."""
 
 import itertools
 import os
@@ -18,7 +18,7 @@ from . import http2
 from .conftest import bytes_method, serving_nothing
 
 MANY_MB = (
-    # limits of an attack's cost; without the server's limits, each attack costs more or never ends
+    # the most that an attack may cost; without the server's limits it would cost more or never end
     100
 )
 GET_STATUS = "/tensorflow.serving.ModelService/GetModelStatus"

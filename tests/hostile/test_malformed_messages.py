@@ -165,5 +165,5 @@ def test_many_bombs_wait_compressed_and_others_are_answered(target, tmp_path):
         for connection in waiting:
             http2.read_to_end_of_stream(connection)
         assert predict(request_to_read(str(tmp_path / "file")), timeout=60)
-    # They are inflated one at a time; together they are 1 GB.
+    # Together the messages have 1 GB, but they are inflated one at a time.
     assert meter.peak_memory_bytes() - before < 3 * INFLATED

@@ -54,7 +54,7 @@ def rows(*instances: object) -> str:
 
 
 def check_served(server: ServerProcess) -> None:
-    """A good request is answered."""
+    """Checks that a good request is answered."""
     code, answer = predict(server, {"inputs": GOOD})
     assert code == 200, answer
     assert answer["outputs"]["score"] == [34.0, 37.0, 42.0]

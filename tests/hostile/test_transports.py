@@ -1,4 +1,4 @@
-"""Abuse over either transport, input that is no call, and streams of HTTP/1 without an end."""
+"""Abuse over both transports, input that is no call, and endless HTTP/1 streams."""
 
 import itertools
 import os
@@ -147,7 +147,7 @@ def test_when_descriptors_run_out_new_connections_are_closed_and_others_served(
 
 
 def test_a_stream_that_waits_is_not_held_by_its_own_windows(server):
-    """Calls pay for window updates and pings between them, so these are not abuse."""
+    """Calls earn credit for the window updates and pings between them, so these are not abuse."""
     update = http2.frame(http2.WINDOW_UPDATE, 0, 0, struct.pack(">I", 1))
     with http2.connect(server.target) as connection:
         connection.sendall(

@@ -75,7 +75,7 @@ def test_zero_rows_give_an_empty_answer(client, good_request):
     ],
 )
 def test_one_value_can_not_fill_the_memory(expect_refused, good_request, server, name, text):
-    """Short lists repeat their last value, so a few bytes can ask for terabytes."""
+    """A short list repeats its last value, so a few bytes can ask for terabytes."""
     for other in good_request.inputs:
         if other != name:
             first = tf.make_ndarray(good_request.inputs[other])[:1]

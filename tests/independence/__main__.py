@@ -1,4 +1,4 @@
-"""The long form, as a table: `python -m tests.independence --answers 2000 --models softmax`."""
+"""The long form of the test: `python -m tests.independence --answers 2000 --models softmax`."""
 
 import argparse
 import os

@@ -30,7 +30,7 @@ ANSWERS = int(os.environ.get("COLCAST_HAMMER_ANSWERS", "0"))
 GROUPS: Sequence[tuple[str, ...]] = [(name,) for name in RANKING] if ANSWERS else [SHORT]
 NAMES = [name for group in GROUPS for name in group]
 USED = tuple(VARIANTS) if ANSWERS else SHORT_VARIANTS
-if ANSWERS:  # as servers do; in the short form nothing is large enough for two threads
+if ANSWERS:  # as in servers; in the short form no op is large enough for two threads
     tf.config.threading.set_intra_op_parallelism_threads(1)
 EACH = -(-ANSWERS // (len(NAMES) * len(USED))) if ANSWERS else SHORT_ANSWERS
 
@@ -58,7 +58,7 @@ def cases(group: Models) -> Callable[[str], list[Case]]:
 
 @pytest.fixture(scope="session", params=USED)
 def variant(request: pytest.FixtureRequest) -> str:
-    """How the server runs."""
+    """The variant in which the server runs."""
     return str(request.param)
 
 

@@ -33,7 +33,7 @@ class Exported:
     """
 
     def __init__(self, model: RankingModel, folder: Path) -> None:
-        """Saves and exports the model below a folder of its own."""
+        """Saves and exports the model below a separate folder."""
         self.model = model
         self.base_path = folder / model.name
         self._original = folder / "model"
@@ -84,7 +84,7 @@ class Exported:
 class Original:
     """Scores rows with the model as it was before the export.
 
-    In a session, as TensorFlow Serving does: a function called from Python does not know the
+    It runs a session, as TensorFlow Serving does: a function called from Python does not know the
     model's constants, and divides by them where a session multiplies with their reciprocals. It
     uses the executor that the server prefers, which runs loops as functions; oneDNN's rewriting
     does not reach the products in them.

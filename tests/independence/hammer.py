@@ -23,7 +23,7 @@ from .exported import Outputs
 
 THREADS = 16
 IN_FLIGHT = 16  # requests of each thread, so that some always wait
-_WEIGHTS = {"late": 6, "rest": 2}  # weights of formats: these run together and in stages by default
+_WEIGHTS = {"late": 6, "rest": 2}  # these formats run together and in stages by default
 TOLERANCE = 1e-4  # relative to an output's largest value; a wrong answer is far off
 METHOD = "/tensorflow.serving.PredictionService/Predict"
 _OPTIONS = [("grpc.use_local_subchannel_pool", 1), ("grpc.max_receive_message_length", -1)]

@@ -39,7 +39,7 @@ VARIANTS = {
 
 
 def serve(models: Sequence[Exported], variant: str, folder: Path, *more: str) -> ServerProcess:
-    """A server of the models, not yet started; `folder` takes its configuration."""
+    """A server of the models, not yet started, whose configuration is written to `folder`."""
     folder.mkdir(parents=True, exist_ok=True)
     entries = (
         f'config {{ name: "{model.model.name}" base_path: "{model.base_path}"'

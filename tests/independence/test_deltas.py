@@ -1,6 +1,6 @@
-"""While deltas change tables, each answer comes from one generation; no client goes back.
+"""While deltas change tables, each answer comes from one generation, never an older one.
 
-The original is TensorFlow's, with the variable assigned.
+The expected answers are TensorFlow's, after the same rows are assigned to the variable.
 """
 
 import copy
@@ -51,7 +51,7 @@ class Delta:
 
 
 def _deltas(server: ServerProcess, folder: Path) -> list[Delta]:
-    """Deltas of the mapped tables in turn: tables of two generations match no generation."""
+    """Deltas of the mapped tables in turn, so a mix of two generations matches neither."""
     draw = np.random.default_rng(3)
     mapped = [t["name"] for t in _tables(server)["tables"] if not t["in_memory_because"]]
     tables = [one for name, one in variables_of(folder).items() if "embeddings" in name]

@@ -3,8 +3,8 @@
     python tests/items/killed_builder.py FOLDER
 
 A step is an event of Python's audit hooks, such as opening, renaming or removing a file. Each child
-builds a table and a delta in FOLDER/STEP, and kills itself (SIGKILL) at another step. A line is
-printed for each: STEP, and what a reader then finds.
+builds a table and a delta in FOLDER/STEP, and kills itself (SIGKILL) at another step. For each
+child, it prints STEP and the state that a reader then finds.
 """
 
 import os
@@ -22,14 +22,14 @@ _EVENTS = ("open", "os.", "shutil.", "tempfile.", "fcntl.")
 
 
 def build(folder: Path) -> None:
-    """A table, and a delta over it."""
+    """Builds a table and a delta of it."""
     frame = pd.DataFrame(ROWS)
     build_table(folder.parent / MODEL, frame, key="item_id", output=folder)
     build_delta(folder, frame.assign(title="new").iloc[:1], delete=[9])
 
 
 def found(folder: Path) -> str:
-    """What a reader finds: nothing, a complete table, or one with its delta."""
+    """The state that a reader finds: nothing, a complete table, or one with its delta."""
     names = [path.name for path in folder.glob("[!.]*")] if folder.exists() else []
     if not names:
         return "nothing"

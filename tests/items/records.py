@@ -1,4 +1,4 @@
-"""Records of exports without models: builders read nothing else."""
+"""Records of exports without models, since builders read only the records."""
 
 from pathlib import Path
 from typing import Any

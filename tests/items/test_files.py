@@ -1,4 +1,4 @@
-"""The same items from every kind of file, by the command line."""
+"""Builds the same items from every kind of file on the command line."""
 
 import json
 

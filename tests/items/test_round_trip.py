@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from .records import declared, model
 
-# A folder in memory, because a busy disk takes long for each table.
+# A folder in memory, because a busy disk would slow down each table.
 _MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 _INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 _FLOATS = {"bfloat16": 16, "float16": 16, "float32": 32, "float64": 64}

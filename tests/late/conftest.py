@@ -142,7 +142,7 @@ class Model:
         ]
 
     def check(self, rows: tuple[int, ...] = (1, 2, 3, 11, 200)) -> None:
-        """Compares both signatures at row counts that the export did not use; bit for bit if exact.
+        """Compares both signatures at row counts that the export did not use, bit for bit if exact.
 
         Repeats this with other weights, because a late graph contains none.
         """
@@ -222,7 +222,7 @@ class Staged:
         return set(self.signatures[f"columnar_{domain}"].inputs)
 
     def check(self, candidates: int, counts: Mapping[str, int], columns: Columns) -> None:
-        """Compares with the model itself; `counts` rows of each domain repeat at random."""
+        """Compares with the model itself; candidates share `counts` random rows of each domain."""
         random = np.random.default_rng(candidates)
         given, repeated = dict[str, Any](), dict(columns)
         domains = [d for d in self.report.domains if d != "item"]

@@ -45,7 +45,7 @@ class BatchingServicer(prediction_service_pb2_grpc.PredictionServiceServicer):  
         self._waiting: dict[str, queue.Queue[Any]] = {
             name: queue.Queue() for name in self._signatures
         }
-        self.joined: list[tuple[str, int]] = []  # (the signature, the number of requests)
+        self.joined: list[tuple[str, int]] = []  # signature and number of requests
         self.smallest = 1  # the first of allowed_batch_sizes
         for name in self._signatures:
             threading.Thread(target=self._join, args=(name,), daemon=True).start()
@@ -145,7 +145,7 @@ def test_every_user_gets_its_own_scores(
     joined = [size for name, size in servicer.joined if name == "columnar"]
     assert max(joined) > 1
     assert candidates > 1 or max(late) > 1  # otherwise the requests were refused earlier
-    assert sum(late) <= len(USERS)  # only in one round: after that the client knows
+    assert sum(late) <= len(USERS)  # only in the first round, from which the client learns
 
 
 def test_a_lone_padded_row_gets_its_score(

@@ -1,4 +1,4 @@
-"""Stages of domains that a model's owner names: each shop's row is computed once."""
+"""Stages of domains that a model's owner names; each shop's row is computed once."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any

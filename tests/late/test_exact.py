@@ -204,7 +204,7 @@ def test_every_input_of_the_user_is_checked_and_named(
 
 @pytest.fixture(scope="module")
 def unguarded(base_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A server of the model with any number of user rows declared: only the graph refuses."""
+    """A server of the model with any number of user rows declared, so only the graph refuses."""
     folder = tmp_path_factory.mktemp("unguarded") / "1"
     shutil.copytree(base_path / "1", folder)
     file = folder / "saved_model.pb"

@@ -162,7 +162,7 @@ def test_any_users_in_any_order_score_as_tensorflow_parses_them(
 
 
 def test_where_a_run_takes_one_user_rows_stay_together(base_path: Path, monitoring: Any) -> None:
-    """Scores, and therefore answers, depend on the longest list of the request."""
+    """The model's scores depend on the longest list of the request."""
     for off in _serve(base_path, ["--example_transcoding=off"]):
         for late in _serve(base_path, [*monitoring, "--example_transcoding=late"]):
             _check(off, late, _rows(USERS * 4), users=0)
@@ -218,7 +218,7 @@ def test_a_model_that_was_never_exported(base_path: Path, tmp_path: Path) -> Non
 
 
 def test_signatures_of_columns_have_none(base_path: Path, tmp_path: Path) -> None:
-    """Signatures of one string feature: a user stage of an export, and a separate model."""
+    """Checks signatures of one string feature: an export's user stage and a separate model."""
     spec = {name: tf.io.FixedLenFeature([], tf.string) for name in ("user_name", "item_name")}
 
     def score(features: dict[str, tf.Tensor]) -> tf.Tensor:

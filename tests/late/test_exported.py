@@ -1,4 +1,4 @@
-"""The scores of exports of models with users and items, with shops and campaigns."""
+"""Scores of exported models, with users and items, and with shops and campaigns."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence

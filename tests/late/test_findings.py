@@ -1,4 +1,4 @@
-"""Drawing trial requests, and the conclusions from a tensor's values."""
+"""Draws of trial requests, and findings from a tensor's values."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Rewritten graphs: drawn at random, or with NaN that a fused Relu turns into 0."""
+"""Rewrites of random graphs, and of graphs with NaN that a fused Relu turns into 0."""
 
 from collections.abc import Callable
 from typing import Any

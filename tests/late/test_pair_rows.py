@@ -1,4 +1,4 @@
-"""The last stage takes the users of one request, in TensorFlow and through the server."""
+"""The last stage accepts only users of one request, in TensorFlow and through the server."""
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Refusals say why, and leave the model unchanged."""
+"""A refusal gives its reason and leaves the model unchanged."""
 
 from typing import Any
 

@@ -70,7 +70,7 @@ def test_features_that_meet_at_once_mean_expansion_at_the_input(model: Any) -> N
 
 
 def test_a_difference_on_large_floats_only_is_reported(model: Any, monkeypatch: Any) -> None:
-    """Counts values above 1 as large, because a model with such a difference is hard to write."""
+    """The test counts values above 1 as large, because a model with that difference is rare."""
 
     def apart(expected: Any, given: Any, *_: Any) -> Any:
         return np.where(np.abs(expected) > 1, 0.005, np.zeros(expected.shape))

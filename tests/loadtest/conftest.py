@@ -34,8 +34,7 @@ class _Everything(grpc.GenericRpcHandler):
 
 @pytest.fixture
 def serve() -> Iterator[Callable[..., str]]:
-    """Starts servers that answer every method by `handler(request bytes, context)`; returns the
-    target.
+    """Starts servers that answer with `handler(request bytes, context)`; returns the target.
 
     `workers` is the number of requests that a server handles at once; others wait.
     """

@@ -69,7 +69,7 @@ def write(folder: Path, make: Callable[[wide.WideModule], Callable[..., Any]]) -
 
 @pytest.fixture(scope="module")
 def versions(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    """Version 1, 2 with a changed weight, 3 with another output, 4 that refuses five rows."""
+    """Versions: 1, 2 with a changed weight, 3 with another output, 4 that refuses five rows."""
     folder = tmp_path_factory.mktemp("versions")
     examples = tf.TensorSpec([None], tf.string, name="examples")
 
@@ -197,7 +197,7 @@ def test_a_request_that_both_refuse_is_no_difference(between: Callable[..., Any]
 def test_folders_are_served_with_their_flags_and_timed(
     exported: Path, recorded: str, tmp_path: Path
 ):
-    """Flags like stock TF Serving's against the defaults: a SavedModel against a base path."""
+    """Compares a SavedModel with stock TF Serving's flags and a base path with the defaults."""
     version = shutil.copytree(exported / "1", tmp_path / "export")
     report = compare(
         *(tmp_path, str(version), str(exported), "--flag-a=--example_transcoding=off"),

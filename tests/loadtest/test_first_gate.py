@@ -1,4 +1,4 @@
-"""`colcast compare` and loadtest as gates, on a team's own models at the first attempt."""
+"""`colcast compare` and loadtest work as gates for a team's own models at the first attempt."""
 
 import json
 from collections.abc import Callable

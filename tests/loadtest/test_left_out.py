@@ -111,7 +111,7 @@ class Batching(grpc.GenericRpcHandler):
 
     def service(self, handler_call_details: grpc.HandlerCallDetails) -> Any:
         if "PredictionService" not in handler_call_details.method:
-            return None  # health: a server without it counts as serving
+            return None  # health check; a server without this service counts as serving
         call = self._channel.unary_unary(handler_call_details.method)
 
         def forward(request: bytes, context: grpc.ServicerContext) -> bytes:

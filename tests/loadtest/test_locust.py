@@ -1,4 +1,4 @@
-"""Locust with our users: in one process, distributed, with shapes; its blind spot and counts."""
+"""Locust with colcast's users: in one process, distributed, with shapes; counts, blind spot."""
 
 import json
 import math
@@ -93,7 +93,7 @@ def test_failures_are_counted_by_their_grpc_code_with_the_servers_message(
 def test_users_that_wait_do_not_see_an_overload(serve: Any, tmp_path: Path):
     """With a slow server, two users still have only two calls in flight, so no queue grows.
 
-    Calls on a schedule pile up: test_open_loop shows that.
+    Calls on a schedule pile up, as test_open_loop shows.
     """
     under_way: list[bytes] = []
     most = []
@@ -156,7 +156,7 @@ shape = {shape.capitalize()}Shape()
 for seconds in {list(users_at)}:
     shape.get_run_time = lambda: seconds
     print((shape.tick() or [None])[0])
-"""  # in a separate process, because Locust replaces threads and sockets
+"""  # a separate process, because Locust replaces threads and sockets
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert ran.stdout.split() == [str(users) for users in users_at.values()], ran.stderr
 

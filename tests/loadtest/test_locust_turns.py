@@ -1,4 +1,4 @@
-"""Locust's formats in turn, and the comparison that a run ends with: console, CSV, web page."""
+"""Locust's formats in turn, and a run's final comparison: console, CSV, web page."""
 
 import csv
 import json
@@ -52,13 +52,13 @@ def compared(folder: Path) -> dict[str, dict[str, str]]:
 
 
 def counted(folder: Path) -> dict[str, int]:
-    """Requests by name, as Locust itself counts them."""
+    """The number of requests by name, according to Locust itself."""
     stats = json.loads((folder / "run.json").read_text())
     return {one["name"]: one["num_requests"] for one in stats}
 
 
 def answered(server: ServerProcess, signature: str) -> float:
-    """Requests as the server counts them."""
+    """The number of requests according to the server."""
     labels = {"model_name": "small", "API": "Predict", "entrypoint": "GRPC", "status": "OK"}
     return Metrics(server).value(":colcast:requests_total", signature_name=signature, **labels)
 

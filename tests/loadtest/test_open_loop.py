@@ -1,4 +1,4 @@
-"""Sending on a schedule: no call waits for an answer, and overload shows."""
+"""Calls on a schedule do not wait for answers, so they show an overload."""
 
 import threading
 from pathlib import Path
@@ -45,7 +45,7 @@ def test_the_schedule_decides_what_is_sent_and_when(serve: Any):
 def test_an_overload_piles_up_where_clients_that_wait_hide_it(serve: Any):
     """Every call is sent even to a server that answers only after the last call has arrived.
 
-    Latencies count from when a call was due, so the first call's includes the whole wait.
+    Latencies are measured from the due time, so the first call's includes the whole wait.
     """
     requests, schedule = [Request(b"x", rows=1)], poisson(40, 0.5, 1, seed=5)
     everybody = threading.Barrier(len(schedule.due))

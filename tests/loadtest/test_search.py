@@ -29,7 +29,7 @@ def recording(*milliseconds: float, code: str = "OK", late: float = 0.0) -> Reco
 
 
 def server(limit: float):
-    """Answers in 5 ms up to its limit and in 500 above it."""
+    """A server that answers in 5 ms up to its limit, and in 500 ms above it."""
     return lambda rate, window: recording(*[5.0 if rate <= limit else 500.0] * 20)
 
 

@@ -22,7 +22,7 @@ from .test_search import recording
 
 
 def tune(exported: Path, folder: Path, *options: str) -> int:
-    """Runs it with little to do."""
+    """Runs a short search."""
     command = ["tune", "--model", "small", "--model-base-path", str(exported)]
     command += ["--sizes", "20", "--distinct", "4", "--seconds", "0.2", "--output", str(folder)]
     return main([*command, *options])
@@ -191,7 +191,7 @@ def climbed(figure: Callable[[int, int], float], **options: float) -> Climbed:
 
 
 def hill(workers: int, rows: int) -> float:
-    """Highest at 8 workers and 4 rows."""
+    """A figure that is highest at 8 workers and 4 rows."""
     return 100.0 - 9 * abs(STEPS.index(workers) - 3) - 9 * abs(STEPS.index(rows) - 2)
 
 

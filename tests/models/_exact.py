@@ -1,6 +1,6 @@
 """A ranker whose weights are small whole numbers: its sums are exact in any order.
 
-So a rank or a threshold computed from it does not depend on rounding, and a wrong one is a bug.
+A rank or threshold of its scores therefore does not depend on rounding; a wrong one is a bug.
 """
 
 from collections.abc import Callable, Mapping

@@ -14,7 +14,7 @@ Random = np.random.Generator
 
 
 class Expected(StrEnum):
-    """What a candidate's outputs may depend on besides its user and itself."""
+    """The influences on a candidate's outputs besides the candidate and its user."""
 
     INDEPENDENT = "independent"
     INTERACTING = "interacting"
@@ -40,7 +40,7 @@ class ServedModel(Model):
 
     Attributes:
       columns: the inputs of its signatures, apart from states and indices.
-      shows: what tests use it for.
+      shows: the purpose that it has in tests.
       domains: domain -> its columns, or patterns of them; all others are the items'.
     """
 
@@ -62,8 +62,8 @@ class RankingModel(Model):
       signature: the signature to export.
       parses: whether it takes tf.Examples; otherwise it takes tensors.
       users_per_run: for an independent model: "one" if gathering its states would cost more.
-      own_length: for an independent model, the user's lists whose state has an entry per value:
-        states of one run are equally long.
+      own_length: for an independent model, the user's lists whose state has an entry per value, so
+          that states of one run must be equally long.
       slow: whether saving and exporting it takes more than five seconds.
     """
 

@@ -64,7 +64,7 @@ def _slow(x: tf.Tensor, milliseconds: int = 1) -> dict[str, tf.Tensor]:
     rows = tf.raw_ops.TensorDataset(components=[x], output_shapes=shapes)
     slept = tf.raw_ops.ExperimentalSleepDataset(
         input_dataset=rows,
-        sleep_microseconds=milliseconds * 500,  # `TensorDataset` is asked for 2 elements
+        sleep_microseconds=milliseconds * 500,  # the run requests 2 elements of `TensorDataset`
         output_types=[tf.float32],
         output_shapes=shapes,
     )
@@ -80,7 +80,7 @@ _RANKED = _columns(user=_FLOATS, item=_FLOATS, user_name=_STRINGS, item_name=_ST
 
 
 def _build_ranker(folder: Path, weight: float = 1.0, waits: bool = False) -> None:
-    """`waits`: a signature opens a pipe for writing, which waits until a reader opens it."""
+    """With `waits`, a signature opens a pipe for writing, which waits for a reader."""
     module = tf.Module()
     module.weight = tf.Variable(weight)
 

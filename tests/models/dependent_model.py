@@ -17,10 +17,11 @@ _OWN_LENGTH = {"rows": True, "why_not": "", "own_length": ["history"]}
 def save(directory: Path) -> None:
     """Writes the model.
 
-    `columnar` and `columnar_late`: a softmax over the candidates and a sum, recorded as dependent.
-    `listed`: depends on the greatest length of `history`, and is recorded so. Without a record:
-    `wide`, which depends on the width of `seen`, although an input with another meaning is named
-    its length; `total`, an output without rows; `best`, an output of one row.
+    `columnar` and `columnar_late` compute a softmax over the candidates and a sum, and are recorded
+    as dependent. `listed` depends on the greatest length of `history`, and is recorded so. Three
+    signatures have no record: `wide` depends on the width of `seen`, although an input with another
+    meaning is named its length; `total` has an output without rows; `best` has an output of one
+    row.
     """
     with tf.Graph().as_default(), v1.Session() as session:
         signatures = {

@@ -383,7 +383,7 @@ FLAT = {
 
 
 def build_flat_graph(folder: Path) -> None:
-    """A flat graph with the old parse op, reference-free variables, a table, Switch and Merge."""
+    """A flat graph with the old parse op, resource variables, a table, Switch and Merge."""
     v1.disable_control_flow_v2()
     try:
         with tf.Graph().as_default(), v1.Session() as session:

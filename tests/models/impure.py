@@ -68,7 +68,7 @@ def save(folder: Path, kind: str) -> None:
 
     @tf.function(input_signature=INPUTS)
     def serve(user_vector: Any, price: Any) -> Any:
-        of_user = tf.reduce_sum(user_vector, 1) + term()  # a state, if states are kept
+        of_user = tf.reduce_sum(user_vector, 1) + term()  # a state, if states are cached
         return {"score": ranker.score(user_vector, price) + of_user}
 
     signatures = {"serving_default": serve}
@@ -103,7 +103,7 @@ class Gate:
         self.path = path
 
     def is_reached(self) -> bool:
-        """Whether a run is waiting, or about to."""
+        """Whether a run waits, or is about to."""
         return self.path.with_name(self.path.name + ".reached").exists()
 
     def open(self) -> None:

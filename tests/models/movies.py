@@ -28,7 +28,7 @@ def _hashed(strings: Any) -> Any:
 
 
 def _meant(values: Any, lengths: Any) -> Any:
-    """The sum over each row's list, without padding."""
+    """The sum of each row's list, without its padding."""
     mask = tf.sequence_mask(lengths, tf.shape(values)[1], tf.float32)
     return tf.reduce_sum(values * mask, 1)
 

@@ -1,4 +1,4 @@
-"""TensorFlow 1 graphs: parameters without a shape, and variables in no checkpoint."""
+"""TensorFlow 1 graphs: parameters without a shape, and variables that no checkpoint has."""
 
 from pathlib import Path
 from typing import Any
@@ -46,7 +46,7 @@ def save_parameters(folder: Path) -> None:
 
 
 def save_unsaved(folder: Path, resource: bool = False, saved: bool = False) -> None:
-    """Computes three times x: the variable is local, and only the model's main op fills it.
+    """Computes three times x with a local variable that only the model's main op fills.
 
     Args:
       folder: the version's folder.

@@ -1,4 +1,4 @@
-"""JAX models, exported as docs/models.md describes: JAX's scores, with the user sent once."""
+"""JAX models, exported as docs/models.md describes, get JAX's scores with the user sent once."""
 
 from functools import partial
 from pathlib import Path

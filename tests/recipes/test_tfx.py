@@ -1,4 +1,4 @@
-"""A model saved like TFX's Trainer does, exported as in docs/models.md: TensorFlow's scores."""
+"""A model saved as by TFX's Trainer, exported as in docs/models.md, gets TensorFlow's scores."""
 
 from collections.abc import Iterator
 from pathlib import Path

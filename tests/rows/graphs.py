@@ -36,7 +36,7 @@ def sparse(columns: Mapping[str, Any], name: str) -> Any:
 
 
 def ragged(columns: Mapping[str, Any], name: str) -> Any:
-    """The same as a ragged tensor."""
+    """A list feature as a ragged tensor."""
     feature = Feature(name=name, kind=Kind.RAGGED, dtype=columns[name].dtype.name, shape=())
     return tf.RaggedTensor.from_row_splits(*parsed_tensors(feature, columns), validate=False)
 

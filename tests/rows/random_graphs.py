@@ -16,7 +16,7 @@ _MOST_OPS = 12
 
 
 class Choices:
-    """Numbers, taken one by one; 0 after the last."""
+    """Returns numbers one by one; 0 after the last."""
 
     def __init__(self, numbers: Sequence[int]) -> None:
         """Takes the numbers in their order."""

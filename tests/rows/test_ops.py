@@ -394,7 +394,7 @@ def _filled(c: C, name: str) -> Any:
 
 
 def _by_row(op: str, c: C) -> Any:
-    """A row's combined weights; every row has a value, or the last rows would be missing."""
+    """A row's combined weights; without a value in every row, the last rows could be missing."""
     lists = _filled(c, "weights")
     return getattr(raw, op)(data=lists.values, segment_ids=lists.indices[:, 0])
 

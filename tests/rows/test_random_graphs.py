@@ -16,7 +16,7 @@ _MOST_OPS = 6
 
 
 class Lists:
-    """The current state of a list, float32 [rows, longest], and the tensors beside it."""
+    """A list's current tensor, float32 [rows, longest], and tensors that belong to it."""
 
     def __init__(self, columns: C, choices: Choices) -> None:
         """Starts with the unchanged ids, with random padding."""

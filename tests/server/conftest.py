@@ -66,7 +66,7 @@ def ranker_base_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def save_waiting_ranker(directory: Path, pipe: Path, *, fails: bool = False) -> None:
-    """A version of the ranker that loads, or fails, once the pipe has a reader."""
+    """Saves a version of the ranker that loads, or fails, once the pipe has a reader."""
     os.mkfifo(pipe)
     models.build("ranker", directory, waits=True)
     file = directory / "assets.extra" / "tf_serving_warmup_requests"
@@ -83,7 +83,7 @@ def save_waiting_ranker(directory: Path, pipe: Path, *, fails: bool = False) -> 
 
 @pytest.fixture(scope="session")
 def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
-    """Servers for all tests."""
+    """The servers that all tests share."""
     servers = Servers(tmp_path_factory.mktemp("servers"))
     with servers.running:
         yield servers
@@ -111,7 +111,7 @@ def serve(servers: Servers) -> Iterator[Callable[..., "Stubs"]]:
 
 @pytest.fixture(scope="session")
 def reloading(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    """A server whose whole configuration belongs to the test."""
+    """A server whose configuration only the test changes."""
     empty = tmp_path_factory.mktemp("reloading") / "models.config"
     empty.write_text("model_config_list {}")
     with ServerProcess(flags=[f"--model_config_file={empty}", *FAST]) as server:
@@ -126,7 +126,7 @@ def choices(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def serve_fast(serve: Callable[..., "Stubs"], choices: Path) -> Callable[[Path], "Stubs"]:
-    """Serves a model with --graph_optimization=fast; choices are looked for as it loads."""
+    """Serves a model with --graph_optimization=fast; it reads the choices when it loads."""
     flags = ["--graph_optimization=fast", f"--graph_choices={choices}"]
     return lambda base_path: serve(base_path, *flags)
 
@@ -139,7 +139,7 @@ def shops_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def stages_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A base path with the model by stages."""
+    """A base path with the model that has stages."""
     base_path = tmp_path_factory.mktemp("stages")
     stages_model.save(base_path / "1")
     return base_path

@@ -30,7 +30,7 @@ class Metrics:
 
     def value(self, name: str, **labels: str) -> float:
         """The only sample of that name with exactly these labels; 0 if there is none."""
-        # the parser gives every counter the suffix of newer formats
+        # the parser appends the suffix of newer formats to every counter
         names = (name, f"{name}_total")
         found = [s.value for s in self.samples if s.name in names and s.labels == labels]
         assert len(found) <= 1
@@ -38,7 +38,7 @@ class Metrics:
 
 
 def states_computed(stubs: Any, store: str) -> float:
-    """The states of one domain computed so far by `columnar_late` of the model's version 1."""
+    """The number of one domain's states that version 1's `columnar_late` has computed so far."""
     labels = {"model_name": stubs.model, "version": "1", "signature_name": "columnar_late"}
     return Metrics(stubs.server).value(":colcast:states_computed", store=store, **labels)
 

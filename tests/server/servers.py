@@ -141,7 +141,7 @@ class Servers:
 
     def __init__(self, folder: Path) -> None:
         self.running = ExitStack()
-        self.folder = folder  # request logs are also below it
+        self.folder = folder  # request logs are also in this folder
         self._stay: set[str] = set()
         self._served: dict[tuple[str, ...], tuple[ServerProcess, dict[str, str]]] = {}
 
@@ -175,7 +175,7 @@ class Servers:
         return stubs
 
     def forget(self) -> None:
-        """Removes all models but the permanent ones when the next model is added."""
+        """Marks all models except permanent ones for removal when the next one is added."""
         for _, served in self._served.values():
             for name in served.keys() - self._stay:
                 del served[name]
@@ -191,7 +191,7 @@ class Servers:
 
 
 class BusyServer(NamedTuple):
-    """A server of a gated model whose only worker waits at a gate; one request more may wait."""
+    """A server of a gated model whose only worker waits at a gate; one more request may wait."""
 
     stubs: Stubs
     gate: Gate

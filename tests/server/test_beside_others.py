@@ -46,7 +46,7 @@ def test_long_requests_that_cannot_be_split_leave_a_worker_to_others(
         stubs = serve(base_path, *flags)
         target, names = stubs.server.target, [*names, stubs.model]
     attacker, victim = (connect(target, own_connection=True, model=name) for name in names)
-    for _ in range(5):  # its requests are then known to be short
+    for _ in range(5):  # from these the server learns that they are short
         victim.predict(ranker_inputs)
     held = [Gate(tmp_path / "first"), Gate(tmp_path / "second")]
     answers = []

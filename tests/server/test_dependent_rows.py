@@ -64,7 +64,7 @@ def together(stubs: Stubs, signature: str, requests: list[Inputs], name: str) ->
 
 @pytest.mark.parametrize("signature", ["columnar", "columnar_late"])
 def test_a_large_request_is_not_split(serve, base_path, batching, signature):
-    """It would be split if it could: workers are idle, and its cost is unknown."""
+    """Workers are idle and its cost is unknown, so an independent request would be split."""
     item = np.random.default_rng(1).random(4000, np.float32)
     expected = np.exp(item) / np.exp(item).sum()
     for stubs in (serve(base_path), batching):
@@ -88,7 +88,7 @@ def test_lists_whose_greatest_length_matters_run_with_their_own_length(batching)
     for seed in range(REQUESTS):
         draw = np.random.default_rng(seed)
         length = draw.integers(1, 4, draw.integers(1, 5))
-        # of one width, so that all of them could run together
+        # all have one width, so that they could run together
         history = draw.random((len(length), 3), np.float32)
         requests.append({"history": history, "history/length": length})
     for inputs, mean in zip(requests, together(batching, "listed", requests, "mean"), strict=True):
@@ -150,7 +150,7 @@ def test_requests_to_the_last_stage_do_not_run_together(staged):
 
 
 def test_users_of_several_requests_are_refused_by_the_last_stage(staged):
-    """The input as another server's batching would join it: rows are numbered from 0 twice."""
+    """The input is joined as by another server's batching, so rows are numbered from 0 twice."""
     inputs = stages_model.inputs(np.random.default_rng(1), 2, 2)
     sent: Inputs = {"row_to_user": np.zeros(2, np.int64), "position": inputs["position"]}
     sent |= states_of(staged, inputs)
@@ -176,7 +176,7 @@ def _alone(serve: Callable[..., Stubs], shops_path: Path) -> Stubs:
 def _together(
     request: pytest.FixtureRequest, serve: Callable[..., Stubs], shops_path: Path
 ) -> Stubs:
-    """The worker is busy with one request while all others arrive."""
+    """Stubs of a server whose worker is busy with one request while all others arrive."""
     return serve(shops_path, *request.param)
 
 
@@ -255,7 +255,7 @@ def test_with_wrong_ones_among_them_each_is_answered_as_alone(
 def test_shared_rows_of_a_run_are_computed_once(
     serve: Callable[..., Stubs], shops_path: Path, tmp_path: Path
 ) -> None:
-    """Shops and campaigns of five requests that differ in users and items."""
+    """Five requests differ in users and items but share shops and campaigns."""
     base = request_of(np.random.default_rng(1), {"shop": 4, "campaign": 3}, 20)
     requests = []
     for seed in range(40):

@@ -92,7 +92,7 @@ def test_scores_are_those_of_repeated_rows(
 ) -> None:
     random = np.random.default_rng(seed)
     columns = request_of(random, rows, count)
-    if "item" not in rows:  # nor does the server know that an item repeats
+    if "item" not in rows:  # the server is not told either that an item repeats
         columns |= taken(columns, "item", random.integers(0, min(items, count), count))
     expected = score(repeated(columns, count))
     for signature in SIGNATURES:
@@ -142,7 +142,7 @@ def grown(stubs: Stubs, before: dict[str, float]) -> dict[str, float]:
 
 @pytest.mark.parametrize("indexed", [True, False])
 def test_each_distinct_row_is_computed_once(counted: Stubs, indexed: bool) -> None:
-    """For indices sent by the client, and for equal rows that the server finds."""
+    """This holds for indices sent by the client and for equal rows that the server finds."""
     random = np.random.default_rng([3, indexed])
     columns = request_of(random, {"shop": 5, "campaign": 2}, 60)
     if not indexed:
@@ -154,7 +154,7 @@ def test_each_distinct_row_is_computed_once(counted: Stubs, indexed: bool) -> No
 
 
 def test_items_that_users_share_are_computed_once(stubs: Any, score: Any) -> None:
-    """Even with one row per candidate, with and without state caches."""
+    """This holds even with one row per candidate, with and without state caches."""
     random = np.random.default_rng([4, 4])
     columns = request_of(random, {"user": 3, "shop": 5, "campaign": 2}, 60)
     columns |= taken(columns, "item", np.tile(np.arange(20), 3))
@@ -227,7 +227,7 @@ def _clients(stubs: Any) -> Iterator[tuple[RankingClient, RankingClient]]:
 
 
 def same(signature: str, got: Any, expected: Any) -> None:
-    """Checks for columnar's bits, or for the late signature's scores within its tolerance."""
+    """Checks `columnar`'s scores for equal bits, the late signature's within its tolerance."""
     tolerance = 0 if signature == "columnar" else 2e-5
     np.testing.assert_allclose(got, expected, rtol=tolerance, err_msg=signature)
 

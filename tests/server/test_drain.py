@@ -1,4 +1,4 @@
-"""SIGTERM: health changes first, then requests are refused, then the end; a second SIGTERM."""
+"""On SIGTERM health changes first, then requests are refused, then the process ends."""
 
 import contextlib
 import http.client
@@ -66,7 +66,7 @@ def test_health_turns_first_while_all_is_answered_and_a_second_signal_ends_it(
 
 @contextlib.contextmanager
 def watching(channel: grpc.Channel) -> Iterator[None]:
-    """Watches every service; at the end of the block, all watches were notified and ended."""
+    """Watches every service; checks that all watches are notified and end with the block."""
 
     def states_of(watch: Any) -> list[int]:
         states = []
@@ -93,7 +93,7 @@ def watching(channel: grpc.Channel) -> Iterator[None]:
 
 @contextlib.contextmanager
 def reflecting(server: ServerProcess, wait_until: Any) -> Iterator[None]:
-    """Open streams of reflection; the unread answers of one are more than the connection holds."""
+    """Opens reflection streams; one has more unread answers than the connection holds."""
     with grpc.insecure_channel(server.target) as channel:
         reflection = reflection_pb2_grpc.ServerReflectionStub(channel)
         questions: queue.SimpleQueue[Any] = queue.SimpleQueue()
@@ -121,7 +121,7 @@ def reflecting(server: ServerProcess, wait_until: Any) -> Iterator[None]:
 
 @contextlib.contextmanager
 def saying_nothing(server: ServerProcess) -> Iterator[None]:
-    """Clients of a shared port that have sent nothing, or are idle."""
+    """Connects clients to a shared port that send nothing or are idle."""
     with socket_to(server), socket_to(server) as idle:
         idle.sendall(f"GET {STATUS} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
         assert idle.recv(4096).startswith(b"HTTP/1.1 200 ")

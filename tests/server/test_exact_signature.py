@@ -1,7 +1,7 @@
 """A request that sends the user once runs as the exact signature.
 
-In an exported model both give the same scores; here the exact one adds 0.5, so that tests can tell
-which one ran.
+In an exported model both signatures give the same scores. Here the exact one adds 0.5, so that
+tests can tell which one ran.
 """
 
 from collections.abc import Callable
@@ -26,7 +26,7 @@ USER_ONCE = {"user": [2.0], "item": [1.0, 2.0], "scale": 1.0}
 
 
 def save(directory: Path, recorded: bool = True) -> None:
-    """Writes score = 100 user + item; the exact signature is used only where it is recorded."""
+    """Writes score = 100 user + item; the exact signature is used only if it is recorded."""
     with tf.Graph().as_default(), v1.Session() as session:
 
         def signature(prefix: str, user_shape: list[int | None], more: float) -> Any:

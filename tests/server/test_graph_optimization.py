@@ -118,7 +118,7 @@ def test_rewrites_are_reported_and_nothing_is_written(base_path, saved, modes):
 
 
 def test_fast_is_exact_without_a_choice_that_fits(base_path: Path, serve_fast, choices: Path):
-    """The components of a choice's key."""
+    """Changes each component of a choice's key."""
     choice = write_choice(choices, serve_fast, base_path, ["bfloat16 products"])
     changed = json.loads(choice.read_text())
     changed["key"] = changed["key"].replace("TensorFlow 2", "TensorFlow 1")
@@ -161,7 +161,7 @@ def siamese(tmp_path: Path) -> tuple[Siamese, Path]:
 
 
 def test_scores_that_rounding_moves_too_far_are_not_tuned(siamese, tmp_path: Path, capsys):
-    """Products in bfloat16 are close enough for vectors, but not for their distance."""
+    """Products in bfloat16 are precise enough for vectors, but not for their distance."""
     _, base_path = siamese
     assert main(["tune", "--graphs", "--model=siamese", f"--model-base-path={base_path}",
                  "--distinct=8", f"--output={tmp_path / 'tuned'}"]) == 1  # fmt: skip

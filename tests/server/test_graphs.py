@@ -1,4 +1,4 @@
-"""Models whose graphs need more of TensorFlow than arithmetic, or ops that its wheel lacks."""
+"""Models whose graphs need more than TensorFlow's arithmetic, or ops that its wheel lacks."""
 
 import os
 import re
@@ -117,7 +117,7 @@ def base_paths(tmp_path_factory):
 
 @pytest.fixture(scope="module", params=[(), AS_SAVED])
 def ask(request, base_paths, serve):
-    """The model's y for x, as a function."""
+    """A function that returns the model's y for x."""
 
     @cache
     def stubs(name):
@@ -198,7 +198,7 @@ def stubs(tokens, tmp_path_factory):
     base_paths = {"ranker": tokens[1], "other": tokens[1]}
     base_paths |= {name: folder / name for name in UNKNOWN_OPS}
     config = config_flag(folder / "models.config", base_paths)
-    # A library may be named several times.
+    # A library may be given several times.
     library = [f"--op_library={LIBRARY}"] * 2
     with ServerProcess(flags=[config, "--num_load_threads=2", *library]) as server:
         yield Stubs(server.target)

@@ -153,7 +153,7 @@ def rankers(tmp_path: Path, ranker_versions: Any) -> Path:
 def test_a_label_is_waited_for_until_its_version_serves(
     tmp_path, rankers, ranker_versions, connect, ranker_inputs, wait_until
 ):
-    """Also for a model that is added to the configuration later."""
+    """This also holds for a model that is added to the configuration later."""
     file = tmp_path / "models.config"
     labels = {"stable": 1, "canary": 2}
     file.write_text(str(config(ranker=(rankers, [1, 2], labels))))

@@ -1,4 +1,4 @@
-"""The Open Inference Protocol: with Triton's client over gRPC and HTTP, and as published."""
+"""The Open Inference Protocol, tested with Triton's client and against its publication."""
 
 import base64
 import json

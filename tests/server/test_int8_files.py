@@ -1,4 +1,4 @@
-"""Int8 tables that an export wrote: the same bits as tables rounded at load, or none at all."""
+"""Int8 tables that an export wrote give the same bits as tables rounded at load."""
 
 import json
 import os
@@ -77,7 +77,7 @@ def _base_path(exported: Path, tmp_path: Path) -> Path:
 @pytest.fixture(name="serving")
 def _serving(tmp_path: Path, monitoring: list[str]) -> Callable[..., Any]:
     choice = tmp_path / "graphs.json"
-    # A stage with a single lookup has nothing to join, so it would read float32.
+    # A stage with a single lookup would read float32, since there is no other lookup to merge.
     fast = [
         *("--graph_optimization=fast", f"--graph_choices={choice}"),
         "--unserved_signatures=columnar_user,columnar_item",
@@ -196,7 +196,7 @@ def test_rows_of_a_delta_are_read_in_float32(base_path: Path, serving: Any):
         wait_until(lambda: tables_of(server)["deltas"] == 1)
         after = answer(server, ids)
     assert (after[at, :WIDTH] == row).all()
-    # the id alone, and in the sums of both lists that contain it
+    # the rows of the id alone, and of both lists that contain it
     changed = [at, 100 + at, 199 - at]
     kept = np.delete(np.arange(200), changed)
     assert after[kept].tobytes() == before[kept].tobytes()

@@ -29,7 +29,7 @@ def _alone(serve: Callable[..., Stubs], stages_path: Path) -> Stubs:
 
 @pytest.fixture(scope="module", name="together")
 def _together(serve: Callable[..., Stubs], stages_path: Path) -> Stubs:
-    """The worker is busy with one request while all others arrive."""
+    """Stubs of a server whose worker is busy with one request while all others arrive."""
     return serve(stages_path, *ONE_WORKER)
 
 
@@ -125,7 +125,7 @@ def test_with_batching_users_sent_once_to_columnar_are_computed_once(alone, batc
 
 
 def test_with_batching_one_request_to_columnar_runs_as_many_do(alone, batching):
-    inputs = inputs_of(1000)  # a user of this test only
+    inputs = inputs_of(1000)  # a user that no other test has
     before = {stubs: states_computed(stubs, "user") for stubs in (alone, batching)}
     scores = batching.predict(inputs, signature_name="columnar")["score"]
     expected = alone.predict(inputs, signature_name="columnar")["score"]
@@ -149,7 +149,7 @@ def test_a_request_that_claims_endless_rows_leaves_others_their_room(together):
 
 
 def test_deadlines_and_hang_ups_are_those_of_one_request(together, serve, tmp_path):
-    """All wait for the worker until every deadline has passed."""
+    """All requests wait for the worker until every deadline has passed."""
     before = joined(together)
 
     def send(number: int, timeout: float) -> Any:

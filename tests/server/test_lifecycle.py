@@ -1,4 +1,4 @@
-"""Starts, failed starts, new versions, stops."""
+"""The server starts, fails to start, loads new versions, and stops."""
 
 import json
 import re
@@ -23,7 +23,7 @@ def run_server(*flags):
 
 
 def test_a_wrong_flag_is_refused_in_one_line():
-    """Also as JSON, if the log is JSON."""
+    """The line is JSON if the log is JSON."""
     code, (line,) = run_server("--log_format=json", "--model_base_path=x", "--port=70000")
     assert code == 1
     last = json.loads(line)

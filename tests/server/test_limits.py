@@ -27,7 +27,7 @@ def limited_stubs(serve, ranker_base_path):
 
 
 def error_of(call):
-    """(code, message) of a call."""
+    """The code and the message of a call."""
     return call.code(), call.details()
 
 
@@ -72,7 +72,7 @@ def test_a_compressed_request_is_answered(limited_stubs, ranker_inputs, compress
 
 
 def test_random_bytes_survive_compression(limited_stubs, ranker_inputs):
-    """Many blocks of input, and many of output."""
+    """The message needs many blocks of input and of output."""
     names = [np.random.default_rng(i).bytes(200_000) for i in range(3)]
     request = limited_stubs.request(ranker_inputs | {"item_name": names})
     answer = limited_stubs.prediction.Predict(
@@ -113,7 +113,7 @@ def test_rows_beyond_the_limit_are_refused(limited_stubs, ranker_inputs, expect_
 
 
 def test_a_long_string_repeated_counts_with_its_bytes(limited_stubs, ranker_inputs, expect_refused):
-    """Every row would have its own copy."""
+    """Every row would have a copy of the string."""
     inputs = ranker_inputs | {
         "item": np.zeros(100, np.float32),
         "item_name": ["x"] * 100,
@@ -155,7 +155,7 @@ class Defaulted(tf.Module):
 
 
 def test_short_lists_count_together(limited_stubs, ranker_inputs):
-    """Each list alone would be accepted."""
+    """Any one of the lists would be accepted."""
     rows = 140_000
     request = limited_stubs.request(ranker_inputs)
     request.inputs["item"].CopyFrom(short_list(tf.float32.as_datatype_enum, rows, float_val=[1.0]))
@@ -168,7 +168,7 @@ def test_short_lists_count_together(limited_stubs, ranker_inputs):
 
 
 def test_a_default_that_is_repeated_counts(serve, tmp_path):
-    """The default was not sent."""
+    """It counts because the request did not contain it."""
     module = Defaulted()
     tf.saved_model.save(module, str(tmp_path / "1"), signatures=module.score)
     with_defaults(tmp_path / "1", "serving_default", {"user": np.zeros((1, 1000))})

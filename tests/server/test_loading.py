@@ -1,4 +1,4 @@
-"""Answers for a model before it serves: UNAVAILABLE while it loads, then the real status.
+"""Requests to a model get UNAVAILABLE while it loads, and then its real status.
 
 The loads in this file wait in warm-up for a pipe that nobody reads yet.
 """
@@ -26,7 +26,7 @@ from ..models.saving import save_version
 from .conftest import save_waiting_ranker
 from .metrics_page import Metrics
 
-# Only one process opens the pipe.
+# The load check would be a second process that opens the pipe.
 FLAGS = ["--rest_api_port=-1", "--load_check=false"]
 ENTRY = 'config {{ name: "{0}" base_path: "{1}" model_platform: "tensorflow" }}'
 
@@ -250,7 +250,7 @@ def huge_page_bytes(pid: int) -> int:
 def test_the_next_request_reuses_the_memory_of_large_tensors(
     tmp_path: Path, connect, monkeypatch: pytest.MonkeyPatch
 ):
-    """Buffers of 16 MiB, and of 64 MiB, which have a separate arena."""
+    """Tests buffers of 16 MiB and of 64 MiB; the latter have a separate arena."""
     monkeypatch.setenv("MALLOC_CONF", "thp:never")  # huge pages would need fewer page faults
     save(tmp_path / "1")
     requests = 10

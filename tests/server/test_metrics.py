@@ -35,7 +35,7 @@ class Monitored(NamedTuple):
     stubs: Any
 
     def read(self) -> Metrics:
-        """The page now."""
+        """Reads the page."""
         return Metrics(self.server)
 
 

@@ -1,4 +1,4 @@
-"""Many models: which versions serve, broken versions, and the status."""
+"""Several models: the versions that serve, broken versions, and the status."""
 
 import contextlib
 import shutil
@@ -14,7 +14,7 @@ OK = grpc.StatusCode.OK.value[0]
 
 
 class Served(NamedTuple):
-    """A server whose only models are those of a test; the first one is the default."""
+    """A server with only a test's models; the first one is the default."""
 
     server: ServerProcess
     stubs: Stubs

@@ -225,10 +225,10 @@ def test_half_of_the_deadline_is_left_and_a_hanging_server_is_skipped(
     other = stand_in(lambda *_: (release.wait(60), predict_pb2.PredictResponse())[1])
     server, stubs = offloading(other.port, "--offload_timeout_ms=2500")
     try:
-        for sent in range(1, 11):  # after each failure it is left alone for a second
+        for sent in range(1, 11):  # after each failure, the target gets no request for a second
             response = stubs.prediction.Predict(stubs.request(inputs(ROWS)), timeout=2)
             assert response.outputs["score"].tensor_shape.dim[0].size == ROWS
-            if sent < 3:  # a short client deadline says nothing about the other server
+            if sent < 3:  # a client's short deadline proves nothing about the other server
                 assert len(other.requests) == sent
         assert offloaded(server, "failed") == len(other.requests) < 10
         wait_until(lambda: "does not answer" in server.log())

@@ -202,7 +202,7 @@ def test_an_error_about_a_name_of_a_megabyte_fits_the_client_s_headers(stubs, ra
 
 
 def test_calls_have_no_threads_besides_the_workers(server, stubs, ranker_inputs):
-    """Except a standby thread while all workers are busy."""
+    """The only exception is a standby thread while all workers are busy."""
     assert stubs.predict(ranker_inputs)["score"].shape == (3,)
     health = health_pb2_grpc.HealthStub(stubs.channel)
     assert next(health.Watch(health_pb2.HealthCheckRequest(), timeout=120)).status

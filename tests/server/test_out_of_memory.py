@@ -106,7 +106,7 @@ def _wide(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def of_rows(stubs: Stubs, rows: int) -> predict_pb2.PredictRequest:
-    """One id, declared as `rows` rows, and one user: a few hundred bytes."""
+    """A request of a few hundred bytes: one id, declared as `rows` rows, and one user."""
     request = stubs.request({"user": np.ones([1, 8], np.float32)})
     request.inputs["id"].dtype = tf.int64.as_datatype_enum
     request.inputs["id"].tensor_shape.dim.add().size = rows
@@ -141,7 +141,7 @@ def test_a_small_request_for_too_much_memory_is_refused_before_it_runs(wide, ser
 
 
 def test_under_a_limit_of_address_space_attacks_end_with_an_error(wide, serve_limited):
-    """A small request for much memory, and compressed messages without memory to inflate them."""
+    """Tests a small request for much memory, and compressed messages that exceed the memory."""
     stubs = serve_limited(wide)
     bomb = of_rows(stubs, 1 << 20)
     bomb.inputs["user"].CopyFrom(tf.make_tensor_proto(np.zeros([1 << 20, 8], np.float32)))
@@ -172,7 +172,7 @@ def test_where_rows_are_independent_a_request_runs_in_pieces_that_fit(tmp_path, 
 
 
 class OfExamples(tf.Module):
-    """A thousand floats per tf.Example, and rows that interact."""
+    """Computes a thousand floats per tf.Example; its rows interact."""
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string, "inputs")])
     def score(self, inputs: tf.Tensor) -> dict[str, tf.Tensor]:

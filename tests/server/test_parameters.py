@@ -141,7 +141,7 @@ def test_the_client_sends_a_parameter_as_the_user_gives_it(stubs: Stubs, target:
 
 
 # Flags of the command lines in TensorFlow Serving's documentation and in its issues #675, #836,
-# #1253, #1267, #1451 and #1735. Paths and ports are the test's; everything else is quoted.
+# #1253, #1267, #1451 and #1735. Paths and ports are the test's; the rest is quoted literally.
 COMMAND_LINES = {
     "one model": "--rest_api_port=-1 --model_name=ranker --model_base_path={base} "
     "--enable_batching=true --batching_parameters_file={batching} "

@@ -1,4 +1,4 @@
-"""What a refused Predict says; the server reads any TensorProto as TensorFlow does.
+"""Messages of refused Predicts; the server reads any TensorProto like TensorFlow.
 
 Compares a served identity model, for every dtype, with tf.io.parse_tensor, which is
 Tensor::FromProto.

@@ -26,7 +26,7 @@ FEATURES = {"numbers": [1, 2], "word": "red"}
 
 
 class Model(tf.Module):
-    """Returns twice x and a name; for tf.Examples, their bytes as class scores or as values."""
+    """Returns twice x and a name; for tf.Examples, returns their bytes as scores or values."""
 
     @tf.function(
         input_signature=[

@@ -1,4 +1,4 @@
-"""The memory of a REST body: a small multiple of its size, and nothing if it is refused."""
+"""A REST body takes a small multiple of its size in memory, and none if it is refused."""
 
 import contextlib
 import gzip
@@ -153,7 +153,7 @@ def test_all_bodies_together_have_a_limit(
                     holder.sendall(head + b" " * (length - 1))  # all but the last byte
                     wait_until(lambda: is_read(holder))
                     refused = "--max_rest_bytes" in ask(server, "totals", short)[1].get("error", "")
-                    return refused and not select.select([holder], [], [], 0)[0]  # but not this one
+                    return refused and not select.select([holder], [], [], 0)[0]  # not `holder`
                 return False
 
             wait_until(has_the_room)

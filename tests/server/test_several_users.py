@@ -1,4 +1,4 @@
-"""Several users in one request: every candidate is scored with its user by row_to_user."""
+"""Several users in one request: every candidate is scored with the user in row_to_user."""
 
 import json
 import urllib.error
@@ -175,7 +175,7 @@ def test_errors_name_the_column(stubs, signature, wrong, words):
 
 
 class TestRest:
-    """The same request in JSON, in column format."""
+    """The same request as JSON in column format."""
 
     def post(self, stubs: Any, signature: str, inputs: dict[str, Any]) -> Any:
         plain = {name: np.asarray(value).tolist() for name, value in inputs.items()}

@@ -82,7 +82,7 @@ def not_run(server: ServerProcess, model: str, reason: str) -> float:
 
 @pytest.fixture(scope="module")
 def base_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Models by the fault of version 2."""
+    """A base path for each fault of version 2."""
     folder = tmp_path_factory.mktemp("shadow")
     live, changed = Scorer(), Scorer(-1.0)
     whole = (live, live.score)
@@ -99,7 +99,7 @@ def base_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 MODELS = ("same", "changed", "renamed", "failing", "reshaped", "stuck", "ranker", "absent")
-VERSIONS = {"changed": "next", "absent": 77}  # for all other models it is 2
+VERSIONS = {"changed": "next", "absent": 77}  # the shadow version; 2 for all other models
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""State caches: the same scores, users and items computed once, bounded memory."""
+"""With state caches, scores are the same, users and items run once, and memory is bounded."""
 
 import concurrent.futures
 import json
@@ -41,7 +41,7 @@ class Ranker:
         )
 
     def count(self, what: str, store: str, version: str = "1") -> float:
-        """One counter or gauge of a state cache."""
+        """The value of a state cache's counter or gauge."""
         return self._value(Metrics(self.server), what, store, version)
 
     def grown(self, what: str, store: str) -> float:

@@ -197,4 +197,4 @@ def test_a_lost_server_is_distinguished_from_an_idle_one(page, served):
     served.server.kill()
     assert page.wait_for("document.body.className === 'stale'")
     assert "does not answer" in text(page, "#told")
-    assert cells(page, "traffic")["model"] == NAME  # its last figures are still there
+    assert cells(page, "traffic")["model"] == NAME  # the page still shows the last figures

@@ -1,4 +1,4 @@
-"""Deltas of tables while a server serves: applied in order, or refused by name."""
+"""While a server runs, deltas of tables are applied in order, or refused by name."""
 
 import json
 import os

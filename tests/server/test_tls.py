@@ -195,7 +195,7 @@ def test_rest_speaks_mutual_tls(mutual_tls_server, authority, stranger):
 
 
 def resumed(server: ServerProcess, context: ssl.SSLContext, session: ssl.SSLSession | None):
-    """(whether the session was resumed, the session to resume, the HTTP code); raises OSError."""
+    """Connects; returns (whether the session was resumed, the session to resume, the HTTP code)."""
     host, _, port = server.rest_target.rpartition(":")
     with (
         socket.create_connection((host, int(port)), timeout=60) as plain,
@@ -241,7 +241,7 @@ def test_renewed_certificates_are_used_and_wrong_ones_are_not(
     wait_until(lambda: renewed in server.log())
     assert rest_code(server, stranger.root, stranger.issue("web")) == 200
     old.check_hostname, old.verify_mode = False, ssl.CERT_NONE
-    # It is not resumed either, because it was accepted under other authorities.
+    # The session is not resumed either, because it was accepted under other authorities.
     with pytest.raises((ssl.SSLError, ConnectionError)):
         resumed(server, old, session)
     path.write_text(before)
@@ -345,7 +345,7 @@ def test_our_client_speaks_mutual_tls(mutual_tls_server, authority):
 
 
 def test_a_wrong_field_is_named(mutual_tls_server, identity, authority):
-    """While the server runs; TlsConfigTest covers the start."""
+    """The file changes while the server runs; TlsConfigTest covers the start."""
     path, chain = mutual_tls_server.tls_config, identity.chain.read_text()
     before = path.read_text()
     for fields, words in (

@@ -1,4 +1,4 @@
-"""Spans: what a collector receives of a request, and that no request waits for a collector."""
+"""Spans that a collector receives for a request; no request waits for a collector."""
 
 import http.server
 import json
@@ -115,7 +115,7 @@ def predict(stubs: Any, traceparent: str, seed: int = 1, candidates: int = 8) ->
 def test_the_spans_of_a_request(
     traced: ServerProcess, collector: Collector, connect: Any, wait_until: Callable[..., None]
 ) -> None:
-    """Names, parents, attributes; each span's times lie within its parent's."""
+    """Checks names, parents and attributes; each span's times are within its parent's."""
     stubs = connect(traced.target)
     traces = [f"{number:032x}" for number in range(1, 5)]
     for trace in traces:  # the same user and items again
@@ -199,7 +199,7 @@ def test_rest_and_errors(
 def test_unsampled_or_malformed_requests_are_answered_and_not_traced(
     traced: ServerProcess, collector: Collector, connect: Any, wait_until: Callable[..., None]
 ) -> None:
-    """Includes hostile values."""
+    """The values include hostile ones."""
     stubs = connect(traced.target)
     before = {span.trace_id for span in collector.spans()}
     trace = "b" * 32

@@ -1,4 +1,4 @@
-"""Before a version serves: warm-up requests, and versions that crash the loading process."""
+"""Warm-up requests before a version serves, and versions that crash the loading process."""
 
 import contextlib
 import os

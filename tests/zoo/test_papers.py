@@ -138,7 +138,7 @@ def test_dien_lets_the_candidate_gate_the_behaviours():
 
 
 def test_dien_is_not_moved_by_padding():
-    """Attention is 0 on padding, so the update gate is closed there, and any id may be padding."""
+    """Attention is 0 on padding, so the update gate is closed there for any padding id."""
     network = network_of("dien")
     columns = {
         "user_id": tf.constant([1]),

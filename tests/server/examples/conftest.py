@@ -1,6 +1,6 @@
-"""A server of a model that takes tf.Examples, with signatures that can or cannot classify.
+"""A server of a model that takes tf.Examples; some of its signatures can classify.
 
-Also requests, TF Serving's stubs, and the same signatures run by TensorFlow.
+It also has requests, TF Serving's stubs, and the same signatures run by TensorFlow.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -163,7 +163,7 @@ class Judge:
     def infer(
         self, given: input_pb2.Input, *tasks: tuple[str, str, str]
     ) -> inference_pb2.MultiInferenceResponse:
-        """`tasks`: (method name, signature name, model name)."""
+        """Calls MultiInference; a task is (method name, signature name, model name)."""
         request = inference_pb2.MultiInferenceRequest(input=given)
         for method_name, signature_name, model_name in tasks:
             task = request.tasks.add(method_name=method_name)

@@ -136,7 +136,7 @@ def counter(tmp_path_factory: pytest.TempPathFactory, serve: Any, connect_judge:
 
 
 def runs_seen(judge, given, *names) -> list[list[float]]:
-    """The values of each task, without the hundreds of its position."""
+    """The values of each task, minus 100 times its position."""
     response = judge.infer(given, *((REGRESS, name, MODEL) for name in names))
     assert [one.model_spec.signature_name for one in response.results] == list(names)
     return [[one.value for one in task.regression_result.regressions] for task in response.results]

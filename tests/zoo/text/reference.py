@@ -10,7 +10,7 @@ _erf = np.vectorize(math.erf, otypes=[np.float64])
 
 
 def words(text: str) -> list[str]:
-    """The words of a text: lower case, no accents or control characters, punctuation separate."""
+    """The words of a text, in lower case, without accents and control characters."""
     kept = "".join(
         " " if each in "\t\n\r" or unicodedata.category(each) == "Zs" else each
         for each in text
@@ -26,7 +26,7 @@ def words(text: str) -> list[str]:
 
 
 def _alone(each: str) -> bool:
-    """Punctuation, any other ASCII symbol, or a Chinese character."""
+    """Whether a character is a word by itself: punctuation, an ASCII symbol, or Chinese."""
     symbol = each.isascii() and each.isprintable() and not each.isalnum() and each != " "
     chinese = 0x4E00 <= ord(each) <= 0x9FFF or 0x3400 <= ord(each) <= 0x4DBF
     return symbol or chinese or unicodedata.category(each)[0] == "P"

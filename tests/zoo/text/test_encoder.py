@@ -1,4 +1,4 @@
-"""Vectors and word pieces are those of the published network, whatever else is in the request."""
+"""Vectors and word pieces equal the published network's, whatever else the request contains."""
 
 import ml_dtypes
 import numpy as np

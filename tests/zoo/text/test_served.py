@@ -1,4 +1,4 @@
-"""Text models on the native server, also asked by TextClient and `colcast encode`."""
+"""Text models on the native server, also through TextClient and `colcast encode`."""
 
 import asyncio
 import json
@@ -103,7 +103,7 @@ POOLINGS = {"mean": "embeddings", "cls": "embeddings/cls", "max": "embeddings/ma
 @pytest.mark.parametrize("pooling", POOLINGS)
 @pytest.mark.parametrize("max_seq_len", [None, 8])
 def test_vectors_equal_those_without_stores(server, encode, pooling, max_seq_len):
-    spaces = [*POOLINGS].index(pooling) + (3 if max_seq_len else 0)  # texts for this case only
+    spaces = [*POOLINGS].index(pooling) + (3 if max_seq_len else 0)  # unique to this case
     *texts, new = [spaces * (b" " if isinstance(t, bytes) else " ") + t for t in (*TEXTS, NEW)]
     before = np.array(counted(server, "item"))
     with TextClient(server.target, "encoder") as client:
