@@ -64,7 +64,7 @@ def read_varints(data: bytes) -> Array:
         return np.empty(0, np.uint64)
     last = raw < 128
     if not last[-1]:
-        raise DecodeError("packed integers end within one")
+        raise DecodeError("the last packed integer is truncated")
     ends = np.flatnonzero(last)
     starts = np.concatenate(([0], ends[:-1] + 1))
     if (ends - starts).max() > 9:

@@ -25,7 +25,7 @@ def git(*arguments: str, where: Path) -> str:
         ["git", "-C", str(where), *arguments], capture_output=True, text=True, env=environment
     )
     if done.returncode != 0:
-        message = (done.stderr or done.stdout).strip() or "(it said nothing)"
+        message = (done.stderr or done.stdout).strip() or "(no output)"
         raise ForkError(f"git {arguments[0]} in {where}: {message}")
     return done.stdout.strip()
 

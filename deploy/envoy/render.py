@@ -116,20 +116,36 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     add = parser.add_argument
     add("--server", action="append", type=_server, required=True, metavar="HOST:GRPC:REST")
-    add("--host", default="0.0.0.0", help="where to listen (%(default)s)")
+    add("--host", default="0.0.0.0", help="the address to listen on (%(default)s)")
     add("--grpc-port", type=int, default=8500)
     add("--rest-port", type=int, default=8501)
-    add("--admin-port", type=int, default=9901, help="on 127.0.0.1 (%(default)s)")
-    add("--balance-factor", type=int, default=150, help="most load, %% of the mean (%(default)s)")
-    add("--caller-header", default="x-colcast-caller", help="names the caller (%(default)s)")
-    add("--caller-rate", type=int, default=0, help="requests per second of each; 0: no limit")
-    add("--max-connections", type=int, default=1000, help="of clients (%(default)s)")
-    add("--max-requests", type=int, default=2000, help="in flight at the servers (%(default)s)")
-    add("--max-retried-bytes", type=int, default=4 << 20, help="larger: sent once (%(default)s)")
+    add("--admin-port", type=int, default=9901, help="listens on 127.0.0.1 (%(default)s)")
+    add(
+        "--balance-factor",
+        type=int,
+        default=150,
+        help="a server's largest load, in %% of the mean (%(default)s)",
+    )
+    add(
+        "--caller-header",
+        default="x-colcast-caller",
+        help="the header that names the caller (%(default)s)",
+    )
+    add("--caller-rate", type=int, default=0, help="requests per second per caller; 0: no limit")
+    add("--max-connections", type=int, default=1000, help="of all clients together (%(default)s)")
+    add("--max-requests", type=int, default=2000, help="requests in flight (%(default)s)")
+    add(
+        "--max-retried-bytes",
+        type=int,
+        default=4 << 20,
+        help="larger requests are not retried (%(default)s)",
+    )
     add("--max-heap-bytes", type=int, default=1 << 30)
     add("--tls-certificate", metavar="FILE")
     add("--tls-key", metavar="FILE")
-    add("--client-authority", metavar="FILE", help="who signs clients' certificates (mutual TLS)")
+    add(
+        "--client-authority", metavar="FILE", help="authority of clients' certificates (mutual TLS)"
+    )
     options = parser.parse_args(arguments)
     if bool(options.tls_certificate) != bool(options.tls_key) or (
         options.client_authority and not options.tls_certificate

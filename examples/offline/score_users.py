@@ -37,18 +37,23 @@ from blocks import DONE, Block, Job, begin, blocks_of, job_of, read, write
 REQUIRED = object()
 FLAG = "a further flag of each server"
 OPTIONS = [
-    ("model-base-path", Path, REQUIRED, "a folder per version; the newest is asked"),
+    ("model-base-path", Path, REQUIRED, "folder with a subfolder per version; uses the newest"),
     ("users", Path, REQUIRED, "a Parquet file, or a folder of them"),
-    ("user-key", str, REQUIRED, "a column that goes into the output"),
+    ("user-key", str, REQUIRED, "the users' column that identifies them in the output"),
     ("items", Path, REQUIRED, "a Parquet file with a column per feature"),
-    ("item-key", str, REQUIRED, "its column with a key that no two items share"),
-    ("candidates", str, None, "the users' column with a list of items' keys; default: all items"),
-    ("output", Path, REQUIRED, "a folder"),
+    ("item-key", str, REQUIRED, "the items' column with a unique key"),
+    ("candidates", str, None, "the users' column with lists of item keys; default: all items"),
+    ("output", Path, REQUIRED, "the folder for the rankings"),
     ("top", int, 100, "items per user; 0: all"),
-    ("users-per-block", int, 1000, "what is scored again if a worker dies"),
-    ("items-per-request", int, 2000, "at most"),
-    ("workers", int, os.cpu_count(), "with a server each"),
-    ("address", str, None, "of a Ray cluster, like auto; paths are then shared ones"),
+    ("users-per-block", int, 1000, "a block is scored again if its worker dies"),
+    ("items-per-request", int, 2000, "the most items in a request"),
+    ("workers", int, os.cpu_count(), "number of workers; each has its own server"),
+    (
+        "address",
+        str,
+        None,
+        "address of a Ray cluster, such as auto; its machines must share the paths",
+    ),
 ]
 
 

@@ -66,7 +66,7 @@ def write_int8_tables(folder: Path, meta_graph: Any) -> int:
                 }
                 parts.append(_save(Path(work) / str(len(parts)), tensors))
         if len(parts) == 1:
-            raise ExportError("the model looks no rows up in a float32 table of 1 MiB or more")
+            raise ExportError("the model looks up rows in no float32 table of 1 MiB or more")
         prefix = str(target / "tables")
         merge = tf.raw_ops.MergeV2Checkpoints
         _run(lambda: (merge(checkpoint_prefixes=parts, destination_prefix=prefix), {}))

@@ -130,9 +130,11 @@ def command(context: click.Context, /, **given: Any) -> int:
         "AB", options.sides, (options.flag_a, options.flag_b), strict=True
     ):
         if side.folder is None and options.model is None:
-            raise click.UsageError(f"--model says what to ask {name}, the server {side.text}")
+            raise click.UsageError(f"--model is missing: {name} is the server {side.text}")
         if side.folder is None and flags:
-            raise click.UsageError(f"--flag-{name.lower()}: {name} is {side.text}, which runs")
+            raise click.UsageError(
+                f"--flag-{name.lower()}: {name} is {side.text}, which is already running"
+            )
     options.model = options.model or _DEFAULT_MODEL
     from colcast.loadtest.compare.run import compare
 

@@ -49,15 +49,18 @@ def _options(parser: Any) -> None:
     group = parser.add_argument_group("ranking requests")
     group.add_argument("--model", default="", help="the served model's name")
     group.add_argument(
-        "--formats", default="", metavar="A,B", help=f"of {', '.join(USERS)}; equally often"
+        "--formats",
+        default="",
+        metavar="A,B",
+        help=f"formats to send equally often: {', '.join(USERS)}",
     )
-    group.add_argument("--mix", default="", metavar="A=1,B=3", help="formats by weight")
+    group.add_argument("--mix", default="", metavar="A=1,B=3", help="formats with weights")
     group.add_argument(
         "--turns",
         type=float,
         default=0.0,
         metavar="S",
-        help="formats take turns of S seconds; 0: mixed",
+        help="formats take turns of S seconds; 0: all formats at once",
     )
     group.add_argument("--metrics", default="", help="as for colcast loadtest")
     group.add_argument("--signature", help="as for colcast loadtest")

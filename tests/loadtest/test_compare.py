@@ -240,8 +240,11 @@ def test_a_format_that_a_side_does_not_have_is_named(
         ),
         (["h:1@new", "h:1", "--model", "m"], "'h:1@new': expected HOST:PORT"),
         (["h:1", ".", "--model", "m"], "'.' has neither saved_model.pb nor a version with one"),
-        (["h:1", "h:2"], "--model says what to ask A, the server h:1"),
-        (["h:1", "h:2", "--model", "m", "--flag-b=--x"], "--flag-b: B is h:2, which runs"),
+        (["h:1", "h:2"], "--model is missing: A is the server h:1"),
+        (
+            ["h:1", "h:2", "--model", "m", "--flag-b=--x"],
+            "--flag-b: B is h:2, which is already running",
+        ),
         (["h:1", "h:2", "--format", "example,late"], "'example,late': expected one format"),
         (["h:1", "h:2", "--format-b", "parquet"], "no format 'parquet'; expected one of example"),
         (["h:1", "h:2", "--min-top10-overlap", "2"], "'--min-top10-overlap': 2.0 is not in"),
