@@ -51,8 +51,8 @@ def check_condition(fact: Fact) -> frozenset[str]:
 
 @rule("TensorListReserve", "EmptyTensorList")
 def reserve(op: Op) -> Fact:
-    """Makes a list without entries, so no fact about its entries is known."""
-    return fixed(None)
+    """Makes a list without entries, so only its length is known."""
+    return replace(fixed(None), sizes=op.inputs[1].sizes)
 
 
 @rule("TensorListFromTensor")
@@ -82,11 +82,13 @@ def set_item(op: Op) -> Fact:
     fact, item = op.inputs[0], as_value(op.inputs[2])
     if op.inputs[1].kind is not Kind.FIXED:
         raise Mixes("an entry is written at a row's position")
-    if has_rows((fact.axes or ())[:1]):
-        raise Mixes("rows are written one after another")
     if item.axes is None:
         raise Mixes("the rank of an entry is unknown")
     steps: Axes = ((f"size:{op.name}",),) if fact.axes is None else fact.axes[:1]
+    if fact.axes is None and fact.sizes is not None:
+        steps = tuple(each for each in fact.sizes if each is not None)
+    if len(steps) != 1 or has_rows(steps):
+        raise Mixes("rows are written one after another")
     return join(fact, item.changed(axes=(*steps, *item.axes)))
 
 

@@ -4,8 +4,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import tensorflow as tf
 from colcast.export.rows._facts import (
-    LOW,
     Axes,
     Fact,
     Kind,
@@ -62,12 +62,13 @@ def ensure_shape(op: Op) -> Fact:
 def cast(op: Op) -> Fact:
     fact = op.inputs[0]
     if op.type == "Bitcast":
+        before, after = (tf.as_dtype(op.attribute(name).type).size for name in ("T", "type"))
+        if before != after:
+            raise Mixes("the last dimension changes its size")
         return as_value(fact).changed()
     if fact.uniform is None and not fact.fills:
         return fact
-    fills = tuple(
-        fill if fill is None or fill is LOW else op.compute([fill]) for fill in fact.fills
-    )
+    fills = tuple(None if fill is None else op.compute([fill]) for fill in fact.fills)
     uniform = None if fact.uniform is None else op.compute([fact.uniform])
     return replace(fact, fills=fills, uniform=uniform)
 

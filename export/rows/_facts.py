@@ -44,10 +44,10 @@ class Fact:
         axes: its dimensions; None if not even their number is known.
         lengths: features on whose longest list in the run the values depend.
         fills: for each `longest` dimension, the padding after the end of each list: a number or
-            bytes; `LOW` for a number so low that a softmax gives it no weight beside another; None
-            if it may be anything.
+            bytes; None if it may be anything.
         uniform: the value of all entries; None if they differ or are unknown.
         sizes: for SIZES: the size in each entry of the vector, or in the scalar; None if unknown.
+            For a list to which nothing has been written yet: its length.
         refers: for positions: the dimension that they index; each refers to an entry of its own
             row.
         places: `refers` for each column of the last dimension; None for a column of plain values.
@@ -99,15 +99,6 @@ class Fact:
         """
         own = {"mark": None, "fills": (), "uniform": None, "value": None}
         return replace(self, **{**own, **changes})
-
-
-class Low(enum.Enum):
-    """A number below any score."""
-
-    LOW = "low"
-
-
-LOW = Low.LOW
 
 
 def fixed(axes: Axes | None, value: Any = None) -> Fact:

@@ -114,6 +114,8 @@ def find_loop_over_rows(
     rest = set(range(len(variables))) - counters - read - written
     if rest - same or any(variables[n].axes is not None for n in written):
         return None
+    if any(variables[n].sizes != (of_all,) for n in written):
+        return None
     if any((variables[n].axes or ((),))[0] != of_all for n in read):
         return None
     if not all(_is_fixed(variables[n]) for n in rest - limits):

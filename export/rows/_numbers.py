@@ -4,10 +4,8 @@ import math
 from dataclasses import replace
 from typing import Any
 
-from colcast.export.rows._facts import LOW, Axes, Fact, Kind, longest
+from colcast.export.rows._facts import Axes, Fact, Kind, longest
 from colcast.export.rows._op import TABLE, Op
-
-_NO_NUMBER = -1e8  # a score this low gets no weight in a softmax
 
 
 def fills_of(op: Op, facts: Any, axes: Axes) -> tuple[Any, ...]:
@@ -44,11 +42,9 @@ def _fill(op: Op, facts: Any, fills: Any) -> Any:
     finite = all(map(is_finite, facts, fills))
     if op.type in ("Mul", "LogicalAnd") and finite and any(is_equal(fill, 0) for fill in fills):
         return 0.0 if op.type == "Mul" else False
-    if op.type in ("AddV2", "Add") and finite and any(map(is_low, fills)):
-        return LOW
     if op.type == "SelectV2":
         return None if fills[0] is None else fills[1] if fills[0] else fills[2]
-    if any(fill is None or fill is LOW for fill in fills):
+    if None in fills:
         return None
     return op.compute(fills)
 
@@ -57,12 +53,7 @@ def is_finite(fact: Fact, fill: Any) -> bool:
     """Whether padding is finite: `fill`, or if that is unknown, all entries of the tensor."""
     if fill is None:
         return not fact.may_break
-    return fill is LOW or not is_number(fill) or math.isfinite(fill)
-
-
-def is_low(fill: Any) -> bool:
-    """Whether a number is so low that a softmax gives it no weight beside an ordinary score."""
-    return fill is LOW or (is_number(fill) and bool(fill <= _NO_NUMBER))
+    return not is_number(fill) or math.isfinite(fill)
 
 
 def is_equal(fill: Any, number: float) -> bool:
@@ -70,7 +61,7 @@ def is_equal(fill: Any, number: float) -> bool:
 
 
 def is_number(fill: Any) -> bool:
-    return fill is not None and fill not in (TABLE, LOW) and not isinstance(fill, bytes | str)
+    return fill is not None and fill is not TABLE and not isinstance(fill, bytes | str)
 
 
 _THE_SAME = {

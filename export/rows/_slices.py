@@ -62,6 +62,8 @@ def _slice_size(op: Op, number: int, each: Axis, start: int, wanted: Axis | None
         if len(each) != 1 or not isinstance(each[0], int):
             raise Mixes(f"a slice of dimension {number} has an unknown size")
         return axis(each[0] - start)
+    if has_rows([wanted]):
+        raise Mixes("as many entries are picked as there are rows")
     return wanted
 
 

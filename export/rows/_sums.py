@@ -16,7 +16,7 @@ from colcast.export.rows._facts import (
     longest,
     sizes,
 )
-from colcast.export.rows._numbers import is_finite, is_low
+from colcast.export.rows._numbers import is_finite
 from colcast.export.rows._op import Mixes, Op, as_value, rule, together
 
 _NOTHING = {"Sum": 0.0, "Any": 0.0, "All": 1.0, "Prod": 1.0}
@@ -62,16 +62,13 @@ def reduce_to_position(op: Op) -> Fact:
 def softmax(op: Op) -> Fact:
     """Normalizes the entries of the last dimension against each other.
 
-    Results after the end of a list are unknown even if its padding is low, because the results for
-    an empty list, which are all padding, also add up to 1.
+    A mask does not remove padding: if all entries of a row are masked, as in an empty list, padding
+    gets as much weight as they do.
     """
-    fact, axes = as_value(op.inputs[0]), op.axes(0)
-    last = len(axes) - 1
-    masked = is_low(fact.fill(last))
-    lengths = fact.lengths | _spread_over("Softmax", fact, axes, set() if masked else {last})
-    if has_rows([axes[last]]):
+    fact, last = as_value(op.inputs[0]), op.axes(0)[-1:]
+    if has_rows(last):
         raise Mixes("rows are normalized against each other")
-    return fact.changed(lengths=lengths)
+    return fact.changed(lengths=fact.lengths | longest(last))
 
 
 @rule("Cumsum", "Cumprod")
@@ -168,9 +165,9 @@ def convolve(op: Op) -> Fact:
 def of_all(op: Op) -> Fact:
     """Computes one number from all entries."""
     fact = as_value(op.inputs[0])
-    if fact.kind is not Kind.FIXED:
+    if fact.kind is not Kind.FIXED or has_rows(op.axes(0)):
         raise Mixes("rows are summed")
-    return fact.changed(axes=())
+    return fact.changed(axes=(), lengths=fact.lengths | longest(op.axes(0)))
 
 
 @rule("Bincount", "DenseBincount")

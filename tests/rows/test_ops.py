@@ -324,9 +324,6 @@ LISTS: dict[str, Build] = {
         table(6, 3), sparse(c, "ids"), sparse(c, "weights"), combiner="mean"
     ),
     "mean of ragged": lambda c: tf.reduce_mean(tf.gather(table(6, 3), ragged(c, "ids")), 1),
-    "masked softmax": lambda c: tf.reduce_sum(
-        tf.nn.softmax(tf.reduce_sum(embedded(c), 2) + (1 - mask(c)) * -1e9) * mask(c) ** 2, 1
-    ),
     "masked mean": lambda c: tf.reduce_sum(embedded(c) * mask(c)[..., None], 1)
     / (tf.reduce_sum(mask(c), 1, keepdims=True) + 1),
     "masked product": lambda c: tf.matmul(mask(c)[:, None], embedded(c))[:, 0],
@@ -498,6 +495,12 @@ BEHIND: dict[str, Build] = {  # padding after the ends of lists, including empty
     "weights of nothing": lambda c: tf.reduce_sum(
         tf.nn.softmax(tf.where(mask(c) > 0, 0.0, -1e9)) ** 2, 1
     ),
+    "the first weight of nothing": lambda c: tf.pad(
+        tf.nn.softmax(tf.where(mask(c) > 0, 0.0, -1e9)), [[0, 0], [0, 1]]
+    )[:, 0],
+    "weights of values that are all hidden": lambda c: tf.reduce_sum(
+        tf.nn.softmax(tf.where((mask(c) > 0) & (dense(c) > 4), 0.0, -1e9)) * mask(c), 1
+    ),
     "no log of padding": lambda c: tf.reduce_sum(
         tf.math.log(tf.cast(dense(c), tf.float32)) * tf.cast(dense(c) > 0, tf.float32), 1
     ),
@@ -526,6 +529,7 @@ LENGTHS: dict[str, Build] = {
         sorted_inputs=tf.cumsum(dense(c, 1), 1), values=c["i"][:, None]
     ),
     "in the top of padding": lambda c: tf.math.in_top_k(c["i"], tf.cast(dense(c), tf.float32), 2),
+    "length of padding": lambda c: c["f"] * tf.nn.l2_loss(tf.ones([longest(c)])),
     "the longest as a value": lambda c: (
         c["f"] * tf.cast(sparse(c, "ids").dense_shape[1], tf.float32)
     ),
@@ -571,15 +575,20 @@ def _switched(x: Any, condition: Any) -> Any:
     return raw.Merge(inputs=[other, this * 2]).output
 
 
-def _loop(c: C, entry: Any, start: int = 0) -> Any:
+def _loop(c: C, entry: Any, start: int = 0, longer: int = 1) -> Any:
     """Iteration i writes an entry computed from i, the number of rows and a column."""
     count = rows(c)
     column = tf.TensorArray(tf.float32, count, clear_after_read=False).unstack(c["f"])
     return tf.while_loop(
         lambda i, _: i < count,
         lambda i, made: (i + 1, made.write(i, entry(i, count, column))),
-        [tf.constant(start), tf.TensorArray(tf.float32, count)],
+        [tf.constant(start), tf.TensorArray(tf.float32, longer * count)],
     )[1].stack()
+
+
+def _written(c: C) -> Any:
+    """A list with a place for each row; only the first one is written."""
+    return tf.TensorArray(tf.float32, rows(c), element_shape=[]).write(0, 5.0)
 
 
 MIXING: dict[str, Build] = {
@@ -712,6 +721,16 @@ MIXING: dict[str, Build] = {
         ).output_values, [rows(c)],
     ),
     "position in a table": lambda c: c["f"] * tf.gather_nd(table(9), [rows(c)]),
+    "list as long as the rows": lambda c: c["f"] + _written(c).stack(),
+    "length of a list as long as the rows": lambda c: tf.where(
+        tf.shape(_written(c).stack())[0] > 100, -c["f"], c["f"]
+    ),
+    "loop that writes a longer list": lambda c: _loop(c, lambda i, _, x: x.read(i), longer=2),
+    "as many numbers of a table as rows": lambda c: c["f"] + tf.slice(table(99), [0], [rows(c)]),
+    "norm of ones": lambda c: c["f"] * tf.nn.l2_loss(tf.ones_like(c["f"])),
+    "halves of numbers": lambda c: tf.gather(
+        tf.reshape(tf.bitcast(c["i"], tf.int32), [-1]), tf.range(rows(c))
+    ),
     "length of a list": lambda c: c["i"] * tf.cast(
         raw.TensorListLength(
             input_handle=raw.TensorListReserve(
