@@ -43,7 +43,7 @@ class Variant:
 
     @property
     def name(self) -> str:
-        """Part and group, as in a selection."""
+        """The part and the group, written as in a selection."""
         return f"{self.part}/{self.group}"
 
 

@@ -11,7 +11,8 @@ from colcast.client.wire import fields, integer, map_entry, message, signed, tex
 from colcast.items._errors import ItemTableError
 from colcast.items._publish import newest
 
-ROWS_FORMAT, DELTA_FOLDER = "colcast-rows", "deltas"  # of deltas
+# The format of a delta of embedding rows, and the folder of a model's deltas.
+ROWS_FORMAT, DELTA_FOLDER = "colcast-rows", "deltas"
 
 _DTYPES = {dtype.number: dtype for dtype in DTYPES.values()}
 _MODEL, _INDEX = "saved_model.pb", "variables/variables.index"
@@ -75,7 +76,7 @@ def _messages(data: bytes, *path: int) -> Iterator[bytes]:
 
 
 def _variable(node: bytes) -> Variable | None:
-    """None for other nodes, and for variables whose dtype or shape is unknown."""
+    """The node's variable; None if it has none, or if the variable's dtype or shape is unknown."""
     if next(_messages(node, 2), None) != b"VarHandleOp":  # op
         return None
     name, dtype, shape = "", None, None
@@ -91,7 +92,7 @@ def _variable(node: bytes) -> Variable | None:
 
 
 def _shape(proto: bytes) -> tuple[int, ...] | None:
-    """None if the shape is not completely known."""
+    """The shape; None if it is not completely known."""
     dims = []
     for number, _, value in fields(proto):
         if number == 3 and value:  # unknown_rank

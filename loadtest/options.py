@@ -125,7 +125,7 @@ def max_minutes(option: _Option) -> Callable[[_Command], _Command]:
 
 
 def latency_targets(option: _Option) -> Callable[[_Command], _Command]:
-    """--sla-p95 and --sla-p99."""
+    """The options --sla-p95 and --sla-p99."""
     helps = {
         "--sla-p95": "The largest 95th percentile of latency, such as 25ms.",
         "--sla-p99": "The largest 99th percentile of latency, such as 60ms.",

@@ -1,4 +1,4 @@
-"""A MkDocs hook that adds README.md and the pages beside it to the pages of docs/.
+"""A MkDocs hook that adds README.md and the other pages of its folder to the pages of docs/.
 
 Links are written for readers of the repository. This hook changes links to pages to the site's
 addresses. Links to source files, which the site does not have, become plain text.

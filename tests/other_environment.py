@@ -8,7 +8,7 @@ _ROOT = Path(__file__).parents[1]
 
 
 class Environment:
-    """A virtual environment of the repository, which may not exist."""
+    """A virtual environment in the repository; it may not exist."""
 
     def __init__(self, name: str) -> None:
         self._folder = _ROOT / name

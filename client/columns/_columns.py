@@ -66,7 +66,7 @@ class Source:
 
 
 def clean_column(feature: Feature, values: Any, policies: Policies) -> Column | None:
-    """A fast path for values of which only the type must be checked.
+    """A fast path for values that need only a check of their type.
 
     Handles an array with exactly the dtype and shape, and a list of one Python type that always
     fits. Returns None if the slow path is needed.

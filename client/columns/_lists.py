@@ -74,7 +74,7 @@ def _rest(feature: Feature) -> tuple[int, ...]:
 
 
 def _checked(source: Source, row: int, value: Any, rest: tuple[int, ...]) -> Any:
-    """A row's list, after checking that every entry has the shape of a step."""
+    """Returns a row's list after checking that every entry has the shape of a step."""
     if is_missing(value) or is_nan(value):
         if source.policies.none == "error":
             raise source.no_value(row, value)
@@ -93,7 +93,7 @@ def _checked(source: Source, row: int, value: Any, rest: tuple[int, ...]) -> Any
 def _converted(source: Source, rows: list[Any], lengths: Array) -> Array:
     """All rows' values, converted, in one flat run."""
     flat: Sequence[Any] | Array
-    # NumPy would turn integers beside floats, such as an empty array, into floats.
+    # NumPy would turn integers into floats next to floats, which an empty array may contain.
     full = [row for row in rows if len(row)]
     kinds = {row.dtype.kind if isinstance(row, np.ndarray) else "O" for row in full}
     if len(kinds) == 1 and kinds != {"O"}:

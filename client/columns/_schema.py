@@ -14,7 +14,7 @@ Shape = tuple[int | None, ...]
 LENGTH_SUFFIX = "/length"
 COLUMNAR, COLUMNAR_LATE, COLUMNAR_PAIR = "columnar", "columnar_late", "columnar_pair"
 USER, ITEM = "user", "item"
-# a prefix: row_to_<domain>, int64 [N], is the row of that domain for each candidate
+# The prefix of row_to_<domain>, int64 [N], which gives each candidate's row of the domain.
 ROW_TO = "row_to_"
 
 
@@ -91,7 +91,7 @@ class Signature:
 
     @cached_property
     def features(self) -> dict[str, Feature]:
-        """Its inputs as features; a multi-valued one is combined with its lengths."""
+        """The inputs as features; a multi-valued feature is combined with its lengths."""
         return {
             name: self._feature(spec)
             for name, spec in self.inputs.items()
@@ -244,9 +244,9 @@ class ModelSchema:
         return found | {USER: frozenset(self.user_features)}
 
     def takes_text(self, called: Signature) -> bool:
-        """Whether its only input may be a column of plain strings rather than tf.Examples.
+        """Whether the signature's only input may be a column of plain strings, not tf.Examples.
 
-        True if neither the signature's declaration nor a matching columnar signature tells which.
+        The answer is yes if neither its declaration nor a matching columnar signature decides.
         """
         if not called.takes_examples or called.declares_examples:
             return False

@@ -244,8 +244,8 @@ def built_of(
 def _plan(schema: ModelSchema, inputs: Rows | Examples, options: RequestOptions) -> Plan:
     """The plan for these inputs.
 
-    If the signature's only input may be text or tf.Examples, rows with only that input, by name,
-    are text.
+    If the signature's only input may be text or tf.Examples, rows that name only this input are
+    sent as text.
     """
     plan = plan_of(schema, options)
     if (

@@ -58,7 +58,7 @@ class Block:
 
 
 def read(block: Block) -> pa.Table:
-    """Reads a block's rows, and only the row groups that contain them."""
+    """Reads a block's rows; skips the row groups that contain none of them."""
     file, first, parts = pq.ParquetFile(block.file), 0, []
     for group in range(file.num_row_groups):
         rows = file.metadata.row_group(group).num_rows

@@ -1,4 +1,4 @@
-"""ExampleListWithContext in front of the parse ops, as TF-Ranking's signatures decode it.
+"""Signatures that decode ExampleListWithContext before the parse ops, like TF-Ranking's.
 
 DecodeProtoV2 splits each list into a serialized context and serialized examples, padded to the
 longest list. One parse op reads the contexts, another the examples of all lists. Columns represent

@@ -103,7 +103,7 @@ def _dense(node: Any, keys: Sequence[str], defaults: Sequence[Any]) -> Iterator[
         keys, _dtypes(node, "Tdense"), shapes, defaults, strict=True
     ):
         sizes = tuple(int(dim.size) for dim in shape.dim)
-        # As objects, because NumPy's string type drops trailing NUL bytes.
+        # Strings become objects, because NumPy's string type drops trailing NUL bytes.
         array = np.asarray(default, object if dtype == "string" else None)
         values = tuple(array.reshape(-1).tolist()) or None
         if not sizes or sizes[0] >= 0:

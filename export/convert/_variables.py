@@ -16,7 +16,7 @@ _PREFIX = "colcast_mended"
 
 
 def fill_variables(meta_graph: Any) -> list[str]:
-    """Makes the init op fill variables of which only a twin is restored; returns their names."""
+    """Makes the init op fill variables whose twin alone is restored; returns their names."""
     nodes = {node.name: node for node in meta_graph.graph_def.node}
     filled = _handles(nodes, [meta_graph.saver_def.restore_op_name, *_init_ops(meta_graph)])
     outputs = [

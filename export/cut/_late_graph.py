@@ -64,7 +64,7 @@ class LateGraph(Copy):
     # Facts about a tensor of the original graph.
 
     def side(self, tensor: str) -> str:
-        """USER or FREE; PAIR if it runs at N rows."""
+        """The tensor's side: USER or FREE, or PAIR if its node runs at N rows."""
         return self._colours[tensor]
 
     def finding(self, tensor: str) -> Finding:
@@ -72,7 +72,7 @@ class LateGraph(Copy):
         return self._findings.get(tensor, Finding(RowKind.OTHER))
 
     def domain(self, tensor: str) -> str:
-        """The domain whose columns it reads, PAIR for several; without `domains`, USER or ITEM."""
+        """The domain that the tensor reads, PAIR for several; without `domains`, USER or ITEM."""
         if self.side(tensor) == USER:
             return USER
         return self._domains[tensor] if self._domains else ITEM
@@ -99,12 +99,12 @@ class LateGraph(Copy):
         return self.side(tensor) == FREE and producer(tensor) not in self._colours.pinned
 
     def is_constant(self, tensor: str) -> bool:
-        """Whether it is fixed and does not depend on weights."""
+        """Whether the tensor is fixed and does not depend on weights."""
         return self.is_fixed(tensor) and producer(tensor) not in self._from_weights
 
     def value(self, tensor: str) -> Array:
         node = self._nodes[producer(tensor)]
-        if node.op == "Const":  # a session would prepare its whole graph
+        if node.op == "Const":  # to run a session would prepare its whole graph
             return np.asarray(tf.make_ndarray(node.attr["value"].tensor))
         return np.asarray(self._session.run(tensor))
 
@@ -116,11 +116,11 @@ class LateGraph(Copy):
         return tuple(shape if shape.is_fully_defined() else self._session.run(tensor).shape)
 
     def is_user_row(self, tensor: str, rank: int | None = None) -> bool:
-        """Whether it is on the user side and has one row (and `rank`, if given)."""
+        """Whether the tensor is on the user side and has one row (and `rank`, if given)."""
         return self.side(tensor) == USER and self.finding(tensor).is_one_row(rank)
 
     def is_item_rows(self, tensor: str, rank: int | None = None) -> bool:
-        """Whether it is on the item side and has one row per candidate (and `rank`, if given)."""
+        """Whether the tensor is on the item side and has N rows (and `rank`, if given)."""
         return self.side(tensor) == PAIR and self.finding(tensor).is_one_row(rank)
 
     # A tensor's name in the new graph.

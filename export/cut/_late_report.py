@@ -101,7 +101,7 @@ class LateReport:
         return 1 - self.late_ms / self.columnar_ms if self.columnar_ms else 0.0
 
     def why_no_gain(self) -> str | None:
-        """Why it saves next to nothing; None if it saves more."""
+        """Why the late signature saves next to nothing; None if it saves more."""
         if self.gain >= _LEAST_GAIN:
             return None
         reason = self.why_nothing_moved() or self.slowest_refused

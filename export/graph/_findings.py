@@ -51,7 +51,7 @@ class Finding:
     counts_rows: bool = False
 
     def is_one_row(self, rank: int | None = None) -> bool:
-        """Whether it has exactly one row per candidate (and `rank`, if given)."""
+        """Whether the tensor has exactly one row per candidate (and `rank`, if given)."""
         if self.kind is not RowKind.ROW or self.axis or not self.shape or self.shape[0] != 1:
             return False
         return rank is None or rank == len(self.shape)

@@ -152,7 +152,7 @@ def why_inexact(node: NodeDef) -> str | None:
 
 
 def has_effect(node: NodeDef, graph: FlatGraph) -> bool:
-    """Whether it matters when or how often an op runs; random ops and assertions do not count."""
+    """Whether the time or number of an op's runs matters; ignores random ops and assertions."""
     return any(
         _changes_something(inner, graph) and not is_random(inner.op)
         for inner in _with_functions(node, graph, set())

@@ -1,8 +1,8 @@
 """The values generated for a feature, from bold ones that reveal differences to modest ones.
 
-A model may refuse bold values in every format: an id that indexes a table, a string that is parsed
-as a number. Its score may also be NaN, such as the logarithm of a negative price. `_generate` finds
-the boldest domain that the model accepts.
+A model may refuse a bold value in every format, for example an id that is too large for a table or
+a string that is not a number. Its score may also be NaN, for example if it takes the logarithm of a
+negative price. `_generate` finds the boldest domain that the model accepts.
 """
 
 import dataclasses

@@ -83,7 +83,7 @@ class ModelRows:
         Generated rows have finite scores, if the model scores any finitely.
         """
         rows = self._generated(count, self._source, self._accepts)
-        if rows is None and self.redrawn:  # some rows may score NaN only if they are alone
+        if rows is None and self.redrawn:  # a row may score NaN only when it runs alone
             rows = self._generated(count, self._source, self._probe.accepts)
         if rows is not None:
             return rows

@@ -74,7 +74,7 @@ class ClosedLoop:
         return total
 
     def __enter__(self) -> "ClosedLoop":
-        """The clients, ready to run."""
+        """Returns the loop itself; its clients are ready to run."""
         return self
 
     def __exit__(self, *_: object) -> None:

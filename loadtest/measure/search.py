@@ -31,7 +31,7 @@ class Sla:
     def reached(self, recording: Recording) -> float:
         """The percentile in milliseconds; a failed call counts as infinitely slow.
 
-        Infinite if too many calls failed, or nothing was sent.
+        The result is infinite if too many calls failed or nothing was sent.
         """
         times = [
             call.answered - call.due if call.code == "OK" else np.inf for call in recording.calls

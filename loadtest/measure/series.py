@@ -71,7 +71,7 @@ class Series:
 
     @property
     def label(self) -> str:
-        """Its name in reports."""
+        """The series' name in reports."""
         return label(self.target, self.format)
 
 

@@ -50,7 +50,7 @@ def files(tmp_path: Path) -> Path:
 
 
 def rank(target: str, files: Path, items: str, *flags: str) -> list[str]:
-    """The command line."""
+    """The arguments of `colcast rank`."""
     where = ["--server", target, "--model", "movies", "--user", str(files / "user.json")]
     return ["rank", *where, "--items", str(files / items), "--score_output", "scores", *flags]
 
@@ -200,7 +200,7 @@ def test_a_model_with_several_outputs_is_told_which_to_choose_from(
 
 
 def standard_input(text: str) -> io.TextIOWrapper:
-    """Replaces standard input, as a pipe does."""
+    """Returns a standard input that reads `text`, like a pipe."""
     return io.TextIOWrapper(io.BytesIO(text.encode()))
 
 

@@ -203,7 +203,7 @@ def save_tensors(directory: Path) -> None:
 
 
 class Ranker(tf.Module):
-    """Scores a user's words and age beside an item; no row depends on another.
+    """Scores a user's words and age together with an item; no row depends on another.
 
     Attributes:
         SPEC: the features of its tf.Examples.

@@ -123,7 +123,7 @@ def is_closed_by_peer(connection: socket.socket, timeout: float = 30) -> bool:
 
 
 class Frame(NamedTuple):
-    """A server's frames."""
+    """A frame from the server."""
 
     kind: int
     flags: int

@@ -121,7 +121,7 @@ def test_says_what_is_malformed_and_where(raw, method, message, words):
     ],
 )
 def test_a_context_that_is_no_example_is_refused(raw, context, words):
-    """Its bytes precede each example's bytes, and must not absorb them."""
+    """The context's bytes precede each example's bytes and must not absorb them."""
     message = SPEC + with_context(context, X_IS_2)
     raw.refuses("Regress", message, "INVALID_ARGUMENT", "malformed", "context", *words)
 

@@ -35,7 +35,7 @@ def made_to_be_reset(stream: int) -> bytes:
 
 @pytest.fixture(name="server", scope="module")
 def serve_one_port(tmp_path_factory) -> Iterator[ServerProcess]:
-    """Both protocols on one port."""
+    """A server with both protocols on one port."""
     with socket.socket() as finder:
         finder.bind(("127.0.0.1", 0))
         port = finder.getsockname()[1]

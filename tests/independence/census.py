@@ -62,7 +62,7 @@ def main() -> None:
 
 
 def op_types(meta_graph: Any, signature: Any) -> tuple[set[str], set[str]]:
-    """The op types of a signature's graph, and those of them that a column's values reach."""
+    """The op types of a signature's graph, and the types that a column's values reach."""
     graph = FlatGraph(meta_graph, [info.name for info in signature.outputs.values()])
     nodes = {producer(info.name) for info in signature.inputs.values()}
     every, below = set[str](), set[str]()

@@ -38,7 +38,7 @@ AT_ONCE = 3  # deltas published between two polls of the server
 CLIENTS = 12
 SIZES = (1, 2, 5, 20, 150, 700)
 KEY = "item_key"
-MODELS = ("plain_functional", "masked_attention")  # takes tensors; tf.Examples
+MODELS = ("plain_functional", "masked_attention")  # the first takes tensors, the second tf.Examples
 
 
 @dataclass

@@ -59,7 +59,7 @@ def _complaints(expected: Expected, variant: str, kind: str, tally: Tally) -> li
 
 
 def _check_gain(server: ServerProcess, name: str, cases: list[Case], variant: str) -> None:
-    """Whether independent rows are cached, joined and split."""
+    """Checks that independent rows are cached, joined and split."""
     for store in ("user", "item"):
         assert _sum(server, "states_found", name, store=store), (name, store)
     late = [case for case in cases if case.format == "late"]

@@ -77,7 +77,7 @@ def ran_apart(server: ServerProcess) -> bool:
 def test_no_answer_is_of_an_earlier_value(
     serve: Callable[..., ServerProcess], kind: str, unserved: list[str], flags: list[str]
 ) -> None:
-    """With `unserved`, the export is wrongly told so, and records that rows are independent."""
+    """With `unserved`, the export wrongly assumes that nothing writes, so rows look independent."""
     written, begun, ended = itertools.count(1), [0], [0]
     with serve(kind, flags, late=True, unserved_signatures=unserved) as server:
         requests = [by_signature(rows, seed) for seed, rows in enumerate((1, 3, 20, 150))]
@@ -117,7 +117,7 @@ def test_no_answer_is_of_an_earlier_value(
 def test_a_counter_counts_each_request_once(
     serve: Callable[..., ServerProcess], exported: bool, flags: list[str]
 ) -> None:
-    """This holds even without an export, and if all signatures may be joined."""
+    """Each request counts even without an export and if all signatures may be joined."""
     more = [] if exported else ["--enable_batching"]
     with serve("counter", [*flags, *more], exported=exported, warmup=[1]) as server:
         requests = by_signature(5, 1)
@@ -194,7 +194,7 @@ ROW_TO_USER = [0, 2, 1, 1, 2, 0, 2]
 def test_users_sent_to_the_pair_stage_are_scored_as_in_one_run_of_the_original(
     group: Models, server: ServerProcess
 ) -> None:
-    """This holds for any `users_per_run`, which limits what the server does by itself."""
+    """This holds for any `users_per_run`, which limits only runs that the server plans itself."""
     with grpc.insecure_channel(server.target) as channel:
         predict = channel.unary_unary(METHOD)
         for name, exported in group.items():

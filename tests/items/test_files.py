@@ -92,7 +92,7 @@ def example(row):
 
 @pytest.fixture
 def files(tmp_path):
-    """The rows in a file of every kind, with the model's folder beside them."""
+    """A folder with the model and with the rows in a file of every kind."""
     model(tmp_path / "model", **FEATURES)
     (tmp_path / "items.csv").write_text(CSV)
     parquet.write_table(arrow(), tmp_path / "items.parquet")

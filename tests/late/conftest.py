@@ -55,7 +55,7 @@ def variable(name: str, *shape: int) -> Any:
     return v1.get_variable(name, shape, initializer=normal, use_resource=True)
 
 
-# all other options are those of observe
+# all other options belong to `observe`
 _LATE_OPTIONS = ("late_signature", "least_gain", "most_gathered_bytes")
 
 
@@ -181,7 +181,7 @@ def model() -> type[Model]:
 
 @pytest.fixture(scope="session")
 def base_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The base path of the ranker, exported late, with the original beside it."""
+    """The base path of the ranker's late export, in the same folder as the original."""
     folder = tmp_path_factory.mktemp("late")
     ranker.save(folder / "model")
     export_saved_model(

@@ -55,7 +55,7 @@ class BatchingServicer(prediction_service_pb2_grpc.PredictionServiceServicer):  
         return self._metadata
 
     def Predict(self, request: Any, context: Any) -> Any:
-        """The outputs for this request's rows, out of those of the joined run."""
+        """Returns the part of the joined run's outputs that belongs to this request's rows."""
         columns = {name: tf.make_ndarray(tensor) for name, tensor in request.inputs.items()}
         if len({len(column) for column in columns.values()}) > 1:
             context.abort(grpc.StatusCode.INVALID_ARGUMENT, UNEQUAL)

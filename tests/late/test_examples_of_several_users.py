@@ -29,7 +29,7 @@ USERS: list[dict[str, Any]] = [
 
 
 class Server:
-    """One way to read tf.Examples."""
+    """A server that reads tf.Examples in one way."""
 
     def __init__(self, process: ServerProcess, client: RankingClient) -> None:
         self._process = process

@@ -62,14 +62,14 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def write(folder: Path, make: Callable[[wide.WideModule], Callable[..., Any]]) -> None:
-    """The model `small` with the signature that `make` gives it."""
+    """Writes the model `small` with the signature that `make` gives it."""
     module = wide.WideModule(SMALL)
     tf.saved_model.save(module, str(folder), signatures={"serving_default": make(module)})
 
 
 @pytest.fixture(scope="module")
 def versions(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    """Versions: 1, 2 with a changed weight, 3 with another output, 4 that refuses five rows."""
+    """Serves version 1; 2 has a changed weight, 3 has another output, and 4 refuses five rows."""
     folder = tmp_path_factory.mktemp("versions")
     examples = tf.TensorSpec([None], tf.string, name="examples")
 

@@ -176,7 +176,7 @@ def serve(examples: Any) -> Any:
 
 @pytest.fixture(scope="module")
 def optional(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    """A server of that model."""
+    """A server of the model that `serve` computes."""
     folder = tmp_path_factory.mktemp("optional")
     signature = tf.function(serve, [tf.TensorSpec([None], tf.string, "examples")])
     tf.saved_model.save(tf.Module(), str(folder / "model"), signatures=signature)

@@ -37,5 +37,5 @@ REGISTRY: dict[str, Model] = {**RANKING, **SERVED}
 
 
 def build(name: str, folder: Path, **options: Any) -> None:
-    """Saves a version of a model of the registry; `options` are those of the model's build."""
+    """Saves a version of a model of the registry; the model's `build` takes `options`."""
     REGISTRY[name].build(folder, **options)

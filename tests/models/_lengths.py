@@ -14,7 +14,7 @@ Outputs = dict[str, Any]
 
 
 def _mean(m: Exact, table: Any, ids: Any) -> Any:
-    """The mean, padding included; zeros if there are no ids."""
+    """The mean, including padding; zeros if there are no ids."""
     embedded = m.embedded(table, ids)
     steps = tf.cast(tf.maximum(tf.shape(ids)[1], 1), tf.float32)
     return tf.reduce_sum(embedded, 1) / steps

@@ -52,7 +52,7 @@ def pointwise() -> Score:
 
 
 def interleaved() -> Score:
-    """Columns of the user and of items, interleaved in front of a product."""
+    """The user's and items' columns, interleaved before a product."""
     user, country, item = (layers.Embedding(64, 8, "normal") for _ in range(3))
     norm = layers.BatchNormalization()
     first, last = layers.Dense(32, "relu"), layers.Dense(1)

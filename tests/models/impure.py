@@ -16,7 +16,7 @@ INPUTS = [
 
 
 class _Ranker(tf.Module):
-    """A user's and an item's vector, interleaved in front of a product with weights."""
+    """A user's and an item's vector, interleaved before a product with weights."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -68,7 +68,7 @@ def save(folder: Path, kind: str) -> None:
 
     @tf.function(input_signature=INPUTS)
     def serve(user_vector: Any, price: Any) -> Any:
-        of_user = tf.reduce_sum(user_vector, 1) + term()  # a state, if states are cached
+        of_user = tf.reduce_sum(user_vector, 1) + term()  # cached with the user's state
         return {"score": ranker.score(user_vector, price) + of_user}
 
     signatures = {"serving_default": serve}

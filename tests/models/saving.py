@@ -38,7 +38,7 @@ def save_parser(
 
 
 def save_graph(folder: Path, session: Any, signatures: Mapping[str, Any], **options: Any) -> None:
-    """Saves a TensorFlow 1 graph with its variables' values; `options` are those of the builder."""
+    """Saves a TensorFlow 1 graph with its variables' values; the builder takes `options`."""
     builder = v1.saved_model.Builder(str(folder))
     builder.add_meta_graph_and_variables(session, ["serve"], signatures, **options)
     builder.save()

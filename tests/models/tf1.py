@@ -12,7 +12,7 @@ PARAMETERS = ("x", "keep", "training", "branch", "times")
 
 
 def save_parameters(folder: Path) -> None:
-    """Parameters of unknown rank, each in one signature, beside the rows x [?,4]."""
+    """Saves signatures that each take the rows x [?,4] and one parameter of unknown rank."""
 
     @tf.function
     def nested(training: Any, x: Any) -> Any:

@@ -186,7 +186,7 @@ def _slices(request: pytest.FixtureRequest, serve: Callable[..., Stubs], shops_p
 
 
 def drawn(seed: int, most: int = 25) -> tuple[Columns, int]:
-    """A request with the index of some domains, or of none, and its candidates."""
+    """A request with indices for some domains, or for none, and its number of candidates."""
     draw = random.Random(seed)
     count = draw.randint(1, most)
     rows = {domain: draw.randint(1, 6) for domain in INDEXED if draw.random() < 0.4}

@@ -92,7 +92,7 @@ def test_scores_are_those_of_repeated_rows(
 ) -> None:
     random = np.random.default_rng(seed)
     columns = request_of(random, rows, count)
-    if "item" not in rows:  # the server is not told either that an item repeats
+    if "item" not in rows:  # nothing tells the server that an item repeats
         columns |= taken(columns, "item", random.integers(0, min(items, count), count))
     expected = score(repeated(columns, count))
     for signature in SIGNATURES:

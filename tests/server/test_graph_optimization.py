@@ -205,13 +205,13 @@ def test_a_tuned_choice_is_applied_to_every_signature(
 v1 = tf.compat.v1
 
 ROWS, WIDTH, LIST = 20_000, 64, 12
-# Sums of random numbers that cancel out differ by more than those of trained models.
+# Random numbers cancel out in sums, so the relative difference is larger than in trained models.
 TOLERANCE = 0.05
 ALONE = "2 tables in int8 alone: 0.0102 GB freed"
 
 
 def save(directory: Path) -> None:
-    """Saves a model that scores lists of ids, which one op sums in far less time."""
+    """Saves a model that gathers and sums lists of ids, which one op can do in far less time."""
     with tf.Graph().as_default(), v1.Session() as session:
         ids = {name: v1.placeholder(tf.int64, [None, None], name) for name in ("user", "item")}
         rows = []

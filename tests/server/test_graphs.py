@@ -161,7 +161,7 @@ class Tokens(tf.Module):
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string, "text")])
     def count(self, texts):
-        """Ids [rows, most of a row]; -1 is padding."""
+        """The ids of each text, padded with -1 to the longest text, and their number."""
         ids = self.tokenizer.tokenize(text.case_fold_utf8(texts))
         return {"ids": ids.to_tensor(-1), "count": ids.row_lengths()}
 

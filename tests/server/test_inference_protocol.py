@@ -359,7 +359,7 @@ def test_logged_requests_are_predicts(logs, grpc_client, wait_until):
 
 
 def test_the_server_describes_the_service_as_triton_does(server):
-    """All names, numbers and types are those of the published protocol."""
+    """All names, numbers and types match the published protocol."""
     with grpc.insecure_channel(server.target) as channel:
         database = ProtoReflectionDescriptorDatabase(channel)
         assert "inference.GRPCInferenceService" in database.get_services()

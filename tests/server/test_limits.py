@@ -168,7 +168,7 @@ def test_short_lists_count_together(limited_stubs, ranker_inputs):
 
 
 def test_a_default_that_is_repeated_counts(serve, tmp_path):
-    """It counts because the request did not contain it."""
+    """A default counts because the request does not contain its repeated rows."""
     module = Defaulted()
     tf.saved_model.save(module, str(tmp_path / "1"), signatures=module.score)
     with_defaults(tmp_path / "1", "serving_default", {"user": np.zeros((1, 1000))})

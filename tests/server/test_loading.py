@@ -298,7 +298,7 @@ def test_waiting_requests_keep_no_memory_of_earlier_large_ones(tmp_path, connect
     with ServerProcess("ranker", base, [*monitoring, *flags]) as server:
         stubs = connect(server.target)
         small = stubs.request({"x": np.float32([1])}).SerializeToString()
-        # parts of one TensorProto, which take 64 MiB as views
+        # parts of one TensorProto; the server's views of them take 64 MiB
         parts = b"\x12\x04\x08\x07\x42\x00" * (2 * MIB)
         entry = b"\x0a\x05texts" + parts
         large = small + b"\x12" + varint(len(entry)) + entry

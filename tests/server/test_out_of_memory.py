@@ -252,7 +252,7 @@ def test_tf_examples_share_the_memory_of_all_runs(tmp_path, serve):
 
 
 def peak_memory(stubs: Stubs) -> int:
-    """The peak in bytes since the server started."""
+    """The server's peak memory in bytes since it started."""
     return ProcessMeter(stubs.server.pid).peak_memory_bytes()
 
 

@@ -42,7 +42,7 @@ def _server(base_path: Path) -> Iterator[ServerProcess]:
 
 
 def body_of(signature: str, value: bytes, size: int, key: str) -> bytes:
-    """A request of about `size` bytes that consist of one repeated value."""
+    """A request of about `size` bytes, filled with one repeated value."""
     row = b"[" + b",".join([value] * WIDTH) + b"]"
     rows = b",".join([row] * max(1, size // (len(row) + 1)))
     return b'{"signature_name": "%s", "%s": [%s]}' % (signature.encode(), key.encode(), rows)

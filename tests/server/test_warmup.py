@@ -229,7 +229,7 @@ def test_an_invalid_version_is_refused_by_name_and_by_the_load_itself(
 def test_after_an_upgrade_of_its_files_the_old_version_still_serves(
     tmp_path, ranker_base_path, ranker_inputs, wait_until
 ):
-    """As with pip and dpkg, a new file replaces the old one under its name."""
+    """Like pip and dpkg, the test replaces the old file by a new one of the same name."""
     shutil.copytree(find_executable().parent, tmp_path / "bin")
     shutil.copytree(ranker_base_path, tmp_path / "ranker")
     executable = tmp_path / "bin" / find_executable().name

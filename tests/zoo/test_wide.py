@@ -1,4 +1,4 @@
-"""The wide model, models made once, and a quiet console."""
+"""The wide model, the zoo's cache of models, and TensorFlow's log level."""
 
 import os
 import subprocess

@@ -18,7 +18,7 @@ _YEARS = [1930, 1940, 1950, 1960, 1970, 1980, 1985, 1990, 1993, 1994, 1995, 1996
 _ZIP_BUCKETS = 128
 _MIN_WORD_COUNT = 20  # number of impressions in which a title word must appear
 
-# As in the trainer's input pipeline; features that an example may lack have a default.
+# The spec of the trainer's input pipeline; features that an example may lack have a default.
 EXAMPLE_SPEC = {
     "user_id": tf.io.FixedLenFeature([], tf.int64),
     "user_age": tf.io.FixedLenFeature([], tf.int64, default_value=0),

@@ -97,8 +97,8 @@ class Encoder(tf.Module):  # type: ignore[misc]
         """The vectors of all tokens, for texts truncated to `most` tokens.
 
         Returns:
-          float32 [N, most, width] of length 1, zeros after a shorter text's.
-          float32 [N, most], 1 for a token and 0 after the last.
+          float32 [N, most, width] of length 1; zeros after the end of a shorter text.
+          float32 [N, most]: 1 for a token, 0 after the last token.
         """
         found = self._read(texts, most)
         rows = _unit(self._bert(found.tokens, found.where))

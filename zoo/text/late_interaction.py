@@ -112,13 +112,16 @@ def _of_one_request(row_to_user: Any, numbers: Any) -> Any:
 
 
 def _query(read: encoder.Encoder, query: Any) -> tuple[Any, ...]:
-    """[N, TOKENS, width], with zeros after the last token, which add nothing to a score."""
+    """The queries' token vectors [N, TOKENS, width]; zeros, which score 0, after the last token."""
     vectors, _ = read.token_vectors(query, TOKENS)
     return (vectors,)
 
 
 def _title(read: encoder.Encoder, title: Any) -> tuple[Any, ...]:
-    """[N, TOKENS, width], and [N, TOKENS]: 0 for a token, -2 (below any cosine) after the last."""
+    """The titles' token vectors [N, TOKENS, width], and what to add to their cosines [N, TOKENS].
+
+    The addend is 0 for a token, and -2, which makes any cosine too low, after the last token.
+    """
     vectors, known = read.token_vectors(title, TOKENS)
     return vectors, 2 * (known - 1)
 
