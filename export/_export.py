@@ -18,8 +18,8 @@ from colcast.export.convert._folder import (
     write_graph,
     written_beside,
 )
-from colcast.export.convert._int8_tables import write_int8_tables
 from colcast.export.convert._object_graph import make_default, publish_signature
+from colcast.export.convert._rounded_tables import write_rounded_tables
 from colcast.export.convert._signature import Conversion, add_columnar_signature, new_names
 from colcast.export.convert._variables import fill_variables
 from colcast.export.cut._late_report import LateReport
@@ -97,8 +97,8 @@ class _Export:
             _publish(self._meta_graph, reports, options.default)
             write_graph(folder, self._proto)
             if options.table_type:
-                self._progress("rounding tables to int8")
-                write_int8_tables(folder, self._meta_graph)
+                self._progress(f"rounding tables to {options.table_type}")
+                write_rounded_tables(folder, self._meta_graph, options.table_type)
             write_warmup(folder, EVERY_SERVER, [r for c in converted for r in c.warmup])
             write_warmup(folder, NATIVE_SERVER, [r for c in converted for r in c.warmup_once])
             report = ExportReport(

@@ -41,7 +41,8 @@ class ExportOptions:
       most_parity_bytes: scores are compared only if the variables, which must be loaded for it,
           have at most this many bytes; parsed features are always compared.
       seed: seed of the generated rows.
-      table_type: "int8" also writes float32 tables in int8, for servers that use them.
+      table_type: "int8" or "bfloat16" also writes float32 tables in this type, for servers that use
+          them.
       unserved_signatures: signatures that no server of the model serves (the server's
         --unserved_signatures): a variable that only they write counts as a constant.
       measure_seconds: CPU seconds for measuring what requests cost; 0 measures nothing.
@@ -70,8 +71,10 @@ class ExportOptions:
             raise ExportError(f"exact: expected 'auto' or 'always', got {self.exact!r}")
         if self.patterns()[Side.CANDIDATE] and not self.late:
             raise ExportError("--context-features name inputs of the last stage: add --late")
-        if self.table_type not in (None, "int8"):
-            raise ExportError(f"table_type: expected 'int8' or None, got {self.table_type!r}")
+        if self.table_type not in (None, "int8", "bfloat16"):
+            raise ExportError(
+                f"table_type: expected 'int8', 'bfloat16' or None, got {self.table_type!r}"
+            )
         if min(self.warmup, default=1) < 1:
             raise ExportError(f"--warmup: expected 1 row or more, got {min(self.warmup)}")
         if not 0 <= self.tolerance < math.inf:

@@ -156,8 +156,8 @@ def _by_domain(values: Sequence[str]) -> dict[str, list[str]]:
 )
 @_written(
     "--table-type",
-    type=click.Choice(["int8"]),
-    help="Also write the float32 tables of 1 MiB or more in int8, for servers with"
+    type=click.Choice(["int8", "bfloat16"]),
+    help="Also write the float32 tables of 1 MiB or more in this type, for servers with"
     " --graph_optimization=fast to map.",
 )
 @_written(

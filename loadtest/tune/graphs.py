@@ -28,8 +28,7 @@ from colcast.server import ServerProcess
 
 FILE = "graphs.json"
 
-# Rewrites that save memory come first: one of them is chosen even if another rewrite is faster.
-_REWRITES = (("int8 tables", "bfloat16 products"), ("int8 tables",), ("bfloat16 products",))
+_PRODUCTS = "bfloat16 products"
 _FORMATS = ("example", "repeated", "columnar", "late")
 _REFUSED = re.compile(r'no graph choice applied, graphs are exact: (.*); this is "([^"]+)"')
 _TIMEOUT_SECONDS = 60.0
@@ -73,7 +72,7 @@ class Proof:
             self.why_not = "scores differ too much"
         elif max(self.cpu.values()) > _MOST_LOSS:
             self.why_not = "it is slower"
-        elif "int8 tables" not in self.rewrites and np.mean([*self.cpu.values()]) > _LEAST_GAIN:
+        elif self.rewrites == (_PRODUCTS,) and np.mean([*self.cpu.values()]) > _LEAST_GAIN:
             self.why_not = "it gains nothing"
 
     def __str__(self) -> str:
@@ -103,17 +102,17 @@ def run(options: SimpleNamespace) -> int:
         tuner = _Tuner(model, Path(folder) / FILE)
         with tuner.serving(NO_STATES) as exact:
             choice = tuner.begin(exact, options)
-            proofs = []
-            for rewrites in _REWRITES:
-                proofs.append(tuner.prove({**choice, "rewrites": rewrites}, exact))
-                if proofs[-1].cpu:
-                    proofs[-1].judge(options.tolerance)
-                console.print(str(proofs[-1]), markup=False)
-    best = next((proof for proof in proofs if not proof.why_not), None)
-    if best is None:
-        console.print("nothing written: the exact graphs serve best")
-        return 1
-    text = json.dumps({**choice, "rewrites": best.rewrites, "proof": asdict(best)}, indent=1)
+            for rewrites in rewrite_sets(_latest(options.model_base_path)):
+                proof = tuner.prove({**choice, "rewrites": rewrites}, exact)
+                if proof.cpu:
+                    proof.judge(options.tolerance)
+                console.print(str(proof), markup=False)
+                if not proof.why_not:
+                    break
+            else:
+                console.print("nothing written: the exact graphs serve best")
+                return 1
+    text = json.dumps({**choice, "rewrites": rewrites, "proof": asdict(proof)}, indent=1)
     file = options.output / FILE
     file.write_text(text + "\n")
     console.print(f"--graph_optimization=fast --graph_choices={file}", soft_wrap=True)
@@ -144,7 +143,7 @@ class _Tuner:
         data = requested(options).load(lambda: target.client(self._model.name, _TIMEOUT_SECONDS))
         self._series, _ = prepare([target], self._model.name, _FORMATS, data)
         self._expected = [reference_answers(exact.target, it.requests) for it in self._series]
-        answering = _exported(self._model.base_path)
+        answering = _exported(_latest(self._model.base_path))
         asked = {signature_named(it.requests[0]) for it in self._series}
         return {"key": found[2], "signatures": sorted(answering or asked)}
 
@@ -202,11 +201,26 @@ def _says(rewrites: Sequence[str]) -> Iterator[str]:
         yield f"{what} in {kind}"
 
 
-def _exported(base_path: Path) -> set[str]:
+def _latest(base_path: Path) -> Path:
+    return max(base_path.glob("[0-9]*"), key=lambda it: int(it.name))
+
+
+def rewrite_sets(version: Path) -> Iterator[Sequence[str]]:
+    """The sets of rewrites; the first one that may be served is chosen, even if another is faster.
+
+    Those that save memory come first. A type in which the export wrote tables is the only one.
+    """
+    types = ("int8", "bfloat16")
+    for kind in [kind for kind in types if (version / kind).is_dir()] or types:
+        yield f"{kind} tables", _PRODUCTS
+        yield (f"{kind} tables",)
+    yield (_PRODUCTS,)
+
+
+def _exported(version: Path) -> set[str]:
     """The signatures that the exporter made from the default one; these accept its formats."""
-    latest = max(base_path.glob("[0-9]*"), key=lambda it: int(it.name))
     try:
-        record = json.loads((latest / "assets.extra" / "colcast.json").read_text())
+        record = json.loads((version / "assets.extra" / "colcast.json").read_text())
     except OSError:
         return set()
     return set(record["signatures"].get("columnar", {}).get("independence", ()))

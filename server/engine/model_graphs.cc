@@ -7,7 +7,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "server/engine/mapping/int8_files.h"
+#include "server/engine/mapping/rounded_files.h"
 #include "server/engine/model.h"
 #include "server/engine/rewrites/choice_file.h"
 #include "server/engine/rewrites/rewrite.h"
@@ -94,11 +94,11 @@ absl::StatusOr<RewrittenSignatures> TensorFlowModel::RewrittenBy(const ChoiceFil
   auto rewritten =
       RewriteAll(saved, graphs, impure_, choice, FastRewrites(tables_.only_looked_up()));
   if (!rewritten.ok() || !options_.map_tables) return rewritten;
-  std::set<std::string> in_int8;
+  RowTypes rounded;
   for (const auto& [name, one] : *rewritten) {
-    in_int8.merge(ReadBy(one.graph, saved_signatures_.at(name)).int8);
+    rounded.merge(ReadBy(one.graph, saved_signatures_.at(name)).rounded);
   }
-  auto note = MapInt8Tables(directory_, in_int8, sessions_->restored());
+  auto note = MapRoundedTables(directory_, rounded, sessions_->restored());
   if (note.ok()) {
     if (!note->empty()) description_.notes.push_back(*std::move(note));
     return rewritten;

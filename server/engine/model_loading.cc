@@ -223,7 +223,7 @@ TensorFlowModel::Added TensorFlowModel::Add(const std::string& name, const RowRe
     added.tables = ReadBy(rewritten->graph, declared);
     added.status = MakeSignature(declared, record, rewritten->graph, prepared, &added.signature);
     if (added.status.ok()) {
-      added.status = MakeInt8Tables(added.tables.int8, sessions_->restored());
+      added.status = MakeRoundedTables(added.tables.rounded, sessions_->restored());
     }
     added.note = absl::StrCat("signature \"", name, "\": ", rewritten->says);
     if (added.status.ok()) {

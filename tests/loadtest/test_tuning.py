@@ -14,6 +14,7 @@ from colcast.loadtest.measure.outlook import ClimbOutlook
 from colcast.loadtest.measure.recording import Recording
 from colcast.loadtest.measure.search import Sla, Verdict, Window
 from colcast.loadtest.tune.climb import Climbed, Knob, Setting, climb
+from colcast.loadtest.tune.graphs import rewrite_sets
 from colcast.loadtest.tune.report import Tuned, plot
 from colcast.loadtest.tune.tuning import knobs
 from colcast.server import ServerProcess
@@ -282,3 +283,11 @@ def test_the_number_of_remaining_settings_counts_down_if_none_is_better():
     pairs = [("workers",), ("rows",)]
     climb(KNOBS, pairs, lambda *_: next(figures, 0.0), left=left.append)
     assert left == [5, 4, 3, 2, 1]
+
+
+def test_only_the_type_in_which_the_export_wrote_tables_is_tried(tmp_path: Path):
+    products = ("bfloat16 products",)
+    both = [(f"{name} tables", *more) for name in ("int8", "bfloat16") for more in (products, ())]
+    assert [*rewrite_sets(tmp_path)] == [*both, products]
+    (tmp_path / "bfloat16").mkdir()
+    assert [*rewrite_sets(tmp_path)] == [*both[2:], products]

@@ -45,7 +45,7 @@ class MappedVariables {
   // those saved.
   absl::Status CopyOthers(tensorflow::Session* session);
 
-  // Drops the tables whose variables were freed, because signatures read only their int8 forms.
+  // Drops the tables whose variables were freed, because signatures read only their rounded forms.
   void DropFreed(tensorflow::Session* session);
 
   // The tables of the variables, for deltas.

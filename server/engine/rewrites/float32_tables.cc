@@ -3,21 +3,16 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "server/engine/rewrites/int8_tables.h"
+#include "server/engine/rewrites/rounded_tables.h"
 #include "server/engine/session_resources.h"
 #include "tensorflow/core/framework/resource_var.h"
 
 namespace colcast::engine {
 namespace {
 
+using tensorflow::DataType;
 using tensorflow::ResourceMgr;
 using tensorflow::Var;
-
-absl::Status MakeInt8Table(const std::string& name, ResourceMgr* resources) {
-  auto tables = Int8Tables::In(resources);
-  if (!tables.ok()) return tables.status();
-  return (*tables)->Find(resources->default_container(), name, resources).status();
-}
 
 // NOT_FOUND for a variable that was never initialized.
 absl::StatusOr<int64_t> DropVariable(const std::string& name, ResourceMgr* resources) {
@@ -31,12 +26,6 @@ absl::StatusOr<int64_t> DropVariable(const std::string& name, ResourceMgr* resou
   return static_cast<int64_t>(variable->tensor()->TotalBytes());
 }
 
-absl::StatusOr<int64_t> DropTable(const std::string& name, ResourceMgr* resources) {
-  absl::Status status = MakeInt8Table(name, resources);
-  if (!status.ok()) return status;
-  return DropVariable(name, resources);
-}
-
 // Totals for a note.
 struct Dropped {
   int count = 0;
@@ -46,7 +35,7 @@ struct Dropped {
     ++count;
     bytes += more;
   }
-  std::string Say(const char* what, const char* how) const {
+  std::string Say(const char* what, const std::string& how) const {
     return absl::StrFormat("%d %s%s %s: %.3g GB freed", count, what, count == 1 ? "" : "s", how,
                            static_cast<double>(bytes) * 1e-9);
   }
@@ -54,12 +43,15 @@ struct Dropped {
 
 }  // namespace
 
-absl::Status MakeInt8Tables(const std::set<std::string>& variables, tensorflow::Session* session) {
+absl::Status MakeRoundedTables(const RowTypes& variables, tensorflow::Session* session) {
   if (variables.empty()) return absl::OkStatus();
   const absl::StatusOr<ResourceMgr*> resources = ResourcesOf(session);
   if (!resources.ok()) return resources.status();
-  for (const std::string& name : variables) {
-    absl::Status status = MakeInt8Table(name, *resources);
+  const auto tables = RoundedTables::In(*resources);
+  if (!tables.ok()) return tables.status();
+  for (const auto& [name, type] : variables) {
+    absl::Status status =
+        (*tables)->Find((*resources)->default_container(), name, type, *resources).status();
     if (!status.ok()) return status;
   }
   return absl::OkStatus();
@@ -71,27 +63,28 @@ std::vector<std::string> DropUnread(const std::map<std::string, TablesRead>& ser
   const absl::StatusOr<ResourceMgr*> found = ResourcesOf(session);
   if (!found.ok()) return {};
   ResourceMgr* const resources = *found;
-  std::set<std::string> tables;
+  RowTypes tables;
   // For each variable read in float32, a signature that reads it.
   std::map<std::string, std::string> readers;
   for (const auto& [signature, read] : served) {
-    tables.insert(read.int8.begin(), read.int8.end());
+    tables.insert(read.rounded.begin(), read.rounded.end());
     for (const std::string& variable : read.float32) readers.emplace(variable, signature);
   }
   std::vector<std::string> notes;
-  Dropped in_int8, unread;
+  std::map<DataType, Dropped> rounded;
+  Dropped unread;
   std::map<std::string, int> kept;  // number of tables by reason
-  if (const auto int8 = Int8Tables::In(resources); int8.ok()) (*int8)->KeepOnly(tables);
+  if (const auto forms = RoundedTables::In(resources); forms.ok()) (*forms)->KeepOnly(tables);
   for (const std::string& name : variables) {
     if (tables.count(name) > 0 || readers.count(name) > 0) continue;
     if (const auto freed = DropVariable(name, resources); freed.ok()) unread.Add(*freed);
   }
-  for (const std::string& name : tables) {
+  for (const auto& [name, type] : tables) {
     std::string why;
     if (const auto reader = readers.find(name); reader != readers.end()) {
       why = absl::StrCat("signature \"", reader->second, "\" reads float32");
-    } else if (const auto freed = DropTable(name, resources); freed.ok()) {
-      in_int8.Add(*freed);
+    } else if (const auto freed = DropVariable(name, resources); freed.ok()) {
+      rounded[type].Add(*freed);
     } else {
       why = std::string(freed.status().message());
     }
@@ -101,7 +94,9 @@ std::vector<std::string> DropUnread(const std::map<std::string, TablesRead>& ser
     notes.push_back(absl::StrCat(count, count == 1 ? " table stays" : " tables stay",
                                  " in float32 as well: ", why));
   }
-  if (in_int8.count > 0) notes.push_back(in_int8.Say("table", "in int8 alone"));
+  for (const auto& [type, all] : rounded) {
+    notes.push_back(all.Say("table", absl::StrCat("in ", DataTypeString(type), " alone")));
+  }
   if (unread.count > 0) notes.push_back(unread.Say("variable", "that no signature reads"));
   return notes;
 }

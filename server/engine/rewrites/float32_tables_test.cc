@@ -12,14 +12,16 @@ namespace {
 
 using ::testing::ElementsAre;
 
+const RowTypes kInInt8 = {{"table", tensorflow::DT_INT8}};
+
 using Float32TablesTest = LookupGraphTest;
 
 TEST_F(Float32TablesTest, WithoutFloat32TheTableAnswersAndWhatReadsTheVariableFails) {
-  const auto session = Start(InInt8());
+  const auto session = Start(Rounded());
   const Feeds feeds = Requests({5, 19'999}, 3);
   const auto before = Fetch(session.get(), feeds);
-  const auto notes = DropUnread({{"scores", {{}, {"table"}}}, {"others", {{"other"}, {}}}},
-                                {"table"}, session.get());
+  const auto notes = DropUnread({{"scores", {{}, kInInt8}}, {"others", {{"other"}, {}}}}, {"table"},
+                                session.get());
   EXPECT_THAT(notes, ElementsAre("1 table in int8 alone: 0.00192 GB freed"));
   const auto after = Fetch(session.get(), feeds);
   ASSERT_TRUE(after.ok()) << after.status();
@@ -29,15 +31,16 @@ TEST_F(Float32TablesTest, WithoutFloat32TheTableAnswersAndWhatReadsTheVariableFa
 }
 
 TEST_F(Float32TablesTest, ATableThatHasNotRunIsRoundedBeforeItsFloat32Goes) {
-  const auto session = Start(InInt8());
-  DropUnread({{"scores", {{}, {"table"}}}}, {}, session.get());
+  const auto session = Start(Rounded());
+  ASSERT_TRUE(MakeRoundedTables(kInInt8, session.get()).ok());
+  DropUnread({{"scores", {{}, kInInt8}}}, {}, session.get());
   EXPECT_NEAR(FirstOfRow1(session.get()), std::sin(24.0f), 1.0 / 251);
 }
 
 TEST_F(Float32TablesTest, WhatAnotherSignatureReadsStays) {
-  const auto session = Start(InInt8());
-  const auto notes = DropUnread({{"scores", {{}, {"table"}}}, {"others", {{"table"}, {}}}},
-                                {"table"}, session.get());
+  const auto session = Start(Rounded());
+  const auto notes = DropUnread({{"scores", {{}, kInInt8}}, {"others", {{"table"}, {}}}}, {"table"},
+                                session.get());
   EXPECT_THAT(notes,
               ElementsAre("1 table stays in float32 as well: signature \"others\" reads float32"));
   EXPECT_TRUE(Fetch(session.get(), {}, "read:0").ok());

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/engine/rewrites/int8_tables.h"
+#include "server/engine/rewrites/rounded_tables.h"
 #include "tensorflow/core/framework/resource_mgr.h"
 
 namespace colcast::engine {
@@ -15,13 +15,14 @@ using tensorflow::Tensor;
 using tensorflow::Var;
 using tensorflow::core::RefCountPtr;
 
-absl::Status ReadInt8(OpKernelContext* context, const Tensor& input, Int8Tables* tables,
-                      LookupTable* table) {
+absl::Status ReadRounded(OpKernelContext* context, const Tensor& input,
+                         tensorflow::DataType row_type, RoundedTables* tables, LookupTable* table) {
   const auto& handle = input.scalar<tensorflow::ResourceHandle>()();
-  auto found = tables->Find(handle.container(), handle.name(), context->resource_manager());
+  auto found =
+      tables->Find(handle.container(), handle.name(), row_type, context->resource_manager());
   if (!found.ok()) return found.status();
-  table->int8 = *std::move(found);
-  table->changed = tables::ReadsGeneration::Of(table->int8->values());
+  table->rounded = *std::move(found);
+  table->changed = tables::ReadsGeneration::Of(table->rounded->values());
   return absl::OkStatus();
 }
 
@@ -52,23 +53,23 @@ absl::Status TableVariables::Find(OpKernelContext* context, int table, const Ten
 }
 
 absl::Status ReadLookupTables(OpKernelContext* context, tensorflow::DataType type,
-                              absl::Span<const int> in_int8, TableVariables* variables,
-                              std::vector<LookupTable>* tables) {
+                              absl::Span<const int> rounded, tensorflow::DataType row_type,
+                              TableVariables* variables, std::vector<LookupTable>* tables) {
   tensorflow::OpInputList inputs;
   if (absl::Status status = context->input_list("tables", &inputs); !status.ok()) return status;
   tables->resize(inputs.size());
-  RefCountPtr<Int8Tables> int8;
-  if (!in_int8.empty()) {
-    auto found = Int8Tables::In(context->resource_manager());
+  RefCountPtr<RoundedTables> forms;
+  if (!rounded.empty()) {
+    auto found = RoundedTables::In(context->resource_manager());
     if (!found.ok()) return found.status();
-    int8 = *std::move(found);
+    forms = *std::move(found);
   }
   for (int i = 0; i < inputs.size(); ++i) {
     LookupTable& table = (*tables)[i];
     if (inputs[i].dtype() == tensorflow::DT_RESOURCE) {
-      const bool wanted = std::find(in_int8.begin(), in_int8.end(), i) != in_int8.end();
+      const bool wanted = std::find(rounded.begin(), rounded.end(), i) != rounded.end();
       RefCountPtr<Var> variable;
-      absl::Status status = wanted ? ReadInt8(context, inputs[i], int8.get(), &table)
+      absl::Status status = wanted ? ReadRounded(context, inputs[i], row_type, forms.get(), &table)
                                    : variables->Find(context, i, inputs[i], &variable);
       if (!status.ok()) return status;
       if (wanted) continue;

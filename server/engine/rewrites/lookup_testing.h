@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "server/engine/rewrites/grouped_lookups.h"
-#include "server/engine/rewrites/int8_lookups.h"
+#include "server/engine/rewrites/rounded_lookups.h"
 #include "tensorflow/cc/framework/scope.h"
 #include "tensorflow/cc/ops/resource_variable_ops.h"
 #include "tensorflow/cc/ops/standard_ops.h"
@@ -87,10 +87,10 @@ class LookupGraphTest : public ::testing::Test {
     return graph;
   }
 
-  GraphDef InInt8() {
+  GraphDef Rounded(tensorflow::DataType type = tensorflow::DT_INT8) {
     GraphDef graph = Original();
     EXPECT_EQ(*GroupLookups({}, &graph), 2);
-    EXPECT_EQ(*UseInt8Tables({"table"}, {}, &graph), 1);
+    EXPECT_EQ(*UseRoundedTables(type, {"table"}, {}, &graph), 1);
     return graph;
   }
 

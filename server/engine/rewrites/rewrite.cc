@@ -10,11 +10,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "server/engine/rewrites/grouped_lookups.h"
-#include "server/engine/rewrites/int8_lookups.h"
 #include "server/engine/rewrites/kernel_rows.h"
 #include "server/engine/rewrites/needed_graph.h"
 #include "server/engine/rewrites/packed_product_op.h"
 #include "server/engine/rewrites/packed_products.h"
+#include "server/engine/rewrites/rounded_lookups.h"
 #include "server/engine/rewrites/vocabulary_lookups.h"
 #include "tensorflow/core/framework/op.h"
 #include "tensorflow/core/framework/types.h"
@@ -30,13 +30,14 @@ std::vector<Rewrite> ExactRewrites() {
 }
 
 std::vector<Rewrite> FastRewrites(const std::set<std::string>& tables) {
-  std::vector<Rewrite> rewrites;
-  if (!tables.empty()) {
-    rewrites.push_back({"int8 tables", " tables in int8",
-                        [tables](const std::set<std::string>& feeds, tensorflow::GraphDef* graph) {
-                          return UseInt8Tables(tables, feeds, graph);
-                        }});
-  }
+  const auto rounding_to = [&tables](tensorflow::DataType type) {
+    return [tables, type](const std::set<std::string>& feeds, tensorflow::GraphDef* graph) {
+      return UseRoundedTables(type, tables, feeds, graph);
+    };
+  };
+  std::vector<Rewrite> rewrites = {
+      {"int8 tables", " tables in int8", rounding_to(tensorflow::DT_INT8)},
+      {"bfloat16 tables", " tables in bfloat16", rounding_to(tensorflow::DT_BFLOAT16)}};
   if (HasBfloat16Products()) {
     rewrites.push_back({"bfloat16 products", " products in bfloat16", UseBfloat16Products});
   }
@@ -78,9 +79,9 @@ bool CanBeRewritten(const GraphDef& graph) {
 }
 
 bool Rounds(const NodeDef& node) {
-  const auto in_int8 = node.attr().find("in_int8");
+  const auto rounded = node.attr().find("rounded");
   return node.op() == Bfloat16ProductOpName() ||
-         (in_int8 != node.attr().end() && in_int8->second.list().i_size() > 0);
+         (rounded != node.attr().end() && rounded->second.list().i_size() > 0);
 }
 
 // The selected ops and all nodes that depend on them.

@@ -32,7 +32,7 @@ struct Rewrite {
 std::vector<Rewrite> ExactRewrites();
 
 // Rewrites that change outputs slightly; a choice file names those to apply (choice_file.h). Leaves
-// out those whose instructions this CPU lacks. `tables`: variables that may be read as int8.
+// out those whose instructions this CPU lacks. `tables`: variables that may be read rounded.
 std::vector<Rewrite> FastRewrites(const std::set<std::string>& tables);
 
 // By signature, the graph that it needs (needed_graph.h).

@@ -24,11 +24,11 @@ std::string NameOf(const NodeDef& variable) {
   return name;
 }
 
-// The positions, among a grouped lookup's inputs, of tables that it reads as int8.
-std::set<int> InInt8(const NodeDef& node) {
+// The positions, among a grouped lookup's inputs, of tables that it reads rounded.
+std::set<int> Rounded(const NodeDef& node) {
   std::vector<int32_t> tables;
   std::vector<tensorflow::DataType> columns;
-  if (node.op() != GroupedLookupOpName() || !TryGetNodeAttr(node, "in_int8", &tables) ||
+  if (node.op() != GroupedLookupOpName() || !TryGetNodeAttr(node, "rounded", &tables) ||
       !GetNodeAttr(node, "columns_types", &columns).ok()) {
     return {};
   }
@@ -37,8 +37,8 @@ std::set<int> InInt8(const NodeDef& node) {
   return positions;
 }
 
-// Finds the nodes on which a signature's outputs depend, and the variables that are read as int8
-// only.
+// Finds the nodes on which a signature's outputs depend, and the variables that are read
+// rounded only.
 class Walk {
  public:
   Walk(const GraphDef& graph, const SignatureDef& declared) {
@@ -50,19 +50,19 @@ class Walk {
       open.pop_back();
       if (found == by_name.end() || !needed.insert(found->second).second) continue;
       const NodeDef& node = *found->second;
-      const std::set<int> quantized = InInt8(node);
+      const std::set<int> rounded_inputs = Rounded(node);
       for (int i = 0; i < node.input_size(); ++i) {
-        if (quantized.count(i) == 0) {
+        if (rounded_inputs.count(i) == 0) {
           open.push_back(node.input(i));
         } else if (const auto table = by_name.find(NodeOf(node.input(i))); table != by_name.end()) {
-          int8.insert(table->second);
+          rounded[table->second] = node.attr().at("row_type").type();
         }
       }
     }
   }
 
   std::set<const NodeDef*> needed;
-  std::set<const NodeDef*> int8;
+  std::map<const NodeDef*, tensorflow::DataType> rounded;
 };
 
 // Whether the variable has a name in the default container.
@@ -106,7 +106,7 @@ TablesRead ReadBy(const GraphDef& graph, const SignatureDef& declared) {
   for (const NodeDef* const node : walk.needed) {
     if (node->op() == "VarHandleOp") read.float32.insert(NameOf(*node));
   }
-  for (const NodeDef* const node : walk.int8) read.int8.insert(NameOf(*node));
+  for (const auto& [node, type] : walk.rounded) read.rounded[NameOf(*node)] = type;
   return read;
 }
 

@@ -2,6 +2,7 @@
 #ifndef COLCAST_SERVER_ENGINE_REWRITES_TABLE_READERS_H_
 #define COLCAST_SERVER_ENGINE_REWRITES_TABLE_READERS_H_
 
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -11,10 +12,13 @@
 
 namespace colcast::engine {
 
+// The type to which rows of variables are rounded (rounded_table.h).
+using RowTypes = std::map<std::string, tensorflow::DataType>;
+
 // Variables by name, the `shared_name` of their VarHandleOp.
 struct TablesRead {
   std::set<std::string> float32;  // read as they are
-  std::set<std::string> int8;     // read as int8 by grouped lookups
+  RowTypes rounded;               // read rounded by grouped lookups
 };
 
 // The variables on which a signature's outputs depend.
@@ -24,8 +28,8 @@ TablesRead ReadBy(const tensorflow::GraphDef& graph, const tensorflow::Signature
 // their readers can be found.
 std::set<std::string> VariablesOf(const tensorflow::GraphDef& graph);
 
-// Float32 matrices of at least a MiB in which the signatures only look up rows: they may be kept as
-// int8 alone. A variable passed to a function does not count, since the function may do anything
+// Float32 matrices of at least a MiB in which the signatures only look up rows: they may be kept
+// rounded alone. A variable passed to a function does not count, since the function may do anything
 // with it.
 std::set<std::string> TablesOnlyLookedUp(const tensorflow::GraphDef& graph,
                                          const std::vector<tensorflow::SignatureDef>& signatures);

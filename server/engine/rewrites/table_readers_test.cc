@@ -11,20 +11,21 @@ namespace colcast::engine {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::Pair;
 
 using TableReadersTest = LookupGraphTest;
 
 TEST_F(TableReadersTest, ReadersAreFound) {
   const SignatureDef joined = Fetching("joined"), read = Fetching("read");
-  const TablesRead before = ReadBy(Original(), joined), after = ReadBy(InInt8(), joined);
+  const TablesRead before = ReadBy(Original(), joined), after = ReadBy(Rounded(), joined);
   EXPECT_THAT(before.float32, ElementsAre("table"));
-  EXPECT_THAT(before.int8, ElementsAre());
+  EXPECT_THAT(before.rounded, ElementsAre());
   EXPECT_THAT(after.float32, ElementsAre());
-  EXPECT_THAT(after.int8, ElementsAre("table"));
+  EXPECT_THAT(after.rounded, ElementsAre(Pair("table", tensorflow::DT_INT8)));
   EXPECT_THAT(TablesOnlyLookedUp(Original(), {joined}), ElementsAre("table"));
 }
 
-TEST_F(TableReadersTest, AVariableThatASignatureMayChangeIsNotReadInInt8) {
+TEST_F(TableReadersTest, AVariableThatASignatureMayChangeIsNotReadRounded) {
   for (const char* const change : {"assign", "add", "scatter"}) {
     GraphDef graph = Original();
     tensorflow::NodeDef* const changed = graph.add_node();

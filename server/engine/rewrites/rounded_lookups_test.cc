@@ -1,4 +1,4 @@
-#include "server/engine/rewrites/int8_lookups.h"
+#include "server/engine/rewrites/rounded_lookups.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,11 +14,12 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Pair;
 
-using Int8LookupsTest = LookupGraphTest;
+using RoundedLookupsTest = LookupGraphTest;
 
-TEST_F(Int8LookupsTest, AreCloseToTensorFlows) {
-  const auto original = Start(Original()), rewritten = Start(InInt8());
+TEST_F(RoundedLookupsTest, AreCloseToTensorFlows) {
+  const auto original = Start(Original()), rewritten = Start(Rounded());
   for (const int64_t list : {0, 1, 3, 40}) {
     for (const auto& ids : std::vector<std::vector<int64_t>>{{}, {0}, {5, 19'999, 5, 77}}) {
       const Feeds feeds = Requests(ids, list);
@@ -30,8 +31,33 @@ TEST_F(Int8LookupsTest, AreCloseToTensorFlows) {
   }
 }
 
-TEST_F(Int8LookupsTest, IdsThatAreNoRowsAreTensorFlowsErrors) {
-  const auto original = Start(Original()), rewritten = Start(InInt8());
+TEST_F(RoundedLookupsTest, InBfloat16TheyAreThoseOfATableThatTensorFlowRounded) {
+  const auto original = Start(Original()), rewritten = Start(Rounded(tensorflow::DT_BFLOAT16));
+  Tensor values = Values(1);
+  for (float& value : absl::MakeSpan(values.flat<float>().data(), values.NumElements())) {
+    value = static_cast<float>(tensorflow::bfloat16(value));
+  }
+  TF_CHECK_OK(original->Run({{"values", values}}, {}, {"assign"}, nullptr));
+  for (const int64_t list : {0, 1, 3, 40}) {
+    const Feeds feeds = Requests({5, 19'999, 5, 77}, list);
+    const Tensor expected = *Fetch(original.get(), feeds), actual = *Fetch(rewritten.get(), feeds);
+    if (list < 16) {
+      EXPECT_EQ(actual.tensor_data(), expected.tensor_data());
+    } else {  // TensorFlow adds in another order
+      ExpectClose(actual, expected, 1e-5);
+    }
+  }
+}
+
+TEST_F(RoundedLookupsTest, TheLastRowTypeIsRead) {
+  GraphDef graph = Rounded(tensorflow::DT_INT8);
+  EXPECT_EQ(*UseRoundedTables(tensorflow::DT_BFLOAT16, {"table"}, {}, &graph), 1);
+  EXPECT_THAT(ReadBy(graph, Fetching("joined")).rounded,
+              ElementsAre(Pair("table", tensorflow::DT_BFLOAT16)));
+}
+
+TEST_F(RoundedLookupsTest, IdsThatAreNoRowsAreTensorFlowsErrors) {
+  const auto original = Start(Original()), rewritten = Start(Rounded());
   for (const int64_t bad : {-1, kRows}) {
     const Feeds feeds = Requests({0, bad}, 1);
     for (tensorflow::Session* const session : {original.get(), rewritten.get()}) {
@@ -44,7 +70,7 @@ TEST_F(Int8LookupsTest, IdsThatAreNoRowsAreTensorFlowsErrors) {
   }
 }
 
-TEST_F(Int8LookupsTest, WhatWaitsForAReadOfTheTableWaitsForTheLookup) {
+TEST_F(RoundedLookupsTest, WhatWaitsForAReadOfTheTableWaitsForTheLookup) {
   GraphDef graph = Original();
   tensorflow::NodeDef* const wait = graph.add_node();
   wait->set_name("wait");
@@ -58,13 +84,13 @@ TEST_F(Int8LookupsTest, WhatWaitsForAReadOfTheTableWaitsForTheLookup) {
   (*result->mutable_attr())["T"].set_type(tensorflow::DT_FLOAT);
   EXPECT_THAT(TablesOnlyLookedUp(graph, {Fetching("result")}), ElementsAre("table"));
   EXPECT_EQ(*GroupLookups({}, &graph), 2);
-  EXPECT_EQ(*UseInt8Tables({"table"}, {}, &graph), 1);
+  EXPECT_EQ(*UseRoundedTables(tensorflow::DT_INT8, {"table"}, {}, &graph), 1);
   EXPECT_THAT(ReadBy(graph, Fetching("result")).float32, ElementsAre());
   const auto session = Start(graph);
   EXPECT_TRUE(Fetch(session.get(), Requests({1}, 2), "result:0").ok());
 }
 
-TEST_F(Int8LookupsTest, ACheckBeforeTheTableIsReadStays) {
+TEST_F(RoundedLookupsTest, ACheckBeforeTheTableIsReadStays) {
   ops::Assert(scope_.WithOpName("check"), ops::Const(scope_, false),
               std::vector<tensorflow::Output>{ops::Const(scope_, "refused here")});
   GraphDef graph = Original();
@@ -72,16 +98,16 @@ TEST_F(Int8LookupsTest, ACheckBeforeTheTableIsReadStays) {
     if (node.name() == "read") node.add_input("^check");
   }
   ASSERT_EQ(*GroupLookups({}, &graph), 2);
-  ASSERT_TRUE(UseInt8Tables({"table"}, {}, &graph).ok());
+  ASSERT_TRUE(UseRoundedTables(tensorflow::DT_INT8, {"table"}, {}, &graph).ok());
   const absl::Status status = Fetch(Start(graph).get(), Requests({1}, 2)).status();
   EXPECT_THAT(status.message(), HasSubstr("refused here"));
 }
 
-TEST_F(Int8LookupsTest, OtherVariablesStayAsTheyAre) {
+TEST_F(RoundedLookupsTest, OtherVariablesStayAsTheyAre) {
   GraphDef graph = Original();
   EXPECT_EQ(*GroupLookups({}, &graph), 2);
-  EXPECT_EQ(*UseInt8Tables({"another"}, {}, &graph), 0);
-  EXPECT_EQ(*UseInt8Tables({"table"}, {"handle"}, &graph), 0);
+  EXPECT_EQ(*UseRoundedTables(tensorflow::DT_INT8, {"another"}, {}, &graph), 0);
+  EXPECT_EQ(*UseRoundedTables(tensorflow::DT_INT8, {"table"}, {"handle"}, &graph), 0);
 }
 
 }  // namespace

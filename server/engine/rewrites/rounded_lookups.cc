@@ -1,4 +1,4 @@
-#include "server/engine/rewrites/int8_lookups.h"
+#include "server/engine/rewrites/rounded_lookups.h"
 
 #include <algorithm>
 #include <map>
@@ -42,7 +42,7 @@ const NodeDef* VariableOf(const Nodes& nodes, const std::set<std::string>& feeds
   }
 }
 
-// Whether an int8 table supports every feature that reads the table.
+// Whether a rounded table supports every feature that reads the table.
 bool CanBeRead(const std::vector<std::string>& chains, const std::vector<int32_t>& tables,
                int table) {
   for (size_t i = 0; i < chains.size(); ++i) {
@@ -57,13 +57,13 @@ bool CanBeRead(const std::vector<std::string>& chains, const std::vector<int32_t
   return true;
 }
 
-// Changes one grouped lookup; adds to `changed` each variable that it now reads as int8, with the
-// lookup's name.
+// Changes one grouped lookup; adds to `changed` each variable that it now reads rounded, with
+// the lookup's name.
 absl::Status UseIn(const Nodes& nodes, const std::set<std::string>& variables,
                    const std::set<std::string>& feeds, NodeDef* node,
                    std::map<std::string, std::string>* changed) {
   std::vector<std::string> chains;
-  std::vector<int32_t> tables, in_int8;
+  std::vector<int32_t> tables, rounded;
   std::vector<DataType> columns, types;
   DataType type;
   for (const absl::Status& status :
@@ -83,14 +83,14 @@ absl::Status UseIn(const Nodes& nodes, const std::set<std::string>& variables,
     }
     *input = variable->name();
     types[i] = tensorflow::DT_RESOURCE;
-    in_int8.push_back(static_cast<int32_t>(i));
+    rounded.push_back(static_cast<int32_t>(i));
     changed->emplace(variable->name(), node->name());
   }
-  for (const char* const attribute : {"tables_types", "in_int8"}) {
+  for (const char* const attribute : {"tables_types", "rounded"}) {
     node->mutable_attr()->erase(attribute);
   }
   tensorflow::AddNodeAttr("tables_types", types, node);
-  tensorflow::AddNodeAttr("in_int8", in_int8, node);
+  tensorflow::AddNodeAttr("rounded", rounded, node);
   return absl::OkStatus();
 }
 
@@ -129,8 +129,8 @@ void MoveWaits(const Nodes& nodes, const std::set<std::string>& feeds,
 
 }  // namespace
 
-absl::StatusOr<int> UseInt8Tables(const std::set<std::string>& variables,
-                                  const std::set<std::string>& feeds, GraphDef* graph) {
+absl::StatusOr<int> UseRoundedTables(DataType row_type, const std::set<std::string>& variables,
+                                     const std::set<std::string>& feeds, GraphDef* graph) {
   if (variables.empty()) return 0;
   const GraphDef before = *graph;
   Nodes nodes;
@@ -143,6 +143,7 @@ absl::StatusOr<int> UseInt8Tables(const std::set<std::string>& variables,
       *graph = before;
       return status;
     }
+    (*node.mutable_attr())["row_type"].set_type(row_type);
   }
   MoveWaits(nodes, feeds, changed, graph);
   return static_cast<int>(changed.size());

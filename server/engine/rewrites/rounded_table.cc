@@ -1,4 +1,4 @@
-#include "server/engine/rewrites/int8_table.h"
+#include "server/engine/rewrites/rounded_table.h"
 
 #include <immintrin.h>
 
@@ -6,6 +6,8 @@
 #include <cmath>
 #include <cstring>
 #include <utility>
+
+#include "tensorflow/core/framework/types.h"
 
 // Function attributes enable newer instructions here, since the engine is compiled for every CPU on
 // which TensorFlow's wheel runs.
@@ -16,6 +18,8 @@
 namespace colcast::engine {
 namespace {
 
+using tensorflow::DataType;
+
 constexpr size_t kScaleBytes = 2;
 constexpr __mmask16 kAll = 0xffff;
 constexpr float kLargest = 127;
@@ -24,7 +28,7 @@ constexpr float kMostLost = 0.02f;
 constexpr float kSmall = 16;
 constexpr float kLeastScale = 1e-36f;        // so that its inverse is finite
 constexpr uint32_t kInfinity = 0x7f800000u;  // these bits and those above are infinity and NaN
-constexpr uint32_t kKept = 0x7fc0u;          // marks a row that keeps its floats
+constexpr uint16_t kKept = 0x7fc0;           // marks a row that keeps its floats
 
 COLCAST_INLINE float FromBits(uint32_t bits) {
   float value;
@@ -38,13 +42,10 @@ COLCAST_INLINE uint32_t BitsOf(float value) {
   return bits;
 }
 
-// The upper half of the smallest float, among those with a zero lower half, that is not below
-// `value`.
-COLCAST_INLINE uint32_t RoundedUp(float value) { return (BitsOf(value) + 0xffffu) >> 16; }
-
-COLCAST_INLINE float ScaleOf(const char* row) {
+// The float whose upper half is stored there: a row's scale, or a value in bfloat16.
+COLCAST_INLINE float FromHalf(const char* stored) {
   uint16_t half;
-  std::memcpy(&half, row, sizeof(half));
+  std::memcpy(&half, stored, sizeof(half));
   return FromBits(static_cast<uint32_t>(half) << 16);
 }
 
@@ -63,7 +64,7 @@ COLCAST_INLINE bool IsClose(const float* values, int64_t width, const char* roun
   return lost <= kMostLost * (all - largest);
 }
 
-// Returns false for a row that cannot be rounded, and marks it by its scale.
+// Returns false for a row that cannot be rounded.
 COLCAST_INLINE bool RoundRow(const float* values, int64_t width, char* row) {
   // largest value as bits, which sort like the positive floats they represent
   uint32_t largest = 0;
@@ -72,42 +73,38 @@ COLCAST_INLINE bool RoundRow(const float* values, int64_t width, char* row) {
   }
   const float least = largest < kInfinity ? FromBits(largest) / kLargest : 0;
   const bool fits = largest == 0 || least >= kLeastScale;
-  const auto half = static_cast<uint16_t>(fits ? RoundedUp(least) : kKept);
-  std::memcpy(row, &half, sizeof(half));
-  const float inverse = fits && largest > 0 ? 1 / FromBits(static_cast<uint32_t>(half) << 16) : 0;
+  const auto scale = static_cast<uint16_t>((BitsOf(least) + 0xffffu) >> 16);  // rounded up
+  std::memcpy(row, &scale, sizeof(scale));
+  const float inverse = fits && largest > 0 ? 1 / FromHalf(row) : 0;
   // Adding 1.5 * 2^23 rounds to an integer and leaves it in the lower bits.
   for (int64_t i = 0; i < width; ++i) {
     row[kScaleBytes + i] = static_cast<char>(BitsOf(values[i] * inverse + 12582912.0f));
   }
-  if (!fits || largest == 0) return fits;
-  const bool is_close = IsClose(values, width, row + kScaleBytes, ScaleOf(row));
-  const auto kept = static_cast<uint16_t>(kKept);
-  if (!is_close) std::memcpy(row, &kept, sizeof(kept));
-  return is_close;
+  return fits && (largest == 0 || IsClose(values, width, row + kScaleBytes, FromHalf(row)));
 }
 
+struct Matrix {
+  const float* values;
+  int64_t rows, width;
+};
+
 // Rounds rows; adds to `kept` the numbers of those that cannot be rounded.
-COLCAST_INLINE void RoundRows(const float* values, int64_t rows, int64_t width, char* packed,
-                              std::vector<int64_t>* kept) {
-  for (int64_t i = 0; i < rows; ++i) {
-    const bool fits = RoundRow(values + i * width, width, packed + i * (width + kScaleBytes));
-    if (!fits) kept->push_back(i);
+COLCAST_INLINE void RoundRows(const Matrix& from, char* packed, std::vector<int64_t>* kept) {
+  for (int64_t i = 0; i < from.rows; ++i, packed += from.width + kScaleBytes) {
+    if (RoundRow(from.values + i * from.width, from.width, packed)) continue;
+    std::memcpy(packed, &kKept, sizeof(kKept));
+    kept->push_back(i);
   }
 }
 
-using Rounding = void (*)(const float*, int64_t, int64_t, char*, std::vector<int64_t>*);
-
-void RoundAny(const float* values, int64_t rows, int64_t width, char* packed,
-              std::vector<int64_t>* kept) {
-  RoundRows(values, rows, width, packed, kept);
+void RoundAny(const Matrix& from, char* packed, std::vector<int64_t>* kept) {
+  RoundRows(from, packed, kept);
 }
-COLCAST_AVX2 void RoundAvx2(const float* values, int64_t rows, int64_t width, char* packed,
-                            std::vector<int64_t>* kept) {
-  RoundRows(values, rows, width, packed, kept);
+COLCAST_AVX2 void RoundAvx2(const Matrix& from, char* packed, std::vector<int64_t>* kept) {
+  RoundRows(from, packed, kept);
 }
-COLCAST_AVX512 void RoundAvx512(const float* values, int64_t rows, int64_t width, char* packed,
-                                std::vector<int64_t>* kept) {
-  RoundRows(values, rows, width, packed, kept);
+COLCAST_AVX512 void RoundAvx512(const Matrix& from, char* packed, std::vector<int64_t>* kept) {
+  RoundRows(from, packed, kept);
 }
 
 // Some rows of a table, beginning at one of its columns.
@@ -121,7 +118,7 @@ struct Rows {
 void SumAny(const Rows& rows, int64_t columns, float* sums) {
   std::fill_n(sums, columns, 0.0f);
   for (const int64_t id : rows.ids) {
-    const float scale = ScaleOf(rows.table + id * rows.row_bytes);
+    const float scale = FromHalf(rows.table + id * rows.row_bytes);
     const char* const values = rows.first_column + id * rows.row_bytes;
     for (int64_t i = 0; i < columns; ++i) {
       sums[i] += scale * static_cast<float>(static_cast<int8_t>(values[i]));
@@ -132,7 +129,7 @@ void SumAny(const Rows& rows, int64_t columns, float* sums) {
 COLCAST_AVX2 void SumAvx2(const Rows& rows, float* sums) {
   __m256 sum = _mm256_setzero_ps();
   for (const int64_t id : rows.ids) {
-    const __m256 scale = _mm256_set1_ps(ScaleOf(rows.table + id * rows.row_bytes));
+    const __m256 scale = _mm256_set1_ps(FromHalf(rows.table + id * rows.row_bytes));
     const auto* const at =
         reinterpret_cast<const __m128i*>(rows.first_column + id * rows.row_bytes);
     const __m256 values = _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(at)));
@@ -146,7 +143,7 @@ COLCAST_AVX512 void SumAvx512(const Rows& rows, float* sums) {
   __m512 sum[kVectors];
   for (__m512& one : sum) one = _mm512_setzero_ps();
   for (const int64_t id : rows.ids) {
-    const __m512 scale = _mm512_set1_ps(ScaleOf(rows.table + id * rows.row_bytes));
+    const __m512 scale = _mm512_set1_ps(FromHalf(rows.table + id * rows.row_bytes));
     const auto* const at =
         reinterpret_cast<const __m128i*>(rows.first_column + id * rows.row_bytes);
     for (int v = 0; v < kVectors; ++v) {
@@ -159,6 +156,19 @@ COLCAST_AVX512 void SumAvx512(const Rows& rows, float* sums) {
   for (int v = 0; v < kVectors; ++v) _mm512_storeu_ps(sums + 16 * v, sum[v]);
 }
 
+// Copies a single row without arithmetic, so that it keeps NaN, -0 and denormals.
+void SumBfloat16(const Rows& rows, int64_t columns, float* sums) {
+  const bool is_sum = rows.ids.size() != 1;
+  if (is_sum) std::fill_n(sums, columns, 0.0f);
+  for (const int64_t id : rows.ids) {
+    const char* const values = rows.first_column + id * rows.row_bytes;
+    for (int64_t i = 0; i < columns; ++i) {
+      const float value = FromHalf(values + sizeof(uint16_t) * i);
+      sums[i] = is_sum ? sums[i] + value : value;
+    }
+  }
+}
+
 }  // namespace
 
 Instructions WidestInstructions() {
@@ -168,47 +178,56 @@ Instructions WidestInstructions() {
   return is_512 ? Instructions::kAvx512 : Instructions::kAvx2;
 }
 
-Int8Rows Int8Rows::Of(const float* values, int64_t rows, int64_t width, Instructions instructions) {
-  const Rounding round = instructions == Instructions::kAvx512 ? RoundAvx512
-                         : instructions == Instructions::kAvx2 ? RoundAvx2
-                                                               : RoundAny;
-  const std::shared_ptr<char> packed(new char[rows * Int8Table::RowBytes(width)],
-                                     std::default_delete<char[]>());
+RoundedRows RoundedRows::Of(DataType type, const float* values, int64_t rows, int64_t width,
+                            Instructions instructions) {
+  const int64_t bytes = rows * RoundedTable::ValuesInRow(type, width) * DataTypeSize(type);
+  const std::shared_ptr<char> packed(new char[bytes], std::default_delete<char[]>());
+  RoundedRows rounded{type, packed, {}};
+  if (type == tensorflow::DT_BFLOAT16) {
+    std::transform(values, values + rows * width,
+                   reinterpret_cast<tensorflow::bfloat16*>(packed.get()),
+                   [](float value) { return tensorflow::bfloat16(value); });
+    return rounded;
+  }
+  const auto round = instructions == Instructions::kAvx512 ? RoundAvx512
+                     : instructions == Instructions::kAvx2 ? RoundAvx2
+                                                           : RoundAny;
   std::vector<int64_t> kept;
-  round(values, rows, width, packed.get(), &kept);
-  Int8Rows rounded{packed, {}};
+  round({values, rows, width}, packed.get(), &kept);
   for (const int64_t id : kept) {
     rounded.kept[id].assign(values + id * width, values + (id + 1) * width);
   }
   return rounded;
 }
 
-Int8Table::Int8Table(const float* values, int64_t rows, int64_t width, Int8Rows rounded,
-                     Instructions instructions)
+RoundedTable::RoundedTable(const float* values, int64_t rows, int64_t width, RoundedRows rounded,
+                           Instructions instructions)
     : values_(values),
       rows_(rows),
       width_(width),
-      row_bytes_(RowBytes(width)),
       instructions_(instructions),
-      rounded_(std::move(rounded)) {}
+      rounded_(std::move(rounded)),
+      row_bytes_(ValuesInRow(rounded_.type, width) * DataTypeSize(rounded_.type)) {}
 
-int64_t Int8Table::RowBytes(int64_t width) { return width + static_cast<int64_t>(kScaleBytes); }
+int64_t RoundedTable::ValuesInRow(DataType type, int64_t width) {
+  return type == tensorflow::DT_INT8 ? width + static_cast<int64_t>(kScaleBytes) : width;
+}
 
-bool Int8Table::IsComplete() const {
+bool RoundedTable::IsComplete() const {
   for (int64_t id = 0; id < rows_; ++id) {
     if (IsKept(id) != (rounded_.kept.count(id) > 0)) return false;
   }
   return true;
 }
 
-void Int8Table::Gather(absl::Span<const int64_t> ids, OutputRows output) const {
+void RoundedTable::Gather(absl::Span<const int64_t> ids, OutputRows output) const {
   for (size_t i = 0; i < ids.size(); ++i) {
     if (i + kIdsAhead < ids.size()) Prefetch(ids.subspan(i + kIdsAhead, 1));
     SumOne(ids.subspan(i, 1), reinterpret_cast<float*>(output.begin + i * output.stride));
   }
 }
 
-void Int8Table::Sum(absl::Span<const int64_t> ids, int64_t rows, OutputRows output) const {
+void RoundedTable::Sum(absl::Span<const int64_t> ids, int64_t rows, OutputRows output) const {
   if (rows == 0) return;
   const size_t count = ids.size() / rows;
   if (count == 1) return Gather(ids, output);
@@ -219,11 +238,14 @@ void Int8Table::Sum(absl::Span<const int64_t> ids, int64_t rows, OutputRows outp
   }
 }
 
-void Int8Table::SumOne(absl::Span<const int64_t> ids, float* sums) const {
+void RoundedTable::SumOne(absl::Span<const int64_t> ids, float* sums) const {
   const bool has_kept = !rounded_.kept.empty();
   const auto is_float = [&](int64_t id) { return IsChanged(id) || (has_kept && IsKept(id)); };
   if (std::any_of(ids.begin(), ids.end(), is_float)) return SumWithFloats(ids, sums);
   const char* const packed = rounded_.packed.get();
+  if (rounded_.type == tensorflow::DT_BFLOAT16) {
+    return SumBfloat16({packed, packed, row_bytes_, ids}, width_, sums);
+  }
   Rows rows{packed + kScaleBytes, packed, row_bytes_, ids};
   int64_t column = 0;
   const auto take = [&](auto sum, int64_t columns) {
@@ -240,7 +262,7 @@ void Int8Table::SumOne(absl::Span<const int64_t> ids, float* sums) const {
   if (column < width_) SumAny(rows, width_ - column, sums + column);
 }
 
-void Int8Table::SumWithFloats(absl::Span<const int64_t> ids, float* sums) const {
+void RoundedTable::SumWithFloats(absl::Span<const int64_t> ids, float* sums) const {
   // A sum of one row must equal that row, including -0.
   std::fill_n(sums, width_, ids.size() == 1 ? -0.0f : 0.0f);
   std::vector<float> row(width_);
@@ -250,11 +272,12 @@ void Int8Table::SumWithFloats(absl::Span<const int64_t> ids, float* sums) const 
   }
 }
 
-bool Int8Table::IsKept(int64_t id) const {
-  return std::isnan(ScaleOf(rounded_.packed.get() + id * row_bytes_));
+bool RoundedTable::IsKept(int64_t id) const {
+  return rounded_.type == tensorflow::DT_INT8 &&
+         std::isnan(FromHalf(rounded_.packed.get() + id * row_bytes_));
 }
 
-bool Int8Table::CopyFloats(int64_t id, float* row) const {
+bool RoundedTable::CopyFloats(int64_t id, float* row) const {
   const size_t bytes = width_ * sizeof(float);
   if (IsChanged(id)) {  // floats in memory, at any address
     std::memcpy(row, reinterpret_cast<const char*>(values_) + id * static_cast<int64_t>(bytes),
@@ -268,7 +291,7 @@ bool Int8Table::CopyFloats(int64_t id, float* row) const {
   return true;
 }
 
-void Int8Table::Prefetch(absl::Span<const int64_t> ids) const {
+void RoundedTable::Prefetch(absl::Span<const int64_t> ids) const {
   for (const int64_t id : ids) {
     PrefetchRow(rounded_.packed.get() + id * row_bytes_, row_bytes_);
   }

@@ -1,10 +1,10 @@
-"""Writes embedding tables in int8 beside a SavedModel, for the server to map (docs/tables.md)."""
+"""Writes rounded embedding tables beside a SavedModel, for the server to map (docs/tables.md)."""
 
 import math
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,8 +15,9 @@ from colcast.export.graph._nodes import producer
 from colcast.export.graph._sessions import session_config
 
 _Floats = npt.NDArray[np.float32]
+_Tensors = dict[str, npt.NDArray[Any]]
 
-# The server's rule, bit for bit: server/engine/rewrites/int8_table.cc.
+# The server's rule, bit for bit: server/engine/rewrites/rounded_table.cc.
 _LEAST_BYTES = 1 << 20
 _LARGEST = np.float32(127)
 _MOST_LOST = np.float32(0.02)
@@ -27,30 +28,13 @@ _ROWS_AT_ONCE = 1 << 16
 _LOOKUPS = ("Gather", "GatherV2", "ResourceGather")
 
 
-class Int8Table(NamedTuple):
-    """Rows rounded to int8.
-
-    Attributes:
-      rows: int8 [n, 2 + width]: the upper half of a float32 that is the row's scale, its values.
-      kept_ids: int64 [k], the rows that keep their floats.
-      kept_rows: float32 [k, width].
-    """
-
-    rows: npt.NDArray[np.int8]
-    kept_ids: npt.NDArray[np.int64]
-    kept_rows: _Floats
-
-
-def write_int8_tables(folder: Path, meta_graph: Any) -> int:
-    """Writes the int8 forms of a SavedModel's float32 tables of 1 MiB or more.
-
-    Returns:
-      The number of tables.
+def write_rounded_tables(folder: Path, meta_graph: Any, table_type: str) -> None:
+    """Writes the forms in int8 or bfloat16 of a SavedModel's float32 tables of 1 MiB or more.
 
     Raises:
       ExportError: there are none.
     """
-    target = folder / "int8"
+    target = folder / table_type
     target.mkdir(exist_ok=True)
     index = np.frombuffer((folder / "variables" / "variables.index").read_bytes(), np.uint8)
     with TemporaryDirectory(dir=folder) as work:
@@ -58,23 +42,24 @@ def write_int8_tables(folder: Path, meta_graph: Any) -> int:
         signatures = [name for name in meta_graph.signature_def if not name.startswith("__")]
         with loaded(folder, meta_graph, signatures) as session:
             for name, values in _looked_up(session):
-                table = round_rows(values)
-                tensors = {
-                    f"rows/{name}": table.rows,
-                    f"kept_ids/{name}": table.kept_ids,
-                    f"kept_rows/{name}": table.kept_rows,
-                }
-                parts.append(_save(Path(work) / str(len(parts)), tensors))
+                tensors = _in_int8(values) if table_type == "int8" else _in_bfloat16(values)
+                named = {f"{kind}/{name}": tensor for kind, tensor in tensors.items()}
+                parts.append(_save(Path(work) / str(len(parts)), named))
         if len(parts) == 1:
             raise ExportError("the model looks up rows in no float32 table of 1 MiB or more")
         prefix = str(target / "tables")
         merge = tf.raw_ops.MergeV2Checkpoints
         _run(lambda: (merge(checkpoint_prefixes=parts, destination_prefix=prefix), {}))
-    return len(parts) - 1
 
 
-def round_rows(values: _Floats) -> Int8Table:
-    """Rounds a matrix by rows."""
+def _in_bfloat16(values: _Floats) -> _Tensors:
+    """Rounds a matrix to nearest even."""
+    with np.errstate(invalid="ignore"):  # NaN
+        return {"rows": values.astype(tf.bfloat16.as_numpy_dtype)}
+
+
+def _in_int8(values: _Floats) -> _Tensors:
+    """Rounds a matrix by rows; rows that keep their floats are apart."""
     count, width = values.shape
     rows = np.empty((count, 2 + width), np.int8)
     kept: list[npt.NDArray[np.int64]] = []
@@ -84,7 +69,7 @@ def round_rows(values: _Floats) -> Int8Table:
         rows[first : first + len(part)] = rounded
         kept.append(first + np.flatnonzero(is_kept))
     ids = np.concatenate(kept, dtype=np.int64)
-    return Int8Table(rows, ids, values[ids])
+    return {"rows": rows, "kept_ids": ids, "kept_rows": values[ids]}
 
 
 def _round(values: _Floats) -> tuple[npt.NDArray[np.int8], npt.NDArray[np.bool_]]:
@@ -141,7 +126,7 @@ def _looked_up(session: Any) -> Iterator[tuple[str, _Floats]]:
         yield name, session.run(value)
 
 
-def _save(prefix: Path, tensors: dict[str, Any]) -> str:
+def _save(prefix: Path, tensors: _Tensors) -> str:
     def save() -> tuple[Any, dict[Any, Any]]:
         fed = [tf.compat.v1.placeholder(array.dtype) for array in tensors.values()]
         op = tf.raw_ops.SaveV2(

@@ -1,4 +1,4 @@
-#include "server/engine/mapping/int8_files.h"
+#include "server/engine/mapping/rounded_files.h"
 
 #include <gmock/gmock.h>
 #include <sys/stat.h>
@@ -6,23 +6,26 @@
 #include <functional>
 
 #include "server/engine/mapping/testing.h"
-#include "server/engine/rewrites/int8_tables.h"
+#include "server/engine/rewrites/rounded_tables.h"
 #include "server/engine/session_resources.h"
 
 namespace colcast::engine {
 namespace {
 
+using tensorflow::DataType;
+using tensorflow::DT_BFLOAT16;
+using tensorflow::DT_INT8;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
 // A version whose files keep the floats of row 2 of `first`.
-class Int8FilesTest : public MappingTest {
+class RoundedFilesTest : public MappingTest {
  protected:
   using Tensors = std::map<std::string, tensorflow::Tensor>;
 
-  Int8FilesTest() {
+  RoundedFilesTest() {
     std::filesystem::create_directories(directory_ + "/int8");
     std::vector<int8_t> rows(kRows * kRowBytes, 1);
     rows[2 * kRowBytes] = static_cast<int8_t>(0xc0);
@@ -35,25 +38,28 @@ class Int8FilesTest : public MappingTest {
              {"kept_rows/first", AsTensor<float>({7, 8, 9}, {1, kWidth})}};
   }
 
-  void Write(const Tensors& tensors) const {
-    tensorflow::BundleWriter writer(tensorflow::Env::Default(), files_);
+  static void Write(const Tensors& tensors, const std::string& files) {
+    tensorflow::BundleWriter writer(tensorflow::Env::Default(), files);
     for (const auto& [name, tensor] : tensors) TF_CHECK_OK(writer.Add(name, tensor));
     TF_CHECK_OK(writer.Finish());
   }
+  void Write(const Tensors& tensors) const { Write(tensors, files_); }
   Tensors With(const std::string& name, const tensorflow::Tensor& tensor) const {
     Tensors changed = good_;
     changed[name] = tensor;
     return changed;
   }
 
-  absl::StatusOr<std::string> Map(const std::set<std::string>& variables = {"first"}) const {
-    return MapInt8Tables(directory_, variables, session_.get());
+  absl::StatusOr<std::string> Map(const RowTypes& variables = {{"first", DT_INT8}}) const {
+    return MapRoundedTables(directory_, variables, session_.get());
   }
-  std::shared_ptr<const Int8Table> Table(const std::string& variable) const {
+  std::shared_ptr<const RoundedTable> Table(const std::string& variable,
+                                            DataType type = DT_INT8) const {
     tensorflow::ResourceMgr* const resources = *ResourcesOf(session_.get());
-    return *(*Int8Tables::In(resources))->Find(resources->default_container(), variable, resources);
+    return *(*RoundedTables::In(resources))
+                ->Find(resources->default_container(), variable, type, resources);
   }
-  static std::vector<float> RowOf(const Int8Table& table, int64_t id) {
+  static std::vector<float> RowOf(const RoundedTable& table, int64_t id) {
     std::vector<float> row(table.width());
     table.Gather({&id, 1}, {reinterpret_cast<char*>(row.data()), 0});
     return row;
@@ -74,9 +80,9 @@ class Int8FilesTest : public MappingTest {
   Tensors good_;
 };
 
-TEST_F(Int8FilesTest, RowsAreReadFromTheFiles) {
+TEST_F(RoundedFilesTest, RowsAreReadFromTheFiles) {
   Write(good_);
-  const auto note = Map({"first", "second"});
+  const auto note = Map({{"first", DT_INT8}, {"second", DT_INT8}});
   ASSERT_TRUE(note.ok()) << note.status();
   EXPECT_THAT(*note, HasSubstr("GB of tables in int8 mapped from " + files_ + ".index"));
   EXPECT_EQ(RowOf(*Table("first"), 2), std::vector<float>({7, 8, 9}));
@@ -86,9 +92,28 @@ TEST_F(Int8FilesTest, RowsAreReadFromTheFiles) {
   EXPECT_NEAR(RowOf(*Table("second"), 0)[1], -1, 2.0 / 251);  // rounded from floats
 }
 
-TEST_F(Int8FilesTest, AVersionWithoutFilesHasNoNote) { EXPECT_EQ(*Map(), ""); }
+TEST_F(RoundedFilesTest, RowsInBfloat16AreWidened) {
+  using tensorflow::bfloat16;
+  const std::string files = directory_ + "/bfloat16/tables";
+  std::filesystem::create_directories(directory_ + "/bfloat16");
+  Tensors tensors = {{"checkpoint", good_["checkpoint"]}};
+  tensors["rows/first"] =
+      AsTensor<bfloat16>(std::vector<bfloat16>(kRows * kWidth, bfloat16(0.5f)), {kRows, kWidth});
+  Write(tensors, files);
+  const auto note = Map({{"first", DT_BFLOAT16}, {"second", DT_BFLOAT16}});
+  ASSERT_TRUE(note.ok()) << note.status();
+  EXPECT_THAT(*note, HasSubstr("GB of tables in bfloat16 mapped from " + files + ".index"));
+  EXPECT_EQ(RowOf(*Table("first", DT_BFLOAT16), 3), std::vector<float>(kWidth, 0.5f));
+  EXPECT_EQ(RowOf(*Table("second", DT_BFLOAT16), 3), std::vector<float>({-9, -10, -11}));
+  tensors["rows/first"] = good_["rows/first"];
+  Write(tensors, files);
+  EXPECT_THAT(std::string(Map({{"first", DT_BFLOAT16}}).status().message()),
+              HasSubstr("tensor rows/first is int8[10,5], expected bfloat16[10,3]"));
+}
 
-TEST_F(Int8FilesTest, FilesThatDoNotFitAreRefusedByName) {
+TEST_F(RoundedFilesTest, AVersionWithoutFilesHasNoNote) { EXPECT_EQ(*Map(), ""); }
+
+TEST_F(RoundedFilesTest, FilesThatDoNotFitAreRefusedByName) {
   Write(With("checkpoint", AsTensor<uint8_t>({1}, {1})));
   ExpectRefused("made for another checkpoint");
   Write(With("rows/first", AsTensor<int8_t>(std::vector<int8_t>(15), {3, kRowBytes})));
@@ -99,11 +124,15 @@ TEST_F(Int8FilesTest, FilesThatDoNotFitAreRefusedByName) {
   ExpectRefused("kept_ids/first");
   Write(With("kept_ids/first", AsTensor<int64_t>({3}, {1})));
   ExpectRefused("rows/first has other rows without a scale than kept_ids/first names");
+  Tensors without = good_;
+  without.erase("kept_ids/first");
+  Write(without);
+  ExpectRefused("rows/first has other rows without a scale than kept_ids/first names");
   Write(With("kept_rows/first", AsTensor<float>({7, 8}, {1, 2})));
   ExpectRefused("tensor kept_rows/first is float[1,2], expected float[1,3]");
 }
 
-TEST_F(Int8FilesTest, DamagedFilesAreRefusedByName) {
+TEST_F(RoundedFilesTest, DamagedFilesAreRefusedByName) {
   const std::string data = files_ + ".data-00000-of-00001";
   Write(good_);
   {

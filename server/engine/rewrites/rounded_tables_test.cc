@@ -1,4 +1,4 @@
-#include "server/engine/rewrites/int8_tables.h"
+#include "server/engine/rewrites/rounded_tables.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,18 +13,19 @@
 namespace colcast::engine {
 namespace {
 
-using Int8TablesTest = LookupGraphTest;
+using RoundedTablesTest = LookupGraphTest;
 
-TEST_F(Int8TablesTest, ATableOfAFormThatIsNotServedIsFreed) {
-  const auto session = Start(InInt8());
+TEST_F(RoundedTablesTest, ATableOfAFormThatIsNotServedIsFreed) {
+  const auto session = Start(Rounded());
   const tensorflow::DeviceMgr* devices = nullptr;
   TF_CHECK_OK(session->LocalDeviceManager(&devices));
   auto* const resources = devices->ListDevices().front()->resource_manager();
   const auto table = [&] {
-    return std::weak_ptr(*(*Int8Tables::In(resources))->Find("localhost", "table", resources));
+    return std::weak_ptr(*(*RoundedTables::In(resources))
+                              ->Find("localhost", "table", tensorflow::DT_INT8, resources));
   };
   const auto served = table();
-  DropUnread({{"scores", {{"table"}, {"table"}}}}, {"table"}, session.get());
+  DropUnread({{"scores", {{"table"}, {{"table", tensorflow::DT_INT8}}}}}, {"table"}, session.get());
   EXPECT_FALSE(served.expired());
   DropUnread({{"scores", {{"table"}, {}}}}, {"table"}, session.get());
   EXPECT_TRUE(served.expired());

@@ -1,10 +1,11 @@
-"""Int8 tables that an export wrote give the same bits as tables rounded at load."""
+"""Rounded tables that an export wrote give the same bits as tables rounded at load."""
 
 import json
 import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -26,25 +27,37 @@ from .test_graph_optimization import _KEY
 v1 = tf.compat.v1
 ROWS, WIDTH = 20_000, 40
 NAMES = ("user", "item")
+VALUES = {"int8": WIDTH + 2, "bfloat16": 2 * WIDTH}  # bytes of a row
+both_types = pytest.mark.parametrize("base_path", VALUES, indirect=True)
 
 
 def hostile_rows(seed: int) -> np.ndarray:
-    """Rows with NaN and infinity, ties, zeros, one large value, and values without a scale."""
+    """Rows with NaN and infinity, ties, zeros, one large value, and denormals."""
     rows = np.random.default_rng(seed).normal(size=(ROWS, WIDTH)).astype(np.float32)
     rows[1, 4], rows[2, 0], rows[3] = np.nan, -np.inf, 0
     rows[4, 9], rows[5] = 1e6, 1e-40
     rows[6] = np.arange(WIDTH) - 0.5
     rows[7] = 3.3e38
     rows[8:64] *= np.float32(2.0) ** np.arange(-28, 28, dtype=np.float32)[:, None]
+    rows[64] = 1 + (2 * np.arange(WIDTH) + 1) / 256  # between two of bfloat16
+    rows[65], rows[66] = -np.nextafter(np.float32(np.inf), np.float32(0)), -0.0
+    rows[67] = np.arange(WIDTH, dtype=np.uint32).view(np.float32)
+    rows[68] = (0x7F800001 + 0x80000000 * (np.arange(WIDTH) % 2)).astype(np.uint32).view(np.float32)
     return rows
 
 
-def save(folder: Path, seed: int = 1) -> None:
+def in_bfloat16(values: np.ndarray) -> np.ndarray:
+    """What TensorFlow makes of them."""
+    return np.asarray(tf.cast(tf.cast(values, tf.bfloat16), tf.float32))
+
+
+def save(folder: Path, seed: int = 1, rounded: Callable[..., np.ndarray] = np.asarray) -> None:
+    values = {name: rounded(hostile_rows(seed + len(name))) for name in NAMES}
     with tf.Graph().as_default(), v1.Session() as session:
         ids = {name: v1.placeholder(tf.int64, [None, None], name) for name in NAMES}
         rows = []
         for name, column in ids.items():
-            start = v1.constant_initializer(hostile_rows(seed + len(name)))
+            start = v1.constant_initializer(values[name])
             shape = [ROWS, WIDTH]
             table = v1.get_variable(f"{name}_table", shape, initializer=start, use_resource=True)
             rows.append(tf.reduce_sum(tf.gather(table, column), 1))
@@ -55,23 +68,33 @@ def save(folder: Path, seed: int = 1) -> None:
 
 
 @pytest.fixture(scope="module", name="exported")
-def _exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("int8")
+def _exported(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    folder = tmp_path_factory.mktemp("tables")
     save(folder / "saved")
-    export(folder / "saved", folder / "ranker" / "1")
-    return folder / "ranker"
+
+    @cache
+    def exported(table_type: str) -> Path:
+        export(folder / "saved", folder / table_type / "1", table_type)
+        return folder / table_type
+
+    return exported
 
 
-def export(saved: Path, output: Path) -> None:
+def export(saved: Path, output: Path, table_type: str = "int8") -> None:
     export_saved_model(
-        saved, output, user_features=["user"], late=True, tolerance=1e9, table_type="int8"
+        saved, output, user_features=["user"], late=True, tolerance=1e9, table_type=table_type
     )
 
 
 @pytest.fixture(name="base_path")
-def _base_path(exported: Path, tmp_path: Path) -> Path:
-    shutil.copytree(exported, tmp_path / "ranker")
+def _base_path(exported: Callable[[str], Path], tmp_path: Path, request: Any) -> Path:
+    shutil.copytree(exported(getattr(request, "param", "int8")), tmp_path / "ranker")
     return tmp_path / "ranker"
+
+
+def type_of(base_path: Path) -> str:
+    """The type of the version's tables."""
+    return next(name for name in VALUES if (base_path / "1" / name).exists())
 
 
 @pytest.fixture(name="serving")
@@ -92,7 +115,7 @@ def _serving(tmp_path: Path, monitoring: list[str]) -> Callable[..., Any]:
                 assert found
             made = (base_path / "1" / "saved_model.pb").read_bytes()
             (graph,) = saved_model_pb2.SavedModel.FromString(made).meta_graphs
-            rewrites, signatures = ["int8 tables"], [*graph.signature_def]
+            rewrites, signatures = [f"{type_of(base_path)} tables"], [*graph.signature_def]
             choice.write_text(
                 json.dumps({"key": found[1], "rewrites": rewrites, "signatures": signatures})
             )
@@ -114,18 +137,26 @@ def answer(server: ServerProcess, ids: Any = None) -> np.ndarray:
     return np.concatenate(rows)
 
 
+@both_types
 def test_rows_are_those_of_tables_rounded_at_load_bit_for_bit(base_path: Path, serving: Any):
+    name = type_of(base_path)
     with serving(base_path) as server:
         mapped = answer(server)
-        assert f"GB of tables in int8 mapped from {base_path}/1/int8/tables.index" in server.log()
+        said = f"GB of tables in {name} mapped from {base_path}/1/{name}/tables.index"
+        assert said in server.log()
         (version,) = status(server)["models"][0]["versions"]
-        size = 2 * ROWS * (WIDTH + 2)
+        size = 2 * ROWS * VALUES[name]
         assert version["tables"]["mapped_bytes"] == size  # but not the float32 tables
         wait_until(lambda: tables_of(server)["checked_bytes"] == size)
-    shutil.rmtree(base_path / "1" / "int8")
+    shutil.rmtree(base_path / "1" / name)
     with serving(base_path) as server:
         assert answer(server).tobytes() == mapped.tobytes()
         assert "mapped from" not in server.log()
+
+
+def test_rows_in_int8_are_close_to_the_original_models(base_path: Path, serving: Any):
+    with serving(base_path) as server:
+        mapped = answer(server)
     with ServerProcess("ranker", base_path) as server:
         exact = answer(server)
     assert mapped.tobytes() != exact.tobytes()
@@ -136,6 +167,27 @@ def test_rows_are_those_of_tables_rounded_at_load_bit_for_bit(base_path: Path, s
         with np.errstate(invalid="ignore"):
             is_close = np.abs(got - rows) <= largest / 251 + 1e-37  # TensorFlow flushes denormals
         assert (is_close | (got == rows) | np.isnan(rows)).all()
+
+
+@pytest.mark.parametrize("base_path", ["bfloat16"], indirect=True)
+def test_rows_in_bfloat16_are_the_original_models_with_tables_that_tensorflow_rounded(
+    base_path: Path, serving: Any, tmp_path: Path
+):
+    with serving(base_path) as server:
+        mapped = answer(server)
+    save(tmp_path / "rounded" / "1", rounded=in_bfloat16)
+    with ServerProcess("ranker", tmp_path / "rounded", ["--graph_optimization=off"]) as server:
+        expected = answer(server)
+    is_nan = np.isnan(expected)
+    assert np.isnan(mapped[is_nan]).all()
+    # Where TensorFlow adds, it flushes denormals.
+    tiny = np.finfo(np.float32).tiny
+    is_denormal = (np.abs(expected) < tiny) & (np.abs(mapped) < tiny) & (mapped != 0)
+    same = mapped.view(np.uint32) == expected.view(np.uint32)
+    assert (same | is_nan | is_denormal).all()
+    alone = in_bfloat16(hostile_rows(1 + len("user")))[:128]
+    np.testing.assert_array_equal(mapped[:128, :WIDTH], alone)
+    assert (mapped[66, :WIDTH].view(np.uint32) == 0x80000000).all()
 
 
 def tables_of(server: ServerProcess) -> Any:
@@ -186,6 +238,7 @@ def test_files_that_may_not_be_used_are_named_and_tables_stay_in_float32(
         assert answer(server).tobytes() == got.tobytes()
 
 
+@both_types
 def test_rows_of_a_delta_are_read_in_float32(base_path: Path, serving: Any):
     ids, at = np.arange(100, 200), 20
     with serving(base_path) as server:

@@ -1,4 +1,4 @@
-#include "server/engine/rewrites/int8_tables.h"
+#include "server/engine/rewrites/rounded_tables.h"
 
 #include <iterator>
 #include <mutex>
@@ -10,27 +10,28 @@
 
 namespace colcast::engine {
 
+using tensorflow::DataType;
 using tensorflow::ResourceMgr;
 using tensorflow::Tensor;
 using tensorflow::Var;
 using tensorflow::core::RefCountPtr;
 
-absl::StatusOr<RefCountPtr<Int8Tables>> Int8Tables::In(ResourceMgr* resources) {
-  Int8Tables* found = nullptr;
-  const auto make = [](Int8Tables** made) {
-    *made = new Int8Tables;
+absl::StatusOr<RefCountPtr<RoundedTables>> RoundedTables::In(ResourceMgr* resources) {
+  RoundedTables* found = nullptr;
+  const auto make = [](RoundedTables** made) {
+    *made = new RoundedTables;
     return absl::OkStatus();
   };
-  absl::Status status = resources->LookupOrCreate<Int8Tables>(resources->default_container(),
-                                                              "colcast_int8_tables", &found, make);
+  absl::Status status = resources->LookupOrCreate<RoundedTables>(
+      resources->default_container(), "colcast_rounded_tables", &found, make);
   if (!status.ok()) return status;
-  return RefCountPtr<Int8Tables>(found);
+  return RefCountPtr<RoundedTables>(found);
 }
 
-absl::StatusOr<std::shared_ptr<const Int8Table>> Int8Tables::Find(const std::string& container,
-                                                                  const std::string& variable,
-                                                                  ResourceMgr* resources) {
-  const auto key = std::make_pair(container, variable);
+absl::StatusOr<std::shared_ptr<const RoundedTable>> RoundedTables::Find(
+    const std::string& container, const std::string& variable, DataType row_type,
+    ResourceMgr* resources) {
+  const auto key = std::make_tuple(container, variable, row_type);
   {
     const std::shared_lock lock(mutex_);
     const auto found = tables_.find(key);
@@ -48,22 +49,23 @@ absl::StatusOr<std::shared_ptr<const Int8Table>> Int8Tables::Find(const std::str
                                                    "; a matrix of float was expected"));
   }
   if (const auto made = tables_.find(key); made != tables_.end()) return made->second;
-  auto table = std::make_shared<const Int8Table>(static_cast<const float*>(value.data()),
-                                                 value.dim_size(0), value.dim_size(1));
+  auto table = std::make_shared<const RoundedTable>(
+      row_type, static_cast<const float*>(value.data()), value.dim_size(0), value.dim_size(1));
   tables_.emplace(key, table);  // last, since making the table may throw
   return table;
 }
 
-void Int8Tables::Add(const std::string& container, const std::string& variable,
-                     std::shared_ptr<const Int8Table> table) {
+void RoundedTables::Add(const std::string& container, const std::string& variable,
+                        std::shared_ptr<const RoundedTable> table) {
   const std::unique_lock lock(mutex_);
-  tables_.emplace(std::make_pair(container, variable), std::move(table));
+  tables_.emplace(std::make_tuple(container, variable, table->type()), table);
 }
 
-void Int8Tables::KeepOnly(const std::set<std::string>& variables) {
+void RoundedTables::KeepOnly(const RowTypes& variables) {
   const std::unique_lock lock(mutex_);
   for (auto table = tables_.begin(); table != tables_.end();) {
-    table = variables.count(table->first.second) > 0 ? std::next(table) : tables_.erase(table);
+    table =
+        variables.count(std::get<1>(table->first)) > 0 ? std::next(table) : tables_.erase(table);
   }
 }
 

@@ -1,4 +1,4 @@
-#include "server/engine/mapping/int8_files.h"
+#include "server/engine/mapping/rounded_files.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -12,8 +12,8 @@
 #include "server/base/file.h"
 #include "server/base/thread.h"
 #include "server/engine/mapping/mapped_tables.h"
-#include "server/engine/rewrites/int8_table.h"
-#include "server/engine/rewrites/int8_tables.h"
+#include "server/engine/rewrites/rounded_table.h"
+#include "server/engine/rewrites/rounded_tables.h"
 #include "server/engine/session_resources.h"
 #include "server/engine/status.h"
 #include "tensorflow/core/framework/resource_var.h"
@@ -76,10 +76,11 @@ absl::Status CheckCheckpoint(const std::string& directory, BundleReader* files) 
                    status.message()));
 }
 
-// Reads the rows that keep their floats.
+// Reads the rows that keep their floats, if the files have some.
 absl::Status ReadKept(BundleReader* files, const std::string& variable, int64_t rows, int64_t width,
-                      Int8Rows* rounded) {
+                      RoundedRows* rounded) {
   const std::string name = kKeptIds + variable;
+  if (!files->Contains(name)) return absl::OkStatus();
   DataType type;
   TensorShape shape;
   absl::Status status = files->LookupDtypeAndShape(name, &type, &shape);
@@ -101,8 +102,9 @@ absl::Status ReadKept(BundleReader* files, const std::string& variable, int64_t 
 }
 
 // Adds a variable's table, if the files have one; its size is added to `*bytes`.
-absl::Status Add(const std::string& variable, const std::string& prefix, BundleReader* files,
-                 MappedTables* tables, ResourceMgr* resources, int64_t* bytes) {
+absl::Status Add(const std::string& variable, DataType row_type, const std::string& prefix,
+                 BundleReader* files, MappedTables* tables, ResourceMgr* resources,
+                 int64_t* bytes) {
   const std::string name = kRows + variable;
   if (!files->Contains(name)) return absl::OkStatus();
   Var* found = nullptr;
@@ -113,34 +115,35 @@ absl::Status Add(const std::string& variable, const std::string& prefix, BundleR
   if (floats.dtype() != tensorflow::DT_FLOAT || floats.dims() != 2) {
     return Differs(variable, floats.dtype(), floats.shape(), "a matrix of float");
   }
-  auto int8 = Int8Tables::In(resources);
-  if (!int8.ok()) return int8.status();
+  auto forms = RoundedTables::In(resources);
+  if (!forms.ok()) return forms.status();
   Tensor packed;
   const absl::StatusOr<bool> mapped = tables->Map(files, prefix, name, 1, &packed);
   if (!mapped.ok()) return mapped.status();
   const std::shared_ptr<const MappedTable> table = *mapped ? tables->Find(packed) : nullptr;
   const int64_t rows = floats.dim_size(0), width = floats.dim_size(1);
-  const TensorShape shape({rows, Int8Table::RowBytes(width)});
-  if (table == nullptr || table->dtype != tensorflow::DT_INT8 || table->shape != shape) {
-    return Differs(name, packed.dtype(), packed.shape(), "int8" + shape.DebugString());
+  const TensorShape shape({rows, RoundedTable::ValuesInRow(row_type, width)});
+  if (table == nullptr || table->dtype != row_type || table->shape != shape) {
+    return Differs(name, packed.dtype(), packed.shape(),
+                   DataTypeString(row_type) + shape.DebugString());
   }
   status = CheckBytes(*table, StopFlag());
-  Int8Rows rounded{{table, table->data()}, {}};
+  RoundedRows rounded{row_type, {table, table->data()}, {}};
   if (status.ok()) status = ReadKept(files, variable, rows, width, &rounded);
   if (!status.ok()) return status;
-  auto made = std::make_shared<const Int8Table>(static_cast<const float*>(floats.data()), rows,
-                                                width, std::move(rounded));
+  auto made = std::make_shared<const RoundedTable>(static_cast<const float*>(floats.data()), rows,
+                                                   width, std::move(rounded));
   if (!made->IsComplete()) {
     return absl::DataLossError(
         absl::StrCat(name, " has other rows without a scale than ", kKeptIds, variable, " names"));
   }
-  (*int8)->Add(resources->default_container(), variable, std::move(made));
+  (*forms)->Add(resources->default_container(), variable, std::move(made));
   *bytes += static_cast<int64_t>(table->size);
   return absl::OkStatus();
 }
 
 absl::StatusOr<std::string> MapAll(const std::string& directory, const std::string& prefix,
-                                   const std::set<std::string>& variables, MappedTables* tables,
+                                   const RowTypes& variables, MappedTables* tables,
                                    ResourceMgr* resources) {
   absl::Status status = CheckFiles(std::filesystem::path(prefix).parent_path());
   if (!status.ok()) return status;
@@ -148,23 +151,26 @@ absl::StatusOr<std::string> MapAll(const std::string& directory, const std::stri
   status = files.status();
   if (status.ok()) status = CheckCheckpoint(directory, &files);
   int64_t bytes = 0;
-  for (const std::string& variable : variables) {
-    if (status.ok()) status = Add(variable, prefix, &files, tables, resources, &bytes);
+  for (const auto& [variable, type] : variables) {
+    if (status.ok()) status = Add(variable, type, prefix, &files, tables, resources, &bytes);
   }
   if (!status.ok()) return status;
   if (bytes == 0) return "";
-  return absl::StrFormat("%.3g GB of tables in int8 mapped from %s.index",
-                         static_cast<double>(bytes) * 1e-9, prefix);
+  return absl::StrFormat("%.3g GB of tables in %s mapped from %s.index",
+                         static_cast<double>(bytes) * 1e-9,
+                         DataTypeString(variables.begin()->second), prefix);
 }
 
 }  // namespace
 
-absl::StatusOr<std::string> MapInt8Tables(const std::string& directory,
-                                          const std::set<std::string>& variables,
-                                          tensorflow::Session* session) {
-  const std::string prefix = directory + "/int8/tables";
+absl::StatusOr<std::string> MapRoundedTables(const std::string& directory,
+                                             const RowTypes& variables,
+                                             tensorflow::Session* session) {
+  if (variables.empty()) return "";
+  const std::string prefix =
+      absl::StrCat(directory, "/", DataTypeString(variables.begin()->second), "/tables");
   std::error_code error;
-  if (variables.empty() || !std::filesystem::exists(prefix + ".index", error)) return "";
+  if (!std::filesystem::exists(prefix + ".index", error)) return "";
   const absl::StatusOr<ResourceMgr*> resources = ResourcesOf(session);
   if (!resources.ok()) return resources.status();
   const auto tables = MappedTables::In(*resources);
@@ -178,7 +184,7 @@ absl::StatusOr<std::string> MapInt8Tables(const std::string& directory,
   });
   if (!caught.ok()) note = ToAbsl(caught);
   if (note.ok()) return note;
-  if (auto int8 = Int8Tables::In(*resources); int8.ok()) (*int8)->KeepOnly({});
+  if (auto forms = RoundedTables::In(*resources); forms.ok()) (*forms)->KeepOnly({});
   for (const auto& table : (*tables)->tables()) {
     if (std::find(before.begin(), before.end(), table) == before.end()) (*tables)->Drop(*table);
   }
