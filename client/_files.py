@@ -35,7 +35,7 @@ def read_user(path: Path) -> dict[str, Any]:
 def read_items(
     path: Path, features: Mapping[str, Feature], list_separator: str = "|"
 ) -> list[dict[str, Any]]:
-    """Items, one dict per row, from a file whose name ends in .jsonl, .json, .csv or .parquet.
+    """Reads items, one dict per row, from a file named *.jsonl, *.json, *.csv or *.parquet.
 
     Args:
         path: the file; or STANDARD_INPUT, with a JSON list or JSON lines.

@@ -1,4 +1,4 @@
-"""Suspends garbage collection; must not import TensorFlow, whose import it speeds up."""
+"""Suspends garbage collection. Does not import TensorFlow, because it speeds up that import."""
 
 import gc
 from collections.abc import Iterator

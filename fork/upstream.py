@@ -45,7 +45,7 @@ def fetch(source: str, tree: Path, commit: str) -> None:
 
     Args:
         source: A git URL, a local clone, bare or not, or a directory without a history.
-        tree: The folder to make; must not exist.
+        tree: The folder to make; it must not exist.
         commit: The commit to check out; a directory without a history must already have its
             content.
 

@@ -157,7 +157,7 @@ def check_absent(features: Mapping[str, Feature], given: Set[str], unused: froze
 def misspelled(
     features: Mapping[str, Feature], given: Set[str], unused: frozenset[str]
 ) -> dict[str, str]:
-    """Absent feature -> an unused name that resembles it, perhaps a misspelling."""
+    """Maps absent features to unused names that resemble them and may be misspellings."""
     return _misspelled(tuple(name for name in features if name not in given), unused, 0.8)
 
 
@@ -253,7 +253,7 @@ def _missing(needed: list[str], unused: frozenset[str]) -> InputError:
 
 @lru_cache(maxsize=256)
 def _misspelled(absent: tuple[str, ...], unused: frozenset[str], likeness: float) -> dict[str, str]:
-    """Absent feature -> the most similar unused name, if its similarity (0 to 1) is high enough."""
+    """Maps absent features to the most similar unused name, if it is similar enough."""
     near = {name: difflib.get_close_matches(name, unused, 1, likeness) for name in absent}
     return {name: found[0] for name, found in near.items() if found}
 

@@ -105,14 +105,14 @@ def dtype_of_array(values: Array) -> DType:
 
 
 def bfloat16_bits(values: Array) -> Array:
-    """float32 values [...] -> their nearest bfloat16, as uint16 bits [...]; ties to even."""
+    """Rounds float32 values [...] to bfloat16, ties to even; returns the bits as uint16 [...]."""
     bits = np.ascontiguousarray(values, np.float32).view(np.uint32)
     rounded = ((bits + np.uint32(0x7FFF) + ((bits >> 16) & 1)) >> 16).astype(np.uint16)
     return np.where(np.isnan(values), np.uint16(0x7FC0), rounded)
 
 
 def bfloat16_values(bits: Array) -> Array:
-    """bfloat16 bits as uint16 [...] -> the same values as float32 [...]."""
+    """Converts bfloat16 bits, uint16 [...], to the same values in float32 [...]."""
     return (bits.astype(np.uint32) << 16).view(np.float32)
 
 

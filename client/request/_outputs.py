@@ -82,9 +82,9 @@ class Ranking:
     def scores(self) -> Array:
         """One score per candidate, [N].
 
-        The output or column that the caller named. Otherwise the only floating-point output with
-        one value per row, or among several such outputs the one with a usual name (scores, score,
-        predictions, logistic, ...).
+        They are the output or column that the caller named, otherwise the only floating-point
+        output with one value per row, or among several such outputs the one with a usual name
+        (scores, score, predictions, logistic, ...).
 
         Raises:
             InputError: the named output does not exist or has several values per row, or it is

@@ -169,7 +169,7 @@ def only_row(feature: Feature, column: Column) -> Column:
 
 
 def _agreed_dtypes(schema: ModelSchema) -> dict[str, DType]:
-    """Feature -> its dtype, if all signatures that take it as a column agree."""
+    """The dtype of each feature on which all signatures that take it as a column agree."""
     found: dict[str, set[DType]] = {}
     for signature in [s for s in schema.signatures.values() if not s.takes_examples]:
         for name, feature in signature.features.items():

@@ -10,7 +10,7 @@ from colcast.client.transport._channel import Lookup
 
 
 # Rendezvous hashing: every server has a weight for every key, and the heaviest server is the key's
-# home. When a server is added or removed, only the users whose home it becomes or was move.
+# home. When a server is added or removed, only the users whose home is that server move.
 def home(key: str, servers: Collection[str]) -> str:
     """The server for a key's calls; the same in every process.
 
@@ -114,8 +114,8 @@ class Servers:
         """Chooses a server for a call with this key; give it back when the call ends.
 
         Prefers servers that are up, and among these the ones tried least often. If all are down, it
-        returns any of them, whose channel reports why. None if no server has been reached yet but
-        one may still become reachable.
+        returns any of them, whose channel reports why. Returns None if no server has been reached
+        yet but one may still become reachable.
         """
         with self._lock:
             self._follow()

@@ -26,7 +26,7 @@ from colcast.export.graph._signature import Signature, read_signature
 from colcast.export.rows._facts import Fact, Kind
 from colcast.export.rows._independence import facts_of, once, rows_of
 
-_ROWS = "columnar"  # the domain of all rows, the user's included
+_ROWS = "columnar"  # the domain of all rows, including the user's
 _CANDIDATES = (2, 5)  # numbers of candidates in trials of item tensors
 
 

@@ -135,11 +135,11 @@ class SignatureReport:
 
 @dataclasses.dataclass(frozen=True)
 class ExportReport:
-    """An export.
+    """The result of an export.
 
     Attributes:
-      saved_model: the folder read.
-      output: the folder written.
+      saved_model: the folder that was read.
+      output: the folder that was written.
       signatures: one for each converted signature.
       seconds: duration of the export, proof included.
       mended_variables: variables that only Python's loader fills in the model read; every loader

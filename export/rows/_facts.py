@@ -199,7 +199,7 @@ def broadcast(one: Axes, other: Axes) -> tuple[Axes, frozenset[str]] | None:
 
 
 def _is_open(each: Axis) -> bool:
-    """Whether a dimension has the same, unknown, size in all runs."""
+    """Whether a dimension's size is unknown but the same in all runs."""
     return bool(each) and all(str(factor).startswith("size:") for factor in each)
 
 

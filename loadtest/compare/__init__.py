@@ -1,1 +1,1 @@
-"""`colcast compare`: how far the answers of two servers or models differ."""
+"""`colcast compare`: measures how far the answers of two servers or models differ."""

@@ -98,7 +98,7 @@ class Used:
 
 
 class Turns:
-    """In the deciding process: decides whose turn it is, and adds up all calls and CPU time."""
+    """Decides whose turn it is, and adds up all calls and CPU time, in the deciding process."""
 
     def __init__(
         self,

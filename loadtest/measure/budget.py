@@ -61,7 +61,7 @@ _AGAIN_SECONDS = 0.01
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Makes SIGINT and SIGTERM raise KeyboardInterrupt in the block; repeats a dropped one.
+    """Makes SIGINT and SIGTERM raise KeyboardInterrupt in the block, again if it was dropped.
 
     Python drops exceptions raised in a destructor, so a Ctrl-C at such a moment would be lost.
     Works only in the main thread; restores the previous handlers afterwards.

@@ -13,10 +13,10 @@ class Meter(Protocol):
     """Measures a server's CPU time and memory."""
 
     def cpu_seconds(self) -> float:
-        """User and system time of all its threads, including finished ones."""
+        """The user and system time of all the server's threads, including finished ones."""
 
     def memory_bytes(self) -> int:
-        """Current resident memory."""
+        """The server's current resident memory."""
 
 
 class ProcessMeter:
@@ -43,7 +43,7 @@ class ProcessMeter:
             self._gone = f"the server at {address} (process {pid}) ended during the test"
 
     def cpu_seconds(self) -> float:
-        """User and system time of all its threads, including finished ones."""
+        """The user and system time of all the server's threads, including finished ones."""
         try:
             return time.clock_gettime(self._clock)
         except OSError as error:
@@ -101,7 +101,7 @@ class MetricsMeter:
         self.memory_bytes()
 
     def cpu_seconds(self) -> float:
-        """User and system time of all its threads."""
+        """The user and system time of all the server's threads."""
         return self._read(_CPU)
 
     def memory_bytes(self) -> int:

@@ -75,7 +75,7 @@ class Result:
 
     @property
     def sound(self) -> bool:
-        """Whether its figures may be compared: there are answers, and none was refused or wrong."""
+        """Whether the figures may be compared: there are answers, and none was refused or wrong."""
         return bool(self.recording.answered) and not self.refused and not self.check.wrong
 
 

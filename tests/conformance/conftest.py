@@ -55,7 +55,7 @@ class Server:
 
 @pytest.fixture(scope="session")
 def native(request: pytest.FixtureRequest) -> None:
-    """For tests of a native server that they start; skipped if --target names another one."""
+    """Skips tests that start a native server if --target names another server."""
     if request.config.getoption("--target", default=None):
         pytest.skip("starts a native server; --target is another")
 

@@ -1,4 +1,4 @@
-"""Sends and reads HTTP/2 frame by frame, unlike client libraries. Names as in RFC 9113 and 7541."""
+"""Sends and reads HTTP/2 frame by frame, unlike client libraries, with the RFCs' names."""
 
 import socket
 import struct

@@ -1,4 +1,4 @@
-"""HTTP/2 attacks on memory or time get neither, and other clients are answered."""
+"""HTTP/2 attacks on memory or time fail, and other clients are answered meanwhile."""
 
 import itertools
 import os

@@ -1,6 +1,7 @@
 """Errors of RFC 9113 and RFC 7541 are detected, and are of the required kind.
 
-Each case follows a preface and empty SETTINGS, in which section is named. The server has no model.
+Each case names its section of an RFC, and is sent after a preface and empty SETTINGS. The server
+has no model.
 """
 
 import itertools

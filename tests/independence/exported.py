@@ -65,7 +65,7 @@ class Exported:
     def retrained(self, folder: Path) -> "Exported":
         """The same graphs with the variables of a retrained model, which becomes the original.
 
-        The base path has the present version 1; the retrained version waits in `folder` / "2".
+        The base path keeps the current version 1; the retrained version waits in `folder` / "2".
         """
         other = copy.copy(self)
         other.base_path, other._original = folder / self.model.name, folder / "model"

@@ -29,7 +29,7 @@ MB = 1 << 20
 
 @pytest.fixture(name="serve_limited")
 def _serve_limited(serve: Any) -> Iterator[Callable[[Path], Stubs]]:
-    """Serves a model on a server whose address space tests limit, until the test ends."""
+    """Serves models until the test ends, on a server whose address space the test limits."""
     pids = set()
 
     def serve_limited(base_path: Path) -> Stubs:

@@ -220,14 +220,14 @@ SENTENCES = [
 
 @dataclass(frozen=True)
 class Cosine:
-    """Cosines between the vectors of SENTENCES and the exact ones."""
+    """Cosines between the encoder's vectors of SENTENCES and the exact vectors."""
 
     least: float
     mean: float
 
 
 def check(exact: Encode, cheaper: Encode, name: str) -> Cosine:
-    """How close the cheaper encoder's vectors are.
+    """Measures how close the cheaper encoder's vectors are to the exact ones.
 
     Raises:
       RuntimeError: the least cosine is below LEAST_COSINE.
