@@ -32,13 +32,12 @@ lint: environment
 
 # ROWS selects rows of its table: make bench ROWS="papers text"
 bench:
-	@scripts/setup.sh colcast_model_server colcast_engine wire_benchmark expansion_rule_benchmark
-	@build/server/serving_patches/expansion_rule_benchmark
+	@scripts/setup.sh colcast_model_server colcast_engine wire_benchmark serving_patches_benchmark
+	@build/server/bin/serving_patches_benchmark
 	@build/server/bin/wire_benchmark
 	@.venv/bin/colcast bench $(ROWS)
 
 fuzz: setup
-	@server/engine/fuzz/run.sh
 	@server/fuzz/run.sh
 
 docs: environment

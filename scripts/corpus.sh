@@ -1,22 +1,22 @@
 #!/usr/bin/env bash
-# Packs and unpacks the saved inputs of the fuzzers: one archive per fuzzer; the same inputs always
-# make the same bytes.
-#   scripts/corpus.sh unpack NAME FOLDER
-#   scripts/corpus.sh pack   NAME FOLDER   # renews tests/hostile/corpus/NAME.tar.gz
+# Packs and unpacks the saved inputs of the fuzzers, a folder for each fuzzer. The same inputs always make the same
+# bytes.
+#   scripts/corpus.sh unpack FOLDER
+#   scripts/corpus.sh pack   FOLDER   # renews tests/hostile/corpus.tar.gz
 set -euo pipefail
-archive=$(dirname "$0")/../tests/hostile/corpus/$2.tar.gz
+archive=$(dirname "$0")/../tests/hostile/corpus.tar.gz
 case $1 in
   unpack)
-    mkdir -p "$3"
-    tar -xzf "$archive" -C "$3"
+    rm -rf "$2" && mkdir -p "$2"
+    tar -xzf "$archive" -C "$2"
     ;;
   pack)
     LC_ALL=C tar -c --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner --mode=0644 \
-      --format=ustar -C "$3" -T <(cd "$3" && find . -maxdepth 1 -type f -printf '%f\n' | LC_ALL=C sort) \
-      | gzip -9n > "$archive"
+      --format=ustar -C "$2" -T <(cd "$2" && find . -type f -printf '%P\n' | LC_ALL=C sort) |
+      gzip -9n > "$archive"
     ;;
   *)
-    sed -n '2,4s/^# //p' "$0" >&2
+    sed -n '2,5s/^# //p' "$0" >&2
     exit 2
     ;;
 esac

@@ -7,10 +7,7 @@ cd "$(dirname "$0")/.."
 . scripts/environment.sh
 sanitizer=${1:-thread}
 build=build/sanitizer-${sanitizer%%,*}
-tests=()
-for folder in api base http1 http2 items net rest scheduling states tables tracing wire; do
-  for test in "server/$folder"/*_test.cc; do tests+=("$(basename "$test" .cc)"); done
-done
+tests=({api,base,http1,http2,items,net,rest,scheduling,states,tables,tracing,wire}_test)
 cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo \
   -DCOLCAST_PYTHON="$PWD/.venv/bin/python" -DCOLCAST_SANITIZER="$sanitizer" > "$build-configure.log" ||
   { cat "$build-configure.log" >&2; exit 1; }

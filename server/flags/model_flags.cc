@@ -5,7 +5,7 @@
 #include <chrono>
 #include <utility>
 
-#include "server/base/text_proto.h"
+#include "server/protos/text_proto.h"
 #include "server/base/thread.h"
 #include "server/flags/rows.h"
 #include "server/models/model_config.h"

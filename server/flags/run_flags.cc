@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "server/base/machine.h"
-#include "server/base/text_proto.h"
+#include "server/protos/text_proto.h"
 #include "server/base/thread.h"
 #include "server/flags/rows.h"
 #include "tensorflow/core/protobuf/config.pb.h"

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <utility>
 
-#include "server/base/text_proto.h"
+#include "server/protos/text_proto.h"
 #include "server/flags/rows.h"
 #include "server/protos/monitoring_config.pb.h"
 

@@ -1,39 +1,59 @@
 #!/usr/bin/env bash
-# Builds the fuzz targets and runs each for FUZZ_SECONDS (default 60) under AddressSanitizer and
-# UndefinedBehaviorSanitizer, from the inputs in tests/hostile/corpus and those that earlier runs
-# found. Inputs that fail are left in build/fuzz-text/found. After fixing the bug, copy the input to
-# build/fuzz-text/kept/NAME and run `scripts/corpus.sh pack NAME build/fuzz-text/kept/NAME`.
+# Builds the fuzzers of server/fuzz and server/engine/fuzz and runs each for FUZZ_SECONDS (default 60), from the inputs
+# in tests/hostile/corpus.tar.gz, to which it adds those that reach new code. Inputs that fail are left in
+# build/fuzz/found. After mending the fault, copy the input to build/fuzz/corpus/NAME and run
+# `scripts/corpus.sh pack build/fuzz/corpus`.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 . scripts/environment.sh
 seconds=${FUZZ_SECONDS:-60}
-build=build/fuzz-text
+corpus=build/fuzz/corpus
 
 install_debian_packages clang libclang-rt-14-dev
-cmake -S . -B $build -G Ninja -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_BUILD_TYPE=RelWithDebInfo \
-  -DCOLCAST_FUZZ=ON > $build-configure.log || { cat $build-configure.log >&2; exit 1; }
-ninja -C $build --quiet grpc_message_fuzz http1_server_fuzz http2_client_fuzz http2_server_fuzz \
-  infer_request_fuzz item_table_fuzz rest_fuzz model_config_fuzz
+mkdir -p build/fuzz/found
+scripts/corpus.sh unpack $corpus
 
-fuzz() {  # target, corpus, further options
-  local target=$build/bin/$1 corpus=$build/kept/$2 log=$build/$1.log
+build() {  # folder, sources, options
+  cmake -S "$2" -B "$1" -G Ninja -DCMAKE_CXX_COMPILER=clang++ "${@:3}" > "$1-configure.log" || {
+    cat "$1-configure.log" >&2
+    exit 1
+  }
+}
+fuzz() {  # program, folder of its inputs, options
+  local program=$1 inputs=$corpus/$2 log=build/fuzz/$2 before after
   shift 2
-  mkdir -p "$target.corpus" $build/found
-  rm -rf "$corpus"
-  scripts/corpus.sh unpack "$(basename "$corpus")" "$corpus"
-  echo "fuzzing $(basename "$target") for $seconds s (log: $log)"
-  if ! "$target" -max_total_time="$seconds" -max_len=1000 -print_final_stats=1 "$@" \
-    -artifact_prefix=$build/found/ "$target.corpus" "$corpus" > "$log" 2>&1; then
-    grep -A 3 -E "DISAGREEMENT|runtime error|ERROR:|Test unit written" "$log" >&2
+  mkdir -p "$log.new"
+  echo "fuzzing $(basename "$program") for $seconds s (log: $log.log)"
+  if ! "$program" -max_total_time="$seconds" -max_len=1000 -print_final_stats=1 "$@" \
+    -artifact_prefix=build/fuzz/found/ "$log.new" "$inputs" > "$log.log" 2>&1; then
+    grep -A 3 -E "DISAGREEMENT|runtime error|ERROR:|Test unit written" "$log.log" >&2
     exit 1
   fi
-  echo "$(sed -n 's/^stat::number_of_executed_units: *//p' "$log") executions, no failure"
+  before=$(find "$inputs" -type f | wc -l)
+  "$program" -merge=1 -use_counters=0 -max_len=1000 "$@" "$inputs" "$log.new" > "$log.merge.log" 2>&1
+  after=$(find "$inputs" -type f | wc -l)
+  [ "$after" = "$before" ] || scripts/corpus.sh pack $corpus
+  echo "$(sed -n 's/^stat::number_of_executed_units: *//p' "$log.log") executions, no failure;" \
+    "$after inputs kept, $((after - before)) of them new"
 }
-fuzz rest_fuzz rest -dict=server/fuzz/rest.dict
-fuzz model_config_fuzz config
-fuzz item_table_fuzz items -max_len=8000
-fuzz http1_server_fuzz http1_server
-fuzz http2_server_fuzz http2_server
-fuzz http2_client_fuzz http2_client
-fuzz grpc_message_fuzz grpc_message
-fuzz infer_request_fuzz infer_request
+
+build build/fuzz/engine server/engine/fuzz
+ninja -C build/fuzz/engine --quiet
+fuzz build/fuzz/engine/wire_fuzz wire -max_len=600
+fuzz build/fuzz/engine/example_fuzz examples -max_len=600
+fuzz build/fuzz/engine/choice_fuzz choices -max_len=600
+fuzz build/fuzz/engine/index_fuzz index -max_len=2000
+
+build build/fuzz/server . -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCOLCAST_FUZZ=ON
+fuzz_server() {
+  ninja -C build/fuzz/server --quiet "$1"
+  fuzz build/fuzz/server/bin/"$@"
+}
+fuzz_server rest_fuzz rest -dict=server/fuzz/rest.dict
+fuzz_server model_config_fuzz config
+fuzz_server item_table_fuzz items -max_len=8000
+fuzz_server http1_server_fuzz http1_server
+fuzz_server http2_server_fuzz http2_server
+fuzz_server http2_client_fuzz http2_client
+fuzz_server grpc_message_fuzz grpc_message
+fuzz_server infer_request_fuzz infer_request

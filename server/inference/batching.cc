@@ -5,7 +5,7 @@
 #include <limits>
 #include <system_error>
 
-#include "server/base/text_proto.h"
+#include "server/protos/text_proto.h"
 #include "server/base/thread.h"
 #include "server/protos/session_bundle_config.pb.h"
 

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "server/base/file.h"
-#include "server/base/text_proto.h"
+#include "server/protos/text_proto.h"
 
 namespace colcast::models {
 namespace {

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "server/base/log.h"
-#include "server/base/text_proto.h"
+#include "server/protos/text_proto.h"
 #include "server/protos/ssl_config.pb.h"
 
 namespace colcast::net {

@@ -1,4 +1,4 @@
-#include "server/base/text_proto.h"
+#include "server/protos/text_proto.h"
 
 #include <google/protobuf/io/tokenizer.h>
 #include <google/protobuf/text_format.h>

@@ -1,6 +1,6 @@
 // Reads configuration files: protocol buffers in text form.
-#ifndef COLCAST_SERVER_BASE_TEXT_PROTO_H_
-#define COLCAST_SERVER_BASE_TEXT_PROTO_H_
+#ifndef COLCAST_SERVER_PROTOS_TEXT_PROTO_H_
+#define COLCAST_SERVER_PROTOS_TEXT_PROTO_H_
 
 #include <google/protobuf/message.h>
 
@@ -20,4 +20,4 @@ Status ReadTextProto(const std::string& path, google::protobuf::Message* message
 
 }  // namespace colcast
 
-#endif  // COLCAST_SERVER_BASE_TEXT_PROTO_H_
+#endif  // COLCAST_SERVER_PROTOS_TEXT_PROTO_H_

@@ -1,4 +1,4 @@
-#include "server/base/text_proto.h"
+#include "server/protos/text_proto.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
