@@ -16,10 +16,10 @@ environment:
 	@scripts/setup.sh environment
 
 setup-estimator:
-	@scripts/setup_estimator.sh
+	@scripts/setup.sh estimator
 
 setup-jax:
-	@scripts/setup_jax.sh
+	@scripts/setup.sh jax
 
 demo: setup
 	@.venv/bin/python -m colcast.bench.demo

@@ -3,6 +3,10 @@
 # default the native server. Skips each step that is already done.
 #   scripts/setup.sh [TARGET...]
 #   scripts/setup.sh environment   builds nothing
+#   scripts/setup.sh estimator     makes .venv-estimator: TensorFlow 2.15, the last release with Estimators, and
+#                                  matching releases of TF-DF and TF-Ranking
+#   scripts/setup.sh jax           makes .venv-jax: JAX 0.6, the last release that can also write TensorFlow's own ops,
+#                                  with .venv's versions of TensorFlow and Keras
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/environment.sh
@@ -17,6 +21,22 @@ build() {  # CMake's targets
   cmake --build build/server --target "$@"
 }
 
+case ${1:-} in
+  estimator)
+    if [ "$("$PYTHON" -c 'import sys; print(sys.version_info.minor)')" -gt 11 ] && ! PYTHON=$(command -v python3.11); then
+      say "no Python 3.11, which TensorFlow 2.15 needs: the tests of Estimators are skipped"
+      exit
+    fi
+    require_python 11
+    make_environment .venv-estimator requirements/estimator.lock -e .
+    exit
+    ;;
+  jax)
+    require_python 13
+    make_environment .venv-jax requirements/jax.lock
+    exit
+    ;;
+esac
 mkdir -p build
 # shellcheck disable=SC2046
 install_debian_packages $(cat scripts/debian-packages.txt)
