@@ -266,5 +266,5 @@ def test_a_model_without_large_tables_is_refused(tmp_path: Path):
         return {"score": tf.reduce_sum(tf.gather(module.table, user + item), 1)}
 
     save_version(tmp_path / "saved", module, score)
-    with pytest.raises(ExportError, match="no rows up in a float32 table of 1 MiB or more"):
+    with pytest.raises(ExportError, match="looks up rows in no float32 table of 1 MiB or more"):
         export(tmp_path / "saved", tmp_path / "exported")

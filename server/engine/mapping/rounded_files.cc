@@ -122,7 +122,7 @@ absl::Status Add(const std::string& variable, DataType row_type, const std::stri
   if (!mapped.ok()) return mapped.status();
   const std::shared_ptr<const MappedTable> table = *mapped ? tables->Find(packed) : nullptr;
   const int64_t rows = floats.dim_size(0), width = floats.dim_size(1);
-  const TensorShape shape({rows, RoundedTable::ValuesInRow(row_type, width)});
+  const TensorShape shape({rows, RoundedRows::ValuesInRow(row_type, width)});
   if (table == nullptr || table->dtype != row_type || table->shape != shape) {
     return Differs(name, packed.dtype(), packed.shape(),
                    DataTypeString(row_type) + shape.DebugString());

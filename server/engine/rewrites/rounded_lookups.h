@@ -11,7 +11,7 @@
 namespace colcast::engine {
 
 // See Rewrite::apply. Changes the ColcastGroupedLookups that look up or sum rows of the named
-// variables, those that read them in another `row_type` (rounded_table.h) too; control edges from
+// variables, those that read them in another `row_type` (rounded_rows.h) too; control edges from
 // reads of such a variable move to the lookup. Returns the number of tables read so.
 absl::StatusOr<int> UseRoundedTables(tensorflow::DataType row_type,
                                      const std::set<std::string>& variables,

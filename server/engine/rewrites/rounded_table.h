@@ -1,38 +1,14 @@
-// An embedding table whose rows are stored in a smaller type and read as floats: in int8 with one
-// scale per row (a quarter of the memory plus two bytes per row), or in bfloat16 (half of it).
+// An embedding table whose rows are rounded, and read as floats.
 #ifndef COLCAST_SERVER_ENGINE_REWRITES_ROUNDED_TABLE_H_
 #define COLCAST_SERVER_ENGINE_REWRITES_ROUNDED_TABLE_H_
 
 #include <cstdint>
-#include <memory>
-#include <unordered_map>
-#include <vector>
 
 #include "absl/types/span.h"
 #include "server/engine/rewrites/lookup_rows.h"
-#include "tensorflow/core/framework/types.pb.h"
+#include "server/engine/rewrites/rounded_rows.h"
 
 namespace colcast::engine {
-
-// The widest instruction set to use.
-enum class Instructions { kAny, kAvx2, kAvx512 };
-
-Instructions WidestInstructions();
-
-struct RoundedRows {
-  // Rounds a row-major matrix to a type. DT_BFLOAT16: to nearest even, as TensorFlow casts.
-  // DT_INT8: a value changes by at most 1/251 of the largest in its row; a row keeps its floats if
-  // it has NaN or infinity, is too small for a scale, or if rounding its small values would lose
-  // more than 2 % of the sum of all values but the largest (one value far above the others).
-  static RoundedRows Of(tensorflow::DataType type, const float* values, int64_t rows, int64_t width,
-                        Instructions instructions);
-
-  tensorflow::DataType type;
-  // Per row the values; in int8 after the scale, which is the upper half of a float.
-  std::shared_ptr<const char> packed;
-  // Rows of int8 that keep their floats; their scale is NaN.
-  std::unordered_map<int64_t, std::vector<float>> kept;
-};
 
 class RoundedTable {
  public:
@@ -45,9 +21,6 @@ class RoundedTable {
                      instructions) {}
   RoundedTable(const float* values, int64_t rows, int64_t width, RoundedRows rounded,
                Instructions instructions = WidestInstructions());
-
-  // The number of values in a stored row of `width` floats, which includes the scale.
-  static int64_t ValuesInRow(tensorflow::DataType type, int64_t width);
 
   // Whether the rows that keep their floats are exactly those without a scale.
   bool IsComplete() const;

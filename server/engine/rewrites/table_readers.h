@@ -12,7 +12,7 @@
 
 namespace colcast::engine {
 
-// The type to which rows of variables are rounded (rounded_table.h).
+// The type to which rows of variables are rounded (rounded_rows.h).
 using RowTypes = std::map<std::string, tensorflow::DataType>;
 
 // Variables by name, the `shared_name` of their VarHandleOp.

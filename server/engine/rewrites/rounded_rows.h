@@ -1,0 +1,62 @@
+// Rows of an embedding table in a smaller type: in int8 with one scale per row (a quarter of the
+// memory plus two bytes per row), or in bfloat16 (half of it).
+#ifndef COLCAST_SERVER_ENGINE_REWRITES_ROUNDED_ROWS_H_
+#define COLCAST_SERVER_ENGINE_REWRITES_ROUNDED_ROWS_H_
+
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "tensorflow/core/framework/types.pb.h"
+
+// Function attributes enable newer instructions, since the engine is compiled for every CPU on
+// which TensorFlow's wheel runs.
+#define COLCAST_AVX2 __attribute__((target("avx2,fma")))
+#define COLCAST_AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq")))
+#define COLCAST_INLINE inline __attribute__((always_inline))
+
+namespace colcast::engine {
+
+// The widest instruction set to use.
+enum class Instructions { kAny, kAvx2, kAvx512 };
+
+Instructions WidestInstructions();
+
+struct RoundedRows {
+  // Rounds a row-major matrix to a type. DT_BFLOAT16: to nearest even, as TensorFlow casts.
+  // DT_INT8: a value changes by at most 1/251 of the largest in its row; a row keeps its floats if
+  // it has NaN or infinity, is too small for a scale, or if rounding its small values would lose
+  // more than 2 % of the sum of all values but the largest (one value far above the others).
+  static RoundedRows Of(tensorflow::DataType type, const float* values, int64_t rows, int64_t width,
+                        Instructions instructions);
+
+  // The number of values in a stored row of `width` floats, which includes the scale.
+  static int64_t ValuesInRow(tensorflow::DataType type, int64_t width);
+
+  tensorflow::DataType type;
+  // Per row the values; in int8 after the scale, which is the upper half of a float.
+  std::shared_ptr<const char> packed;
+  // Rows of int8 that keep their floats; their scale is NaN.
+  std::unordered_map<int64_t, std::vector<float>> kept;
+};
+
+inline constexpr size_t kScaleBytes = 2;
+
+COLCAST_INLINE float FromBits(uint32_t bits) {
+  float value;
+  std::memcpy(&value, &bits, sizeof(value));
+  return value;
+}
+
+// The float whose upper half is stored there: a row's scale, or a value in bfloat16.
+COLCAST_INLINE float FromHalf(const char* stored) {
+  uint16_t half;
+  std::memcpy(&half, stored, sizeof(half));
+  return FromBits(static_cast<uint32_t>(half) << 16);
+}
+
+}  // namespace colcast::engine
+
+#endif  // COLCAST_SERVER_ENGINE_REWRITES_ROUNDED_ROWS_H_
