@@ -123,6 +123,7 @@ TEST_F(ConnectionTest, OneThatIsOfUseMayWasteSomeTime) {
 TEST_F(ConnectionTest, ManyConnectionsOfOneHostWasteNoMoreTimeThanSome) {
   std::vector<std::shared_ptr<TestConnection>> all;
   int turns = 0;
+  const auto start = std::chrono::steady_clock::now();
   for (int i = 0; i < 40; ++i) {
     std::array<int, 2> ends{};
     ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends.data()), 0);
@@ -138,8 +139,9 @@ TEST_F(ConnectionTest, ManyConnectionsOfOneHostWasteNoMoreTimeThanSome) {
     all.back()->Happened(EPOLLIN);
     turns += all.back()->turns - before - 1;
   }
-  // Turns within one second, or within two if a new second began meanwhile.
-  EXPECT_LE(turns, 2 * 4);
+  // Each second allows four turns; on a busy machine, some seconds may have begun meanwhile.
+  const auto passed = std::chrono::steady_clock::now() - start;
+  EXPECT_LE(turns, 4 * (2 + passed / std::chrono::seconds(1)));
   EXPECT_GE(turns, 2);
   // Another client of the host is still served.
   connection_->Begin();
