@@ -12,11 +12,6 @@
 #include "tensorflow/core/protobuf/meta_graph.pb.h"
 
 namespace colcast::engine {
-namespace {
-
-constexpr std::string_view kDefaultSignature = "serving_default";
-
-}  // namespace
 
 TableMemory TensorFlowModel::tables() const {
   TableMemory memory = table_checks_ == nullptr ? TableMemory() : table_checks_->memory();
@@ -49,7 +44,7 @@ void TensorFlowModel::Serve() {
 }
 
 absl::StatusOr<const ServedSignature*> TensorFlowModel::FindServed(std::string_view name) const {
-  if (name.empty()) name = kDefaultSignature;
+  if (name.empty()) name = "serving_default";
   const auto found = served_.find(name);
   if (found != served_.end()) {
     if (!found->second.status.ok()) return found->second.status;

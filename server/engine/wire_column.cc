@@ -102,7 +102,7 @@ absl::Status WireColumn::BuildTensor(const tensorflow::TensorShape& target, Tens
 
 TensorView::TensorView(std::string_view name, const Tensor& tensor) {
   view_.name = name;
-  view_.dtype = static_cast<DataType>(tensor.dtype());
+  view_.dtype = static_cast<colcast::DataType>(tensor.dtype());
   for (int d = 0; d < tensor.dims(); ++d) view_.dims.push_back(tensor.dim_size(d));
   ColumnValues& values = view_.values;
   const int64_t count = tensor.NumElements();
