@@ -19,9 +19,9 @@ std::filesystem::path ExecutableFolder();
 // first.
 std::vector<std::string> EngineReleases(const std::filesystem::path& folder);
 
-// Chooses the release among `releases` that equals `installed`. If `installed` is empty, because
-// only the engine knows the path of its TensorFlow, chooses the engine if there is only one.
-// NOT_FOUND names what is installed, what is needed, and the command that installs it.
+// Chooses the release among `releases` that equals `installed`. An empty `installed` means that
+// only the engine knows the path of its TensorFlow: then the only engine is chosen, if there is
+// only one. NOT_FOUND names what is installed, what is needed, and the command that installs it.
 Status ChooseEngine(const std::vector<std::string>& releases, const std::string& installed,
                     std::string* chosen);
 

@@ -32,9 +32,9 @@ std::vector<std::string> CommandLine() {
   return arguments;
 }
 
-// Starts a process and returns its id, or 0 and errno. It inherits only this thread's priority, the
-// environment and the limits: no descriptors, because a connection would not end while the process
-// held it, and no blocked signals.
+// Starts a process and returns its id, or 0 and errno. It inherits this thread's priority, the
+// environment and the limits, but no descriptors, because a connection would not end while the
+// process held it, and no blocked signals.
 pid_t Spawn(std::vector<std::string> arguments) {
   std::vector<char*> argv;
   for (std::string& argument : arguments) argv.push_back(argument.data());

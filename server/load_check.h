@@ -19,13 +19,13 @@ namespace colcast {
 // otherwise: other errors are reported by the actual load that follows.
 Status CheckLoadInOwnProcess(const std::string& directory, std::chrono::seconds timeout);
 
-// The same for an op library, with a limit of one minute. INVALID_ARGUMENT, naming it.
+// The same for an op library, for at most one minute. The error is INVALID_ARGUMENT and names it.
 Status CheckOpLibraryInOwnProcess(const std::string& path, std::chrono::seconds timeout);
 
-// Call first in such a process: makes it end with its parent.
+// Makes this process end with its parent. Call it first in a process that checks a load.
 void EndWithParent();
 
-// The work of such a process: loads a version.
+// What such a process does: loads a version.
 Status RunLoadCheck(const std::string& directory, const models::Loader::Options& options,
                     const engine::Engine& engine);
 

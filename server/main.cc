@@ -40,12 +40,12 @@
 namespace colcast {
 namespace {
 
-// Otherwise TensorFlow would fill the terminal and log entire invalid requests. An explicit
+// Without this, TensorFlow would fill the terminal and log entire invalid requests. An explicit
 // TF_CPP_MIN_LOG_LEVEL still applies.
 void LimitLibraryLogs() { setenv("TF_CPP_MIN_LOG_LEVEL", "2", /*overwrite=*/0); }
 
-// Otherwise oneDNN, which TensorFlow uses with AVX-512, would keep its own memory pool, and a run's
-// memory could be neither measured nor returned.
+// TensorFlow uses oneDNN on CPUs with AVX-512. With a memory pool of its own, the memory of a run
+// could be neither measured nor returned.
 void UseOneAllocator() { setenv("TF_ONEDNN_USE_SYSTEM_ALLOCATOR", "1", /*overwrite=*/0); }
 
 // Records the metrics of every attempt to load a version.
@@ -91,7 +91,7 @@ Status OpenEngineWithOps(const ServerOptions& options, std::unique_ptr<engine::E
   return OkStatus();
 }
 
-// Runs in the process that tries a load for the server.
+// Runs in the separate process that tries a load.
 Status Check(const ServerOptions& options) {
   EndWithParent();
   std::unique_ptr<engine::Engine> engine;

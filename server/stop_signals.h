@@ -17,8 +17,8 @@ sigset_t BlockStopSignals();
 // Waits for SIGTERM or SIGINT; calls `reload` for each SIGHUP.
 void WaitForStop(const sigset_t& signals, const std::function<void()>& reload);
 
-// Whether either of them has arrived, even if no thread has waited for it yet. May be called from
-// any thread.
+// Whether SIGTERM or SIGINT has arrived, even if no thread has waited for it yet. May be called
+// from any thread.
 bool StopWasAsked();
 
 // From now on another SIGTERM or SIGINT ends the process immediately, without answering requests in
@@ -26,7 +26,7 @@ bool StopWasAsked();
 void EndAtNext(const sigset_t& signals);
 
 // Ends the process a moment after `deadline`, with exit code 1 and a line in the log, unless it has
-// ended by itself: a running model cannot be stopped.
+// ended by itself. Needed because a running model cannot be stopped.
 void EndShortlyAfter(std::chrono::system_clock::time_point deadline);
 
 }  // namespace colcast

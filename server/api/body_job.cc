@@ -11,11 +11,10 @@ namespace {
 
 using scheduling::Clock;
 
-// Reading a larger body, counted after decompression, would occupy a worker for longer than most
-// models do.
+// A body larger than this after decompression would occupy a worker for longer than most models do.
 constexpr size_t kMostForWorkers = 512 << 10;
 
-// A rough speed of reading bodies, used to read shorter ones first.
+// Roughly how fast a body is read. Readers use it to take short bodies first.
 constexpr size_t kBytesPerMicrosecond = 50;
 
 void LowerPriorityOnce() {
@@ -26,9 +25,9 @@ void LowerPriorityOnce() {
   static_cast<void>(lowered);
 }
 
-// Reads a call's body. If a reader did so, the call is queued as a new job; if a worker did, the
-// call runs, or is requeued in its original place if it may run with others. Owns itself until
-// then.
+// Reads a call's body. After a reader has read it, the call is queued as a new job. After a worker
+// has, the call runs immediately, or is requeued in its original place if it may run with others.
+// Owns itself until then.
 class BodyJob final : public scheduling::Job {
  public:
   BodyJob(size_t max_bytes, Body* body, Call* call)

@@ -19,20 +19,19 @@ class Body {
 
   virtual size_t body_bytes() const = 0;
   virtual bool is_compressed() const = 0;
-  // Reads the body, decompressed to at most `max_bytes`. Sets *inflates_too_far if it fails because
-  // the decompressed body is longer.
+  // Reads the body, decompressed to at most `max_bytes`. If it fails because the decompressed body
+  // is longer, sets *inflates_too_far.
   virtual Status ReadBody(Call* call, size_t max_bytes, bool* inflates_too_far) = 0;
   // Extends the call's deadline by the time that a reader spent on the body.
   virtual void Extend(scheduling::Clock::duration /*time*/) {}
 };
 
-// Options for the threads that read long bodies. There are half as many as cores, because reading
-// also uses much memory bandwidth. They have a lower priority, so that other requests do not wait
-// for them.
+// Options for the threads that read long bodies. Only half as many as cores, because reading also
+// needs much memory bandwidth. Their lower priority keeps other requests from waiting for them.
 scheduling::WorkerPool::Options ReaderOptions();
 
-// A worker reads a short body and then runs the call. A long body, or one that turns out to be long
-// when it is decompressed, is read by one of backend.readers; the call then waits for a worker.
+// A worker reads a short body and then runs the call. A body that is long, or turns out to be long
+// when it is decompressed, is read by one of backend.readers, and the call then waits for a worker.
 // `body` belongs to the call's codec.
 void ReadAndRun(size_t max_bytes, Body* body, Call* call);
 

@@ -19,7 +19,7 @@ using testing::ElementsAre;
 constexpr size_t kMaxBytes = 256 << 20;
 constexpr size_t kMostForWorkers = 512 << 10;
 
-// Which pool read a body, and with which limit in bytes.
+// For each read: the pool that did it, and its limit in bytes.
 using Reads = std::vector<std::pair<std::string, size_t>>;
 
 std::string ThisPool() {
@@ -68,7 +68,7 @@ class FakeCall final : public Call {
   Reads& reads_;
 };
 
-// The outcome for a body of a given size.
+// What happened to a body of a given size.
 struct Outcome {
   Outcome(size_t bytes, size_t inflated_bytes) {
     metrics::Metrics metrics;

@@ -35,7 +35,7 @@ class Call : public scheduling::Job {
 
   // Called by the codec's Read(): finds the servable for `spec` and enters it into the record.
   Status FindServable(const ModelSpec& spec);
-  // For codecs that read the signature's name after the model's.
+  // For codecs that learn the signature's name after the model's.
   void SetSignature(const std::string& name);
   bool has_servable() const { return servable_ != nullptr; }
   const inference::Servable& found() const { return *servable_; }
@@ -52,11 +52,11 @@ class Call : public scheduling::Job {
 
   tracing::RequestTrace* trace() const { return trace_.get(); }  // null if the call is not sampled
 
-  // The messages of an answered call in gRPC's form, for the request log: the codec's own or,
-  // stored in `made`, converted ones.
+  // Sets the messages of an answered call as gRPC messages, for the request log. A codec without
+  // such messages has them converted; the converted ones are stored in `made`.
   virtual void GetMessages(Bytes* request, Bytes* response, std::string made[2]) = 0;
 
-  // Reads the request with the codec, unless the client does not read its answers.
+  // Reads the request with the codec, unless the client leaves its answers unread.
   Status ReadRequest();
 
  private:
@@ -91,7 +91,7 @@ class PredictCall final : public Call, public inference::PredictMember {
 
  private:
   PredictResponse ResponseOf(const engine::Outputs& outputs) const;
-  // Also runs the request on a shadow version, if this call is drawn.
+  // Also runs the request on a shadow version if this call is sampled.
   void Shadow(const engine::Outputs& outputs);
   void GetMessages(Bytes* request, Bytes* response, std::string made[2]) override;
 

@@ -1,4 +1,4 @@
-// A call's two sides: its transport (Exchange) and the form of its bytes (Codec).
+// The two sides of a call: its transport (Exchange) and the format of its bytes (Codec).
 #ifndef COLCAST_SERVER_API_CODEC_H_
 #define COLCAST_SERVER_API_CODEC_H_
 
@@ -18,7 +18,8 @@
 
 namespace colcast::api {
 
-// The transport's side of a call, gRPC or REST: properties of the request, and sending the answer.
+// The transport's side of a call, gRPC or REST: knows the request's properties and sends the
+// answer.
 class Exchange {
  public:
   virtual ~Exchange() = default;
@@ -34,7 +35,7 @@ class Exchange {
   // the call was received.
   virtual Status CheckClientReads(scheduling::Clock::time_point since) const = 0;
 
-  // Decides what to send: the codec's answer, or the error. If the answer cannot be sent, sets
+  // Decides whether to send the codec's answer or the error. If the answer cannot be sent, sets
   // *status to the error. Enters the sizes of request and answer into the record.
   virtual void Settle(metrics::CallRecord* record, Status* status) = 0;
   // Sends what Settle() decided. Called once.
@@ -53,11 +54,12 @@ class Codec {
   virtual const char* api() const = 0;  // for the metrics, for example "Predict"
   virtual Exchange& exchange() = 0;
 
-  // Reads the request, unless already done, and lets `call` find its servable. Called on a worker.
+  // Reads the request, unless that was done already, and makes `call` find its servable. Called on
+  // a worker.
   virtual Status Read(Call* call) = 0;
 
   // Sets the request and the response as TensorFlow Serving's gRPC messages, for an answered call;
-  // the bytes live as long as the codec. Returns false if the call has another form.
+  // the bytes live as long as the codec. Returns false if the messages have another format.
   virtual bool messages(Bytes* /*request*/, Bytes* /*response*/) { return false; }
 };
 
@@ -67,7 +69,7 @@ class PredictCodec : public Codec {
   // See Job::Describe(). May read the request.
   virtual void Describe(PredictCall* call, scheduling::JobProfile* profile) = 0;
   virtual DecodedRequest& request() = 0;
-  // Fails if the form cannot represent an output, or if the answer is too large.
+  // Fails if the format cannot represent an output, or if the answer is too large.
   virtual Status Write(const PredictResponse& response) = 0;
 };
 

@@ -23,7 +23,7 @@ void StartLogWriter();
 // Waits briefly until all lines so far are written. Called at the end of the process.
 void FlushLog();
 
-// What a message refers to: separate fields in JSON. The text must name it as well.
+// What a message is about. JSON shows it in fields of its own; the text must name it as well.
 struct LogFields {
   std::string model;  // empty for no model
   std::optional<int64_t> version;

@@ -194,7 +194,7 @@ const GroupFiles& FilesOf(const ControlGroup& group) {
   return group.version == 2 ? kVersion2 : kVersion1;
 }
 
-// Address space of the process, without what the allocator keeps for reuse.
+// The process's address space, without what the allocator keeps for reuse.
 int64_t AddressSpaceInUse() {
   int64_t pages = 0;
   std::ifstream("/proc/self/statm") >> pages;

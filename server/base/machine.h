@@ -24,24 +24,24 @@ std::vector<ControlGroup> ControlGroups(const std::string& controller, const std
 // /proc and /sys/fs/cgroup.
 int AvailableCores(const std::string& root = "");
 
-// Measures the most memory that the calling thread's allocations since construction held at once,
-// to about 64 KiB. At most one per thread at a time.
+// Measures the peak memory held by the calling thread's allocations since construction, to about 64
+// KiB. At most one per thread at a time.
 class AllocationPeak {
  public:
   AllocationPeak();
   int64_t bytes() const;  // 0 without jemalloc (server/allocator.cc)
 };
 
-// Bytes of address space that were freed and are kept for later allocations.
+// Bytes of address space that were freed but kept for later allocations.
 int64_t ReusableAddressSpace();
 
-// The bytes that this process can still allocate: what the machine has left (MemAvailable) or, if
-// lower, what its control groups (version 2 or 1) still allow, not counting page cache, or what its
-// address space (ulimit -v) allows. The largest number if there is no limit. `root` contains /proc
-// and /sys/fs/cgroup.
+// The bytes that this process can still allocate, the least of: the machine's available memory
+// (MemAvailable), what its control groups (version 1 or 2) still allow, not counting page cache,
+// and the address space left (ulimit -v). The largest int64_t if there is no limit. `root` contains
+// /proc and /sys/fs/cgroup.
 int64_t AvailableMemory(const std::string& root = "");
 
-// The same limits, but counting memory in use as available, except for address space.
+// The same limits, but memory in use counts as available, except for address space.
 int64_t TotalMemory(const std::string& root = "");
 
 }  // namespace colcast

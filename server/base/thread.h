@@ -16,13 +16,13 @@
 namespace colcast {
 
 // Permanently lowers the priority of this thread, and of threads that it starts later, for the CPU
-// and for reading files. (Linux has such priorities per thread.) Does nothing if the kernel
-// refuses. `nice`: a nice(7) value, at most 19. 10 gets a tenth of a core beside a busy worker:
-// enough for loading to finish on an overloaded server, which may need the new version because it
-// is overloaded.
+// and for reading files. (On Linux, each thread has its own.) Does nothing if the kernel refuses.
+// `nice`: a nice(7) value, at most 19. With 10, a thread beside a busy worker still gets a tenth of
+// a core, enough to finish loading a version on an overloaded server, which may need exactly that
+// version.
 void LowerThisThreadsPriority(int nice = 10);
 
-// Tells a thread that works periodically to end.
+// Tells a periodic thread to end.
 //
 // All methods may be called from any thread.
 class StopFlag {

@@ -75,8 +75,8 @@ TEST(ThreadTest, ABodyThatThrowsIsLoggedAndRunsAgain) {
   EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("poll: stale file handle"));
 }
 
-// Starts threads until one cannot be started. The limit on address space still allows reuse of
-// ended threads' stacks.
+// Starts threads until one cannot be started. Despite the limit on address space, ended threads'
+// stacks can be reused.
 Status StartThreads(const std::function<Status()>& start) {
   const rlimit none{1, 1};
   setrlimit(RLIMIT_AS, &none);

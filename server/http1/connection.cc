@@ -43,8 +43,8 @@ void Connection::Start(std::unique_ptr<net::Socket> socket, std::string peer,
   net::OpenConnections::Place place = shared->connections.Add();
   if (place == nullptr && shared->poller->CloseOldestNewcomer()) place = shared->connections.Add();
   if (place == nullptr) return TurnAway(socket.get());
-  // The connection counts from here on, so a stopping server either waits for it or is noticed
-  // here.
+  // From here on the connection counts as open, so a stopping server either waits for it or has set
+  // `stopped` by now.
   if (shared->stopped) return;
   // The client must be told to use TLS before anything else, because it may send no more bytes.
   const bool is_told = socket->got_plain_http();
@@ -108,7 +108,8 @@ void Connection::DoAll(unsigned work) {
   if (Flush() && !is_held()) Read();
 }
 
-// Closes connections of clients that send or read too slowly, to release memory that others need.
+// Closes the connection if its client sends or reads too slowly, to release memory that others
+// need.
 void Connection::OnTimer() {
   constexpr int64_t kLeastBytesPerSecond = 4 << 10;
   constexpr int kMaxTicksWithoutReading = 5;
@@ -205,7 +206,7 @@ void Connection::Written() {
   Again();
 }
 
-// Keeps reading for a moment: closing at once would reset the connection if the client is still
+// Keeps reading for a moment: an immediate close would reset the connection if the client is still
 // sending, and the client could lose the last answer.
 void Connection::LingerAndClose() {
   phase_ = Phase::kClosing;

@@ -1,5 +1,5 @@
-// A client's HTTP/1 connection. Reads a request, waits for its answer, writes it, and so on.
-// Nothing is read while a request is being answered.
+// A client's HTTP/1 connection. It reads a request, waits for its answer, writes it, and only then
+// reads the next one.
 //
 // Used only by server.cc, so that everything else stays free of Boost.
 #ifndef COLCAST_SERVER_HTTP1_CONNECTION_H_
@@ -70,7 +70,7 @@ class IncomingBody {
 
   size_t received() const { return received_; }
   int appends() const { return appends_; }  // number of chunks, or of reads
-  // Why the body was not kept. too_large(): retrying is useless.
+  // Why the body was not kept. If too_large(), retrying is useless.
   const Status& refusal() const { return refusal_; }
   bool too_large() const { return too_large_; }
 
@@ -144,7 +144,7 @@ class Connection final : public net::Connection, public Exchange {
 
   // Closes the connection now, or after the answer if a request is in flight.
   void Stop() { Do(kStop); }
-  // Closes the connection even if a request is in flight; `log`: logs that request.
+  // Closes the connection even if a request is in flight, and logs that request if `log`.
   void Cut(bool log) { Do(log ? unsigned{kDescribe} | kClose : kClose); }
 
   Connection(std::unique_ptr<net::Socket> socket, std::string peer, std::shared_ptr<Shared> shared,
@@ -192,7 +192,7 @@ class Connection final : public net::Connection, public Exchange {
   std::string CallerOf(const beast::http::request_header<>& head) const;
 
   const std::shared_ptr<Shared> shared_;
-  const net::OpenConnections::Place place_;  // a handler holds it too
+  const net::OpenConnections::Place place_;  // also held by handlers
   const std::unique_ptr<net::Socket> socket_;
   const uint64_t client_;
 
@@ -202,7 +202,8 @@ class Connection final : public net::Connection, public Exchange {
   std::optional<beast::http::request_parser<Body>> parser_;
   size_t header_bytes_ = 0;  // size of the request's header so far
   Request request_;
-  int refused_with_ = 0;  // status code to send once the body has arrived; 0: the request is served
+  int refused_with_ =
+      0;  // status code to send once the body has arrived; 0 if the request is served
   std::string refusal_;
   AnswerForm form_;
   Response answer_;

@@ -30,7 +30,7 @@ BadFraming FramingOf(const Header& head) {
   return CheckTransferEncoding(codings);
 }
 
-// The last of repeated headers, which comes from the nearest proxy.
+// The last of repeated headers: the nearest proxy added it.
 std::string LastOf(const Header& head, const std::string& name) {
   const auto [begin, end] = head.equal_range(name);
   return begin == end ? std::string() : std::string(ToStd(std::prev(end)->value()));
@@ -48,7 +48,7 @@ void Connection::BeginRequest() {
   parser_->body_limit(shared_->options.max_body_bytes);
 }
 
-// Parses as far as possible.
+// Parses as much of the buffer as possible.
 void Connection::Parse() {
   while (buffer_.size() > 0 && phase_ != Phase::kClosed) {
     const auto bytes = buffer_.data();
@@ -97,7 +97,7 @@ void Connection::HeaderRead() {
   if (beast::iequals(head[Field::expect], "100-continue")) Send("HTTP/1.1 100 Continue\r\n\r\n");
 }
 
-// Reads everything needed from the header at once, because the parser later adds trailers to it.
+// Copies everything needed from the header now, because the parser later adds trailers to it.
 void Connection::ReadHead(const Header& head) {
   form_.keep_alive = parser_->get().keep_alive();
   form_.without_body = head.method() == beast::http::verb::head;

@@ -22,7 +22,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::system_clock;
 
-// A plain socket that sends what client libraries cannot.
+// A plain socket, to send what client libraries cannot.
 class Client {
  public:
   explicit Client(const HttpServer& server) : fd_(socket(AF_INET, SOCK_STREAM, 0)) {
@@ -75,8 +75,8 @@ class Client {
 // More than an unread socket can buffer.
 constexpr size_t kLarge = 32 << 20;
 
-// Answers /echo with the request's body, /long with 100,000 bytes, /later on another thread, and
-// keeps /wait waiting.
+// Answers /echo with the request's body, /long with 100,000 bytes, and /later on another thread;
+// leaves /wait unanswered.
 class HttpServerTest : public testing::Test {
  protected:
   explicit HttpServerTest(size_t max_body_bytes = size_t{2} << 30)
@@ -560,7 +560,7 @@ TEST_F(HttpServerTest, HandlersEndWithTheServerAndNotWithItsLastConnection) {
   HttpServer::Options options;
   options.host = "127.0.0.1";
   ASSERT_TRUE(HttpServer::Start(options, std::move(router), &poller_, &server_).ok());
-  const net::Accept accept = server_->accept();  // holds what the connections hold
+  const net::Accept accept = server_->accept();  // keeps the connections' shared state alive
   server_.reset();
   EXPECT_EQ(owned.use_count(), 1);
 }

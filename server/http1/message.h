@@ -14,7 +14,7 @@
 
 namespace colcast::http {
 
-// Below, up to OriginForm(): checks that RFC 9112 requires of a server, and that the HTTP library
+// The functions up to OriginForm() check what RFC 9112 requires of a server and the HTTP library
 // leaves to its user.
 
 // An error in the fields that tell where a body ends. The connection must then be closed, because
@@ -32,7 +32,7 @@ BadFraming CheckTransferEncoding(std::string_view codings);
 // that starts with a blank. Proxies in front may interpret it differently (RFC 9112, 5.2).
 bool HasFoldedLine(std::string_view bytes);
 
-// Removes scheme and authority from a target, as clients of a proxy send it:
+// Removes scheme and authority, which clients of a proxy send, from a target:
 // "http://host:8501/v1/models/m" becomes "/v1/models/m". Other targets stay unchanged.
 std::string OriginForm(std::string_view target);
 
@@ -58,7 +58,7 @@ struct Response {
   std::string content_type = "application/json";
   std::string body;
   std::string gzipped;  // the compressed body, if there is one already
-  // In addition to those that describe the body.
+  // Headers beside those that describe the body.
   std::vector<std::pair<std::string, std::string>> headers;
 };
 
@@ -79,7 +79,7 @@ std::string Gzip(std::string_view text);
 class Exchange {
  public:
   virtual ~Exchange() = default;
-  // Belongs to the handler until it answers; the handler may move parts out of it.
+  // Belongs to the handler until it answers. The handler may move members out of it.
   virtual Request& request() = 0;
   // The same number for all requests of one host, because an HTTP/1 client has a connection for
   // each request in flight. 0 if unknown.
@@ -90,8 +90,9 @@ class Exchange {
   virtual Status CheckClientReads(net::Budget::Clock::time_point /*since*/) const {
     return OkStatus();
   }
-  // Counts an answer of `bytes` as unread, replacing the previous count, so that an answer without
-  // room is not even written. Errors are those of CheckClientReads(). Answer() counts again.
+  // Counts an answer of `bytes` as unread, replacing the previous count, so that an answer for
+  // which there is no room is not even written. Errors are those of CheckClientReads(). Answer()
+  // counts again.
   virtual Status CountAnswer(size_t /*bytes*/) { return OkStatus(); }
   // Must be called exactly once.
   virtual void Answer(Response response) = 0;

@@ -19,7 +19,7 @@
 
 namespace colcast::http {
 
-// A std::bad_alloc, so that code that handles a lack of memory also handles this.
+// Derived from std::bad_alloc, so that code that handles a lack of memory also handles this.
 class OverMemoryLimit : public std::bad_alloc {
  public:
   const char* what() const noexcept override { return "over the limit for all REST requests"; }
@@ -51,12 +51,13 @@ class RequestMemory {
   size_t refused_ = 0;  // the bytes that the refused Take() asked for
 };
 
-// Bytes that arrive a few at a time and are read after all have arrived. They are stored in slices
+// Bytes that arrive a few at a time and are read once all have arrived. They are stored in slices
 // like gRPC's, so growing copies nothing, and at most half of a small buffer is unused.
 class SliceBuffer {
  public:
-  // `memory`, which may be null and must outlive the buffer, counts the slices. Appending throws
-  // whatever `memory` throws, or std::bad_alloc; part of the new bytes may then be in the buffer.
+  // `memory`, which may be null and must outlive the buffer, counts the slices. If there is no
+  // memory, appending throws OverMemoryLimit or std::bad_alloc, and the buffer may hold some of the
+  // new bytes.
   explicit SliceBuffer(RequestMemory* memory = nullptr) : memory_(memory) {}
   ~SliceBuffer() { Clear(); }
   SliceBuffer(SliceBuffer&& other) noexcept { *this = std::move(other); }

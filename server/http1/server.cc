@@ -65,7 +65,7 @@ void HttpServer::Shutdown(WallClock::time_point deadline) {
   if (shared_->connections.WaitForNone(deadline)) return;
   int lines = kMaxLogLines;
   for (const auto& connection : ConnectionsOf(*shared_)) connection->Cut(lines-- > 0);
-  // Requests still being handled are destroyed when they are answered.
+  // A request that a handler still holds is destroyed when it is answered.
   shared_->connections.WaitForNone(WallClock::time_point::max());
 }
 

@@ -38,7 +38,8 @@ class HttpServer {
     std::chrono::milliseconds transfer_timeout{300'000};
     // After this time, a body must arrive with a minimum rate.
     std::chrono::seconds body_grace{10};
-    // The limit while more than half of the memory for bodies is in use.
+    // This replaces transfer_timeout for receiving while more than half of the memory for bodies is
+    // in use.
     std::chrono::seconds body_time_where_short{30};
     std::optional<net::TlsConfig> tls;
     callers::NameSource names;

@@ -25,13 +25,13 @@ namespace colcast::http2 {
 class Call;
 class Connection;
 
-// Handles one call of a streaming method. Its methods are never called concurrently; other calls of
-// the connection wait meanwhile.
+// Handles one call of a streaming method. Its methods are never called concurrently; meanwhile the
+// connection's other calls wait.
 class StreamHandler {
  public:
   virtual ~StreamHandler() = default;
-  // For the first message, and for each further one that Sent() asks for, one of these two is
-  // called: when the message has arrived, or when no more will arrive.
+  // For the first message, and for each further one that Sent() asks for, calls Received() when it
+  // has arrived, or Closed() if no more messages will arrive.
   virtual void Received(const Message& message) = 0;
   virtual void Closed() = 0;
   // All messages have been sent. Returns whether to deliver the next one.
@@ -50,8 +50,8 @@ using Methods = std::unordered_map<std::string, Method>;  // by path: "/package.
 class Call {
  public:
   scheduling::Clock::time_point deadline() const { return deadline_; }  // max() for none
-  // The value of a header that the client sent, except those of HTTP and gRPC. If it is repeated,
-  // the last one, which comes from the nearest proxy. Trailers do not count.
+  // The value of a header that the client sent, except headers of HTTP and gRPC. If it is repeated,
+  // the last value, which the nearest proxy added. Trailers do not count.
   std::optional<std::string> Metadata(std::string_view name) const;
   const Connection& connection() const { return *connection_; }
   // Whether the client has hung up.
@@ -78,13 +78,13 @@ class Call {
   }
 
   // Sends response(), or the status if that is an error. Call once, on any thread; the call may be
-  // destroyed when this returns. Counts a response that was not counted before; if that fails,
-  // sends the error instead. For handlers of a streaming method: ends the call after the message
-  // that is being sent; without effect if it was ended before.
+  // destroyed when this returns. A response that CountResponse() has not counted is counted now; if
+  // that fails, the error is sent instead. In a streaming method: ends the call after the message
+  // that is being sent, and has no effect if the call has ended.
   void Finish(Status status);
 
-  // For handlers of a streaming method, on any thread: sends a message. While an earlier message is
-  // being sent, this one waits, replacing any that already waits.
+  // For a streaming method, on any thread: sends a message. While an earlier message is being sent,
+  // this one waits and replaces any other waiting one.
   void Send(Message message);
 
  private:

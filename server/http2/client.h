@@ -34,7 +34,8 @@ class Client {
   uint64_t Start(ClientRequest request, ClientAnswered answered);
   // Ends an unfinished call with CANCELLED.
   void Cancel(uint64_t number);
-  // Soon ends all calls with CANCELLED; calls started later end immediately, on their own threads.
+  // Ends all calls soon with CANCELLED. Calls started later end immediately, on the thread that
+  // starts them.
   void Stop();
 
  private:

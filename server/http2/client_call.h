@@ -39,11 +39,11 @@ class ClientCall {
   bool is_sent = false;      // whether its headers are sent
   bool was_refused = false;  // refused by a server before it started on the call
 
-  // Process received data. False if the answer cannot be valid; the rest is then not read.
+  // Process received data. Return false if the answer cannot be valid; the rest is then not read.
   void AddHeader(std::string_view name, std::string_view value);
   bool Read(const std::shared_ptr<const void>& owner, const uint8_t* data, size_t size);
 
-  // Call once: with nghttp2's error code when the stream has ended, or with an error.
+  // Call once: with nghttp2's error code when the stream has ended, or else with an error.
   void End(uint32_t http2_error);
   void End(Status error) { answered_(std::move(error), Message()); }
 

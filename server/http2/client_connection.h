@@ -1,5 +1,5 @@
-// A connection to another server: HTTP/2 by nghttp2 on a socket. Used by one thread, the one that
-// polls.
+// A connection to another server: an HTTP/2 session of nghttp2 on a socket. Used only by the thread
+// that polls.
 #ifndef COLCAST_SERVER_HTTP2_CLIENT_CONNECTION_H_
 #define COLCAST_SERVER_HTTP2_CLIENT_CONNECTION_H_
 
@@ -48,7 +48,7 @@ class ClientConnection final : public net::Pollable {
   bool Cancel(uint64_t number, Status status);
   // Sends pending output, as far as the socket accepts it.
   void Write();
-  // Fails its calls.
+  // Closes the connection and fails its calls.
   void Close(const Status& status);
 
   void Happened(uint32_t events) override;

@@ -199,7 +199,7 @@ TEST_F(ClientTest, AServerThatComesBackIsFoundAgain) {
   EXPECT_EQ(NameOfServer(), "bob");
 }
 
-// The server answers its calls, and new calls go to the next server.
+// The old server still answers its calls; new calls go to the next server.
 TEST_F(ClientTest, AServerThatGoesAwayKeepsItsCalls) {
   NamedServer leaving("ann", path_);
   StartedCall held(client_.get(), "Hold");
@@ -235,7 +235,7 @@ TEST_F(ClientTest, TheClientsEndCancelsWhatHasNotEnded) {
   call->Finish(OkStatus());
 }
 
-// Runs in a separate process, which has no room for another thread's stack.
+// Runs in a separate process, whose address space has no room for another thread's stack.
 TEST(ClientLookupTest, ANameThatGetsNoThreadToLookItUpIsAnErrorOfTheCall) {
   testing::GTEST_FLAG(death_test_style) = "threadsafe";
   const auto call_without_room = [] {

@@ -29,14 +29,14 @@ struct ConnectionOptions {
   uint32_t max_concurrent_streams = 100;  // further ones wait in the client
   uint32_t max_header_bytes = 8 << 10;    // per call
   double max_resets_per_second = 2000;    // also the size of a burst
-  // The minimum interval between a client's pings. Two early pings are forgiven; while the client
-  // is being answered, pings are free.
+  // The minimum interval between a client's pings. Two early pings are forgiven, and a client that
+  // is receiving an answer may ping at any time.
   std::chrono::milliseconds min_ping_interval = std::chrono::seconds(5);
   // A client silent for this long is pinged, and closed if it does not answer in time.
   std::chrono::milliseconds keepalive_time = std::chrono::hours(2);
   std::chrono::milliseconds keepalive_timeout = std::chrono::seconds(20);
-  // The time after which an idle connection, or any connection, accepts no more calls, and how long
-  // after that it is closed.
+  // An idle connection accepts no more calls after max_idle, and any connection after max_age; it
+  // is closed max_age_grace later.
   std::chrono::milliseconds max_idle = std::chrono::milliseconds::max();
   std::chrono::milliseconds max_age = std::chrono::milliseconds::max();
   std::chrono::milliseconds max_age_grace = std::chrono::milliseconds::max();
@@ -64,14 +64,14 @@ class Connection final : public net::Connection {
   const std::string& certificate_name() const { return certificate_name_; }
   Shared& shared() const { return *shared_; }
 
-  // This method and those below may be called on any thread. Accepts no more calls, and closes
-  // after the current ones have ended. Ends streams.
+  // This method and those below may be called on any thread. Accepts no more calls, ends streams,
+  // and closes after the current calls have ended.
   void Drain() { Do(kDrain); }
-  // For a draining connection: does not wait for the client to confirm.
+  // For a draining connection: closes without waiting for the client to confirm.
   void DrainAtOnce() { Do(kDrainAtOnce); }
 
-  // For calls: Answer() sends the answer of a call that was handled. AnswerSoon() does so for a
-  // stream whose connection may be busy with the calling handler.
+  // For calls: Answer() sends the answer of a handled call. AnswerSoon() is for a streaming call,
+  // whose handler may be calling on the thread that owns the connection.
   void Answer(Call* call, std::optional<Message> message, Status status);
   void AnswerSoon(Call* call, std::optional<Message> message, std::optional<Status> status);
 

@@ -27,7 +27,7 @@ void Connection::SendAnswers() {
     const std::lock_guard<std::mutex> lock(answers_mutex_);
     answering_.swap(answers_);
   }
-  // Releases the calls in any case, because a call holds the connection.
+  // Releases the calls even on an exception, because a call holds the connection.
   struct Released {
     std::vector<Call*>& calls;
     ~Released() {
@@ -58,7 +58,7 @@ void Connection::SendAnswer(Call* call) {
   }
 }
 
-// While the stream is open, the call outlives the submitted data.
+// The call outlives the submitted data while the stream is open.
 void Connection::SendHeaders(Call* call) {
   call->has_headers_sent_ = true;
   const std::array<nghttp2_nv, 2> headers = {Literal(":status", "200"),

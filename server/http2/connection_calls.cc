@@ -86,7 +86,6 @@ struct Connection::Callbacks {
   }
 };
 
-// Created once for all connections.
 const nghttp2_session_callbacks* Connection::AllCallbacks() { return Callbacks::All(); }
 
 void Connection::FrameBegun(const nghttp2_frame_hd& header) {

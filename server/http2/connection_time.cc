@@ -46,7 +46,7 @@ bool Connection::HoldsUnread() const {
   });
 }
 
-// Leaves calls that a worker runs to the worker.
+// Does not end calls that a worker is running.
 void Connection::EndLateCalls(Clock::time_point now) {
   for (Call* call : calls_) {
     if (call->deadline_ > now) continue;

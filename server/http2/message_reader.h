@@ -19,7 +19,7 @@
 
 namespace colcast::http2 {
 
-// The prefix of each gRPC message: a compression flag and four bytes of size.
+// The prefix of a gRPC message: a compression flag and four bytes of size.
 
 inline constexpr size_t kMessagePrefixBytes = 5;
 using MessagePrefix = std::array<uint8_t, kMessagePrefixBytes>;
@@ -31,10 +31,10 @@ inline MessagePrefix PrefixOf(size_t message_bytes, bool is_compressed) {
           static_cast<uint8_t>(size)};
 }
 
-// A message's bytes, which stay where they were received or written, and the owners of that memory.
 enum class Compression { kNone, kGzip, kDeflate };
 
-// Copies share the bytes.
+// A message's bytes, which stay where they were received or written, compressed or not, and the
+// owners of that memory. Copies share the bytes.
 class Message {
  public:
   using Owner = std::shared_ptr<const void>;  // keeps the bytes of a slice alive
@@ -51,7 +51,7 @@ class Message {
     slices_.push_back({data, size});
     size_ += size;
   }
-  // Extends the last slice by bytes that follow it in its owner's memory.
+  // Extends the last slice by the bytes that follow it in its owner's memory.
   void Extend(size_t size) {
     slices_.back().size += size;
     size_ += size;
@@ -72,15 +72,15 @@ class MessageReader {
  public:
   explicit MessageReader(size_t max_bytes) : max_bytes_(max_bytes) {}
 
-  // The encoding of messages with the flag set: the stream's grpc-encoding.
+  // The encoding of messages whose compression flag is set: the stream's grpc-encoding.
   void set_encoding(std::string encoding) { encoding_ = std::move(encoding); }
 
-  // Reads `size` bytes from `data`, which `owner` keeps alive: long runs are shared, others copied.
-  // Stops at the end of a message, and sets *size to the number of bytes read. RESOURCE_EXHAUSTED
-  // for a message longer than `max_bytes`, before storing any of it.
+  // Reads `size` bytes from `data`, which `owner` keeps alive. Long runs are shared, others copied.
+  // Stops at the end of a message and sets *size to the number of bytes read. RESOURCE_EXHAUSTED
+  // for a message longer than `max_bytes`, before any of it is stored.
   Status Read(const std::shared_ptr<const void>& owner, const uint8_t* data, size_t* size);
 
-  // Takes the complete message, once.
+  // Take() returns the complete message, once.
   bool has_message() const { return prefix_bytes_ == kMessagePrefixBytes && left_ == 0; }
   Message Take();
 
@@ -107,7 +107,7 @@ class MessageWriter {
   // Copies the next bytes, at most `size`, and returns their number.
   size_t Copy(uint8_t* out, size_t size);
 
-  // Refer to the current message.
+  // Both refer to the current message.
   bool has_message() const { return has_message_; }
   bool has_bytes_left() const { return has_message_ && sent_ < message_.size() + prefix_.size(); }
   void End() { has_message_ = false; }
@@ -121,8 +121,6 @@ class MessageWriter {
   size_t of_slice_ = 0;
 };
 
-// Messages stay compressed while they wait.
-//
 // Allocates a block of memory, or returns the error with which decompression ends.
 using MakeBlock = std::function<Status(size_t bytes, std::shared_ptr<uint8_t[]>* block)>;
 Status MakePlainBlock(size_t bytes, std::shared_ptr<uint8_t[]>* block);

@@ -117,7 +117,7 @@ TEST(MessageReaderTest, AFlagWithoutMeaningIsAnError) {
 
 std::string Gzip(const std::string& text) { return Deflated(text, 15 + 16); }
 
-// A compressed message in slices of this many bytes.
+// Compresses `bytes` into a message with slices of `slice_bytes`.
 Message Compressed(const std::string& bytes, Compression compression,
                    size_t slice_bytes = 1 << 20) {
   const auto owner = std::make_shared<std::string>(bytes);

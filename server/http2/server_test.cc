@@ -151,7 +151,7 @@ TEST_F(ServerTest, ACallInHandLearnsThatItsClientHungUp) {
   call->Finish(OkStatus());
 }
 
-// A call also keeps its own connection busy.
+// A call also occupies its own connection.
 TEST_F(ServerTest, AThreadThatIsKeptBusyDoesNotKeepOthersFromTheirAnswers) {
   const auto other = ClientOf(target_);
   for (int i = 0; i < 3; ++i) {

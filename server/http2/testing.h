@@ -25,7 +25,7 @@ inline std::unique_ptr<Client> ClientOf(const std::string& text) {
   return Target::Parse(text, &target).ok() ? std::make_unique<Client>(target) : nullptr;
 }
 
-// A call to a method of test.Service that has been started.
+// A call of a test.Service method that has been started.
 class StartedCall {
  public:
   StartedCall(Client* client, ClientRequest request) : client_(client) {

@@ -59,7 +59,7 @@ class Transport {
   size_t output_sent_ = 0;
 };
 
-// Headers in nghttp2's form.
+// Functions that make headers in nghttp2's format.
 
 // Both strings are copied when the headers are submitted.
 inline nghttp2_nv Field(std::string_view name, std::string_view value) {

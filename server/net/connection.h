@@ -70,9 +70,8 @@ class OpenConnections {
   int count_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
-// The result of a turn, by which abuse is measured. Calls and bytes pay for a thread's time, items
-// cost it. A turn that costs more than it pays is waste, and a host may waste only so much per
-// second.
+// What a turn did, by which abuse is measured. Calls and bytes pay for a thread's time, items cost
+// it. A turn that costs more than it pays is waste, and a host may waste only so much per second.
 struct Use {
   int calls = 0;     // complete calls received
   size_t bytes = 0;  // size of received messages and sent answers
@@ -109,7 +108,7 @@ class Connection : public Pollable, public std::enable_shared_from_this<Connecti
     ended_ = true;
     poller_->Remove(fd_, number_);
   }
-  // Whether the connection must not read before the next second, because it wastes time.
+  // Whether the connection must wait for the next second before it reads, because it wastes time.
   bool is_held() const { return held_ != 0; }
   // Reads again after other connections have had their turn.
   void Again() {
@@ -121,11 +120,12 @@ class Connection : public Pollable, public std::enable_shared_from_this<Connecti
   // Closes the connection, whatever is in flight.
   virtual void Close() = 0;
   void Do(unsigned work);
-  // Does the work on another thread or later, because this thread may own the connection already.
+  // Leaves the work to another thread or a later turn, because this thread may own the connection
+  // already.
   void DoSoon(unsigned work);
-  // Calls read_once(size) until it returns false; if other connections must get their turn first,
-  // it goes on after them. `size` is the most to read: `most`, less after a read of many small
-  // items.
+  // Calls read_once(size) until it returns false, or until other connections must get their turn;
+  // it then continues after them. `size`, the most to read, is `most`, or less after a read of many
+  // small items.
   template <typename ReadOnce>
   void ReadForATurn(size_t most, ReadOnce read_once) {
     constexpr int kItemsPerTurn = 128;
@@ -142,7 +142,7 @@ class Connection : public Pollable, public std::enable_shared_from_this<Connecti
   // Claims newly set bits of `work`; the caller handles them.
   unsigned Take(unsigned work) { return work_.fetch_and(~work) & work; }
 
-  Use use_;  // result of this turn
+  Use use_;  // what this turn did so far
 
  private:
   void TakeTurn();
@@ -184,7 +184,8 @@ class Newcomer : public Connection {
   void Close() override;
 
  private:
-  // Called when the socket is ready. `at_end`: the client has hung up, though bytes may be left.
+  // Called when the socket is ready. With `at_end` the client has hung up, though unread bytes may
+  // remain.
   virtual void Ask(bool at_end) = 0;
   void DoNow(unsigned work) override;
 

@@ -38,7 +38,7 @@ void Handshakes::End() {
 }
 
 void Handshakes::Begin(std::unique_ptr<Socket> socket, std::string peer) {
-  // Each handshake holds its host.
+  // Each unfinished handshake holds a reference to its host.
   if (poller_.hosts().Of(peer).use_count() > kMaxPerHost) return;
   std::make_shared<Handshake>(this, std::move(socket), std::move(peer))->Begin();
 }

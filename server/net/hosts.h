@@ -27,9 +27,9 @@ class Budget {
   struct Options {
     size_t max_bytes = 0;           // limit for all hosts together
     size_t max_bytes_per_host = 0;  // lower while all hosts together exceed max_bytes
-    // Whether hosts may still hold an equal share of max_bytes each when the total is above it, so
-    // that no host is refused because of others. One host at a time may exceed its share, with a
-    // single item.
+    // Whether a host may still hold an equal share of max_bytes when the total is above it, so that
+    // no host is refused because of others. One host at a time may exceed its share, with a single
+    // item.
     bool may_exceed = false;
   };
 
@@ -51,7 +51,7 @@ class Budget {
   size_t max_bytes() const { return options_.max_bytes; }
   size_t max_bytes_per_host() const { return options_.max_bytes_per_host; }
   size_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
-  // Whether hosts that hold bytes without making progress should lose them now.
+  // Whether hosts that hold bytes without making progress should be cut off now.
   bool is_short() const { return bytes() > options_.max_bytes / 2; }
 
   // Returns false, taking nothing, if the host would exceed its share.
@@ -137,7 +137,7 @@ struct Host {
 
 class Hosts {
  public:
-  // All hosts together may hold twice as much unread.
+  // All hosts together may leave twice as many bytes unread as one host.
   Hosts(size_t max_unread_bytes_per_host, size_t max_body_bytes)
       : unread({2 * max_unread_bytes_per_host, max_unread_bytes_per_host, true}),
         bodies(max_body_bytes) {}

@@ -109,8 +109,9 @@ void Listener::LookAtTheTime() {
   Happened(0);
 }
 
-// Reserves some descriptors for files that the server opens. The number of the next free descriptor
-// tells how many are in use. False if there is no connection to close.
+// Closes a connection if few descriptors are free, to reserve some for files that the server opens.
+// The number of the next free descriptor tells how many are in use. False if there is no connection
+// to close.
 bool Listener::MakeRoom() {
   constexpr rlim_t kReserve = 64;
   rlimit limit{};

@@ -35,7 +35,7 @@ class Listener final : public Pollable {
   void End();
 
   void Happened(uint32_t events) override;
-  // Accepts clients that had to wait for a free descriptor, since the kernel does not announce them
+  // Accepts clients that had to wait for a free descriptor: the kernel does not announce them
   // again.
   void LookAtTheTime() override;
 

@@ -25,7 +25,7 @@ void Control(int epoll, int operation, int fd, uint64_t number, uint32_t events)
   epoll_ctl(epoll, operation, fd, &event);
 }
 
-// How often to check whether any thread waits for the sockets.
+// How often to check whether any thread is waiting for the sockets.
 constexpr std::chrono::milliseconds kLookEvery(20);
 constexpr std::chrono::seconds kLookAtTimeEvery(1);
 
@@ -135,7 +135,7 @@ void Standby::Run() {
   Clock::time_point looked = Clock::now();
   int64_t turns = poller_.turns();
   while (!ending_.WaitFor(kLookEvery)) {
-    // If threads wait, they take the turns. If none waits, and none has polled since the last
+    // Waiting threads take the turns. If no thread is waiting, and none has polled since the last
     // check, all are busy.
     bool woken = false;
     while (!woken && poller_.waiting() == 0 && poller_.turns() == turns && !look_now_ &&

@@ -28,7 +28,7 @@ class Pollable {
   virtual void Happened(uint32_t events) = 0;
   // Called about every second, to check for timeouts.
   virtual void LookAtTheTime() {}
-  // Called when room for others is needed. On any thread.
+  // Called on any thread when room is needed for other clients.
   virtual void CloseAtOnce() {}
 };
 

@@ -1,4 +1,4 @@
-// For tests: a thread that polls.
+// For tests: a thread that polls, keys and certificates, and both ends of a TLS connection.
 #ifndef COLCAST_SERVER_NET_TESTING_H_
 #define COLCAST_SERVER_NET_TESTING_H_
 
@@ -35,7 +35,6 @@ class PollingThread {
   std::thread thread_;
 };
 
-// For tests: keys and certificates, and both ends of TLS.
 template <typename T>
 using Owned = std::unique_ptr<T, void (*)(T*)>;
 

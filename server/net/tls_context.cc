@@ -86,7 +86,7 @@ std::string Reason() {
   return text == nullptr ? "unknown error" : text;
 }
 
-// Makes an encrypted key an error, because nobody can be asked for the password.
+// Makes an encrypted key an error: nobody can enter its password.
 int NoPassword(char*, int, int, void*) { return -1; }
 
 Status ParseKey(const std::string& pem, Key* key) {

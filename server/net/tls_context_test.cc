@@ -129,7 +129,7 @@ TEST_P(TlsContextTest, AFileThatIsWrongLeavesThePairInUse) {
 INSTANTIATE_TEST_SUITE_P(Versions, TlsContextTest,
                          ::testing::Values(TLS1_2_VERSION, TLS1_3_VERSION));
 
-// The name of a certificate with this subject and these alternative names; empty: none.
+// The name of a certificate with this subject and these alternative names. Empty strings mean none.
 std::string NameOf(const std::string& common_name, const std::string& others) {
   const std::unique_ptr<X509, void (*)(X509*)> certificate(X509_new(), X509_free);
   if (!common_name.empty()) {

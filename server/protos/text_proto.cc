@@ -41,7 +41,7 @@ Status ParseTextProto(const std::string& text, const std::string& source,
   parser.RecordErrorsTo(&error);
   parser.SetRecursionLimit(kMaxNesting);
   if (parser.ParseFromString(text, message)) return OkStatus();
-  // The wording of TensorFlow Serving, for which operators search logs.
+  // TensorFlow Serving's wording, which operators search logs for.
   return InvalidArgument(source, ":", error.place(), " Error parsing text-format ", type, ": ",
                          error.text());
 }
