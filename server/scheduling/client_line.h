@@ -21,7 +21,7 @@ struct Waiting {
   bool is_slice = false;
 };
 
-// Ordered by effective arrival and by age; for the age, a long job counts as older than it is.
+// Keeps jobs ordered by effective arrival and by age. A long job counts as older than it is.
 class ClientLine {
  public:
   using Time = Clock::time_point;

@@ -6,7 +6,7 @@ namespace colcast::scheduling {
 
 namespace {
 
-// Weight of the newest observation in a moving average; a point's first ones weigh more.
+// Weight of the newest observation in a moving average. A point's first observations weigh more.
 constexpr double kShareOfNewest = 0.1;
 constexpr double kMaxWeight = 10;  // upper bound of a point's weight
 // Each observation multiplies the weights of all points by this.
@@ -18,7 +18,7 @@ constexpr double kPriorWeight = 0.0001;
 constexpr CostEstimate::Duration kLongest = std::chrono::hours(24);
 
 // Below this relative variance (variance over squared mean) sizes are too close to determine the
-// fixed cost: two sizes seen equally often, less than a factor of two apart.
+// fixed cost. Two sizes seen equally often must be about a factor of two apart.
 constexpr double kLeastSpread = 0.115;
 constexpr double kLeastShareOfRows = 0.5;
 

@@ -74,8 +74,8 @@ class CostEstimate {
 //
 // Joining saves the fixed cost of a run, and loses time once the tensors of many rows no longer fit
 // the processor's caches. So it pays for small requests, up to a number of rows that depends on the
-// model. It is learnt separately for each size of the joined run, between two powers of two; until
-// something is known, joining counts as paying.
+// model. It is learnt separately for each size of the joined run, between two powers of two;
+// without observations, joining counts as paying.
 //
 // All methods may be called from any thread. Of two simultaneous observations one may be lost.
 class JoinedShare {

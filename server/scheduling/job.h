@@ -62,14 +62,14 @@ class Job {
   virtual bool cancelled() const = 0;
 
   // The client to which the job belongs: all jobs of a caller, or of a connection, return the same
-  // number. 0: the client has only this job.
+  // number. 0 means that the client has only this job.
   virtual uint64_t client() const { return 0; }
 
   // Fills in the profile as far as that is cheap. Called on the submitting thread before the job is
   // queued.
   virtual void Describe(JobProfile* /*profile*/) {}
 
-  // Runs the job and its companions, which are of the same class; without a class there are none.
+  // Runs the job and its companions, which are of the same class; a job without a class has none.
   // The job may change the vector.
   virtual void Run(Clock::duration waited, std::vector<Taken>* companions) = 0;
   virtual void Drop(DropReason reason) = 0;

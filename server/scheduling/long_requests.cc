@@ -8,7 +8,7 @@
 namespace colcast::scheduling {
 namespace {
 
-// How long after a short request further ones are expected.
+// After a short request, more are expected for this long.
 constexpr std::chrono::seconds kShortRequestsLast(1);
 
 // The same for a run that would occupy the last worker, as a multiple of the run's time.

@@ -65,7 +65,7 @@ int64_t MemoryEstimate::Of(int64_t input_bytes) const {
 
 namespace {
 
-// Runs below this size skip asking for available memory, which reads files.
+// Smaller runs do not ask for the available memory, because that reads files.
 constexpr int64_t kMuch = 64 << 20;
 
 }  // namespace

@@ -43,8 +43,9 @@ class WorkerPool {
     bool describe_all = false;
     // A request estimated to take longer is a long one.
     Clock::duration longest_slice = std::chrono::milliseconds(2);
-    // The nice(7) value of the threads that run long requests beside short ones. 0: no such
-    // threads, and a short request may have to wait for a slice of a long one.
+    // The nice(7) value of the threads that run long requests beside short ones. With 0 there are
+    // none, except in a pool with one worker, and a short request may wait for a slice of a long
+    // one.
     int long_request_nice = 0;
     RunMemory::Options memory;
     EventSource* events = nullptr;  // must outlive the pool; null if workers wait only for jobs
@@ -98,7 +99,7 @@ class WorkerPool {
   const Options& options() const { return options_; }
   ShortRequests& short_requests() { return short_requests_; }
 
-  // number of waiting requests
+  // The number of waiting requests.
   int queued() const { return num_queued_.load(std::memory_order_relaxed); }
   // Idle workers whose cores no extra thread is using.
   int idle_workers() const { return std::max(0, idle_.count() - long_.running()); }
@@ -113,7 +114,7 @@ class WorkerPool {
   void WaitForWork(std::unique_lock<std::mutex>* lock, IdleWorkers::Waiter* waiter);
   void WorkOnLong(int number);
   void NoteQueued();
-  // Workers that run nothing: idle ones, and those about to take a job.
+  // Workers that are idle or about to take a job.
   int FreeWorkers() const { return options_.num_workers - num_running_; }
   // Drops jobs that were cancelled or whose deadline has passed.
   void DropEnded(std::vector<Taken>* taken);

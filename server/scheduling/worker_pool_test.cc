@@ -167,8 +167,8 @@ class WorkerPoolTest : public testing::Test {
   }
   int NiceOf(Clock::duration cost) {
     std::promise<int> nice;
-    // A worker that splits a request runs one slice itself; here nobody does.
-    pool_->SubmitSlices({new HowNiceJob(&nice), Make("for whoever cut the request")}, now_.load(),
+    // A worker that splits a request would run the second slice itself. Here no worker does.
+    pool_->SubmitSlices({new HowNiceJob(&nice), Make("for the splitting worker")}, now_.load(),
                         cost);
     return nice.get_future().get();
   }
@@ -418,7 +418,7 @@ class ParsedJob final : public SignatureJob {
   std::function<bool(Job*, Clock::duration)> again_;
 };
 
-// A job that expects to be requeued, or expects not to be.
+// A job that checks whether it is requeued, as `waits_again` says.
 Job* Parsed(WorkerPool* pool, RequestClass* of, Journal* journal, bool waits_again) {
   return new ParsedJob(of, journal, [=](Job* job, Clock::duration waited) {
     const bool again = pool->SubmitAgain(job, waited);
@@ -475,7 +475,7 @@ TEST_F(WorkerPoolTest, SlicesRunOnIdleWorkers) {
   while (pool_->idle_workers() < 3) std::this_thread::yield();
   std::promise<void> started[2];
   const std::shared_future<void> released = release_.get_future().share();
-  std::vector<Job*> slices = {Make("by whoever cut the request")};
+  std::vector<Job*> slices = {Make("by the splitting worker")};
   for (std::promise<void>& one : started) slices.push_back(new BlockingJob(&one, released));
   pool_->SubmitSlices(slices, now_.load(), milliseconds(10));
   for (std::promise<void>& one : started) one.get_future().wait();

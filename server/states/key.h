@@ -66,7 +66,7 @@ class StoredKeys {
   void Insert(const StoredRows& rows, const std::vector<Key>& keys);
 
  private:
-  // All zeros: an empty slot. Each word is written at most once with a value other than 0.
+  // A slot of zeros is empty. Each word is written at most once with a value other than 0.
   struct Slot {
     std::atomic<uint64_t> high{0};
     std::atomic<uint64_t> low{0};

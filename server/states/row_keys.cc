@@ -85,7 +85,7 @@ class StringSlots final : public StringVisitor {
   uint8_t* const out_;
 };
 
-// The elements in the message, if their encoding there equals their layout in memory; else null.
+// Points to the elements in the message if they are encoded there as in memory; else null.
 const uint8_t* AsTheyLie(const Column& column, int64_t elements) {
   const ColumnValues& values = column.values;
   const Bytes& content = values.tensor_content;

@@ -47,8 +47,7 @@ class RowKeys {
   }
 
  private:
-  // Where a column's elements lie contiguously: in the message if possible, else copied to
-  // `arena_`.
+  // Where a column's elements are contiguous: in the message if possible, else copied to `arena_`.
   struct Source {
     const uint8_t* message = nullptr;
     size_t offset = 0;  // position in `arena_`, if `message` is null

@@ -71,7 +71,7 @@ TEST(RowKeys, DoNotDependOnTheEncoding) {
   EXPECT_EQ(KeysOf(2, {Tensor(DT_INT64, {2}, VarintField(10, 5) + VarintField(10, 6))}), typed);
 }
 
-// The key of one row of `values`, padded to `entries`, of which `length` count.
+// The key of one row with `length` real values, padded to `entries`.
 Key PaddedKey(DataType dtype, int64_t entries, const std::string& values, int64_t length) {
   const std::string message =
       BytesField(2, BytesField(1, "a") + BytesField(2, Tensor(dtype, {1, entries}, values)));
@@ -124,7 +124,7 @@ TEST(RowKeys, TellLongStringsApart) {
   EXPECT_EQ(keys[0], keys[2]);
 }
 
-// Rows whose elements alone would give the same bytes.
+// The elements of these rows alone would have the same bytes.
 TEST(RowKeys, TellColumnsApart) {
   const auto key = KeysOf(1, {Tensor(DT_FLOAT, {1, 2}, Floats({1, 2}))})[0];
   EXPECT_NE(key, KeysOf(1, {Tensor(DT_FLOAT, {1, 2, 1}, Floats({1, 2}))})[0]);

@@ -39,7 +39,7 @@ class ReuseEstimator {
   // Whether states are worth keeping.
   bool good() const { return bad_windows_.load(std::memory_order_relaxed) == 0; }
 
-  // Whether to make the keys of this request's rows. Every call counts as a request.
+  // Whether to compute the keys of this request's rows. Every call counts as a request.
   bool Look() {
     return bad_windows_.load(std::memory_order_relaxed) < kWindowsToWatch ||
            requests_.fetch_add(1, std::memory_order_relaxed) % kLookedAtOf == 0;
@@ -131,8 +131,8 @@ class StateStore {
     std::vector<std::shared_ptr<Progress>> others_;
   };
 
-  // A request waits for another one's rows only if that one computes at most this many times as
-  // many rows as itself.
+  // A request waits for another request's rows only if that one computes at most this many times as
+  // many rows.
   static constexpr size_t kMostTimesOwn = 4;
 
   // Read it before the FindAll() that precedes Begin().

@@ -115,8 +115,7 @@ TEST_F(StateStoreTest, ForgetsEverythingWithTheVersion) {
   EXPECT_FALSE(memory_.Find(kKey));
 }
 
-// A request's rows: those of `keys` that are not cached, computed unless another request computes
-// them.
+// The rows of a request's `keys` that are not cached. Computes them, unless another request does.
 struct Rows {
   Rows(StateStore* store, std::vector<Key> all) : keys(std::move(all)) {
     const int64_t num_ended = store->num_ended();

@@ -9,7 +9,7 @@ namespace {
 
 constexpr int kBits = 64;
 
-// Layers with fewer rows than this many times those of a new layer are merged into it.
+// A layer with fewer than this many times as many rows as a new layer is merged into it.
 constexpr size_t kMergeTimes = 2;
 
 uint64_t BitOf(int64_t id) { return uint64_t{1} << (id % kBits); }
@@ -60,8 +60,8 @@ std::shared_ptr<const Overlay::Layer> Overlay::MakeLayer(const Rows& rows) const
   made->shift = kBits - bits;
   made->slots.resize(size_t{1} << bits);
   made->ids.reserve(rows.size());
-  // Its distance from the table must be a whole number of rows, so one more row is allocated to
-  // align the beginning.
+  // The rows' distance from the table must be a whole number of rows, so one more row is allocated
+  // to align the beginning.
   made->bytes.reset(new char[(rows.size() + 1) * row_bytes_]);
   const auto apart =
       reinterpret_cast<intptr_t>(made->bytes.get()) - reinterpret_cast<intptr_t>(table_);

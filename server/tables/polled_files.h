@@ -14,14 +14,14 @@
 
 namespace colcast::tables {
 
-// The file name of a folder's delta.
+// The file name of the delta with this number.
 std::string DeltaName(int64_t sequence);
 
 // The number of deltas in a folder, up to the first that is missing.
 int64_t DeltasIn(const std::string& folder);
 
-// FAILED_PRECONDITION unless a delta was made for the table or checkpoint with this checksum, which
-// its metadata has as `entry`.
+// FAILED_PRECONDITION unless the delta's metadata says, in `entry`, that it was made for the table
+// or checkpoint with this checksum.
 Status CheckMadeFor(const std::string& checksum, const char* entry, Safetensors* delta);
 
 // Used by one thread.
@@ -29,7 +29,7 @@ class PolledFiles {
  public:
   using UseFile = std::function<Status(Safetensors*)>;
 
-  // The files have this format.
+  // Every file must have this format.
   explicit PolledFiles(std::string format) : format_(std::move(format)) {}
 
   // Reads a file and passes it to `use`. All errors name the file. A refused file is not read again

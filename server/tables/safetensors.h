@@ -25,7 +25,7 @@ uint64_t HashOf(std::string_view bytes);
 // The same as text: 16 hex digits.
 std::string ChecksumOf(std::string_view data);
 
-// The name of a numeric dtype in files; empty if files cannot have it.
+// The name of a numeric dtype in files; empty if files cannot contain it.
 std::string_view StoredDtypeOf(DataType dtype);
 
 struct StoredTensor {

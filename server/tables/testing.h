@@ -84,7 +84,7 @@ struct TestFile {
   }
 };
 
-// Bytes aligned as a file's are.
+// Bytes aligned like those of a file.
 struct TestBytes {
   explicit TestBytes(const std::string& bytes)
       : owner(std::make_shared<std::vector<uint64_t>>(bytes.size() / sizeof(uint64_t) + 1)),
