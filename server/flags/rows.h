@@ -49,7 +49,7 @@ void AddModelRows(Given* given, ServerOptions* options, Table* table);
 void AddRunRows(Given* given, ServerOptions* options, Table* table);
 void AddRowsWithoutEffect(std::vector<std::string>* warnings, Table* table);
 
-// An error of a flag's value: its name goes in front of the message.
+// Puts the flag's name in front of an error about its value.
 Status OfFlag(const char* name, Status status);
 
 // The second steps. INVALID_ARGUMENT names the flag.

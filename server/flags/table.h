@@ -92,18 +92,17 @@ class Table {
 // All flags, sorted, with their defaults and sentences.
 std::string HelpText(const Table& table);
 
-// Parses a command line in the syntax of TensorFlow Serving and abseil, using a table of flags.
-//
 // A flag that an earlier version had.
 struct RemovedFlag {
   std::string_view name;
   std::string_view instead;
 };
 
-// Sets the flags of --NAME=VALUE, --NAME VALUE and, for switches, --NAME and --noNAME, with one
-// dash or two; also those in --flagfile=FILE: one per line, # begins a comment. "--" ends the
-// flags. INVALID_ARGUMENT for an invalid value, for a word that is not a flag, and for an unknown
-// flag, with the closest flag or what to do instead.
+// Parses a command line in the syntax of TensorFlow Serving and abseil: --NAME=VALUE, --NAME VALUE
+// and, for switches, --NAME and --noNAME, with one dash or two. --flagfile=FILE names a file with
+// one flag per line and comments after #. "--" ends the flags. INVALID_ARGUMENT for an invalid
+// value, for a word that is not a flag, and for an unknown flag, with the closest flag or what to
+// do instead.
 Status ParseCommandLine(const std::vector<std::string>& arguments, const Table& table,
                         const std::vector<RemovedFlag>& removed);
 

@@ -42,7 +42,7 @@ struct CallRecord {
   bool long_lane = false;  // its cost estimate is longer than a slice may be
   bool joined = false;     // ran together with other requests
   int requests_in_run = 1;
-  // Requests in the run that it led; 0 if another request led, or none ran.
+  // Requests in the run that this one led; 0 if another request led it, or there was no run.
   int64_t run_requests = 0;
   int64_t run_rows = 0;               // rows in that run
   std::vector<Duration> slice_waits;  // how long each of its slices waited

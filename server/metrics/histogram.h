@@ -39,9 +39,8 @@ struct HistogramSnapshot {
   int64_t sum = 0;              // sum of the observations
 
   int64_t Count() const;
-  // The value below which `share` (0 to 1) of the observations lie, in the published unit, by
-  // linear interpolation within a bucket; the highest bound if it lies above; 0 without
-  // observations.
+  // The value, in the published unit, below which `share` (0 to 1) of the observations are:
+  // interpolated linearly within a bucket, at most the highest bound, 0 without observations.
   double Quantile(double share) const;
   // REQUIRE snapshots with the same buckets, or empty ones.
   void Add(const HistogramSnapshot& other);

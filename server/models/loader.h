@@ -64,7 +64,8 @@ class Loader {
     // starts with the first model, and keeps for requests, would inherit the priority.
     bool low_priority = true;
     bool check = false;  // whether to call Options::check first
-    // Another version of the model answers requests: there is time to bring the tables into memory.
+    // Whether another version of the model answers requests, so that there is time to read the
+    // tables into memory.
     bool another_serves = false;
   };
 

@@ -14,7 +14,7 @@
 
 namespace colcast::models {
 
-// The total size of all files under `directory`, links followed, and the graph's share of it; 0 if
+// The total size of all files under `directory`, following links, and the graph's share of it; 0 if
 // there are none.
 struct ModelSize {
   int64_t bytes = 0;

@@ -288,7 +288,7 @@ void ModelManager::UnloadAndLoad() {
   }
 }
 
-// Until something serves, loads disturb nobody.
+// Until a model serves, loads delay no requests.
 int ModelManager::MaxLoads() const {
   const int configured = std::max(1, options_.num_load_threads);
   return started_ ? configured : std::max(configured, AvailableCores());

@@ -64,8 +64,8 @@ class ModelManager {
   ~ModelManager();
 
   // Starts the search for versions on a separate thread, and waits until the server is ready: each
-  // model has a version that serves, or its versions have failed (for now; they are retried), or it
-  // has none; at least one model serves, unless none is configured; and so do `ready_labels`.
+  // model has a version that serves, has none, or has only versions that failed (they are retried),
+  // at least one model serves, unless none is configured, and so does each of `ready_labels`.
   // CANCELLED if Stop() was called, the first error if `fail_if_nothing_loads`, and the errors of
   // Reload().
   Status Start();

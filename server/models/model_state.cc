@@ -29,7 +29,7 @@ bool LiesUnder(const std::filesystem::path& base_path, const std::filesystem::pa
   return (base_path / "").parent_path() == path.parent_path();
 }
 
-// Whether it will be tried, or is being tried, for the first time since it became aspired.
+// Whether the version's first attempt since it became aspired is pending or running.
 bool AwaitsFirstAttempt(const Version& version) {
   if (version.phase == Phase::kUnloading) return version.aspired;
   return version.aspired && version.attempts <= 1 && version.error.ok() && IsPending(version);

@@ -21,7 +21,7 @@
 
 namespace colcast::models {
 
-// A label of a model without which the server is not ready.
+// A model's label that must name a serving version before the server is ready.
 struct ReadyLabel {
   std::string model;
   std::string label;

@@ -70,7 +70,7 @@ void DropDoubles(BasePathListing* listing) {
   listing->versions = std::move(listed);
 }
 
-// Whether loading reads the version's file, or all files in the folder, of that name.
+// Whether loading reads the version's file of that name or, for a folder, all files in it.
 bool IsRead(const std::string& name, bool is_folder) {
   static const std::set<std::string> kFiles = {"saved_model.pb",        "saved_model.pbtxt",
                                                "fingerprint.pb",        "colcast.json",
@@ -105,7 +105,8 @@ uint64_t FilesOf(const std::string& directory) {
   fs::recursive_directory_iterator entry(directory, error);
   while (!error && entry != fs::recursive_directory_iterator()) {
     if (entry.depth() == 0 && entry->path().filename() == "deltas") {
-      entry.disable_recursion_pending();  // applied while the version serves: docs/tables.md
+      entry.disable_recursion_pending();  // deltas are applied while the version serves:
+                                          // docs/tables.md
       entry.increment(error);
       continue;
     }

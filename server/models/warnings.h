@@ -20,8 +20,8 @@ class WarningLog {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // Logs those of `warnings` that are new compared with the last ones about `subject`; persistent
-  // ones are logged again after one minute, two, four and so on.
+  // Logs the warnings that were not among the last ones about `subject`. Persistent ones are logged
+  // again after one minute, two, four and so on.
   void Log(const std::string& subject, const std::vector<std::string>& warnings,
            Clock::time_point now = Clock::now());
 

@@ -157,7 +157,7 @@ void WriteNotRun(const Shadows& shadows, JsonWriter* json) {
   }
 }
 
-// The versions' numbers as text, to which labels point.
+// The versions' numbers as text. Labels point to them.
 struct Numbers {
   explicit Numbers(const VersionCounts& counts)
       : live(std::to_string(counts.versions.live)),

@@ -113,7 +113,7 @@ void ForEachLoaded(const std::vector<ModelSnapshot>& models, Visit&& visit) {
   }
 }
 
-// What a loaded version counts, read once for all metrics.
+// The counts of a loaded version, read once for all metrics.
 template <typename Counts>
 struct Loaded {
   std::string model;

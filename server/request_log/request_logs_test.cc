@@ -63,7 +63,7 @@ class LogFileTest : public testing::Test {
 
   std::string prefix(const std::string& name) const { return folder_ / name; }
 
-  // Those whose name begins with `name`.
+  // The files whose name begins with `name`.
   Strings Files(const std::string& name = "") const {
     std::set<std::string> files;
     for (const auto& entry : std::filesystem::directory_iterator(folder_)) {

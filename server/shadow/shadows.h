@@ -1,5 +1,5 @@
-// The requests that a shadow version runs as well: draws them, holds the short queue in which they
-// wait, and runs them.
+// Draws the requests that a shadow version also runs, holds the short queue in which they wait, and
+// runs them.
 #ifndef COLCAST_SERVER_SHADOW_SHADOWS_H_
 #define COLCAST_SERVER_SHADOW_SHADOWS_H_
 

@@ -22,11 +22,11 @@
 
 namespace colcast::tracing {
 
-// A span that waits for export.
 enum class SpanKind { kInternal = 1, kServer = 2 };  // OTLP's numbers
 
 using Attribute = std::pair<const char*, std::variant<int64_t, bool, std::string>>;
 
+// A span that waits for export.
 struct Span {
   std::string trace_id;   // 16 bytes
   std::string id;         // 8 bytes

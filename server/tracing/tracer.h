@@ -23,8 +23,8 @@ struct TraceContext {
   bool sampled = false;
 };
 
-// nullopt unless `text` conforms to the specification. Later versions are read by the fields of
-// version 00.
+// nullopt unless `text` conforms to the specification. Of later versions, only the fields of
+// version 00 are read.
 std::optional<TraceContext> ParseTraceparent(std::string_view text);
 
 // A sampled request; collects its stages.
