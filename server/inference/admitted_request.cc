@@ -35,8 +35,8 @@ Status PlanOnce(PredictMember* member) {
   return *planned.status;
 }
 
-// INVALID_ARGUMENT if the request has more rows than max_batch_size allows, in the words of
-// TensorFlow Serving's batching.
+// INVALID_ARGUMENT, with TensorFlow Serving's message, if the request has more rows than
+// max_batch_size allows.
 Status CheckRows(const engine::RequestProfile& profile, const RequestClass& of) {
   const int64_t most = of.limits().max_request_rows;
   if (profile.group == 0 || profile.rows <= most) return OkStatus();

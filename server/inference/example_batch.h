@@ -41,10 +41,10 @@ Status ToResult(const std::vector<OutputColumn>& outputs, const std::string& met
 // Points into the ExampleInput given to Fill().
 class ExampleBatch {
  public:
-  // Prepends the context's bytes to each example's; protobuf then reads one Example with the
-  // features of both; a feature of the example overrides the context's. Returns INVALID_ARGUMENT if
-  // there are no examples, and RESOURCE_EXHAUSTED if the copies of the context exceed
-  // max_expanded_bytes.
+  // Prepends the context's bytes to each example's, so that protobuf reads one Example with the
+  // features of both, in which the example's features override the context's. Returns
+  // INVALID_ARGUMENT if there are no examples, and RESOURCE_EXHAUSTED if the copies of the context
+  // exceed max_expanded_bytes.
   Status Fill(const ExampleInput& input, const CallOptions& options);
 
   int64_t size() const { return expansion_.rows; }

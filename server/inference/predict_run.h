@@ -54,8 +54,8 @@ void DescribePredict(PredictMember* member, scheduling::JobProfile* profile);
 
 // Answers `first`, which has waited for `waited`, and its companions, whose jobs are PredictMembers
 // too. A short request without companions takes those that arrived while it was read. A large
-// request is split into slices for `workers`, and the one that runs the last slice answers it. An
-// error in one request does not affect the others.
+// request is split into slices for `workers`, and the worker that runs the last slice answers it.
+// An error in one request does not affect the others.
 void RunPredict(PredictMember* first, scheduling::Clock::duration waited,
                 std::vector<scheduling::Taken> companions, scheduling::WorkerPool* workers);
 

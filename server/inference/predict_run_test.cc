@@ -25,7 +25,7 @@ using scheduling::Clock;
 using std::chrono::milliseconds;
 using testing::HasSubstr;
 
-// Answers every request without an input "bad", and takes time for each row.
+// Answers every request except those with an input "bad", and takes time for each row.
 class FakeModel final : public ModelWithoutGraph {
  public:
   FakeModel() : ModelWithoutGraph(SerializedGraph("signature_def { key: 'late' value {} }")) {}

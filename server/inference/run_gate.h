@@ -28,7 +28,7 @@ class RunGate {
   // Call after a successful run.
   void Learn();
 
-  // Whether the call must wait (Wait()) and be made again, instead of answering with the error.
+  // Whether the call must wait, with Wait(), and run again, instead of answering with the error.
   bool must_wait() const { return must_wait_; }
   void Wait(scheduling::Job* job, scheduling::Clock::duration waited);
 

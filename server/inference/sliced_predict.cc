@@ -92,7 +92,7 @@ class SlicedPredict {
     return {admitted_.request_class->memory().Of(InputBytesOf(slice)), {}};
   }
 
-  // Estimated cost of a slice, and of the slice with all rows not yet taken.
+  // The estimated cost of a slice, and of a slice together with all rows not yet in slices.
   Clock::duration CostOf(int slice) const { return CostOfRows(slices_->rows(slice)); }
   Clock::duration CostWhatIsLeft(int slice) const {
     return CostOfRows(slices_->rows(slice) + slices_->rows_left());
@@ -169,7 +169,7 @@ class SlicedPredict {
   std::atomic<bool> counted_{false};
   std::mutex mutex_;
   std::optional<scheduling::DropReason> dropped_;
-  Status failed_;  // a slice failed for lack of memory
+  Status failed_;  // set if a slice failed for lack of memory
 };
 
 // Runs a slice, then queues itself for the next one.

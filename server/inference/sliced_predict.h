@@ -10,7 +10,7 @@ namespace colcast::inference {
 // Runs a request that cannot be answered by slices.
 using RunWhole = void (*)(AdmittedRequest admitted, scheduling::WorkerPool* workers);
 
-// Splits the request and submits its slices to the workers; the one that runs the last slice
+// Splits the request and submits its slices to the workers; the worker that runs the last slice
 // answers. If a slice fails for a reason other than memory, `run_whole` gets the request. Returns
 // false and changes nothing if the request should not be split. REQUIRES a profile that can be
 // split.

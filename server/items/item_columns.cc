@@ -174,7 +174,7 @@ class LengthValues final : public StoredValues {
 
 // The data that the request keeps alive.
 struct ItemRows : Rows {
-  std::vector<FeatureValues> values;  // reserved for all, so that none is moved
+  std::vector<FeatureValues> values;  // has capacity for all, so that none is moved
   std::vector<LengthValues> lengths;
 };
 

@@ -13,10 +13,10 @@
 
 namespace colcast::items {
 
-// Adds to `request` the columns of these features of the table, in the form in which a client would
-// send them, for the rows `numbers`. Reads only the lengths of lists; values are stored ones
-// (server/wire/column_values.h). The request, which must have none of these columns, keeps the
-// table alive.
+// Adds to `request` the table's columns of these features for the rows `numbers`, as a client would
+// send them. Reads only the lengths of lists; the values stay in the table (StoredValues in
+// server/wire/column_values.h). The request must have none of these columns, and keeps the table
+// alive.
 void AddColumns(std::shared_ptr<const ItemTable> table, std::vector<uint32_t> numbers,
                 Span<size_t> features, DecodedRequest* request);
 

@@ -81,8 +81,8 @@ class ItemTable {
   std::vector<Source> sources_;  // the defaults, the table, then the deltas
   uint32_t table_rows_ = 0;
   int64_t rows_ = 0;
-  // Rows changed by deltas, by key; the keys point into the deltas' files. kUnknown: the row was
-  // deleted.
+  // Rows changed by deltas, by key; the keys point into the deltas' files. kUnknown means that the
+  // row was deleted.
   std::unordered_map<std::string_view, uint32_t, Hash> changed_;
 };
 

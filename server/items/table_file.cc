@@ -16,8 +16,8 @@ namespace {
 // Rows have 32-bit numbers; the first number, and those of deltas, are reserved.
 constexpr int64_t kMostRows = 0xf0000000;
 
-// The most keys in one bucket of the index. With a correctly sized index, chance does not exceed
-// it.
+// The most keys in one bucket of the index. In a correctly sized index, no bucket exceeds this by
+// chance.
 constexpr uint32_t kMostInBucket = 1024;
 
 constexpr size_t kMostShownBytes = 60;

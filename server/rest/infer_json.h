@@ -17,7 +17,7 @@
 
 namespace colcast::http {
 
-// The header, of requests and answers, with the length of the JSON in a body that has tensors after
+// The header of requests and answers that gives the length of the JSON in a body with tensors after
 // it.
 inline constexpr char kInferHeaderLength[] = "Inference-Header-Content-Length";
 

@@ -22,7 +22,8 @@ std::string TensorsReader::Here() const {
   return here;
 }
 
-// Fails with INVALID_ARGUMENT unless `is_right`: the member's value has the expected kind.
+// Fails with INVALID_ARGUMENT unless `is_right`, which says whether the member's value has the
+// expected kind.
 void TensorsReader::Want(const JsonValue& value, bool is_right, const char* expected) {
   static constexpr const char* kNames[] = {"", "name", "datatype", "shape", "parameters", "data"};
   if (is_right) return;

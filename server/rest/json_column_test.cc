@@ -126,7 +126,7 @@ TEST(JsonColumn, StringsAreTextOrBase64) {
   EXPECT_EQ(strings_of(R"("caf\u00e9", {"b64": "AP8="}, {"b64": "AP8"}, "")"),
             (std::vector<std::string>{"caf\xC3\xA9", std::string("\0\xFF", 2),
                                       std::string("\0\xFF", 2), ""}));
-  // As TensorFlow Serving reads it: line breaks, as `base64` writes them, and leftover bits.
+  // TensorFlow Serving accepts line breaks, as `base64` writes them, and leftover bits.
   for (const char* const a :
        {R"({"b64": "YQ=="})", R"({"b64": "Y\nQ==\r\n"})", R"({"b64": "YR=="})"}) {
     EXPECT_EQ(strings_of(a), std::vector<std::string>{"a"}) << a;

@@ -279,7 +279,7 @@ class Events {
 
 std::string Reason(rapidjson::ParseErrorCode code, const Events& events) {
   if (events.too_deep()) return "Nested deeper than " + std::to_string(kMaxDepth) + ".";
-  // No other reason makes the events stop the parsing.
+  // The events stop the parsing for no other reason.
   if (code == rapidjson::kParseErrorTermination) code = rapidjson::kParseErrorNumberTooBig;
   return rapidjson::GetParseError_En(code);
 }

@@ -1,5 +1,5 @@
 // Parses a request's JSON like TF Serving: with the same library, and with the tokens NaN, Infinity
-// and -Infinity, which are not JSON. Nothing is kept except by readers.
+// and -Infinity, which are not JSON. Only the readers keep anything.
 #ifndef COLCAST_SERVER_REST_JSON_READER_H_
 #define COLCAST_SERVER_REST_JSON_READER_H_
 
@@ -14,8 +14,8 @@
 
 namespace colcast::http {
 
-// Passes the body to `reader`, without recursion. The longest string (twice that for {"b64": ...})
-// is in memory in the meantime, counted in `memory`, which may be null. The returned status is the
+// Passes the body to `reader`, without recursion. Meanwhile the longest string (twice that for
+// {"b64": ...}) is in memory, counted in `memory`, which may be null. The returned status is the
 // text's own: INVALID_ARGUMENT, with the byte, for text that is not JSON, or the error of
 // BodyText::Finish. It takes precedence over the status of `reader`, unless the reader stopped the
 // parsing.

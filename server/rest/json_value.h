@@ -92,7 +92,7 @@ class ValueReader {
     status_ = std::move(status);
   }
 
-  // Called in OnValue: stops the parsing; the text's own errors are then ignored.
+  // Call in OnValue(): stops the parsing. Errors in the rest of the text are then ignored.
   void Stop(Status status) {
     stopped_ = true;
     Fail(std::move(status));

@@ -38,7 +38,7 @@ class MetadataAnswers {
 };
 
 struct ModelApiOptions {
-  // time allowed from receipt of the request; 0 for no limit
+  // The time allowed from receipt of the request; 0 for no limit.
   std::chrono::milliseconds timeout{30'000};
   size_t max_body_bytes = 256 << 20;  // after decompression
   bool cors = false;                  // allows pages of any origin: --rest_api_enable_cors_support
