@@ -31,8 +31,9 @@ bool IsMissing(const DeclaredInput& declared, const ReceivedShape& received) {
   return received.absent && !declared.has_default;
 }
 
-// Whether a tensor can have these dimensions: none negative, and the byte size does not overflow.
-// Multiplied in order, as in TensorShape: [0,2^40,2^40] is a shape, [2^40,2^40,0] is not.
+// Whether a tensor can have these dimensions: none is negative, and the byte size does not
+// overflow. Multiplies in order, as TensorShape does: [0,2^40,2^40] is a shape, [2^40,2^40,0] is
+// not.
 bool IsTensorShape(absl::Span<const int64_t> dims) {
   constexpr int64_t kMaxElementBytes = 32;
   constexpr int64_t kMaxElements = std::numeric_limits<int64_t>::max() / kMaxElementBytes;

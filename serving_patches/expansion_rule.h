@@ -10,8 +10,8 @@
 //   5. Nothing is guessed: an input with two rows beside one with three is an error.
 //
 // Inputs DOMAIN_state/... have another domain's rows if there is an int64 input row_to_DOMAIN [?],
-// which has one entry per candidate, the number of its row of DOMAIN. So the exporter's
-// columnar_pair takes the states of any number of users together with those of N items.
+// which gives each candidate the number of its row of DOMAIN. So the exporter's columnar_pair takes
+// the states of any number of users together with those of N items.
 //
 // Corner cases that follow:
 //   - Zero rows are legal: if all batched inputs have 0 rows, N is 0. If another input has 1 row,

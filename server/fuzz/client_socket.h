@@ -50,8 +50,8 @@ class ClientSocket {
   std::unique_ptr<net::Socket> other_;
 };
 
-// The input repeats: an action, the number of bytes to send, the bytes. At its end the client hangs
-// up.
+// The input is a sequence of actions, each followed by a number of bytes and these bytes to send.
+// At its end the client hangs up.
 template <typename Client>
 void Play(std::string_view input, Client* client) {
   while (input.size() > 2) {

@@ -18,7 +18,7 @@
 namespace colcast::http {
 namespace {
 
-// Requests to /h, which are answered when the connection has ended or earlier.
+// Requests to /h. They are answered when the connection has ended, if not earlier.
 std::vector<std::shared_ptr<Exchange>>* Held() {
   static auto* const held = new std::vector<std::shared_ptr<Exchange>>;
   return held;

@@ -33,7 +33,7 @@ class Echo final : public StreamHandler {
   Call* const call_;
 };
 
-// Calls of "/h", which are answered when the connection has ended or earlier.
+// Calls of "/h". They are answered when the connection has ended, if not earlier.
 std::vector<Call*>* Held() {
   static auto* const held = new std::vector<Call*>;
   return held;

@@ -33,7 +33,7 @@ void Expect(bool holds, const std::string& what) {
   if (!holds) Disagree(what);
 }
 
-// Null where the values do not fit their datatype.
+// nullopt if the values do not fit their datatype.
 template <typename Element, typename Sent>
 std::optional<Elements> Typed(const google::protobuf::RepeatedField<Sent>& values) {
   Elements elements;
@@ -77,7 +77,7 @@ std::optional<Elements> TypedOf(const Input& input, DataType dtype) {
   }
 }
 
-// How many values there are in any of the fields.
+// The number of values in all typed fields.
 int TypedCount(const Input& input) {
   const inference::InferTensorContents& all = input.contents();
   return all.bool_contents_size() + all.int_contents_size() + all.int64_contents_size() +
@@ -123,7 +123,7 @@ bool HasRefusedParameter(const Owner& owner) {
   return false;
 }
 
-// The elements of all inputs; null if the request must be refused.
+// The elements of all inputs; nullopt if the request must be refused.
 std::optional<std::vector<Elements>> Read(const ModelInferRequest& request) {
   const bool raw = request.raw_input_contents_size() > 0;
   if (raw && request.raw_input_contents_size() != request.inputs_size()) return std::nullopt;

@@ -100,7 +100,7 @@ std::vector<OutputColumn> AsOutputs(const DecodedRequest& request, Elements* ele
   return outputs;
 }
 
-// The engine must accept what it is given.
+// The engine must accept every column.
 void CheckRequest(const DecodedRequest& request) {
   for (const Column& column : request.columns()) {
     int64_t count = 0;
@@ -120,7 +120,7 @@ Status ReadPredict(const std::string& text, const tensorflow::SignatureDef& sign
   return parsed->Read({{&slice, 1}}, find);
 }
 
-// The response's JSON as a request: only the outermost name differs.
+// Turns the response's JSON into a request. Only the outermost name differs.
 std::string AsRequest(const std::string& json, JsonFormat format) {
   const std::string name = format == JsonFormat::kRows ? "predictions" : "outputs";
   const size_t at = json.find(name);
@@ -134,8 +134,8 @@ void RunPredict(const std::string& text, const tensorflow::SignatureDef& signatu
   const Status status = ReadPredict(text, signature, &parsed);
   if (!status.ok()) return CheckRefusal(status);
   CheckRequest(parsed.request());
-  // An object without inputs, all of which have defaults, or one of a signature's several inputs,
-  // whose name the response leaves out, cannot be converted back.
+  // Two kinds of request cannot be converted back: one without inputs, which all have defaults, and
+  // one with one of several inputs, whose name the response leaves out.
   const size_t columns = parsed.request().columns().size();
   if (columns != static_cast<size_t>(signature.inputs_size()) && columns < 2) return;
   std::string json, json_again;
@@ -171,7 +171,7 @@ Status ReadInfer(const std::string& text, size_t binary, std::optional<InferJson
   return (*parsed)->Read({{&slice, 1}}, nullptr);
 }
 
-// The first byte is the number of bytes at the end that are tensors.
+// The first byte is the size of the tensors at the end.
 void RunInfer(const std::string& text) {
   if (text.empty()) return;
   const std::string body = text.substr(1);
@@ -187,7 +187,7 @@ void RunInfer(const std::string& text) {
   Response response, response_again;
   const Status written = parsed->Write(answer, &response);
   if (!written.ok()) return CheckRefusal(written);
-  // The response as a request; only a name differs.
+  // Turns the response into a request. Only one name differs.
   std::string json = response.body;
   const std::string_view name = "\"outputs\":[";
   json.replace(json.find(name), name.size(), "\"inputs\":[");

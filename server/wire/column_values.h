@@ -20,8 +20,8 @@ struct StoredRows {
   Span<uint32_t> numbers;
 };
 
-// The values of one column that the server already holds, rows of an item table, with the column's
-// dtype and shape. Copied only when needed.
+// The values of a column that the server already has, such as rows of an item table, with the
+// column's dtype and shape. They are copied only when needed.
 class StoredValues {
  public:
   virtual ~StoredValues() = default;
@@ -92,11 +92,11 @@ struct ColumnValues {
 
   // Values of the dtype's typed field: their number and location.
   int64_t count = 0;
-  bool packed = false;  // whether all values lie in `payload`
+  bool packed = false;  // whether all values are in `payload`
   Bytes payload;        // the body of a packed record, or strings, each after its RawStringLength
   // If not packed: the records that hold the values, in order, among other fields.
   std::vector<Bytes> messages;
-  std::vector<Bytes> strings;  // or a DT_STRING column's values, one entry each
+  std::vector<Bytes> strings;  // or a DT_STRING column's values, if no message holds them
 
   // If set, the values come from here and all fields above are empty. Must outlive the column.
   const StoredValues* stored = nullptr;

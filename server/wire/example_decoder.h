@@ -40,7 +40,7 @@ class ExampleDecoder {
   // The size of all examples together.
   size_t bytes() const { return size_; }
 
-  // The bytes of features that all N examples repeat, counted N - 1 times, which columns save.
+  // The bytes that columns save: all N examples repeat some features, which count N - 1 times.
   int64_t repeated_bytes() const { return repeated_bytes_; }
 
  private:
@@ -50,7 +50,7 @@ class ExampleDecoder {
     std::string_view key;
     std::string_view feature;  // its value, a serialized Feature, which ends the entry
     const char* message_end;   // the end of the Features message that holds it
-    // In features; features.size() for a feature that the parse does not read.
+    // Its index in `features`; features.size() for a feature that the parse does not read.
     size_t index;
   };
 
@@ -77,7 +77,7 @@ class ExampleDecoder {
   // Per feature: the index of the slot after its own, 0 if it has none.
   std::vector<size_t> slot_after_;
   size_t slot_ = 0;     // the slot expected next
-  std::string joined_;  // copies of the Examples that lie in several slices
+  std::string joined_;  // copies of the Examples that span several slices
   size_t size_ = 0;     // bytes of all Examples
   int64_t repeated_bytes_ = 0;
   std::vector<Column> columns_;

@@ -172,7 +172,7 @@ class TypedValues {
   const Contents contents_;
   Column* const column_;
   Bytes first_;
-  std::string joined_;  // the packed values, if they lie in several records
+  std::string joined_;  // the packed values, if they are in several records
 };
 
 template <typename Element, typename Sent>

@@ -29,7 +29,7 @@ Status SetRawValues(const Bytes& raw, Column* column);
 // column->values.messages, which are merged. Values that must be copied are kept in `request`.
 Status SetTypedValues(DecodedRequest* request, Column* column);
 
-// Sets the requested version: a number, or else a label. Empty: none requested.
+// Sets the requested version: a number, or else a label. An empty `version` requests none.
 void SetInferVersion(std::string_view version, ModelSpec* spec);
 
 // INVALID_ARGUMENT for a parameter of a request, an input or an output that asks for a feature that

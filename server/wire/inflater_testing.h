@@ -1,4 +1,4 @@
-// For tests: compresses a text, and inflates all of one.
+// For tests: compresses texts, and decompresses them completely.
 #ifndef COLCAST_SERVER_WIRE_INFLATER_TESTING_H_
 #define COLCAST_SERVER_WIRE_INFLATER_TESTING_H_
 

@@ -1,6 +1,6 @@
 // Tables that describe request messages and one response, for rare checks: of sub-messages that the
-// server ignores (protobuf would refuse malformed ones), of another server's answers, and to find
-// where a request is malformed.
+// server ignores but protobuf would refuse if malformed, of another server's answers, and of where
+// a request is malformed.
 #ifndef COLCAST_SERVER_WIRE_SCHEMA_H_
 #define COLCAST_SERVER_WIRE_SCHEMA_H_
 

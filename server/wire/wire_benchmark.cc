@@ -83,7 +83,7 @@ void ReadValues(const DecodedRequest& request, std::vector<uint64_t>* buffer) {
   benchmark::DoNotOptimize(buffer->data());
 }
 
-// Columns only: names, dtypes, shapes, and where well-formed values lie.
+// Columns only: names, dtypes, shapes, and views of well-formed values.
 void BM_DecodeWide(benchmark::State& state) {
   const std::string message = WideRequest(state.range(0));
   DecodedRequest request;
