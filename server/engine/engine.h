@@ -27,7 +27,8 @@ namespace colcast::engine {
 enum class GraphOptimization {
   kOff,
   kExact,  // only where outputs stay bit-identical
-  kFast,   // also within a tolerance, as a choice file says; without such a file like kExact
+  kFast,  // also changes within a tolerance, as a choice file says; without such a file the same as
+          // kExact
 };
 
 // Selects what answers requests to a tf.Example signature from which columnar signatures were
@@ -43,8 +44,8 @@ struct Options {
   // inter_op_parallelism 0, a request's operations run one after the other on the calling thread.
   int intra_op_parallelism = 1;
   int inter_op_parallelism = 0;
-  // A serialized tensorflow.ConfigProto for the sessions, except for its thread settings. Empty:
-  // TensorFlow's defaults.
+  // A serialized tensorflow.ConfigProto for the sessions, except for its thread settings. If empty,
+  // TensorFlow's defaults apply.
   std::string session_config;
   ExampleTranscoding example_transcoding = ExampleTranscoding::kExact;
   GraphOptimization graph_optimization = GraphOptimization::kExact;
@@ -149,7 +150,7 @@ struct BatchRules {
   // in exported signatures, are padded in any case.
   bool pad_variable_length_inputs = false;
   // Allowed row counts of a joined run, in ascending order: rows are repeated up to the next one.
-  // Empty: any.
+  // If empty, all are allowed.
   std::vector<int64_t> allowed_batch_sizes;
 };
 
@@ -158,7 +159,7 @@ struct RequestProfile {
   int64_t rows = 1;           // N: candidates, or Examples
   uint64_t group = 0;         // requests of one model with the same non-zero group may be joined
   bool can_be_split = false;  // Model::Split() may split it
-  int64_t size = 0;           // the quantity its time depends on, such as bytes of texts; 0: rows
+  int64_t size = 0;           // the quantity its time depends on, such as bytes of texts; 0 if rows
   int signature = 0;          // index in Model::signatures(), sorted by name
 };
 

@@ -1,5 +1,5 @@
-// Measures the graph alone, run on tensors that are ready. A server's remaining time is its own
-// work.
+// Measures the graph alone, run on prepared tensors. The rest of a server's time is the server's
+// own work.
 //
 // Usage: engine_benchmark SESSION MODEL_DIRECTORY [off|exact|fast]
 //   The last argument is the graph optimization; default: exact.

@@ -95,7 +95,7 @@ class TensorFlowModel final : public Model {
   SignatureGraphs GraphsToServe(const NeededGraphs& needed);
   RewrittenSignatures Rewritten(const tensorflow::MetaGraphDef& saved,
                                 const SignatureGraphs& graphs);
-  // With the rewrites of a choice.
+  // Returns the signatures with the rewrites of a choice.
   absl::StatusOr<RewrittenSignatures> RewrittenBy(const ChoiceFile& choice,
                                                   const tensorflow::MetaGraphDef& saved,
                                                   const SignatureGraphs& graphs);

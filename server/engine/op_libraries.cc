@@ -77,7 +77,7 @@ namespace {
 struct OpPackage {
   // The pip package; with a folder, it has a release for each TensorFlow release.
   const char* name;
-  // Folder of its libraries, beside TensorFlow's own; nullptr: not searched for.
+  // Folder of its libraries, beside TensorFlow's own; nullptr if they are not searched for.
   const char* folder;
   const char* prefix;  // common prefix of its ops' names
   std::vector<std::string_view> ops;

@@ -14,7 +14,7 @@
 
 namespace colcast::engine {
 
-// int64 [N], each in [0, rows of the domain).
+// The name of a domain's index: an input int64 [N], each value in [0, rows of the domain).
 constexpr std::string_view kRowTo = "row_to_";
 constexpr std::string_view kRowToUser = "row_to_user";
 

@@ -24,7 +24,8 @@ bool SharesRows(const Batch& batch) {
   return false;
 }
 
-// If it has, the cost of a slice does not follow its number of candidates.
+// If a domain has more rows than there are candidates, a slice's cost does not follow its number of
+// candidates.
 bool HasMoreRowsThanCandidates(const Batch& batch) {
   return std::any_of(
       batch.domains.begin(), batch.domains.end(),

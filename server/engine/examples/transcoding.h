@@ -51,8 +51,8 @@ class Transcoding {
                      RunResult* result);
 
   // Answers for several signatures that share an input; see Model::PredictTogether(). Only allowed
-  // where rounding may differ, because TensorFlow fuses other operations in a run of several
-  // signatures than in separate runs.
+  // where rounding may differ, because TensorFlow fuses operations differently in a run of several
+  // signatures.
   bool AnswerTogether(const DecodedRequest& request, RunResult* result) const;
 
  private:

@@ -31,7 +31,7 @@ void Check(bool condition) {
   if (!condition) std::abort();
 }
 
-// In memory, if the system has such a folder.
+// The files are in memory if the system has such a folder.
 const std::string& Prefix() {
   static const auto* const prefix = [] {
     const std::string folder = std::filesystem::is_directory("/dev/shm") ? "/dev/shm" : "/tmp";

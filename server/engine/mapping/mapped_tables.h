@@ -50,7 +50,7 @@ class MappedTables final : public tensorflow::ResourceBase {
   // Sets `*tensor` to the tensor `name` of the checkpoint `prefix`, mapped: shared with another
   // model if name, type, shape and checksum are the same. Returns false if it cannot be mapped: if
   // it has fewer than `least_bytes`, is saved in slices, or has values that are not plain bytes.
-  // DATA_LOSS if it does not lie within its file.
+  // DATA_LOSS if it extends beyond its file.
   absl::StatusOr<bool> Map(tensorflow::BundleReader* checkpoint, const std::string& prefix,
                            const std::string& name, int64_t least_bytes,
                            tensorflow::Tensor* tensor);

@@ -11,9 +11,9 @@
 
 namespace colcast::engine {
 
-// Gives the session the rounded forms of these float32 variables, all of one type, that the version
-// in `directory` has files for, after reading and checking them; returns a note for the operator,
-// "" if there are none. The error names the files if they are damaged, do not fit the variables, or
+// Reads and checks the files that the version in `directory` has for these float32 variables, and
+// gives their rounded forms, all of one type, to the session. Returns a note for the operator, "" if
+// there are no files. The error names the files if they are damaged, do not fit the variables, or
 // were made for another checkpoint; then none is used.
 absl::StatusOr<std::string> MapRoundedTables(const std::string& directory,
                                              const RowTypes& variables,

@@ -27,7 +27,7 @@
 namespace colcast::engine {
 
 // Tables [10, 3] of float, `first` with values 0 to 29 and `second` with their negatives, and
-// `small` [2] in a checkpoint, after one byte, so that they lie at odd addresses.
+// `small` [2] in a checkpoint, after one byte, so that their addresses are odd.
 class MappingTest : public ::testing::Test {
  protected:
   static constexpr int64_t kRows = 10, kWidth = 3;
@@ -103,7 +103,7 @@ class MappingTest : public ::testing::Test {
                                                        int64_t least_bytes = kBytes) {
     MapRestored(least_bytes, &graph);
     for (tensorflow::NodeDef& node : *graph.mutable_node()) {
-      if (node.name() == "rows") MakeMappedGather(&node);  // a table may lie at any address
+      if (node.name() == "rows") MakeMappedGather(&node);  // a table may have any address
     }
     tensorflow::SessionOptions options;
     options.config.set_inter_op_parallelism_threads(-1);  // on the caller's thread

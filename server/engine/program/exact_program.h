@@ -32,7 +32,7 @@ class ExactProgram final : public Program {
   bool Plan(ReceivedRequest* received) const;
 
  private:
-  // What the signature takes for an input.
+  // How the exact signature takes an input.
   enum class Takes : uint8_t {
     kAsWhole,  // the same as the original signature: the input has no rows
     kOneRow,

@@ -66,7 +66,7 @@ bool LastStage::FindSource(const std::string& alias, absl::Span<const Domain> do
 }
 
 Tensor LastStage::FirstRow(int64_t rows) {
-  // Shared by the thread's requests of one size: no op writes to a tensor that others hold.
+  // The thread's requests of one size share this tensor: no op writes to a tensor that others hold.
   thread_local Tensor last;
   if (last.dims() == 1 && last.dim_size(0) == rows) return last;
   Tensor zeros(tensorflow::DT_INT64, tensorflow::TensorShape({rows}));

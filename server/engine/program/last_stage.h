@@ -18,8 +18,8 @@ namespace colcast::engine {
 class LastStage {
  public:
   // A domain as an input of this stage. Its inputs are named DOMAIN_state/0 and so on,
-  // row_to_DOMAIN and DOMAIN_state/row. The last one must be 0 to R - 1: if TF Serving concatenates
-  // requests, the numbers repeat, and the graph fails instead of mixing users. Without
+  // row_to_DOMAIN and DOMAIN_state/row. The last one must hold 0 to R - 1: if TF Serving
+  // concatenates requests, the numbers repeat, and the graph fails instead of mixing users. Without
   // row_to_DOMAIN, as for items, candidate i reads row i.
   struct Domain {
     std::string name;

@@ -30,8 +30,8 @@ struct Batch {
 
   struct Domain {
     int64_t rows = 1;
-    // int64 [N], each in [0, rows). Empty where `rows` is 1 or N: all candidates read the only row,
-    // or candidate i reads row i.
+    // int64 [N], each in [0, rows). Empty if `rows` is 1 or N: then all candidates read the only
+    // row, or candidate i reads row i.
     tensorflow::Tensor index;
     bool has_index() const { return index.NumElements() > 0; }
   };

@@ -91,8 +91,8 @@ void Stage::AddOutputs(Rows* rows) const {
   }
 }
 
-// Makes the keys depend on the last delta of the tables that the stage reads: states from before it
-// are never found again, and are evicted in time.
+// Makes the keys depend on the last delta of the tables that the stage reads, so that states from
+// before that delta are never found again, and are evicted in time.
 void Stage::AddTables(std::vector<states::Key>* keys) const {
   const int64_t last_change = tables::ReadsGeneration::LastChangeOf(signature_->tables());
   if (last_change == 0) return;

@@ -163,7 +163,7 @@ absl::Status StagedProgram::Score(const Batch& batch, Scratch* scratch, RunResul
   LastStage::Feeds feeds;
   feeds.candidates = batch.candidates;
   feeds.states.resize(domains_.size());
-  // The user first, since other requests may wait for it.
+  // Computes the user first, since other requests may be waiting for it.
   for (size_t i = 0; i < domains_.size(); ++i) {
     if (i == kUser && batch.user_states != nullptr) {
       feeds.states[i] = *batch.user_states;

@@ -34,8 +34,8 @@ class TablesInUse {
   // Variables that may be read rounded.
   const std::set<std::string>& only_looked_up() const { return only_looked_up_; }
 
-  // Records that a signature is served by a graph that reads `form`; null: by the graph as it was
-  // saved.
+  // Records that a signature is served by a graph that reads `form`, or by the saved graph if that
+  // is null.
   void Serve(const std::string& signature, const TablesRead* form);
   // Records that the signature is also served as it was saved.
   void ServeAsSaved(const std::string& signature);

@@ -84,7 +84,7 @@ class RandomFeatures {
     graph = GraphOf(scope_);
   }
 
-  // Columns of so many rows.
+  // Columns with `rows` rows.
   Feeds Columns(int64_t rows) {
     Feeds feeds;
     const int64_t list = Draw(65);
@@ -308,7 +308,7 @@ TEST_P(GroupedLookupsBits, AreTensorFlows) {
 
 INSTANTIATE_TEST_SUITE_P(RandomGraphs, GroupedLookupsBits, ::testing::Range(0, 150));
 
-// joined = the rows of a variable with 5 rows that `first` and `second` name, side by side.
+// joined = the rows that `first` and `second` name, side by side, of a variable with 5 rows.
 class GroupedLookupsTest : public ::testing::Test {
  protected:
   GroupedLookupsTest() : scope_(Scope::NewRootScope()) {

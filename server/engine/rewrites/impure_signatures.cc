@@ -109,7 +109,7 @@ std::string ResourceOf(const NodeDef& handle) {
 // The main graph, or the body of a function.
 struct Scope {
   absl::flat_hash_map<std::string_view, const NodeDef*> nodes;
-  // The resources that a function's arguments are; "" for values.
+  // The resource that each argument of a function refers to; "" for values.
   std::map<std::string, std::string> arguments;
 };
 
@@ -193,7 +193,7 @@ class Reached {
     if (takes_handle && !found) written.emplace(kAnyResource, node.op());
   }
 
-  // The resource whose handle an input is; "" if unknown.
+  // The resource that an input refers to; "" if unknown.
   static std::string ResourceAt(const Scope& scope, std::string input) {
     for (size_t steps = 0; steps <= scope.nodes.size() && !absl::StartsWith(input, "^"); ++steps) {
       const std::string name = NodeOf(input);

@@ -17,7 +17,7 @@ namespace colcast::engine {
 
 struct Impurity {
   std::string why;  // names the op, or the variable and the signature that writes it
-  // The signature itself writes: running it twice differs from running it once.
+  // Whether the signature itself writes, so that running it twice differs from running it once.
   bool writes = false;
 };
 

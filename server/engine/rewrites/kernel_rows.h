@@ -23,7 +23,8 @@ namespace colcast::engine {
 //
 // Rows are gathered again when the kernel is another tensor. The op keeps a reference to the kernel
 // that it read, so TensorFlow cannot change the values in place.
-// Its dtypes are those of KernelRowsTypes().
+
+// The dtypes that the op supports.
 tensorflow::DataTypeSet KernelRowsTypes();
 
 // The op's name. Calling this function links the op's registration in.
