@@ -55,8 +55,8 @@ void Write(const std::string& name, T value) {
   mallctl(name.c_str(), nullptr, nullptr, &value, sizeof(T));
 }
 
-// Finds the arena of large blocks, which exists once there is one such block. False if MALLOC_CONF
-// has turned it off.
+// Finds the arena of large blocks, which exists once there is one such block. Returns false if
+// MALLOC_CONF has turned it off.
 bool FindArenaOfLargeBlocks(unsigned* arena) {
   size_t threshold = 0;
   if (!Read("opt.oversize_threshold", &threshold) || threshold == 0) return false;

@@ -29,8 +29,8 @@ Status ChooseEngine(const std::vector<std::string>& releases, const std::string&
 std::string NeededTensorFlow(const std::vector<std::string>& releases);
 
 // Opens the engine for the installed TensorFlow, from the executable's directory. The library stays
-// open as long as the process runs. NOT_FOUND, if the library or TensorFlow is missing, with the
-// linker's reason, the releases found and needed, and the command that installs one.
+// open as long as the process runs. Returns NOT_FOUND, if the library or TensorFlow is missing,
+// with the linker's reason, the releases found and needed, and the command that installs one.
 Status OpenEngine(const engine::Options& options, std::unique_ptr<engine::Engine>* engine);
 
 }  // namespace colcast

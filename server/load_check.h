@@ -13,10 +13,10 @@
 namespace colcast {
 
 // Runs this executable with this process's flags in a new process, which loads and warms up the
-// version in `directory`, and waits until it ends. INTERNAL if a signal ended it, DEADLINE_EXCEEDED
-// if it was killed after `timeout`, CANCELLED if the server was asked to stop in the meantime,
-// FAILED_PRECONDITION if files of the server's package were replaced since it started. OK
-// otherwise: other errors are reported by the actual load that follows.
+// version in `directory`, and waits until it ends. Returns INTERNAL if a signal ended it,
+// DEADLINE_EXCEEDED if it was killed after `timeout`, CANCELLED if the server was asked to stop in
+// the meantime, FAILED_PRECONDITION if files of the server's package were replaced since it
+// started. Returns OK otherwise: other errors are reported by the actual load that follows.
 Status CheckLoadInOwnProcess(const std::string& directory, std::chrono::seconds timeout);
 
 // The same for an op library, for at most one minute. The error is INVALID_ARGUMENT and names it.

@@ -33,8 +33,8 @@ class ColumnSource {
 
   // Decodes the column into a tensor of shape `target`: dims(), or, for a column of one row, dims()
   // with another first dimension, to which the row is repeated. Overwrites `*out`, and may reuse
-  // the buffer that it held unless it is shared. INVALID_ARGUMENT for content that does not fit
-  // dims(); the caller adds the input's alias.
+  // the buffer that it held unless it is shared. Returns INVALID_ARGUMENT for content that does not
+  // fit dims(); the caller adds the input's alias.
   virtual absl::Status BuildTensor(const tensorflow::TensorShape& target,
                                    tensorflow::Tensor* out) const = 0;
 };

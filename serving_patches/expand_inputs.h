@@ -18,10 +18,11 @@ namespace colcast {
 // Appends to `inputs` the feed name and the tensor of every input of `signature`: from the request
 // if it was sent, otherwise from the signature's defaults, with one-row inputs expanded.
 //
-// INVALID_ARGUMENT, as from GetInputValues(), for a missing or unknown input and for a proto that
-// is not a tensor; also for whatever the expansion rule rejects (expansion_rule.h).
+// Returns INVALID_ARGUMENT, as from GetInputValues(), for a missing or unknown input and for a
+// proto that is not a tensor; also for everything that the expansion rule rejects
+// (expansion_rule.h).
 //
-// RESOURCE_EXHAUSTED if the tensors would exceed the bytes that were sent by more than the
+// Returns RESOURCE_EXHAUSTED if the tensors would exceed the bytes that were sent by more than the
 // environment variable TF_SERVING_MAX_EXPANDED_BYTES, by default 1 GiB: a small request must not
 // fill the memory. The variable is read on the first call; FAILED_PRECONDITION if it is not a
 // number.

@@ -44,7 +44,7 @@ bool IsTensorShape(absl::Span<const int64_t> dims) {
   return elements <= kMaxElements;
 }
 
-// `alone`: the only input of its signature, whose trailing dimensions of 1 do not matter.
+// `alone` says that it is its signature's only input, whose trailing dimensions of 1 do not matter.
 bool Fits(const DeclaredInput& declared, const Effective& input, bool alone) {
   if (declared.dtype != tensorflow::DT_INVALID && declared.dtype != input.dtype) return false;
   if (!IsTensorShape(input.dims)) return false;

@@ -41,8 +41,8 @@ class SignatureInputs {
   };
 
   // Orders inputs by alias. An input to which no tensor can be fed (coo_sparse or composite
-  // TensorInfo) is not an error here, but makes every Build() fail. INVALID_ARGUMENT for a default
-  // that cannot be decoded.
+  // TensorInfo) is not an error here, but makes every Build() fail. Returns INVALID_ARGUMENT for a
+  // default that cannot be decoded.
   static absl::StatusOr<SignatureInputs> Create(const tensorflow::SignatureDef& signature,
                                                 const Limits& limits);
   static absl::StatusOr<SignatureInputs> Create(const tensorflow::SignatureDef& signature) {
@@ -67,10 +67,10 @@ class SignatureInputs {
   // Sets `*feeds` to one tensor per input, by position, expanded by the rule. Reuses tensors in
   // `*feeds` unless their memory is shared.
   //
-  // If an alias occurs twice in `received`, the last one counts. RESOURCE_EXHAUSTED beyond the
-  // limits, before anything is allocated: a column without elements may claim any number of rows,
-  // and a small request must not fill the memory. INVALID_ARGUMENT names the input: one that is
-  // unknown to the signature, that PlanExpansion() rejects, or whose content does not fit its
+  // If an alias occurs twice in `received`, the last one counts. Returns RESOURCE_EXHAUSTED beyond
+  // the limits, before anything is allocated: a column without elements may claim any number of
+  // rows, and a small request must not fill the memory. INVALID_ARGUMENT names the input: one that
+  // is unknown to the signature, that PlanExpansion() rejects, or whose content does not fit its
   // shape. After an error `*feeds` is unspecified.
   absl::Status Build(absl::Span<const ReceivedInput> received, Scratch* scratch,
                      std::vector<tensorflow::Tensor>* feeds) const {

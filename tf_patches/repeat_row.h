@@ -19,9 +19,9 @@ namespace colcast {
 //   row [4, 3], target [4, 3]: `*out` shares the buffer of `row`, nothing is copied
 //   row [1, 3], target [0, 3]: an empty tensor
 //
-// INVALID_ARGUMENT, with both shapes in the message, for anything else: another number of rows,
-// other inner dimensions, a scalar on one side, a target whose bytes do not fit an int64.
-// RESOURCE_EXHAUSTED if there is no memory for the target. `*out` is untouched on error.
+// Returns INVALID_ARGUMENT, with both shapes in the message, for anything else: another number of
+// rows, other inner dimensions, a scalar on one side, a target whose bytes do not fit an int64.
+// Returns RESOURCE_EXHAUSTED if there is no memory for the target. `*out` is untouched on error.
 absl::Status RepeatRow(const tensorflow::Tensor& row, const tensorflow::TensorShape& target,
                        tensorflow::Tensor* out);
 

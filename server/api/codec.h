@@ -31,8 +31,8 @@ class Exchange {
   virtual std::string traceparent() = 0;  // empty if the client sent none
   // Empty if the caller has no name.
   virtual std::string caller(const callers::NameSource& names) = 0;
-  // RESOURCE_EXHAUSTED if the client's host already has too many unread answers. `since` is when
-  // the call was received.
+  // Returns RESOURCE_EXHAUSTED if the client's host already has too many unread answers. `since` is
+  // when the call was received.
   virtual Status CheckClientReads(scheduling::Clock::time_point since) const = 0;
 
   // Decides whether to send the codec's answer or the error. If the answer cannot be sent, sets

@@ -45,11 +45,11 @@ class File {
   const FileIdentity& identity() const { return identity_; }
   size_t size() const { return static_cast<size_t>(identity_.bytes); }
 
-  // Reads exactly `size` bytes. DATA_LOSS if there are fewer, or the disk fails.
+  // Reads exactly `size` bytes. Returns DATA_LOSS if there are fewer, or the disk fails.
   Status ReadAt(size_t offset, size_t size, char* data) const;
 
-  // FAILED_PRECONDITION if there are more than `most` bytes, even if the file has grown since
-  // Open().
+  // Returns FAILED_PRECONDITION if there are more than `most` bytes, even if the file has grown
+  // since Open().
   Status ReadAll(size_t most, std::string* content) const;
 
  private:

@@ -72,7 +72,7 @@ void WriteAll(std::string_view lines) {
 // The queue of lines for the thread that writes them.
 class Writer {
  public:
-  // False if there is no such thread.
+  // Returns false if there is no such thread.
   bool Add(std::string_view line) {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (!running_) return false;

@@ -145,7 +145,7 @@ namespace fs = std::filesystem;
 
 constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max();
 
-// Reads a file that holds one number. nullopt for "max", which version 2 writes.
+// Reads a file that holds one number. Returns nullopt for "max", which version 2 writes.
 std::optional<int64_t> ReadNumber(const fs::path& path) {
   std::ifstream file(path);
   int64_t number = 0;

@@ -54,7 +54,7 @@ bool IsValidUtf8(std::string_view text) {
 
 namespace {
 
-// -1 if the character is not a hexadecimal digit.
+// Returns -1 if the character is not a hexadecimal digit.
 int HexDigit(char c) {
   if (c >= '0' && c <= '9') return c - '0';
   if (c >= 'A' && c <= 'F') return c - 'A' + 10;

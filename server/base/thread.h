@@ -17,9 +17,9 @@ namespace colcast {
 
 // Permanently lowers the priority of this thread, and of threads that it starts later, for the CPU
 // and for reading files. (On Linux, each thread has its own.) Does nothing if the kernel refuses.
-// `nice`: a nice(7) value, at most 19. With 10, a thread beside a busy worker still gets a tenth of
-// a core, enough to finish loading a version on an overloaded server, which may need exactly that
-// version.
+// `nice` is a nice(7) value of at most 19. With 10, a thread beside a busy worker still gets a
+// tenth of a core, enough to finish loading a version on an overloaded server, which may need
+// exactly that version.
 void LowerThisThreadsPriority(int nice = 10);
 
 // Tells a periodic thread to end.
@@ -66,16 +66,16 @@ class Thread {
   std::thread thread_;
 };
 
-// Runs `body` in a new thread. RESOURCE_EXHAUSTED if the system allows no more threads. An
+// Runs `body` in a new thread. Returns RESOURCE_EXHAUSTED if the system allows no more threads. An
 // exception is logged, and `body` runs again after a short pause.
 Status StartThread(const std::string& what, std::function<void()> body, Thread* thread);
 
 // The maximum number of threads of one kind that a flag or file may ask for.
 inline constexpr int kMostThreads = 4096;
 
-// RESOURCE_EXHAUSTED unless `count` more threads can be created within the limits on processes and
-// address space. Checked beforehand, because TensorFlow aborts the process if it cannot create one
-// of its threads.
+// Returns RESOURCE_EXHAUSTED unless `count` more threads can be created within the limits on
+// processes and address space. Checked beforehand, because TensorFlow aborts the process if it
+// cannot create one of its threads.
 Status CheckThreadLimit(int count);
 
 }  // namespace colcast

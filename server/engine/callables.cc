@@ -114,7 +114,7 @@ absl::Status Callables::Run(const std::vector<Tensor>& feeds, const std::vector<
   return absl::OkStatus();
 }
 
-// Null if there is no pool.
+// Returns null if there is no pool.
 tsl::thread::ThreadPool* Callables::Pool() const {
   if (inter_op_parallelism_ == 0) return nullptr;
   static auto* const pool =

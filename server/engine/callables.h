@@ -40,7 +40,7 @@ class Callables {
   absl::Status Prepare(const std::vector<int>& outputs);
 
   // Runs the graph with TensorFlow's floating-point settings, and sets `(*tensors)[i]` to the value
-  // of `outputs[i]`. DATA_LOSS if a mapped table changed before the run ended.
+  // of `outputs[i]`. Returns DATA_LOSS if a mapped table changed before the run ended.
   absl::Status Run(const std::vector<tensorflow::Tensor>& feeds, const std::vector<int>& outputs,
                    std::vector<tensorflow::Tensor>* tensors);
 

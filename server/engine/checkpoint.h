@@ -9,10 +9,10 @@
 
 namespace colcast::engine {
 
-// FAILED_PRECONDITION if variables would be restored from a checkpoint without an index, which is
-// probably still being copied: TensorFlow would load the model without complaint, and every request
-// would fail. Variables that only the model's init op fills need no checkpoint. DATA_LOSS if one of
-// the files is a pipe.
+// Returns FAILED_PRECONDITION if variables would be restored from a checkpoint without an index,
+// which is probably still being copied: TensorFlow would load the model without complaint, and
+// every request would fail. Variables that only the model's init op fills need no checkpoint.
+// Returns DATA_LOSS if one of the files is a pipe.
 absl::Status CheckCheckpoint(const std::string& directory, const tensorflow::MetaGraphDef& model);
 
 }  // namespace colcast::engine

@@ -56,8 +56,8 @@ struct Options {
   bool map_tables = true;
   int64_t map_tables_min_bytes = int64_t{64} << 20;
   bool lock_tables = false;  // keep mapped tables in memory
-  // Requests to these signatures fail with FAILED_PRECONDITION. Whatever only they need is not kept
-  // in memory.
+  // Requests to these signatures fail with FAILED_PRECONDITION. Tables that only they read are not
+  // kept in memory.
   std::vector<std::string> unserved_signatures;
   // Limits of a request. Beyond them it fails with RESOURCE_EXHAUSTED before anything is allocated.
   int64_t max_request_columns = 10'000;
@@ -292,8 +292,8 @@ class Engine {
  public:
   virtual ~Engine() = default;
 
-  // Registers a library's ops for all models loaded from now on. INVALID_ARGUMENT, with path and
-  // reason, if the library cannot be loaded.
+  // Registers a library's ops for all models loaded from now on. Returns INVALID_ARGUMENT, with
+  // path and reason, if the library cannot be loaded.
   virtual Status LoadOpLibrary(const std::string& path) const = 0;
 
   // Loads the SavedModel in `directory` (a version directory with saved_model.pb), using the

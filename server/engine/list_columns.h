@@ -43,7 +43,7 @@ class ListColumns {
   std::vector<int> own_lengths_;
 };
 
-// Reads a length column. False unless it holds readable integers.
+// Reads a length column. Returns false unless it holds readable integers.
 bool ReadLengths(const WireColumn& column, std::vector<int64_t>* lengths);
 
 // Whether all lengths in a column are equal; true for a column that was left out.

@@ -116,7 +116,7 @@ class TensorFlowModel final : public Model {
   void PrepareWaiting(const std::string& name);
   // Sets how each signature that has programs is answered.
   void Serve();
-  // FAILED_PRECONDITION if no signature of that name is served.
+  // Returns FAILED_PRECONDITION if no signature of that name is served.
   absl::StatusOr<const ServedSignature*> FindServed(std::string_view name) const;
   tables::GenerationPtr TablesNow() const;
   static void RunGroup(const std::vector<BatchMember*>& group);

@@ -26,7 +26,7 @@ bool JoinsAlone(const RequestPlan& plan) {
          (!plan.rules->allowed_batch_sizes.empty() || plan.programs->batched_by() != nullptr);
 }
 
-// Null unless the signature takes tf.Examples that are read as columns.
+// Returns null unless the signature takes tf.Examples that are read as columns.
 RunExamples ExamplesOf(const RequestPlan& plan) {
   if (plan.examples == nullptr) return nullptr;
   return [signature = plan.examples](const DecodedRequest& examples, RunResult* result) {

@@ -55,8 +55,8 @@ enum class Executor { kSingleThreaded, kDefault };
 // variables and tables, of the session that restored them.
 class ModelSessions {
  public:
-  // Restores variables and initializes tables. `shared`: all signatures must use one session,
-  // because their ops have state that no name identifies. `maps`: large variables are mapped
+  // Restores variables and initializes tables. With `shared`, all signatures use one session,
+  // because their ops have state that no name identifies. With `maps`, large variables are mapped
   // (mapping/map_variables.h) instead of restored; REQUIRES !shared. `options` must outlive this
   // object.
   static absl::StatusOr<std::unique_ptr<ModelSessions>> Restore(

@@ -189,7 +189,7 @@ std::string MadeForAnother(const std::string& path) {
                                          : Installation(*package));
 }
 
-// Loads all libraries of a package. NOT_FOUND if it has none installed.
+// Loads all libraries of a package. Returns NOT_FOUND if it has none installed.
 absl::Status LoadPackage(const OpPackage& package) {
   const std::vector<std::string> paths = package.folder == nullptr
                                              ? std::vector<std::string>()

@@ -24,8 +24,8 @@ struct InstalledWheel {
 // https://packaging.python.org/en/latest/specifications/recording-installed-packages
 InstalledWheel WheelOf(const std::filesystem::path& file);
 
-// INVALID_ARGUMENT, with the path and the linker's reason, if the file is not a library of ops for
-// this TensorFlow.
+// Returns INVALID_ARGUMENT, with the path and the linker's reason, if the file is not a library of
+// ops for this TensorFlow.
 absl::Status LoadOpLibrary(const std::string& path);
 
 // Call with the error of a model that failed to load. Returns OK if an op was not registered and

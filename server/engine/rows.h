@@ -34,8 +34,8 @@ inline absl::Span<const int64_t> RowsIn(const tensorflow::Tensor& index) {
   return {static_cast<const int64_t*>(index.data()), static_cast<size_t>(index.NumElements())};
 }
 
-// FAILED_PRECONDITION, with name and shape, if an output has other than `rows` rows, or rows that
-// cannot be copied. Call on a graph's outputs before using their rows.
+// Returns FAILED_PRECONDITION, with name and shape, if an output has other than `rows` rows, or
+// rows that cannot be copied. Call on a graph's outputs before using their rows.
 absl::Status CheckRows(absl::Span<const std::string_view> names,
                        absl::Span<const tensorflow::Tensor> tensors, int64_t rows);
 
@@ -45,11 +45,12 @@ bool HaveRowsOfOneShape(const tensorflow::Tensor& a, const tensorflow::Tensor& b
 // The number of elements in one row. REQUIRES rank >= 1.
 int64_t RowElements(const tensorflow::Tensor& tensor);
 
-// An uninitialized tensor. RESOURCE_EXHAUSTED without memory.
+// An uninitialized tensor. Returns RESOURCE_EXHAUSTED without memory.
 absl::Status MakeTensor(tensorflow::DataType dtype, const tensorflow::TensorShape& shape,
                         tensorflow::Tensor* out);
 
-// A tensor like `like` but with `rows` rows, uninitialized. RESOURCE_EXHAUSTED without memory.
+// A tensor like `like` but with `rows` rows, uninitialized. Returns RESOURCE_EXHAUSTED without
+// memory.
 absl::Status MakeRows(const tensorflow::Tensor& like, int64_t rows, tensorflow::Tensor* out);
 
 // Copies elements [from, from + count) of `tensor` to `out`, from element `to` on. REQUIRES the

@@ -40,8 +40,8 @@ inline const WireColumn* AsWire(const ColumnSource* source) {
 
 // A request as a signature receives it. Reusable; the request must outlive its use.
 struct ReceivedRequest {
-  // Set by Signature::Receive(). `outputs`: the requested ones, as positions in the sorted aliases,
-  // ascending.
+  // Set by Signature::Receive(). `outputs` are the requested ones, as ascending positions in the
+  // sorted aliases.
   std::vector<int> outputs;
   std::vector<WireColumn> columns;    // in the request's order; values are not decoded
   std::vector<ReceivedInput> inputs;  // the columns by name
@@ -95,9 +95,9 @@ class Signature {
   // request.
   bool RowsHaveOneShape(const std::vector<int>& outputs) const;
 
-  // Reads a request's outputs and columns, with their shapes and positions. RESOURCE_EXHAUSTED
-  // beyond max_request_columns; INVALID_ARGUMENT for an output that is unknown or repeated, and for
-  // a column whose values do not fit its shape.
+  // Reads a request's outputs and columns, with their shapes and positions. Returns
+  // RESOURCE_EXHAUSTED beyond max_request_columns; INVALID_ARGUMENT for an output that is unknown
+  // or repeated, and for a column whose values do not fit its shape.
   absl::Status Receive(const DecodedRequest& request, ReceivedRequest* received) const;
 
   // Runs on tensors by position in inputs(). `outputs` are positions in the sorted aliases,
@@ -117,7 +117,7 @@ class Signature {
         lists_(inputs_, record) {}
 
   // Sets `*outputs` to the positions, in the sorted aliases, of the outputs that a request asks
-  // for. INVALID_ARGUMENT for a filter with an unknown output or a repeated one.
+  // for. Returns INVALID_ARGUMENT for a filter with an unknown output or a repeated one.
   absl::Status SelectOutputs(const std::vector<std::string_view>& filter,
                              std::vector<int>* outputs) const;
 

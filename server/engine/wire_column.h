@@ -34,8 +34,9 @@ class WireColumn : public ColumnSource {
   // The approximate bytes of the values in the message; may include field headers.
   int64_t WireBytes() const { return wire_bytes_; }
 
-  // Decodes all values as sent to the elements of `out` from `at` on. INVALID_ARGUMENT for values
-  // that CopyValues() and VisitStrings() refuse. REQUIRES a tensor of dtype() with enough room.
+  // Decodes all values as sent to the elements of `out` from `at` on. Returns INVALID_ARGUMENT for
+  // values that CopyValues() and VisitStrings() refuse. REQUIRES a tensor of dtype() with enough
+  // room.
   absl::Status Decode(tensorflow::Tensor* out, int64_t at) const;
 
   double ExtraBytes(int64_t copies) const override;

@@ -33,7 +33,7 @@ constexpr char kSavedModelsOnly[] = "this server runs SavedModels only";
 struct IgnoredFlag {
   std::string_view name;
   std::string_view default_value;  // a value of "true" or "false" makes it a switch
-  std::string_view reason;         // empty if nobody would expect an effect
+  std::string_view reason;         // empty if no user would expect an effect
 };
 
 constexpr IgnoredFlag kWithoutEffect[] = {

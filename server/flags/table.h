@@ -100,9 +100,9 @@ struct RemovedFlag {
 
 // Parses a command line in the syntax of TensorFlow Serving and abseil: --NAME=VALUE, --NAME VALUE
 // and, for switches, --NAME and --noNAME, with one dash or two. --flagfile=FILE names a file with
-// one flag per line and comments after #. "--" ends the flags. INVALID_ARGUMENT for an invalid
-// value, for a word that is not a flag, and for an unknown flag, with the closest flag or what to
-// do instead.
+// one flag per line and comments after #. "--" ends the flags. Returns INVALID_ARGUMENT for an
+// invalid value, for a word that is not a flag, and for an unknown flag, with the closest flag or
+// what to do instead.
 Status ParseCommandLine(const std::vector<std::string>& arguments, const Table& table,
                         const std::vector<RemovedFlag>& removed);
 

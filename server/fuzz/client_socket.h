@@ -1,4 +1,4 @@
-// A client for fuzzers of server connections, which does what the input says.
+// A client, for fuzzers of server connections, that does what the input says.
 #ifndef COLCAST_SERVER_FUZZ_CLIENT_SOCKET_H_
 #define COLCAST_SERVER_FUZZ_CLIENT_SOCKET_H_
 
@@ -40,7 +40,7 @@ class ClientSocket {
   int fd() const { return fd_; }
   // Returns the server's end. Call once.
   std::unique_ptr<net::Socket> TakeOther() { return std::move(other_); }
-  // False if the connection has ended, or accepts nothing now.
+  // Returns false if the connection has ended, or accepts nothing now.
   bool Send(std::string_view bytes) const {
     return send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL) >= 0;
   }

@@ -33,7 +33,7 @@ void Expect(bool holds, const std::string& what) {
   if (!holds) Disagree(what);
 }
 
-// nullopt if the values do not fit their datatype.
+// Returns nullopt if the values do not fit their datatype.
 template <typename Element, typename Sent>
 std::optional<Elements> Typed(const google::protobuf::RepeatedField<Sent>& values) {
   Elements elements;

@@ -164,7 +164,7 @@ std::string_view Connection::Unsent() const {
   return std::string_view(body_).substr(sent_ - output_.size() + body_in_output_);
 }
 
-// Sends pending output. False if the connection must wait, or is closed.
+// Sends pending output. Returns false if the connection must wait, or is closed.
 bool Connection::Flush() {
   while (phase_ != Phase::kClosed) {
     const std::string_view unsent = Unsent();

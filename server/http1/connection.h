@@ -156,8 +156,8 @@ class Connection final : public net::Connection, public Exchange {
   // whole.
   static constexpr size_t kReadBytes = 64 << 10;
   enum OwnWork : unsigned { kAnswer = kOwn, kStop = 2 * kOwn, kDescribe = 4 * kOwn };
-  // kIdle: waiting for a request's header. kPipelined: the same, but part of the next request is in
-  // the buffer. kClosing: the last answer has been written.
+  // kIdle waits for a request's header. kPipelined does too, but part of the next request is in the
+  // buffer. In kClosing the last answer has been written.
   enum class Phase { kIdle, kPipelined, kReadingBody, kAnswering, kWriting, kClosing, kClosed };
   // Properties of the answer that the request's header determines.
   struct AnswerForm {

@@ -82,7 +82,7 @@ class Exchange {
   // Belongs to the handler until it answers. The handler may move members out of it.
   virtual Request& request() = 0;
   // The same number for all requests of one host, because an HTTP/1 client has a connection for
-  // each request in flight. 0 if unknown.
+  // each request in flight. Returns 0 if unknown.
   virtual uint64_t client() const { return 0; }
   // Whether the client has hung up.
   virtual bool cancelled() const = 0;

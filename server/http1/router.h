@@ -31,7 +31,7 @@ class Router {
   // Without `wants_body`, every body is read.
   void AddTree(std::string prefix, Handler handler, BodyFilter wants_body = nullptr);
 
-  // False for pages.
+  // Returns false for pages.
   bool WantsBody(const Request& head) const;
 
   // Passes the exchange to its handler, or answers 404.

@@ -45,8 +45,8 @@ class HttpServer {
     callers::NameSource names;
   };
 
-  // `poller` must outlive the server; threads that poll it serve requests. UNAVAILABLE, naming the
-  // address, if listening fails; also the errors of UseTls().
+  // `poller` must outlive the server; threads that poll it serve requests. Returns UNAVAILABLE,
+  // naming the address, if listening fails; also the errors of UseTls().
   static Status Start(const Options& options, Router router, net::Poller* poller,
                       std::unique_ptr<HttpServer>* server);
 

@@ -65,8 +65,8 @@ class Call {
   Status InflateRequest(size_t max_bytes);
   Message* response() { return &response_; }
 
-  // RESOURCE_EXHAUSTED if the client's host has too many unread answers to add one for a call
-  // received at `since`.
+  // Returns RESOURCE_EXHAUSTED if the client's host has too many unread answers to add one for a
+  // call received at `since`.
   Status CheckClientReads(scheduling::Clock::time_point since) const;
   // Counts a response of `bytes` as unread, before memory is allocated for it. Errors are those of
   // CheckClientReads().

@@ -10,7 +10,7 @@
 namespace colcast::http2 {
 namespace {
 
-// -1 if the text is not a number.
+// Returns -1 if the text is not a number.
 int NumberIn(std::string_view text) {
   int number = -1;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);

@@ -25,8 +25,8 @@ class ClientConnection final : public net::Pollable {
     // Called when a call has ended; the receiver must call ClientCall::End().
     std::function<void(CallPointer, Status)> failed;
     std::function<void(CallPointer, uint32_t)> ended;
-    // `refused`: the server refused the call before starting on it. `unsent`: the call was never
-    // sent.
+    // `refused` is called if the server refused the call before starting on it, `unsent` if the
+    // call was never sent.
     std::function<void(CallPointer)> refused;
     std::function<void(CallPointer)> unsent;
     // Called if the connection could not be opened, with the reason.

@@ -81,9 +81,9 @@ class Connection final : public net::Connection {
   using Clock = scheduling::Clock;
   struct Callbacks;
   enum OwnWork : unsigned { kAnswers = kOwn, kDrain = 2 * kOwn, kDrainAtOnce = 4 * kOwn };
-  // kNew: until the client's settings arrive. kDraining: the client was told to open no more calls.
-  // kDrained: takes no calls. kFailed: closed at the next tick; closing at once would let the
-  // client reconnect in a loop.
+  // kNew lasts until the client's settings arrive. In kDraining the client was told to open no more
+  // calls; kDrained accepts none. kFailed closes at the next tick, because closing immediately
+  // would let the client reconnect in a loop.
   enum class Phase { kNew, kOpen, kDraining, kDrained, kFailed, kClosed };
 
   nghttp2_session* session() { return transport_.session(); }

@@ -6,7 +6,7 @@
 namespace colcast::http2 {
 namespace {
 
-// 0 for an unknown unit.
+// Returns 0 for an unknown unit.
 int64_t NanosecondsOf(char unit) {
   switch (unit) {
     case 'H':

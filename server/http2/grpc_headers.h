@@ -9,8 +9,8 @@
 
 namespace colcast::http2 {
 
-// Parses a grpc-timeout: at most eight digits and a unit, such as "100m" for 100 ms. nullopt for
-// any other text.
+// Parses a grpc-timeout: at most eight digits and a unit, such as "100m" for 100 ms. Returns
+// nullopt for any other text.
 std::optional<std::chrono::nanoseconds> ParseTimeout(std::string_view text);
 
 // Formats a timeout, rounded up; "0m" for none.

@@ -76,8 +76,8 @@ class MessageReader {
   void set_encoding(std::string encoding) { encoding_ = std::move(encoding); }
 
   // Reads `size` bytes from `data`, which `owner` keeps alive. Long runs are shared, others copied.
-  // Stops at the end of a message and sets *size to the number of bytes read. RESOURCE_EXHAUSTED
-  // for a message longer than `max_bytes`, before any of it is stored.
+  // Stops at the end of a message and sets *size to the number of bytes read. Returns
+  // RESOURCE_EXHAUSTED for a message longer than `max_bytes`, before any of it is stored.
   Status Read(const std::shared_ptr<const void>& owner, const uint8_t* data, size_t* size);
 
   // Take() returns the complete message, once.
@@ -126,9 +126,9 @@ using MakeBlock = std::function<Status(size_t bytes, std::shared_ptr<uint8_t[]>*
 Status MakePlainBlock(size_t bytes, std::shared_ptr<uint8_t[]>* block);
 
 // Replaces a compressed message with the decompressed one, in blocks of at most a megabyte; leaves
-// other messages unchanged. RESOURCE_EXHAUSTED if that takes more than `max_bytes` or there is no
-// memory; INTERNAL, as in gRPC, for invalid compressed bytes; or the error of `make_block`. On an
-// error the message is unchanged.
+// other messages unchanged. Returns RESOURCE_EXHAUSTED if that takes more than `max_bytes` or there
+// is no memory; INTERNAL, as in gRPC, for invalid compressed bytes; or the error of `make_block`.
+// On an error the message is unchanged.
 Status Inflate(size_t max_bytes, Message* message, const MakeBlock& make_block = MakePlainBlock);
 
 }  // namespace colcast::http2

@@ -28,7 +28,8 @@ class Server {
   // Applies to all listeners from now on; without it connections are unencrypted. Errors are those
   // of UseTls().
   Status SetTls(const net::TlsConfig& tls);
-  // Listens; 0 is any free port. Sets *bound to the port. UNAVAILABLE, naming the address.
+  // Listens; 0 is any free port. Sets *bound to the port. Returns UNAVAILABLE, naming the address,
+  // on failure.
   Status Listen(const std::string& host, int port, int* bound);
   // On a unix socket.
   Status Listen(const std::string& path);

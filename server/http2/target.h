@@ -18,13 +18,13 @@ struct Address {
 
 class Target {
  public:
-  // Parses "HOST:PORT", "[IPV6]:PORT" or "unix:PATH". INVALID_ARGUMENT for anything else.
+  // Parses "HOST:PORT", "[IPV6]:PORT" or "unix:PATH". Returns INVALID_ARGUMENT for anything else.
   static Status Parse(const std::string& text, Target* target);
 
   const std::string& text() const { return text_; }
   // The :authority of requests.
   std::string authority() const { return is_unix_ ? "localhost" : text_; }
-  // False if Resolve() needs a name server.
+  // Returns false if Resolve() needs a name server.
   bool is_literal() const;
   // All addresses of the name; UNAVAILABLE if there is none.
   Status Resolve(std::vector<Address>* addresses) const;
@@ -38,7 +38,8 @@ class Target {
   std::string port_;
 };
 
-// Creates a non-blocking socket and starts connecting it. UNAVAILABLE if that fails immediately.
+// Creates a non-blocking socket and starts connecting it. Returns UNAVAILABLE if that fails
+// immediately.
 Status Connect(const Address& address, int* socket);
 
 }  // namespace colcast::http2

@@ -38,7 +38,7 @@ Transport::Result Transport::Write() {
   return Result::kAll;
 }
 
-// False if there is nothing to send.
+// Returns false if there is nothing to send.
 bool Transport::FillOutput() {
   if (output_sent_ < output_.size()) return true;
   output_.clear();

@@ -35,7 +35,7 @@ Status PlanOnce(PredictMember* member) {
   return *planned.status;
 }
 
-// INVALID_ARGUMENT, with TensorFlow Serving's message, if the request has more rows than
+// Returns INVALID_ARGUMENT, with TensorFlow Serving's message, if the request has more rows than
 // max_batch_size allows.
 Status CheckRows(const engine::RequestProfile& profile, const RequestClass& of) {
   const int64_t most = of.limits().max_request_rows;

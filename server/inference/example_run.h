@@ -25,10 +25,10 @@ const tensorflow::serving::ModelSpec& ModelSpecOf(
 // task without a signature name uses "serving_default". The examples come from `input`, not from
 // the request's own input.
 //
-// INVALID_ARGUMENT, as in TF Serving, for no examples; for a signature that does not exist or does
-// not fit (CheckTask()); for outputs that cannot be converted (ToResult()); and, with several
-// tasks, for missing or different model names or a repeated signature. RESOURCE_EXHAUSTED if the
-// copies of a context, one per example, exceed max_expanded_bytes.
+// Returns INVALID_ARGUMENT, as in TF Serving, for no examples; for a signature that does not exist
+// or does not fit (CheckTask()); for outputs that cannot be converted (ToResult()); and, with
+// several tasks, for missing or different model names or a repeated signature. Returns
+// RESOURCE_EXHAUSTED if the copies of a context, one per example, exceed max_expanded_bytes.
 Status RunExamples(const Servable& servable,
                    const tensorflow::serving::MultiInferenceRequest& request,
                    const ExampleInput& input, const CallOptions& options,

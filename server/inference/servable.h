@@ -24,7 +24,7 @@ using SignatureMap = google::protobuf::Map<std::string, tensorflow::SignatureDef
 // Immutable, except for the cost estimates that it learns. Shared by the requests it answers.
 class Servable {
  public:
-  // INTERNAL if the model's signatures cannot be parsed.
+  // Returns INTERNAL if the model's signatures cannot be parsed.
   static Status Create(std::string name, int64_t version, std::unique_ptr<engine::Model> model,
                        std::shared_ptr<const Servable>* servable, const Batching& batching = {},
                        ItemSources items = {});

@@ -18,13 +18,13 @@ namespace colcast::inference {
 const std::string& SignatureNameOf(const tensorflow::serving::ModelSpec& spec);
 std::string_view SignatureNameOf(std::string_view requested);
 
-// INVALID_ARGUMENT, listing the model's signatures, if none has that name.
+// Returns INVALID_ARGUMENT, listing the model's signatures, if none has that name.
 Status FindSignature(const Servable& servable, std::string_view name,
                      const tensorflow::SignatureDef** signature);
 
-// Whether Predict may run the signature ("serving_default" for an empty name). INTERNAL, as in
-// TensorFlow Serving, if the options ask for the check and the signature's method name is none of
-// TensorFlow Serving's three.
+// Whether Predict may run the signature ("serving_default" for an empty name). Returns INTERNAL, as
+// in TensorFlow Serving, if the options ask for the check and the signature's method name is none
+// of TensorFlow Serving's three.
 Status CheckMethodName(const Servable& servable, std::string_view signature_name,
                        const CallOptions& options);
 

@@ -44,7 +44,7 @@ void StateFiller::Run() {
   } while (!stop_.WaitFor(kWait));
 }
 
-// Fills the states of the next kRows rows. False if no rows remain or the run failed.
+// Fills the states of the next kRows rows. Returns false if no rows remain or the run failed.
 bool StateFiller::FillSome(const std::shared_ptr<const items::ItemTable>& table,
                            Progress* progress) const {
   const uint32_t end = std::min(table->end() - progress->next, kRows) + progress->next;

@@ -75,7 +75,7 @@ std::string_view PaddingText(const ExampleFeature& feature) {
 
 class FeatureValues final : public StoredValues {
  public:
-  // `longest`: length of the longest list, in steps.
+  // `longest` is the length of the longest list, in steps.
   FeatureValues(const Rows* of, size_t feature, int64_t longest)
       : StoredValues(&of->stored),
         of_(*of),

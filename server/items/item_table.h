@@ -21,8 +21,8 @@ class ItemTable {
 
   static std::shared_ptr<const ItemTable> Create(std::shared_ptr<const TableFile> table);
 
-  // This table with its next delta applied. FAILED_PRECONDITION if the delta's columns differ from
-  // the table's.
+  // This table with its next delta applied. Returns FAILED_PRECONDITION if the delta's columns
+  // differ from the table's.
   Status WithDelta(std::shared_ptr<const TableFile> delta,
                    std::shared_ptr<const ItemTable>* made) const;
 

@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 constexpr char kTable[] = "table.safetensors";
 
-// -1 if the name is not a number.
+// Returns -1 if the name is not a number.
 int64_t VersionOf(const std::string& name) {
   int64_t version = 0;
   const char* const end = name.data() + name.size();

@@ -22,8 +22,8 @@ ModelFeatures ReadModelFeatures(std::string_view json);
 // The same for the model in `directory`; empty if it has no such file.
 ModelFeatures ReadModelFeaturesOf(const std::string& directory);
 
-// FAILED_PRECONDITION, with the first difference, unless the table's domain has the same features
-// with the same kinds, dtypes, shapes and defaults.
+// Returns FAILED_PRECONDITION, with the first difference, unless the table's domain has the same
+// features with the same kinds, dtypes, shapes and defaults.
 Status CheckFeatures(const ModelFeatures& model, const std::string& domain,
                      const ExampleFeatures& table);
 

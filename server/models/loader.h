@@ -44,8 +44,8 @@ class Loader {
  public:
   struct Options {
     std::vector<std::string> tags = {"serve"};
-    // The memory that must remain free beside a version, relative to its size on disk. Negative:
-    // not checked.
+    // The memory that must remain free beside a version, relative to its size on disk. Not checked
+    // if negative.
     double memory_margin_fraction = 0.2;
     inference::WarmupOptions warmup;
     inference::BatchingOptions batching;

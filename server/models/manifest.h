@@ -9,9 +9,9 @@
 
 namespace colcast::models {
 
-// OK for a version without a record, or whose record lists no files. UNAVAILABLE, with the name,
-// for a file that is missing, has another size or, if the list has one, another checksum; also for
-// a truncated record.
+// Returns OK for a version without a record, or whose record lists no files. Returns UNAVAILABLE,
+// with the name, for a file that is missing, has another size or, if the list has one, another
+// checksum; also for a truncated record.
 Status CheckManifest(const std::string& directory);
 
 }  // namespace colcast::models

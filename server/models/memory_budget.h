@@ -47,8 +47,8 @@ class MemoryBudget {
 
   static constexpr int64_t kGraphCopies = 10;
 
-  // RESOURCE_EXHAUSTED, with the sizes, if a model of that size does not fit beside the other loads
-  // in progress.
+  // Returns RESOURCE_EXHAUSTED, with the sizes, if a model of that size does not fit beside the
+  // other loads in progress.
   Status Reserve(const ModelSize& size, Reservation* reservation);
 
  private:

@@ -25,18 +25,18 @@ struct ModelConfig {
   bool operator==(const ModelConfig& other) const;
 };
 
-// INVALID_ARGUMENT, naming the model, for: no model_config_list, a model without a name, a repeated
-// name, a base path that is not absolute, a platform other than "tensorflow", and whatever
+// Returns INVALID_ARGUMENT, naming the model, for: no model_config_list, a model without a name, a
+// repeated name, a base path that is not absolute, a platform other than "tensorflow", and whatever
 // CheckLoggingConfig() refuses.
 Status CheckModelConfig(const tensorflow::serving::ModelServerConfig& proto,
                         const request_log::LogPlaces& logs, std::vector<ModelConfig>* models);
 
-// The same from protobuf's text format. INVALID_ARGUMENT for a syntax error, as
+// The same from protobuf's text format. Returns INVALID_ARGUMENT for a syntax error, as
 // "SOURCE:LINE:COLUMN: what is wrong".
 Status ParseModelConfig(const std::string& text, const std::string& source,
                         const request_log::LogPlaces& logs, std::vector<ModelConfig>* models);
 
-// The same from a file. NOT_FOUND if it cannot be read.
+// The same from a file. Returns NOT_FOUND if it cannot be read.
 Status ReadModelConfigFile(const std::string& path, const request_log::LogPlaces& logs,
                            std::vector<ModelConfig>* models);
 

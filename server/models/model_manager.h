@@ -41,8 +41,8 @@ class ModelManager {
     std::string config_file;
     request_log::LogPlaces logs;
     std::chrono::milliseconds config_file_poll_wait{0};
-    // The interval between searches for versions. 0: search once, and again after each change of
-    // the configuration.
+    // The interval between searches for versions. With 0, searches once, and again after each
+    // change of the configuration.
     std::chrono::milliseconds poll_wait{1000};
     bool allow_labels_for_unavailable_versions = false;
     std::vector<ReadyLabel>
@@ -66,8 +66,8 @@ class ModelManager {
   // Starts the search for versions on a separate thread, and waits until the server is ready: each
   // model has a version that serves, has none, or has only versions that failed (they are retried),
   // at least one model serves, unless none is configured, and so does each of `ready_labels`.
-  // CANCELLED if Stop() was called, the first error if `fail_if_nothing_loads`, and the errors of
-  // Reload().
+  // Returns CANCELLED if Stop() was called, the first error if `fail_if_nothing_loads`, and the
+  // errors of Reload().
   Status Start();
   void Stop();
 
@@ -83,10 +83,10 @@ class ModelManager {
   Status Reload(std::vector<ModelConfig> models, ReloadDone done);
 
   // Finds the version that answers a request: the requested one, by number or label, or the highest
-  // that serves. UNAVAILABLE while the model loads its first version; NOT_FOUND for an unknown
-  // model or version (UNAVAILABLE until Start() has finished); INVALID_ARGUMENT without a model
-  // name or for an unknown label. Never waits for a load, and writes no memory except a reference
-  // count.
+  // that serves. Returns UNAVAILABLE while the model loads its first version; NOT_FOUND for an
+  // unknown model or version (UNAVAILABLE until Start() has finished); INVALID_ARGUMENT without a
+  // model name or for an unknown label. Never waits for a load, and writes no memory except a
+  // reference count.
   Status Find(const ModelSpec& spec, std::shared_ptr<const Servable>* servable) const {
     return table_.Find(spec, servable);
   }

@@ -17,8 +17,8 @@ namespace colcast::models {
 Status DescribeModel(const ModelManager& models, const ModelSpec& spec,
                      ::inference::ModelMetadataResponse* response);
 
-// All versions of all models, ordered by name and number. Includes models without a version.
-// `ready_only`: only versions that serve.
+// All versions of all models, ordered by name and number. Includes models without a version. With
+// `ready_only`, only versions that serve.
 ::inference::RepositoryIndexResponse IndexModels(const ModelManager& models, bool ready_only);
 
 }  // namespace colcast::models

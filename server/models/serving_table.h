@@ -27,13 +27,13 @@ struct ReadyLabel {
   std::string label;
 };
 
-// INVALID_ARGUMENT if the model does not have the label.
+// Returns INVALID_ARGUMENT if the model does not have the label.
 Status ResolveLabel(const std::map<std::string, int64_t>& labels, const std::string& label,
                     int64_t* version);
 
-// Checks whether `wanted` may replace the configuration of `present`. FAILED_PRECONDITION, naming
-// the label, for a label of a version that does not serve; with `allow_unavailable`, only if the
-// label moves there from another version.
+// Checks whether `wanted` may replace the configuration of `present`. Returns FAILED_PRECONDITION,
+// naming the label, for a label of a version that does not serve; with `allow_unavailable`, only if
+// the label moves there from another version.
 Status CheckLabels(const std::vector<ModelConfig>& wanted,
                    const std::map<std::string, ModelState>& present, bool allow_unavailable);
 
@@ -50,15 +50,15 @@ struct ServingModel {
 
 using ServingModels = std::unordered_map<std::string, ServingModel>;
 
-// UNAVAILABLE instead of NOT_FOUND while the server's first models load, because it is not yet
-// known which models it will have. TensorFlow Serving opens its port only after that, so clients
-// treat NOT_FOUND as final.
+// Returns UNAVAILABLE instead of NOT_FOUND while the server's first models load, because it is not
+// yet known which models it will have. TensorFlow Serving opens its port only after that, so
+// clients treat NOT_FOUND as final.
 Status FirstModelsLoad();
 
 class ServingTable {
  public:
-  // Replaces the table. Readers wait only for the exchange of a pointer. `ready`: the first load of
-  // all models has ended.
+  // Replaces the table. Readers wait only for the exchange of a pointer. `ready` says that the
+  // first load of all models has ended.
   void Replace(ServingModels models, bool ready);
 
   // See ModelManager::Find().

@@ -21,8 +21,8 @@ class Unloader {
   Unloader(const Unloader&) = delete;
   Unloader& operator=(const Unloader&) = delete;
 
-  // Wraps `servable`: when the last copy of the returned pointer is released, the servable is
-  // destroyed on one of the unloader's threads, which then calls `on_destroyed`.
+  // Wraps `servable` so that, when the last copy of the returned pointer is released, the servable
+  // is destroyed on one of the unloader's threads, which then calls `on_destroyed`.
   std::shared_ptr<const Servable> Share(std::shared_ptr<const Servable> servable,
                                         std::function<void()> on_destroyed);
 

@@ -39,7 +39,7 @@ class OpenConnections {
   // Held by a connection, which counts as open as long as this exists.
   using Place = std::unique_ptr<OpenConnections, Leave>;
 
-  // Null if there is no room for another connection.
+  // Returns null if there is no room for another connection.
   Place Add() {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (count_ >= max_) return nullptr;
@@ -51,7 +51,7 @@ class OpenConnections {
     const std::lock_guard<std::mutex> lock(mutex_);
     return count_;
   }
-  // False if connections are still open at `deadline`.
+  // Returns false if connections are still open at `deadline`.
   bool WaitForNone(std::chrono::system_clock::time_point deadline) {
     std::unique_lock<std::mutex> lock(mutex_);
     return none_.wait_until(lock, deadline,
@@ -117,7 +117,7 @@ class Connection : public Pollable, public std::enable_shared_from_this<Connecti
 
   // Does all `work`, and adds to use_. If it throws, the connection is closed.
   virtual void DoNow(unsigned work) = 0;
-  // Closes the connection, whatever is in flight.
+  // Closes the connection even if calls are in flight.
   virtual void Close() = 0;
   void Do(unsigned work);
   // Leaves the work to another thread or a later turn, because this thread may own the connection

@@ -31,7 +31,7 @@ class Handshakes {
   // Disconnects a client that does not finish within 20 s, or whose host already has kMaxPerHost
   // unfinished handshakes.
   void Begin(std::unique_ptr<Socket> socket, std::string peer);
-  // False if there is no handshake.
+  // Returns false if there is no handshake.
   bool CloseOldest() { return poller_.CloseOldestNewcomer(); }
   // Ends the thread, and disconnects the clients that have not finished.
   void End();

@@ -149,7 +149,7 @@ class Hosts {
   Budget unread;
   // Bodies of REST requests, the columns read from them, and decompressed gRPC messages.
   MemoryLimit bodies;
-  // RESOURCE_EXHAUSTED, naming the flag.
+  // Returns RESOURCE_EXHAUSTED, naming the flag.
   Status UnreadRefusal(const Host& host) const;
   // UnreadRefusal() if an answer to a request that arrived at `since` would be refused; else OK.
   Status CheckUnread(const Host& host, Budget::Clock::time_point since) const {

@@ -110,8 +110,8 @@ void Listener::LookAtTheTime() {
 }
 
 // Closes a connection if few descriptors are free, to reserve some for files that the server opens.
-// The number of the next free descriptor tells how many are in use. False if there is no connection
-// to close.
+// The number of the next free descriptor tells how many are in use. Returns false if there is no
+// connection to close.
 bool Listener::MakeRoom() {
   constexpr rlim_t kReserve = 64;
   rlimit limit{};

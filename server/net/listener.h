@@ -22,8 +22,8 @@ class Listener final : public Pollable {
     Accept accept;
   };
 
-  // Listens; 0 is any free port. UNAVAILABLE, with the reason, on failure. `poller` must outlive
-  // the listener, which it owns until End().
+  // Listens; 0 is any free port. Returns UNAVAILABLE, with the reason, on failure. `poller` must
+  // outlive the listener, which it owns until End().
   static Status Listen(const std::string& host, int port, Serving serving, Poller* poller,
                        std::shared_ptr<Listener>* listener);
   // On a unix socket.

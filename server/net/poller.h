@@ -46,7 +46,7 @@ class Poller final : public scheduling::EventSource {
   // With `is_new` it counts as a newcomer until Settle().
   uint64_t Add(int fd, std::shared_ptr<Pollable> pollable, bool is_new = false);
   void Settle(uint64_t number);
-  // False if there is no newcomer.
+  // Returns false if there is no newcomer.
   bool CloseOldestNewcomer();
   // Reports the descriptor's readiness once more.
   void Again(int fd, uint64_t number);

@@ -33,8 +33,8 @@ struct TlsConfig {
   FileIdentity identity;           // of the file, before it was read
 };
 
-// Reads a tensorflow.serving.SSLConfig. INVALID_ARGUMENT, naming the file, for a field that is
-// missing or not PEM, and for a certificate that does not match the key.
+// Reads a tensorflow.serving.SSLConfig. Returns INVALID_ARGUMENT, naming the file, for a field that
+// is missing or not PEM, and for a certificate that does not match the key.
 Status ReadTlsConfig(const std::string& path, TlsConfig* config);
 
 // Makes `context` present the certificate and, with client_authorities, request clients'

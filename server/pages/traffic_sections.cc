@@ -91,7 +91,7 @@ double PerSecond(double count, const Recent::Interval& interval) {
   return interval.seconds > 0 ? count / interval.seconds : 0;
 }
 
-// Null without measurements.
+// Returns null without measurements.
 JsonWriter::Value Quantile(const HistogramSnapshot& micros, double share) {
   if (micros.Count() == 0) return nullptr;
   return micros.Quantile(share);

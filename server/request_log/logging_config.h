@@ -26,10 +26,10 @@ struct LogPlaces {
   bool anywhere = false;  // only without a directory: allows any absolute path, instead of none
 };
 
-// INVALID_ARGUMENT for a rate outside [0, 1]. Unless the rate is 0, also for a collector type other
-// than "" and "file", a prefix with a control character or "..", and a prefix outside the allowed
-// place; a relative prefix is relative to the directory. FAILED_PRECONDITION if the rate is not 0
-// and no place is allowed.
+// Returns INVALID_ARGUMENT for a rate outside [0, 1]. Unless the rate is 0, also for a collector
+// type other than "" and "file", a prefix with a control character or "..", and a prefix outside
+// the allowed place; a relative prefix is relative to the directory. Returns FAILED_PRECONDITION if
+// the rate is not 0 and no place is allowed.
 Status CheckLoggingConfig(const tensorflow::serving::LoggingConfig& proto, const LogPlaces& places,
                           LoggingConfig* config);
 

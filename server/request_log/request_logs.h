@@ -53,8 +53,8 @@ class LogFile {
   LogFile(const LogFile&) = delete;
   LogFile& operator=(const LogFile&) = delete;
 
-  // UNAVAILABLE, naming the file and the system's reason. The record is then lost, and the next one
-  // goes into a new file.
+  // Returns UNAVAILABLE, naming the file and the system's reason. The record is then lost, and the
+  // next one goes into a new file.
   Status Write(std::string_view record);
 
  private:

@@ -22,7 +22,8 @@ namespace colcast::http {
 // and parsing early.
 struct RowLimit {
   int64_t max_rows = std::numeric_limits<int64_t>::max();
-  // Whether the input's first dimension is rows; called only if there are too many. Null: always.
+  // Whether the input's first dimension is rows; called only if there are too many. Null means
+  // always.
   std::function<bool(const std::string& input)> has_rows;
 
   bool IsPassed(int64_t rows, std::string_view input) const {
@@ -54,8 +55,8 @@ class BodyText {
   // runs.
   std::string_view Next();
 
-  // Reads the rest. INVALID_ARGUMENT for data that is not gzip, and for a NUL inside the text;
-  // RESOURCE_EXHAUSTED if the text is too long.
+  // Reads the rest. Returns INVALID_ARGUMENT for data that is not gzip, and for a NUL inside the
+  // text; RESOURCE_EXHAUSTED if the text is too long.
   Status Finish();
 
   size_t skipped() const { return skipped_; }  // size of the byte order mark, if there was one

@@ -17,7 +17,7 @@ namespace {
 // Reads one tf.Example, or a list of them.
 class ExampleReader : public ValueReader {
  public:
-  // `example_depth`: number of lists that contain an Example.
+  // `example_depth` is the number of lists that contain an Example.
   ExampleReader(RequestMemory* memory, size_t example_depth)
       : writer_(memory), example_depth_(example_depth) {}
 

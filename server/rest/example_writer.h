@@ -24,11 +24,11 @@ class ExampleWriter {
   ExampleWriter(const ExampleWriter&) = delete;
 
   void Begin();
-  // INVALID_ARGUMENT for a name that is not UTF-8 or is repeated. The caller prepends the beginning
-  // of the sentence.
+  // Returns INVALID_ARGUMENT for a name that is not UTF-8 or is repeated. The caller prepends the
+  // beginning of the sentence.
   Status BeginFeature(std::string_view name);
-  // INVALID_ARGUMENT for a value of an unsupported kind, or of another kind than earlier ones. The
-  // caller prepends the culprit's name.
+  // Returns INVALID_ARGUMENT for a value of an unsupported kind, or of another kind than earlier
+  // ones. The caller prepends the culprit's name.
   Status Add(const JsonValue& value);
   void EndFeature();
   // Returns the Example, valid until the next one begins.

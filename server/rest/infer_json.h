@@ -34,7 +34,7 @@ struct InferTensor {
 
 class InferJson final : public PredictForm {
  public:
-  // `header_length`: the header's value, empty if there was none. `memory` may be null, and must
+  // `header_length` is the header's value, empty if there was none. `memory` may be null, and must
   // outlive this object.
   InferJson(std::string header_length, size_t max_inputs, RequestMemory* memory)
       : header_length_(std::move(header_length)),

@@ -198,7 +198,7 @@ TEST(InferJsonTest, DamagedRequestsAreRefusedOrHaveAllValues) {
       R"("parameters":{"binary_data_size":6}}],"outputs":[{"name":"y"}]})";
   const std::string body = json + Raw<int64_t>({-1, 5}) + "\x02\0\0\0ab"s;
   for (size_t i = 0; i < body.size(); ++i) {
-    for (const int flip : {0, 1, 2, 4, 8, 16, 32, 64, 128}) {  // 0: truncates instead
+    for (const int flip : {0, 1, 2, 4, 8, 16, 32, 64, 128}) {  // 0 truncates instead
       std::string damaged = flip == 0 ? body.substr(0, i) : body;
       if (flip != 0) damaged[i] = static_cast<char>(damaged[i] ^ flip);
       const size_t length = std::min(json.size(), damaged.size());

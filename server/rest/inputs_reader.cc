@@ -170,7 +170,7 @@ Status RowsReader::AddColumn(std::string_view name, size_t* index) {
   return OkStatus();
 }
 
-// INVALID_ARGUMENT if an input without a default has no column.
+// Returns INVALID_ARGUMENT if an input without a default has no column.
 Status RowsReader::CheckComplete() const {
   for (const auto& [name, input] : signature().inputs()) {
     const bool known =

@@ -131,7 +131,7 @@ bool IsWhole(const char* text, const char* end, Number* number) {
 }
 
 // Converts a number to the nearest double, because RapidJSON 1.1.0 is off by a few bits, and
-// undefined for 0e300 in its exact mode. False if it is too large for a double.
+// undefined for 0e300 in its exact mode. Returns false if it is too large for a double.
 bool ReadNumber(const char* text, size_t size, JsonValue* value) {
   const bool negative = *text == '-';
   const char first = text[negative ? 1 : 0];

@@ -17,11 +17,12 @@ namespace colcast::http {
 
 // Writes {"predictions": [...]} or {"outputs": ...}, without names for a single output. Strings
 // become {"b64": "..."} if the output's name ends in "_bytes" or if they are not valid UTF-8.
-// INVALID_ARGUMENT, as in TF Serving, for an output that JSON cannot represent, and in row format
-// for outputs with different numbers of rows.
+// Returns INVALID_ARGUMENT, as in TF Serving, for an output that JSON cannot represent, and in row
+// format for outputs with different numbers of rows.
 Status WriteOutputs(const std::vector<OutputColumn>& outputs, JsonFormat format, std::string* json);
 
-// Appends one element, a string as plain text. False for a dtype that JSON cannot represent.
+// Appends one element, a string as plain text. Returns false for a dtype that JSON cannot
+// represent.
 bool AppendJsonElement(const OutputColumn& output, int64_t index, std::string* json);
 
 std::string WriteClassifications(const tensorflow::serving::ClassificationResult& result);

@@ -37,7 +37,7 @@ class PredictForm {
   virtual const std::string& signature_name() const = 0;  // empty if the body has none
   virtual DecodedRequest& request() = 0;
 
-  // Fills the answer. INVALID_ARGUMENT for an output that the form cannot represent.
+  // Fills the answer. Returns INVALID_ARGUMENT for an output that the form cannot represent.
   virtual Status Write(const PredictResponse& outputs, Response* response) const = 0;
 };
 

@@ -35,14 +35,15 @@ struct RestCall {
 // POST /v1/models/NAME[/versions/V|/labels/L]:(predict|classify|regress)
 //
 // The path's letters may be upper case. NAME and L are percent-encoded and may decode to anything,
-// because they are only compared with names of models and labels. INVALID_ARGUMENT for any other
-// target that begins with /v1/, including one with a '?', as in TF Serving.
+// because they are only compared with names of models and labels. Returns INVALID_ARGUMENT for any
+// other target that begins with /v1/, including one with a '?', as in TF Serving.
 //
 // GET  /v2, /v2/health/live, /v2/health/ready
 // GET  /v2/models/NAME[/versions/V][?signature_name=S], /v2/models/NAME[/versions/V]/ready
 // POST /v2/models/NAME[/versions/V]/infer, /v2/repository/index
 //
-// NAME, V and S may be percent-encoded; V is a number or a label. NOT_FOUND for anything else.
+// NAME, V and S may be percent-encoded; V is a number or a label. Returns NOT_FOUND for anything
+// else.
 Status ParseRestPath(std::string_view http_method, std::string_view target, RestCall* call);
 
 }  // namespace colcast::http

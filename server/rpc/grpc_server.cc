@@ -24,7 +24,7 @@ uint32_t MaxConcurrentStreams() {
   return static_cast<uint32_t>(std::max(kLeast, kPerCore * AvailableCores()));
 }
 
-// False for an unknown name.
+// Returns false for an unknown name.
 bool Read(const std::string& name, int64_t value, http2::ConnectionOptions* options) {
   const std::pair<const char*, std::chrono::milliseconds*> times[] = {
       {"grpc.keepalive_time_ms", &options->keepalive_time},

@@ -46,10 +46,10 @@ class GrpcServer {
     std::vector<std::pair<std::string, std::string>> channel_arguments;
   };
 
-  // UNAVAILABLE, naming the address, if listening fails; for the socket the errors of UnixSocket. A
-  // socket on which another server listens is taken over when this one serves. `poller`, which idle
-  // threads poll, must outlive the server and the workers. `http1`, which may be null, serves
-  // clients that speak HTTP/1.
+  // Returns UNAVAILABLE, naming the address, if listening fails; for the socket the errors of
+  // UnixSocket. A socket on which another server listens is taken over when this one serves.
+  // `poller`, which idle threads poll, must outlive the server and the workers. `http1`, which may
+  // be null, serves clients that speak HTTP/1.
   static Status Start(const Options& options, const Backend& backend, net::Poller* poller,
                       net::Accept http1, std::unique_ptr<GrpcServer>* server);
 

@@ -15,9 +15,9 @@ namespace colcast::rpc {
 // the previous server or this one. Connections to the previous server last until it ends.
 class UnixSocket {
  public:
-  // INVALID_ARGUMENT for a path that is too long; ALREADY_EXISTS if it is another kind of file, or
-  // if another starting server will take it over; UNAVAILABLE if its directory is missing or not
-  // writable.
+  // Returns INVALID_ARGUMENT for a path that is too long; ALREADY_EXISTS if it is another kind of
+  // file, or if another starting server will take it over; UNAVAILABLE if its directory is missing
+  // or not writable.
   static Status Prepare(const std::string& path, UnixSocket* socket);
 
   // The path on which to listen.
@@ -25,7 +25,7 @@ class UnixSocket {
   // Whether another server listened at the path during Prepare().
   bool in_use() const { return in_use_; }
 
-  // Call when the server listens: moves the socket to its path. UNAVAILABLE if that fails.
+  // Call when the server listens: moves the socket to its path. Returns UNAVAILABLE if that fails.
   Status Publish();
 
   // Removes the socket, unless another server has replaced it since.

@@ -80,7 +80,7 @@ TEST_F(UnixSocketTest, OneNewcomerAtATime) {
 
 TEST_F(UnixSocketTest, TakesItsPlaceAndLeavesIt) {
   ASSERT_TRUE(Prepare(path_).ok());
-  EXPECT_EQ(socket_.Publish().code, StatusCode::kUnavailable);  // nobody listens yet
+  EXPECT_EQ(socket_.Publish().code, StatusCode::kUnavailable);  // no server listens yet
   Listen(socket_.listening_path());
   ASSERT_TRUE(socket_.Publish().ok());
   EXPECT_TRUE(fs::is_socket(path_));

@@ -7,8 +7,8 @@
 namespace colcast::scheduling {
 namespace {
 
-// kFirst: this thread is an idle worker that is handling events, and will itself run the first job
-// that they submit. kAlso: it already has that job.
+// kFirst means that this thread is an idle worker that handles events and will itself run the first
+// job that they submit; kAlso, that it already has that job.
 enum class EventsComeHere { kNo, kFirst, kAlso };
 thread_local EventsComeHere events_come_here = EventsComeHere::kNo;
 

@@ -74,7 +74,7 @@ class Job {
   virtual void Run(Clock::duration waited, std::vector<Taken>* companions) = 0;
   virtual void Drop(DropReason reason) = 0;
 
-  // Asked before Drop(). False for a slice of a request that was already counted.
+  // Asked before Drop(). Returns false for a slice of a request that was already counted.
   virtual bool CountsAsDropped() { return true; }
 };
 

@@ -74,8 +74,8 @@ bool ThisThreadIsNice();
 // All methods may be called from any thread.
 class ShortRequests {
  public:
-  // A request that takes longer than `longest_slice` is a long one. `may_give_way`: whether threads
-  // with a lower priority run long requests.
+  // A request that takes longer than `longest_slice` is a long one. `may_give_way` says whether
+  // threads with a lower priority run long requests.
   ShortRequests(Clock::duration longest_slice, bool may_give_way,
                 std::function<Clock::time_point()> now);
 
@@ -128,7 +128,7 @@ class LongRequests {
 
   // Waits until a job may start, or until `stopping`.
   void Wait(std::unique_lock<std::mutex>* lock, const IdleWorkers& idle, const bool& stopping);
-  // Dequeues the first job and counts it as running until End(). False if there is none.
+  // Dequeues the first job and counts it as running until End(). Returns false if there is none.
   bool Take(Clock::time_point now, Taken* next);
   void End() { --running_; }
 

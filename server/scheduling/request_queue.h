@@ -65,8 +65,8 @@ class RequestQueue {
   void AddSlices(const std::vector<Job*>& slices, uint64_t client, Time since,
                  Clock::duration cost);
 
-  // Takes the next job and its companions. False if none is ready. `takers` is the number of
-  // workers free to take jobs, including the caller.
+  // Takes the next job and its companions. Returns false if none is ready. `takers` is the number
+  // of workers free to take jobs, including the caller.
   bool Take(Time now, int takers, Taken* next, std::vector<Taken>* companions);
 
   // Takes companions for a job that was dequeued before its profile was known.

@@ -45,8 +45,8 @@ class RequestQueueTest : public testing::Test {
     int64_t rows = 0;
     milliseconds cost{0};
     uint64_t group = 1;
-    int due = 0;          // deadline; 0: none
-    uint64_t client = 0;  // 0: a client of its own
+    int due = 0;          // deadline; 0 for none
+    uint64_t client = 0;  // 0 for a client of its own
   };
 
   static Clock::time_point At(int ms) { return Clock::time_point(milliseconds(ms)); }

@@ -77,7 +77,7 @@ class WorkerPool {
   void SubmitSlices(const std::vector<Job*>& slices, Clock::time_point since, Clock::duration cost);
 
   // Queues the next slice of a request that has already run some. It counts as arriving now; `cost`
-  // is its estimated time, `left` that of all remaining rows.
+  // is its estimated time, and `left` that of all remaining rows.
   void SubmitNextSlice(Job* slice, Clock::duration cost, Clock::duration left);
 
   // The resources that a run has reserved.

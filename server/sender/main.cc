@@ -84,7 +84,7 @@ Status Wrong(const std::string& path) {
   return InvalidArgument(path, ": ", reason == nullptr ? "not usable" : reason);
 }
 
-// INVALID_ARGUMENT with the name of a file that cannot be read.
+// Returns INVALID_ARGUMENT with the name of a file that cannot be read.
 Status MakeContext(const ClientTls& tls, std::shared_ptr<SSL_CTX>* context) {
   constexpr unsigned char kHttp2[] = {2, 'h', '2'};
   std::signal(SIGPIPE, SIG_IGN);  // OpenSSL writes without MSG_NOSIGNAL

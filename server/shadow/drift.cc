@@ -73,7 +73,7 @@ std::vector<double> Read(const OutputColumn& output, double (*from)(uint16_t)) {
   return numbers;
 }
 
-// nullopt for a dtype that is not numeric.
+// Returns nullopt for a dtype that is not numeric.
 std::optional<std::vector<double>> Numbers(const OutputColumn& output) {
   if (output.dtype == DT_HALF) return Read(output, FromHalf);
   if (output.dtype == DT_BFLOAT16) return Read(output, FromBfloat16);

@@ -79,7 +79,7 @@ class ShadowRunnerTest : public ::testing::Test {
   }
 
   std::shared_ptr<const Servable> live_ = Version(1, 1);
-  std::shared_ptr<const Servable> shadow_;  // null: version is not loaded
+  std::shared_ptr<const Servable> shadow_;  // null if the version is not loaded
   Shadows shadows_{{{All("m")}, /*max_queued_requests=*/2, /*max_queued_bytes=*/10},
                    [this](const ModelSpec&, std::shared_ptr<const Servable>* servable) {
                      *servable = shadow_;

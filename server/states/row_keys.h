@@ -32,7 +32,7 @@ class RowKeys {
   // A column whose first dimension is the rows. Returns INVALID_ARGUMENT as CopyValues() and
   // VisitStrings() do. REQUIRES that CheckValues(column, elements) was OK.
   //
-  // `lengths` (null: no padding) gives the number of entries of the second dimension that are not
+  // Unless it is null, `lengths` gives the number of entries of the second dimension that are not
   // padding in each row; the key omits the padding and its size. REQUIRES a second dimension, and
   // lengths no greater than it.
   Status AddRows(const Column& column, int64_t elements, const int64_t* lengths = nullptr);

@@ -32,7 +32,7 @@ class ReadsGeneration {
 
   static const GenerationPtr& Here() { return here_.generation; }
 
-  // Null unless the table at this address has changed.
+  // Returns null unless the table at this address has changed.
   static const Overlay* Of(const void* table) {
     if (Here() == nullptr) return nullptr;
     for (const auto& overlay : Here()->overlays) {

@@ -30,9 +30,9 @@ class MappedFile {
   std::string_view bytes() const { return {static_cast<const char*>(data_), size_}; }
   const std::string& path() const { return file_.path(); }
 
-  // DATA_LOSS, permanently, once the file was written to or truncated, the disk could not read a
-  // page, or SetFailed() was called. If the file is replaced under its name or deleted, the mapping
-  // is unaffected.
+  // Returns DATA_LOSS, permanently, once the file was written to or truncated, the disk could not
+  // read a page, or SetFailed() was called. If the file is replaced under its name or deleted, the
+  // mapping is unaffected.
   Status Check() const;
 
   // Call if the bytes turn out to be wrong.
@@ -42,8 +42,8 @@ class MappedFile {
   // bytes did, but a writer may have reset the modification time.
   int64_t touched() const { return touched_; }
 
-  // Reads a range into memory and keeps it there. RESOURCE_EXHAUSTED if the system does not allow
-  // it.
+  // Reads a range into memory and keeps it there. Returns RESOURCE_EXHAUSTED if the system does not
+  // allow it.
   Status Lock(size_t offset, size_t size) const;
 
   // How many bytes of a range are in memory.

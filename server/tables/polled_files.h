@@ -20,8 +20,8 @@ std::string DeltaName(int64_t sequence);
 // The number of deltas in a folder, up to the first that is missing.
 int64_t DeltasIn(const std::string& folder);
 
-// FAILED_PRECONDITION unless the delta's metadata says, in `entry`, that it was made for the table
-// or checkpoint with this checksum.
+// Returns FAILED_PRECONDITION unless the delta's metadata says, in `entry`, that it was made for
+// the table or checkpoint with this checksum.
 Status CheckMadeFor(const std::string& checksum, const char* entry, Safetensors* delta);
 
 // Used by one thread.

@@ -24,7 +24,7 @@ struct RowDelta {
   const char* rows = nullptr;
   size_t row_bytes = 0;
 
-  // DATA_LOSS, with the position, for malformed content.
+  // Returns DATA_LOSS, with the position, for malformed content.
   static Status Read(Safetensors* file, RowDelta* delta);
 };
 

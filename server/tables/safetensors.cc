@@ -29,7 +29,7 @@ constexpr std::pair<std::string_view, DataType> kDtypes[] = {
     {"U32", DT_UINT32}, {"F32", DT_FLOAT}, {"I64", DT_INT64},     {"U64", DT_UINT64},
     {"F64", DT_DOUBLE}};
 
-// 0 for an unsupported dtype.
+// Returns 0 for an unsupported dtype.
 size_t SizeOf(std::string_view stored) {
   for (const auto& [name, dtype] : kDtypes) {
     if (name == stored) return ElementSize(dtype);
@@ -37,7 +37,7 @@ size_t SizeOf(std::string_view stored) {
   return 0;
 }
 
-// False unless it is a list of non-negative integers.
+// Returns false unless it is a list of non-negative integers.
 bool ReadNumbers(const Value* list, std::vector<int64_t>* numbers) {
   if (list == nullptr || !list->IsArray()) return false;
   for (const Value& number : list->GetArray()) {

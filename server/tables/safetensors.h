@@ -67,7 +67,7 @@ class Safetensors {
   std::string OneOf(const char* name, const std::vector<std::string>& expected);
   int64_t Number(const char* name);  // at least 0
 
-  // Null if there is no such tensor.
+  // Returns null if there is no such tensor.
   const StoredTensor* Find(const std::string& name) const;
   // It must exist.
   StoredTensor Tensor(const std::string& name, std::string_view dtype,

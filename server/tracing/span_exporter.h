@@ -86,12 +86,12 @@ struct Endpoint {
   std::string target = "/";
 };
 
-// Parses "http://HOST[:PORT][/PATH]"; HOST may be an IPv6 address in brackets. INVALID_ARGUMENT,
-// naming the URL, for anything else; TLS is not supported.
+// Parses "http://HOST[:PORT][/PATH]"; HOST may be an IPv6 address in brackets. Returns
+// INVALID_ARGUMENT, naming the URL, for anything else; TLS is not supported.
 Status ParseEndpoint(const std::string& url, Endpoint* endpoint);
 
-// Sends a POST over HTTP/1.1. UNAVAILABLE, naming the endpoint, unless it answers 2xx within
-// `timeout` after its name is resolved.
+// Sends a POST over HTTP/1.1. Returns UNAVAILABLE, naming the endpoint, unless it answers 2xx
+// within `timeout` after its name is resolved.
 Status PostProtobuf(const Endpoint& endpoint, const std::string& body,
                     std::chrono::milliseconds timeout);
 

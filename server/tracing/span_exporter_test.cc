@@ -116,7 +116,7 @@ TEST(HttpPostTest, GivesUpACollectorThatDoesNotAnswer) {
   using boost::asio::ip::tcp;
   boost::asio::io_context io;
   const auto loopback = boost::asio::ip::address_v4::loopback();
-  tcp::acceptor listening(io, tcp::endpoint(loopback, 0));  // and accepts nobody
+  tcp::acceptor listening(io, tcp::endpoint(loopback, 0));  // but never accepts
   const Endpoint endpoint{"127.0.0.1", std::to_string(listening.local_endpoint().port()), "/"};
   const Status hangs = PostProtobuf(endpoint, "body", std::chrono::milliseconds(50));
   EXPECT_EQ(hangs.code, StatusCode::kUnavailable);

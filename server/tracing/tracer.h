@@ -23,8 +23,8 @@ struct TraceContext {
   bool sampled = false;
 };
 
-// nullopt unless `text` conforms to the specification. Of later versions, only the fields of
-// version 00 are read.
+// Returns nullopt unless `text` conforms to the specification. Of later versions, only the fields
+// of version 00 are read.
 std::optional<TraceContext> ParseTraceparent(std::string_view text);
 
 // A sampled request; collects its stages.
@@ -56,7 +56,7 @@ class Tracer {
   // The same, but passes spans to `send`.
   Tracer(const Options& options, SpanExporter::Options queue, SpanExporter::Send send);
 
-  // Null if the request is not sampled. The client's sampled flag decides; without a valid
+  // Returns null if the request is not sampled. The client's sampled flag decides; without a valid
   // traceparent the ratio does. An empty text means that the client sent none.
   std::unique_ptr<RequestTrace> Start(std::string_view traceparent) const;
 

@@ -44,8 +44,8 @@ class ExampleFeatures {
     int64_t size = 1;         // values in one row: the product of `shape`
   };
 
-  // INVALID_ARGUMENT, naming the feature, for a duplicate name, a dtype that cannot be sent, and a
-  // shape or default that no parse op has; also if there are no features.
+  // Returns INVALID_ARGUMENT, naming the feature, for a duplicate name, a dtype that cannot be
+  // sent, and a shape or default that no parse op has; also if there are no features.
   static Status Create(std::vector<ExampleFeature> features,
                        std::unique_ptr<const ExampleFeatures>* result);
 

@@ -26,7 +26,7 @@ class Splitter {
   Splitter(int64_t max_examples, ExampleRequest* request)
       : max_examples_(static_cast<size_t>(max_examples)), request_(request) {}
 
-  // False if there are too many examples.
+  // Returns false if there are too many examples.
   bool Split(Reader message) {
     while (!message.done()) {
       const Bytes from_here = message.Rest();

@@ -141,7 +141,7 @@ class ExactDocument : public rapidjson::Document {
     return is(&real) && Double(real);
   }
 
-  // False if the text is not JSON.
+  // Returns false if the text is not JSON.
   bool Read(std::string_view json) {
     constexpr unsigned kFlags = rapidjson::kParseNumbersAsStringsFlag |
                                 rapidjson::kParseIterativeFlag | rapidjson::kParseNanAndInfFlag;

@@ -16,7 +16,7 @@ bool ParseJson(std::string_view json, rapidjson::Document* document);
 
 std::string_view Text(const rapidjson::Value& string);
 
-// Null if `object` is not an object or lacks this member.
+// Returns null if `object` is not an object or lacks this member.
 const rapidjson::Value* Member(const rapidjson::Value& object, const char* name);
 
 // Returns false if the member is missing or not a string.

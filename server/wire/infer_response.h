@@ -11,7 +11,7 @@
 
 namespace colcast {
 
-// INTERNAL, naming the output, if the protocol has no name for its dtype.
+// Returns INTERNAL, naming the output, if the protocol has no name for its dtype.
 Status CheckInferResponse(const PredictResponse& response);
 
 // Bytes of the serialized response. Requires CheckInferResponse to be ok.

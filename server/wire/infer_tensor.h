@@ -17,12 +17,12 @@ namespace colcast {
 DataType InferDataType(std::string_view datatype);
 std::string_view InferDatatypeName(DataType dtype);
 
-// INVALID_ARGUMENT, naming the input, for a datatype that the protocol does not have.
+// Returns INVALID_ARGUMENT, naming the input, for a datatype that the protocol does not have.
 Status ReadInferDatatype(std::string_view datatype, Column* column);
 
 // Sets the values of a column that has a name, a dtype and dims. `raw` holds the elements in memory
-// layout, each string after its four-byte length. INVALID_ARGUMENT, naming the input, if there are
-// not as many as the shape has, or if a bool is neither 0 nor 1.
+// layout, each string after its four-byte length. Returns INVALID_ARGUMENT, naming the input, if
+// there are not as many as the shape has, or if a bool is neither 0 nor 1.
 Status SetRawValues(const Bytes& raw, Column* column);
 
 // The same from typed fields of InferTensorContents: the well-formed messages in
@@ -32,8 +32,8 @@ Status SetTypedValues(DecodedRequest* request, Column* column);
 // Sets the requested version: a number, or else a label. An empty `version` requests none.
 void SetInferVersion(std::string_view version, ModelSpec* spec);
 
-// INVALID_ARGUMENT for a parameter of a request, an input or an output that asks for a feature that
-// the server lacks. Other parameters are ignored, as the protocol demands.
+// Returns INVALID_ARGUMENT for a parameter of a request, an input or an output that asks for a
+// feature that the server lacks. Other parameters are ignored, as the protocol demands.
 Status CheckInferParameter(std::string_view name);
 
 }  // namespace colcast

@@ -25,7 +25,7 @@ class Inflater {
   Inflater(const Inflater&) = delete;
   Inflater& operator=(const Inflater&) = delete;
 
-  // Writes the next bytes to `out`, at most *size, and sets *size, which is 0 at the end.
+  // Writes the next bytes to `out`, at most *size, and sets *size, which is 0 at the end. Returns
   // INVALID_ARGUMENT for invalid compressed bytes, RESOURCE_EXHAUSTED as soon as the output exceeds
   // `max_bytes`.
   Status Read(void* out, size_t* size);

@@ -22,7 +22,7 @@ class PredictRequestDecoder {
   PredictRequestDecoder(DecodedRequest* request, size_t max_columns)
       : request_(request), max_columns_(max_columns) {}
 
-  // `depth`, here and below: how many levels of messages may still nest.
+  // Here and below, at most `depth` levels of messages may still nest.
   bool Decode(Reader message, int depth);
   // What exceeded its limit ("inputs"), if Decode() failed because of that; empty otherwise.
   std::string_view too_many() const { return too_many_; }

@@ -66,7 +66,7 @@ class DecodedRequest {
   Span<Column> columns() const { return {columns_.data(), column_count_}; }
   Column* mutable_column(size_t index) { return &columns_[index]; }
 
-  // Null if no input has that name. Not thread-safe: it fills a table.
+  // Returns null if no input has that name. Not thread-safe: it fills a table.
   const Column* Find(std::string_view name) const;
 
   void Clear();
@@ -106,7 +106,7 @@ class DecodedRequest {
   friend class PredictRequestDecoder;
 
   NameTable& AllNames() const;
-  // `as_before`: the names equal the first ones of the previous message.
+  // `as_before` says that the names equal the first ones of the previous message.
   void RememberNames(bool as_before);
 
   std::vector<Column> columns_;  // the first column_count_ are in use; the others only keep memory

@@ -44,7 +44,7 @@ struct PredictResponse {
   TensorEncoding encoding = TensorEncoding::kTypedFields;
 };
 
-// INTERNAL, naming the output, if one has a dtype that cannot be sent (resource, variant).
+// Returns INTERNAL, naming the output, if one has a dtype that cannot be sent (resource, variant).
 Status CheckPredictResponse(const PredictResponse& response);
 
 // Bytes of the serialized response. Requires CheckPredictResponse to be ok.

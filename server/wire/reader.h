@@ -121,7 +121,7 @@ class Reader {
     return true;
   }
 
-  // Skips the value that follows `tag`. `depth`: how many levels of groups may still nest.
+  // Skips the value that follows `tag`. At most `depth` levels of groups may still nest.
   bool SkipValue(uint32_t tag, int depth);
 
  private:

@@ -58,8 +58,8 @@ struct Malformed {
   size_t offset = 0;  // position of the byte where reading stopped, in the outermost message
 };
 
-// Whether protobuf would accept the message. `depth`: how many levels of messages may still nest
-// below it; a negative value is an error. On failure fills `malformed`, which may be null.
+// Whether protobuf would accept the message. At most `depth` levels of messages may nest below it;
+// a negative `depth` is an error. On failure fills `malformed`, which may be null.
 bool CheckMessage(Reader message, const MessageSchema& schema, int depth, Malformed* malformed);
 
 // INVALID_ARGUMENT: "malformed PredictRequest: PATH: REASON (byte 3 of 9)".

@@ -17,7 +17,7 @@ class TensorDecoder {
   // REQUIRES an empty `column`.
   void Begin(Column* column);
 
-  // False if the message is malformed. `depth`: how many levels of messages may still nest below
+  // Returns false if the message is malformed. At most `depth` levels of messages may nest below
   // it.
   bool Merge(Reader message, int depth);
 

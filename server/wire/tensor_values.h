@@ -17,8 +17,8 @@
 
 namespace colcast {
 
-// The number of elements of the column's shape. INVALID_ARGUMENT, naming the input, for an unknown
-// rank, a negative dimension, more than 254 dimensions, or a product that overflows int64.
+// The number of elements of the column's shape. Returns INVALID_ARGUMENT, naming the input, for an
+// unknown rank, a negative dimension, more than 254 dimensions, or a product that overflows int64.
 Status ElementCount(const Column& column, int64_t* count);
 
 // The most bytes that a list shorter than its shape may fill by repeating its last value: without a

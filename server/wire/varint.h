@@ -66,7 +66,7 @@ inline void AppendVarint(uint64_t value, std::string* out) {
 // Counts the varints in bytes received in slices, and detects overlong ones.
 class VarintCounter {
  public:
-  // False if some varint is longer than 10 bytes.
+  // Returns false if some varint is longer than 10 bytes.
   bool Add(const uint8_t* data, size_t size);
 
   // Whether the bytes so far end at the end of a varint (or there are none).

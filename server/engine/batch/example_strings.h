@@ -14,8 +14,8 @@
 
 namespace colcast::engine {
 
-// Adds views of a column's strings: `rows` of them, or a single one repeated. False if the column
-// has another dtype or shape, or cannot be read.
+// Adds views of a column's strings: `rows` of them, or a single one repeated. Returns false if the
+// column has another dtype or shape, or cannot be read.
 bool AddStrings(const WireColumn& column, int64_t rows, std::vector<Bytes>* strings);
 
 // Adds the strings to a request as the signature's only input.

@@ -24,7 +24,7 @@ const RequestPlan& PlanOf(const BatchMember& member) {
 struct Joinable {
   BatchMember* member = nullptr;
   const Batch* batch = nullptr;
-  // Per list of Signature::lists().own_lengths(): its longest row, -1 if the list was left out.
+  // The longest row of each list in Signature::lists().own_lengths(), -1 if the list was left out.
   std::vector<int64_t> own_lengths;
   Batch stand_in;  // used if `member` was planned for another signature
 
@@ -122,7 +122,7 @@ bool StandIn(const Programs& programs, const Batch& planned, Batch* batch) {
   return true;
 }
 
-// False if the member must run alone.
+// Returns false if the member must run alone.
 bool MayJoin(const Programs& programs, Joinable* joinable) {
   const RequestPlan& plan = PlanOf(*joinable->member);
   joinable->batch = &plan.batch;
@@ -147,7 +147,7 @@ std::vector<const Batch*> BatchesOf(const Group& group) {
   return batches;
 }
 
-// Collects the strings of all members' only column. False if they cannot be read.
+// Collects the strings of all members' only column. Returns false if they cannot be read.
 bool SetExamples(const Programs& programs, const Group& group, int64_t added_rows,
                  DecodedRequest* request) {
   const DecodedRequest& first = *PlanOf(*group[0]->member).request;
@@ -185,7 +185,7 @@ bool RunRows(const Programs& programs, const JoinedRuns& runs, const Group& grou
          programs.Run(stacked.batch(), result).ok();
 }
 
-// False if no member has been answered.
+// Returns false if no member has been answered.
 bool RunGroup(const Programs& programs, const JoinedRuns& runs, const Group& group,
               int64_t added_rows) {
   const int64_t rows = RowsOf(group);

@@ -18,7 +18,7 @@ using ::testing::ElementsAre;
 // score = 10 * user + item
 class SlicedRequestTest : public ::testing::Test {
  protected:
-  // Null if the request is invalid or cannot be split.
+  // Returns null if the request is invalid or cannot be split.
   std::unique_ptr<Slices> Split(const std::string& message) {
     message_ = message;
     EXPECT_TRUE(DecodePredictRequest(Bytes(message_), &request_).ok());

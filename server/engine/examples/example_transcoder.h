@@ -33,9 +33,9 @@ class ExampleTranscoder {
     bool user_once = false;  // the columns fit the late signature
   };
 
-  // FAILED_PRECONDITION, with the reason, unless the signatures are as the exporter leaves them:
-  // the source has one vector of strings as its only input, the columnar signature has the columns
-  // of the recorded features, and both have the same outputs.
+  // Returns FAILED_PRECONDITION, with the reason, unless the signatures are as the exporter leaves
+  // them: the source has one vector of strings as its only input, the columnar signature has the
+  // columns of the recorded features, and both have the same outputs.
   static absl::StatusOr<std::unique_ptr<const ExampleTranscoder>> Create(
       const ConvertedSignature& converted, const SignatureDefs& signatures);
 

@@ -40,7 +40,7 @@ class Transcoding {
   // Notes for the operator, one sentence for each signature that takes strings.
   const std::vector<std::string>& notes() const { return notes_; }
 
-  // Null unless requests to the signature may be transcoded.
+  // Returns null unless requests to the signature may be transcoded.
   const TranscodedSignature* Find(std::string_view signature) const;
 
   // Answers a request to a tf.Example signature with that signature's results, within the tolerance

@@ -76,7 +76,7 @@ struct Parse {
   std::unique_ptr<ExampleOracle> oracle;
 };
 
-// Bit k of `choice` keeps the features 3k to 3k + 2. Null if none is left.
+// Bit k of `choice` keeps the features 3k to 3k + 2. Returns null if none is left.
 std::unique_ptr<Parse> MakeParse(uint32_t choice) {
   auto parse = std::make_unique<Parse>();
   std::vector<OracleFeature> kept;

@@ -34,7 +34,7 @@ class ExampleOracle {
   explicit ExampleOracle(const std::vector<OracleFeature>& features);
   ~ExampleOracle();
 
-  // Parses the examples, one OracleValues per feature. False if TensorFlow refuses them.
+  // Parses the examples, one OracleValues per feature. Returns false if TensorFlow refuses them.
   bool Parse(const std::vector<std::string>& examples, std::vector<OracleValues>* values) const;
 
  private:

@@ -1,5 +1,5 @@
-// libFuzzer target: whatever a checkpoint's index says about a tensor, the tensor is mapped within
-// its file or not at all.
+// libFuzzer target: a tensor is mapped within its file or not at all, whatever the checkpoint's
+// index says about it.
 //
 // If the first byte is odd, the rest is the index. If it is even, the second byte is the size of
 // the header; that many bytes as the header, and the rest as an entry, are put into an index whose

@@ -43,7 +43,7 @@ struct OracleRequest {
   std::vector<std::string> output_filter;
 };
 
-// Empty if protobuf does not parse the message. `descriptor_set`: the path of a FileDescriptorSet
+// Empty if protobuf does not parse the message. `descriptor_set` is the path of a FileDescriptorSet
 // with TF Serving's protos, read once.
 std::optional<OracleRequest> ReadWithTensorFlow(std::string_view message,
                                                 const char* descriptor_set);

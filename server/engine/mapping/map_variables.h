@@ -41,8 +41,8 @@ class MappedVariables {
   void Read(const std::string& signature, const tensorflow::SignatureDef& declared,
             tensorflow::GraphDef* graph);
 
-  // Copies into memory the tables that a graph reads in other ways. DATA_LOSS if bytes differ from
-  // those saved.
+  // Copies into memory the tables that a graph reads in other ways. Returns DATA_LOSS if bytes
+  // differ from those saved.
   absl::Status CopyOthers(tensorflow::Session* session);
 
   // Drops the tables whose variables were freed, because signatures read only their rounded forms.

@@ -35,8 +35,8 @@ struct MappedTable {
   const char* data() const { return file->bytes().data() + offset; }
 };
 
-// Reads the whole table. DATA_LOSS, which the file remembers, if its bytes differ from those saved;
-// CANCELLED if `stop` is set.
+// Reads the whole table. Returns DATA_LOSS, which the file remembers, if its bytes differ from
+// those saved; CANCELLED if `stop` is set.
 absl::Status CheckBytes(const MappedTable& table, const StopFlag& stop);
 
 class MappedTables final : public tensorflow::ResourceBase {
@@ -44,13 +44,13 @@ class MappedTables final : public tensorflow::ResourceBase {
   // The tables of a session; created if there are none.
   static absl::StatusOr<tensorflow::core::RefCountPtr<MappedTables>> In(
       tensorflow::ResourceMgr* resources);
-  // Null if there are none.
+  // Returns null if there are none.
   static tensorflow::core::RefCountPtr<MappedTables> Of(tensorflow::Session* session);
 
   // Sets `*tensor` to the tensor `name` of the checkpoint `prefix`, mapped: shared with another
   // model if name, type, shape and checksum are the same. Returns false if it cannot be mapped: if
   // it has fewer than `least_bytes`, is saved in slices, or has values that are not plain bytes.
-  // DATA_LOSS if it extends beyond its file.
+  // Returns DATA_LOSS if it extends beyond its file.
   absl::StatusOr<bool> Map(tensorflow::BundleReader* checkpoint, const std::string& prefix,
                            const std::string& name, int64_t least_bytes,
                            tensorflow::Tensor* tensor);

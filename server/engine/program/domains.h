@@ -51,9 +51,10 @@ class Domains {
 
   bool HasIndex(const ReceivedRequest& received) const { return IndexedIn(received) != 0; }
 
-  // Reads a request with an index; the batch refers to the request's columns. INVALID_ARGUMENT by
-  // the expansion rule, applied to each domain and to the candidates separately, and for an index
-  // value that is not a row of the domain. RESOURCE_EXHAUSTED beyond the limits.
+  // Reads a request with an index; the batch refers to the request's columns. Returns
+  // INVALID_ARGUMENT by the expansion rule, applied to each domain and to the candidates
+  // separately, and for an index value that is not a row of the domain. Returns RESOURCE_EXHAUSTED
+  // beyond the limits.
   absl::Status Plan(const ReceivedRequest& received, Batch* batch) const;
 
   // Sets the domains of a batch without an index from its columns and candidates: one user row, an

@@ -18,7 +18,7 @@ class GatheredRows {
  public:
   explicit GatheredRows(int64_t max_bytes) : max_bytes_(static_cast<double>(max_bytes)) {}
 
-  // Replaces `*feed` with the given rows of it. RESOURCE_EXHAUSTED, before allocating, if
+  // Replaces `*feed` with the given rows of it. Returns RESOURCE_EXHAUSTED, before allocating, if
   // everything gathered so far would exceed `max_bytes`.
   absl::Status Gather(absl::Span<const int64_t> rows, tensorflow::Tensor* feed);
 
@@ -31,9 +31,9 @@ class GatheredRows {
 absl::Status TooMuchGathered(int64_t candidates, double bytes, const char* than, double max_bytes);
 
 // Calls `run` once for each of `users` that has candidates; `rows` are their positions. Copies the
-// output's rows to the same positions in `*result`. FAILED_PRECONDITION if an output does not have
-// one row per candidate, or rows of different shapes for different users. REQUIRES at least one
-// candidate, and values of `row_to_user` in [0, users).
+// output's rows to the same positions in `*result`. Returns FAILED_PRECONDITION if an output does
+// not have one row per candidate, or rows of different shapes for different users. REQUIRES at
+// least one candidate, and values of `row_to_user` in [0, users).
 absl::Status RunByUser(absl::Span<const int64_t> row_to_user, int64_t users,
                        absl::FunctionRef<absl::Status(int64_t user, absl::Span<const int64_t> rows,
                                                       RunResult* of_user)>

@@ -29,7 +29,7 @@ namespace colcast::engine {
 // one answered. All methods may be called from any thread.
 class ProgramCounts {
  public:
-  // `programs`: their names, which must be string literals.
+  // `programs` are their names, which must be string literals.
   ProgramCounts(std::string signature, const std::vector<std::string_view>& programs);
 
   // Counts a run of a program, given by position. Logs each program's first failure, with the
@@ -73,8 +73,8 @@ class Programs {
   StagedProgram* stages() const { return others_.stages.get(); }
   const Programs* batched_by() const { return others_.batched_by; }
 
-  // Reads a request and finds all its errors except in values. RESOURCE_EXHAUSTED beyond a limit,
-  // INVALID_ARGUMENT from Signature and Domains. The plan refers to the request.
+  // Reads a request and finds all its errors except in values. Returns RESOURCE_EXHAUSTED beyond a
+  // limit, INVALID_ARGUMENT from Signature and Domains. The plan refers to the request.
   absl::Status Plan(const DecodedRequest& request, RequestPlan* plan) const;
 
   // The properties of a planned request that a scheduler needs.

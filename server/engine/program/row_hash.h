@@ -34,7 +34,7 @@ struct RowHash {
   std::vector<int> places;
   std::vector<int64_t> lengths;
 
-  // Sets `*keys` to one key per row. False if a value is malformed.
+  // Sets `*keys` to one key per row. Returns false if a value is malformed.
   bool MakeKeys(const HashedColumns& hashed, const states::KeyHash& hash,
                 std::vector<states::Key>* keys);
 

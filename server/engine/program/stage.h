@@ -105,8 +105,8 @@ class Stage {
   // keys.
   static bool MergeRepeated(Rows* rows, std::vector<int64_t>* index);
 
-  // Makes the rows' keys and, while the cache has room, caches their states. False if caching is
-  // off or the keys cannot be made.
+  // Makes the rows' keys and, while the cache has room, caches their states. Returns false if
+  // caching is off or the keys cannot be made.
   bool Fill(Rows* rows);
 
   // Sets `*states` to the states of all wanted rows: those found, and the others, which are

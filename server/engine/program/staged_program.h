@@ -63,7 +63,7 @@ class StagedProgram final : public Program {
   bool IsPrefetch(const ReceivedRequest& received) const;
 
   // Plans a prefetch, for which Run() computes and caches the user's state and returns outputs
-  // without rows. INVALID_ARGUMENT from SignatureInputs::Plan(), and for several users.
+  // without rows. Returns INVALID_ARGUMENT from SignatureInputs::Plan(), and for several users.
   absl::Status PlanPrefetch(const ReceivedRequest& received, Batch* batch) const;
 
   // Model::FillStates() for received columns.

@@ -23,7 +23,7 @@ constexpr int64_t kUnrepeatedRequests = 16;
 }  // namespace
 
 // Looks up all states. Sets `*gain` to true if the stages are worth running, for this request or
-// the next. False if a value is malformed, so that there are no keys.
+// the next. Returns false if a value is malformed, so that there are no keys.
 bool StagedProgram::Look(const Batch& batch, Scratch* scratch, bool* gain) {
   bool found = batch.user_states != nullptr || LookForUsers(&scratch->rows[kUser], gain);
   for (size_t i = kItem; i < domains_.size() && batch.candidates > 0; ++i) {

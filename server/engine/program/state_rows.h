@@ -39,8 +39,8 @@ struct StateLayout {
 // with the user's history has one for every length.
 class StateLayouts {
  public:
-  // The number of the tensors' layout. nullopt if a tensor has no rows or a dtype that cannot be
-  // cached, or if there are too many layouts already.
+  // The number of the tensors' layout. Returns nullopt if a tensor has no rows or a dtype that
+  // cannot be cached, or if there are too many layouts already.
   std::optional<uint32_t> NumberOf(absl::Span<const tensorflow::Tensor> tensors);
 
   // Whether the tensors have this layout. REQUIRES a number from NumberOf().
@@ -59,7 +59,8 @@ class StateLayouts {
 states::StateRef MakeState(const StateLayout& layout, uint32_t number,
                            absl::Span<const tensorflow::Tensor> tensors, int64_t row);
 
-// Sets `*tensors` to uninitialized tensors of `rows` rows. RESOURCE_EXHAUSTED without memory.
+// Sets `*tensors` to uninitialized tensors of `rows` rows. Returns RESOURCE_EXHAUSTED without
+// memory.
 absl::Status MakeTensors(const StateLayout& layout, int64_t rows,
                          std::vector<tensorflow::Tensor>* tensors);
 
@@ -67,8 +68,8 @@ void WriteState(const StateLayout& layout, const states::State& state, int64_t r
                 std::vector<tensorflow::Tensor>* tensors);
 
 // Sets `*tensors` to one row per index in `rows` (all of `found` if empty): that state or, where
-// null, the next row of `made`. FAILED_PRECONDITION if layouts differ. REQUIRES at least one state
-// in `found`.
+// null, the next row of `made`. Returns FAILED_PRECONDITION if layouts differ. REQUIRES at least
+// one state in `found`.
 absl::Status LayOutStates(const StateLayouts& layouts, absl::Span<const states::StateRef> found,
                           absl::Span<const int64_t> rows, absl::Span<const tensorflow::Tensor> made,
                           std::vector<tensorflow::Tensor>* tensors);

@@ -35,7 +35,7 @@ inline std::string MessageOf(const Columns& columns, const std::vector<int64_t>&
 class StagedModel {
  public:
   struct Settings {
-    int64_t state_bytes = 1 << 20;  // 0: no states are cached
+    int64_t state_bytes = 1 << 20;  // no states are cached if 0
     bool many_users_per_run = true;
     bool independent = true;  // the rows of the items' stage
     std::string left_out;     // a signature that the model lacks

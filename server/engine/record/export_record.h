@@ -22,8 +22,8 @@ struct ConvertedSignature {
   std::string not_transcoded;  // why `columnar` must not answer for `source`; empty if it may
 };
 
-// The signatures recorded in `json`, without those whose source takes tensors. INVALID_ARGUMENT for
-// text that no export writes.
+// The signatures recorded in `json`, without those whose source takes tensors. Returns
+// INVALID_ARGUMENT for text that no export writes.
 absl::StatusOr<std::vector<ConvertedSignature>> ReadExportRecord(std::string_view json);
 
 // The same for the model in `directory`; none if it has no record.

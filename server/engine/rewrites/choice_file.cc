@@ -20,7 +20,7 @@ std::string TextOf(const rapidjson::Value& value) {
   return {value.GetString(), value.GetStringLength()};
 }
 
-// False unless the member is a list of strings.
+// Returns false unless the member is a list of strings.
 bool ReadNames(const rapidjson::Value& object, const char* member, std::set<std::string>* names) {
   const auto found = object.FindMember(member);
   if (found == object.MemberEnd() || !found->value.IsArray()) return false;

@@ -23,7 +23,7 @@ struct ChoiceFile {
 // says why there is none.
 Status FindChoice(const std::string& path, const std::string& key, ChoiceFile* choice);
 
-// Reads a file's text. NOT_FOUND if its choice has another key.
+// Reads a file's text. Returns NOT_FOUND if its choice has another key.
 Status ParseChoice(const std::string& file, const std::string& text, const std::string& key,
                    ChoiceFile* choice);
 

@@ -14,7 +14,7 @@ using tensorflow::DataType;
 using tensorflow::ResourceMgr;
 using tensorflow::Var;
 
-// NOT_FOUND for a variable that was never initialized.
+// Returns NOT_FOUND for a variable that was never initialized.
 absl::StatusOr<int64_t> DropVariable(const std::string& name, ResourceMgr* resources) {
   Var* found = nullptr;
   absl::Status status = resources->Lookup(resources->default_container(), name, &found);

@@ -28,7 +28,7 @@ std::vector<std::string> DropUnread(const std::map<std::string, TablesRead>& ser
 class TablesInUse {
  public:
   TablesInUse() = default;  // drops nothing
-  // `unserved`: signatures that no request can run.
+  // `unserved` are signatures that no request can run.
   TablesInUse(const tensorflow::MetaGraphDef& model, const std::vector<std::string>& unserved);
 
   // Variables that may be read rounded.

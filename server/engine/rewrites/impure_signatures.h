@@ -23,7 +23,8 @@ struct Impurity {
 
 using Impurities = std::map<std::string, Impurity>;
 
-// The impure ones among the served signatures. `unserved`: signatures that no request can run.
+// Finds the impure ones among the served signatures. `unserved` are signatures that no request can
+// run.
 Impurities FindImpure(const tensorflow::MetaGraphDef& model,
                       const std::vector<std::string>& unserved);
 

@@ -21,7 +21,7 @@ struct MaskedMean {
 };
 
 // Matches sum(rows * mask, 1) / maximum(sum(mask, 1), 1), where mask is cast(ids != hidden,
-// float)[:, :, None]. nullopt for any other tensor, or if a node in between is fed.
+// float)[:, :, None]. Returns nullopt for any other tensor, or if a node in between is fed.
 std::optional<MaskedMean> ReadMaskedMean(const ShapedGraph& graph, Output tensor);
 
 // A padded list, made from a column and its lengths by the ops that colcast export writes, and by
@@ -35,7 +35,7 @@ struct PaddedList {
 };
 
 // Matches a list whose row i has the first lengths[i] values of the column, then padding; its width
-// is the largest length. nullopt for any other tensor, or if a node in between is fed.
+// is the largest length. Returns nullopt for any other tensor, or if a node in between is fed.
 std::optional<PaddedList> ReadPaddedList(const ShapedGraph& graph, Output tensor);
 
 }  // namespace colcast::engine

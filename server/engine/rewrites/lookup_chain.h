@@ -39,7 +39,7 @@ struct LookupChain {
   // A mean is the sum divided by the number of ids that are not hidden, at least 1.
   enum class Result { kCopy, kGather, kSum, kMean };
 
-  // INVALID_ARGUMENT, naming the word, if `words` is not a chain.
+  // Returns INVALID_ARGUMENT, naming the word, if `words` is not a chain.
   static absl::StatusOr<LookupChain> Parse(std::string_view words);
   std::string Words() const;
 

@@ -7,8 +7,8 @@
 // with one element per feature: `chains`, see lookup_chain.h; `table`, its position in `tables`, -1
 // if the column is copied; `rows_of`, for a one-row column the position in `rows` of the number of
 // repetitions, otherwise -1; `shapes`, the shape that its column must fit; `lookups`, the node that
-// did the lookup, for error messages. `rounded`: positions in `tables` of variables to be read
-// rounded to `row_type` (rounded_tables.h). Output: [rows, the sum of the features' widths].
+// did the lookup, for error messages. `rounded` lists the positions in `tables` of variables to be
+// read rounded to `row_type` (rounded_tables.h). Output: [rows, the sum of the features' widths].
 //
 // Errors are those of the replaced ops: Gather's for an id that is not a row of the table,
 // EnsureShape's for a column's shape, ConcatV2's for different numbers of rows.

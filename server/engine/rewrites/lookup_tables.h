@@ -49,9 +49,9 @@ class TableVariables {
   std::vector<std::atomic<Known*>> known_;  // set once; null until found
 };
 
-// Reads the tables that are inputs of the op, of the given type. `rounded`: positions of variables
-// to be read rounded to `row_type`. INVALID_ARGUMENT for an input that is not a matrix of that
-// type.
+// Reads the tables that are inputs of the op, of the given type. `rounded` lists the positions of
+// variables to be read rounded to `row_type`. Returns INVALID_ARGUMENT for an input that is not a
+// matrix of that type.
 absl::Status ReadLookupTables(tensorflow::OpKernelContext* context, tensorflow::DataType type,
                               absl::Span<const int> rounded, tensorflow::DataType row_type,
                               TableVariables* variables, std::vector<LookupTable>* tables);

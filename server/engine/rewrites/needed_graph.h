@@ -37,8 +37,8 @@ class NeededGraphs {
   // `whole` must outlive this object.
   explicit NeededGraphs(const tensorflow::GraphDef& whole);
 
-  // The nodes on which these nodes or tensors depend, with the functions they call. NOT_FOUND if
-  // one is missing.
+  // The nodes on which these nodes or tensors depend, with the functions they call. Returns
+  // NOT_FOUND if one is missing.
   absl::StatusOr<tensorflow::GraphDef> Of(std::vector<std::string> names) const;
 
  private:

@@ -32,7 +32,7 @@ struct Rewrite {
 std::vector<Rewrite> ExactRewrites();
 
 // Rewrites that change outputs slightly; a choice file names those to apply (choice_file.h). Leaves
-// out those whose instructions this CPU lacks. `tables`: variables that may be read rounded.
+// out those whose instructions this CPU lacks. `tables` are variables that may be read rounded.
 std::vector<Rewrite> FastRewrites(const std::set<std::string>& tables);
 
 // By signature, the graph that it needs (needed_graph.h).
@@ -40,8 +40,8 @@ using SignatureGraphs = std::map<std::string, tensorflow::GraphDef>;
 
 // Applies the rewrites, in order, to a signature's graph. Returns a line on what they did, such as
 // "14 lookups run as one op"; empty if they found nothing, or if the graph has loops or may change
-// something. FAILED_PRECONDITION if an output that is not a float, such as a rank or a comparison
-// with a threshold, depends on an inexact rewrite; the graph must then not be used.
+// something. Returns FAILED_PRECONDITION if an output that is not a float, such as a rank or a
+// comparison with a threshold, depends on an inexact rewrite; the graph must then not be used.
 absl::StatusOr<std::string> RewriteGraph(const std::vector<Rewrite>& rewrites,
                                          const tensorflow::SignatureDef& declared,
                                          tensorflow::GraphDef* graph);

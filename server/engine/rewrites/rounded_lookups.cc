@@ -27,8 +27,8 @@ bool WaitsForAnother(const NodeDef& node) {
                      [](const std::string& input) { return absl::StartsWith(input, "^"); });
 }
 
-// The variable that `tensor` is the value or the handle of. Null if there is none, or if something
-// that may fail, such as an Assert, must run before it is read.
+// The variable that `tensor` is the value or the handle of. Returns null if there is none, or if
+// something that may fail, such as an Assert, must run before it is read.
 const NodeDef* VariableOf(const Nodes& nodes, const std::set<std::string>& feeds,
                           std::string_view tensor) {
   while (true) {
@@ -108,7 +108,7 @@ std::set<std::string> Ancestors(const Nodes& nodes, std::vector<std::string> ope
 }
 
 // Moves control edges from reads of float32 tables to the lookup, so that those reads need not run.
-// `lookups`: lookup by variable.
+// `lookups` maps a variable to its lookup.
 void MoveWaits(const Nodes& nodes, const std::set<std::string>& feeds,
                const std::map<std::string, std::string>& lookups, GraphDef* graph) {
   std::vector<std::string> all;

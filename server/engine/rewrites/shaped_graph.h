@@ -46,7 +46,7 @@ std::set<std::string> WaitsOf(absl::Span<const tensorflow::Node* const> nodes);
 
 class ShapedGraph {
  public:
-  // `feeds`: names of the nodes that every run feeds. Errors are TensorFlow's, for example of an
+  // `feeds` names the nodes that every run feeds. Errors are TensorFlow's, for example of an
   // unregistered op.
   static absl::StatusOr<std::unique_ptr<ShapedGraph>> Create(const tensorflow::GraphDef& graph,
                                                              std::set<std::string> feeds = {});
