@@ -74,7 +74,8 @@ void EndShortlyAfter(std::chrono::system_clock::time_point deadline) {
     constexpr std::chrono::seconds kMoment{2};
     std::this_thread::sleep_until(deadline + kMoment);
     LogWarning(
-        "stopping: a model still runs after --drain_timeout_seconds: ending without its answer");
+        "stopping: a model is still running after --drain_timeout_seconds; exiting without its "
+        "answer");
     FlushLog();
     std::_Exit(EXIT_FAILURE);
   });

@@ -27,33 +27,34 @@ void AddModelRows(Given* given, ServerOptions* options, Table* table) {
              "the models to serve: a tensorflow.serving.ModelServerConfig in protobuf's text "
              "format");
   table->AddTime<Seconds>("model_config_file_poll_wait_seconds", &models.config_file_poll_wait,
-                          "seconds between checks of --model_config_file; 0: it is read once", {0});
+                          "seconds between checks of --model_config_file; 0 reads it once", {0});
   table->Add("allow_version_labels_for_unavailable_models",
              &models.allow_labels_for_unavailable_versions,
              "new version labels may name versions that do not serve yet");
   table->Add("ready_labels", &given->ready_labels,
              "comma-separated MODEL:LABEL: the server is ready only once each of these labels also "
              "names a version that serves");
-  table->AddTime<Seconds>("file_system_poll_wait_seconds", &models.poll_wait,
-                          "seconds between searches for new versions; 0: one search, and one after "
-                          "each change of configuration",
-                          {0});
+  table->AddTime<Seconds>(
+      "file_system_poll_wait_seconds", &models.poll_wait,
+      "seconds between searches for new versions; 0 searches once, and again after "
+      "each change of configuration",
+      {0});
   table->Add("max_num_load_retries", &models.retries.max_retries,
-             "attempts to load a version after the first one failed", {0});
+             "attempts to load a version after its first one has failed", {0});
   table->AddTime<std::chrono::microseconds>(
       "load_retry_interval_micros", &models.retries.interval,
-      "microseconds between the attempts of --max_num_load_retries; below 0: none", {});
+      "microseconds between the attempts of --max_num_load_retries; below 0 there is no pause", {});
   table->Add("num_load_threads", &models.num_load_threads,
-             "versions that load concurrently, once models serve; 0: one", {0, kMostThreads});
+             "versions that load concurrently, once models serve; 0 means one", {0, kMostThreads});
   table->Add("num_unload_threads", &models.num_unload_threads,
-             "versions that are freed concurrently; 0: one", {0, kMostThreads});
+             "versions that are freed concurrently; 0 means one", {0, kMostThreads});
 
   models::Loader::Options& loader = models.loader;
   table->Add("saved_model_tags", &loader.tags,
              "comma-separated tags of the MetaGraph to load from the SavedModel");
   table->Add("load_memory_margin_fraction", &loader.memory_margin_fraction,
              "a version is loaded only if its size on disk plus this fraction of it fits in the "
-             "available memory; -1: no check",
+             "available memory; -1 turns the check off",
              {-1});
   table->Add("enable_model_warmup", &loader.warmup.enabled,
              "replay a version's assets.extra/tf_serving_warmup_requests before it serves");

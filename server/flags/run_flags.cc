@@ -14,18 +14,20 @@ namespace colcast::flags {
 
 void AddRunRows(Given* given, ServerOptions* options, Table* table) {
   scheduling::WorkerPool::Options& workers = options->workers;
-  table->Add("num_workers", &given->num_workers,
-             "requests that run at the same time; 0: one per core. A single worker has a thread "
-             "beside it for long requests that cannot be split",
-             {0, kMostThreads});
+  table->Add(
+      "num_workers", &given->num_workers,
+      "requests that run at the same time; 0 means one per core. A single worker has a thread "
+      "beside it for long requests that cannot be split",
+      {0, kMostThreads});
   table->Add("max_queued_requests", &workers.max_queued_requests,
              "requests that may wait for a worker; further ones are answered RESOURCE_EXHAUSTED",
              {1});
-  table->Add("max_run_bytes", &given->max_run_bytes,
-             "memory that all runs in flight may use together, as estimated from earlier runs; a "
-             "request beyond it runs in slices or is answered RESOURCE_EXHAUSTED; 0: half of the "
-             "machine's, control group's or address space's memory",
-             {0});
+  table->Add(
+      "max_run_bytes", &given->max_run_bytes,
+      "memory that all runs in flight may use together, as estimated from earlier runs; a "
+      "request beyond it runs in slices or is answered RESOURCE_EXHAUSTED; 0 means half of the "
+      "machine's, control group's or address space's memory",
+      {0});
   table->Add("enable_serialization_as_tensor_content", &given->tensor_content,
              "answer with tensor_content instead of typed fields");
   table->Add("enable_signature_method_name_check", &options->calls.check_method_names,
@@ -55,20 +57,22 @@ void AddRunRows(Given* given, ServerOptions* options, Table* table) {
   table->Add(
       "long_request_nice", &workers.long_request_nice,
       "while short requests arrive, long ones run on threads with this nice value (1 to 19), which "
-      "short ones preempt; 0: on the workers, where short ones wait for a slice to end",
+      "short ones preempt; with 0 they run on the workers, where short ones wait for a slice to "
+      "end",
       {0, 19});
 
   engine::Options& engine = options->engine;
   table->Add("tensorflow_session_parallelism", &given->tensorflow_session_parallelism,
-             "threads for one operation and for the operations of one request; 0: as "
+             "threads for one operation and for the operations of one request; 0 means as "
              "--tensorflow_intra_op_parallelism and --tensorflow_inter_op_parallelism say",
              {0, kMostThreads});
   table->Add("tensorflow_intra_op_parallelism", &given->tensorflow_intra_op_parallelism,
-             "threads one operation may use; 0: one", {0, kMostThreads});
-  table->Add("tensorflow_inter_op_parallelism", &given->tensorflow_inter_op_parallelism,
-             "threads over which the operations of requests are spread; 0: each request runs only "
-             "on its worker's thread",
-             {0, kMostThreads});
+             "threads one operation may use; 0 means one", {0, kMostThreads});
+  table->Add(
+      "tensorflow_inter_op_parallelism", &given->tensorflow_inter_op_parallelism,
+      "threads over which the operations of requests are spread; with 0 each request runs only "
+      "on its worker's thread",
+      {0, kMostThreads});
   table->Add("tensorflow_session_config_file", &given->tensorflow_session_config_file,
              "tensorflow.ConfigProto in text form for the sessions; flags for threads override it");
   using engine::ExampleTranscoding;
@@ -91,7 +95,7 @@ void AddRunRows(Given* given, ServerOptions* options, Table* table) {
              "file that `colcast tune --graphs` wrote, or a folder of them, for "
              "--graph_optimization=fast; read when a model is loaded");
   table->AddChoice<bool>("map_tables", &engine.map_tables,
-                         "whether tables in which served signatures only look rows up stay mapped "
+                         "whether tables in which served signatures only look up rows stay mapped "
                          "in the checkpoint's files: auto, off (docs/tables.md)",
                          {{"auto", true}, {"off", false}});
   table->Add("map_tables_min_bytes", &engine.map_tables_min_bytes,
@@ -110,14 +114,14 @@ void AddRunRows(Given* given, ServerOptions* options, Table* table) {
   table->Add("max_expanded_bytes", &engine.max_expanded_bytes,
              "maximum bytes that the tensors of a request may take beyond the bytes sent",
              {0, 1 << 30});
-  table->Add(
-      "user_state_bytes", &engine.user_state_bytes,
-      "maximum bytes of cached user states, all models together; 0: no cache (docs/states.md)",
-      {0});
-  table->Add(
-      "item_state_bytes", &engine.item_state_bytes,
-      "maximum bytes of cached item states, all models together; 0: no cache (docs/states.md)",
-      {0});
+  table->Add("user_state_bytes", &engine.user_state_bytes,
+             "maximum bytes of cached user states, all models together; 0 turns the cache off "
+             "(docs/states.md)",
+             {0});
+  table->Add("item_state_bytes", &engine.item_state_bytes,
+             "maximum bytes of cached item states, all models together; 0 turns the cache off "
+             "(docs/states.md)",
+             {0});
 }
 
 namespace {

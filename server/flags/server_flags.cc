@@ -17,7 +17,7 @@ using Seconds = std::chrono::seconds;
 
 void AddServerRows(Given* given, ServerOptions* options, Table* table) {
   rpc::GrpcServer::Options& grpc = options->grpc;
-  table->Add("port", &grpc.port, "TCP port for gRPC; 0: any free port, which is logged",
+  table->Add("port", &grpc.port, "TCP port for gRPC; 0 means any free port, which is logged",
              {0, 65535});
   table->Add("host", &grpc.host, "address to listen on");
   table->Add("grpc_socket_path", &grpc.socket_path,
@@ -34,7 +34,7 @@ void AddServerRows(Given* given, ServerOptions* options, Table* table) {
   table->AddChoice<From>(
       "model_service", &grpc.reloads.from,
       "who may change what is served with ModelService.HandleReloadConfigRequest: on (any client), "
-      "local (clients on this machine), off (nobody)",
+      "local (clients on this machine), off (no client)",
       {{"on", From::kAnywhere}, {"local", From::kThisMachine}, {"off", From::kNowhere}});
   table->Add("enable_grpc_healthcheck_service", &grpc.health_service,
              "answer grpc.health.v1.Health");
@@ -43,11 +43,12 @@ void AddServerRows(Given* given, ServerOptions* options, Table* table) {
              "every endpoint, and whether clients need certificates");
 
   table->Add("rest_api_port", &given->rest_api_port,
-             "TCP port for HTTP: REST, the metrics and the status page; 0: none; -1: any free "
-             "port, which is logged; the same as --port: one port for both",
+             "TCP port for HTTP: REST, the metrics and the status page; 0 means none, -1 any free "
+             "port, which is logged, and the same number as --port one port for both",
              {-1, 65535});
   table->AddTime<milliseconds>("rest_api_timeout_in_ms", &options->model_api.timeout,
-                               "how long a REST request may wait for a worker; 0: forever", {0});
+                               "how long a REST request may wait for a worker; 0 means forever",
+                               {0});
   table->Add("rest_api_enable_cors_support", &options->model_api.cors,
              "let web pages of any origin use the REST API");
   table->Add("max_rest_bytes", &options->max_rest_bytes,
@@ -85,7 +86,7 @@ void AddServerRows(Given* given, ServerOptions* options, Table* table) {
       {0, 1});
 
   table->AddChoice<LogFormat>("log_format", &options->log_format,
-                              "text, or json: one object per line",
+                              "text, or json with one object per line",
                               {{"text", LogFormat::kText}, {"json", LogFormat::kJson}});
   table->AddTime<Seconds>("drain_seconds", &options->drain,
                           "how long to keep answering after SIGTERM, with health NOT_SERVING, so "

@@ -202,8 +202,7 @@ class Connection final : public net::Connection, public Exchange {
   std::optional<beast::http::request_parser<Body>> parser_;
   size_t header_bytes_ = 0;  // size of the request's header so far
   Request request_;
-  int refused_with_ =
-      0;  // status code to send once the body has arrived; 0 if the request is served
+  int refused_with_ = 0;  // status to send once the body has arrived; 0 if the request is served
   std::string refusal_;
   AnswerForm form_;
   Response answer_;

@@ -65,14 +65,15 @@ inline int64_t Nanoseconds(CallRecord::Duration time) {
 }
 
 inline constexpr CallMetric kCallMetrics[] = {
-    {":colcast:request_latency_microseconds", "From the receipt of a request to its answer.",
+    {":colcast:request_latency_microseconds", "Time from the receipt of a request to its answer.",
      LatencyBuckets, CallMetric::Of::kAnsweredOk,
      [](const CallRecord& record) { return Nanoseconds(record.latency); }},
-    {":colcast:queue_wait_microseconds", "From the receipt of a request until a worker took it.",
-     LatencyBuckets, CallMetric::Of::kAnsweredOk,
-     [](const CallRecord& record) { return Nanoseconds(record.queue_wait); }},
-    {":colcast:runtime_microseconds", "In the model, including making the tensors.", LatencyBuckets,
+    {":colcast:queue_wait_microseconds",
+     "Time from the receipt of a request until a worker took it.", LatencyBuckets,
      CallMetric::Of::kAnsweredOk,
+     [](const CallRecord& record) { return Nanoseconds(record.queue_wait); }},
+    {":colcast:runtime_microseconds", "Time in the model, including making the tensors.",
+     LatencyBuckets, CallMetric::Of::kAnsweredOk,
      [](const CallRecord& record) { return Nanoseconds(record.runtime); }},
     {":colcast:request_bytes", "Size of a request's message.", ByteBuckets,
      CallMetric::Of::kAnsweredOk,
@@ -108,8 +109,8 @@ inline constexpr CallMetric kCallMetrics[] = {
        return record.expansion.transcoded ? record.expansion.rows : 0;
      }},
     {":colcast:transcoded_repeated_bytes_total",
-     "Bytes of these that repeat features common to all Examples of a request.", nullptr,
-     CallMetric::Of::kAnsweredOk,
+     "Bytes of these tf.Examples that repeat features common to all Examples of a request.",
+     nullptr, CallMetric::Of::kAnsweredOk,
      [](const CallRecord& record) {
        return record.expansion.transcoded ? record.expansion.repeated_bytes : 0;
      }},

@@ -180,7 +180,7 @@ void WriteOffloads(const Metrics& metrics, TextWriter* writer) {
 
 void WriteLaneWaits(const Metrics& metrics, TextWriter* writer) {
   writer->Metric(":colcast:lane_wait_microseconds", kHistogram,
-                 "Until a worker took a request, or a slice of a split one.");
+                 "Time until a worker took a request, or a slice of a split one.");
   for (const bool long_lane : {false, true}) {
     writer->Sample({{"lane", long_lane ? "long" : "short"}}, metrics.LaneWait(long_lane));
   }
@@ -195,7 +195,8 @@ void WriteProcess(const ProcessUsage& usage, TextWriter* writer) {
   writer->Sample({}, usage.open_fds);
   writer->Metric("process_max_fds", kGauge, "File descriptors that may be open.");
   writer->Sample({}, usage.max_fds);
-  writer->Metric("process_start_time_seconds", kGauge, "When the process started, since 1970.");
+  writer->Metric("process_start_time_seconds", kGauge,
+                 "When the process started, in seconds since 1970.");
   writer->Sample({}, usage.start_time_seconds);
 }
 

@@ -214,7 +214,8 @@ void ModelManager::PollConfigFile() {
   if (status.ok()) {
     warnings_.Log(kConfiguration, {});
   } else {
-    warnings_.Log(kConfiguration, {status.message + "; what served before keeps serving"});
+    warnings_.Log(kConfiguration,
+                  {status.message + "; the versions that served before keep serving"});
   }
 }
 
@@ -274,7 +275,7 @@ void ModelManager::UnloadAndLoad() {
   for (auto entry = models_.begin(); entry != models_.end();) {
     auto& [name, model] = *entry;
     for (const Version* version : model.ToUnload()) {
-      LogInfo(Name(name, version->directory.version) + ": taken out",
+      LogInfo(Name(name, version->directory.version) + ": no longer serving",
               {name, version->directory.version});
       model.StartUnloading(version->directory.path);
     }
@@ -344,7 +345,7 @@ void ModelManager::OnLoadFailed(ModelState* model, const VersionDirectory& direc
   const bool again = model->LoadFailed(directory.path, status, retries, Clock::now());
   LogError(status.message +
                (again ? "; next attempt in " + Seconds(retries.interval) : "; given up") +
-               (model->available() ? "; what served before keeps serving" : ""),
+               (model->available() ? "; the versions that served before keep serving" : ""),
            {model->config().name, directory.version});
 }
 

@@ -244,7 +244,7 @@ void TlsContext::Reload() {
     config = before;
     config.identity = identity;  // so that the error is logged only once
   } else {
-    LogInfo("new connections use the certificates that " + before.path + " has now");
+    LogInfo("new connections use the new certificates of " + before.path);
   }
   const std::lock_guard<std::mutex> lock(mutex_);
   config_ = std::move(config);

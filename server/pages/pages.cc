@@ -88,7 +88,8 @@ Response MetricsPage(const Backend& backend, const std::string& server_version) 
   WriteOffloads(*backend.metrics, &writer);
   WriteLaneWaits(*backend.metrics, &writer);
   WriteSpans(backend.tracer, &writer);
-  writer.Metric(":colcast:build_info", MetricType::kGauge, "1, with the server's version.");
+  writer.Metric(":colcast:build_info", MetricType::kGauge,
+                "Always 1, labelled with the server's version.");
   writer.Sample({{"version", server_version}}, int64_t{1});
   WriteProcess(metrics::ReadProcessUsage(), &writer);
   Response response;

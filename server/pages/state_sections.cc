@@ -72,14 +72,16 @@ void WriteItemTables(const items::ItemTables& tables, metrics::TextWriter* write
     int64_t Figures::*value;
   } kMetrics[] = {
       {":colcast:item_table_rows", MetricType::kGauge, "Rows of an item table.", &Figures::rows},
-      {":colcast:item_table_bytes", MetricType::kGauge, "Bytes of its files, which are in memory.",
-       &Figures::bytes},
+      {":colcast:item_table_bytes", MetricType::kGauge,
+       "Bytes of the table's files, which are in memory.", &Figures::bytes},
       {":colcast:item_table_version", MetricType::kGauge, "The number of the version that serves.",
        &Figures::version},
-      {":colcast:item_table_age_seconds", MetricType::kGauge, "Since it was built.", &Figures::age},
-      {":colcast:item_table_deltas", MetricType::kGauge, "Deltas applied to it.", &Figures::deltas},
+      {":colcast:item_table_age_seconds", MetricType::kGauge, "Time since the table was built.",
+       &Figures::age},
+      {":colcast:item_table_deltas", MetricType::kGauge, "Deltas applied to the table.",
+       &Figures::deltas},
       {":colcast:item_table_oldest_delta_age_seconds", MetricType::kGauge,
-       "Since the oldest of them was made; 0 if there is none.", &Figures::delta_age},
+       "Time since the oldest delta was made; 0 without deltas.", &Figures::delta_age},
       {":colcast:item_table_refused", MetricType::kGauge,
        "1 if a newer version or delta could not be loaded.", &Figures::failed},
       {":colcast:item_lookups_total", MetricType::kCounter, "Keys looked up.", &Figures::lookups},
@@ -163,7 +165,7 @@ void WriteStates(const std::vector<ModelSnapshot>& models, JsonWriter* json) {
 void WritePrograms(const std::vector<ModelSnapshot>& models, metrics::TextWriter* writer) {
   writer->Metric(
       ":colcast:program_total", MetricType::kCounter,
-      "Runs of the programs that answer a signature; after one that failed another ran.");
+      "Runs of the programs that answer a signature. After a failed run, another program ran.");
   ForEachLoaded(
       models, [&](const std::string& name, const std::string& version, const engine::Model& model) {
         for (const engine::ProgramStats& ran : model.stats().programs) {

@@ -173,7 +173,7 @@ Status MayReload(Reloads::From from, const std::string& peer) {
     case Reloads::From::kThisMachine:
       if (net::IsLocal(peer)) return OkStatus();
       return Error(StatusCode::kPermissionDenied, "HandleReloadConfigRequest came from ", peer,
-                   "; with --model_service=local it is answered on this machine only");
+                   "; --model_service=local accepts it from this machine only");
     case Reloads::From::kNowhere:
       break;
   }

@@ -128,7 +128,7 @@ int Main(int argc, char** argv) {
   Flags flags;
   for (int i = 1; i < argc; ++i) {
     if (!ParseFlag(argv[i], &flags)) {
-      return Fail(std::string("\"") + argv[i] + "\" is not understood\n" + kUsage);
+      return Fail(std::string("unknown argument \"") + argv[i] + "\"\n" + kUsage);
     }
   }
   if (flags.target.empty() || flags.method.empty()) return Fail(kUsage);

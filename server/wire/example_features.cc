@@ -59,7 +59,7 @@ Status Check(const ExampleFeature& feature, int64_t size) {
 
 Status ExampleFeatures::Create(std::vector<ExampleFeature> features,
                                std::unique_ptr<const ExampleFeatures>* result) {
-  if (features.empty()) return InvalidArgument("a parse without features");
+  if (features.empty()) return InvalidArgument("the parse reads no features");
   std::unique_ptr<ExampleFeatures> made(new ExampleFeatures);
   made->entries_.reserve(features.size());
   for (ExampleFeature& feature : features) {

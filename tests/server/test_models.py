@@ -155,7 +155,7 @@ def test_a_broken_version_is_given_up_while_the_previous_one_serves(
     (base_path / "2").mkdir()
     (base_path / "2" / "saved_model.pb").write_bytes(b"not a graph")
     wait_until(lambda: stubs.states().get(2, ("",))[0] == "END")
-    assert served.log().count("given up; what served before keeps serving") == 1
+    assert served.log().count("given up; the versions that served before keep serving") == 1
     assert available(stubs) == {1}
     assert stubs.predict(ranker_inputs)["score"][0] == 201
 

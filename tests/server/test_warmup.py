@@ -202,7 +202,7 @@ def test_a_fatal_model_leaves_other_models_and_the_previous_version(
     wait_until(lambda: stubs.states().get(5, ("",))[0] == "END")
     assert said in stubs.states()[5][2]
     assert stubs.predict(ranker_inputs)["score"][0] == 201
-    wait_until(lambda: "what served before keeps serving" in server.log())
+    wait_until(lambda: "the versions that served before keep serving" in server.log())
 
 
 def test_an_invalid_version_is_refused_by_name_and_by_the_load_itself(
@@ -277,7 +277,7 @@ def test_a_stop_ends_the_check_first(tmp_path, ranker_base_path, wait_until):
         server.send_signal(signal.SIGTERM)
         _, said = server.communicate(timeout=120)
     assert server.returncode == 0, said
-    assert "a model still runs" not in said
+    assert "a model is still running" not in said
     assert not any(check in line for line in command_lines())
 
 

@@ -29,7 +29,7 @@ absl::Status CheckRows(const Batch& batch, int64_t most) {
   int64_t rows = batch.candidates;
   for (const Batch::Domain& domain : batch.domains) rows = std::max(rows, domain.rows);
   if (rows <= most) return absl::OkStatus();
-  return absl::ResourceExhaustedError("joined, the requests would have too many rows");
+  return absl::ResourceExhaustedError("the joined requests would have too many rows");
 }
 
 }  // namespace
@@ -56,7 +56,7 @@ absl::Status StackedBatch::Stack(const Programs& programs, Members members, int6
     extra_bytes += is_sent ? ExtraBytes(blocks, pad)
                            : BytesOfDefault(inputs[i]) * static_cast<double>(batch_.candidates);
     if (extra_bytes > static_cast<double>(signature.inputs().limits().max_expanded_bytes)) {
-      return absl::ResourceExhaustedError("joined, the columns would take too many bytes");
+      return absl::ResourceExhaustedError("the joined columns would take too many bytes");
     }
     if (!is_sent) continue;
     Tensor rows;

@@ -277,7 +277,7 @@ std::vector<std::string> MappedVariables::notes() const {
       notes.push_back(absl::StrCat("table \"", variable.name,
                                    "\" is empty, because nothing restores ",
                                    "it: requests to signature \"", variable.empty_in,
-                                   "\" fail; `colcast export` mends that"));
+                                   "\" fail; `colcast export` fixes that"));
     }
     if (variable.mapped != nullptr) {
       ++count;

@@ -134,8 +134,9 @@ absl::Status Add(const std::string& variable, DataType row_type, const std::stri
   auto made = std::make_shared<const RoundedTable>(static_cast<const float*>(floats.data()), rows,
                                                    width, std::move(rounded));
   if (!made->IsComplete()) {
-    return absl::DataLossError(
-        absl::StrCat(name, " has other rows without a scale than ", kKeptIds, variable, " names"));
+    return absl::DataLossError(absl::StrCat("the rows of ", name,
+                                            " without a scale are not those that ", kKeptIds,
+                                            variable, " lists"));
   }
   (*forms)->Add(resources->default_container(), variable, std::move(made));
   *bytes += static_cast<int64_t>(table->size);

@@ -123,11 +123,11 @@ TEST_F(RoundedFilesTest, FilesThatDoNotFitAreRefusedByName) {
   Write(With("kept_ids/first", AsTensor<int64_t>(std::vector<int64_t>(11), {11})));
   ExpectRefused("kept_ids/first");
   Write(With("kept_ids/first", AsTensor<int64_t>({3}, {1})));
-  ExpectRefused("rows/first has other rows without a scale than kept_ids/first names");
+  ExpectRefused("the rows of rows/first without a scale are not those that kept_ids/first lists");
   Tensors without = good_;
   without.erase("kept_ids/first");
   Write(without);
-  ExpectRefused("rows/first has other rows without a scale than kept_ids/first names");
+  ExpectRefused("the rows of rows/first without a scale are not those that kept_ids/first lists");
   Write(With("kept_rows/first", AsTensor<float>({7, 8}, {1, 2})));
   ExpectRefused("tensor kept_rows/first is float[1,2], expected float[1,3]");
 }

@@ -18,7 +18,7 @@ absl::Status GatheredRows::Gather(absl::Span<const int64_t> rows, tensorflow::Te
 
 absl::Status TooMuchGathered(int64_t candidates, double bytes, const char* than, double max_bytes) {
   return absl::ResourceExhaustedError(
-      absl::StrCat("gathered for ", candidates, " candidates, the columns would take ", bytes,
+      absl::StrCat("the columns gathered for ", candidates, " candidates would take ", bytes,
                    " bytes", than, "; max_expanded_bytes is ", static_cast<int64_t>(max_bytes)));
 }
 
