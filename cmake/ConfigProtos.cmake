@@ -1,4 +1,4 @@
-# Target config_protos: C++ for the messages in server/protos/*.proto, configuration that the
+# Target config_protos: C++ for the messages in server/protos/*.proto, which the
 # tensorflow-serving-api wheel lacks. Include as "server/protos/NAME.pb.h".
 file(GLOB config_proto_files CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR}
      ${CMAKE_SOURCE_DIR}/server/protos/*.proto)

@@ -34,7 +34,7 @@ add_custom_command(
 add_library(serving_protos STATIC ${serving_sources})
 target_include_directories(serving_protos SYSTEM PUBLIC ${SERVING_PROTO_DIR})
 target_compile_options(serving_protos PRIVATE -O1 -w)
-# Not compiled as one: all files that protoc writes have the same local names.
+# Compiled one by one, because all files that protoc writes have the same local names.
 set_target_properties(serving_protos PROPERTIES UNITY_BUILD OFF)
 target_link_libraries(serving_protos PUBLIC static_libraries)
 
