@@ -41,8 +41,8 @@ std::string NeededTensorFlow(const std::vector<std::string>& releases) {
   for (const std::string& release : releases) {
     needed += (&release == &releases.front() ? "" : " or ") + release;
   }
-  // Two distributions that overwrite each other's files may be installed, and removing one of them
-  // damages the other.
+  // Both distributions may be installed. They overwrite each other's files, so removing one damages
+  // the other; the command removes both.
   return needed + ": pip uninstall -y tensorflow tensorflow-cpu; pip install tensorflow-cpu==" +
          releases.back();
 }

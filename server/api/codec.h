@@ -27,9 +27,9 @@ class Exchange {
   virtual const char* entrypoint() const = 0;  // for the metrics: "GRPC" or "REST"
   virtual scheduling::Clock::time_point deadline() const = 0;
   virtual bool cancelled() const = 0;     // whether the client has hung up
-  virtual uint64_t client() const = 0;    // the same for all calls of a connection or host
+  virtual uint64_t client() const = 0;    // equal for all calls of a connection or host
   virtual std::string traceparent() = 0;  // empty if the client sent none
-  // Empty if the caller has no name.
+  // The caller's name; empty if it has none.
   virtual std::string caller(const callers::NameSource& names) = 0;
   // Returns RESOURCE_EXHAUSTED if the client's host already has too many unread answers. `since` is
   // when the call was received.

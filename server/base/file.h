@@ -1,5 +1,6 @@
-// Opens files that the server reads. A path may name a FIFO, a device or a directory, and its file
-// may grow or be replaced meanwhile, so nothing here waits for a writer or reads without a limit.
+// Opens files that the server reads. A path may name a FIFO, a device or a directory, and a file
+// may grow or be replaced while it is read, so nothing here waits for a writer or reads without a
+// limit.
 #ifndef COLCAST_SERVER_BASE_FILE_H_
 #define COLCAST_SERVER_BASE_FILE_H_
 
@@ -12,7 +13,7 @@
 
 namespace colcast {
 
-// Identifies the contents of a path: it differs whenever the contents do.
+// Identifies the contents of a path: different contents have different identities.
 struct FileIdentity {
   uint64_t device = 0;
   uint64_t file = 0;  // 0 if there is no file

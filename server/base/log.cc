@@ -34,7 +34,7 @@ std::string Now(const char* date_format) {
   return std::string(date, length) + milliseconds;
 }
 
-// Escapes characters that would break the line or control a terminal.
+// Appends `c`, escaped if it would break the line or control a terminal.
 void AppendPrintable(char c, std::string* out) {
   const auto byte = static_cast<unsigned char>(c);
   if (byte >= 0x20 && byte != 0x7f) {
@@ -59,7 +59,7 @@ std::string Line(const char* severity, std::string_view message, const LogFields
   return line + "}\n";
 }
 
-// On failure the rest is dropped: there is nowhere to report the failure.
+// Drops the rest on failure, because there is nowhere to report it.
 void WriteAll(std::string_view lines) {
   while (!lines.empty()) {
     const ssize_t written = write(STDERR_FILENO, lines.data(), lines.size());

@@ -34,7 +34,7 @@ using LogSink = void (*)(const char* severity, std::string_view message, const L
 // Writes a line, like the functions below.
 void WriteLog(const char* severity, std::string_view message, const LogFields& fields);
 
-// For a library with its own copy of this code: sends its lines to the executable's WriteLog().
+// For a library with its own copy of this code. Its lines then go to the executable's WriteLog().
 void SetLogSink(LogSink sink);
 
 void LogInfo(std::string_view message, const LogFields& fields = {});

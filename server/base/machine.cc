@@ -14,7 +14,7 @@
 #include <sstream>
 #include <thread>
 
-// Defined by jemalloc; null in tests, which use another allocator.
+// jemalloc defines it; it is null in tests, which use another allocator.
 extern "C" {
 int mallctl(const char* name, void* old, size_t* old_size, void* now, size_t now_size)
     __attribute__((weak));
@@ -44,7 +44,7 @@ std::vector<ControlGroup> ControlGroups(const std::string& controller, const std
   std::vector<ControlGroup> found;
   const fs::path mount = root + "/sys/fs/cgroup";
   // Lines have the form "ID:CONTROLLERS:GROUP"; version 2 has ID 0 and no controllers. In a
-  // container the mount point may be the group itself, so its own files are examined too.
+  // container the mount point may be the group itself, so the files in it are examined too.
   std::ifstream groups(root + "/proc/self/cgroup");
   std::string line;
   while (std::getline(groups, line)) {

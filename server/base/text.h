@@ -23,7 +23,8 @@ std::string PercentDecode(std::string_view text);
 // Appends `text` in double quotes, with JSON's escapes. Bytes that are not UTF-8 stay as they are.
 void AppendJsonString(std::string_view text, std::string* json);
 
-// `text` in double quotes in a form that every JSON reader accepts: invalid UTF-8 becomes U+FFFD.
+// Returns `text` in double quotes, in a form that every JSON reader accepts: invalid UTF-8 becomes
+// U+FFFD.
 std::string JsonQuoted(std::string_view text);
 
 // Appends the shortest decimal that reads back as the same value, always with a '.' or an exponent;

@@ -20,9 +20,9 @@
 namespace colcast {
 namespace {
 
-// How long a thread that becomes ready may have to wait for this one. From Linux 6.6 on, a thread
-// keeps its core for about 3 ms, whatever its nice value, unless it asks for less, which is
-// possible from 6.12 on. Before 6.6, a nice thread gave way immediately.
+// The longest time for which a thread that becomes ready has to wait for this one. From Linux 6.6
+// on, a thread keeps its core for about 3 ms, whatever its nice value, unless it asks for less,
+// which is possible from 6.12 on. Before 6.6, a nice thread gave way immediately.
 constexpr int kSliceNanoseconds = 100'000;
 
 // From linux/ioprio.h: the default class and its lowest level.
@@ -44,7 +44,7 @@ struct SchedulingAttributes {
   uint64_t period = 0;
 };
 
-// Keeps repeated exceptions from occupying a core.
+// The pause after an exception, so that repeated ones do not occupy a core.
 constexpr std::chrono::milliseconds kMoment{200};
 
 void* WaitForRelease(void* held) {

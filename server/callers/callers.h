@@ -54,10 +54,10 @@ class CallerCounts {
   Counts other_;
 };
 
-// Where requests give their caller's name.
+// Where a request's caller name is read.
 struct NameSource {
   std::string header;        // in lower case; empty for none
-  bool certificate = false;  // the client's certificate
+  bool certificate = false;  // whether the client's certificate names it
 };
 
 class Callers {

@@ -44,7 +44,7 @@ inline std::string HttpTime() {
       text, strftime(text, sizeof(text), "%a, %d %b %Y %H:%M:%S GMT", gmtime_r(&now, &parts)));
 }
 
-// A body as it arrives: kept, or skipped if it is unwanted or there is no memory for it.
+// Receives a body: keeps it, or skips it if it is unwanted or there is no memory for it.
 class IncomingBody {
  public:
   // Keeps the body; without this call it is skipped.
@@ -142,7 +142,7 @@ class Connection final : public net::Connection, public Exchange {
   Status CountAnswer(size_t bytes) override { return unread_.Count(bytes); }
   void Answer(Response response) override;
 
-  // Closes the connection now, or after the answer if a request is in flight.
+  // Closes the connection now or, if a request is in flight, after its answer.
   void Stop() { Do(kStop); }
   // Closes the connection even if a request is in flight, and logs that request if `log`.
   void Cut(bool log) { Do(log ? unsigned{kDescribe} | kClose : kClose); }

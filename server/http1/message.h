@@ -41,7 +41,7 @@ bool EqualIgnoringCase(std::string_view a, std::string_view b);
 struct Request {
   std::string method;
   std::string target;  // as sent: the percent-encoded path and, after a '?', the query
-  std::unique_ptr<RequestMemory> memory;  // counts the body; may be null
+  std::unique_ptr<RequestMemory> memory;  // counts the body's memory; may be null
   SliceBuffer body;                       // as sent, so compressed if `gzip`
   // Compressed with gzip, or in zlib's format, HTTP's "deflate".
   bool gzip = false;
@@ -62,7 +62,7 @@ struct Response {
   std::vector<std::pair<std::string, std::string>> headers;
 };
 
-// The mapping of TF Serving's http_server.cc.
+// Maps a status code as TF Serving's http_server.cc does.
 int HttpCode(StatusCode code);
 
 // A response with the body {"error": message}, the form of all errors in TF Serving.

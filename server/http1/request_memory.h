@@ -36,7 +36,7 @@ class RequestMemory {
   RequestMemory(const RequestMemory&) = delete;
   RequestMemory& operator=(const RequestMemory&) = delete;
 
-  // Throws OverMemoryLimit, taking nothing, if there is no room.
+  // Throws OverMemoryLimit and takes nothing if there is no room.
   void Take(size_t bytes);
   void Return(size_t bytes);
 

@@ -31,7 +31,7 @@ class Router {
   // Without `wants_body`, every body is read.
   void AddTree(std::string prefix, Handler handler, BodyFilter wants_body = nullptr);
 
-  // Returns false for pages.
+  // Whether to read the request's body. Pages have none.
   bool WantsBody(const Request& head) const;
 
   // Passes the exchange to its handler, or answers 404.

@@ -1,4 +1,5 @@
-// The HTTP endpoint: connections, limits and timeouts. The router decides on answers.
+// The HTTP endpoint: its connections, limits and timeouts. The router chooses who answers a
+// request.
 #ifndef COLCAST_SERVER_HTTP1_SERVER_H_
 #define COLCAST_SERVER_HTTP1_SERVER_H_
 
@@ -26,7 +27,7 @@ class HttpServer {
     std::string host = "0.0.0.0";
     int port = 0;                 // 0 for any free port
     bool listens = true;          // false: clients are passed in through accept()
-    int max_connections = 10000;  // further ones are answered 503 and closed
+    int max_connections = 10000;  // others are answered 503 and closed
     size_t max_header_bytes = 16 << 10;
     // Size as sent. A body for which the poller's hosts().bodies has no room is skipped and
     // answered 429, or 413 if it is too large by itself.
@@ -56,7 +57,7 @@ class HttpServer {
   // HOST:PORT with the bound port.
   const std::string& address() const { return address_; }
 
-  // Serves a client that connected elsewhere.
+  // Returns a function that serves a client which connected elsewhere.
   net::Accept accept() const;
 
   // From now on each answer closes its connection, so that the client's next request goes

@@ -1,4 +1,4 @@
-// A client's call of a unary or streaming method. Messages stay bytes.
+// A client's call of a unary or streaming method. Messages are bytes here.
 #ifndef COLCAST_SERVER_HTTP2_CALL_H_
 #define COLCAST_SERVER_HTTP2_CALL_H_
 

@@ -204,7 +204,7 @@ void Client::Dispatch() {
   }
 }
 
-// Takes one step towards a connection; false if it must wait.
+// Takes one step towards a connection. Returns false if it must wait.
 bool Client::Connect() {
   Leave();
   if (!addresses_.empty()) {

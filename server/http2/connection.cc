@@ -104,7 +104,7 @@ void Connection::DoNow(unsigned work) {
     }
     if ((work & kClose) != 0) Close();
   }
-  work |= Take(kAnswers);  // includes answers to calls that just arrived
+  work |= Take(kAnswers);  // includes answers to calls that arrived in this turn
   if ((work & kAnswers) != 0) SendAnswers();
   if (phase_ != Phase::kClosed) Write();
   NotifySent();

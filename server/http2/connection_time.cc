@@ -67,7 +67,8 @@ void Connection::KeepAlive(Clock::time_point now) {
   }
 }
 
-// When the client has answered the ping, every call that it opened before the notice has arrived.
+// Pings the client after the notice: when it answers, every call that it opened before the notice
+// has arrived.
 void Connection::BeginDrain() {
   if (phase_ >= Phase::kDraining) return;
   phase_ = Phase::kDraining;

@@ -10,7 +10,7 @@ namespace colcast::http2 {
 
 namespace {
 
-// Shorter runs are copied, because sharing them would keep a block of 64 KiB alive.
+// Shorter runs of bytes are copied, because sharing them would keep a block of 64 KiB alive.
 constexpr size_t kMinSharedBytes = 8 << 10;
 
 // The buffer grows with the bytes received, whatever size the prefix claims.

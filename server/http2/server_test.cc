@@ -225,7 +225,7 @@ TEST_F(ServerTest, TheEndCutsWhatHasNotEndedInTime) {
   end.join();
 }
 
-// Objects that handlers use may be destroyed once the server has ended.
+// Once the server has ended, its owner may destroy objects that handlers use.
 TEST_F(ServerTest, TheEndWaitsForACallInHandWhoseClientHungUp) {
   auto gone = ClientOf(target_);
   StartedCall client(gone.get(), "Hold");

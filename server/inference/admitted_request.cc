@@ -13,7 +13,7 @@ using scheduling::Clock;
 using scheduling::JobProfile;
 using scheduling::RequestClass;
 
-// Adds the columns from item tables, which the plan depends on, and plans the request.
+// Adds the columns from item tables, on which the plan depends, and plans the request.
 Status FillAndPlan(PredictMember* member) {
   const Servable& servable = member->servable();
   PlannedPredict& planned = member->planned;

@@ -21,7 +21,8 @@
 
 namespace colcast::inference {
 
-// The only input that a signature for Classify or Regress may have: serialized tf.Examples.
+// The name of the only input that a signature for Classify or Regress may have: serialized
+// tf.Examples.
 inline constexpr char kExamplesInput[] = "inputs";
 
 // Sets `fetches` to the outputs that the task needs: for classify "classes", "scores" or both, as

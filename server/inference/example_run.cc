@@ -31,7 +31,7 @@ Status CheckModelNames(const MultiInferenceRequest& request) {
   return OkStatus();
 }
 
-// A task that has passed its checks.
+// A checked task.
 struct Plan {
   std::string signature_name;
   std::string method_name;

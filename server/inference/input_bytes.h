@@ -9,8 +9,8 @@
 
 namespace colcast::inference {
 
-// Bytes of all tensors, with one-row columns repeated to `rows`. It takes the sizes that the
-// request claims, unchecked, and returns at most a petabyte.
+// Bytes of all tensors, with one-row columns repeated to `rows`. Uses the sizes that the request
+// claims, unchecked, and returns at most a petabyte.
 int64_t InputBytes(const DecodedRequest& request, int64_t rows);
 
 struct RequestOfRows {

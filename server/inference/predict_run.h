@@ -44,7 +44,7 @@ class PredictMember {
   // Answers with the outputs, or with the error if there are none. Destroys the member.
   virtual void Finish(const Status& status, const engine::Outputs* outputs) = 0;
 
-  // Made when the queue or a worker first needs it; reset it together with request().
+  // Made when the queue or a worker first needs it. Reset it together with request().
   PlannedPredict planned;
 };
 

@@ -56,7 +56,7 @@ class SlicedPredict {
   uint64_t client() const { return client_; }
   bool has_ended() const { return ended_.load(std::memory_order_relaxed); }
 
-  // Takes the first slices, before any of them runs.
+  // Takes the first slices before any of them runs.
   std::vector<int> TakeFirst(int64_t rows) {
     std::vector<int> taken;
     while (static_cast<int>(taken.size()) < workers_->options().num_workers &&

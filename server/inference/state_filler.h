@@ -12,7 +12,7 @@
 
 namespace colcast::inference {
 
-// Owns a low-priority thread, which the destructor stops.
+// Runs on a low-priority thread, which the destructor stops.
 class StateFiller {
  public:
   // Both must outlive this object.

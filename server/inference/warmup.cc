@@ -15,8 +15,8 @@ using tensorflow::serving::PredictionLog;
 
 constexpr int kMaxRecords = 1000;
 
-// Relative to the version's folder. The exporter writes the second file, for requests that
-// TensorFlow Serving may refuse. Either may be missing.
+// Paths relative to the version's folder. The exporter writes the second file, for requests that
+// TensorFlow Serving may refuse. Either file may be missing.
 constexpr const char* kWarmupFiles[] = {"/assets.extra/tf_serving_warmup_requests",
                                         "/assets.extra/colcast_warmup_requests"};
 

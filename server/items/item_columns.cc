@@ -172,7 +172,7 @@ class LengthValues final : public StoredValues {
   const size_t feature_;
 };
 
-// The data that the request keeps alive.
+// The data behind the columns, which the request keeps alive.
 struct ItemRows : Rows {
   std::vector<FeatureValues> values;  // has capacity for all, so that none is moved
   std::vector<LengthValues> lengths;

@@ -16,7 +16,7 @@ namespace colcast::items {
 
 class ItemTable {
  public:
-  // The number for keys without a row; its features are the defaults.
+  // The row number of keys without a row. That row's features are the defaults.
   static constexpr uint32_t kUnknown = 0;
 
   static std::shared_ptr<const ItemTable> Create(std::shared_ptr<const TableFile> table);

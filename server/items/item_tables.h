@@ -1,5 +1,5 @@
 // The configured item tables. Looks for their versions and deltas on disk, and replaces a table
-// when a newer one has been loaded.
+// once a newer one is loaded.
 #ifndef COLCAST_SERVER_ITEMS_ITEM_TABLES_H_
 #define COLCAST_SERVER_ITEMS_ITEM_TABLES_H_
 

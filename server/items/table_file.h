@@ -47,7 +47,7 @@ struct Keys {
   }
 };
 
-// The key in readable form.
+// Formats a key for messages.
 std::string KeyText(std::string_view key, bool is_text);
 
 // The values of one feature for all rows.

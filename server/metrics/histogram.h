@@ -32,7 +32,7 @@ const Buckets& DifferenceBuckets();
 // 1 to 16384, by factors of 2: the bounds of TensorFlow Serving's example counts.
 const Buckets& RowBuckets();
 
-// A histogram at one moment. An empty one has no buckets; others can be added to it.
+// A histogram at one moment. An empty one has no buckets; any other can be added to it.
 struct HistogramSnapshot {
   const Buckets* buckets = nullptr;
   std::vector<int64_t> counts;  // buckets->bounds.size() + 1 counts, not cumulative
@@ -55,7 +55,7 @@ class Histogram {
 
   void Observe(int64_t value);
   void Observe(std::chrono::nanoseconds time) { Observe(time.count()); }
-  // May include a concurrent observation in the counts, the sum, both or neither.
+  // A concurrent observation may be included in the counts, the sum, both or neither.
   HistogramSnapshot Snapshot() const;
 
  private:

@@ -37,7 +37,7 @@ struct RequestLabels {
   }
 };
 
-// Everything counted for the calls of one series since the server started.
+// All counts for the calls of one series since the server started.
 struct RequestSeries {
   RequestLabels labels;
   std::array<int64_t, kNumStatusCodes> answered{};  // by status code

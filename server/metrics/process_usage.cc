@@ -39,7 +39,8 @@ int64_t MaxFds() {
   return static_cast<int64_t>(limit.rlim_cur);
 }
 
-// Field 22 of /proc/self/stat: ticks between the machine's start and the process's (proc(5)).
+// Reads field 22 of /proc/self/stat: the ticks between the machine's start and the process's
+// (proc(5)).
 double StartTimeSeconds() {
   std::string stat;
   std::ifstream file("/proc/self/stat");

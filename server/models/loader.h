@@ -60,8 +60,9 @@ class Loader {
     std::string model_name;
     VersionDirectory directory;
     int attempt = 1;
-    // Off until the server is ready: there are no requests to protect, and threads that TensorFlow
-    // starts with the first model, and keeps for requests, would inherit the priority.
+    // Off until the server is ready. Until then there are no requests to protect, and the threads
+    // that TensorFlow starts with the first model, and keeps for requests, would inherit the
+    // priority.
     bool low_priority = true;
     bool check = false;  // whether to call Options::check first
     // Whether another version of the model answers requests, so that there is time to read the

@@ -60,7 +60,7 @@ VersionPolicy MakePolicy(
                                      proto.specific().versions().end());
     policy.versions.assign(versions.begin(), versions.end());
   }
-  // As in TensorFlow Serving, where an unset field reads as 0.
+  // As in TensorFlow Serving, 0 means 1, since an unset field reads as 0.
   policy.num_versions = std::max(1u, proto.latest().num_versions());
   return policy;
 }

@@ -52,7 +52,7 @@ class ModelManager {
     int num_load_threads = 1;  // number of concurrent loads, once the first models serve
     int num_unload_threads = 1;
     RetryPolicy retries;
-    // Called with each configuration when it takes effect; may be empty.
+    // Called with each configuration as it takes effect; may be empty.
     std::function<void(const std::vector<ModelConfig>&)> on_configured;
     Loader::Options loader;
   };

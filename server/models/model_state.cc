@@ -9,7 +9,7 @@
 namespace colcast::models {
 namespace {
 
-// How many ended versions, no longer aspired, stay in the status.
+// The number of ended versions, no longer aspired, that stay in the status.
 constexpr size_t kMaxEnded = 20;
 
 bool IsPending(const Version& version) {

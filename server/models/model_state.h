@@ -46,7 +46,7 @@ class ModelState {
 
   const ModelConfig& config() const { return config_; }
   void SetConfig(ModelConfig config);
-  // The model is no longer configured: nothing is aspired until SetConfig().
+  // Call when the model is no longer configured. No version is aspired until SetConfig().
   void Leave();
   bool leaving() const { return leaving_; }
 
@@ -55,7 +55,7 @@ class ModelState {
   // are loaded once their files have not changed between two calls, because they may still be
   // copied. A version that failed is tried again when its files change, regardless of its retries.
   void SetAspiredVersions(const std::vector<VersionDirectory>& directories);
-  // For a base path that cannot be read at the moment: the aspired versions stay.
+  // Call if the base path cannot be read at the moment. The aspired versions stay.
   void KeepAspiredVersions() { listed_ = true; }
   // Whether either method was called since the configuration last changed.
   bool listed() const { return listed_; }

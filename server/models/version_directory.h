@@ -21,8 +21,8 @@ struct VersionDirectory {
 // except in deltas/ (docs/tables.md).
 uint64_t FilesOf(const std::string& directory);
 
-// An error that names the file if a file needed for loading exists but cannot be read: a FIFO, a
-// directory in place of a file, missing permission.
+// Returns an error that names the file if a file needed for loading cannot be read: it is a FIFO or
+// a directory, or permission is missing.
 Status CheckFiles(const std::string& directory);
 
 struct BasePathListing {

@@ -17,7 +17,7 @@ Connection::Connection(Poller* poller, const Socket& socket, std::string peer)
       host_(poller->hosts().Of(peer_)) {}
 
 void Connection::Begin() {
-  taken_ = true;  // until number_ is set, other threads only post work
+  taken_ = true;  // until number_ is set, other threads may only post work
   number_ = poller_->Add(fd_, shared_from_this(), /*is_new=*/true);
   taken_ = false;
   Do(kWrite);

@@ -24,7 +24,7 @@
 
 namespace colcast::net {
 
-// After this many reads, other connections get their turn.
+// The number of reads after which other connections get their turn.
 inline constexpr int kReadsPerTurn = 4;
 
 // Counts a server's open connections, in order to limit them and to wait for the last one to close.
@@ -36,7 +36,7 @@ class OpenConnections {
   struct Leave {
     void operator()(OpenConnections* open) const { open->Remove(); }
   };
-  // Held by a connection, which counts as open as long as this exists.
+  // A connection counts as open as long as it holds one.
   using Place = std::unique_ptr<OpenConnections, Leave>;
 
   // Returns null if there is no room for another connection.

@@ -1,5 +1,5 @@
-// A separate thread that accepts TLS clients and runs their handshakes, so that these delay no
-// request.
+// A separate thread that accepts TLS clients and runs their handshakes, so that handshakes delay no
+// requests.
 #ifndef COLCAST_SERVER_NET_HANDSHAKES_H_
 #define COLCAST_SERVER_NET_HANDSHAKES_H_
 
@@ -31,7 +31,7 @@ class Handshakes {
   // Disconnects a client that does not finish within 20 s, or whose host already has kMaxPerHost
   // unfinished handshakes.
   void Begin(std::unique_ptr<Socket> socket, std::string peer);
-  // Returns false if there is no handshake.
+  // Disconnects the client whose handshake began first. Returns false if there is none.
   bool CloseOldest() { return poller_.CloseOldestNewcomer(); }
   // Ends the thread, and disconnects the clients that have not finished.
   void End();

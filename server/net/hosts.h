@@ -26,7 +26,7 @@ class Budget {
 
   struct Options {
     size_t max_bytes = 0;           // limit for all hosts together
-    size_t max_bytes_per_host = 0;  // lower while all hosts together exceed max_bytes
+    size_t max_bytes_per_host = 0;  // lower while the hosts' total exceeds max_bytes
     // Whether a host may still hold an equal share of max_bytes when the total is above it, so that
     // no host is refused because of others. One host at a time may exceed its share, with a single
     // item.

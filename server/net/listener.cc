@@ -100,7 +100,8 @@ int Listener::port() const {
 void Listener::End() {
   accepting().Remove(socket_, number_);
   shutdown(socket_, SHUT_RDWR);
-  // Defined here, because the listener must not be destroyed by the thread that it owns.
+  // Ends the handshakes' thread now, because that thread must not be the one that destroys the
+  // listener.
   if (handshakes_ != nullptr) handshakes_->End();
 }
 

@@ -103,7 +103,7 @@ int Most(size_t size) {
   return static_cast<int>(std::min<size_t>(size, std::numeric_limits<int>::max()));
 }
 
-// For a client whose first bytes are text where a TLS record has its version.
+// Called if a client's first bytes are text where a TLS record has its version.
 void WarnOfPlainText() {
   static std::atomic<bool> told{false};
   if (told.exchange(true)) return;

@@ -17,7 +17,7 @@ namespace colcast::net {
 std::string PeerOf(const sockaddr_storage& address);
 
 // Returns the host of a peer: "ipv4:10.0.0.7", "ipv6:[2001:db8::]/64". For IPv6 it is the /64
-// network, because a single host can use all addresses of one.
+// network, because one host can use all of its addresses.
 std::string HostOf(const std::string& peer);
 
 // The address of a unix socket. REQUIRES that the path is shorter than sockaddr_un::sun_path.
@@ -40,7 +40,7 @@ class Socket {
 
   int fd() const { return fd_; }
   bool is_tls() const { return tls_ != nullptr; }
-  // From the client's certificate, after the handshake; empty if it has none.
+  // The name in the client's certificate, after the handshake; empty if there is none.
   std::string CertificateName() const;
   // The protocol agreed in the handshake, such as "h2". Empty if there is none, or before the
   // handshake has ended.
@@ -48,14 +48,15 @@ class Socket {
   // Whether a plain HTTP request arrived instead of a handshake. Nothing is encrypted from then on.
   bool got_plain_http() const { return got_plain_http_; }
 
-  // kAgain: try again when the socket is ready. *size is the room in `data`, and is set to the
-  // bytes read; with TLS this may be 0 after TLS's own messages, and more may follow.
+  // kAgain means: try again when the socket is ready. *size is the room in `data`, and is set to
+  // the number of bytes read. With TLS this may be 0 after TLS's own messages, and more data may
+  // follow.
   Result Read(uint8_t* data, size_t* size);
   // *size is the number of bytes to write, and is set to the number written.
   Result Write(const uint8_t* data, size_t* size);
   // Like Read(), but leaves the bytes in place. Only without TLS.
   Result Peek(uint8_t* data, size_t* size) const;
-  // Continues the handshake. kDone: it has ended.
+  // Continues the handshake. kDone means that it has ended.
   Result Handshake();
   // Tells the client that no more data will come.
   void EndWriting();

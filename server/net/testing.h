@@ -48,7 +48,7 @@ inline void SetName(X509_NAME* name, const char* text) {
                              -1, -1, 0);
 }
 
-// Signed by `issuer`, or by itself.
+// Makes a certificate signed by `issuer` or, if that is null, by itself.
 inline Identity MakeIdentity(const char* name, int seconds_valid, const Identity* issuer) {
   Identity made{{EVP_EC_gen("P-256"), EVP_PKEY_free}, {X509_new(), X509_free}};
   const Identity& signer = issuer == nullptr ? made : *issuer;

@@ -52,13 +52,13 @@ class TlsContext {
   static Status Create(const TlsConfig& config, Protocols protocols,
                        std::shared_ptr<TlsContext>* context);
 
-  // For new connections. Existing ones keep the context with which they began.
+  // The context for new connections. Existing ones keep the context with which they began.
   std::shared_ptr<SSL_CTX> current() const {
     const std::lock_guard<std::mutex> lock(mutex_);
     return current_;
   }
-  // Reads the configuration file again if it has changed. An invalid one is logged, and the current
-  // context stays.
+  // Reads the configuration file again if it has changed. If it is invalid, logs the error and
+  // keeps the current context.
   void Reload();
 
   TlsContext(TlsConfig config, Protocols protocols)

@@ -20,7 +20,7 @@ namespace colcast::pages {
 // (model_sections.cc).
 void WriteModels(const std::vector<models::ModelSnapshot>& models, JsonWriter* json);
 
-// The server's main figures, and those of each model, signature, API and protocol
+// The main figures of the server and of each model, signature, API and protocol
 // (traffic_sections.cc).
 void WriteTraffic(const Backend& backend, std::string_view server_version,
                   const metrics::Recent& recent, JsonWriter* json);

@@ -86,7 +86,7 @@ class RequestLogs {
   };
 
   explicit RequestLogs(Options options) : options_(options) {}
-  // Writes the waiting records.
+  // Writes the waiting records first.
   ~RequestLogs();
 
   // Logs exactly these models, by name, from now on. Files whose prefix stays are continued; models
@@ -94,8 +94,8 @@ class RequestLogs {
   void Configure(const std::map<std::string, LoggingConfig>& models);
 
   struct Model;  // one model's log
-  // Draws at random: returns the log for a request to `model`, or null, which is the usual case.
-  // Costs the check of a flag if no model is logged.
+  // Draws at random: returns the log for a request to `model` or, usually, null. If no model is
+  // logged, this only checks a flag.
   std::shared_ptr<Model> Sample(std::string_view model) const;
 
   // Never waits for a file: the thread writes the record later, or it is dropped. Copies the call's

@@ -96,7 +96,7 @@ class ExamplesReader final : public ExampleReader {
   ExamplesReader(const RowLimit* limit, RequestMemory* memory, SliceBuffer* bytes)
       : ExampleReader(memory, 1), limit_(limit), bytes_(bytes) {}
 
-  // The error of the list itself; status() has the first malformed Example's.
+  // The error of the list itself. status() has the error of the first malformed Example.
   Status CheckList() const {
     if (!is_list_) return status();
     return count() > 0 ? OkStatus() : InvalidArgument("\"examples\" is an empty list");

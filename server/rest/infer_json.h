@@ -21,7 +21,7 @@ namespace colcast::http {
 // it.
 inline constexpr char kInferHeaderLength[] = "Inference-Header-Content-Length";
 
-// A tensor listed in a request, as far as it has been read.
+// A tensor that a request lists, as far as it has been read.
 struct InferTensor {
   std::string name;
   std::string datatype;

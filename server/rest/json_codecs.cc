@@ -88,7 +88,7 @@ Status JsonPredict::Write(const PredictResponse& response) {
 }
 
 Status JsonPredict::Parse(const BodyBytes& body, const inference::Servable& servable) {
-  // The inputs include the keys of item tables.
+  // Finds a signature and adds the keys of item tables to its inputs.
   const auto find = [&](const std::string& name, const tensorflow::SignatureDef** signature) {
     Status status = inference::FindSignature(servable, inference::SignatureNameOf(name), signature);
     if (!status.ok() || servable.items() == nullptr) return status;

@@ -221,7 +221,7 @@ class Events {
     return !reader_.stopped();
   }
 
-  // Unused, because numbers are delivered as text.
+  // Never called, because numbers are delivered as text.
   bool Int(int) { return false; }
   bool Uint(unsigned) { return false; }
   bool Int64(int64_t) { return false; }
@@ -279,7 +279,7 @@ class Events {
 
 std::string Reason(rapidjson::ParseErrorCode code, const Events& events) {
   if (events.too_deep()) return "Nested deeper than " + std::to_string(kMaxDepth) + ".";
-  // The events stop the parsing for no other reason.
+  // Apart from nesting, `events` only stops at a number that is too large.
   if (code == rapidjson::kParseErrorTermination) code = rapidjson::kParseErrorNumberTooBig;
   return rapidjson::GetParseError_En(code);
 }

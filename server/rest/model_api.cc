@@ -100,7 +100,7 @@ void AddCors(Response* response) {
   response->headers.emplace_back("Access-Control-Allow-Headers", "Content-Type");
 }
 
-// The answer to OPTIONS, which browsers send before a cross-origin request.
+// Answers OPTIONS, which browsers send before a cross-origin request.
 Response AllowedMethods() {
   Response response;
   response.headers.emplace_back("Allow", "GET, POST, OPTIONS");
@@ -153,7 +153,8 @@ bool WantsBody(const Backend& backend, const Request& head) {
          (RunsModel(call.method) && backend.models->Find(call.model, &servable).ok());
 }
 
-// The error of a call without a body: its model was not served when the request arrived.
+// The error of a call whose body was skipped, because its model was not served when the request
+// arrived.
 Status NoBody(api::Call* call, const ModelSpec& model) {
   if (Status status = call->FindServable(model); !status.ok()) return status;
   return Unavailable("the model was not served yet when the request arrived; send it again");

@@ -31,7 +31,7 @@ class PredictForm {
   // Fills request() from a body, replacing an earlier one. INVALID_ARGUMENT says where the error is
   // and what it is.
   virtual Status Read(const BodyBytes& body, const FindSignature& find) = 0;
-  // Whether the request's values point into the body, which must then live as long.
+  // Whether the request's values point into the body, which must then outlive them.
   virtual bool keeps_body() const { return false; }
 
   virtual const std::string& signature_name() const = 0;  // empty if the body has none

@@ -17,7 +17,7 @@ using Parts = std::vector<std::string_view>;
 
 constexpr std::string_view kServingRoot = "/v1/";
 
-// The segments after the slashes; nothing for a path that does not begin with one.
+// The segments after the slashes; none for a path that does not begin with a slash.
 Parts Split(std::string_view path) {
   Parts parts;
   while (!path.empty() && path.front() == '/') {

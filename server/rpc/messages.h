@@ -26,7 +26,7 @@ using http2::Methods;
 // default.
 inline constexpr size_t kMaxMessageBytes = 4 << 20;
 
-// Returns INVALID_ARGUMENT if `bytes` are not such a message, RESOURCE_EXHAUSTED if there are too
+// Returns INVALID_ARGUMENT if `bytes` are not a `Proto`, and RESOURCE_EXHAUSTED if there are too
 // many.
 template <typename Proto>
 Status ReadMessage(const Message& bytes, Proto* proto) {
@@ -45,7 +45,7 @@ Status ReadMessage(const Message& bytes, Proto* proto) {
                          bytes.size(), " bytes");
 }
 
-// Returns INTERNAL for a message that protobuf cannot write: longer than 2 GiB.
+// Returns INTERNAL for a message longer than 2 GiB, which protobuf cannot write.
 template <typename Proto>
 Status WriteMessage(const Proto& proto, Message* bytes) {
   const auto text = std::make_shared<std::string>();

@@ -38,7 +38,7 @@ class OffloadCircuit {
   enum class State {
     kAnswers,
     kLeftAlone,
-    kMayAnswer,  // has been left alone, so one call at a time tries it
+    kMayAnswer,  // the pause is over, so one call at a time tries it
   };
   State At(Time now) const;
 

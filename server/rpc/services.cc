@@ -86,7 +86,7 @@ ModelSpec SpecOf(const std::string& name, const std::string& version) {
   return spec;
 }
 
-// A missing model is not ready.
+// Whether the model is ready; a missing one is not.
 bool IsReady(const models::ModelManager& models, const oip::ModelReadyRequest& request) {
   std::shared_ptr<const inference::Servable> servable;
   return models.Find(SpecOf(request.name(), request.version()), &servable).ok();

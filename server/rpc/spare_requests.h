@@ -1,5 +1,5 @@
 // Decoded requests kept for reuse, so that decoding does not allocate. They move between threads:
-// the thread that reads calls fills what workers return.
+// the thread that reads calls fills the ones that workers return.
 #ifndef COLCAST_SERVER_RPC_SPARE_REQUESTS_H_
 #define COLCAST_SERVER_RPC_SPARE_REQUESTS_H_
 

@@ -176,7 +176,7 @@ Status Answer(const std::vector<std::string>& services, const ServerReflectionRe
   }
 }
 
-// Answers questions one after the other. Errors are answers, too.
+// Answers the client's questions one after the other. An error is also an answer.
 class Reflection final : public http2::StreamHandler {
  public:
   Reflection(const std::vector<std::string>& services, Call* call)

@@ -115,7 +115,7 @@ bool JoinedShare::Pays(int64_t rows) {
   Share& share = shares_[BitsOf(rows)];
   const double known = share.load(std::memory_order_relaxed);
   if (known <= kMostThatPays) return true;
-  // Slightly below the limit, because the estimate only approaches its target.
+  // The target is slightly below the limit, because the estimate only approaches it.
   const double paying = kMostThatPays - kDoubt;
   share.store(known - kDoubt * (known - paying), std::memory_order_relaxed);
   return false;

@@ -57,7 +57,7 @@ struct Taken {
 class Job {
  public:
   virtual ~Job() = default;
-  // When the client stops waiting; Clock::time_point::max() for never.
+  // The time at which the client stops waiting; Clock::time_point::max() if it never does.
   virtual Clock::time_point deadline() const = 0;
   virtual bool cancelled() const = 0;
 
@@ -74,7 +74,7 @@ class Job {
   virtual void Run(Clock::duration waited, std::vector<Taken>* companions) = 0;
   virtual void Drop(DropReason reason) = 0;
 
-  // Asked before Drop(). Returns false for a slice of a request that was already counted.
+  // Called before Drop(). Returns false for a slice of a request that was already counted.
   virtual bool CountsAsDropped() { return true; }
 };
 

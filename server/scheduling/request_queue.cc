@@ -23,7 +23,7 @@ double Nanoseconds(Clock::duration time) {
   return std::chrono::duration<double, std::nano>(time).count();
 }
 
-// The room left in a run for more requests.
+// The room that a run has left for more requests.
 class Room {
  public:
   explicit Room(const JobProfile& leader)
@@ -48,7 +48,7 @@ class Room {
  private:
   const JobProfile& leader_;
   int64_t rows_;
-  double alone_;  // the requests' time one after the other, in nanoseconds
+  double alone_;  // the time that the requests would take one after the other, in nanoseconds
   double longest_ = std::numeric_limits<double>::infinity();
 };
 
@@ -148,7 +148,7 @@ void RequestQueue::TakeCompanions(const JobProfile& leader, bool newest_first, T
   int left = count->second.requests;
   if (of.limits().share) {
     if (left == 0 || leader.request_class->joined().WantsOneAlone()) return;
-    // This worker's share of the waiting requests plus the leader, rounded up, without the leader.
+    // This worker's share of the waiting requests and the leader, rounded up, minus the leader.
     left = (left + takers) / takers - 1;
   }
   Room room(leader);

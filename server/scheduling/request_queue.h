@@ -46,7 +46,7 @@ class RequestQueue {
   static constexpr int kAgeing = ClientLine::kAgeing;
   static constexpr Clock::duration kLongestHandicap = ClientLine::kLongestHandicap;
 
-  // Whether the resources that a job needs are free.
+  // Says whether the resources that a job needs are free.
   using MayRun = std::function<bool(const RunNeeds& needs)>;
 
   explicit RequestQueue(
@@ -77,7 +77,8 @@ class RequestQueue {
   std::vector<Job*> TakeExpired(Time now);
   std::vector<Job*> TakeAll();
 
-  // When Take() will find a job; at most `now` if it finds one now, Time::max() if nothing waits.
+  // The time at which Take() will find a job: at most `now` if it finds one now, Time::max() if
+  // nothing waits.
   Time ReadyAt(Time now) const;
 
   // The effective arrival of the first job in line; Time::max() if nothing waits.

@@ -43,7 +43,7 @@ void MemoryEstimate::Fit() {
     if (point.bytes == 0) continue;
     if (smallest_.bytes == 0) smallest_ = point;
     largest = point;
-    // Sizes within a factor of two do not determine a slope.
+    // Sizes that differ by less than a factor of two do not determine a slope.
     if (point.input < 2 * smallest_.input) continue;
     slope_ = std::max(slope_, (point.bytes - smallest_.bytes) / (point.input - smallest_.input));
   }

@@ -10,7 +10,7 @@
 namespace colcast::scheduling {
 namespace {
 
-// With this many requests waiting per worker, there are enough to order and join.
+// With this many waiting requests per worker, there are enough to order and join.
 constexpr int kEnoughPerWorker = 16;
 
 void NameThisThread(const std::string& name) {
@@ -163,7 +163,7 @@ void WorkerPool::Work(int number, bool* has_run) {
       *has_run = queue_.Take(now, FreeWorkers(), &next, &companions);
       if (*has_run) ++num_running_;
       NoteQueued();
-      // Several wake-ups may have woken only one worker.
+      // Several wake-ups may have woken only one worker, so it wakes the next.
       if (idle_.wait_for_events() && queue_.ReadyAt(now) <= now) idle_.WakeOne();
       // The batch that is still filling needs another worker to time it out.
       const Clock::time_point ready = queue_.ReadyAt(now);

@@ -65,9 +65,9 @@ class Shadows {
   void Add(std::shared_ptr<const inference::Servable> shadow, const inference::Servable& live,
            const Bytes& request, const std::vector<OutputColumn>& outputs);
 
-  // Waits for a request; false after Stop().
+  // Waits for a request. Returns false after Stop().
   bool Take(Answered* answered);
-  // Waits; false after Stop(), which ends the wait.
+  // Waits. Returns false after Stop(), which ends the wait.
   bool Wait(std::chrono::milliseconds time);
   void Stop();
 

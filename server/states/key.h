@@ -54,8 +54,8 @@ bool FindDistinctRows(const std::vector<Key>& keys, int64_t most, std::vector<in
 
 // Keys of an item table's rows, remembered so that a row requested again is not hashed again.
 //
-// The keys of one stage for the newest table: 16 bytes for each of its rows, in blocks. All methods
-// may be called from any thread.
+// Holds the keys of one stage for the newest table: 16 bytes for each of its rows, in blocks. All
+// methods may be called from any thread.
 class StoredKeys {
  public:
   // Sets `keys` to the keys of `rows`. Returns false, and leaves `keys` unspecified, unless all are

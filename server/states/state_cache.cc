@@ -158,7 +158,7 @@ void Shard::Remember(const Key& key) {
 
 bool Shard::IsRemembered(const Key& key) const {
   const Ghost& ghost = ghosts_[key.low & (ghosts_.size() - 1)];
-  // A key is remembered for as many evictions as the main queue has states: one full turnover.
+  // A key is remembered for one turnover of the main queue: as many evictions as it has states.
   return ghost.fingerprint == FingerprintOf(key) && evictions_ - ghost.time <= main_.size();
 }
 

@@ -69,7 +69,7 @@ class Shard {
     uint64_t low = 0;
     State* state = nullptr;
   };
-  // A trace of an evicted state: a fingerprint of its key, and when it was evicted.
+  // What remains of an evicted state: a fingerprint of its key, and when it was evicted.
   struct Ghost {
     uint32_t fingerprint = 0;
     uint32_t time = 0;

@@ -9,7 +9,8 @@
 
 namespace colcast::tables {
 
-// While it exists, a SIGBUS within the range sets `*failed`. Any other SIGBUS is handled as before.
+// While a guard exists, a SIGBUS within its range sets `*failed`. Any other SIGBUS is handled as
+// before.
 class BusErrorGuard {
  public:
   // `failed` must outlive the guard. If more than kMost ranges exist at a time, the last ones are

@@ -19,7 +19,8 @@ struct Generation {
 };
 using GenerationPtr = std::shared_ptr<const Generation>;
 
-// While it exists, runs on its thread read this generation. Null means that no table has changed.
+// While it exists, runs on its thread read this generation of the tables. Null means that no table
+// has changed.
 class ReadsGeneration {
  public:
   // With `pinned`, later objects on this thread have no effect.

@@ -49,11 +49,10 @@ class MappedFile {
   // How many bytes of a range are in memory.
   int64_t Resident(size_t offset, size_t size) const;
 
-  // For bytes that are not needed soon: removes them from this process; they stay in the page
-  // cache.
+  // Removes bytes that are not needed soon from this process. They stay in the page cache.
   void Leave(size_t offset, size_t size) const;
 
-  // For a file that does not fit in memory: turns off read-ahead.
+  // Turns off read-ahead, for a file that does not fit in memory.
   void ReadSparingly() const;
   bool reads_sparingly() const { return sparing_; }
   // Copies a range, and evicts its pages from memory unless a process has mapped them. Returns

@@ -69,12 +69,13 @@ class Safetensors {
 
   // Returns null if there is no such tensor.
   const StoredTensor* Find(const std::string& name) const;
-  // It must exist.
+  // Fails unless the tensor exists with this dtype and shape.
   StoredTensor Tensor(const std::string& name, std::string_view dtype,
                       const std::vector<int64_t>& shape);
-  // It must have one dimension, of any length.
+  // Fails unless the tensor exists with this dtype and has one dimension, of any length.
   StoredTensor List(const std::string& name, std::string_view dtype);
-  // Its numbers, int64 or uint32, must begin with 0, never decrease and end with `last`.
+  // The tensor's numbers, int64 or uint32. Fails unless they begin with 0, never decrease and end
+  // with `last`.
   template <typename T>
   Span<T> Rising(const std::string& name, const StoredTensor& tensor, int64_t last);
 

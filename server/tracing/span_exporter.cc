@@ -126,7 +126,7 @@ void SpanExporter::Run() {
       const size_t end = std::min(spans.size(), at + options_.batch_spans);
       const auto begin = std::make_move_iterator(spans.begin());
       if (SendBatch({begin + at, begin + end})) continue;
-      // Further batches would fail as well.
+      // Other batches would fail, too.
       dropped_.fetch_add(static_cast<int64_t>(spans.size() - end), std::memory_order_relaxed);
       break;
     }

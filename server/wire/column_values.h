@@ -90,7 +90,7 @@ using RawStringLength = uint32_t;
 struct ColumnValues {
   Bytes tensor_content;
 
-  // Values of the dtype's typed field: their number and location.
+  // The values of the dtype's typed field: their number and location.
   int64_t count = 0;
   bool packed = false;  // whether all values are in `payload`
   Bytes payload;        // the body of a packed record, or strings, each after its RawStringLength

@@ -74,7 +74,7 @@ void ExampleColumn::Repeat(int64_t row, int64_t times) {
     }
     return;
   }
-  // Keeps row 0 in place while it is copied.
+  // Reserves memory first, so that row 0 stays in place while it is copied.
   values_.reserve(values_.size() + times * first_size_);
   AppendTimes(std::string_view(values_).substr(0, first_size_), times, &values_);
   if (fixed()) return;

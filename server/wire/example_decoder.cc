@@ -102,7 +102,7 @@ void ExampleDecoder::Begin(const ExampleFeatures& features, const std::vector<By
     if (!example.contiguous()) in_slices += example.size();
   }
   joined_.clear();
-  joined_.reserve(in_slices);  // no reallocation: views into it are kept
+  joined_.reserve(in_slices);  // prevents reallocation, because views into it are kept
 }
 
 std::string_view ExampleDecoder::Contiguous(const Bytes& example) {

@@ -81,10 +81,10 @@ class DecodedRequest {
   // Moves the last column into the place of the removed one.
   void RemoveColumn(size_t index);
 
-  // A slot in which `owner` keeps an object derived from the input names, so that the next message
-  // with the same names in the same order need not derive it again. Holds the object that this
-  // owner stored for such a message, or null. Returns null if the columns are not those of a
-  // decoded message.
+  // Returns a slot in which `owner` keeps an object derived from the input names, so that the next
+  // message with the same names in the same order need not derive it again. It holds the object
+  // that this owner stored for such a message, or null. Returns null if the columns are not those
+  // of a decoded message.
   template <typename Owner>
   std::shared_ptr<const void>* MadeOfNames(const std::shared_ptr<Owner>& owner) {
     if (!as_decoded_) return nullptr;

@@ -93,8 +93,8 @@ bool CountPacked(ValueField field, const Bytes& body, int64_t* count) {
   }
 }
 
-// Reads the values, which must all lie in one field. An entry without values is left to the general
-// decoder.
+// Reads the values, which must all be in one field. The general decoder reads an entry without
+// values.
 bool ReadValues(Rest values, DataType dtype, ColumnValues* out) {
   if (values.at == values.end) return false;
   const Bytes from_here(values.at, values.size());
