@@ -19,13 +19,14 @@ namespace colcast {
 // started. Returns OK otherwise: other errors are reported by the actual load that follows.
 Status CheckLoadInOwnProcess(const std::string& directory, std::chrono::seconds timeout);
 
-// The same for an op library, for at most one minute. The error is INVALID_ARGUMENT and names it.
+// Like CheckLoadInOwnProcess(), for an op library, and for at most one minute. The error is
+// INVALID_ARGUMENT and names it.
 Status CheckOpLibraryInOwnProcess(const std::string& path, std::chrono::seconds timeout);
 
 // Makes this process end with its parent. Call it first in a process that checks a load.
 void EndWithParent();
 
-// What such a process does: loads a version.
+// What a process that checks a load does: loads a version.
 Status RunLoadCheck(const std::string& directory, const models::Loader::Options& options,
                     const engine::Engine& engine);
 

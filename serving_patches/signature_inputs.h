@@ -78,8 +78,8 @@ class SignatureInputs {
     return Build(received, scratch->positions, scratch, feeds);
   }
 
-  // The same with the `positions` of `received`, found here or by other SignatureInputs with the
-  // same aliases.
+  // Like Build() above, with the `positions` of `received`, found here or by other SignatureInputs
+  // with the same aliases.
   absl::Status Build(absl::Span<const ReceivedInput> received, absl::Span<const int> positions,
                      Scratch* scratch, std::vector<tensorflow::Tensor>* feeds) const {
     absl::Status status = Plan(received, positions, scratch);
@@ -110,7 +110,7 @@ class SignatureInputs {
   Limits limits_;
   std::vector<DeclaredInput> inputs_;
   std::vector<std::string> feed_names_;
-  // By position; uninitialized for inputs without a default.
+  // The defaults by position; uninitialized for inputs without one.
   std::vector<tensorflow::Tensor> defaults_;
   absl::flat_hash_map<std::string, int> positions_;
   absl::Status unfeedable_;  // the error of Build() if an input cannot be fed at all

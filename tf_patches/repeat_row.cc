@@ -125,7 +125,7 @@ absl::Status RowShape(const TensorProto& proto, const TensorShape& target, Tenso
   return CheckRepeats(*row, target);
 }
 
-// Copies tensor_content directly to its place, for types whose memory layout it has.
+// Copies tensor_content directly to its place, for types with the same layout in memory.
 absl::Status FromContent(const TensorProto& proto, const TensorShape& row,
                          const TensorShape& target, Tensor* out) {
   const absl::string_view content(proto.tensor_content());

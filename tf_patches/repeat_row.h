@@ -25,12 +25,12 @@ namespace colcast {
 absl::Status RepeatRow(const tensorflow::Tensor& row, const tensorflow::TensorShape& target,
                        tensorflow::Tensor* out);
 
-// The same for a row that is still a proto, in its typed fields (where, as everywhere in
+// Like RepeatRow(), for a row that is still a proto, in its typed fields (where, as everywhere in
 // TensorFlow, a short list repeats its last value) or in tensor_content. Decodes the proto once;
 // directly into the buffer of `*out` if its encoding allows.
 //
-// Also INVALID_ARGUMENT for a proto that is not a tensor: a negative or overflowing dimension, an
-// unknown rank, a dtype that does not exist, content that does not fit its shape.
+// Also returns INVALID_ARGUMENT for a proto that is not a tensor: a negative or overflowing
+// dimension, an unknown rank, a dtype that does not exist, content that does not fit its shape.
 absl::Status TensorFromProtoRepeated(const tensorflow::TensorProto& proto,
                                      const tensorflow::TensorShape& target,
                                      tensorflow::Tensor* out);

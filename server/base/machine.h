@@ -41,7 +41,7 @@ int64_t ReusableAddressSpace();
 // /proc and /sys/fs/cgroup.
 int64_t AvailableMemory(const std::string& root = "");
 
-// The same limits, but memory in use counts as available, except for address space.
+// Like AvailableMemory(), but memory in use counts as available, except for address space.
 int64_t TotalMemory(const std::string& root = "");
 
 }  // namespace colcast

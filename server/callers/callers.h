@@ -78,7 +78,7 @@ class Caller {
   // none. `callers` must outlive this object.
   Caller(Callers* callers, std::string_view sent);
 
-  // For Job::client(): the same for all requests of a caller; 0 without a name.
+  // A number for Job::client(), equal for all requests of a caller; 0 without a name.
   uint64_t client() const { return client_; }
 
   // Counts an answered request. `rows` is 0 unless it was answered OK.

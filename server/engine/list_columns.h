@@ -15,7 +15,7 @@ namespace colcast::engine {
 
 class ListColumns {
  public:
-  // Makes an object for a signature without list columns.
+  // For a signature without list columns.
   ListColumns() = default;
   ListColumns(const SignatureInputs& inputs, const RowRecord& record);
 

@@ -135,7 +135,7 @@ class TensorFlowModel final : public Model {
   ModelDescription description_;
   SignaturesByName signatures_;
   ProgramsByName programs_;
-  // By signature: the joined signature of all that share its only input, itself included.
+  // Maps a signature to the joined signature of all that share its only input, itself included.
   std::map<std::string, std::shared_ptr<const JoinedSignature>, std::less<>> joined_;
   std::map<std::string, ServedSignature, std::less<>> served_;
   Impurities impure_;

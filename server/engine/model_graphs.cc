@@ -48,7 +48,7 @@ absl::StatusOr<RewrittenSignatures> RewriteAll(const MetaGraphDef& saved,
                                                const std::vector<Rewrite>& fast) {
   RewrittenSignatures rewritten;
   for (const auto& [name, graph] : graphs) {
-    // Its variables may change, and a rewrite may read a copy of them.
+    // An impure signature's variables may change, and a rewrite may read a copy of them.
     if (impure.count(name) > 0) continue;
     std::vector<Rewrite> rewrites = ExactRewrites();
     if (choice.signatures.count(name) > 0) {

@@ -37,8 +37,8 @@ SessionOptions MakeSessionOptions(const Options& options, Executor executor) {
   // TensorFlow does not optimize graphs of fewer than 4 nodes. The whole model has more, so its
   // results are those of the optimized graph, and a small signature must give the same bits.
   rewriting->set_min_graph_nodes(-1);
-  // These two take a third of the time and change nothing here: one swaps tensors out of a GPU's
-  // memory, the other sinks functional control flow.
+  // Turns off two optimizations that take a third of the time and change nothing here: one swaps
+  // tensors out of a GPU's memory, the other sinks functional control flow.
   rewriting->set_memory_optimization(tensorflow::RewriterConfig::NO_MEM_OPT);
   rewriting->set_disable_tfg_optimizer(true);
   // The session keeps only the graph that it runs.

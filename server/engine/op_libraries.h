@@ -15,7 +15,7 @@ namespace colcast::engine {
 struct InstalledWheel {
   std::string name;     // e.g. "tensorflow_decision_forests"; empty if no wheel has the file
   std::string version;  // e.g. "1.12.0"
-  // Its requirement, e.g. "tensorflow==2.19.0"; empty if it has none or accepts any.
+  // The TensorFlow that it requires, e.g. "tensorflow==2.19.0"; empty if it accepts any.
   std::string tensorflow;
 };
 

@@ -61,7 +61,7 @@ bool AreNatural(const WireColumn& lengths) {
   return all >= 0;
 }
 
-// Returns INVALID_ARGUMENT, with its name and row, for a negative list length.
+// Returns INVALID_ARGUMENT, with the list's name and row, for a negative length.
 absl::Status CheckLengths(const ListColumns& lists, const ReceivedRequest& received) {
   std::vector<int64_t> lengths;
   for (size_t i = 0; i < received.columns.size(); ++i) {

@@ -85,8 +85,9 @@ class Signature {
     bool takes_rows = false;              // takes any number of rows
     bool takes_rows_or_settings = false;  // takes any number of rows, or is a scalar
     bool takes_rows_or_one_row = false;   // takes any number of rows, or exactly one
-    // Its requests never share runs, because an input row_to_<domain> counts from its own request's
-    // first row, or because an output is not a dense tensor, so that the signature cannot be run.
+    // Whether the signature's requests never share runs, because an input row_to_<domain> counts
+    // from its own request's first row, or because an output is not a dense tensor, so that the
+    // signature cannot be run.
     bool runs_alone = false;
   };
   const Traits& traits() const { return traits_; }

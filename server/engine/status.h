@@ -8,8 +8,8 @@
 
 namespace colcast::engine {
 
-// Both enumerate gRPC's canonical codes. Messages are shortened, because operations quote their
-// input in full, and clients drop an answer whose headers are too long.
+// Both types of status have gRPC's canonical codes. Messages are shortened, because operations
+// quote their input in full, and clients drop an answer whose headers are too long.
 inline Status FromAbsl(const absl::Status& status) {
   return {static_cast<StatusCode>(status.code()), Readable(status.message())};
 }

@@ -25,7 +25,8 @@ struct BadFraming {
 };
 
 // `codings` is the value of Transfer-Encoding, with repeated fields joined by commas. Only
-// "chunked" is supported: other codings before it are answered 501, anything else at the end 400.
+// "chunked" is supported. It must be the last coding, else the answer is 400; other codings before
+// it are answered 501.
 BadFraming CheckTransferEncoding(std::string_view codings);
 
 // Whether a header in `bytes`, which begin in or before a request's header, continues in a line
@@ -81,8 +82,8 @@ class Exchange {
   virtual ~Exchange() = default;
   // Belongs to the handler until it answers. The handler may move members out of it.
   virtual Request& request() = 0;
-  // The same number for all requests of one host, because an HTTP/1 client has a connection for
-  // each request in flight. Returns 0 if unknown.
+  // A number that is equal for all requests of one host, because an HTTP/1 client has a connection
+  // for each request in flight. Returns 0 if unknown.
   virtual uint64_t client() const { return 0; }
   // Whether the client has hung up.
   virtual bool cancelled() const = 0;

@@ -107,7 +107,7 @@ class MessageWriter {
   // Copies the next bytes, at most `size`, and returns their number.
   size_t Copy(uint8_t* out, size_t size);
 
-  // Both refer to the current message.
+  // Both methods refer to the current message.
   bool has_message() const { return has_message_; }
   bool has_bytes_left() const { return has_message_ && sent_ < message_.size() + prefix_.size(); }
   void End() { has_message_ = false; }

@@ -68,7 +68,7 @@ inline nghttp2_nv Field(std::string_view name, std::string_view value) {
           NGHTTP2_NV_FLAG_NONE};
 }
 
-// For a name that is a string literal.
+// Makes a header whose name is a string literal, which need not be copied.
 template <size_t kName>
 nghttp2_nv Named(const char (&name)[kName], std::string_view value) {
   nghttp2_nv field = Field({name, kName - 1}, value);
@@ -76,7 +76,7 @@ nghttp2_nv Named(const char (&name)[kName], std::string_view value) {
   return field;
 }
 
-// For a name and a value that are string literals.
+// Makes a header whose name and value are string literals.
 template <size_t kName, size_t kValue>
 nghttp2_nv Literal(const char (&name)[kName], const char (&value)[kValue]) {
   nghttp2_nv field = Field({name, kName - 1}, {value, kValue - 1});

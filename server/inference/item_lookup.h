@@ -26,7 +26,7 @@ struct ItemSources {
   items::ModelFeatures features;
 };
 
-// For one version of a model. All methods may be called from any thread.
+// Belongs to one version of a model. All methods may be called from any thread.
 class ItemLookup {
  public:
   using Signatures = google::protobuf::Map<std::string, tensorflow::SignatureDef>;

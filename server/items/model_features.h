@@ -13,13 +13,13 @@
 
 namespace colcast::items {
 
-// By domain and name, over all its signatures.
+// A model's features by domain and name, over all its signatures.
 using ModelFeatures = std::map<std::string, std::map<std::string, ExampleFeature>, std::less<>>;
 
 // Reads the text of assets.extra/colcast.json. Leaves out malformed entries.
 ModelFeatures ReadModelFeatures(std::string_view json);
 
-// The same for the model in `directory`; empty if it has no such file.
+// Like ReadModelFeatures(), for the model in `directory`; empty if it has no such file.
 ModelFeatures ReadModelFeaturesOf(const std::string& directory);
 
 // Returns FAILED_PRECONDITION, with the first difference, unless the table's domain has the same

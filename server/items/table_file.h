@@ -52,7 +52,8 @@ std::string KeyText(std::string_view key, bool is_text);
 
 // The values of one feature for all rows.
 struct TableColumn {
-  // For lists: one more than rows, in steps of the feature's shape; otherwise empty.
+  // Where each row's list begins, in steps of the feature's shape: one entry more than rows. Empty
+  // if the feature is not a list.
   Span<int64_t> splits;
   const uint8_t* numbers = nullptr;
   Texts texts;
@@ -81,7 +82,7 @@ class TableFile {
   int64_t rows() const { return header_.rows; }
   size_t bytes() const { return bytes_; }
 
-  // By feature.
+  // Both by feature.
   const ExampleFeatures& features() const { return *features_; }
   const std::vector<TableColumn>& columns() const { return columns_; }
 

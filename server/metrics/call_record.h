@@ -22,7 +22,8 @@ struct CallRecord {
 
   std::string_view api;         // Predict, Classify, Regress, MultiInference, ModelInfer
   std::string_view entrypoint;  // "GRPC" or "REST"
-  // From the servable that was found; empty if none was, so that clients cannot invent labels.
+  // Names from the servable that was found; empty if none was, so that clients cannot invent
+  // labels.
   std::string_view model_name;
   std::string_view signature_name;  // see Servable::SignatureLabel()
   int64_t model_version = 0;

@@ -87,7 +87,7 @@ void WriteRuntimeLatency(const Series& requests, TextWriter* writer) {
   }
 }
 
-// For APIs whose rows are tf.Examples.
+// Writes the counts of APIs whose rows are tf.Examples.
 void WriteExampleCounts(const Series& requests, TextWriter* writer) {
   std::map<std::string_view, HistogramSnapshot> sums;
   for (const RequestSeries& series : requests) {

@@ -87,8 +87,8 @@ class Metrics {
 
   // Sorted by labels, in the order of RequestLabels.
   std::vector<RequestSeries> Requests() const;
-  // For the last kMaxLoads directories, in the order of their first load. Bounded, because a server
-  // may load new versions for years.
+  // The loads of the last kMaxLoads directories, in the order of their first load. Bounded, because
+  // a server may load new versions for years.
   std::vector<LoadSeries> Loads() const;
   static constexpr size_t kMaxLoads = 100;
 

@@ -31,12 +31,12 @@ struct ModelConfig {
 Status CheckModelConfig(const tensorflow::serving::ModelServerConfig& proto,
                         const request_log::LogPlaces& logs, std::vector<ModelConfig>* models);
 
-// The same from protobuf's text format. Returns INVALID_ARGUMENT for a syntax error, as
-// "SOURCE:LINE:COLUMN: what is wrong".
+// Like CheckModelConfig(), from protobuf's text format. Returns INVALID_ARGUMENT for a syntax
+// error, as "SOURCE:LINE:COLUMN: what is wrong".
 Status ParseModelConfig(const std::string& text, const std::string& source,
                         const request_log::LogPlaces& logs, std::vector<ModelConfig>* models);
 
-// The same from a file. Returns NOT_FOUND if it cannot be read.
+// Like ParseModelConfig(), from a file. Returns NOT_FOUND if it cannot be read.
 Status ReadModelConfigFile(const std::string& path, const request_log::LogPlaces& logs,
                            std::vector<ModelConfig>* models);
 

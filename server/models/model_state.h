@@ -81,8 +81,8 @@ class ModelState {
   // Whether a version is ready, or each aspired one has failed at least for now, or there is none.
   bool settled() const;
   bool available() const;  // whether a version is ready
-  // The same for the current base path alone: versions from another one keep serving until this one
-  // has any.
+  // Like settled() and available(), for the current base path alone: versions from another one keep
+  // serving until this one has any.
   bool settled_at_base_path() const;
   bool available_at_base_path() const;
   bool given_up() const;  // there are aspired versions, all failed for good, and none is ready

@@ -25,7 +25,7 @@ class ReloadWaiters {
   // lock: OK, or UNKNOWN with the reasons for models that do not serve.
   std::vector<std::function<void()>> TakeSettled(const std::map<std::string, ModelState>& models);
 
-  // The same answer for all remaining callers.
+  // The answers for all remaining callers, each with `status`.
   std::vector<std::function<void()>> TakeAll(const Status& status);
 
  private:

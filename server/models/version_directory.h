@@ -35,8 +35,8 @@ struct BasePathListing {
 };
 
 // The versions under `base_path`: directories named by a decimal number that fits an int64, with a
-// saved_model.pb or .pbtxt. A directory with neither is still being copied, and left out. Of two
-// names for the same number ("7", "007") the last in byte order counts. Links are followed.
+// saved_model.pb or .pbtxt. A directory with neither is still being copied, so it is left out. Of
+// two names for the same number ("7", "007") the last in byte order counts. Links are followed.
 BasePathListing ListVersions(const std::string& base_path);
 
 // Which versions on disk a model should serve:

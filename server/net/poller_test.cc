@@ -37,7 +37,7 @@ TEST_F(StandbyTest, ItPollsWhereNobodyElseDoes) {
   while (looked_->happened == 0) std::this_thread::yield();
 }
 
-// Otherwise the check happens once a second.
+// Without LookNow(), the check happens once a second.
 TEST_F(StandbyTest, ItLooksAtTheTimeAtOnceWhereThatIsAskedFor) {
   constexpr int kTimes = 20;
   const Clock::time_point begin = Clock::now();

@@ -21,7 +21,7 @@ namespace colcast::net {
 // certificate.
 std::string CertificateName(const SSL* tls);
 
-// The same for a given certificate.
+// The name in a given certificate.
 std::string CertificateName(const X509* certificate);
 
 // Made by ReadTlsConfig(), which has checked key and certificates. All texts are PEM.

@@ -15,7 +15,7 @@ namespace colcast {
 Status ParseTextProto(const std::string& text, const std::string& source,
                       google::protobuf::Message* message);
 
-// The same for a file; read errors are those of ReadFile().
+// Like ParseTextProto(), for a file. Read errors are those of ReadFile().
 Status ReadTextProto(const std::string& path, google::protobuf::Message* message);
 
 }  // namespace colcast

@@ -59,7 +59,7 @@ class JsonColumn {
   void MismatchedList(const JsonValue& list);
   void EndAfterError(size_t count);
   void NextPlace();
-  // For example "age"[3][1].
+  // The place of the element being read, for example "age"[3][1].
   std::string Place() const;
 
   const std::string_view name_;

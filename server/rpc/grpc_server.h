@@ -42,7 +42,7 @@ class GrpcServer {
     bool health_service = true;
     std::optional<Offload::Options> offload;  // for large Predict requests
     Reloads reloads;
-    // With gRPC's names, for example "grpc.max_connection_age_ms", "2000".
+    // Channel arguments with gRPC's names, for example "grpc.max_connection_age_ms", "2000".
     std::vector<std::pair<std::string, std::string>> channel_arguments;
   };
 

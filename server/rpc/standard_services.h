@@ -14,7 +14,7 @@
 
 namespace colcast::rpc {
 
-// grpc.health.v1.Health: whether the server serves, for single checks and watches.
+// grpc.health.v1.Health, which says whether the server serves, for single checks and watches.
 
 inline constexpr char kHealthService[] = "grpc.health.v1.Health";
 

@@ -90,7 +90,7 @@ class RequestQueue {
  private:
   struct Client;
   using Line = std::multimap<Time, Client*>;  // by the effective arrival of the client's first job
-  // By the client's last turn, then by newest job first.
+  // Clients by their last turn, then by their newest job, newest first.
   using Newest = std::multimap<std::pair<Time, Time::duration>, Client*>;
   struct Client {
     uint64_t number;

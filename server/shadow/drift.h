@@ -114,9 +114,9 @@ class DriftCounts {
   void CountFailed(const Versions& versions, const Status& status);
   void CountCompared(const Versions& versions, const Drift& drift);
 
-  // By model.
+  // The numbers of requests that were not run, by model.
   std::map<std::string, std::array<int64_t, kNumNotRun>> not_run() const;
-  // For the last kMaxVersions pairs of versions, in the order of their first comparison.
+  // The counts of the last kMaxVersions pairs of versions, in the order of their first comparison.
   std::vector<VersionCounts> versions() const;
   static constexpr size_t kMaxVersions = 32;
 

@@ -26,7 +26,7 @@ class Poller {
   Poller() = default;
   ~Poller();
 
-  // Its destructor ends the calls, and waits for one that is running. The poller must outlive it.
+  // Destroying it ends the calls, and waits for one that is running. The poller must outlive it.
   using Job = std::unique_ptr<void, std::function<void(void*)>>;
 
   // Calls `poll` every `wait`. Returns RESOURCE_EXHAUSTED if the system allows no thread.

@@ -15,7 +15,7 @@ namespace colcast::tables {
 
 inline constexpr char kRowsFormat[] = "colcast-rows";
 
-// Its fields point into the file's bytes.
+// A delta whose fields point into the file's bytes.
 struct RowDelta {
   std::string table;  // name of the variable
   Span<int64_t> ids;  // ascending, at least 0

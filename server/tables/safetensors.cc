@@ -47,7 +47,8 @@ bool ReadNumbers(const Value* list, std::vector<int64_t>* numbers) {
   return true;
 }
 
-// The tensor that an entry of the header declares, in `data`, which begins at `data_offset`.
+// Reads the tensor that an entry of the header declares. It is in `data`, which begins at
+// `data_offset`.
 Status ReadTensor(const Value& declared, std::string_view data, size_t data_offset,
                   StoredTensor* tensor) {
   const auto wrong = [](const auto&... parts) { return Error(StatusCode::kDataLoss, parts...); };

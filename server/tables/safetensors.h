@@ -22,7 +22,7 @@ namespace colcast::tables {
 // XXH3-64.
 uint64_t HashOf(std::string_view bytes);
 
-// The same as text: 16 hex digits.
+// The same hash as text: 16 hex digits.
 std::string ChecksumOf(std::string_view data);
 
 // The name of a numeric dtype in files; empty if files cannot contain it.

@@ -53,7 +53,7 @@ class Tracer {
   };
 
   explicit Tracer(const Options& options);
-  // The same, but passes spans to `send`.
+  // Passes spans to `send` instead of to the collector.
   Tracer(const Options& options, SpanExporter::Options queue, SpanExporter::Send send);
 
   // Returns null if the request is not sampled. The client's sampled flag decides; without a valid

@@ -37,7 +37,7 @@ class StoredValues {
   // Visits the strings of those rows, numbered from 0. Their bytes live as long as this object.
   virtual void Visit(Span<int64_t> places, StringVisitor* visitor) const = 0;
 
-  // The same for all rows.
+  // Copy() and Visit() for all rows.
   virtual void Copy(void* out) const = 0;
   virtual void Visit(StringVisitor* visitor) const = 0;
 

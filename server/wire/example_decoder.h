@@ -40,7 +40,7 @@ class ExampleDecoder {
   // The size of all examples together.
   size_t bytes() const { return size_; }
 
-  // The bytes that columns save: all N examples repeat some features, which count N - 1 times.
+  // The bytes that columns save: N - 1 times the bytes of the features that all N examples repeat.
   int64_t repeated_bytes() const { return repeated_bytes_; }
 
  private:

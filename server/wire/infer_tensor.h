@@ -25,7 +25,7 @@ Status ReadInferDatatype(std::string_view datatype, Column* column);
 // there are not as many as the shape has, or if a bool is neither 0 nor 1.
 Status SetRawValues(const Bytes& raw, Column* column);
 
-// The same from typed fields of InferTensorContents: the well-formed messages in
+// Like SetRawValues(), from typed fields of InferTensorContents: the well-formed messages in
 // column->values.messages, which are merged. Values that must be copied are kept in `request`.
 Status SetTypedValues(DecodedRequest* request, Column* column);
 

@@ -14,7 +14,8 @@
 namespace colcast::engine {
 
 // Reads all tables into memory and keeps them there, so that no run waits for the disk. Returns
-// RESOURCE_EXHAUSTED, with what they need and the process's limit, if the system does not allow it.
+// RESOURCE_EXHAUSTED, with the bytes needed and the process's limit, if the system does not allow
+// it.
 absl::Status LockTables(const MappedTables& tables);
 
 class TableChecks {

@@ -29,7 +29,7 @@ class GatheredProgram final : public Program {
   bool Accepts(const Batch& batch) const override {
     return batch.form == Batch::Form::kIndexed && batch.user_states == nullptr;
   }
-  // With kRequestPerUser, FAILED_PRECONDITION for an output without a row per candidate.
+  // With kRequestPerUser, returns FAILED_PRECONDITION for an output without a row per candidate.
   absl::StatusOr<bool> Run(const Batch& batch, RunResult* result) override;
 
   bool has_independent_rows() const { return columnar_->record().independent; }

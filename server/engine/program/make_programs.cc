@@ -65,7 +65,7 @@ class Maker {
     Add(columnar, std::move(of_whole));
   }
 
-  // Also adds the program that needs only the signature and its record.
+  // Adds `others` and the rows program, which needs only the signature and its record.
   void Add(const std::string& name, Programs::Others others) {
     const Signature& signature = *Find(name);
     const RowRecord& record = signature.record();

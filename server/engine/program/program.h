@@ -41,7 +41,8 @@ struct Batch {
   int64_t candidates = 0;   // N
   const std::vector<int>* outputs = nullptr;  // positions in the sorted aliases, ascending
   std::vector<Domain> domains;                // in the order of the signature's domains
-  // By the signature's input, with as many rows as the input's domain, or one; null if left out.
+  // The columns by the signature's input, with as many rows as the input's domain, or one; null if
+  // left out.
   std::vector<const WireColumn*> columns;
   // If not null, the users' states, already computed; user columns are then not read.
   const std::vector<tensorflow::Tensor>* user_states = nullptr;

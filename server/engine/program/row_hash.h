@@ -30,7 +30,7 @@ struct HashedColumns {
 // Reused: each thread keeps one.
 struct RowHash {
   states::RowKeys row_keys;
-  // By the signature's input: its index in row_keys if it has rows, else -1.
+  // For each of the signature's inputs: its index in row_keys if it has rows, else -1.
   std::vector<int> places;
   std::vector<int64_t> lengths;
 

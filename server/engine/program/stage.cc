@@ -21,7 +21,8 @@ using tensorflow::Tensor;
 // Merging repeated rows pays if at least one row in this many repeats another.
 constexpr int64_t kFewestRepeated = 4;
 
-// After a run of more rows, the thread does not keep the input tensors for its next request.
+// After a run of more rows than this, the thread does not keep the input tensors for its next
+// request.
 constexpr int64_t kMostKeptRows = 1;
 
 }  // namespace

@@ -26,7 +26,7 @@ struct ConvertedSignature {
 // INVALID_ARGUMENT for text that no export writes.
 absl::StatusOr<std::vector<ConvertedSignature>> ReadExportRecord(std::string_view json);
 
-// The same for the model in `directory`; none if it has no record.
+// Like ReadExportRecord(), for the model in `directory`; none if it has no record.
 absl::StatusOr<std::vector<ConvertedSignature>> ReadExportRecordOf(const std::string& directory);
 
 }  // namespace colcast::engine

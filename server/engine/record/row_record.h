@@ -49,14 +49,14 @@ struct RecordedSignatures {
   bool many_users_per_run = false;  // whether the last stage takes several
   std::vector<std::string> stages = {"user", "item"};    // domains with a stage, the user first
   std::map<std::string, std::set<std::string>> columns;  // by domain
-  // By signature; empty for old exports, which did not record it.
+  // The record of each signature; empty for old exports, which had none.
   std::map<std::string, RowRecord> rows;
 };
 
 // The records in the order of the file; none if the text is not from an export.
 std::vector<RecordedSignatures> ReadRowRecords(std::string_view json);
 
-// The same for the model in `directory`; none if it has no record.
+// Like ReadRowRecords(), for the model in `directory`; none if it has no record.
 std::vector<RecordedSignatures> ReadRowRecordsOf(const std::string& directory);
 
 using SignatureMap = google::protobuf::Map<std::string, tensorflow::SignatureDef>;

@@ -99,7 +99,7 @@ class Reader {
     }
   }
 
-  // For a Tile that repeats a single row: the number of repetitions, its first multiple. All other
+  // The number of repetitions of a Tile that repeats a single row: its first multiple. All other
   // multiples must be 1.
   Output Repeats(Output tensor) const {
     if (!Is(tensor, "Tile") || chain_.rows.node != nullptr) return {};

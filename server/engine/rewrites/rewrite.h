@@ -27,15 +27,15 @@ struct Rewrite {
       apply;
 };
 
-// In the order in which they are applied. Each keeps outputs bit-identical for every input, and
-// pays wherever it applies, since one op does the work of many.
+// The exact rewrites, in the order in which they are applied. Each keeps outputs bit-identical for
+// every input, and pays wherever it applies, since one op does the work of many.
 std::vector<Rewrite> ExactRewrites();
 
 // Rewrites that change outputs slightly; a choice file names those to apply (choice_file.h). Leaves
 // out those whose instructions this CPU lacks. `tables` are variables that may be read rounded.
 std::vector<Rewrite> FastRewrites(const std::set<std::string>& tables);
 
-// By signature, the graph that it needs (needed_graph.h).
+// Maps a signature to the graph that it needs (needed_graph.h).
 using SignatureGraphs = std::map<std::string, tensorflow::GraphDef>;
 
 // Applies the rewrites, in order, to a signature's graph. Returns a line on what they did, such as

@@ -66,7 +66,7 @@ class ShapedGraph {
 
   // The value of a tensor that depends only on constants.
   std::optional<tensorflow::Tensor> Constant(Output output) const;
-  // The same for int32 and int64: a scalar's value, or the elements of any shape.
+  // Like Constant(), for int32 and int64: a scalar's value, or the elements of any shape.
   std::optional<int64_t> Integer(Output output) const;
   std::optional<std::vector<int64_t>> Integers(Output output) const;
 
