@@ -25,9 +25,9 @@ void LowerPriorityOnce() {
   static_cast<void>(lowered);
 }
 
-// Reads a call's body. After a reader has read it, the call is queued as a new job. After a worker
-// has, the call runs immediately, or is requeued in its original place if it may run with others.
-// Owns itself until then.
+// Reads a call's body. Afterwards a reader queues the call as a new job; a worker runs it
+// immediately, or requeues it in its original place if it may run with others. Owns itself until
+// then.
 class BodyJob final : public scheduling::Job {
  public:
   BodyJob(size_t max_bytes, Body* body, Call* call)

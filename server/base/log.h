@@ -34,7 +34,7 @@ using LogSink = void (*)(const char* severity, std::string_view message, const L
 // Writes a line, like the functions below.
 void WriteLog(const char* severity, std::string_view message, const LogFields& fields);
 
-// For a library with its own copy of this code. Its lines then go to the executable's WriteLog().
+// Sends the lines of a library that has its own copy of this code to the executable's WriteLog().
 void SetLogSink(LogSink sink);
 
 void LogInfo(std::string_view message, const LogFields& fields = {});

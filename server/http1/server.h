@@ -29,8 +29,8 @@ class HttpServer {
     bool listens = true;          // false: clients are passed in through accept()
     int max_connections = 10000;  // others are answered 503 and closed
     size_t max_header_bytes = 16 << 10;
-    // Size as sent. A body for which the poller's hosts().bodies has no room is skipped and
-    // answered 429, or 413 if it is too large by itself.
+    // The limit of a body's size as sent. A body for which the poller's hosts().bodies has no room
+    // is skipped and answered 429, or 413 if it is too large by itself.
     size_t max_body_bytes = 256 << 20;
     // The limit for idle time between requests, and for receiving a request's header.
     std::chrono::milliseconds idle_timeout{60'000};

@@ -25,8 +25,7 @@ class Server {
   // Cuts off all calls, and waits for handlers like Shutdown().
   ~Server();
 
-  // Applies to all listeners from now on; without it connections are unencrypted. Errors are those
-  // of UseTls().
+  // Encrypts the connections of all listeners from now on. Errors are those of UseTls().
   Status SetTls(const net::TlsConfig& tls);
   // Listens; 0 is any free port. Sets *bound to the port. Returns UNAVAILABLE, naming the address,
   // on failure.

@@ -41,7 +41,7 @@ Address AddressOf(const addrinfo& found) {
   return address;
 }
 
-// Detects a peer that vanished silently after this time.
+// Makes the kernel detect a peer that has vanished silently.
 void LimitSilence(int socket) {
   constexpr int kMaxSilentMilliseconds = 10'000;
   const int on = 1;

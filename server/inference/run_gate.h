@@ -40,7 +40,7 @@ class RunGate {
   int64_t rows_ = 0;
   int64_t input_bytes_ = 0;
   bool must_wait_ = false;
-  // Only for a single signature, because a run of several does not show how much each one took.
+  // Set only for a single signature, because a run of several does not show how much each one took.
   std::optional<MeasuredRun> run_;
 };
 

@@ -40,7 +40,7 @@ class Recent {
   // Stores the counts up to `now`. Call about once a second, with ascending `now`.
   void Add(Time now, const std::vector<RequestSeries>& requests, double cpu_seconds);
 
-  // The counts of the last `span`, at most kWindow; of a shorter time if less has passed, and none
+  // The counts of the last `span`, at most kWindow, or of less if less has passed. There are none
   // before the second call of Add().
   Interval Last(std::chrono::seconds span) const;
 

@@ -151,7 +151,8 @@ class Hosts {
   MemoryLimit bodies;
   // Returns RESOURCE_EXHAUSTED, naming the flag.
   Status UnreadRefusal(const Host& host) const;
-  // UnreadRefusal() if an answer to a request that arrived at `since` would be refused; else OK.
+  // Returns UnreadRefusal() if an answer to a request that arrived at `since` would be refused;
+  // else OK.
   Status CheckUnread(const Host& host, Budget::Clock::time_point since) const {
     return unread.IsUsedUp(host.unread, since) ? UnreadRefusal(host) : OkStatus();
   }

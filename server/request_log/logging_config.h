@@ -22,7 +22,7 @@ struct LoggingConfig {
 
 // Where the log files of a configuration may be.
 struct LogPlaces {
-  std::string directory;  // absolute; files must be below it. Empty: there is none
+  std::string directory;  // absolute; files must be below it. Empty if there is none
   bool anywhere = false;  // only without a directory: allows any absolute path, instead of none
 };
 

@@ -24,7 +24,7 @@ class InferReader final : public MembersReader {
       : inputs_("inputs", limit, memory, before, max_inputs, request, contents),
         outputs_("outputs", nullptr, memory, before, max_inputs, nullptr, nullptr) {}
 
-  // The first error, apart from syntax errors.
+  // Returns the first error, apart from syntax errors.
   Status Finish() {
     const std::initializer_list<const ValueReader*> parts = {this, &id_, &parameters_, &inputs_,
                                                              &outputs_};

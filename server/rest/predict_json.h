@@ -54,11 +54,11 @@ class PredictJson final : public PredictForm {
   explicit PredictJson(RequestMemory* memory) : memory_(memory) {}
 
   // Fills columns, with the signature's dtypes, from "instances" or "inputs"; `body` is not needed
-  // afterwards. It is read twice if "signature_name" comes after them. An input with a default may
-  // be absent; in row format, from all rows or from none. INVALID_ARGUMENT names the input, the row
-  // and the element. A dtype that JSON cannot represent is UNIMPLEMENTED, in row format
-  // INVALID_ARGUMENT, both as in TF Serving. Of several errors, a syntax error comes first, then
-  // one in the signature's name, then the one whose culprit begins first.
+  // afterwards. The body is read twice if "signature_name" comes after them. An input with a
+  // default may be absent; in row format it must then be absent from all rows. INVALID_ARGUMENT
+  // names the input, the row and the element. A dtype that JSON cannot represent is UNIMPLEMENTED,
+  // in row format INVALID_ARGUMENT, both as in TF Serving. Of several errors, a syntax error comes
+  // first, then one in the signature's name, then the one whose culprit begins first.
   Status Read(const BodyBytes& body, const FindSignature& find) override;
 
   const std::string& signature_name() const override { return signature_name_; }

@@ -19,7 +19,7 @@ namespace colcast::rpc {
 // All methods may be called from any thread.
 class SpareRequests {
  public:
-  // The most memory, besides the message, for a spare and for a request that waits decoded.
+  // The limit on the memory of a spare, and of a request that waits decoded, besides its message.
   // Requests within the two limits below always take less.
   static constexpr size_t kMaxMemoryBytes = 1 << 20;
   static constexpr size_t kSmallBytes = 64 << 10, kSmallColumns = 1024;

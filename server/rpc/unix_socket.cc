@@ -24,7 +24,7 @@ bool SomeoneListens(const std::string& path) {
   return failed == 0;
 }
 
-// If not, sets errno.
+// Whether the directory of `path` is writable; if not, sets errno.
 bool DirectoryIsWritable(const std::string& path) {
   const std::string directory = std::filesystem::path(path).parent_path();
   return access(directory.empty() ? "." : directory.c_str(), W_OK | X_OK) == 0;

@@ -82,7 +82,7 @@ void WorkerPool::Submit(Job* job) {
       refused = queue_.Add(job, std::move(profile), now);
     }
     NoteQueued();
-    // Under the lock, because a worker that wakes by itself may exit and destroy its
+    // Wakes a worker under the lock, because one that wakes by itself may exit and destroy its
     // IdleWorkers::Waiter.
     if (!refused) idle_.WakeOne();
   }

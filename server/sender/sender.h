@@ -104,8 +104,8 @@ class Sender {
   Outcome outcome_;
 };
 
-// The figures as one line of JSON. Latency is the time from when a call was due to its answer;
-// lateness, from when it was due to when it was sent.
+// The figures as one line of JSON. Latency is the time between a call's due time and its answer;
+// lateness, between its due time and its sending.
 std::string Figures(const Job& job, const Outcome& outcome);
 
 // Serializes all CallRecords, the number of kept answers, and for each of these the number of its

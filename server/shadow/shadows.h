@@ -56,8 +56,8 @@ class Shadows {
 
   Shadows(Options options, FindServable find);
 
-  // The version to run a request that `live` has answered; null for most requests, and if it is
-  // `live` itself. Costs the check of an empty map if no model has a shadow.
+  // Draws the version that also runs a request which `live` has answered; null for most requests,
+  // and if that version is `live` itself. If no model has a shadow, this only checks an empty map.
   std::shared_ptr<const inference::Servable> Draw(const inference::Servable& live);
 
   // Queues the request for `shadow`, unless too many wait. Copies its arguments. Without values,

@@ -88,7 +88,7 @@ class Safetensors {
   const std::shared_ptr<const void> owner_;
   Status status_;
   std::string_view data_;   // all bytes after the header
-  size_t data_offset_ = 0;  // their offset in the file
+  size_t data_offset_ = 0;  // the offset of `data_` in the file
   std::map<std::string, std::string, std::less<>> metadata_;
   std::map<std::string, StoredTensor, std::less<>> tensors_;
 };

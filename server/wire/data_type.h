@@ -49,7 +49,7 @@ enum DataType : int {
 };
 
 // Bytes of one element in a tensor's buffer and in tensor_content; 0 for a dtype without a fixed
-// size (string) or that cannot be sent (resource, variant, references, unknown numbers).
+// size (string) or one that cannot be sent (resource, variant, references, unknown numbers).
 size_t ElementSize(DataType dtype);
 
 // "DT_INT64"; "DT_INT64_REF" for a reference; "dtype 77" for an unknown number.

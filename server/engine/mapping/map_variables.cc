@@ -73,7 +73,7 @@ std::set<std::string> HandlesIn(const GraphDef& graph) {
   return held;
 }
 
-// A node that reads one of the variables (`is_one`) and does not merely initialize another
+// Returns a node that reads one of the variables (`is_one`) and does not merely initialize another
 // variable, which then shares the tensor without reading a byte; null if there is none.
 const NodeDef* ReaderIn(const GraphDef& graph, const std::function<bool(const NodeDef&)>& is_one) {
   std::map<std::string, std::vector<std::pair<const NodeDef*, int>>> readers;

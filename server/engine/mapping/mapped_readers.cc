@@ -43,7 +43,7 @@ Scope ScopeOf(Nodes* nodes) {
 // The variable that a node or argument holds.
 struct Held {
   std::string variable;
-  bool is_value = false;  // its value; otherwise its handle
+  bool is_value = false;  // whether it holds the value; otherwise it holds the handle
 };
 
 bool HasZero(const NodeDef& node, const char* attribute) {

@@ -26,8 +26,8 @@
 
 namespace colcast::engine {
 
-// Tables [10, 3] of float, `first` with values 0 to 29 and `second` with their negatives, and
-// `small` [2] in a checkpoint, after one byte, so that their addresses are odd.
+// A checkpoint with the float tables `first` [10, 3], with values 0 to 29, `second`, with their
+// negatives, and `small` [2]. They come after one byte, so that their addresses are odd.
 class MappingTest : public ::testing::Test {
  protected:
   static constexpr int64_t kRows = 10, kWidth = 3;

@@ -38,7 +38,7 @@ class Domains {
   Domains(const tensorflow::SignatureDef& declared, std::vector<DomainColumns> domains,
           const Signature* columnar, const Options& options);
 
-  // No domains: all rows are the candidates'.
+  // Without domains, all rows are the candidates'.
   Domains() : Domains({}, {}, nullptr, {}) {}
 
   // The domain of an input of the signature, or kCandidates.

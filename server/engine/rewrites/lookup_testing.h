@@ -31,7 +31,7 @@ using Feeds = std::vector<std::pair<std::string, Tensor>>;
 inline constexpr int kRows = 20'000;
 inline constexpr int kWidth = 24;
 
-// joined = the row of variable "table" that `id` names and the sum of those that `list` names.
+// joined = the row of variable "table" that `id` names, and the sum of the rows that `list` names.
 class LookupGraphTest : public ::testing::Test {
  protected:
   LookupGraphTest() : scope_(tensorflow::Scope::NewRootScope()) {

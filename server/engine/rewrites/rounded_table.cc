@@ -183,7 +183,7 @@ bool RoundedTable::CopyFloats(int64_t id, float* row) const {
   }
   if (!IsKept(id)) return false;
   const auto kept = rounded_.kept.find(id);
-  // Not found if the rows are mapped and their file was changed; the run then fails.
+  // The row is missing if the rows are mapped and their file was changed; the run then fails.
   if (kept != rounded_.kept.end()) std::memcpy(row, kept->second.data(), bytes);
   return true;
 }
