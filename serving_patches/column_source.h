@@ -39,7 +39,7 @@ class ColumnSource {
                                    tensorflow::Tensor* out) const = 0;
 };
 
-// A named column. The caller owns both, and keeps them until the call returns.
+// A named column. The caller owns name and column, and keeps them until the call returns.
 struct ReceivedInput {
   absl::string_view alias;
   const ColumnSource* source = nullptr;

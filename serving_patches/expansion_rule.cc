@@ -16,7 +16,7 @@
 namespace colcast {
 namespace {
 
-// An input's effective properties: those of what was sent or, if absent, of the default.
+// An input's effective properties: the sent column's or, if it is absent, the default's.
 struct Effective {
   tensorflow::DataType dtype;
   absl::Span<const int64_t> dims;

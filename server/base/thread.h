@@ -16,10 +16,10 @@
 namespace colcast {
 
 // Permanently lowers the priority of this thread, and of threads that it starts later, for the CPU
-// and for reading files. (On Linux, each thread has its own.) Does nothing if the kernel refuses.
-// `nice` is a nice(7) value of at most 19. With 10, a thread beside a busy worker still gets a
-// tenth of a core, enough to finish loading a version on an overloaded server, which may need
-// exactly that version.
+// and for reading files. (On Linux, each thread has a priority of its own.) Does nothing if the
+// kernel refuses. `nice` is a nice(7) value of at most 19. With 10, a thread beside a busy worker
+// still gets a tenth of a core, enough to finish loading a version on an overloaded server, which
+// may need exactly that version.
 void LowerThisThreadsPriority(int nice = 10);
 
 // Tells a periodic thread to end.

@@ -281,10 +281,10 @@ class Model {
   // Returns false if no signature has a stage for the domain.
   virtual bool FillStates(const DecodedRequest&) const { return false; }
 
-  // Prepares a request for running by slices: computes what they share, above all the user, once.
-  // Returns null if the request cannot be split: because that is unsound, because there is nothing
-  // to split, or because its values are invalid, which Run() then reports. The plan must outlive
-  // the slices.
+  // Prepares a request for running by slices: computes once the parts that all slices share, above
+  // all the user's. Returns null if the request cannot be split: because that is unsound, because
+  // there is nothing to split, or because its values are invalid, which Run() then reports. The
+  // plan must outlive the slices.
   virtual std::unique_ptr<Slices> Split(const PlannedRequest&) const { return nullptr; }
 };
 

@@ -153,7 +153,8 @@ absl::StatusOr<tensorflow::Session*> ModelSessions::Add(tensorflow::GraphDef gra
       MakeSessionOptions(options_, executor), new SharedDevices(*devices), /*factory=*/nullptr);
   tensorflow::Session* const made = session.get();
   {
-    // Kept even after an error, because destroying a session clears its devices, which are shared.
+    // Keeps the session even after an error, because destroying a session clears its devices, which
+    // are shared.
     const std::lock_guard<std::mutex> lock(mutex_);
     added_.push_back(std::move(session));
   }

@@ -232,7 +232,7 @@ absl::Status ProvideMissingOp(const absl::Status& error) {
   if (op.empty()) return error;
   static std::mutex mutex;
   const std::lock_guard<std::mutex> lock(mutex);
-  // Another model's load may have registered it in the meantime.
+  // Another model's load may have registered the op in the meantime.
   const tensorflow::OpRegistrationData* registered = nullptr;
   if (tensorflow::OpRegistry::Global()->LookUp(std::string(op), &registered).ok()) {
     return absl::OkStatus();

@@ -35,13 +35,13 @@ bool IsLaidOut(const WireColumn& column);
 // Inner dimensions become the largest of the blocks', padded with zeros or empty strings, or with
 // the first value of the block's column.
 //
-// INVALID_ARGUMENT in the cases of CopyValues() and VisitStrings(), RESOURCE_EXHAUSTED without
-// memory. REQUIRES that all blocks share a dtype and a rank of at least 1; and that a column
-// IsLaidOut() if its block is neither all its rows nor its first row.
+// Returns INVALID_ARGUMENT in the cases of CopyValues() and VisitStrings(), and RESOURCE_EXHAUSTED
+// without memory. REQUIRES that all blocks share a dtype and a rank of at least 1; and that a
+// column IsLaidOut() if its block is neither all its rows nor its first row.
 absl::Status StackRows(absl::Span<const RowBlock> blocks, PadWith pad, tensorflow::Tensor* stacked);
 
 // The memory that StackRows() needs for these blocks beyond the bytes in which the columns were
-// sent; it reads the sizes of strings. A double, because it cannot overflow.
+// sent. Reads the sizes of strings. A double, because it cannot overflow.
 double ExtraBytes(absl::Span<const RowBlock> blocks, PadWith pad);
 
 }  // namespace colcast::engine

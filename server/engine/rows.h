@@ -14,7 +14,7 @@
 
 namespace colcast::engine {
 
-// The name of a domain's index: an input int64 [N], each value in [0, rows of the domain).
+// Prefix of the names of indices: inputs of int64 [N] with values in [0, rows of the domain).
 constexpr std::string_view kRowTo = "row_to_";
 constexpr std::string_view kRowToUser = "row_to_user";
 

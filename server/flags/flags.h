@@ -29,7 +29,7 @@ namespace colcast {
 struct LoadCheckOptions {
   bool enabled = true;
   std::chrono::seconds timeout{1800};
-  // Set in such a process: the version or the op library that it tries; empty otherwise.
+  // Set only in a process that tries a load: the version or the op library to load.
   std::string directory;
   std::string op_library;
 };

@@ -21,7 +21,7 @@ struct Flag {
   std::string_view name;
   std::string_view help;
   std::string default_value;
-  // The error says what was expected, without the flag and its value.
+  // Its error says what was expected, but names neither the flag nor its value.
   std::function<Status(const std::string& value)> set;
   bool is_switch = false;  // --NAME sets it to true, --noNAME to false
 };

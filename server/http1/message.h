@@ -44,7 +44,7 @@ struct Request {
   std::string target;  // as sent: the percent-encoded path and, after a '?', the query
   std::unique_ptr<RequestMemory> memory;  // counts the body's memory; may be null
   SliceBuffer body;                       // as sent, so compressed if `gzip`
-  // Compressed with gzip, or in zlib's format, HTTP's "deflate".
+  // Whether the body is compressed, with gzip or in zlib's format (HTTP's "deflate").
   bool gzip = false;
   std::string traceparent;              // as sent; empty if missing
   std::string caller;                   // name of the caller (server/callers); empty if unknown

@@ -40,7 +40,7 @@ class StreamHandler {
 
 // A method has either `handle` (unary) or `open` (streaming).
 struct Method {
-  // Must finish the call, now or later, and must return soon.
+  // Handles a call: must finish it, now or later, and must return soon.
   std::function<void(Call*)> handle = {};
   std::function<std::unique_ptr<StreamHandler>(Call*)> open = {};
 };

@@ -60,7 +60,7 @@ class Connection final : public net::Connection {
   // Serves the socket from now on, unless the server has ended.
   static void Start(std::unique_ptr<net::Socket> socket, std::string peer,
                     std::shared_ptr<Shared> shared);
-  // Empty if the client has not presented a certificate with a name.
+  // The name in the client's certificate; empty if the client presented none with a name.
   const std::string& certificate_name() const { return certificate_name_; }
   Shared& shared() const { return *shared_; }
 

@@ -41,7 +41,7 @@ class Transport {
   // Reads once, at most `most` bytes. Callbacks that receive data find it in block().
   Result Read(size_t most = kBlockBytes);
   const std::shared_ptr<uint8_t[]>& block() const { return block_; }
-  // Writes all pending output. kNothing if the socket accepts no more now.
+  // Writes all pending output. Returns kNothing if the socket accepts no more now.
   Result Write();
   // Whether neither side has anything left to send.
   bool is_over() const {

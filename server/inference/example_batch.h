@@ -62,7 +62,7 @@ class ExampleBatch {
     return Call(&engine::Model::Predict, servable, signature_name, outputs, record, result);
   }
 
-  // Run() for all signatures that share the named one's input in one run; see engine::Model.
+  // Like Run(), for all signatures that share the named one's input, in one run; see engine::Model.
   Status RunTogether(const Servable& servable, const std::string& signature_name,
                      const std::vector<std::string>& outputs, metrics::CallRecord* record,
                      std::unique_ptr<engine::Outputs>* result) {

@@ -39,8 +39,8 @@ class ItemLookup {
   // input. Sets `*unknown_keys` to the number of keys answered with defaults.
   //
   // Returns INVALID_ARGUMENT for a wrong rank or dtype, or for unknown keys if the table refuses
-  // them. The message names the key column and the first ten unknown keys; FAILED_PRECONDITION if
-  // the model cannot use the table.
+  // them. The message names the key column and the first ten unknown keys. Returns
+  // FAILED_PRECONDITION if the model cannot use the table.
   Status Fill(DecodedRequest* request, int64_t* unknown_keys) const;
 
   // For each source the table in use; null where there is none.

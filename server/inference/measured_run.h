@@ -78,8 +78,8 @@ class MeasuredRun {
 scheduling::RunNeeds NeedsOfRun(scheduling::RequestClass& of, scheduling::Clock::duration cost,
                                 int64_t input_bytes);
 
-// RESOURCE_EXHAUSTED: a run is estimated to take `bytes` of memory, and at most `max_bytes` are
-// allowed.
+// Returns RESOURCE_EXHAUSTED, saying that a run is estimated to take `bytes` of memory, and that at
+// most `max_bytes` are allowed.
 Status TooMuchMemory(int64_t rows, int64_t input_bytes, int64_t bytes, int64_t max_bytes);
 
 }  // namespace colcast::inference

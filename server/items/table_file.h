@@ -73,8 +73,8 @@ inline constexpr char kItemsFormat[] = "colcast-items";
 
 class TableFile {
  public:
-  // Reads and checks a file of this kind. DATA_LOSS for the other kind or malformed content; the
-  // error names the offset, the tensor or the key.
+  // Reads and checks a file of this kind. Returns DATA_LOSS for the other kind or malformed
+  // content; the error names the offset, the tensor or the key.
   enum class Kind : uint8_t { kTable, kDelta };
   static Status Read(Kind kind, Safetensors* read, std::shared_ptr<const TableFile>* file);
 

@@ -25,9 +25,9 @@ struct ModelConfig {
   bool operator==(const ModelConfig& other) const;
 };
 
-// Returns INVALID_ARGUMENT, naming the model, for: no model_config_list, a model without a name, a
-// repeated name, a base path that is not absolute, a platform other than "tensorflow", and whatever
-// CheckLoggingConfig() refuses.
+// Returns INVALID_ARGUMENT, naming the model, for a missing model_config_list, a model without a
+// name, a repeated name, a base path that is not absolute, a platform other than "tensorflow", and
+// everything that CheckLoggingConfig() refuses.
 Status CheckModelConfig(const tensorflow::serving::ModelServerConfig& proto,
                         const request_log::LogPlaces& logs, std::vector<ModelConfig>* models);
 

@@ -174,7 +174,7 @@ class UnreadAnswer {
 
   size_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
   // Replaces an earlier count. Small answers do not count, since they take no more memory than
-  // their requests. UnreadRefusal() if there is no room.
+  // their requests. Returns UnreadRefusal() if there is no room.
   Status Count(size_t bytes);
   void Return() { hosts_.unread.Return(&host_.unread, bytes_.exchange(0)); }
 

@@ -9,9 +9,9 @@
 
 namespace colcast::pages {
 
-// Adds the status page (models, traffic and savings), as JSON at /status.json, and at "/" as a
-// static page that renders the JSON; and at `metrics_path`, unless it is empty, everything that the
-// server counts, as listed in docs/metrics.md.
+// Adds the status page (models, traffic and savings) as JSON at /status.json and, at "/", a static
+// page that renders this JSON. Unless `metrics_path` is empty, adds a page with everything that the
+// server counts (docs/metrics.md).
 void AddPages(const Backend& backend, const std::string& server_version,
               const std::string& metrics_path, http::Router* router);
 

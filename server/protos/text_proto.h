@@ -10,8 +10,8 @@
 
 namespace colcast {
 
-// Parses `text`, a message in text form that was read from `source`. On failure INVALID_ARGUMENT
-// with the source, line, column and expected token.
+// Parses `text`, a message in text form that was read from `source`. On failure returns
+// INVALID_ARGUMENT with the source, line, column and expected token.
 Status ParseTextProto(const std::string& text, const std::string& source,
                       google::protobuf::Message* message);
 

@@ -40,8 +40,8 @@ struct LoggedCall {
 std::string MakePredictionLog(const LoggedCall& call, double sampling_rate,
                               int64_t timestamp_seconds);
 
-// Used by one thread at a time. The first record of a file opens it, named
-// PREFIX-20261122T040512Z-0000.tfrecord after the time (UTC) and the first free number, so that
+// Used by one thread at a time. The first record of a file creates it. Its name is
+// PREFIX-20261122T040512Z-0000.tfrecord, with the time (UTC) and the first free number, so that
 // servers may share a prefix; its mode is 0640. It contains only complete records, each written
 // immediately.
 class LogFile {

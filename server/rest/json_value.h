@@ -98,8 +98,8 @@ class ValueReader {
     Fail(std::move(status));
   }
 
-  // Call in OnValue(): INVALID_ARGUMENT with a description of `culprit` between the two texts. The
-  // size of a list or object is known only at its end.
+  // Call in OnValue(): fails with INVALID_ARGUMENT, with a description of `culprit` between the two
+  // texts. The size of a list or object is known only at its end.
   void FailAt(std::string before, const JsonValue& culprit, std::string after) {
     failed_ = true;
     before_ = std::move(before);

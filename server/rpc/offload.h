@@ -76,7 +76,7 @@ class Offload {
   // Calls Stop().
   ~Offload();
 
-  // Soon ends forwarded calls, and those forwarded later, with UNAVAILABLE.
+  // Ends forwarded calls soon, and calls forwarded later, with UNAVAILABLE.
   void Stop();
 
   // Takes a Predict call if it has enough rows and names a model that is served here. The other

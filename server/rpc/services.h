@@ -41,7 +41,7 @@ struct Reloads {
 };
 
 // HandleReloadConfigRequest answers when new models have finished loading or failed:
-// ModelManager::Reload(). PERMISSION_DENIED or UNIMPLEMENTED for clients that may not use it.
+// ModelManager::Reload(). Clients that may not use it get PERMISSION_DENIED or UNIMPLEMENTED.
 // `models` must outlive the methods.
 http2::Methods ModelMethods(models::ModelManager* models, Reloads reloads);
 

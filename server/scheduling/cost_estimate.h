@@ -93,8 +93,8 @@ class JoinedShare {
   // The ratio of the time together to the time one after the other; at most 1.
   double Of(int64_t rows) const;
 
-  // True on every 16th call: that request should run alone even if others wait, as the baseline for
-  // joined runs.
+  // True on every 16th call, whose request should run alone even if others wait, as the baseline
+  // for joined runs.
   bool WantsOneAlone();
 
  private:

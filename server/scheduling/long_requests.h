@@ -69,7 +69,7 @@ bool ThisThreadGivesWay();
 // time for which it was preempted.
 bool ThisThreadIsNice();
 
-// Whether short requests arrive, to which long ones give way.
+// Tracks whether short requests arrive, to which long ones give way.
 //
 // All methods may be called from any thread.
 class ShortRequests {

@@ -61,7 +61,7 @@ class RequestQueue {
   void AddAgain(Job* job, JobProfile profile, Time since);
 
   // Adds the slices of a dequeued request. They run one by one, as if the request had arrived at
-  // `since` with cost `cost`, and are never refused. `client` as in JobProfile.
+  // `since` with cost `cost`, and are never refused. `client` is as in JobProfile.
   void AddSlices(const std::vector<Job*>& slices, uint64_t client, Time since,
                  Clock::duration cost);
 

@@ -18,11 +18,11 @@ struct SliceNeeds {
   int64_t max_rows = INT64_MAX;  // upper bound of a slice
 };
 
-// The number of rows in each slice; the last may have fewer. `rows` if splitting does not pay.
-// Slices are about equal. Each repeats the fixed cost of a run, so its rows must take at least as
-// long as that, and long enough to justify waking a worker. While the cost is unknown, slices have
-// kRowsToLearnFrom rows if that helps an idle worker or short requests; the caller asks again after
-// the slice has run.
+// The number of rows in each slice; the last may have fewer. Returns `rows` if splitting does not
+// pay. Slices are about equal. Each repeats the fixed cost of a run, so its rows must take at least
+// as long as that, and long enough to justify waking a worker. While the cost is unknown, slices
+// have kRowsToLearnFrom rows if that helps an idle worker or short requests; the caller asks again
+// after the slice has run.
 inline constexpr int64_t kRowsToLearnFrom = 1000;
 int64_t RowsPerSlice(int64_t rows, const CostEstimate::Line& cost, const SliceNeeds& needs);
 

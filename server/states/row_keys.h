@@ -23,13 +23,13 @@ class RowKeys {
   // `hash` is that of the store in which the keys are looked up; it must outlive Finish().
   void Begin(int64_t rows, const KeyHash& hash);
 
-  // A column that the request left out. Its default is not hashed, since it never changes.
+  // Adds a column that the request left out. Its default is not hashed, since it never changes.
   void AddAbsent();
 
-  // A column that all rows share, whatever its shape.
+  // Adds a column that all rows share, whatever its shape.
   void AddShared(const Column& column);
 
-  // A column whose first dimension is the rows. Returns INVALID_ARGUMENT as CopyValues() and
+  // Adds a column whose first dimension is the rows. Returns INVALID_ARGUMENT as CopyValues() and
   // VisitStrings() do. REQUIRES that CheckValues(column, elements) was OK.
   //
   // Unless it is null, `lengths` gives the number of entries of the second dimension that are not

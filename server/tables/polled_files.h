@@ -37,7 +37,7 @@ class PolledFiles {
   Status Use(const std::string& path, const FileIdentity& id, const UseFile& use);
 
   // Passes the files delta-000001.safetensors, ... of a folder to `use`, starting after the first
-  // `applied` ones, until a file is missing or refused. Each must have its own number.
+  // `applied` ones, until a file is missing or refused. Each file must contain its own number.
   Status UseDeltas(const std::string& folder, int64_t applied, const UseFile& use);
 
  private:

@@ -81,7 +81,7 @@ std::string NewId(size_t bytes) {
   return id;
 }
 
-// Collects the spans of one request, whose times are the steady clock's.
+// Collects the spans of one request. Their times are the steady clock's.
 class Spans {
  public:
   explicit Spans(std::string trace_id)

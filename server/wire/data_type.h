@@ -58,7 +58,7 @@ std::string DataTypeName(DataType dtype);
 // `text`, which is valid UTF-8, in double quotes; "..." after about 100 bytes.
 std::string Quoted(std::string_view text);
 
-// Shortens a message of TensorFlow, which may quote a request at length, to about 1000 bytes with
+// Shortens a TensorFlow message, which may quote a request at length, to about 1000 bytes and
 // "..."; if it is not valid UTF-8, every byte beyond ASCII becomes \xff.
 std::string Readable(std::string_view text);
 

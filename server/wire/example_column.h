@@ -30,7 +30,7 @@ class ExampleColumn {
     return true;
   }
 
-  // Set() for a caller that knows whether the bytes equal those of row 0.
+  // Like Set(), for a caller that knows whether the bytes equal those of row 0.
   void SetSame(int64_t row) {
     if (rows_held_ > 1) Repeat(row, 1);
   }

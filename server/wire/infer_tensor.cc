@@ -190,7 +190,7 @@ Status CheckRange(const Column& column) {
   return OkStatus();
 }
 
-// Checks values of types with fewer bits than the 32 they are sent in.
+// Checks values of types that have fewer than the 32 bits in which they are sent.
 Status CheckRange(const Column& column) {
   switch (column.dtype) {
     case DT_INT8:

@@ -82,7 +82,7 @@ bool Has(const Message& message, const char* name) {
   return message.GetReflection()->HasField(message, Field(message, name));
 }
 
-// Values in the typed field that TensorFlow reads for the dtype.
+// The number of values in the typed field that TensorFlow reads for the dtype.
 int64_t SentValues(const TensorProto& proto) {
   switch (proto.dtype()) {
     case tensorflow::DT_FLOAT:

@@ -43,8 +43,8 @@ struct OracleRequest {
   std::vector<std::string> output_filter;
 };
 
-// Empty if protobuf does not parse the message. `descriptor_set` is the path of a FileDescriptorSet
-// with TF Serving's protos, read once.
+// Returns nullopt if protobuf does not parse the message. `descriptor_set` is the path of a
+// FileDescriptorSet with TF Serving's protos, read once.
 std::optional<OracleRequest> ReadWithTensorFlow(std::string_view message,
                                                 const char* descriptor_set);
 

@@ -12,8 +12,8 @@ namespace colcast::engine {
 
 bool IsMappedGather(const tensorflow::NodeDef& node);
 
-// Turns a ResourceGather, Gather or GatherV2 of rows into one of these ops; its name and output
-// stay.
+// Turns a ResourceGather, Gather or GatherV2 of rows into one of these ops. The node keeps its name
+// and output.
 void MakeMappedGather(tensorflow::NodeDef* node);
 
 }  // namespace colcast::engine

@@ -41,7 +41,7 @@ class MappedVariables {
   void Read(const std::string& signature, const tensorflow::SignatureDef& declared,
             tensorflow::GraphDef* graph);
 
-  // Copies into memory the tables that a graph reads in other ways. Returns DATA_LOSS if bytes
+  // Copies the tables that a graph reads in other ways into memory. Returns DATA_LOSS if bytes
   // differ from those saved.
   absl::Status CopyOthers(tensorflow::Session* session);
 

@@ -27,7 +27,8 @@ class GatheredRows {
   double bytes_ = 0;
 };
 
-// RESOURCE_EXHAUSTED: the columns, with a row for each of `candidates`, would take `bytes`.
+// Returns RESOURCE_EXHAUSTED, saying that the columns, with a row for each of `candidates`, would
+// take `bytes`.
 absl::Status TooMuchGathered(int64_t candidates, double bytes, const char* than, double max_bytes);
 
 // Calls `run` once for each of `users` that has candidates; `rows` are their positions. Copies the

@@ -55,7 +55,7 @@ class LastStage {
 
   absl::Status Run(const Feeds& feeds, const std::vector<int>& outputs, RunResult* result) const;
 
-  // Run() for a stage that takes one row of the first domain only: one run for each of its rows
+  // Like Run(), for a stage that takes only one row of the first domain: runs once for each row
   // that has candidates. REQUIRES at least one candidate.
   absl::Status RunByUser(const Feeds& feeds, const std::vector<int>& outputs,
                          RunResult* result) const;

@@ -65,7 +65,7 @@ bool Stage::MakeKeys(Rows* rows) const {
 }
 
 // Returns the rows' numbers if they alone determine the keys: all columns are stored in one table,
-// and either none is padded or padding does not count. Otherwise null.
+// and either none is padded or padding does not count. Otherwise returns null.
 const StoredRows* Stage::StoredRowsOf(const Rows& rows) const {
   const StoredRows* all = nullptr;
   for (size_t i = 0; i < rows.columns.size(); ++i) {

@@ -95,8 +95,8 @@ class Stage {
   // hits. Returns false, without keys, if MakeKeys() does. REQUIRES store().on().
   bool Find(Rows* rows, size_t* num_found);
 
-  // Looks up all rows, unless the estimator has given up on it. Returns false, without keys, if
-  // MakeKeys() does. Sets `*gain` to true if a row was found or if new states are worth caching;
+  // Looks up all rows, unless the estimator has given up on lookups. Returns false, without keys,
+  // if MakeKeys() does. Sets `*gain` to true if a row was found or if new states are worth caching;
   // otherwise clears the keys.
   bool LookFor(Rows* rows, bool* gain);
 

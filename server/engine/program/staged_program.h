@@ -90,7 +90,7 @@ class StagedProgram final : public Program {
            int64_t window_rows)
         : stage(signature, std::move(name), memory, window_rows) {}
     Stage stage;
-    // For each input of the stage's signature, its position in the late one.
+    // For each input of the stage's signature, its position in the late signature.
     std::vector<int> inputs;
     // Number of consecutive requests whose rows hardly repeated.
     std::atomic<int64_t> unrepeated{0};
@@ -100,7 +100,7 @@ class StagedProgram final : public Program {
   // Reused by each thread. Both members are per domain.
   struct Scratch {
     std::deque<Stage::Rows> rows;
-    // Per domain: the index into merged rows; empty if none repeat.
+    // For each domain, the index into merged rows; empty if none repeat.
     std::vector<std::vector<int64_t>> merged;
   };
 

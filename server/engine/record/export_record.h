@@ -14,9 +14,9 @@ namespace colcast::engine {
 
 struct ConvertedSignature {
   std::string columnar;  // name of the signature that takes columns
-  // Name of the one that takes user columns as one row; empty if there is none.
+  // Name of the signature that takes user columns as one row; empty if there is none.
   std::string late;
-  std::string source;        // name of the one that takes tf.Examples
+  std::string source;        // name of the signature that takes tf.Examples
   std::string source_input;  // name of its only input
   std::vector<ExampleFeature> features;
   std::string not_transcoded;  // why `columnar` must not answer for `source`; empty if it may

@@ -21,12 +21,13 @@ namespace colcast::engine {
 // models/version_directory.h.
 bool ReadRecordFile(const std::string& directory, std::string* text);
 
-// The record of one signature. Without `recorded`, nothing is known.
+// The record of one signature. If `recorded` is false, nothing is known.
 struct RowRecord {
   bool recorded = false;
 
   // Each row of every output depends on its own row only: a candidate's row, or the row of a
-  // stage's domain. In a late signature: on its candidate and the request's only user.
+  // stage's domain. In a late signature, each row depends only on its candidate and the request's
+  // only user.
   bool independent = false;
   std::string why_not;
 

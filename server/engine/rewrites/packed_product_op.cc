@@ -154,8 +154,8 @@ class Bfloat16ProductOp final : public tensorflow::OpKernel {
     OP_REQUIRES_OK(context,
                    context->allocate_output(0, {x.dim_size(0), weights.dim_size(1)}, &out));
     if (out->NumElements() == 0) return;
-    // Processes rows in blocks: the thread keeps the buffer of rounded inputs, whose size must not
-    // follow the request's.
+    // Processes rows in blocks, because the thread keeps the buffer of rounded inputs, which must
+    // not grow with the request.
     constexpr int64_t kRowsAtOnce = 80 * kRows;
     const std::shared_ptr<const Bfloat16Weights> packed = Packed(weights);
     for (int64_t row = 0; row < x.dim_size(0); row += kRowsAtOnce) {

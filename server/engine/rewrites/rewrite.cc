@@ -59,7 +59,7 @@ constexpr std::string_view kReaders[] = {"Assert",          "HashTable",        
                                          "ReadVariableOp",  "ResourceGather",    "ResourceGatherNd",
                                          "VarHandleOp",     "Variable",          "VariableV2"};
 
-// A graph with such a node is not rewritten.
+// Whether the node may change something. A graph with such a node is not rewritten.
 bool MayChangeSomething(const NodeDef& node) {
   const tensorflow::OpDef* op = nullptr;
   if (!tensorflow::OpRegistry::Global()->LookUpOpDef(node.op(), &op).ok()) return true;

@@ -27,8 +27,8 @@ bool WaitsForAnother(const NodeDef& node) {
                      [](const std::string& input) { return absl::StartsWith(input, "^"); });
 }
 
-// The variable that `tensor` is the value or the handle of. Returns null if there is none, or if
-// something that may fail, such as an Assert, must run before it is read.
+// The variable whose value or handle `tensor` is. Returns null if there is none, or if something
+// that may fail, such as an Assert, must run before it is read.
 const NodeDef* VariableOf(const Nodes& nodes, const std::set<std::string>& feeds,
                           std::string_view tensor) {
   while (true) {

@@ -130,7 +130,7 @@ class VocabularyLookupOp final : public tensorflow::OpKernel {
     return longest;
   }
 
-  // Makes the checks of GatherNd, which reports the last missing position.
+  // Checks lengths as GatherNd does, which reports the last missing position.
   absl::Status CheckLengths(const Tensor& column, const Tensor& lengths) const {
     std::string position;
     int64_t number = 0;
