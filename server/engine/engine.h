@@ -27,8 +27,7 @@ namespace colcast::engine {
 enum class GraphOptimization {
   kOff,
   kExact,  // only where outputs stay bit-identical
-  kFast,  // also changes within a tolerance, as a choice file says; without such a file the same as
-          // kExact
+  kFast,   // also within a tolerance, as a choice file says; kExact if there is no such file
 };
 
 // Selects what answers requests to a tf.Example signature from which columnar signatures were
@@ -159,8 +158,8 @@ struct RequestProfile {
   int64_t rows = 1;           // N: candidates, or Examples
   uint64_t group = 0;         // requests of one model with the same non-zero group may be joined
   bool can_be_split = false;  // Model::Split() may split it
-  int64_t size = 0;           // the quantity its time depends on, such as bytes of texts; 0 if rows
-  int signature = 0;          // index in Model::signatures(), sorted by name
+  int64_t size = 0;   // the quantity its time depends on, such as bytes of texts; 0 means rows
+  int signature = 0;  // index in Model::signatures(), sorted by name
 };
 
 // A request read once by its model; queue, run and answer share the plan. Made by Model::Plan().

@@ -22,7 +22,7 @@ namespace {
 
 using inference::ModelInferRequest;
 using Input = ModelInferRequest::InferInputTensor;
-using Elements = std::vector<std::string>;  // the bytes of each
+using Elements = std::vector<std::string>;  // the bytes of each element
 
 [[noreturn]] void Disagree(const std::string& what) {
   std::fprintf(stderr, "DISAGREEMENT: %s\n", what.c_str());

@@ -26,7 +26,7 @@ class HttpServer {
   struct Options {
     std::string host = "0.0.0.0";
     int port = 0;                 // 0 for any free port
-    bool listens = true;          // false: clients are passed in through accept()
+    bool listens = true;          // if false, clients come through accept()
     int max_connections = 10000;  // others are answered 503 and closed
     size_t max_header_bytes = 16 << 10;
     // The limit of a body's size as sent. A body for which the poller's hosts().bodies has no room

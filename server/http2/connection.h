@@ -137,7 +137,7 @@ class Connection final : public net::Connection {
   void EndAbuse(std::string_view reason);
 
   const std::shared_ptr<Shared> shared_;
-  const net::OpenConnections::Place place_ = shared_->connections.Add();  // its calls hold it too
+  const net::OpenConnections::Place place_ = shared_->connections.Add();  // also held by its calls
 
   std::mutex answers_mutex_;
   std::vector<Call*> answers_ ABSL_GUARDED_BY(answers_mutex_);

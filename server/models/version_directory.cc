@@ -105,8 +105,7 @@ uint64_t FilesOf(const std::string& directory) {
   fs::recursive_directory_iterator entry(directory, error);
   while (!error && entry != fs::recursive_directory_iterator()) {
     if (entry.depth() == 0 && entry->path().filename() == "deltas") {
-      entry.disable_recursion_pending();  // deltas are applied while the version serves:
-                                          // docs/tables.md
+      entry.disable_recursion_pending();  // deltas are applied while it serves: docs/tables.md
       entry.increment(error);
       continue;
     }

@@ -29,7 +29,7 @@ struct TlsConfig {
   std::string key;
   std::string certificates;        // the server's certificate, then the intermediate ones
   std::string client_authorities;  // if empty, clients need no certificate
-  std::string path;                // of the file with these settings; empty if there is none
+  std::string path;                // path of the file with these settings; empty if there is none
   FileIdentity identity;           // of the file, before it was read
 };
 

@@ -74,7 +74,7 @@ std::string MakePredictionLog(const LoggedCall& call, double sampling_rate,
 
 namespace {
 
-constexpr int kMaxNumber = 10'000;  // of files begun within the same second
+constexpr int kMaxNumber = 10'000;  // limit of files begun within the same second
 
 std::string TimeText() {
   const std::time_t now = std::time(nullptr);

@@ -70,7 +70,7 @@ class BodyText {
   BodyBytes body_;
   std::string_view rest_;  // unread part of the current block, after the completed number
   std::string number_;     // characters at the end of the previous run that may be a number
-  std::string seam_;       // the same, completed from the next run
+  std::string seam_;       // number_, completed from the next run
   size_t next_slice_ = 0;
   std::optional<Inflater> inflated_;
   std::unique_ptr<char[]> buffer_;  // buffer of decompressed text

@@ -78,7 +78,7 @@ class JsonColumn {
     std::string where;
     JsonValue::Kind kind = JsonValue::Kind::kNull;
     std::string description;
-    std::string expected;  // empty: a single value, to match the preceding lists
+    std::string expected;  // empty means a single value, like the ones before it
     Status status;         // the first error, or OK
   };
   bool failed_ = false;

@@ -92,7 +92,7 @@ namespace {
 // Joining must save at least 3 %, because the joined requests wait for each other.
 constexpr double kMostThatPays = 0.97;
 constexpr double kMost = 2;       // cap on one observation, which a disturbance may inflate
-constexpr double kDoubt = 0.003;  // fraction of the way back to paying, per refusal
+constexpr double kDoubt = 0.003;  // each refusal moves an estimate this far back to paying
 constexpr int kOneAloneOf = 16;
 
 }  // namespace

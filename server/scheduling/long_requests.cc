@@ -11,7 +11,7 @@ namespace {
 // After a short request, more are expected for this long.
 constexpr std::chrono::seconds kShortRequestsLast(1);
 
-// The same before a run that would occupy the last worker, as a multiple of the run's time.
+// A run may occupy the last worker only if no short request ran within this multiple of its time.
 constexpr int kShortRequestsLastForLongRuns = 10;
 
 // How much longer a slice may be if it gives way to short requests: then only other long requests

@@ -72,7 +72,7 @@ TEST(DriftTest, NanIsLowestAndTheFirstOfEqualScoresIsHigher) {
   EXPECT_TRUE(*Apart(Falling(11), scores).same_top10);
   EXPECT_TRUE(*Apart(Falling(11), Floats(11, 0)).same_top10);
   scores[0] = kNan;
-  EXPECT_TRUE(*Apart(Falling(11), scores).same_top10);  // the first of two
+  EXPECT_TRUE(*Apart(Falling(11), scores).same_top10);  // of the two NaNs, the first is higher
   scores[10] = -100;
   EXPECT_FALSE(*Apart(Falling(11), scores).same_top10);
 }

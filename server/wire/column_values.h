@@ -96,7 +96,7 @@ struct ColumnValues {
   Bytes payload;        // the body of a packed record, or strings, each after its RawStringLength
   // If not packed: the records that hold the values, in order, among other fields.
   std::vector<Bytes> messages;
-  std::vector<Bytes> strings;  // or a DT_STRING column's values, if no message holds them
+  std::vector<Bytes> strings;  // a DT_STRING column's values, unless a message holds them
 
   // If set, the values come from here and all fields above are empty. Must outlive the column.
   const StoredValues* stored = nullptr;
