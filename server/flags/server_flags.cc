@@ -42,10 +42,11 @@ void AddServerRows(Given* given, ServerOptions* options, Table* table) {
              "tensorflow.serving.SSLConfig in text form: key and certificate in PEM for TLS on "
              "every endpoint, and whether clients need certificates");
 
-  table->Add("rest_api_port", &given->rest_api_port,
-             "TCP port for HTTP: REST, the metrics and the status page; 0 means none, -1 any free "
-             "port, which is logged, and the same number as --port one port for both",
-             {-1, 65535});
+  table->Add(
+      "rest_api_port", &given->rest_api_port,
+      "TCP port for HTTP: REST, the metrics and the status page; 0 turns it off, -1 means any "
+      "free port, which is logged; with the number of --port, one port serves both",
+      {-1, 65535});
   table->AddTime<milliseconds>("rest_api_timeout_in_ms", &options->model_api.timeout,
                                "how long a REST request may wait for a worker; 0 means forever",
                                {0});

@@ -28,8 +28,7 @@ bool ReadFeatureOfSide(const Value& recorded, ExampleFeature* feature) {
 // Why tf.Examples must be left to the graph's parse op; empty if they need not.
 std::string NotTranscoded(const Value& recorded) {
   const Value* const transcoding = Member(recorded, "example_transcoding");
-  if (transcoding == nullptr)
-    return "its export did not record whether the server may read them; export it again";
+  if (transcoding == nullptr) return "the export predates this record; export the model again";
   if (transcoding->IsBool() && transcoding->GetBool()) return "";
   return transcoding->IsString() ? std::string(Text(*transcoding)) : "the export ruled it out";
 }
