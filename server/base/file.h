@@ -32,7 +32,7 @@ FileIdentity IdentityOf(const std::string& path);
 class File {
  public:
   // Returns NOT_FOUND, PERMISSION_DENIED, RESOURCE_EXHAUSTED if descriptors run out,
-  // FAILED_PRECONDITION if it is not a regular file, otherwise DATA_LOSS.
+  // FAILED_PRECONDITION if it is not a regular file, and DATA_LOSS for any other failure.
   static Status Open(const std::string& path, File* file);
 
   File() = default;

@@ -37,7 +37,7 @@ class Client {
   }
   ~Client() { Close(); }
 
-  // Whether the server accepted it.
+  // Whether the connection accepted all of the text.
   bool Send(const std::string& text) {
     return send(fd_, text.data(), text.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(text.size());
   }

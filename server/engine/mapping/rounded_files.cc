@@ -76,7 +76,7 @@ absl::Status CheckCheckpoint(const std::string& directory, BundleReader* files) 
                    status.message()));
 }
 
-// Reads the rows that keep their floats, if the files have some.
+// Reads the rows that keep their floats, if the files have any.
 absl::Status ReadKept(BundleReader* files, const std::string& variable, int64_t rows, int64_t width,
                       RoundedRows* rounded) {
   const std::string name = kKeptIds + variable;

@@ -1,5 +1,5 @@
-// Rounded forms of a model's tables that an export wrote beside the checkpoint (export/convert/
-// _rounded_tables.py): mapped instead of made in memory at load.
+// Maps the rounded forms of a model's tables that an export wrote beside the checkpoint
+// (export/convert/_rounded_tables.py), so that loading need not make them in memory.
 #ifndef COLCAST_SERVER_ENGINE_MAPPING_ROUNDED_FILES_H_
 #define COLCAST_SERVER_ENGINE_MAPPING_ROUNDED_FILES_H_
 
@@ -12,9 +12,9 @@
 namespace colcast::engine {
 
 // Reads and checks the files that the version in `directory` has for these float32 variables, and
-// gives their rounded forms, all of one type, to the session. Returns a note for the operator, "" if
-// there are no files. The error names the files if they are damaged, do not fit the variables, or
-// were made for another checkpoint; then none is used.
+// gives their rounded forms, all of one type, to the session. Returns a note for the operator, ""
+// if there are no files. The error names the files if they are damaged, do not fit the variables,
+// or were made for another checkpoint; then none is used.
 absl::StatusOr<std::string> MapRoundedTables(const std::string& directory,
                                              const RowTypes& variables,
                                              tensorflow::Session* session);

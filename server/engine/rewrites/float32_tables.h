@@ -1,5 +1,5 @@
-// Frees the float32 values of variables that a model's signatures do not read, or read only
-// rounded.
+// Frees the float32 values of variables that a model's signatures do not read, or read only in
+// rounded form.
 #ifndef COLCAST_SERVER_ENGINE_REWRITES_FLOAT32_TABLES_H_
 #define COLCAST_SERVER_ENGINE_REWRITES_FLOAT32_TABLES_H_
 
@@ -17,9 +17,9 @@ namespace colcast::engine {
 // Makes the rounded tables of those variables that have none yet.
 absl::Status MakeRoundedTables(const RowTypes& variables, tensorflow::Session* session);
 
-// Drops the float32 values of every table that is only read rounded, whose rounded form must exist,
-// and those of `variables` that no signature reads. `served` lists what the graphs of served
-// signatures read, by signature. Returns notes for the operator, one sentence each.
+// Drops the float32 values of every table that is read only in rounded form, which must exist, and
+// those of `variables` that no signature reads. `served` lists what the graphs of served signatures
+// read, by signature. Returns notes for the operator, one sentence each.
 std::vector<std::string> DropUnread(const std::map<std::string, TablesRead>& served,
                                     const std::set<std::string>& variables,
                                     tensorflow::Session* session);
@@ -31,7 +31,7 @@ class TablesInUse {
   // `unserved` are signatures that no request can run.
   TablesInUse(const tensorflow::MetaGraphDef& model, const std::vector<std::string>& unserved);
 
-  // Variables that may be read rounded.
+  // Variables that may be read in rounded form.
   const std::set<std::string>& only_looked_up() const { return only_looked_up_; }
 
   // Records that a signature is served by a graph that reads `form`, or by the saved graph if that

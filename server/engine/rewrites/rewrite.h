@@ -32,7 +32,8 @@ struct Rewrite {
 std::vector<Rewrite> ExactRewrites();
 
 // Rewrites that change outputs slightly; a choice file names those to apply (choice_file.h). Leaves
-// out those whose instructions this CPU lacks. `tables` are variables that may be read rounded.
+// out those whose instructions this CPU lacks. `tables` are variables that may be read in rounded
+// form.
 std::vector<Rewrite> FastRewrites(const std::set<std::string>& tables);
 
 // Maps a signature to the graph that it needs (needed_graph.h).

@@ -57,8 +57,8 @@ bool CanBeRead(const std::vector<std::string>& chains, const std::vector<int32_t
   return true;
 }
 
-// Changes one grouped lookup; adds to `changed` each variable that it now reads rounded, with
-// the lookup's name.
+// Changes one grouped lookup; adds to `changed` each variable that it now reads in rounded form,
+// with the lookup's name.
 absl::Status UseIn(const Nodes& nodes, const std::set<std::string>& variables,
                    const std::set<std::string>& feeds, NodeDef* node,
                    std::map<std::string, std::string>* changed) {

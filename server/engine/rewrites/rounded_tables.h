@@ -20,16 +20,16 @@ class RoundedTables final : public tensorflow::ResourceBase {
   static absl::StatusOr<tensorflow::core::RefCountPtr<RoundedTables>> In(
       tensorflow::ResourceMgr* resources);
 
-  // The table of a variable, which must be a float32 matrix; made on first use. Later updates of
-  // the variable are not seen, so nothing may be able to change it (TablesOnlyLookedUp() in
-  // table_readers.h). Errors are those of looking up the variable; INVALID_ARGUMENT for any other
-  // variable.
+  // Returns the rounded table of a variable, made on first use. It does not follow later updates of
+  // the variable, so nothing may be able to change that (TablesOnlyLookedUp() in table_readers.h).
+  // Returns the error of looking up the variable, or INVALID_ARGUMENT if it is not a float32
+  // matrix.
   absl::StatusOr<std::shared_ptr<const RoundedTable>> Find(const std::string& container,
                                                            const std::string& variable,
                                                            tensorflow::DataType row_type,
                                                            tensorflow::ResourceMgr* resources);
 
-  // Sets a variable's table of its type, if it has none yet.
+  // Keeps `table` for Find(), unless the variable already has a table of that type.
   void Add(const std::string& container, const std::string& variable,
            std::shared_ptr<const RoundedTable> table);
 

@@ -24,7 +24,7 @@ std::string NameOf(const NodeDef& variable) {
   return name;
 }
 
-// The positions, among a grouped lookup's inputs, of tables that it reads rounded.
+// The positions, among a grouped lookup's inputs, of tables that it reads in rounded form.
 std::set<int> Rounded(const NodeDef& node) {
   std::vector<int32_t> tables;
   std::vector<tensorflow::DataType> columns;
@@ -37,8 +37,8 @@ std::set<int> Rounded(const NodeDef& node) {
   return positions;
 }
 
-// Finds the nodes on which a signature's outputs depend, and the variables that are read
-// rounded only.
+// Finds the nodes on which a signature's outputs depend, and the variables that are read only in
+// rounded form.
 class Walk {
  public:
   Walk(const GraphDef& graph, const SignatureDef& declared) {

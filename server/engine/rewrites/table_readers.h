@@ -18,7 +18,7 @@ using RowTypes = std::map<std::string, tensorflow::DataType>;
 // Variables by name, the `shared_name` of their VarHandleOp.
 struct TablesRead {
   std::set<std::string> float32;  // read as they are
-  RowTypes rounded;               // read rounded by grouped lookups
+  RowTypes rounded;               // read in rounded form by grouped lookups
 };
 
 // The variables on which a signature's outputs depend.
@@ -28,9 +28,9 @@ TablesRead ReadBy(const tensorflow::GraphDef& graph, const tensorflow::Signature
 // their readers can be found.
 std::set<std::string> VariablesOf(const tensorflow::GraphDef& graph);
 
-// Float32 matrices of at least a MiB in which the signatures only look up rows: they may be kept
-// rounded alone. A variable passed to a function does not count, since the function may do anything
-// with it.
+// Float32 matrices of at least a MiB in which the signatures only look up rows, so that their
+// rounded forms suffice. A variable passed to a function does not count, since the function may do
+// anything with it.
 std::set<std::string> TablesOnlyLookedUp(const tensorflow::GraphDef& graph,
                                          const std::vector<tensorflow::SignatureDef>& signatures);
 
