@@ -12,7 +12,7 @@ using tensorflow::DataType;
 
 constexpr float kLargest = 127;
 constexpr float kMostLost = 0.02f;
-// In steps of the scale. Rounding may change a value below this by more than 3 %.
+// Rounding may change a value below this, in steps of the scale, by more than 3 %.
 constexpr float kSmall = 16;
 constexpr float kLeastScale = 1e-36f;        // so that its inverse is finite
 constexpr uint32_t kInfinity = 0x7f800000u;  // these bits and those above are infinity and NaN

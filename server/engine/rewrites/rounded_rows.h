@@ -25,10 +25,11 @@ enum class Instructions { kAny, kAvx2, kAvx512 };
 Instructions WidestInstructions();
 
 struct RoundedRows {
-  // Rounds a row-major matrix to a type. DT_BFLOAT16: to nearest even, as TensorFlow casts.
-  // DT_INT8: a value changes by at most 1/251 of the largest in its row; a row keeps its floats if
-  // it has NaN or infinity, is too small for a scale, or if rounding its small values would lose
-  // more than 2 % of the sum of all values but the largest (one value far above the others).
+  // Rounds a row-major matrix to a type. DT_BFLOAT16 rounds to nearest even, as TensorFlow casts.
+  // In DT_INT8 a value changes by at most 1/251 of the largest in its row; a row keeps its floats
+  // if it has NaN or infinity, is too small for a scale, or if rounding its small values would lose
+  // more than 2 % of the sum of all values but the largest, as when one value is far above the
+  // others.
   static RoundedRows Of(tensorflow::DataType type, const float* values, int64_t rows, int64_t width,
                         Instructions instructions);
 
@@ -36,7 +37,7 @@ struct RoundedRows {
   static int64_t ValuesInRow(tensorflow::DataType type, int64_t width);
 
   tensorflow::DataType type;
-  // Per row the values; in int8 after the scale, which is the upper half of a float.
+  // Per row the values, which in int8 follow the scale, the upper half of a float.
   std::shared_ptr<const char> packed;
   // Rows of int8 that keep their floats; their scale is NaN.
   std::unordered_map<int64_t, std::vector<float>> kept;
@@ -50,7 +51,7 @@ COLCAST_INLINE float FromBits(uint32_t bits) {
   return value;
 }
 
-// The float whose upper half is stored there: a row's scale, or a value in bfloat16.
+// The float whose upper half is `stored`: a row's scale, or a value in bfloat16.
 COLCAST_INLINE float FromHalf(const char* stored) {
   uint16_t half;
   std::memcpy(&half, stored, sizeof(half));

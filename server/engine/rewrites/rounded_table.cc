@@ -11,7 +11,7 @@
 namespace colcast::engine {
 namespace {
 
-// For the masked forms of instructions: GCC warns about uninitialized values in the others.
+// For masked instructions, used because GCC warns about uninitialized values in the others.
 constexpr __mmask16 kAll = 0xffff;
 
 // Some rows of a table, beginning at one of its columns.
@@ -22,7 +22,7 @@ struct Rows {
   absl::Span<const int64_t> ids;
 };
 
-// How the values of a row are read. Scale() is that of the row.
+// Int8 and Bfloat16 read the values of a row; Scale() returns the row's scale.
 struct Int8 {
   static constexpr size_t kBytesBefore = kScaleBytes, kValueBytes = 1;
   static float Scale(const char* row) { return FromHalf(row); }
