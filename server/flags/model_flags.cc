@@ -5,11 +5,11 @@
 #include <chrono>
 #include <utility>
 
-#include "server/protos/text_proto.h"
 #include "server/base/thread.h"
 #include "server/flags/rows.h"
 #include "server/models/model_config.h"
 #include "server/protos/item_table_config.pb.h"
+#include "server/protos/text_proto.h"
 
 namespace colcast::flags {
 

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "server/base/machine.h"
-#include "server/protos/text_proto.h"
 #include "server/base/thread.h"
 #include "server/flags/rows.h"
+#include "server/protos/text_proto.h"
 #include "tensorflow/core/protobuf/config.pb.h"
 
 namespace colcast::flags {

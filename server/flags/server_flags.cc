@@ -6,9 +6,9 @@
 #include <cstdlib>
 #include <utility>
 
-#include "server/protos/text_proto.h"
 #include "server/flags/rows.h"
 #include "server/protos/monitoring_config.pb.h"
+#include "server/protos/text_proto.h"
 
 namespace colcast::flags {
 

@@ -5,9 +5,9 @@
 #include <limits>
 #include <system_error>
 
-#include "server/protos/text_proto.h"
 #include "server/base/thread.h"
 #include "server/protos/session_bundle_config.pb.h"
+#include "server/protos/text_proto.h"
 
 namespace colcast::inference {
 namespace {

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "server/base/log.h"
-#include "server/protos/text_proto.h"
 #include "server/protos/ssl_config.pb.h"
+#include "server/protos/text_proto.h"
 
 namespace colcast::net {
 namespace {

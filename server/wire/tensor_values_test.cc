@@ -50,7 +50,8 @@ void ExpectElements(const std::string& tensor, const std::vector<T>& expected) {
     std::vector<T> out(expected.size());
     const Status status = CopyValues(column, count, out.data());
     ASSERT_TRUE(status.ok()) << status.message;
-    EXPECT_TRUE(out.empty() || std::memcmp(out.data(), expected.data(), out.size() * sizeof(T)) == 0)
+    EXPECT_TRUE(out.empty() ||
+                std::memcmp(out.data(), expected.data(), out.size() * sizeof(T)) == 0)
         << ::testing::PrintToString(out);
   });
 }
