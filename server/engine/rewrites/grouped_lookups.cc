@@ -1,5 +1,3 @@
-#include "server/engine/rewrites/grouped_lookups.h"
-
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -10,6 +8,7 @@
 #include "server/engine/rewrites/feature_chain.h"
 #include "server/engine/rewrites/lookup_op.h"
 #include "server/engine/rewrites/needed_graph.h"
+#include "server/engine/rewrites/rewrites.h"
 #include "server/engine/rewrites/shaped_graph.h"
 #include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/framework/types.h"

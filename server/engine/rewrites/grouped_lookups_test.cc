@@ -1,5 +1,3 @@
-#include "server/engine/rewrites/grouped_lookups.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,6 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/engine/rewrites/lookup_op.h"
+#include "server/engine/rewrites/rewrites.h"
 #include "tensorflow/cc/framework/scope.h"
 #include "tensorflow/cc/ops/resource_variable_ops.h"
 #include "tensorflow/cc/ops/standard_ops.h"

@@ -12,8 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "server/engine/rewrites/grouped_lookups.h"
-#include "server/engine/rewrites/rounded_lookups.h"
+#include "server/engine/rewrites/rewrites.h"
 #include "tensorflow/cc/framework/scope.h"
 #include "tensorflow/cc/ops/resource_variable_ops.h"
 #include "tensorflow/cc/ops/standard_ops.h"

@@ -1,5 +1,3 @@
-#include "server/engine/rewrites/packed_products.h"
-
 #include <map>
 #include <memory>
 #include <optional>
@@ -9,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/engine/rewrites/kernel_rows.h"
 #include "server/engine/rewrites/packed_product_op.h"
+#include "server/engine/rewrites/rewrites.h"
 #include "server/engine/rewrites/shaped_graph.h"
 #include "tensorflow/core/framework/node_def_util.h"
 

@@ -1,5 +1,3 @@
-#include "server/engine/rewrites/packed_products.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -11,6 +9,7 @@
 
 #include "server/engine/rewrites/packed_product_op.h"
 #include "server/engine/rewrites/rewrite.h"
+#include "server/engine/rewrites/rewrites.h"
 #include "tensorflow/cc/framework/scope.h"
 #include "tensorflow/cc/ops/resource_variable_ops.h"
 #include "tensorflow/cc/ops/standard_ops.h"

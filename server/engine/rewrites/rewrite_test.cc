@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "server/engine/rewrites/packed_products.h"
+#include "server/engine/rewrites/rewrites.h"
 #include "tensorflow/cc/framework/scope.h"
 #include "tensorflow/cc/ops/standard_ops.h"
 

@@ -1,5 +1,3 @@
-#include "server/engine/rewrites/rounded_lookups.h"
-
 #include <algorithm>
 #include <map>
 #include <string_view>
@@ -12,6 +10,7 @@
 #include "server/engine/rewrites/lookup_chain.h"
 #include "server/engine/rewrites/lookup_op.h"
 #include "server/engine/rewrites/needed_graph.h"
+#include "server/engine/rewrites/rewrites.h"
 #include "tensorflow/core/framework/node_def_util.h"
 
 namespace colcast::engine {

@@ -1,5 +1,3 @@
-#include "server/engine/rewrites/rounded_lookups.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,6 +5,7 @@
 #include <vector>
 
 #include "server/engine/rewrites/lookup_testing.h"
+#include "server/engine/rewrites/rewrites.h"
 #include "server/engine/rewrites/table_readers.h"
 
 namespace colcast::engine {

@@ -1,5 +1,3 @@
-#include "server/engine/rewrites/vocabulary_lookups.h"
-
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -10,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/engine/rewrites/list_patterns.h"
 #include "server/engine/rewrites/needed_graph.h"
+#include "server/engine/rewrites/rewrites.h"
 #include "server/engine/rewrites/shaped_graph.h"
 #include "server/engine/rewrites/vocabulary_op.h"
 #include "tensorflow/core/framework/node_def_util.h"

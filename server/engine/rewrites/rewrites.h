@@ -1,0 +1,54 @@
+// The rewrites that rewrite.cc lists. See Rewrite::apply for their common contract.
+#ifndef COLCAST_SERVER_ENGINE_REWRITES_REWRITES_H_
+#define COLCAST_SERVER_ENGINE_REWRITES_REWRITES_H_
+
+#include <set>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "tensorflow/core/framework/graph.pb.h"
+
+namespace colcast::engine {
+
+// Turns a Concat of many features' lookups into one ColcastGroupedLookup (lookup_op.h), with the
+// Concat's name. Returns the number of lookups grouped. Results stay bit-identical, and so do the
+// codes of errors.
+//
+// A feature is recognized from the Concat back to its column, or to the first tensor that these ops
+// do not explain:
+//   [AsString], StringToHashBucketFast, FloorMod, Minimum, Maximum, ClipByValue, Cast between int32
+//   and int64, and Keras' wrapping of negative ids, with constant arguments; then Gather, GatherV2
+//   or ResourceGather of rows of a matrix; then Sum over a list's values, or their mean without
+//   padding (list_patterns.h); in between, ops that only change the shape.
+// Other inputs of the Concat are copied.
+absl::StatusOr<int> GroupLookups(const std::set<std::string>& feeds, tensorflow::GraphDef* graph);
+
+// Turns a vocabulary lookup, with the token that bypasses it and a list's padding, into one
+// ColcastVocabularyLookup (vocabulary_op.h), which looks up a value that consecutive rows repeat
+// only once, and the padding only once. Returns the number of lookups replaced.
+//
+//   SelectV2(Equal(values, token), id, LookupTableFindV2(HashTableV2, values, missing))
+//
+// as written by Keras' IntegerLookup and StringLookup, or LookupTableFindV2 alone after a padded
+// list (list_patterns.h).
+absl::StatusOr<int> ReplaceVocabularyLookups(const std::set<std::string>& feeds,
+                                             tensorflow::GraphDef* graph);
+
+// Makes the ColcastGroupedLookups that look up or sum rows of the named variables read them as
+// `row_type` (rounded_rows.h), even if they read them in another type; control edges from reads of
+// such a variable move to the lookup. Scores stay close but not bit-identical. Returns the number
+// of tables now read in `row_type`.
+absl::StatusOr<int> UseRoundedTables(tensorflow::DataType row_type,
+                                     const std::set<std::string>& variables,
+                                     const std::set<std::string>& feeds,
+                                     tensorflow::GraphDef* graph);
+
+// Turns a float32 MatMul with a variable, some of its rows, or a constant into one
+// ColcastBfloat16Product (packed_product_op.h), together with the rows added to it and the Relu.
+// Scores stay close but not bit-identical. Returns the number of products replaced.
+absl::StatusOr<int> UseBfloat16Products(const std::set<std::string>& feeds,
+                                        tensorflow::GraphDef* graph);
+
+}  // namespace colcast::engine
+
+#endif  // COLCAST_SERVER_ENGINE_REWRITES_REWRITES_H_
