@@ -88,7 +88,7 @@ TEST(ExportRecord, TheReasonNotToTranscodeIsKept) {
   const auto refused = ReadExportRecord(Record(feature, R"("example_transcoding": "random", )"));
   EXPECT_EQ(refused->at(0).not_transcoded, "random");
   const auto old = ReadExportRecord(Record(feature, ""));
-  EXPECT_THAT(old->at(0).not_transcoded, HasSubstr("export it again"));
+  EXPECT_THAT(old->at(0).not_transcoded, HasSubstr("export the model again"));
 }
 
 TEST(ExportRecord, WhatNoExportWritesIsAnError) {

@@ -143,6 +143,25 @@ std::map<std::string, std::map<std::string, std::string>> MovedWaits(
   return moved;
 }
 
+// Sets the shapes that TensorFlow infers for the Concats if it does not know those of fed tensors.
+absl::Status SetFedShapes(const std::set<std::string>& feeds, GraphDef graph,
+                          std::map<std::string, NodeDef>* groups) {
+  for (NodeDef& node : *graph.mutable_node()) {
+    if (node.op() != "Placeholder" || feeds.count(node.name()) == 0) continue;
+    auto* const shape = (*node.mutable_attr())["shape"].mutable_shape();
+    shape->clear_dim();
+    shape->set_unknown_rank(true);
+  }
+  const absl::StatusOr<std::unique_ptr<ShapedGraph>> shaped = ShapedGraph::Create(graph, feeds);
+  if (!shaped.ok()) return shaped.status();
+  for (const Node* node : (*shaped)->graph().op_nodes()) {
+    const auto found = groups->find(node->name());
+    if (found == groups->end()) continue;
+    tensorflow::AddNodeAttr("fed_shape", (*shaped)->ShapeOf({node, 0}), &found->second);
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<int> GroupLookups(const std::set<std::string>& feeds, GraphDef* graph) {
@@ -155,6 +174,8 @@ absl::StatusOr<int> GroupLookups(const std::set<std::string>& feeds, GraphDef* g
     lookups += group.lookups;
     made[group.concat->name()] = MakeNode(**shaped, group);
   }
+  if (groups.empty()) return 0;
+  if (absl::Status status = SetFedShapes(feeds, *graph, &made); !status.ok()) return status;
   const auto moved = MovedWaits(groups);
   for (NodeDef& node : *graph->mutable_node()) {
     if (const auto found = moved.find(node.name()); found != moved.end()) {

@@ -438,6 +438,25 @@ TEST_F(GroupedLookupsTest, ALookupBeginsBehindAVocabulary) {
   Rewritten(GraphOf(scope), 2);
 }
 
+TEST_F(GroupedLookupsTest, ProductsBehindAGroupAreMultipliedInTheSameOrder) {
+  const Scope scope = Scope::NewRootScope();
+  const auto ids = ops::Placeholder(scope.WithOpName("ids"), tensorflow::DT_INT64,
+                                    ops::Placeholder::Shape(tensorflow::PartialTensorShape({-1})));
+  const auto table = ops::Const(scope, {{0.1f, 0.7f}, {1.3f, -2.9f}, {3.1f, 0.3f}});
+  const auto rows = ops::GatherV2(scope, table, ids, 0);
+  const auto joined =
+      ops::Concat(scope.WithOpName("joined"), std::vector<Output>{rows, rows, rows}, 1);
+  const auto mean = ops::Mean(scope, joined, 1, ops::Mean::KeepDims(true));
+  const auto weights = ops::Const(scope, {0.1f, 0.3f, 0.7f, 1.1f, 1.7f, 2.3f});
+  ops::Mul(scope.WithOpName("product"), ops::Mul(scope, joined, mean), weights);
+  const GraphDef graph = GraphOf(scope);
+  const Feeds feeds = {{"ids", Ids({0, 1, 2, 1, 0})}};
+  const auto expected = Fetch(Start(graph).get(), feeds, "product:0");
+  const auto actual = Fetch(Start(Rewritten(graph, 3, {"ids"})).get(), feeds, "product:0");
+  ASSERT_TRUE(expected.ok() && actual.ok()) << expected.status() << actual.status();
+  EXPECT_EQ(actual->tensor_data(), expected->tensor_data());
+}
+
 TEST_F(GroupedLookupsTest, AConcatOfRowsIsLeftAsItIs) {
   const Scope scope = Scope::NewRootScope();
   const auto ids = ops::Placeholder(scope, tensorflow::DT_INT64,

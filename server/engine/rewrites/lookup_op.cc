@@ -257,11 +257,20 @@ REGISTER_OP("ColcastGroupedLookup")
     .Attr("shapes: list(shape)")
     .Attr("lookups: list(string)")
     .Attr("joined_shape: shape")
+    .Attr("fed_shape: shape")
     .Attr("rounded: list(int) = []")
     .Attr("row_type: {int8, bfloat16} = DT_INT8")
     .SetShapeFn([](tensorflow::shape_inference::InferenceContext* context) {
+      // The optimizer does not know the shapes of fed tensors. It chooses by shapes the order in
+      // which it multiplies, so bits would change if it knew more about a group than about a
+      // Concat.
+      std::vector<tensorflow::shape_inference::ShapeHandle> columns;
+      TF_RETURN_IF_ERROR(context->input("columns", &columns));
+      const bool is_fed = std::any_of(columns.begin(), columns.end(), [context](auto column) {
+        return !context->RankKnown(column);
+      });
       PartialTensorShape joined;
-      TF_RETURN_IF_ERROR(context->GetAttr("joined_shape", &joined));
+      TF_RETURN_IF_ERROR(context->GetAttr(is_fed ? "fed_shape" : "joined_shape", &joined));
       tensorflow::shape_inference::ShapeHandle shape;
       TF_RETURN_IF_ERROR(context->MakeShapeFromPartialTensorShape(joined, &shape));
       context->set_output(0, shape);
