@@ -91,7 +91,7 @@ def _checked(source: Source, row: int, value: Any, rest: tuple[int, ...]) -> Any
 
 
 def _converted(source: Source, rows: list[Any], lengths: Array) -> Array:
-    """All rows' values, converted, in one flat run."""
+    """The converted values of all rows, in one flat array."""
     flat: Sequence[Any] | Array
     # NumPy would turn integers into floats next to floats, which an empty array may contain.
     full = [row for row in rows if len(row)]

@@ -152,7 +152,7 @@ def _needed(factors: list[Any], wanted: Sequence[Axis | None]) -> list[Any]:
 
 
 def _take_factors(factors: list[Any], size_: Axis) -> tuple[Axis, list[Any]]:
-    """Splits factors into the first ones, whose product is `size_`, and the rest."""
+    """Splits `factors` into a leading group whose product is `size_`, and the rest."""
     left, rest, group = list(size_), list(factors), []
     while left:
         if not rest:

@@ -16,8 +16,8 @@ Columns = dict[str, Any]  # numpy arrays by column name, rows first
 Values = Sequence[Scalar] | None
 """A feature's values in one row, row-major; None if the row lacks it."""
 
-_IDS = 100_000  # upper bound of everyday integers
-_LONGEST = 12  # maximum bytes of an everyday string
+_IDS = 100_000  # upper bound of typical integers
+_LONGEST = 12  # maximum length, in bytes, of a typical string
 _MISSING = -1
 
 FIELDS = {"int64": "int64_list", "float32": "float_list", "string": "bytes_list"}

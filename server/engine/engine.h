@@ -146,7 +146,7 @@ struct BatchRules {
   bool any_signature = false;
   // Whether lists of different lengths are padded to the longest one with the tensor's first value,
   // as in TF Serving; otherwise such requests run separately. Lists that have a length column, as
-  // in exported signatures, are padded in any case.
+  // in exported signatures, are always padded.
   bool pad_variable_length_inputs = false;
   // Allowed row counts of a joined run, in ascending order: rows are repeated up to the next one.
   // If empty, all are allowed.

@@ -62,8 +62,8 @@ absl::StatusOr<std::vector<std::string>> RestoringNodes(const std::string& direc
   return names;
 }
 
-// Ops whose state is found by a name in the graph, and ops that only call functions, whose own ops
-// have a separate state in every callable.
+// Whether an op finds its state by a name in the graph, or only calls functions: stateful ops
+// inside a function have separate state in each callable anyway.
 bool SharesStateByName(const tensorflow::NodeDef& node) {
   static constexpr std::string_view kOps[] = {"Assert",
                                               "AssignAddVariableOp",

@@ -45,7 +45,7 @@ struct VersionPolicy {
   enum class Kind { kLatest, kAll, kSpecific };
   Kind kind = Kind::kLatest;
   uint32_t num_versions = 1;      // kLatest: how many of the highest versions
-  std::vector<int64_t> versions;  // kSpecific: sorted, without repetitions
+  std::vector<int64_t> versions;  // kSpecific: sorted, without duplicates
 
   bool operator==(const VersionPolicy& other) const;
 };

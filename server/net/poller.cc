@@ -135,8 +135,8 @@ void Standby::Run() {
   Clock::time_point looked = Clock::now();
   int64_t turns = poller_.turns();
   while (!ending_.WaitFor(kLookEvery)) {
-    // Waiting threads take the turns. If no thread is waiting, and none has polled since the last
-    // check, all are busy.
+    // Normally the waiting workers poll. If none is waiting and none has polled since the last
+    // check, all are busy, so this thread polls instead.
     bool woken = false;
     while (!woken && poller_.waiting() == 0 && poller_.turns() == turns && !look_now_ &&
            Clock::now() - looked < kLookAtTimeEvery) {

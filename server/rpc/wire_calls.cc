@@ -137,7 +137,7 @@ void SubmitExamples(const ExamplesMessages& messages, http2::Call* call, const B
 
 namespace {
 
-// Larger messages are decoded only once a worker dequeues them.
+// Larger messages are not decoded until a worker dequeues them.
 constexpr size_t kMaxDescribedBytes = 4 << 20;
 
 SpareRequests& Spares() {

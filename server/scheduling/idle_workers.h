@@ -35,7 +35,7 @@ class IdleWorkers {
   // Wakes all workers, for shutdown.
   void WakeAll();
 
-  // Waits to be woken, until `until` at the latest. Releases the lock meanwhile.
+  // Waits until woken, or until `until` if that comes first. Releases the lock while waiting.
   void Wait(std::unique_lock<std::mutex>* lock, Waiter* waiter, Clock::time_point now,
             Clock::time_point until);
 

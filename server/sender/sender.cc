@@ -58,7 +58,7 @@ ClientConnection::Events Sender::ConnectionEvents() {
   return events;
 }
 
-// Each connection uses the name's next address.
+// Connects to the target's resolved addresses in turn.
 void Sender::Open(Slot* slot) {
   slot->opened = Clock::now();
   slot->connection = nullptr;

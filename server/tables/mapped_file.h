@@ -49,7 +49,8 @@ class MappedFile {
   // How many bytes of a range are in memory.
   int64_t Resident(size_t offset, size_t size) const;
 
-  // Removes bytes that are not needed soon from this process. They stay in the page cache.
+  // Drops a range that will not be needed soon from this process's resident memory. Its pages stay
+  // in the page cache.
   void Leave(size_t offset, size_t size) const;
 
   // Turns off read-ahead, for a file that does not fit in memory.

@@ -29,7 +29,7 @@ class Poller {
   // Destroying it ends the calls, and waits for one that is running. The poller must outlive it.
   using Job = std::unique_ptr<void, std::function<void(void*)>>;
 
-  // Calls `poll` every `wait`. Returns RESOURCE_EXHAUSTED if the system allows no thread.
+  // Calls `poll` every `wait`. Returns RESOURCE_EXHAUSTED if the thread cannot be started.
   Status Add(std::chrono::milliseconds wait, std::function<void()> poll, Job* job);
 
   // Makes all calls now.

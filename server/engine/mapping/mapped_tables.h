@@ -62,8 +62,8 @@ class MappedTables final : public tensorflow::ResourceBase {
   // Removes a table that is no longer read.
   void Drop(const MappedTable& table);
 
-  // Whether data read from the tables so far may be used: DATA_LOSS if a file changed. REQUIRES
-  // that all tables have been mapped or dropped.
+  // Returns DATA_LOSS if a file has changed; data read from the tables so far must then not be
+  // used. REQUIRES that all tables have been mapped or dropped.
   absl::Status Check() const;
 
   std::string DebugString() const override { return "mapped tables"; }

@@ -29,7 +29,7 @@ std::vector<std::string> OutputsOf(const tensorflow::SignatureDef& declared);
 // Whether each output of the signature is a dense tensor.
 bool HasDenseOutputs(const tensorflow::SignatureDef& declared);
 
-// Replaces a node's control inputs ("^node") by those to which `moved` maps them.
+// Renames a node's control inputs ("^node") as `moved` maps them.
 void MoveWaits(const std::map<std::string, std::string>& moved, tensorflow::NodeDef* node);
 
 class NeededGraphs {
