@@ -230,7 +230,7 @@ def test_renewed_certificates_are_used_and_wrong_ones_are_not(
 ):
     server, path = mutual_tls_server, mutual_tls_server.tls_config
     before, theirs = path.read_text(), stranger.issue("renewed")
-    renewed = "new connections use the certificates"
+    renewed = "new connections use the new certificates"
     old = client_context(authority.root, authority.issue("old"), ssl.TLSVersion.TLSv1_3)
     _, session, code = resumed(server, old, None)
     assert code == 200
