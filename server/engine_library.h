@@ -21,7 +21,8 @@ std::vector<std::string> EngineReleases(const std::filesystem::path& folder);
 
 // Chooses the release among `releases` that equals `installed`. An empty `installed` means that
 // only the engine knows the path of its TensorFlow: then the only engine is chosen, if there is
-// only one. NOT_FOUND names what is installed, what is needed, and the command that installs it.
+// only one. Otherwise returns NOT_FOUND with the installed release, the releases that fit, and the
+// command that installs one.
 Status ChooseEngine(const std::vector<std::string>& releases, const std::string& installed,
                     std::string* chosen);
 

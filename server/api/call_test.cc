@@ -1,5 +1,5 @@
-// Runs calls from receipt to answer with a fake codec and exchange; checks what is counted, logged
-// and sent.
+// Runs calls from receipt to answer with a fake codec and a fake exchange, and checks what they
+// count, log and send.
 #include "server/api/call.h"
 
 #include <gmock/gmock.h>

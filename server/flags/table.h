@@ -21,7 +21,7 @@ struct Flag {
   std::string_view name;
   std::string_view help;
   std::string default_value;
-  // Its error says what was expected, but names neither the flag nor its value.
+  // Returns an error that says which values are allowed; the caller adds the flag and the value.
   std::function<Status(const std::string& value)> set;
   bool is_switch = false;  // --NAME sets it to true, --noNAME to false
 };

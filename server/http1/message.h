@@ -59,7 +59,7 @@ struct Response {
   std::string content_type = "application/json";
   std::string body;
   std::string gzipped;  // the compressed body, if there is one already
-  // Headers beside those that describe the body.
+  // Further headers. The server itself adds those that describe the body.
   std::vector<std::pair<std::string, std::string>> headers;
 };
 

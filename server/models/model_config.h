@@ -32,7 +32,7 @@ Status CheckModelConfig(const tensorflow::serving::ModelServerConfig& proto,
                         const request_log::LogPlaces& logs, std::vector<ModelConfig>* models);
 
 // Like CheckModelConfig(), from protobuf's text format. Returns INVALID_ARGUMENT for a syntax
-// error, as "SOURCE:LINE:COLUMN: what is wrong".
+// error, with a message of the form "SOURCE:LINE:COLUMN: REASON".
 Status ParseModelConfig(const std::string& text, const std::string& source,
                         const request_log::LogPlaces& logs, std::vector<ModelConfig>* models);
 

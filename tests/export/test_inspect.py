@@ -1,4 +1,4 @@
-"""`colcast inspect`: the report of an export, what an export would do, what it would refuse."""
+"""`colcast inspect` reports what an export did, or what it would do and refuse."""
 
 import json
 from pathlib import Path

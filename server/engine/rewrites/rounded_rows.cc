@@ -63,7 +63,7 @@ struct Matrix {
   int64_t rows, width;
 };
 
-// Rounds rows; adds to `kept` the numbers of those that cannot be rounded.
+// Rounds rows, and adds the numbers of rows that cannot be rounded to `kept`.
 COLCAST_INLINE void RoundRows(const Matrix& from, char* packed, std::vector<int64_t>* kept) {
   for (int64_t i = 0; i < from.rows; ++i, packed += from.width + kScaleBytes) {
     if (RoundRow(from.values + i * from.width, from.width, packed)) continue;
