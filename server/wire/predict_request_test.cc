@@ -425,6 +425,24 @@ TEST_F(NextMessageTest, WithTensorsOfAnotherKind) {
   }
 }
 
+TEST_F(NextMessageTest, WithLengthsInMoreBytesThanNeeded) {
+  const auto length = [](size_t size, size_t bytes) {
+    std::string text(bytes, '\x80');
+    text[0] = static_cast<char>(0x80 | size);
+    text[bytes - 1] = '\0';
+    return text;
+  };
+  for (const size_t bytes : {2, 5, 6, 9, 10}) {
+    const std::string values = Tag(8, kLengthType) + length(1, bytes) + "x";
+    for (const std::string& entry :
+         {BytesField(1, "a") + Tag(2, kLengthType) + length(float_.size(), bytes) + float_,
+          BytesField(1, "a") + BytesField(2, Tensor(DT_STRING, 1, values))}) {
+      ExpectReadAsByAFreshOne(usual_);
+      ExpectReadAsByAFreshOne(BytesField(2, entry));
+    }
+  }
+}
+
 TEST_F(NextMessageTest, WithAnyByteChanged) {
   for (size_t at = 0; at < usual_.size(); ++at) {
     for (const int change : {1, 2, 8, 64, 128}) {

@@ -32,13 +32,13 @@ struct Rest {
     return true;
   }
 
-  bool TakeNumber(uint64_t* number) {
+  bool TakeNumber(uint64_t* number, int most_bytes = 9) {
     if (at != end && *at < kContinued) {  // most are lengths of a short string
       *number = *at++;
       return true;
     }
     *number = 0;
-    for (int shift = 0; at != end && shift < 63; shift += 7) {
+    for (int shift = 0; at != end && shift < 7 * most_bytes; shift += 7) {
       const uint8_t byte = *at++;
       *number |= static_cast<uint64_t>(byte & 0x7f) << shift;
       if (byte < kContinued) return true;
@@ -46,10 +46,13 @@ struct Rest {
     return false;
   }
 
+  // As in protobuf, a length may have at most five bytes.
+  bool TakeLength(uint64_t* length) { return TakeNumber(length, 5); }
+
   // Reads a length; false unless it equals the number of the bytes after it.
   bool TakeLengthOfAll() {
     uint64_t length;
-    return TakeNumber(&length) && length == size();
+    return TakeLength(&length) && length == size();
   }
 };
 
@@ -71,7 +74,7 @@ bool ReadStrings(Rest values, ColumnValues* out) {
   out->messages.emplace_back(values.at, values.size());
   while (values.at != values.end) {
     uint64_t length;
-    if (!values.Take(kString) || !values.TakeNumber(&length) || length > values.size()) {
+    if (!values.Take(kString) || !values.TakeLength(&length) || length > values.size()) {
       return false;
     }
     values.at += length;
