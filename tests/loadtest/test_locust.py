@@ -1,4 +1,4 @@
-"""Locust with colcast's users: in one process, distributed, with shapes; counts, blind spot."""
+"""Locust with colcast's users: in one process, distributed; counts, blind spot."""
 
 import json
 import math
@@ -139,26 +139,6 @@ def test_workers_send_and_the_master_adds_up(served: ServerProcess, tmp_path: Pa
             worker.kill()
     assert "user once" in (tmp_path / "run_stats.csv").read_text()
     assert re.search(r"user once +[\d,]+ +0 .* 99\d +\d+ % ", ran.stdout)
-
-
-@pytest.mark.parametrize(
-    ("shape", "users_at"),
-    [
-        ("step", {0: 10, 29: 10, 30: 20, 299: 100, 300: None}),
-        ("ramp", {0: 1, 30: 50, 60: 100, 170: 100, 210: 50, 240: None}),
-        ("diurnal", {0: 5, 300: 60, 599: 5, 600: None}),
-    ],
-)
-def test_shapes_give_the_users_they_describe(shape: str, users_at: dict[int, int | None]):
-    code = f"""
-from colcast.loadtest.locust.shapes.{shape} import {shape.capitalize()}Shape
-shape = {shape.capitalize()}Shape()
-for seconds in {list(users_at)}:
-    shape.get_run_time = lambda: seconds
-    print((shape.tick() or [None])[0])
-"""  # a separate process, because Locust replaces threads and sockets
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
-    assert ran.stdout.split() == [str(users) for users in users_at.values()], ran.stderr
 
 
 def test_percentiles_are_exact_to_half_a_percent():

@@ -192,9 +192,11 @@ def test_workers_take_the_masters_turns(measured: ServerProcess, tmp_path: Path)
 def test_shapes_decide_how_many_users_take_turns(measured: ServerProcess, tmp_path: Path):
     shape = tmp_path / "short.py"
     shape.write_text(
-        "from colcast.loadtest.locust.shapes import step\n"
-        "class Short(step.StepShape):\n"
-        "    step_users, step_seconds, total_seconds = 2, 2, 4\n"
+        "from locust import LoadTestShape\n"
+        "class Short(LoadTestShape):\n"
+        "    def tick(self):\n"
+        "        seconds = self.get_run_time()\n"
+        "        return (2 if seconds < 2 else 4, 2) if seconds < 4 else None\n"
     )
     files = ["-f", f"{PACKAGE / 'locustfile.py'},{shape}"]
     rows, _ = ended(tmp_path, *files, *small(measured), *metrics(measured), *TURNS)
