@@ -26,13 +26,15 @@ require_python() {  # N: accepts Python 3.11 to 3.N
 }
 
 make_environment() {  # directory, lock file, then further packages to install
-  local dir=$1 lock=$2 stamp
+  local dir=$1 lock=$2 stamp compile=--compile
   shift 2
   stamp=$(cat "$lock" pyproject.toml VERSION | sha256sum)
   [ "$(cat "$dir/.stamp" 2>/dev/null)" = "$stamp" ] && return
   say "creating $dir from $lock (downloads TensorFlow, about 260 MB)"
   [ -x "$dir/bin/python" ] || "$PYTHON" -m venv "$dir"
-  "$dir/bin/pip" install -qq --disable-pip-version-check --no-deps -r "$lock"
-  [ $# = 0 ] || "$dir/bin/pip" install -qq --disable-pip-version-check --no-deps --no-build-isolation "$@"
+  # Most of the 15,000 modules are never imported, and Python compiles the others when they are.
+  [ -n "${PYTHONDONTWRITEBYTECODE:-}" ] || compile=--no-compile
+  "$dir/bin/pip" install -qq --disable-pip-version-check "$compile" --no-deps -r "$lock"
+  [ $# = 0 ] || "$dir/bin/pip" install -qq --disable-pip-version-check "$compile" --no-deps --no-build-isolation "$@"
   echo "$stamp" >"$dir/.stamp"
 }
