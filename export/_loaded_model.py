@@ -121,10 +121,7 @@ class LoadedModel:
         least_gain = -math.inf if always else _LEAST_GAIN_OF_EXACT
         try:
             return add_late_signature(
-                self._meta_graph,
-                observed.exactly(),
-                late_signature=name,
-                least_gain=least_gain,
+                self._meta_graph, observed.exactly(), late_signature=name, least_gain=least_gain
             )
         except ExportError as error:
             return str(error)

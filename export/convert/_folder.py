@@ -9,7 +9,7 @@ from typing import Any
 
 import tensorflow as tf
 from colcast.export.graph._errors import ExportError
-from colcast.export.graph._nodes import needed_for
+from colcast.export.graph._nodes import needed_for, producer
 from colcast.export.graph._sessions import session_config
 from google.protobuf.message import DecodeError
 from tensorflow.core.protobuf import saved_model_pb2
@@ -89,7 +89,9 @@ def loaded(
         tf.no_op(NOTHING)
         if restored:
             session.run(restored, {saver.filename_tensor_name: str(folder / "variables/variables")})
-        session.run(initial, assets)
+        operations = [graph.get_operation_by_name(producer(name)) for name in initial]
+        if any(op.type != "NoOp" or op.control_inputs for op in operations):
+            session.run(initial, assets)
         yield session
 
 

@@ -106,9 +106,7 @@ def _function(
     nodes = {node.name: node for node in meta_graph.graph_def.node}
     placeholders = {producer(info.name) for info in inputs.values()}
     body = ancestors(
-        nodes,
-        [info.name for info in signature.outputs.values()],
-        stop={*placeholders, *captures},
+        nodes, [info.name for info in signature.outputs.values()], stop={*placeholders, *captures}
     )
     _check_body(nodes, body, name)
     read = {producer(reference) for node in body for reference in nodes[node].input}

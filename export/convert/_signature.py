@@ -257,12 +257,7 @@ def _cut_graph(cut: ParseCut, flat: Inlined, replacement: _Replacement, versions
 
 
 def _signature_def(
-    name: str,
-    source: Any,
-    features: list[Feature],
-    replacement: _Replacement,
-    *,
-    by_list: bool,
+    name: str, source: Any, features: list[Feature], replacement: _Replacement, *, by_list: bool
 ) -> Any:
     signature = meta_graph_pb2.SignatureDef(method_name=_PREDICT)
     for feature in features:

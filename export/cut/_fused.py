@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import tensorflow as tf
+from colcast.export.graph._comparison import all_finite
 from colcast.export.graph._errors import ExportError
 from colcast.export.graph._findings import Probe
 from colcast.export.graph._nodes import FlatGraph, NodeDef, data_inputs, producer
@@ -42,12 +43,12 @@ class Fused:
 
 def find_fused(
     graph: FlatGraph, session: tf.compat.v1.Session, signature: Signature
-) -> Callable[[Iterable[Columns]], Fused]:
+) -> Callable[[Sequence[Columns], Probe | None], Fused]:
     """Finds the products that TensorFlow fuses.
 
     Returns:
         A function that runs the columnar signature on batches to see which products read NaN or
-        infinity.
+        infinity. It takes the batches and, if there is one, a probe of the inner tensors.
     """
     read, biases, alone = {}, set[str](), set[str]()
     find = session.graph.get_tensor_by_name
@@ -68,8 +69,10 @@ def find_fused(
     fetched = {tensor: tensor for tensor in [*tensors, *outputs]}
     probe = Probe(session, signature.inputs, fetched, inner=True) if tensors else None
 
-    def fused(batches: Iterable[Columns]) -> Fused:
-        seen = _not_finite(probe, tensors, outputs, batches) if probe else set[str]()
+    def fused(batches: Sequence[Columns], whole: Probe | None) -> Fused:
+        # Where all tensors are finite, fusing changes none, so `probe` need not be prepared.
+        finite = whole and set(tensors) <= set(whole.names) and _all_finite(whole, batches)
+        seen = _not_finite(probe, tensors, outputs, batches) if probe and not finite else set[str]()
         not_finite = frozenset(name for name, tensor in read.items() if tensor in seen)
         return Fused(read, frozenset(biases), frozenset(alone - biases), not_finite)
 
@@ -88,6 +91,13 @@ def _behind(graph: FlatGraph, tensor: str) -> NodeDef:
     while node.op in _REMOVED:
         node = graph.nodes[producer(data_inputs(node)[0])]
     return node
+
+
+def _all_finite(probe: Probe, batches: Iterable[Columns]) -> bool:
+    try:
+        return all(all_finite(*probe(columns).values()) for columns in batches)
+    except ExportError:
+        return False
 
 
 def _not_finite(

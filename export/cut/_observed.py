@@ -69,18 +69,18 @@ class _Watched:
         self._fixed |= {tensor: Finding(RowKind.CONSTANT) for tensor in waiting}
         self._of_users: dict[float, Findings] = {tolerance: {} for tolerance in tolerances}
         self._of_rows: Findings = {}
+        self.probe: Probe | None = None
         self._facts = cache(self._find_facts)
         of_user = fetchable(session.graph, user)
         tensors = of_user | fetchable(session.graph, items)
         if not tensors:
             return
-        # Both users and rows use one set of fetches, because TensorFlow prepares the graph for each
-        # set.
-        probe = Probe(session, signature.inputs, tensors, inner=True)
+        # Users and rows use one set of fetches, because TensorFlow prepares the graph for each set.
+        self.probe = Probe(session, signature.inputs, tensors, inner=True)
         if of_user:
-            self._of_users = classify_user(probe, users, self._of_users, of_user)
+            self._of_users = classify_user(self.probe, users, self._of_users, of_user)
         tried = {rows: requests.draw(rows) for rows in _CANDIDATES}
-        self._of_rows = follow_rows(probe, tried)
+        self._of_rows = follow_rows(self.probe, tried)
 
     def findings(self, colours: Colours, tolerance: float) -> Findings:
         """Returns a finding for every tensor of the user and item sides.
@@ -253,7 +253,7 @@ def observe(
         watched,
         colours,
         watched.findings(colours, tolerance),
-        fused(batches),
+        fused(batches, watched.probe),
         requests,
         run,
         Proof(run, requests),

@@ -4,13 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from colcast.export.graph._nodes import (
-    FlatGraph,
-    NodeDef,
-    control_inputs,
-    data_inputs,
-    producer,
-)
+from colcast.export.graph._nodes import FlatGraph, NodeDef, control_inputs, data_inputs, producer
 from colcast.export.graph._ops import (
     TF1_CONTROL_FLOW,
     has_effect,

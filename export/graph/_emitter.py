@@ -95,12 +95,7 @@ class Emitter:
         return self.add("Shape", name, [tensor], T=dtype, out_type=out_type)
 
     def section(
-        self,
-        name: str,
-        vector: str,
-        begin: int,
-        end: int | str | None,
-        dtype: tf.DType = tf.int32,
+        self, name: str, vector: str, begin: int, end: int | str | None, dtype: tf.DType = tf.int32
     ) -> str:
         """Adds the slice vector[begin:end]; `end` may be an int32 tensor of shape [1]."""
         bounds = [

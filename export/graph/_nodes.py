@@ -106,10 +106,7 @@ def output_index(reference: str) -> int:
 
 
 def ancestors(
-    nodes: Nodes,
-    references: Iterable[str],
-    stop: Collection[str] = (),
-    controls: bool = True,
+    nodes: Nodes, references: Iterable[str], stop: Collection[str] = (), controls: bool = True
 ) -> set[str]:
     """Names of all nodes that the references need, including themselves but not `stop` nodes.
 
@@ -157,9 +154,9 @@ def _colocated(node: NodeDef) -> list[str]:
 
 def functions_of(node: NodeDef) -> list[str]:
     """The functions in a node's attributes."""
-    values = node.attr.values()
-    single = [value.func.name for value in values if value.HasField("func")]
-    return single + [f.name for v in values if v.HasField("list") for f in v.list.func]
+    held = [(value.WhichOneof("value"), value) for value in node.attr.values()]
+    single = [value.func.name for kind, value in held if kind == "func"]
+    return single + [f.name for kind, value in held if kind == "list" for f in value.list.func]
 
 
 def called_functions(nodes: Iterable[NodeDef], library: Mapping[str, Any]) -> set[str]:
@@ -218,9 +215,9 @@ def constants(nodes: Nodes, references: Sequence[str], versions: Any) -> list[An
     Raises:
       ExportError: a tensor depends on an input, a variable or a table.
     """
-    producers = [nodes[producer(reference)] for reference in references]
-    if all(node.op == "Const" for node in producers):  # preparing a session takes longer
-        return [tf.make_ndarray(node.attr["value"].tensor)[()] for node in producers]
+    folded = [_folded(nodes, reference) for reference in references]
+    if not any(value is None for value in folded):  # preparing a session takes longer
+        return [value[()] for value in folded]
     graph_def = tf.compat.v1.GraphDef(versions=versions)
     for name in ancestors(nodes, references, controls=False):
         if nodes[name].op in ("Placeholder", "VarHandleOp", "VariableV2", "HashTableV2"):
@@ -236,3 +233,14 @@ def constants(nodes: Nodes, references: Sequence[str], versions: Any) -> list[An
         tf.import_graph_def(graph_def, name="")
         names = [r if ":" in r else f"{r}:0" for r in references]
         return list(session.run(names))
+
+
+def _folded(nodes: Nodes, reference: str) -> Any:
+    """The value of a constant, or of one with another shape; None of other nodes."""
+    node = nodes[producer(reference)]
+    if node.op == "Const":
+        return tf.make_ndarray(node.attr["value"].tensor)
+    if node.op != "Reshape":
+        return None
+    value, shape = (_folded(nodes, source) for source in node.input[:2])
+    return None if value is None or shape is None else value.reshape(shape)

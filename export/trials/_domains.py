@@ -54,16 +54,12 @@ def ladders(dtype: str, known: Sequence[Scalar]) -> list[Ladder]:
         return [list(_strings(keys)), *_known(keys)]
     if dtype == "bool":
         picked = ([False, True], [True])
-        return [[Domain(functools.partial(_pick, values), (), str(values)) for values in picked]]
+        return [[Domain(_one_of(values), (), str(values)) for values in picked]]
     if "int" in dtype:
         limits = np.iinfo(dtype)
         least, most = int(limits.min), int(limits.max)
         found = [key for key in map(_as_int, known) if key is not None and least <= key <= most]
-        return [
-            list(_ints(found, least, most)),
-            list(_ints_from(found, 1, most)),
-            *_known(found),
-        ]
+        return [list(_ints(found, least, most)), list(_ints_from(found, 1, most)), *_known(found)]
     edges = [edge for edge in map(_as_float, known) if edge is not None]
     large = 1e3 if dtype == "float16" else 1e6
     return [list(_floats(edges, large)), list(_positive_floats(edges, large))]
@@ -74,11 +70,11 @@ def _ints(keys: Sequence[int], least: int, most: int) -> Iterator[Domain]:
         functools.partial(_between, max(-3, least), 30),
         functools.partial(_between, 0, min(1 << _LARGEST_BITS, most)),
         functools.partial(_between, max(-(1 << 62), least), min(1 << 62, most)),
-        functools.partial(_pick, keys or [0]),
+        _one_of(keys or [0]),
     ]
     yield Domain(functools.partial(_mix, bold), (most, least, -1 if least else 1))
     yield from _ints_from(keys, 0, most)
-    yield Domain(functools.partial(_pick, [0]), (), "0")
+    yield Domain(_one_of([0]), (), "0")
 
 
 def _ints_from(keys: Sequence[int], least: int, most: int) -> Iterator[Domain]:
@@ -86,34 +82,33 @@ def _ints_from(keys: Sequence[int], least: int, most: int) -> Iterator[Domain]:
     for bits in range(min(_LARGEST_BITS, most.bit_length()), 0, -1):
         below = functools.partial(_between, least, 1 << bits)
         valid = [key for key in keys if least <= key < 1 << bits]
-        draws: list[Draw] = [below, functools.partial(_pick, valid)] if valid else [below]
+        draws: list[Draw] = [below, _one_of(valid)] if valid else [below]
         largest = (1 << bits) - 1
-        draw = functools.partial(_mix, draws)
-        yield Domain(draw, (largest, least), f"{least} to {largest}")
+        yield Domain(functools.partial(_mix, draws), (largest, least), f"{least} to {largest}")
 
 
 def _floats(edges: Sequence[float], large: float) -> Iterator[Domain]:
     normal = functools.partial(_normal, 1.0)
-    bold = [
+    bold: list[Draw] = [
         normal,
         functools.partial(_normal, large),
-        functools.partial(_pick, [0.0, *edges, *(float(np.float32(e - 1e-3)) for e in edges)]),
+        _one_of([0.0, *edges, *(float(np.float32(e - 1e-3)) for e in edges)]),
     ]
     yield Domain(functools.partial(_mix, bold), (0.0, -large))
     yield Domain(normal, (0.0,), "about -4 to 4")
     yield Domain(functools.partial(_uniform, 0.0, 1.0), (0.0,), "0 to 1")
-    yield Domain(functools.partial(_pick, [1.0]), (), "1")
+    yield Domain(_one_of([1.0]), (), "1")
 
 
 def _positive_floats(edges: Sequence[float], large: float) -> Iterator[Domain]:
     positive = [edge for edge in edges if edge > 0]
     bold: list[Draw] = [functools.partial(_log_uniform, large)]
-    bold += [functools.partial(_pick, positive)] if positive else []
+    bold += [_one_of(positive)] if positive else []
     small = 1 / large
     yield Domain(functools.partial(_mix, bold), (small, large), f"{small:g} to {large:g}")
     yield Domain(functools.partial(_log_uniform, 10.0), (0.1, 10.0), "0.1 to 10")
     yield Domain(functools.partial(_uniform, 0.05, 0.95), (), "0.05 to 0.95")
-    yield Domain(functools.partial(_pick, [0.5]), (), "0.5")
+    yield Domain(_one_of([0.5]), (), "0.5")
 
 
 def _known(keys: Sequence[Scalar]) -> list[Ladder]:
@@ -121,19 +116,19 @@ def _known(keys: Sequence[Scalar]) -> list[Ladder]:
     counts = sorted({len(keys), min(2, len(keys)), min(1, len(keys))}, reverse=True)
     described = "values that the model looks up"
     some = [keys[:count] for count in counts]
-    return [[Domain(functools.partial(_pick, of), (), described) for of in some]] if keys else []
+    return [[Domain(_one_of(of), (), described) for of in some]] if keys else []
 
 
 def _strings(keys: Sequence[bytes]) -> Iterator[Domain]:
     words = [word.encode() for word in _WORDS]
-    pick_key = functools.partial(_pick, keys or words)
-    bold: list[Draw] = [functools.partial(_pick, words), pick_key, _fresh]
+    pick_key = _one_of(keys or words)
+    bold: list[Draw] = [_one_of(words), pick_key, _fresh]
     yield Domain(functools.partial(_mix, bold), (b"", b"x" * 300))
     if keys:
         yield Domain(pick_key, (), "words that the model looks up")
     numbers = [str(n).encode() for n in range(100)]
-    yield Domain(functools.partial(_pick, numbers), (b"99", b"0"), "'0' to '99'")
-    yield Domain(functools.partial(_pick, [b"1"]), (), "'1'")
+    yield Domain(_one_of(numbers), (b"99", b"0"), "'0' to '99'")
+    yield Domain(_one_of([b"1"]), (), "'1'")
 
 
 def _mix(draws: Sequence[Draw], random: Random, count: int) -> Any:
@@ -143,13 +138,10 @@ def _mix(draws: Sequence[Draw], random: Random, count: int) -> Any:
     return np.choose(kinds, drawn)
 
 
-def _pick(choices: Sequence[Scalar], random: Random, count: int) -> Any:
-    return _array(choices)[random.integers(0, len(choices), count)]
-
-
-def _array(values: Sequence[Scalar]) -> Any:
-    """Values as an array; bytes stay objects, since NumPy's own type drops trailing zeros."""
-    return np.array(values, object if isinstance(values[0], bytes) else None)
+def _one_of(choices: Sequence[Scalar]) -> Draw:
+    # Bytes stay objects, since NumPy's own type drops trailing zeros.
+    values = np.array(choices, object if isinstance(choices[0], bytes) else None)
+    return lambda random, count: values[random.integers(0, len(values), count)]
 
 
 def _between(low: int, high: int, random: Random, count: int) -> Any:

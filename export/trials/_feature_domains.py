@@ -12,10 +12,7 @@ from colcast.export.trials._traffic import Recorded
 
 AUTO = "auto"
 _TAKEN = ("pair", "late", "exact")  # reserved names: columnar_late, for example, is not a stage
-_FLAGS: Mapping[str, str] = {
-    Side.USER: "--user-features",
-    Side.CANDIDATE: "--context-features",
-}
+_FLAGS: Mapping[str, str] = {Side.USER: "--user-features", Side.CANDIDATE: "--context-features"}
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
 Patterns = Mapping[str, Sequence[str]]
@@ -44,9 +41,7 @@ def read_domains(
 
 
 def mark_domains(
-    conversions: Sequence[Conversion],
-    domains: Patterns,
-    traffic: Recorded | None,
+    conversions: Sequence[Conversion], domains: Patterns, traffic: Recorded | None
 ) -> list[Conversion]:
     """Returns the conversions with each feature in its domain.
 

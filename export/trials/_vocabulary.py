@@ -15,12 +15,7 @@ from colcast.export.graph._errors import ExportError
 from colcast.export.graph._nodes import ancestors, constants, consumers, descendants, producer
 
 _FROM_FILE = ("InitializeTableFromTextFileV2", "InitializeTableFromTextFile")
-_FROM_KEYS = (
-    "InitializeTableV2",
-    "InitializeTable",
-    "LookupTableImportV2",
-    "LookupTableImport",
-)
+_FROM_KEYS = ("InitializeTableV2", "InitializeTable", "LookupTableImportV2", "LookupTableImport")
 _FIND = ("LookupTableFindV2", "LookupTableFind")
 _BUCKETIZE = ("Bucketize", "BoostedTreesBucketize")
 _MOST_KEYS = 10_000
