@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from colcast.export import ExportError, export_saved_model
 from colcast.export.cut import _timing
 from colcast.export.graph import _findings
 from colcast.export.graph._errors import TooLongError
+from colcast.export.graph._sessions import Run
 from colcast.export.graph._signature import Signature
 from colcast.export.report._recorded import read_report
 from colcast.export.trials import _both_signatures
@@ -258,6 +260,14 @@ def test_a_run_that_does_not_end_is_an_error(monkeypatch: pytest.MonkeyPatch) ->
             ExportError, match=r"not finish on generated columns .* over user_steps"
         ):
             probe({"user_steps": np.array([1 << 62])})
+
+
+def test_a_run_that_took_time_but_no_cpu_is_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
+    late = tf.errors.DeadlineExceededError(None, None, "")
+    tries = Mock(side_effect=[late, late, ["scores"]])
+    monkeypatch.setattr(Run, "_once", tries)
+    assert Run(tf.compat.v1.Session(graph=tf.Graph()), [], [])([], seconds=60) == ["scores"]
+    assert tries.call_count == 3
 
 
 def test_a_timed_run_that_does_not_end_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
