@@ -5,7 +5,7 @@
 #include <numeric>
 #include <utility>
 
-#include "server/tables/generation.h"
+#include "server/tables/overlay.h"
 #include "tensorflow/core/protobuf/config.pb.h"
 #include "tsl/platform/denormal.h"
 #include "tsl/platform/setround.h"
@@ -27,8 +27,8 @@ std::vector<int> FirstNumbers(size_t count) {
   return numbers;
 }
 
-// Runs a run's operations on the threads of `pool` or, if it is null, on the threads that schedule
-// them. In both cases they read the same tables as the run's caller.
+// Runs operations on the threads of `pool` or, if it is null, on the threads that schedule them.
+// Either way, they read the same tables as the thread that started the run.
 class RunThreads final : public tsl::thread::ThreadPoolInterface {
  public:
   explicit RunThreads(tsl::thread::ThreadPool* pool) : pool_(pool) {}
@@ -114,7 +114,7 @@ absl::Status Callables::Run(const std::vector<Tensor>& feeds, const std::vector<
   return absl::OkStatus();
 }
 
-// Returns null if there is no pool.
+// Returns null if operations run on the caller's thread.
 tsl::thread::ThreadPool* Callables::Pool() const {
   if (inter_op_parallelism_ == 0) return nullptr;
   static auto* const pool =
@@ -147,7 +147,8 @@ std::shared_ptr<Callables::Callable> Callables::FindOrAdd(const std::vector<int>
   return added;
 }
 
-// Removes the callable that was used longest ago; null if all were used in the last kStale runs.
+// Removes the least recently used callable. Returns null if all were used within the last kStale
+// runs.
 std::shared_ptr<Callables::Callable> Callables::TakeStale(int64_t use) {
   const auto oldest = std::min_element(
       some_.begin(), some_.end(),

@@ -21,8 +21,8 @@
 namespace colcast::engine {
 
 // All methods may be called from any thread. Making a callable takes as long as hundreds of runs,
-// so only requests for the same outputs wait for it, and few are made for requests that keep
-// asking for new sets of outputs.
+// so only requests for the same outputs wait for it, and requests that keep asking for new sets of
+// outputs share the callable of all outputs.
 class Callables {
  public:
   // How many sets of outputs have callables of their own, in addition to the set of all outputs. A
@@ -57,7 +57,7 @@ class Callables {
   tensorflow::Session* const session_;
   const int inter_op_parallelism_;
   const std::shared_ptr<Callable> all_;
-  const tensorflow::core::RefCountPtr<MappedTables> mapped_;  // may be null
+  const tensorflow::core::RefCountPtr<MappedTables> mapped_;  // null if the session maps no table
   std::atomic<int64_t> uses_{0};
   std::shared_mutex mutex_;  // guards the map, not the callables in it
   std::map<std::vector<int>, std::shared_ptr<Callable>> some_;

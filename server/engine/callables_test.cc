@@ -25,8 +25,8 @@ using tensorflow::Tensor;
 using ::testing::ElementsAre;
 using ::testing::SizeIs;
 
-// Fetches are numbers; the value of each is the number itself. A callable that also fetches "wait"
-// is made once `go` is notified.
+// The value of a fetch is its name, a number. Making a callable that also fetches "wait" blocks
+// until `go` is notified.
 class FakeSession final : public tensorflow::Session {
  public:
   absl::Status Create(const tensorflow::GraphDef&) override { return absl::OkStatus(); }
@@ -115,7 +115,7 @@ TEST(Callables, FewAreMadeForThoseWhoAskForEverOtherOutputs) {
   constexpr int kSets = 100;
   Callables callables({}, Numbers(kSets), &session, 0);
   for (int i = 0; i < kSets; ++i) EXPECT_THAT(ValuesOf(&callables, {i}), ElementsAre(i));
-  // one callable runs all outputs, for the other sets
+  // kMost sets, and all outputs
   EXPECT_EQ(session.num_made, Callables::kMost + 1);
   EXPECT_THAT(ValuesOf(&callables, {5, 90}), ElementsAre(5, 90));
   EXPECT_EQ(session.num_made, Callables::kMost + 1);
@@ -128,7 +128,7 @@ TEST(Callables, OneThatWasNotAskedForInAThousandRunsMakesRoomForAnother) {
   for (int i = 0; i < kSets; ++i) ValuesOf(&callables, {i});
   const auto made = session.num_made;
   for (int64_t run = 0; run < Callables::kStale; ++run) {
-    for (int i = 1; i < kSets - 2; ++i) ValuesOf(&callables, {i});  // all but the first
+    for (int i = 1; i < kSets - 2; ++i) ValuesOf(&callables, {i});  // the first callable goes stale
   }
   EXPECT_EQ(session.num_made, made);
   EXPECT_THAT(ValuesOf(&callables, {kSets - 1}), ElementsAre(kSets - 1));
@@ -147,7 +147,7 @@ TEST(Callables, OneThatRunsIsNotReleased) {
     for (int64_t run = 0; run < Callables::kStale; ++run) {
       for (int i = 1; i < kSets; ++i) ValuesOf(&callables, {i});
     }
-    EXPECT_THAT(session.open, SizeIs(Callables::kMost + 2));  // all sets, and the running callable
+    EXPECT_THAT(session.open, SizeIs(Callables::kMost + 2));  // the running callable is still open
   };
   EXPECT_THAT(ValuesOf(&callables, {0}), ElementsAre(0));
   EXPECT_THAT(session.open, SizeIs(Callables::kMost + 1));
@@ -165,7 +165,7 @@ TEST(Callables, OthersRunWhileOneIsMade) {
   making.join();
 }
 
-// 1 / x and x * third, on the caller's thread or on one of the session's.
+// Returns 1 / x and x / 3, computed on the caller's thread or on a pool thread.
 std::vector<float> Quotients(float x, int inter_op_parallelism) {
   namespace ops = tensorflow::ops;
   const tensorflow::Scope scope = tensorflow::Scope::NewRootScope();

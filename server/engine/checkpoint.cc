@@ -17,7 +17,7 @@ bool HasVariable(const tensorflow::GraphDef& graph) {
   });
 }
 
-// Opening a pipe that has no writer would block forever.
+// Refuses pipes: opening one that has no writer would block forever.
 absl::Status CheckFiles(const std::string& directory) {
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(directory, error)) {

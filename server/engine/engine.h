@@ -27,14 +27,14 @@ namespace colcast::engine {
 enum class GraphOptimization {
   kOff,
   kExact,  // only where outputs stay bit-identical
-  kFast,   // also within a tolerance, as a choice file says; kExact if there is no such file
+  kFast,   // plus the inexact rewrites that a choice file names, if there is one
 };
 
-// Selects what answers requests to a tf.Example signature from which columnar signatures were
-// exported (docs/tf_examples.md).
+// Which signature answers requests to a tf.Example signature that has exported columnar signatures
+// (docs/tf_examples.md).
 enum class ExampleTranscoding {
   kOff,    // the signature itself
-  kExact,  // `columnar` or `columnar_exact`: the same bits
+  kExact,  // `columnar` or `columnar_exact`: bit-identical
   kLate,   // `columnar_late`, if all Examples have the same user
 };
 
@@ -55,10 +55,10 @@ struct Options {
   bool map_tables = true;
   int64_t map_tables_min_bytes = int64_t{64} << 20;
   bool lock_tables = false;  // keep mapped tables in memory
-  // Requests to these signatures fail with FAILED_PRECONDITION. Tables that only they read are not
-  // kept in memory.
+  // Requests to these signatures fail with FAILED_PRECONDITION. Tables that only these signatures
+  // read are not kept in memory.
   std::vector<std::string> unserved_signatures;
-  // Limits of a request. Beyond them it fails with RESOURCE_EXHAUSTED before anything is allocated.
+  // Limits per request. A request beyond one fails with RESOURCE_EXHAUSTED before any allocation.
   int64_t max_request_columns = 10'000;
   int64_t max_request_rows = 1 << 20;
   int64_t max_expanded_bytes = int64_t{1} << 30;  // tensors of all inputs, beyond the bytes sent
@@ -66,19 +66,19 @@ struct Options {
   // turns the cache off.
   int64_t user_state_bytes = int64_t{64} << 20;
   int64_t item_state_bytes = int64_t{64} << 20;
-  LogSink log = WriteLog;  // the executable's, with its queue and format
+  LogSink log = WriteLog;  // the executable's, so that its log queue and format apply
 };
 
-// What a request saved by sending columns once, or could save in its tf.Examples.
+// What a request saved by sending columns once, or how much its tf.Examples repeat.
 struct ExpansionStats {
-  int64_t rows = 0;               // N
+  int64_t rows = 0;               // N, the number of candidates
   int64_t columns_sent_once = 0;  // sent with one row while others have N > 1
   int64_t bytes_saved = 0;        // bytes that N - 1 further rows would have added to the request
   bool transcoded = false;        // tf.Examples were read as columns
   int64_t repeated_bytes = 0;     // bytes of features that are the same in all its tf.Examples
 };
 
-// Statistics of a state store of one signature (server/states/store_stats.h).
+// Statistics of one signature's state store (server/states/store_stats.h).
 struct StoreStats {
   std::string signature;  // e.g. "columnar_late"
   states::StoreStats counted;
@@ -112,7 +112,7 @@ struct ModelStats {
   std::vector<ProgramStats> programs;  // only programs that ran
 };
 
-// Bytes of a model's tables that stay in its checkpoint's files.
+// A model's tables, and the bytes of those that stay in its checkpoint's files.
 struct TableMemory {
   struct Table {
     std::string name;           // name of the variable
@@ -153,13 +153,13 @@ struct BatchRules {
   std::vector<int64_t> allowed_batch_sizes;
 };
 
-// What a scheduler may know about a request before it runs, derived from sizes alone.
+// What a scheduler knows about a request before it runs, derived from sizes alone.
 struct RequestProfile {
   int64_t rows = 1;           // N: candidates, or Examples
   uint64_t group = 0;         // requests of one model with the same non-zero group may be joined
   bool can_be_split = false;  // Model::Split() may split it
-  int64_t size = 0;   // the quantity its time depends on, such as bytes of texts; 0 means rows
-  int signature = 0;  // index in Model::signatures(), sorted by name
+  int64_t size = 0;           // what run time grows with, e.g. bytes of text; 0 means rows
+  int signature = 0;          // index among the model's signatures, sorted by name
 };
 
 // A request read once by its model; queue, run and answer share the plan. Made by Model::Plan().
@@ -190,8 +190,8 @@ class Slices {
 
   virtual int64_t rows_left() const = 0;  // rows that are not yet in a slice
 
-  // Takes a slice of the next rows, at most about `rows` of them, and returns its number, or -1 if
-  // no rows remain. Slices requested with the same size are about equal.
+  // Makes a slice of about the next `rows` rows and returns its number, or -1 if no rows remain.
+  // Calls with the same `rows` make slices of about the same size.
   virtual int Take(int64_t rows) = 0;
 
   virtual int64_t rows(int slice) const = 0;
@@ -228,9 +228,9 @@ class Model {
   virtual ModelStats stats() const { return {}; }
   virtual TableMemory tables() const { return {}; }
 
-  // Reads a request and finds all its errors except in values, before anything is allocated for it.
-  // Error codes are those of TF Serving: FAILED_PRECONDITION for an unknown signature,
-  // INVALID_ARGUMENT for wrong inputs and outputs. Cheap enough for every request that waits.
+  // Reads a request and reports all its errors, except those in values, before allocating anything
+  // for it. Error codes are those of TF Serving: FAILED_PRECONDITION for an unknown signature,
+  // INVALID_ARGUMENT for wrong inputs and outputs. Cheap enough to call for every queued request.
   // `request` and `rules` must outlive the plan.
   virtual Status Plan(const DecodedRequest& request, const BatchRules& rules,
                       PlanPtr* plan) const = 0;
@@ -247,8 +247,8 @@ class Model {
     return std::move(alone[0].status);
   }
 
-  // Like Run(), but neither uses nor fills the state cache, so that a run beside live requests
-  // takes no memory from their states.
+  // Like Run(), but neither uses nor fills the state cache, so that a run beside live requests does
+  // not displace their states.
   virtual Status RunWithoutStates(const PlannedRequest& plan,
                                   std::unique_ptr<Outputs>* outputs) const {
     return Run(plan, outputs);
@@ -262,11 +262,11 @@ class Model {
     return status.ok() ? Run(*plan, outputs) : status;
   }
 
-  // Runs on the calling thread read the tables as they are now, for as long as the result exists.
+  // While the result exists, runs on the calling thread read the tables as they are now.
   virtual std::shared_ptr<const void> PinTables() const { return nullptr; }
 
   // Runs several signatures at once: all whose only input has the same name and tensor as that of
-  // the requested signature. Outputs, also those in the request's output_filter, are named
+  // the requested signature. Outputs, including those in the request's output_filter, are named
   // SIGNATURE/OUTPUT. Errors are those of Predict(); FAILED_PRECONDITION if no other signature
   // shares the input.
   virtual Status PredictTogether(const DecodedRequest& request,
@@ -276,14 +276,13 @@ class Model {
   virtual void ObserveRuns(RunObserver*) const {}
 
   // Computes and caches the states of rows of one domain, while the cache has room. The request has
-  // that domain's columns only. If the columns are stored, remembers their keys even without room.
-  // Returns false if no signature has a stage for the domain.
+  // only that domain's columns. If they come from an item table, remembers their keys even without
+  // room. Returns false if no signature has a stage for the domain.
   virtual bool FillStates(const DecodedRequest&) const { return false; }
 
-  // Prepares a request for running by slices: computes once the parts that all slices share, above
-  // all the user's. Returns null if the request cannot be split: because that is unsound, because
-  // there is nothing to split, or because its values are invalid, which Run() then reports. The
-  // plan must outlive the slices.
+  // Prepares a request for running by slices: computes once what all slices share, mainly the
+  // user's states. Returns null if splitting is unsound, if there is nothing to split, or if values
+  // are invalid, which Run() then reports. The plan must outlive the slices.
   virtual std::unique_ptr<Slices> Split(const PlannedRequest&) const { return nullptr; }
 };
 

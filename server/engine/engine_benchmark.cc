@@ -1,34 +1,61 @@
-// Measures the graph alone, run on prepared tensors. The rest of a server's time is the server's
-// own work.
+// Measures the CPU time of the graph alone, run on prepared tensors, or of everything from a
+// message to its outputs.
 //
 // Usage: engine_benchmark SESSION MODEL_DIRECTORY [off|exact|fast]
 //   The last argument is the graph optimization; default: exact.
 //   SESSION is `server`, the session as the server runs it; `plain`, TensorFlow's default executor
-//   with one thread; or `predict`, everything that the server does from a message to its outputs,
-//   with state stores.
+//   with one thread; or `predict`, everything from a message to its outputs, with state stores.
 //
 //   For every line "CALLS REQUEST_FILE..." of standard input, runs that many requests and prints
 //   the CPU seconds of all threads (TensorFlow parses tf.Examples on a thread of its own). A file
 //   holds a serialized PredictRequest and is read once. The files of a line are used in turn,
 //   because a single repeated request would find its table rows in the CPU's cache.
 
+#include <errno.h>
+#include <time.h>
+
 #include <cstdio>
+#include <cstdlib>
+#include <fstream>
 #include <functional>
 #include <iostream>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <sstream>
 #include <string>
 #include <vector>
 
-#include "server/engine/benchmark_support.h"
+#include "server/base/status.h"
 #include "server/engine/model.h"
 #include "server/wire/predict_request.h"
 
 namespace colcast::engine {
 namespace {
 
-// A request, ready for its graph to run.
+[[noreturn]] void Die(const std::string& what) {
+  std::fprintf(stderr, "%s: %s\n", program_invocation_short_name, what.c_str());
+  std::exit(1);
+}
+
+void Check(const Status& status) {
+  if (!status.ok()) Die(status.message);
+}
+
+// CPU time of all threads of the process.
+double CpuSeconds() {
+  timespec now;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return now.tv_sec + 1e-9 * now.tv_nsec;
+}
+
+std::string ReadFile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) Die("cannot read " + path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// A request's tensors, ready to be fed.
 struct Prepared {
   const Signature* signature;
   std::vector<tensorflow::Tensor> feeds;
@@ -82,7 +109,7 @@ void RunAll(const TensorFlowModel& model, const std::string& message) {
   Check(model.Predict(request, &outputs));
 }
 
-// Returns a function that runs the request of a file once per call.
+// Returns a function that runs a file's request.
 std::function<void()> CallOf(const TensorFlowModel& model, const std::string& session,
                              const std::string& file) {
   const std::string message = ReadFile(file);
@@ -105,7 +132,7 @@ int Main(int argc, char** argv) {
   const auto model = TensorFlowModel::Load(argv[2], {"serve"}, options, memories);
   if (!model.ok()) Die(model.status().ToString());
   for (const std::string& note : (*model)->description().notes) std::cerr << note << '\n';
-  std::map<std::string, std::function<void()>> requests;  // by file
+  std::map<std::string, std::function<void()>> requests;  // keyed by file
   for (std::string line; std::getline(std::cin, line);) {
     std::istringstream words(line);
     int calls = 0;

@@ -31,7 +31,7 @@ inline void InParallel(size_t count, absl::FunctionRef<void(size_t)> job) {
   const size_t most = std::min<size_t>(count, std::max(1u, std::thread::hardware_concurrency()));
   for (size_t i = 1; i < most; ++i) {
     Thread thread;
-    // The threads that already run take over the remaining jobs.
+    // If no thread can be started, the running ones do the remaining jobs.
     if (!StartThread("loading a graph", work, &thread).ok()) break;
     threads.push_back(std::move(thread));
   }

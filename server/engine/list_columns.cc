@@ -26,7 +26,7 @@ ListColumns::ListColumns(const SignatureInputs& inputs, const RowRecord& record)
   }
   for (const std::string& list : record.own_length) {
     const int position = inputs.Find(list);
-    // An input may have the name of a list's lengths without holding them.
+    // An input may be named like a list's lengths without holding them.
     const bool has_lengths = std::count(record.lists.begin(), record.lists.end(), list) > 0;
     if (has_lengths && lengths_of(list) >= 0) {
       own_lengths_.push_back(lengths_of(list));

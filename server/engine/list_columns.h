@@ -19,21 +19,21 @@ class ListColumns {
   ListColumns() = default;
   ListColumns(const SignatureInputs& inputs, const RowRecord& record);
 
-  // The position of the input that holds the length of each row of this input, beyond which values
-  // are not read; -1 if there is none.
+  // The position of the input that holds this list's lengths; values beyond a row's length are not
+  // read. -1 if there is none.
   int LengthsOf(size_t input) const { return lengths_.empty() ? -1 : lengths_[input]; }
 
   // Whether this input holds the lengths of a list.
   bool IsLengths(size_t input) const { return !lengths_.empty() && is_lengths_[input]; }
 
-  // Whether results depend on how far this input is padded.
+  // Whether this input must not be padded, because results depend on its padding.
   bool IsNeverPadded(size_t input) const { return !lengths_.empty() && never_padded_[input]; }
 
-  // Positions of the length inputs whose greatest value in a run affects the result.
+  // Positions of the length inputs whose maximum in a run affects the results.
   const std::vector<int>& own_lengths() const { return own_lengths_; }
 
-  // Whether each of these length columns has a single distinct value. `columns` is indexed by the
-  // signature's input.
+  // Whether each column of own_lengths() has a single distinct value. `columns` is indexed by the
+  // signature's inputs.
   bool HaveOneLength(absl::Span<const WireColumn* const> columns) const;
 
  private:

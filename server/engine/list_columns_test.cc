@@ -14,7 +14,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// Inputs a, b and their lengths, and c, whose lengths are not numbers.
+// Inputs a and b with their lengths, and c, whose lengths are floats.
 SignatureInputs Inputs() {
   tensorflow::SignatureDef signature;
   for (const char* const name : {"a", "a/length", "b", "b/length", "c", "c/length"}) {
@@ -46,8 +46,8 @@ TEST_F(ListColumnsTest, OnlyRecordedListsHaveLengths) {
   record.lists = {"a", "c", "unknown"};
   const ListColumns lists(Inputs(), record);
   EXPECT_EQ(lists.LengthsOf(0), 1);
-  EXPECT_EQ(lists.LengthsOf(2), -1);  // no lengths are recorded
-  EXPECT_EQ(lists.LengthsOf(4), -1);  // its lengths are not numbers
+  EXPECT_EQ(lists.LengthsOf(2), -1);  // b is not a recorded list
+  EXPECT_EQ(lists.LengthsOf(4), -1);  // c/length holds floats
   EXPECT_EQ(ListColumns().LengthsOf(0), -1);
 }
 
@@ -57,7 +57,7 @@ TEST_F(ListColumnsTest, AResultThatDependsOnPaddingIsPaddedToNothingWithoutLengt
   record.own_length = {"a", "b", "c"};
   const ListColumns lists(Inputs(), record);
   EXPECT_THAT(lists.own_lengths(), ElementsAre(1));
-  EXPECT_TRUE(lists.IsNeverPadded(2));  // b/length is a number of its own
+  EXPECT_TRUE(lists.IsNeverPadded(2));  // b is not a recorded list, so it has no lengths
   EXPECT_TRUE(lists.IsNeverPadded(4));
   EXPECT_FALSE(lists.IsNeverPadded(0));
 }

@@ -87,15 +87,15 @@ class TensorFlowModel final : public Model {
   absl::Status Load(const std::vector<std::string>& tags);
   absl::Status Restore(const tensorflow::MetaGraphDef& saved, const NeededGraphs& needed,
                        const std::string& why_shared);
-  // Makes all graphs read mapped tables, and loads into memory the tables that they cannot read
-  // mapped.
+  // Makes lookups in all graphs read mapped tables. Copies tables that graphs read in other ways
+  // into memory.
   absl::Status ReadMapped(SignatureGraphs* graphs, RewrittenSignatures* rewritten);
-  // Locks or checks the tables that the signatures read mapped, and applies their deltas.
+  // Locks or checks the mapped tables that the signatures read, and applies their deltas.
   absl::Status ServeMapped();
   SignatureGraphs GraphsToServe(const NeededGraphs& needed);
   RewrittenSignatures Rewritten(const tensorflow::MetaGraphDef& saved,
                                 const SignatureGraphs& graphs);
-  // Returns the signatures with the rewrites of a choice.
+  // Returns the signatures that the exact rewrites and those of `choice` changed.
   absl::StatusOr<RewrittenSignatures> RewrittenBy(const ChoiceFile& choice,
                                                   const tensorflow::MetaGraphDef& saved,
                                                   const SignatureGraphs& graphs);
@@ -110,8 +110,8 @@ class TensorFlowModel final : public Model {
                              const tensorflow::GraphDef& graph, bool prepared,
                              std::unique_ptr<Signature>* made);
   void LoadTranscoding();
-  // Whether preparing the signature may wait until it must itself answer a request, because its
-  // requests are normally read as columns.
+  // Whether preparing the signature may wait for its first use, because its requests are normally
+  // read as columns.
   bool MayWait(const std::string& name, const std::vector<RecordedSignatures>& records) const;
   void PrepareWaiting(const std::string& name);
   // Sets how each signature that has programs is answered.
@@ -135,14 +135,14 @@ class TensorFlowModel final : public Model {
   ModelDescription description_;
   SignaturesByName signatures_;
   ProgramsByName programs_;
-  // Maps a signature to the joined signature of all that share its only input, itself included.
+  // Maps each signature to the joined signature of all that share its only input.
   std::map<std::string, std::shared_ptr<const JoinedSignature>, std::less<>> joined_;
   std::map<std::string, ServedSignature, std::less<>> served_;
   Impurities impure_;
   TablesInUse tables_;
   MappedVariables mapped_;
   std::unique_ptr<TableChecks> table_checks_;  // null if no table is mapped
-  std::unique_ptr<TableDeltas> table_deltas_;  // null if tables are not mapped
+  std::unique_ptr<TableDeltas> table_deltas_;  // null with --map_tables=off
   Transcoding transcoding_;
 };
 

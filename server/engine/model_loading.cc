@@ -24,8 +24,8 @@ using tensorflow::MetaGraphDef;
 
 constexpr char kRunsAlone[] = ": its requests are not joined or split, and no states are cached: ";
 
-// Whether the signature has one input and dense outputs only, since other outputs would prevent
-// fetching the rest.
+// Whether the signature has one input and only dense outputs; any other kind of output would
+// prevent fetching the rest.
 bool CanBeJoined(const tensorflow::SignatureDef& signature) {
   return signature.inputs().size() == 1 && HasDenseOutputs(signature);
 }
@@ -34,8 +34,8 @@ bool IsRefusalOfSingleThreadedExecutor(const absl::Status& status) {
   return absl::StrContains(status.message(), "Single-threaded executor does not support");
 }
 
-// Whether the single-threaded executor and the registered ops are certain to run the graph, so that
-// it need not be prepared to find out.
+// Whether the graph is certain to run with the single-threaded executor and the registered ops, so
+// that it need not be prepared to find out.
 bool RunsForCertain(const GraphDef& graph) {
   const tensorflow::FunctionLibraryDefinition functions(tensorflow::OpRegistry::Global(),
                                                         graph.library());
@@ -88,7 +88,7 @@ absl::Status TensorFlowModel::Load(const std::vector<std::string>& tags) {
   if (status.ok()) status = CheckCheckpoint(directory_, saved);
   if (!status.ok()) return status;
   saved_signatures_ = saved.signature_def();
-  ProvideOpsOf(saved.graph_def());  // otherwise an op that is not registered would count as impure
+  ProvideOpsOf(saved.graph_def());  // an unregistered op would count as impure
   impure_ = FindImpure(saved, options_.unserved_signatures);
   const NeededGraphs needed(saved.graph_def());
   SignatureGraphs graphs = GraphsToServe(needed);

@@ -10,7 +10,7 @@
 #include "server/engine/status.h"
 #include "server/engine/tensor_outputs.h"
 #include "server/states/state_store.h"
-#include "server/tables/generation.h"
+#include "server/tables/overlay.h"
 
 namespace colcast::engine {
 namespace {
@@ -19,8 +19,8 @@ const RequestPlan& AsPlan(const PlannedRequest& plan) {
   return static_cast<const RequestPlan&>(plan);
 }
 
-// Whether even a single request goes through the joined run: if it may need padding to an allowed
-// size, or if another signature's programs answer batches.
+// Whether even a single request goes through the joined run: because it may need padding to an
+// allowed batch size, or because another signature's programs answer batches.
 bool JoinsAlone(const RequestPlan& plan) {
   return plan.profile.group != 0 &&
          (!plan.rules->allowed_batch_sizes.empty() || plan.programs->batched_by() != nullptr);

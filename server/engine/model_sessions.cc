@@ -62,7 +62,7 @@ absl::StatusOr<std::vector<std::string>> RestoringNodes(const std::string& direc
   return names;
 }
 
-// Whether an op finds its state by a name in the graph, or only calls functions: stateful ops
+// Whether an op finds its state by a name in the graph, or only calls functions. Stateful ops
 // inside a function have separate state in each callable anyway.
 bool SharesStateByName(const tensorflow::NodeDef& node) {
   static constexpr std::string_view kOps[] = {"Assert",
@@ -153,8 +153,7 @@ absl::StatusOr<tensorflow::Session*> ModelSessions::Add(tensorflow::GraphDef gra
       MakeSessionOptions(options_, executor), new SharedDevices(*devices), /*factory=*/nullptr);
   tensorflow::Session* const made = session.get();
   {
-    // Keeps the session even after an error, because destroying a session clears its devices, which
-    // are shared.
+    // Keeps the session even after an error, because destroying it would clear the shared devices.
     const std::lock_guard<std::mutex> lock(mutex_);
     added_.push_back(std::move(session));
   }

@@ -46,13 +46,13 @@ class SharedDevices final : public tensorflow::DeviceMgr {
 };
 
 // How a session executes its graph. Where a request's operations run one after the other anyway,
-// the single-threaded executor needs less work per operation, but it refuses constructs of TF1
+// the single-threaded executor does less work per operation, but it refuses constructs of TF1
 // models: Switch and Merge nodes, reference variables.
 enum class Executor { kSingleThreaded, kDefault };
 
-// TensorFlow optimizes and copies a session's whole graph for every callable. So each signature has
-// its own session with only the graph that it needs. All of them share the devices, and so the
-// variables and tables, of the session that restored them.
+// TensorFlow optimizes and copies a session's whole graph for every callable. Therefore each
+// signature has its own session with only the graph that it needs. All of them share the devices,
+// and so the variables and tables, of the session that restored them.
 class ModelSessions {
  public:
   // Restores variables and initializes tables. With `shared`, all signatures use one session,
@@ -83,9 +83,9 @@ class ModelSessions {
   std::vector<std::unique_ptr<tensorflow::Session>> added_;
 };
 
-// The first op and node of the graph with state in its session that other sessions would not see,
-// such as a random generator or a table without a name; empty if there is none. The error is that
-// of an unregistered op.
+// The first op in the graph, and its node, whose state other sessions would not see, such as a
+// random generator or a table without a name; empty if there is none. The error is that of an
+// unregistered op.
 absl::StatusOr<std::string> SessionStateIn(const tensorflow::GraphDef& graph);
 
 }  // namespace colcast::engine

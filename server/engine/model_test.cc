@@ -84,7 +84,7 @@ class ModelRunsTest : public ::testing::Test {
 TEST_F(ModelRunsTest, APlanSaysWhatTheRequestIsAndRunsAsOftenAsAskedTo) {
   const PlanPtr plan = Scores(1, {1, 2, 3});
   EXPECT_EQ(plan->profile.rows, 3);
-  EXPECT_EQ(plan->profile.signature, 1);  // same, scores, serving_default
+  EXPECT_EQ(plan->profile.signature, 1);  // between `same` and `serving_default`
   EXPECT_TRUE(plan->profile.can_be_split);
   for (int i = 0; i < 2; ++i) {
     std::unique_ptr<Outputs> outputs;

@@ -72,16 +72,16 @@ InstalledWheel WheelOf(const std::filesystem::path& file) {
 
 namespace {
 
-// A package of ops and where it keeps them. TF Text's older ops have no common prefix, so they are
-// listed.
+// A package of ops and where it keeps its libraries. TF Text's older ops have no common prefix, so
+// they are listed.
 struct OpPackage {
-  // The pip package; with a folder, it has a release for each TensorFlow release.
+  // The pip package. If `folder` is set, it has a release for each TensorFlow release.
   const char* name;
   // Folder of its libraries, beside TensorFlow's own; nullptr if they are not searched for.
   const char* folder;
   const char* prefix;  // common prefix of its ops' names
   std::vector<std::string_view> ops;
-  const char* formerly = nullptr;  // the package that had the ops earlier, if it was another
+  const char* formerly = nullptr;  // the package that had the ops before, if any
 };
 
 const std::vector<OpPackage>& Packages() {
@@ -149,7 +149,7 @@ std::string_view MissingOp(std::string_view message) {
   return rest.substr(0, rest.find('\''));
 }
 
-// The folder that contains TensorFlow's: site-packages if pip installed it.
+// The folder that contains TensorFlow's folder: site-packages if pip installed it.
 std::filesystem::path PackagesFolder() {
   Dl_info info;
   if (dladdr(reinterpret_cast<void*>(&TF_LoadLibrary), &info) == 0) return {};
@@ -166,7 +166,7 @@ std::vector<std::string> LibrariesIn(const std::filesystem::path& folder) {
   return paths;
 }
 
-// The package whose release for this TensorFlow has the ops of a wheel; nullptr if unknown.
+// The package to install for this TensorFlow to get a wheel's ops; nullptr if unknown.
 const OpPackage* ReleaseFor(const InstalledWheel& wheel) {
   for (const OpPackage& package : Packages()) {
     if (package.folder == nullptr || wheel.name.empty()) continue;
@@ -189,7 +189,7 @@ std::string MadeForAnother(const std::string& path) {
                                          : Installation(*package));
 }
 
-// Loads all libraries of a package. Returns NOT_FOUND if it has none installed.
+// Loads all libraries of a package. Returns NOT_FOUND if none is installed or one cannot be loaded.
 absl::Status LoadPackage(const OpPackage& package) {
   const std::vector<std::string> paths = package.folder == nullptr
                                              ? std::vector<std::string>()
@@ -213,7 +213,7 @@ absl::Status LoadOpLibrary(const std::string& path) {
   const std::unique_ptr<TF_Status, void (*)(TF_Status*)> status(TF_NewStatus(), TF_DeleteStatus);
   const absl::LogSeverityAtLeast log_level = absl::MinLogLevel();
   TF_Library* const library = TF_LoadLibrary(path.c_str(), status.get());
-  // Loading a library with abseil's log flags resets the level to their default.
+  // Loading a library that defines abseil's log flags resets the level to the default.
   absl::SetMinLogLevel(log_level);
   if (TF_GetCode(status.get()) != TF_OK) {
     const std::string_view reason = TF_Message(status.get());

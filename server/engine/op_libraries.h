@@ -1,5 +1,5 @@
 // Loads libraries of ops that TensorFlow's wheel lacks, such as TF Text's. Ops are registered for
-// the whole process and stay; each library is loaded once.
+// the whole process and stay registered; each library is loaded once.
 #ifndef COLCAST_SERVER_ENGINE_OP_LIBRARIES_H_
 #define COLCAST_SERVER_ENGINE_OP_LIBRARIES_H_
 
@@ -30,7 +30,7 @@ absl::Status LoadOpLibrary(const std::string& path);
 
 // Call with the error of a model that failed to load. Returns OK if an op was not registered and
 // the installed package that has it is now loaded; the caller must then retry. Otherwise returns
-// the error, extended for a missing op by the package that has it and what to do.
+// the error; for a missing op, it adds the package that has it and what to do.
 absl::Status ProvideMissingOp(const absl::Status& error);
 
 // Loads the installed packages that have ops of a graph and its functions. An op that no package

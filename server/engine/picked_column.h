@@ -1,4 +1,4 @@
-// A column that consists of some rows of a column on the wire.
+// A column made of some rows of a received column.
 #ifndef COLCAST_SERVER_ENGINE_PICKED_COLUMN_H_
 #define COLCAST_SERVER_ENGINE_PICKED_COLUMN_H_
 
@@ -11,12 +11,12 @@
 
 namespace colcast::engine {
 
-// Numbers are not decoded again: they are copied from where they were decoded for the rows' keys.
+// Copies numbers from where they were decoded for the rows' keys, instead of decoding them again.
 class PickedColumn final : public ColumnSource {
  public:
-  // `column` is the `index`th column added to `row_keys`, or a stored one. `rows` are the row
-  // numbers to pick, in ascending order; `places[row]` is the position of a row among them, or -1.
-  // All must outlive this object.
+  // `column` is the `index`th column added to `row_keys`, or comes from an item table. `rows` are
+  // the numbers of the rows to pick, in ascending order; `places[row]` is the position of a row
+  // among them, or -1. All must outlive this object.
   PickedColumn(const WireColumn& column, const states::RowKeys& row_keys, size_t index,
                const std::vector<int64_t>& rows, const std::vector<int32_t>& places)
       : column_(&column),
@@ -31,7 +31,7 @@ class PickedColumn final : public ColumnSource {
   tensorflow::DataType dtype() const override { return column_->dtype(); }
   absl::Span<const int64_t> dims() const override { return dims_; }
 
-  // 0, because it is part of a column whose bytes were counted before.
+  // 0, because the bytes of the whole column have been counted.
   double ExtraBytes(int64_t) const override { return 0; }
 
   absl::Status BuildTensor(const tensorflow::TensorShape& target,

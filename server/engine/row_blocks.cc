@@ -21,7 +21,7 @@ int64_t InnerElements(absl::Span<const int64_t> dims) {
   return elements;
 }
 
-// All rows, with the largest of each inner dimension.
+// The number of all rows, and the largest of each inner dimension.
 Dims StackedDims(absl::Span<const RowBlock> blocks) {
   const absl::Span<const int64_t> first = blocks[0].column->dims();
   Dims dims(first.begin(), first.end());
@@ -184,7 +184,7 @@ bool IsLaidOut(const WireColumn& column) {
     return values.messages.empty() && values.tensor_content.empty() &&
            static_cast<int64_t>(values.strings.size()) == column.count();
   }
-  // Bools must be checked, since a byte may be neither 0 nor 1.
+  // Bools must be checked, because a byte may be neither 0 nor 1.
   return column.dtype() != tensorflow::DT_BOOL && !values.tensor_content.empty();
 }
 

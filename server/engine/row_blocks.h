@@ -20,7 +20,7 @@ struct RowBlock {
   bool repeated = false;
 };
 
-// All rows of a column, or its only row repeated. REQUIRES one row or `rows`.
+// All rows of a column, or its only row repeated. REQUIRES that the column has 1 or `rows` rows.
 inline RowBlock AllRows(const WireColumn& column, int64_t rows) {
   return {&column, 0, rows, column.dims()[0] != rows};
 }
@@ -31,17 +31,17 @@ enum class PadWith : uint8_t { kZeros, kFirstValue };
 // Whether a column's rows are contiguous as sent, complete, and need no checks.
 bool IsLaidOut(const WireColumn& column);
 
-// Sets `*stacked` to the rows of all blocks, one block below the other; each value is copied once.
+// Sets `*stacked` to the rows of all blocks, one block after another; each value is copied once.
 // Inner dimensions become the largest of the blocks', padded with zeros or empty strings, or with
 // the first value of the block's column.
 //
 // Returns INVALID_ARGUMENT in the cases of CopyValues() and VisitStrings(), and RESOURCE_EXHAUSTED
-// without memory. REQUIRES that all blocks share a dtype and a rank of at least 1; and that a
+// if memory runs out. REQUIRES that all blocks share a dtype and a rank of at least 1; and that a
 // column IsLaidOut() if its block is neither all its rows nor its first row.
 absl::Status StackRows(absl::Span<const RowBlock> blocks, PadWith pad, tensorflow::Tensor* stacked);
 
-// The memory that StackRows() needs for these blocks beyond the bytes in which the columns were
-// sent. Reads the sizes of strings. A double, because it cannot overflow.
+// The memory that StackRows() needs for these blocks beyond the bytes that were sent. Reads the
+// sizes of strings. A double, because it cannot overflow.
 double ExtraBytes(absl::Span<const RowBlock> blocks, PadWith pad);
 
 }  // namespace colcast::engine

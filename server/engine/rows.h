@@ -1,4 +1,4 @@
-// Rows of tensors: those that a batch reads, and copying them.
+// Indices of rows, and functions that copy rows of tensors.
 #ifndef COLCAST_SERVER_ENGINE_ROWS_H_
 #define COLCAST_SERVER_ENGINE_ROWS_H_
 
@@ -34,7 +34,7 @@ inline absl::Span<const int64_t> RowsIn(const tensorflow::Tensor& index) {
   return {static_cast<const int64_t*>(index.data()), static_cast<size_t>(index.NumElements())};
 }
 
-// Returns FAILED_PRECONDITION, with name and shape, if an output has other than `rows` rows, or
+// Returns FAILED_PRECONDITION, with name and shape, if an output does not have `rows` rows, or has
 // rows that cannot be copied. Call on a graph's outputs before using their rows.
 absl::Status CheckRows(absl::Span<const std::string_view> names,
                        absl::Span<const tensorflow::Tensor> tensors, int64_t rows);
@@ -45,12 +45,12 @@ bool HaveRowsOfOneShape(const tensorflow::Tensor& a, const tensorflow::Tensor& b
 // The number of elements in one row. REQUIRES rank >= 1.
 int64_t RowElements(const tensorflow::Tensor& tensor);
 
-// An uninitialized tensor. Returns RESOURCE_EXHAUSTED without memory.
+// An uninitialized tensor. Returns RESOURCE_EXHAUSTED if memory runs out.
 absl::Status MakeTensor(tensorflow::DataType dtype, const tensorflow::TensorShape& shape,
                         tensorflow::Tensor* out);
 
-// A tensor like `like` but with `rows` rows, uninitialized. Returns RESOURCE_EXHAUSTED without
-// memory.
+// An uninitialized tensor like `like` but with `rows` rows. Returns RESOURCE_EXHAUSTED if memory
+// runs out.
 absl::Status MakeRows(const tensorflow::Tensor& like, int64_t rows, tensorflow::Tensor* out);
 
 // Copies elements [from, from + count) of `tensor` to `out`, from element `to` on. REQUIRES the

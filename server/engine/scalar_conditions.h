@@ -1,4 +1,4 @@
-// Gives conditions that are not scalars the meaning that TensorFlow's default executor gives them.
+// Makes the single-threaded executor treat conditions as TensorFlow's default executor does.
 #ifndef COLCAST_SERVER_ENGINE_SCALAR_CONDITIONS_H_
 #define COLCAST_SERVER_ENGINE_SCALAR_CONDITIONS_H_
 

@@ -15,7 +15,7 @@ namespace {
 
 using tensorflow::Tensor;
 
-// An output without candidates: its declared shape with every unknown dimension set to 0.
+// An output for 0 candidates: its declared shape with every unknown dimension set to 0.
 Tensor WithoutRows(const tensorflow::TensorInfo& info) {
   tensorflow::TensorShape shape;
   for (const auto& dim : info.tensor_shape().dim()) shape.AddDim(std::max<int64_t>(0, dim.size()));
@@ -44,7 +44,7 @@ Signature::Traits TraitsOf(absl::Span<const DeclaredInput> inputs) {
   return traits;
 }
 
-// Whether all lengths are 0 or more. A fast check of the usual encoding: false for any other one.
+// Whether all lengths are 0 or more. Checks only the usual encoding; false for any other one.
 bool AreNatural(const WireColumn& lengths) {
   const Bytes& content = lengths.column().values.tensor_content;
   const auto count = static_cast<size_t>(lengths.count());

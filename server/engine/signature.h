@@ -1,4 +1,4 @@
-// One signature of a loaded model and its callables. It can only run itself;
+// One signature of a loaded model and its callables. A Signature can only run itself;
 // server/engine/program/programs.h chooses among the ways to answer a request.
 #ifndef COLCAST_SERVER_ENGINE_SIGNATURE_H_
 #define COLCAST_SERVER_ENGINE_SIGNATURE_H_
@@ -38,7 +38,8 @@ inline const WireColumn* AsWire(const ColumnSource* source) {
   return static_cast<const WireColumn*>(source);
 }
 
-// A request as a signature receives it. Reusable; the request must outlive its use.
+// A request as a signature receives it. The object can be reused; the request must outlive each
+// use.
 struct ReceivedRequest {
   // Set by Signature::Receive(). `outputs` are the requested ones, as ascending positions in the
   // sorted aliases.
@@ -46,14 +47,14 @@ struct ReceivedRequest {
   std::vector<WireColumn> columns;    // in the request's order; values are not decoded
   std::vector<ReceivedInput> inputs;  // the columns by name
 
-  // Applies the expansion rule for these inputs, which may be another signature's with the same
-  // names. Errors are those of SignatureInputs::Plan().
+  // Applies the expansion rule for `with`, which may be the inputs of another signature with the
+  // same names. Errors are those of SignatureInputs::Plan().
   absl::Status Plan(const SignatureInputs& with) {
     return with.Plan(inputs, plan.positions, &plan);
   }
   SignatureInputs::Scratch plan;
 
-  // REQUIRE a plan.
+  // Both REQUIRE a plan.
   int64_t rows() const { return plan.plan.rows; }
   ExpansionStats Expansion() const;
 };
@@ -61,8 +62,9 @@ struct ReceivedRequest {
 // Immutable: any number of threads may use it at once.
 class Signature {
  public:
-  // `record` is the model's export record about its rows; without it, nothing is known. `tables`
-  // are the mapped tables that its graph reads. `session` must outlive the signature.
+  // `record` is what the model's export recorded about the signature's rows; without it, nothing is
+  // known. `tables` are the mapped tables that the signature's graph reads. `session` must outlive
+  // the signature.
   static absl::StatusOr<std::unique_ptr<Signature>> Create(const tensorflow::SignatureDef& declared,
                                                            tensorflow::Session* session,
                                                            const Options& options,
@@ -81,13 +83,13 @@ class Signature {
   const std::vector<const void*>& tables() const { return tables_; }
 
   struct Traits {
-    // Properties that hold for every input, except for `row_index`.
-    bool takes_rows = false;              // takes any number of rows
-    bool takes_rows_or_settings = false;  // takes any number of rows, or is a scalar
-    bool takes_rows_or_one_row = false;   // takes any number of rows, or exactly one
-    // Whether the signature's requests never share runs, because an input row_to_<domain> counts
-    // from its own request's first row, or because an output is not a dense tensor, so that the
-    // signature cannot be run.
+    // Properties that hold for every input, except for `runs_alone`.
+    bool takes_rows = false;
+    bool takes_rows_or_settings = false;  // a setting is a scalar
+    bool takes_rows_or_one_row = false;
+    // Whether requests never share runs: because an input row_to_<domain> counts from its own
+    // request's first row, or because an output is not a dense tensor, so that the signature cannot
+    // run.
     bool runs_alone = false;
   };
   const Traits& traits() const { return traits_; }
@@ -101,8 +103,8 @@ class Signature {
   // or repeated, and for a column whose values do not fit its shape.
   absl::Status Receive(const DecodedRequest& request, ReceivedRequest* received) const;
 
-  // Runs on tensors by position in inputs(). `outputs` are positions in the sorted aliases,
-  // ascending.
+  // Runs the signature on `feeds`, in the order of inputs(). `outputs` are positions in the sorted
+  // aliases, ascending.
   absl::Status RunFeeds(const std::vector<tensorflow::Tensor>& feeds,
                         const std::vector<int>& outputs, RunResult* result) const;
 
@@ -132,9 +134,9 @@ class Signature {
   Traits traits_;
   std::vector<std::string> output_aliases_;  // sorted
   std::vector<int> all_outputs_;
-  std::vector<tensorflow::Tensor> no_rows_;  // for each output, without rows
+  std::vector<tensorflow::Tensor> no_rows_;  // each output with 0 rows
   std::vector<bool> rows_have_one_shape_;    // for each output
-  absl::Status unfetchable_;  // the answer of SelectOutputs() if an output is not a dense tensor
+  absl::Status unfetchable_;  // returned by SelectOutputs() if an output is not a dense tensor
   std::unique_ptr<Callables> callables_;
 };
 

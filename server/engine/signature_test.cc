@@ -152,7 +152,7 @@ TEST_F(SignatureRunTest, ANegativeLengthOfAListIsRefusedByName) {
   EXPECT_EQ(receive(lists, wrong).message(),
             "input \"list/length\": row 1 has the length -5, expected 0 or more");
   EXPECT_TRUE(receive(RowRecord(), wrong).ok());                  // no list is recorded
-  EXPECT_TRUE(receive(lists, Int64Input("unknown", {-5})).ok());  // refused by the plan
+  EXPECT_TRUE(receive(lists, Int64Input("unknown", {-5})).ok());  // Plan() refuses it
   const std::string one_row = VarintField(1, DT_INT64) + BytesField(2, BytesField(2, "\x08\x01"));
   const std::string in_int64_val = one_row + VarintField(10, static_cast<uint64_t>(-1));
   EXPECT_EQ(

@@ -45,7 +45,6 @@ inline std::string Int64Input(const std::string& name, const std::vector<int64_t
   return BytesField(2, BytesField(1, name) + BytesField(2, tensor));
 }
 
-// Plans a request and runs it.
 inline absl::Status RunRequest(const Programs& programs, const DecodedRequest& request,
                                RunResult* result) {
   const auto plan = RequestPlan::New();
@@ -62,7 +61,7 @@ inline std::vector<float> FirstOutput(const Outputs& outputs) {
 
 // Inputs user, item [N], list [N, L] and list/length. Outputs: score [N] = 10 * user + item, sum
 // and mean [N] of a row's list, padding included, total [1] and whole [] = the sum of all items,
-// checked [N] = the items, which must be numbers.
+// checked [N] = the items, which must be finite.
 class ScoreModel {
  public:
   ScoreModel() {
@@ -86,7 +85,7 @@ class ScoreModel {
     Declare({"user", "item"}, {"score"});
   }
 
-  // Another signature of the model.
+  // Replaces the signature.
   void Declare(const std::vector<std::string>& inputs, const std::vector<std::string>& outputs,
                const Options& options = {}, const RowRecord& record = {}) {
     declared_.Clear();
@@ -97,7 +96,7 @@ class ScoreModel {
     programs_ = std::make_unique<Programs>("scores", *signature_, Programs::Others());
   }
 
-  // Scores of items for a user sent once, or for several users with row_to_user.
+  // Makes the signature score items for a user sent once, or for several users with row_to_user.
   void DeclareUsers(const Options& options = {}) {
     RowRecord record;
     record.recorded = record.independent = true;

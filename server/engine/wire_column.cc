@@ -31,8 +31,8 @@ int64_t BytesOf(const ColumnValues& values) {
   return static_cast<int64_t>(bytes);
 }
 
-// A fast check of whether a column has a value for each element, as nearly all do; also sets their
-// number. Other valid forms, and errors, are left to the general check.
+// Checks quickly whether a column has one value per element, as nearly all do, and sets their
+// number. Leaves other valid forms, and errors, to the general check.
 bool HasAllValues(const Column& column, int64_t* count) {
   constexpr size_t kMostDims = 8;
   constexpr int64_t kMostElements = int64_t{1} << 30;

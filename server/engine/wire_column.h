@@ -21,7 +21,7 @@ class WireColumn : public ColumnSource {
         dtype_(static_cast<tensorflow::DataType>(column.dtype)) {}
 
   // Checks by sizes alone that the values fit the shape. Call once for every column of a request
-  // before allocating the first tensor, so that a column with false dimensions costs nothing. All
+  // before allocating the first tensor, so that a column with wrong dimensions costs no memory. All
   // methods below REQUIRE that it returned OK.
   absl::Status Check();
 
@@ -34,15 +34,15 @@ class WireColumn : public ColumnSource {
   // The approximate bytes of the values in the message; may include field headers.
   int64_t WireBytes() const { return wire_bytes_; }
 
-  // Decodes all values as sent to the elements of `out` from `at` on. Returns INVALID_ARGUMENT for
+  // Decodes all sent values into `out`, starting at element `at`. Returns INVALID_ARGUMENT for
   // values that CopyValues() and VisitStrings() refuse. REQUIRES a tensor of dtype() with enough
   // room.
   absl::Status Decode(tensorflow::Tensor* out, int64_t at) const;
 
   double ExtraBytes(int64_t copies) const override;
 
-  // Decodes into a tensor; if a row is to be repeated, only into the first row. Reuses the buffer
-  // of `*out` if it already has the dtype and shape and is not shared.
+  // Decodes into a tensor. A row that must be repeated is decoded once, then copied. Reuses the
+  // buffer of `*out` if it already has the dtype and shape and is not shared.
   absl::Status BuildTensor(const tensorflow::TensorShape& target,
                            tensorflow::Tensor* out) const override;
 
@@ -52,8 +52,8 @@ class WireColumn : public ColumnSource {
   const Column* column_;
   absl::Span<const int64_t> dims_;
   tensorflow::DataType dtype_;
-  int64_t count_ = 0;       // elements
-  int64_t wire_bytes_ = 0;  // returned by WireBytes()
+  int64_t count_ = 0;  // elements
+  int64_t wire_bytes_ = 0;
 };
 
 // A column that already is a tensor: rows of several requests, or of a slice of one.
@@ -63,8 +63,8 @@ class TensorView {
   Column view_;
 };
 
-// Presents the tensor's memory as a column received on the wire, to make keys; the tensor itself is
-// fed.
+// Presents the tensor's memory as a received column, so that keys can be made from it. Runs are fed
+// the tensor itself.
 class DecodedColumn final : private TensorView, public WireColumn {
  public:
   // REQUIRES rank >= 1. `name` must outlive the column.

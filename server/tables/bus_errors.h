@@ -1,5 +1,5 @@
-// Reading a mapped file that was truncated, or that the disk can no longer read, raises SIGBUS,
-// which would end the process. Here the page is replaced with zeros and a flag is set: the reader
+// Keeps the process alive if it reads a mapped file that was truncated or that the disk can no
+// longer read (SIGBUS). The signal handler replaces the page with zeros and sets a flag. The reader
 // continues, and its caller discards the data.
 #ifndef COLCAST_SERVER_TABLES_BUS_ERRORS_H_
 #define COLCAST_SERVER_TABLES_BUS_ERRORS_H_
@@ -9,12 +9,11 @@
 
 namespace colcast::tables {
 
-// While a guard exists, a SIGBUS within its range sets `*failed`. Any other SIGBUS is handled as
-// before.
+// While a guard exists, a SIGBUS within its range sets `*failed`. Any other SIGBUS goes to the
+// previous handler.
 class BusErrorGuard {
  public:
-  // `failed` must outlive the guard. If more than kMost ranges exist at a time, the last ones are
-  // not guarded.
+  // `failed` must outlive the guard. A guard created while kMost others exist guards nothing.
   static constexpr size_t kMost = 4096;
   BusErrorGuard(const void* begin, size_t size, std::atomic<bool>* failed);
   ~BusErrorGuard();

@@ -64,7 +64,7 @@ MappedFile::MappedFile(File file, const struct stat& opened, void* data)
       guard_(data, opened.st_size, &failed_) {}
 
 MappedFile::~MappedFile() {
-  // Works in steps, because threads that allocate memory wait while pages are unmapped.
+  // Unmaps in steps, because unmapping blocks threads that allocate memory.
   constexpr size_t kAtOnce = size_t{4} << 20;
   for (size_t done = 0; done < size_; done += kAtOnce) {
     munmap(static_cast<char*>(data_) + done, std::min(kAtOnce, size_ - done));

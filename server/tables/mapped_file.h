@@ -1,5 +1,5 @@
 // A file mapped read-only. Its pages belong to the page cache: all mappings of the file share them,
-// in other processes too, and they take no anonymous memory.
+// even across processes, and they use no anonymous memory.
 #ifndef COLCAST_SERVER_TABLES_MAPPED_FILE_H_
 #define COLCAST_SERVER_TABLES_MAPPED_FILE_H_
 
@@ -31,33 +31,33 @@ class MappedFile {
   const std::string& path() const { return file_.path(); }
 
   // Returns DATA_LOSS, permanently, once the file was written to or truncated, the disk could not
-  // read a page, or SetFailed() was called. If the file is replaced under its name or deleted, the
-  // mapping is unaffected.
+  // read a page, or SetFailed() was called. Renaming another file over this one, or deleting it,
+  // does not affect the mapping.
   Status Check() const;
 
   // Call if the bytes turn out to be wrong.
   void SetFailed() const { failed_ = true; }
 
-  // How often the file's owner, links or times have changed. That alone does not mean that its
-  // bytes did, but a writer may have reset the modification time.
+  // The number of changes to the file's metadata that Check() has seen. The bytes may be unchanged,
+  // or a writer may have changed them and reset the modification time.
   int64_t touched() const { return touched_; }
 
   // Reads a range into memory and keeps it there. Returns RESOURCE_EXHAUSTED if the system does not
   // allow it.
   Status Lock(size_t offset, size_t size) const;
 
-  // How many bytes of a range are in memory.
+  // The number of a range's bytes that are in memory.
   int64_t Resident(size_t offset, size_t size) const;
 
-  // Drops a range that will not be needed soon from this process's resident memory. Its pages stay
-  // in the page cache.
+  // Removes a range from this process's resident memory, because it will not be needed soon. The
+  // pages stay in the page cache.
   void Leave(size_t offset, size_t size) const;
 
   // Turns off read-ahead, for a file that does not fit in memory.
   void ReadSparingly() const;
   bool reads_sparingly() const { return sparing_; }
-  // Copies a range, and evicts its pages from memory unless a process has mapped them. Returns
-  // false if it cannot be read.
+  // Copies a range, and evicts its pages from the page cache unless a process has mapped them.
+  // Returns false if the range cannot be read.
   bool CopyAndEvict(size_t offset, size_t size, char* copy) const;
 
  private:

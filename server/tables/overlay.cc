@@ -5,11 +5,12 @@
 #include <iterator>
 
 namespace colcast::tables {
+
 namespace {
 
 constexpr int kBits = 64;
 
-// A layer with fewer than this many times as many rows as a new layer is merged into it.
+// A new layer absorbs older layers that have at most this many times its number of rows.
 constexpr size_t kMergeTimes = 2;
 
 uint64_t BitOf(int64_t id) { return uint64_t{1} << (id % kBits); }
@@ -21,7 +22,7 @@ struct Overlay::Layer {
     constexpr uint64_t kGolden = 0x9e3779b97f4a7c15;
     return static_cast<uint64_t>(id) * kGolden >> shift;
   }
-  // Replaces an id with the number of its row; false, without a change, if there is none.
+  // Replaces an id with its row's position. Returns false if the layer does not have the row.
   bool Find(int64_t* id) const {
     for (size_t slot = SlotOf(*id);; slot = (slot + 1) & (slots.size() - 1)) {
       if (slots[slot] == 0) return false;
@@ -35,7 +36,7 @@ struct Overlay::Layer {
   int shift = 0;
   std::vector<uint32_t> slots;  // open addressing: 1 + the index in `ids`; 0 if free
   std::unique_ptr<char[]> bytes;
-  int64_t first = 0;  // number of its first row, counted from the table's first row
+  int64_t first = 0;  // position of its first row relative to the table, in rows
 };
 
 int64_t Overlay::rows() const {
@@ -60,8 +61,8 @@ std::shared_ptr<const Overlay::Layer> Overlay::MakeLayer(const Rows& rows) const
   made->shift = kBits - bits;
   made->slots.resize(size_t{1} << bits);
   made->ids.reserve(rows.size());
-  // The rows' distance from the table must be a whole number of rows, so one more row is allocated
-  // to align the beginning.
+  // The distance from the table must be a whole number of rows, so one extra row leaves room to
+  // align the first one.
   made->bytes.reset(new char[(rows.size() + 1) * row_bytes_]);
   const auto apart =
       reinterpret_cast<intptr_t>(made->bytes.get()) - reinterpret_cast<intptr_t>(table_);

@@ -13,7 +13,7 @@ namespace {
 constexpr int64_t kRows = 300;
 constexpr size_t kWidth = 12;
 
-// A table whose first row has an odd address, as rows in a file may.
+// The table's first row has an odd address, as rows in a file may.
 class OverlayTest : public ::testing::Test {
  protected:
   std::string Read(const Overlay& overlay, int64_t id) const {

@@ -11,7 +11,7 @@
 namespace colcast::tables {
 namespace {
 
-// Memory that must remain free besides a file, as a share of its size.
+// The memory that must remain free after a file is loaded, as a fraction of the file's size.
 constexpr double kMemoryMargin = 0.2;
 
 Status CheckMemory(const std::string& path, int64_t bytes) {
@@ -22,8 +22,8 @@ Status CheckMemory(const std::string& path, int64_t bytes) {
                            " MiB are left");
 }
 
-// Reads a file into memory, in huge pages where available: lookups are spread over the file, and
-// with small pages most of their time would go into TLB misses. The bytes are aligned to a page.
+// Reads a file into page-aligned memory, in huge pages where available: lookups are spread over the
+// whole file, so with small pages most of their time would be spent on TLB misses.
 Status ReadBytes(const std::string& path, std::shared_ptr<const void>* owner,
                  std::string_view* bytes) {
   File file;

@@ -1,4 +1,4 @@
-// Polls for files. Each file is read into memory, so that later changes to it have no effect.
+// Loads files as they appear. Copies them into memory, so that later changes have no effect.
 #ifndef COLCAST_SERVER_TABLES_POLLED_FILES_H_
 #define COLCAST_SERVER_TABLES_POLLED_FILES_H_
 
@@ -14,14 +14,14 @@
 
 namespace colcast::tables {
 
-// The file name of the delta with this number.
+// The file name of delta number `sequence`.
 std::string DeltaName(int64_t sequence);
 
-// The number of deltas in a folder, up to the first that is missing.
+// The number of consecutive deltas in a folder, starting with the first.
 int64_t DeltasIn(const std::string& folder);
 
-// Returns FAILED_PRECONDITION unless the delta's metadata says, in `entry`, that it was made for
-// the table or checkpoint with this checksum.
+// Returns FAILED_PRECONDITION unless the delta was made for the table or checkpoint with this
+// checksum. The delta's metadata field `entry` says for which one it was made.
 Status CheckMadeFor(const std::string& checksum, const char* entry, Safetensors* delta);
 
 // Used by one thread.
@@ -29,15 +29,15 @@ class PolledFiles {
  public:
   using UseFile = std::function<Status(Safetensors*)>;
 
-  // Every file must have this format.
+  // `format` is the format that every file must declare.
   explicit PolledFiles(std::string format) : format_(std::move(format)) {}
 
-  // Reads a file and passes it to `use`. All errors name the file. A refused file is not read again
+  // Reads a file and passes it to `use`. Errors name the file. A refused file is not read again
   // until it is replaced, unless it was refused for lack of memory.
   Status Use(const std::string& path, const FileIdentity& id, const UseFile& use);
 
-  // Passes the files delta-000001.safetensors, ... of a folder to `use`, starting after the first
-  // `applied` ones, until a file is missing or refused. Each file must contain its own number.
+  // Passes the deltas in a folder to `use`, in order, starting after the first `applied` ones and
+  // stopping at the first that is missing or refused. Each file must contain its own number.
   Status UseDeltas(const std::string& folder, int64_t applied, const UseFile& use);
 
  private:

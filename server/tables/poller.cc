@@ -44,7 +44,7 @@ void Poller::PollNow() {
 void Poller::Run() {
   LowerThisThreadsPriority();
   std::unique_lock<std::mutex> lock(mutex_);
-  running_ = nullptr;  // after an exception, too
+  running_ = nullptr;  // an exception in a polled function restarts Run()
   while (!stop_) {
     const auto first =
         std::min_element(polled_.begin(), polled_.end(),
@@ -53,7 +53,7 @@ void Poller::Run() {
     if (first == polled_.end()) {
       changed_.wait(lock);
     } else if (first->next > Clock::now()) {
-      const Clock::time_point next = first->next;  // `first` may be removed meanwhile
+      const Clock::time_point next = first->next;  // `first` may be removed during the wait
       changed_.wait_until(lock, next);
     } else {
       first->next = Clock::now() + first->wait;

@@ -1,4 +1,4 @@
-// Calls functions at intervals, one after the other, on one thread of low priority.
+// Calls functions periodically, one at a time, on one low-priority thread.
 #ifndef COLCAST_SERVER_TABLES_POLLER_H_
 #define COLCAST_SERVER_TABLES_POLLER_H_
 
@@ -20,19 +20,20 @@ namespace colcast::tables {
 // All methods may be called from any thread, but not from a polled function.
 class Poller {
  public:
-  // The poller that this library's users share; its thread lives as long as one of them.
+  // The poller shared by all users of this library. It exists while anyone holds it.
   static std::shared_ptr<Poller> Shared();
 
   Poller() = default;
   ~Poller();
 
-  // Destroying it ends the calls, and waits for one that is running. The poller must outlive it.
+  // Destroying a job stops its calls and waits for a running one. The poller must outlive the job.
   using Job = std::unique_ptr<void, std::function<void(void*)>>;
 
-  // Calls `poll` every `wait`. Returns RESOURCE_EXHAUSTED if the thread cannot be started.
+  // Calls `poll` every `wait`, until `*job` is destroyed. Returns RESOURCE_EXHAUSTED if the thread
+  // cannot be started.
   Status Add(std::chrono::milliseconds wait, std::function<void()> poll, Job* job);
 
-  // Makes all calls now.
+  // Makes the thread call all functions now, without waiting for them to return.
   void PollNow();
 
  private:

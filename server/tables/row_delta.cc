@@ -5,7 +5,7 @@
 namespace colcast::tables {
 namespace {
 
-// Positions in an overlay have 32 bits.
+// Overlays have 32-bit row indices.
 constexpr int64_t kMostRows = int64_t{1} << 30;
 
 }  // namespace

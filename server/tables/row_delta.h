@@ -20,11 +20,11 @@ struct RowDelta {
   std::string table;  // name of the variable
   Span<int64_t> ids;  // ascending, at least 0
   std::string dtype;
-  std::vector<int64_t> shape;  // shape of all rows together
+  std::vector<int64_t> shape;  // the shape of the tensor `rows`
   const char* rows = nullptr;
   size_t row_bytes = 0;
 
-  // Returns DATA_LOSS, with the position, for malformed content.
+  // Returns DATA_LOSS, with the position in the file, for malformed content.
   static Status Read(Safetensors* file, RowDelta* delta);
 };
 

@@ -17,8 +17,8 @@ namespace {
 
 using rapidjson::Value;
 
-// Parsing a header takes some 50 times its size in memory. The limit fits 10,000 features; a small
-// file must have a small header.
+// Parsing a header takes about 50 times its size in memory. The limit allows 10,000 features; a
+// small file must have a small header.
 constexpr uint64_t kMostHeaderBytes = 8 << 20;
 constexpr uint64_t kHeaderBytesOfAnyFile = 1 << 20;
 constexpr size_t kLengthBytes = sizeof(uint64_t);
@@ -47,8 +47,8 @@ bool ReadNumbers(const Value* list, std::vector<int64_t>* numbers) {
   return true;
 }
 
-// Reads the tensor that an entry of the header declares. It is in `data`, which begins at
-// `data_offset`.
+// Reads the tensor that `declared`, an entry of the header, describes. `data` begins at
+// `data_offset` in the file.
 Status ReadTensor(const Value& declared, std::string_view data, size_t data_offset,
                   StoredTensor* tensor) {
   const auto wrong = [](const auto&... parts) { return Error(StatusCode::kDataLoss, parts...); };

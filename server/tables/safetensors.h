@@ -1,6 +1,6 @@
-// Reads the file of an item table or of a delta: safetensors, which is a length, a JSON header, and
-// consecutive tensors, with a format and a checksum in the header (docs/items.md). Trusts nothing:
-// tensors lie within the bytes, are aligned, and do not overlap.
+// Reads the safetensors file of an item table or a delta: a length, a JSON header with a format and
+// a checksum, and consecutive tensors (docs/items.md). Trusts nothing: checks that tensors lie
+// within the file, are aligned, and do not overlap.
 #ifndef COLCAST_SERVER_TABLES_SAFETENSORS_H_
 #define COLCAST_SERVER_TABLES_SAFETENSORS_H_
 
@@ -25,7 +25,7 @@ uint64_t HashOf(std::string_view bytes);
 // The same hash as text: 16 hex digits.
 std::string ChecksumOf(std::string_view data);
 
-// The name of a numeric dtype in files; empty if files cannot contain it.
+// The name that files use for a numeric dtype; empty if files cannot contain it.
 std::string_view StoredDtypeOf(DataType dtype);
 
 struct StoredTensor {
@@ -45,15 +45,16 @@ struct StoredTensor {
 // Used by one thread.
 class Safetensors {
  public:
-  // Reads `bytes`, which are aligned to 8 and kept by `owner`. Format and checksum must be right.
+  // Reads `bytes`, which must be aligned to 8 and which `owner` keeps alive. The file must declare
+  // `format` and contain the right checksum.
   Safetensors(std::string_view bytes, std::shared_ptr<const void> owner, const std::string& format);
 
-  // The first error, DATA_LOSS: it names the entry and, where possible, the offset in the file.
-  // After an error, the methods below return empty values.
+  // The first error: DATA_LOSS, naming the entry and, where possible, the offset in the file. After
+  // an error, the methods below return empty values.
   const Status& status() const { return status_; }
   bool ok() const { return status_.ok(); }
 
-  // Adds an error.
+  // Records an error, unless there was one before.
   template <typename... Parts>
   void Fail(const Parts&... parts) {
     if (ok()) status_ = Error(StatusCode::kDataLoss, parts...);
@@ -62,7 +63,7 @@ class Safetensors {
   const std::shared_ptr<const void>& owner() const { return owner_; }
   size_t bytes() const { return bytes_.size(); }
 
-  // Entries of the metadata.
+  // Metadata entries.
   std::string Text(const char* name);
   std::string OneOf(const char* name, const std::vector<std::string>& expected);
   int64_t Number(const char* name);  // at least 0
@@ -74,8 +75,8 @@ class Safetensors {
                       const std::vector<int64_t>& shape);
   // Fails unless the tensor exists with this dtype and has one dimension, of any length.
   StoredTensor List(const std::string& name, std::string_view dtype);
-  // The tensor's numbers, int64 or uint32. Fails unless they begin with 0, never decrease and end
-  // with `last`.
+  // Returns the tensor's numbers, int64 or uint32. Fails unless they begin with 0, never decrease,
+  // and end with `last`.
   template <typename T>
   Span<T> Rising(const std::string& name, const StoredTensor& tensor, int64_t last);
 

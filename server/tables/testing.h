@@ -46,7 +46,7 @@ struct TestFile {
     tensors[name + "/bytes"] = {"U8", {static_cast<int64_t>(bytes.size())}, bytes};
   }
 
-  // The file's bytes; adds the right checksum unless there is one already.
+  // Returns the file's bytes. Adds the correct checksum unless the metadata has one.
   std::string Bytes() const {
     std::vector<std::pair<std::string, const TestTensor*>> ordered;
     for (const auto& [name, tensor] : tensors) ordered.emplace_back(name, &tensor);
@@ -84,7 +84,7 @@ struct TestFile {
   }
 };
 
-// Bytes aligned like those of a file.
+// Bytes with the alignment that Safetensors requires.
 struct TestBytes {
   explicit TestBytes(const std::string& bytes)
       : owner(std::make_shared<std::vector<uint64_t>>(bytes.size() / sizeof(uint64_t) + 1)),

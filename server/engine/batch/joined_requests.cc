@@ -26,19 +26,20 @@ struct Joinable {
   const Batch* batch = nullptr;
   // The longest row of each list in Signature::lists().own_lengths(), -1 if the list was left out.
   std::vector<int64_t> own_lengths;
-  Batch stand_in;  // used if `member` was planned for another signature
+  Batch stand_in;  // set if `member` was planned for another signature
 
   int64_t rows() const { return batch->candidates; }
 };
 using Group = std::vector<const Joinable*>;
 
-// Groups lengths so that padding to the longest in a bucket at most about doubles a list.
+// Lists of up to 8 values share a bucket. Padding a longer list to the longest in its bucket less
+// than doubles it.
 int64_t Bucket(int64_t length) {
   constexpr int64_t kShort = 8;
   return length <= kShort ? 0 : absl::bit_width(static_cast<uint64_t>(length - 1));
 }
 
-// Whether columns of these shapes may be stacked. The first dimensions, the rows, do not matter.
+// Whether columns of these shapes may be stacked. Their numbers of rows may differ.
 bool DimsFit(absl::Span<const int64_t> a, absl::Span<const int64_t> b, bool has_lengths,
              bool pad_any) {
   if (a.size() != b.size()) return false;
@@ -51,7 +52,7 @@ bool DimsFit(absl::Span<const int64_t> a, absl::Span<const int64_t> b, bool has_
   return true;
 }
 
-// Whether two requests may run together. Their dtypes are already the declared ones.
+// Whether two requests may run together. Their dtypes already match the declared ones.
 bool Fit(const Signature& signature, const BatchRules& rules, const Joinable& a,
          const Joinable& b) {
   if (*a.batch->outputs != *b.batch->outputs || a.own_lengths != b.own_lengths) return false;
@@ -80,7 +81,7 @@ bool HasRows(const Programs& programs, const Batch& batch) {
 }
 
 // Checks that every list is at least as long as its lengths claim, so that padding is never read as
-// values. Sets the member's own lengths.
+// values. Sets own_lengths.
 bool ReadLists(const Signature& signature, Joinable* joinable) {
   thread_local std::vector<int64_t> lengths;
   const ListColumns& lists = signature.lists();
@@ -103,9 +104,9 @@ bool ReadLists(const Signature& signature, Joinable* joinable) {
   return true;
 }
 
-// Sets `*batch` to the batch that `programs` runs for a request planned for another signature with
-// the same inputs. Returns false if the request has an index, or sends several rows of a column
-// that `programs` takes once.
+// Adapts the batch of a request that was planned for another signature with the same inputs.
+// Returns false if the request has an index, or several rows in a column that `programs` takes as
+// one row.
 bool StandIn(const Programs& programs, const Batch& planned, Batch* batch) {
   if (planned.form == Batch::Form::kIndexed) return false;
   const absl::Span<const DeclaredInput> inputs = programs.signature().inputs().inputs();
@@ -147,7 +148,7 @@ std::vector<const Batch*> BatchesOf(const Group& group) {
   return batches;
 }
 
-// Collects the strings of all members' only column. Returns false if they cannot be read.
+// Collects the strings of every member's only column. Returns false if they cannot be read.
 bool SetExamples(const Programs& programs, const Group& group, int64_t added_rows,
                  DecodedRequest* request) {
   const DecodedRequest& first = *PlanOf(*group[0]->member).request;
@@ -164,7 +165,7 @@ bool SetExamples(const Programs& programs, const Group& group, int64_t added_row
   return true;
 }
 
-// A member's own statistics, with its share of the joined run's.
+// A member's own statistics plus its share of the joined run's.
 ExpansionStats StatsOf(const Joinable& joinable, int64_t all_rows, const ExpansionStats& joined) {
   ExpansionStats stats = PlanOf(*joinable.member).expansion;
   stats.transcoded = joined.transcoded;

@@ -1,4 +1,5 @@
-// Runs several requests to one signature as one: stacks their rows and splits the answer again.
+// Runs several requests to one signature as one: stacks their rows, then gives each request its
+// rows of the outputs.
 #ifndef COLCAST_SERVER_ENGINE_BATCH_JOINED_REQUESTS_H_
 #define COLCAST_SERVER_ENGINE_BATCH_JOINED_REQUESTS_H_
 
@@ -19,14 +20,13 @@ namespace colcast::engine {
 // signature itself must answer them.
 using RunExamples = std::function<bool(const DecodedRequest& examples, RunResult* result)>;
 
-// The ways in which requests run.
+// How RunJoined() runs requests.
 struct JoinedRuns {
   // Runs one request by itself; sets the member's status and outputs.
   absl::FunctionRef<void(BatchMember* member)> alone;
   // Runs the tf.Examples of several requests; null unless that is the signature's only input.
   RunExamples examples;
-  // Whether a request that cannot be joined with others also goes through the joined run, instead
-  // of `alone`.
+  // Whether a single request also goes through the joined run, instead of `alone`.
   bool one_too = false;
 };
 
@@ -34,10 +34,10 @@ struct JoinedRuns {
 int64_t RowsToAdd(const BatchRules& rules, int64_t rows);
 
 // Answers all members, whose plans are RequestPlans. Members run together if they ask for the same
-// outputs, send the same columns and have rows of compatible shapes. A member runs alone otherwise,
-// and also if the joined run fails or if the joined columns would exceed the received ones by more
-// than max_expanded_bytes. REQUIRES programs.CanBeJoined(), and plans made by `programs` or for a
-// signature that it replaces, which has the same inputs and outputs.
+// outputs, send the same columns and have rows of compatible shapes. They run alone otherwise, or
+// if the joined run fails or the joined columns would exceed the received ones by more than
+// max_expanded_bytes. REQUIRES programs.CanBeJoined(), and plans made by `programs` or for a
+// signature that `programs` replaces, which has the same inputs and outputs.
 void RunJoined(const Programs& programs, const BatchRules& rules, const JoinedRuns& runs,
                absl::Span<BatchMember* const> members);
 

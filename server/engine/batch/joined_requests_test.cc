@@ -27,7 +27,7 @@ class JoinedRequestsTest : public ::testing::Test {
  protected:
   void SetUp() override { rules_.any_signature = true; }
 
-  // An error in planning becomes its member's status.
+  // A planning error becomes its member's status.
   void Run(const std::vector<std::string>& messages) {
     messages_ = messages;
     requests_.clear();
@@ -76,7 +76,7 @@ class JoinedRequestsTest : public ::testing::Test {
   std::deque<DecodedRequest> requests_;
   std::vector<BatchMember> members_;
   std::vector<std::unique_ptr<RequestPlan, ReleasePlan>> plans_;
-  int64_t num_joined_ = 0;  // runs of several requests, or of one request with added rows
+  int64_t num_joined_ = 0;  // also counts single requests with added rows
   int num_alone_ = 0;
 };
 
@@ -142,7 +142,7 @@ TEST_F(JoinedRequestsTest, WhatWouldTakeTooMuchMemoryTogetherRunsApart) {
       FloatInput("list", {1, 500}, std::vector<float>(500, 1)),
       FloatInput("list", {499, 1}, std::vector<float>(499, 2))};
   Options options;
-  options.max_expanded_bytes = 990 * 1000;  // the joined list has [500, 500] floats
+  options.max_expanded_bytes = 990 * 1000;  // stacked: 500 * 500 floats, 1,000,000 bytes
   model_.Declare({"list"}, {"sum"}, options);
   Run(requests);
   EXPECT_EQ(num_joined_, 0);
@@ -185,7 +185,7 @@ TEST_F(JoinedRequestsTest, ASignatureWhoseOutputsHaveOtherRowsIsNotJoinedAgain) 
   EXPECT_FALSE(model_.programs().CanBeJoined(rules_, model_.programs().signature().all_outputs()));
 }
 
-// An export's record of a signature with the input `list`.
+// A record of independent rows in which the input `list` has lengths.
 RowRecord Lists(const std::vector<std::string>& own_length) {
   RowRecord record;
   record.recorded = record.independent = true;
@@ -214,7 +214,7 @@ TEST_F(JoinedRequestsTest, WhatDependsOnTheGreatestLengthRunsWithListsThatHaveTh
   model_.Declare({"list", "list/length"}, {"sum"}, {}, Lists({"list"}));
   rules_.pad_variable_length_inputs = true;
   Run({List({1, 2}, 2), List({5}, 1), List({3, 4, 0}, 2), List({7, 0}, 1), List({0}, 0)});
-  EXPECT_EQ(num_joined_, 2);  // both pairs, in spite of their padding; the last one runs alone
+  EXPECT_EQ(num_joined_, 2);  // both pairs of lists of equal length
   EXPECT_EQ(num_alone_, 1);
   EXPECT_THAT(Answer(2), ElementsAre(7));
   EXPECT_THAT(Answer(3), ElementsAre(7));

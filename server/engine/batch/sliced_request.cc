@@ -15,8 +15,8 @@ namespace {
 
 using tensorflow::Tensor;
 
-// Whether candidates of different slices may read the same row, which each slice would compute.
-// User states do not count: they are computed once for all slices.
+// Whether slices may share rows of a domain, which each slice would then compute. User states do
+// not count: they are computed once for all slices.
 bool SharesRows(const Batch& batch) {
   for (size_t domain = Batch::kUser + 1; domain < batch.domains.size(); ++domain) {
     if (batch.domains[domain].has_index()) return true;
@@ -24,7 +24,7 @@ bool SharesRows(const Batch& batch) {
   return false;
 }
 
-// If a domain has more rows than there are candidates, a slice's cost does not follow its number of
+// If a domain has more rows than there are candidates, a slice's cost is not proportional to its
 // candidates.
 bool HasMoreRowsThanCandidates(const Batch& batch) {
   return std::any_of(

@@ -15,7 +15,7 @@
 #include "server/engine/program/program.h"
 #include "server/engine/program/programs.h"
 #include "server/engine/wire_column.h"
-#include "server/tables/generation.h"
+#include "server/tables/overlay.h"
 #include "tensorflow/core/framework/tensor.h"
 
 namespace colcast::engine {
@@ -24,12 +24,12 @@ namespace colcast::engine {
 // has stages, the user stage runs once, and all slices get its states.
 class SlicedRequest final : public Slices {
  public:
-  // Returns null in the cases of Model::Split(), if results depend on the longest of lists with
-  // different lengths, and if a domain other than the user has an index, because slices would share
-  // its rows. `examples` is null unless the signature's only input takes tf.Examples. The plan and
-  // everything that `examples` refers to must outlive the slices. Each slice has an allowed batch
-  // size, if there is one of at most the request's rows. REQUIRES a plan whose profile can be
-  // split.
+  // Returns null in the same cases as Model::Split(), and also if lists differ in length and
+  // results depend on the longest one, or if a domain other than the user has an index, because
+  // slices would share its rows. `examples` is null unless the signature's only input takes
+  // tf.Examples. The plan and everything that `examples` refers to must outlive the slices. Slices
+  // are filled up to allowed batch sizes with neighboring rows, if the request has enough of them.
+  // REQUIRES a plan whose profile can be split.
   static std::unique_ptr<Slices> Create(const RequestPlan& plan, RunExamples examples = nullptr);
 
   int64_t rows_left() const override;
@@ -40,11 +40,11 @@ class SlicedRequest final : public Slices {
 
  private:
   struct Slice {
-    int64_t first = 0;  // number of the first row that runs
+    int64_t first = 0;  // the first row that runs
     int64_t rows = 0;   // rows that the slice answers
-    // Rows that it runs, including neighbouring rows that fill it up to an allowed size.
+    // Rows that run, including the neighboring ones that fill the slice up to an allowed size.
     int64_t run_rows = 0;
-    int64_t skipped = 0;  // number of run_rows before its own rows
+    int64_t skipped = 0;  // how many of run_rows precede the slice's own rows
     absl::Status status;
     RunResult result;
   };
@@ -74,13 +74,13 @@ class SlicedRequest final : public Slices {
   const RequestPlan& plan_;
   const Programs* const programs_;
   const RunExamples run_examples_;
-  const tables::GenerationPtr tables_ = tables::ReadsGeneration::Here();  // the same for all slices
+  const tables::GenerationPtr tables_ = tables::ReadsGeneration::Here();  // read by all slices
   Batch batch_;  // all candidates; columns to be split are laid out row by row
   std::deque<DecodedColumn> laid_out_;
   std::vector<tensorflow::Tensor> user_states_;
   std::vector<Bytes> examples_;
   mutable std::mutex mutex_;
-  int64_t taken_ = 0;                 // rows in slices so far
+  int64_t taken_ = 0;                 // rows assigned to slices so far
   mutable std::deque<Slice> slices_;  // a deque, so that references to slices stay valid
 };
 

@@ -16,7 +16,7 @@ int64_t RowOf(const Batch::Domain& domain, int64_t candidate) {
   return domain.rows == 1 ? 0 : candidate;
 }
 
-// Returns the bytes per row of the default of an input that was left out.
+// Returns the bytes per row of a left-out input's default value.
 double BytesOfDefault(const DeclaredInput& input) {
   double bytes = input.default_dtype == tensorflow::DT_STRING
                      ? sizeof(tensorflow::tstring)

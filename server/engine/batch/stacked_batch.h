@@ -17,11 +17,11 @@ namespace colcast::engine {
 
 class StackedBatch {
  public:
-  // Stacks candidates below candidates, and each domain's rows below its rows; `added_rows` copies
-  // of the last member's first candidate come last. Returns RESOURCE_EXHAUSTED beyond a request's
-  // limits: on rows, and on the bytes of columns beyond those that were sent. Returns
-  // INVALID_ARGUMENT for values that cannot be read. REQUIRES members planned by `programs` that
-  // left out the same columns, with at least one row in each column and domain.
+  // Stacks the members' candidates, and their rows of each domain; appends `added_rows` copies of
+  // the last member's first candidate. Returns RESOURCE_EXHAUSTED beyond a request's limits on
+  // rows, and on the bytes of columns beyond those sent. Returns INVALID_ARGUMENT for values that
+  // cannot be read. REQUIRES members planned by `programs` that left out the same columns, with at
+  // least one row in each column and domain.
   absl::Status Stack(const Programs& programs, absl::Span<const Batch* const> members,
                      int64_t added_rows);
 

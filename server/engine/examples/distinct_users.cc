@@ -15,7 +15,7 @@ bool HasRows(const Column& column, int64_t rows) { return column.dims[0] == rows
 void KeepStrings(const std::vector<int64_t>& rows, Column* column) {
   std::vector<Bytes> strings;
   int64_t elements;
-  // Cannot fail: both have succeeded before, when the keys were made.
+  // Cannot fail: both calls succeeded when the keys were made.
   if (!ElementCount(*column, &elements).ok() || !AddStrings(*column, elements, &strings).ok())
     return;
   const int64_t per_row = elements / column->dims[0];

@@ -12,16 +12,16 @@
 
 namespace colcast::engine {
 
-// Reusable.
+// Can be reused for further requests.
 class DistinctUsers {
  public:
-  // With fewer rows per user than this, on average, little can be saved.
+  // Below this average number of rows per user, deduplication saves little.
   static constexpr int64_t kFewestRowsPerUser = 2;
 
   // Two rows belong to the same user if they have equal bytes in all columns that `of_user` marks
-  // by position. Keeps each user's first row of these columns, in order of first occurrence, and
-  // adds the column row_to_user. Columns of one row and all others stay unchanged. Views into this
-  // object and into `columns` are valid until the next call.
+  // by position. In those columns, keeps only each user's first row, in order of first occurrence;
+  // adds the column row_to_user. Other columns and columns of one row do not change. Views into
+  // this object and into `columns` are valid until the next call.
   //
   // Returns false, without changes, below kFewestRowsPerUser. REQUIRES columns of `rows` rows or
   // one row, with numbers in tensor_content and strings as ExampleDecoder makes them.

@@ -15,8 +15,7 @@ using tensorflow::SignatureDef;
 using tensorflow::TensorInfo;
 
 constexpr char kDefault[] = "serving_default";
-constexpr char kFormerDefault[] =
-    "serving_examples";  // the source's name if a columnar signature became the default
+constexpr char kFormerDefault[] = "serving_examples";  // kDefault's name after --make-default
 
 template <typename... Phrase>
 absl::Status Unfit(const Phrase&... phrases) {
@@ -71,8 +70,8 @@ std::vector<Declared> ColumnsOf(const ExampleFeatures& features) {
   return columns;
 }
 
-// Whether the signature has exactly these inputs, apart from the number of rows; sets in `once`
-// which of them take a single row.
+// Whether the signature has exactly these inputs, with any number of rows. Sets `*once` to whether
+// each takes a single row.
 bool TakesColumns(const SignatureDef* signature, const std::vector<Declared>& columns,
                   std::vector<bool>* once) {
   if (signature == nullptr || signature->inputs().size() != columns.size()) return false;

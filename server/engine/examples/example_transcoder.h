@@ -33,7 +33,7 @@ class ExampleTranscoder {
     bool user_once = false;  // the columns fit the late signature
   };
 
-  // Returns FAILED_PRECONDITION, with the reason, unless the signatures are as the exporter leaves
+  // Returns FAILED_PRECONDITION, with the reason, unless the signatures are as the exporter writes
   // them: the source has one vector of strings as its only input, the columnar signature has the
   // columns of the recorded features, and both have the same outputs.
   static absl::StatusOr<std::unique_ptr<const ExampleTranscoder>> Create(
@@ -49,7 +49,7 @@ class ExampleTranscoder {
   // if ExampleDecoder refuses it.
   bool Transcode(const DecodedRequest& request, Scratch* scratch) const;
 
-  // Reduces a transcoded request's user columns of the late signature to one row per user, and adds
+  // Keeps one row per user of the columns that the late signature takes as one row, and adds
   // row_to_user. Returns false, without changes, if that gains nothing. REQUIRES late().
   bool KeepUsersOnce(Scratch* scratch) const {
     const auto rows = static_cast<int64_t>(scratch->examples.size());

@@ -10,7 +10,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// serving_default takes tf.Examples with an age, columnar the age.
+// serving_default takes tf.Examples with the feature `age`; columnar takes the column `age`.
 class ExampleTranscoderTest : public ::testing::Test {
  protected:
   ExampleTranscoderTest() {

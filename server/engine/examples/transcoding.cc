@@ -43,8 +43,8 @@ bool DeclaresExamples(const tensorflow::SignatureDef& signature) {
           absl::StrContainsIgnoreCase(alias, "example"));
 }
 
-// Whether the late signature can answer a transcoded request: if all Examples have the same user,
-// or after adding row_to_user for several users.
+// Whether the late signature can answer a transcoded request: either all Examples have the same
+// user, or it takes several users and row_to_user was added.
 bool FitsLate(const TranscodedSignature& signature, ExampleTranscoder::Scratch* scratch) {
   return signature.late != nullptr &&
          (scratch->user_once ||

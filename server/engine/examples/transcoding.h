@@ -21,7 +21,7 @@ struct TranscodedSignature {
   std::unique_ptr<const ExampleTranscoder> transcoder;
   const Programs* columnar = nullptr;
   const Programs* late = nullptr;  // null if the late signature must not answer
-  // Whether the late signature computes each of several users once.
+  // Whether the late signature takes several users and computes each once.
   bool users_once = false;
 };
 
@@ -45,8 +45,8 @@ class Transcoding {
 
   // Answers a request to a tf.Example signature with that signature's results, within the tolerance
   // for late signatures. Returns false, with `result` empty, if the signature itself must answer:
-  // because the Examples are left to TensorFlow's parser, or because the columnar signature failed,
-  // so that the client gets the original signature's error.
+  // either only TensorFlow's parser can read the Examples, or the columnar signature failed and the
+  // client should get the original signature's error.
   static bool Answer(const TranscodedSignature& signature, const DecodedRequest& request,
                      RunResult* result);
 

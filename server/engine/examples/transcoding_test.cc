@@ -46,7 +46,7 @@ class TranscodingTest : public ::testing::Test {
     transcoding_.Load(directory, signatures, find, {}, mode);
   }
 
-  // Examples of these users and items; all other features are 0.
+  // Answers Examples of these users and items; all other features are 0.
   bool Answer(const std::vector<std::pair<float, float>>& rows) {
     const TranscodedSignature* const signature = transcoding_.Find("");
     if (signature == nullptr) return false;

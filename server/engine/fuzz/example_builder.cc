@@ -27,7 +27,7 @@ class Builder {
   }
 
  private:
-  // Most requests get no input that TensorFlow may refuse; otherwise few would be read at all.
+  // Most requests contain nothing that TensorFlow may refuse; otherwise few would be accepted.
   bool Bad(uint32_t chances) { return damage_ && d_.OneIn(chances); }
 
   // Writes varints mostly in their shortest form, sometimes padded with zero groups.
@@ -82,7 +82,7 @@ class Builder {
     return entries;
   }
 
-  // Replaces the values of a feature that is present; adds one that is not.
+  // Replaces the values of a feature, or adds the feature if it is missing.
   void Replace(std::vector<std::string>* entries) {
     const uint32_t i = d_.Below(static_cast<uint32_t>(names_.size()));
     for (std::string& entry : *entries) {
@@ -106,8 +106,8 @@ class Builder {
     return d_.OneIn(2) ? "" : "other";
   }
 
-  // Mostly, feature i has the kind of list that its dtype asks for (dtypes take turns) and as many
-  // values as its shape: one in the first three features, two in the next.
+  // Usually, feature i has the kind of list that its dtype needs (dtypes take turns) and as many
+  // values as its shape: one for the first three features, two for the next three.
   std::string Entry(const std::string& name, uint32_t i) {
     const uint32_t list = Bad(32) ? d_.Below(5) : 1 + i % 3;
     const bool any_count = i > 5 || Bad(16);

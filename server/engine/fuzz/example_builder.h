@@ -10,8 +10,8 @@
 
 namespace colcast::fuzz {
 
-// Returns serialized tf.Examples with features of some of the `names`. Their lists are packed or
-// not, empty, repeated, in any order, merged, unknown and, rarely, damaged.
+// Returns serialized tf.Examples with some of the features `names`, and with unknown ones. Their
+// lists may be packed, empty, repeated, merged, in any order and, rarely, damaged.
 std::vector<std::string> BuildExamples(const std::vector<std::string>& names, Decisions* decisions);
 
 }  // namespace colcast::fuzz

@@ -1,8 +1,8 @@
 // libFuzzer target: ExampleDecoder must read from tf.Examples what TensorFlow's parser reads, and
 // must refuse what the parser refuses. It may refuse more.
 //
-// The first byte chooses the features that are parsed, the second how examples are sliced; the rest
-// are the decisions of BuildExamples.
+// The first byte chooses the features to parse, the second how to slice the examples; the remaining
+// bytes decide what BuildExamples() writes.
 #include <array>
 #include <cstdio>
 #include <cstdlib>
@@ -69,14 +69,14 @@ std::vector<OracleFeature> AllFeatures() {
   return features;
 }
 
-// One model's parse, for both implementations.
+// A set of features to parse, for both implementations.
 struct Parse {
   std::vector<std::string> names;
   std::unique_ptr<const ExampleFeatures> features;
   std::unique_ptr<ExampleOracle> oracle;
 };
 
-// Bit k of `choice` keeps the features 3k to 3k + 2. Returns null if none is left.
+// Bit k of `choice` selects features 3k to 3k + 2. Returns null if none is selected.
 std::unique_ptr<Parse> MakeParse(uint32_t choice) {
   auto parse = std::make_unique<Parse>();
   std::vector<OracleFeature> kept;
@@ -118,7 +118,7 @@ class StringRecorder final : public StringVisitor {
   std::vector<std::string> strings;
 };
 
-// A column with one value of `row_elements` elements per row.
+// A column's values, `row_elements` per row.
 struct Rows {
   int64_t rows = 0, row_elements = 0;
   std::string memory;
@@ -150,7 +150,7 @@ Rows ReadColumn(const Column& column, int64_t rows) {
   return read;
 }
 
-// The rows without their padding.
+// Returns the rows without their padding.
 Rows Unpadded(const Rows& padded, const std::vector<int64_t>& lengths, size_t element_size) {
   Rows flat;
   for (int64_t row = 0; row < padded.rows; ++row) {
@@ -221,7 +221,7 @@ extern "C" int LLVMFuzzerInitialize(int*, char***) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size < 3) return 0;
   const colcast::fuzz::Parse& parse = colcast::fuzz::ParseOf(data[0]);
-  // Mostly one slice each, as in small requests.
+  // Half of the inputs have one slice per example, as in small requests.
   const uint8_t slicing = data[1] % 2 == 0 ? 0 : data[1];
   colcast::fuzz::Decisions decisions(data + 2, size - 2);
   colcast::fuzz::RunOne(parse, slicing, colcast::fuzz::BuildExamples(parse.names, &decisions));

@@ -1,9 +1,9 @@
-// libFuzzer target: a tensor is mapped within its file or not at all, whatever the checkpoint's
-// index says about it.
+// libFuzzer target: whatever a checkpoint's index says, a tensor is mapped within its file or not
+// at all.
 //
-// If the first byte is odd, the rest is the index. If it is even, the second byte is the size of
-// the header; that many bytes as the header, and the rest as an entry, are put into an index whose
-// blocks have correct checksums.
+// If the first byte is odd, the bytes after the second are the index. If it is even, the second
+// byte is the size of the header that follows; the header, and the remaining bytes as an entry, go
+// into an index whose blocks have correct checksums.
 #include <unistd.h>
 
 #include <algorithm>
@@ -31,7 +31,7 @@ void Check(bool condition) {
   if (!condition) std::abort();
 }
 
-// The files are in memory if the system has such a folder.
+// The files are in memory if the system has /dev/shm.
 const std::string& Prefix() {
   static const auto* const prefix = [] {
     const std::string folder = std::filesystem::is_directory("/dev/shm") ? "/dev/shm" : "/tmp";
@@ -93,7 +93,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   try {
     MapAll();
-  } catch (const std::bad_alloc&) {  // TensorFlow trusts the sizes in an index; the op handles this
+  } catch (const std::bad_alloc&) {  // huge sizes in an index; ColcastRestore handles them too
   }
   return 0;
 }

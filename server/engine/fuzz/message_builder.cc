@@ -107,7 +107,7 @@ class Builder {
     return message;
   }
 
-  // Nests groups around `body`, about as many as are allowed.
+  // Nests about as many groups around `body` as protobuf allows.
   std::string DeepGroups(std::string body) {
     for (uint32_t i = 92 + d_.Below(12); i > 0; --i) {
       body = "\x9b\x06" + body + "\x9c\x06";
@@ -115,7 +115,7 @@ class Builder {
     return body;
   }
 
-  // TensorProtos nested in each other's variant_val, to about the maximum depth.
+  // Nests a TensorProto in variant_val fields, to about the maximum depth.
   std::string DeepTensor(std::string tensor) {
     for (uint32_t i = 44 + d_.Below(8); i > 0; --i) {
       tensor = LengthField(15, LengthField(3, tensor));
@@ -169,7 +169,7 @@ class Builder {
   }
 
   std::string Tensor(int depth) {
-    // A dtype and its field, so that most tensors are meaningful.
+    // Pairs of a dtype and the field of its values, so that most tensors are meaningful.
     struct Choice {
       uint8_t dtype, field;
     };
@@ -197,7 +197,7 @@ class Builder {
     return Raw(kSizes[d_.Below(std::size(kSizes))]);
   }
 
-  // Writes records of one of TensorProto's fields.
+  // Writes values of one of TensorProto's fields.
   std::string Values(uint32_t field, int depth) {
     const uint32_t count = d_.OneIn(8) ? d_.Below(20) : d_.Below(5);
     switch (field) {

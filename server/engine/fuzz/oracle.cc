@@ -34,8 +34,7 @@ constexpr int64_t kMaxElements = 1 << 12;
   std::abort();
 }
 
-// Parses PredictRequest by its descriptor. The messages inside are TensorFlow's own generated
-// TensorProto.
+// Parses PredictRequests by their descriptor, with TensorFlow's generated class for TensorProto.
 class RequestParser {
  public:
   explicit RequestParser(const char* descriptor_set)

@@ -19,7 +19,7 @@ int main(int argc, char** argv) {
   for (const auto& file : std::filesystem::directory_iterator(argv[1])) {
     std::ifstream in(file.path(), std::ios::binary);
     const std::string input(std::istreambuf_iterator<char>(in), {});
-    // Names the file, in case the run fails.
+    // Printed first, in case the run crashes.
     std::fprintf(stderr, "%s\n", file.path().filename().c_str());
     LLVMFuzzerTestOneInput(reinterpret_cast<const uint8_t*>(input.data()), input.size());
     ++files;

@@ -1,8 +1,8 @@
 // libFuzzer target: server/wire must understand every PredictRequest as protobuf and TensorFlow do,
-// however gRPC slices it, and must write their tensors as TensorFlow does.
+// however gRPC slices it, and must write its tensors as TensorFlow does.
 //
-// The first byte chooses how to slice, the second whether the rest is the message itself or the
-// decisions of BuildRequest.
+// The first byte chooses how to slice, the second whether the rest is the message itself or decides
+// what BuildRequest() writes.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -26,7 +26,7 @@ namespace {
 #define CHECK_THAT(condition, what) \
   if (!(condition)) Disagree(#condition, what)
 
-// The message of the run, as hexadecimal digits for a unit test.
+// The run's message, which Disagree() prints in hexadecimal for a unit test.
 std::string* const current_message = new std::string();
 
 [[noreturn]] void Disagree(const char* condition, const std::string& what) {

@@ -8,7 +8,7 @@
 #include "absl/types/span.h"
 #include "server/engine/rewrites/lookup_rows.h"
 #include "server/engine/rewrites/lookup_tables.h"
-#include "server/tables/generation.h"
+#include "server/tables/overlay.h"
 #include "tensorflow/core/framework/common_shape_fns.h"
 #include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/framework/op.h"

@@ -1,6 +1,6 @@
-// The ops ColcastGather and ColcastResourceGather: gather rows of a table at any address, with the
-// results and errors of Gather, GatherV2 along the first axis, and ResourceGather. They exist only
-// in the server; a SavedModel never contains them.
+// The ops ColcastGather and ColcastResourceGather: gather rows of a table that need not be aligned,
+// with the results and errors of Gather, GatherV2 along the first axis, and ResourceGather. They
+// exist only in the server; a SavedModel never contains them.
 //
 // Inputs: `table`, of rank 1 or more, or the handle of a variable with such a table; `indices`.
 #ifndef COLCAST_SERVER_ENGINE_MAPPING_GATHER_OP_H_

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "server/engine/mapping/testing.h"
-#include "server/tables/generation.h"
+#include "server/tables/overlay.h"
 
 namespace colcast::engine {
 namespace {

@@ -73,8 +73,8 @@ std::set<std::string> HandlesIn(const GraphDef& graph) {
   return held;
 }
 
-// Returns a node that reads one of the variables (`is_one`) and does not merely initialize another
-// variable, which then shares the tensor without reading a byte; null if there is none.
+// Returns a node that reads one of the variables (`is_one`), or null. Reads that only initialize
+// another variable do not count: both then share the tensor, and no byte is read.
 const NodeDef* ReaderIn(const GraphDef& graph, const std::function<bool(const NodeDef&)>& is_one) {
   std::map<std::string, std::vector<std::pair<const NodeDef*, int>>> readers;
   for (const NodeDef& node : graph.node()) {
@@ -97,7 +97,7 @@ const NodeDef* ReaderIn(const GraphDef& graph, const std::function<bool(const No
   return nullptr;
 }
 
-// Gives variables that share a mapped table a copy of it.
+// Copies a mapped table into memory for the variables that share it.
 absl::Status CopyIntoMemory(const MappedTable& table,
                             const std::vector<RefCountPtr<Var>>& variables) {
   Tensor copy(table.dtype, table.shape);
@@ -193,7 +193,7 @@ bool MappedVariables::Find(tensorflow::Session* session) {
 
 void MappedVariables::Read(const std::string& signature, const tensorflow::SignatureDef& declared,
                            GraphDef* graph) {
-  // The init op has already run and only passed variables on; otherwise no table would be mapped.
+  // Skips the init op: it has already run, and reads mapped variables only to initialize others.
   if (signature == tensorflow::kSavedModelInitOpSignatureKey) return;
   const std::map<std::string, std::string> readers = GatherMapped(mapped_, declared, graph);
   const std::set<std::string> held = HandlesIn(*graph);

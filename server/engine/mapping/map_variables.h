@@ -19,15 +19,15 @@ namespace colcast::engine {
 // run, and CopyOthers().
 class MappedVariables {
  public:
-  MappedVariables() = default;  // no variables
+  MappedVariables() = default;
 
   // The mapped variables of a model; variables smaller than `least_bytes` are not mapped.
   // `initializing` is the graph of the op that runs after they are restored: if it reads one of
-  // them other than to initialize another variable, none is mapped.
+  // them for any purpose but to initialize another variable, none is mapped.
   MappedVariables(const tensorflow::GraphDef& model, const tensorflow::GraphDef& initializing,
                   int64_t least_bytes);
 
-  // Keeps all variables in memory, for this reason.
+  // Keeps all variables in memory; notes() gives `why` as the reason.
   void KeepInMemory(const std::string& why);
 
   // Whether the session should restore with MapRestored() (restore_op.h).
@@ -41,14 +41,14 @@ class MappedVariables {
   void Read(const std::string& signature, const tensorflow::SignatureDef& declared,
             tensorflow::GraphDef* graph);
 
-  // Copies the tables that a graph reads in other ways into memory. Returns DATA_LOSS if bytes
-  // differ from those saved.
+  // Copies into memory the tables that graphs read other than by lookups. Returns DATA_LOSS if
+  // bytes differ from those saved.
   absl::Status CopyOthers(tensorflow::Session* session);
 
   // Drops the tables whose variables were freed, because signatures read only their rounded forms.
   void DropFreed(tensorflow::Session* session);
 
-  // The tables of the variables, for deltas.
+  // The variables' tables, to which deltas may apply.
   std::vector<ServedTable> Tables() const;
 
   // The addresses of the mapped tables that a graph reads.
@@ -64,7 +64,7 @@ class MappedVariables {
     int64_t bytes = 0;  // 0 if it is not known until the variable is restored
     std::string why;    // why it must be in memory; "" if it may stay mapped
     bool is_restored = true;
-    std::string empty_in;  // a signature that reads it although it is not restored
+    std::string empty_in;                       // a signature that reads it, if it is not restored
     std::shared_ptr<const MappedTable> mapped;  // null if it is not mapped, or no longer mapped
     bool is_freed = false;
   };
@@ -73,7 +73,7 @@ class MappedVariables {
 
   int64_t least_bytes_ = 0;
   std::vector<Variable> variables_;
-  std::set<std::string> mapped_;  // variables without a reason to be in memory
+  std::set<std::string> mapped_;  // variables that may stay mapped
 };
 
 }  // namespace colcast::engine

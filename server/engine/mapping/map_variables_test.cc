@@ -93,7 +93,7 @@ TEST_F(MapVariablesTest, EachLargeTableThatIsNotMappedIsNotedWithTheReason) {
                                    StartsWith(in_memory + "signature")));
 }
 
-// As in an export of Keras 3: the init op assigns the value of `first` to `twin`.
+// As in a Keras 3 export: the init op assigns the value of `first` to `twin`.
 class TwinTest : public MapVariablesTest {
  protected:
   TwinTest() : model_(Graph()) {
@@ -147,7 +147,7 @@ TEST_F(TwinTest, ATableIsDroppedWhenAllItsVariablesAreFreed) {
   EXPECT_THAT(tables->tables(), Contains(mapped));
   free("first");
   EXPECT_THAT(tables->tables(), Not(Contains(mapped)));
-  EXPECT_EQ(Table(variables.Tables(), "first").mapped, mapped);  // for deltas
+  EXPECT_EQ(Table(variables.Tables(), "first").mapped, mapped);  // deltas still need it
 }
 
 TEST_F(TwinTest, BothAreCopiedIfOneIsReadOtherwise) {

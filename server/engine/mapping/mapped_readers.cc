@@ -43,7 +43,7 @@ Scope ScopeOf(Nodes* nodes) {
 // The variable that a node or argument holds.
 struct Held {
   std::string variable;
-  bool is_value = false;  // whether it holds the value; otherwise it holds the handle
+  bool is_value = false;  // otherwise it holds the handle
 };
 
 bool HasZero(const NodeDef& node, const char* attribute) {
@@ -133,7 +133,7 @@ class Walk {
     }
   }
 
-  // The function called by an op that passes its inputs on unchanged, in order.
+  // The function that the node calls with its own inputs, in order; null if there is none.
   const FunctionDef* CalledBy(const NodeDef& node) const {
     std::string name = node.op();
     if (name == "PartitionedCall" || name == "StatefulPartitionedCall") {

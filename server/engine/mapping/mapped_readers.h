@@ -11,9 +11,9 @@
 
 namespace colcast::engine {
 
-// Uses ColcastGather wherever a graph or its functions gather rows of one of `variables`, given by
-// the `shared_name` of their VarHandleOps. Returns the variables that are used in any other way,
-// with the node that does so; their values must be in memory.
+// Replaces every op that gathers rows of `variables`, in the graph or its functions, with a
+// ColcastGather. `variables` are named by the `shared_name` of their VarHandleOps. Returns those
+// that are used in any other way, each with a node that does so; their values must be in memory.
 std::map<std::string, std::string> GatherMapped(const std::set<std::string>& variables,
                                                 const tensorflow::SignatureDef& declared,
                                                 tensorflow::GraphDef* graph);

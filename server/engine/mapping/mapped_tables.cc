@@ -41,7 +41,7 @@ class MappedBuffer final : public tensorflow::TensorBuffer {
   const std::shared_ptr<const MappedTable> table_;
 };
 
-// The tables that models of this process hold, by the properties that identify their bytes.
+// The tables that models of this process hold, keyed by what identifies their bytes.
 class SharedTables {
  public:
   std::shared_ptr<const MappedTable> FindOrAdd(const std::string& key,
@@ -134,7 +134,7 @@ absl::StatusOr<bool> MappedTables::Map(BundleReader* checkpoint, const std::stri
   absl::Status status = tensorflow::TensorShape::BuildTensorShape(entry.shape(), &shape);
   if (!status.ok()) return status;
   const int64_t bytes = tensorflow::MultiplyWithoutOverflow(
-      shape.num_elements(), tensorflow::DataTypeSize(entry.dtype()));  // negative if they overflow
+      shape.num_elements(), tensorflow::DataTypeSize(entry.dtype()));  // negative on overflow
   if (header.endianness() != tensorflow::BundleHeaderProto::LITTLE || entry.slices_size() > 0 ||
       !tensorflow::DataTypeCanUseMemcpy(entry.dtype()) || bytes != entry.size() || bytes <= 0 ||
       bytes < least_bytes) {

@@ -29,7 +29,7 @@ struct MappedTable {
   size_t offset = 0;
   size_t size = 0;
   uint32_t checksum = 0;                        // masked CRC-32C
-  mutable std::atomic<bool> is_checked{false};  // whether its bytes were found to have the checksum
+  mutable std::atomic<bool> is_checked{false};  // whether the bytes matched the checksum
   mutable std::atomic<bool> is_locked{false};   // by LockTables()
 
   const char* data() const { return file->bytes().data() + offset; }
@@ -47,15 +47,15 @@ class MappedTables final : public tensorflow::ResourceBase {
   // Returns null if there are none.
   static tensorflow::core::RefCountPtr<MappedTables> Of(tensorflow::Session* session);
 
-  // Sets `*tensor` to the tensor `name` of the checkpoint `prefix`, mapped: shared with another
-  // model if name, type, shape and checksum are the same. Returns false if it cannot be mapped: if
-  // it has fewer than `least_bytes`, is saved in slices, or has values that are not plain bytes.
-  // Returns DATA_LOSS if it extends beyond its file.
+  // Sets `*tensor` to the tensor `name`, mapped from the checkpoint `prefix`. Models share a tensor
+  // if name, type, shape and checksum are the same. Returns false if it cannot be mapped: if it has
+  // fewer than `least_bytes`, is saved in slices, or has values that are not plain bytes. Returns
+  // DATA_LOSS if it extends beyond its file.
   absl::StatusOr<bool> Map(tensorflow::BundleReader* checkpoint, const std::string& prefix,
                            const std::string& name, int64_t least_bytes,
                            tensorflow::Tensor* tensor);
 
-  // The table that a tensor's bytes belong to; null for any other tensor.
+  // The table that holds the tensor's bytes; null if there is none.
   std::shared_ptr<const MappedTable> Find(const tensorflow::Tensor& tensor) const;
   std::vector<std::shared_ptr<const MappedTable>> tables() const;
 
@@ -71,7 +71,7 @@ class MappedTables final : public tensorflow::ResourceBase {
  private:
   absl::Status Open(const std::string& path, std::shared_ptr<const tables::MappedFile>* file);
 
-  mutable std::mutex mutex_;  // used during loading
+  mutable std::mutex mutex_;  // guards the members below, except in Check()
   // Keyed by the address of their data.
   std::map<const void*, std::shared_ptr<const MappedTable>> tables_;
   std::map<std::string, std::weak_ptr<const tables::MappedFile>> opened_;  // by path

@@ -35,7 +35,7 @@ TEST_F(MappedTablesTest, BytesThatAreNotThoseSavedAreFoundForGood) {
   EXPECT_TRUE(tables->Check().ok());
   for (const auto& table : tables->tables()) {
     const absl::Status status = CheckBytes(*table, kGoOn);
-    // one file holds both tables
+    // Damage anywhere in a file fails all its tables.
     EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << table->name;
     EXPECT_THAT(std::string(status.message()), HasSubstr(table->name));
   }

@@ -107,7 +107,7 @@ class RestoreOp final : public tensorflow::OpKernel {
     DataType type;
     TensorShape shape;
     absl::Status status = checkpoint->LookupDtypeAndShape(name, &type, &shape);
-    // a damaged type would end the process
+    // TensorFlow would abort on a damaged type.
     if (status.ok()) status = CheckType(name, expected, type);
     if (!status.ok()) return status;
     if (slice_text.empty()) {
@@ -144,8 +144,7 @@ REGISTER_OP(kOp)
     .SetShapeFn(tensorflow::shape_inference::UnknownShape);
 REGISTER_KERNEL_BUILDER(Name(kOp).Device(tensorflow::DEVICE_CPU), RestoreOp);
 
-// For each tensor, named "node:0" in graphs and functions alike, its readers and their input
-// indices.
+// Maps each tensor ("node:0", in functions too) to its readers and their input indices.
 using Readers = std::map<std::string, std::vector<std::pair<const NodeDef*, int>>>;
 
 std::string TensorOf(const std::string& input) {

@@ -28,7 +28,7 @@ using tensorflow::Tensor;
 using tensorflow::TensorShape;
 using tensorflow::Var;
 
-constexpr char kCheckpoint[] = "checkpoint";  // tensor: the checkpoint's index
+constexpr char kCheckpoint[] = "checkpoint";  // the tensor with the bytes of variables.index
 constexpr char kRows[] = "rows/", kKeptIds[] = "kept_ids/", kKeptRows[] = "kept_rows/";
 
 absl::Status Differs(const std::string& name, DataType type, const TensorShape& shape,
@@ -37,7 +37,7 @@ absl::Status Differs(const std::string& name, DataType type, const TensorShape& 
                                           shape.DebugString(), ", expected ", expected));
 }
 
-// Checks a tensor's type and shape before reading it, because TensorFlow trusts those in a file.
+// Checks a tensor's type and shape before reading it, because TensorFlow trusts the file's.
 absl::Status Read(BundleReader* files, const std::string& name, DataType type,
                   const TensorShape& shape, Tensor* tensor) {
   DataType found;
@@ -53,7 +53,7 @@ absl::Status Read(BundleReader* files, const std::string& name, DataType type,
   return files->Lookup(name, tensor);
 }
 
-// TensorFlow would wait for a pipe's writer, and read a device forever.
+// Refuses pipes and devices: TensorFlow would wait for a pipe's writer, and read a device forever.
 absl::Status CheckFiles(const std::string& folder) {
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
@@ -101,7 +101,7 @@ absl::Status ReadKept(BundleReader* files, const std::string& variable, int64_t 
   return absl::OkStatus();
 }
 
-// Adds a variable's table, if the files have one; its size is added to `*bytes`.
+// Adds a variable's table, if the files have one, and its size to `*bytes`.
 absl::Status Add(const std::string& variable, DataType row_type, const std::string& prefix,
                  BundleReader* files, MappedTables* tables, ResourceMgr* resources,
                  int64_t* bytes) {

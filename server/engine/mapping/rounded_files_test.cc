@@ -71,7 +71,7 @@ class RoundedFilesTest : public MappingTest {
     EXPECT_THAT(std::string(note.status().message()),
                 AllOf(HasSubstr(files_ + ".index: "), HasSubstr(says)));
     EXPECT_THAT(MappedTables::Of(session_.get())->tables(), SizeIs(2));
-    EXPECT_NEAR(RowOf(*Table("first"), 0)[1], 1, 2.0 / 251);  // rounded from floats
+    EXPECT_NEAR(RowOf(*Table("first"), 0)[1], 1, 2.0 / 251);  // made from the checkpoint's floats
   }
 
   static constexpr int64_t kRowBytes = kWidth + 2;
@@ -89,7 +89,7 @@ TEST_F(RoundedFilesTest, RowsAreReadFromTheFiles) {
   const std::vector<float> row = RowOf(*Table("first"), 3);
   EXPECT_EQ(row, std::vector<float>(kWidth, row[0]));
   EXPECT_THAT(MappedTables::Of(session_.get())->tables(), SizeIs(3));
-  EXPECT_NEAR(RowOf(*Table("second"), 0)[1], -1, 2.0 / 251);  // rounded from floats
+  EXPECT_NEAR(RowOf(*Table("second"), 0)[1], -1, 2.0 / 251);  // made from the checkpoint's floats
 }
 
 TEST_F(RoundedFilesTest, RowsInBfloat16AreWidened) {
@@ -137,7 +137,7 @@ TEST_F(RoundedFilesTest, DamagedFilesAreRefusedByName) {
   Write(good_);
   {
     std::fstream file(data, std::ios::in | std::ios::out | std::ios::binary);
-    file.seekp(-1, std::ios::end);  // a byte of the rows, which come last by name
+    file.seekp(-1, std::ios::end);  // a byte of rows/first, the last tensor by name
     file.write("?", 1);
   }
   ExpectRefused("rows/first");

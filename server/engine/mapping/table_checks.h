@@ -24,7 +24,7 @@ class TableChecks {
   // bytes, a check evicts what it reads, so that the rows that requests need stay in memory.
   explicit TableChecks(tensorflow::core::RefCountPtr<MappedTables> tables,
                        int64_t available = AvailableMemory());
-  // Does not wait for the table being read.
+  // Stops without waiting for the end of the current table.
   ~TableChecks();
 
   TableMemory memory() const;

@@ -46,7 +46,7 @@ void TableDeltas::Poll() {
 
 Status TableDeltas::Apply(tables::Safetensors* file) {
   if (checkpoint_.empty()) {
-    std::string index;  // it contains a checksum of each tensor
+    std::string index;  // contains a checksum of each tensor
     Status read = ReadFile(directory_ + "/variables/variables.index", &index);
     if (!read.ok()) return read;
     checkpoint_ = tables::ChecksumOf(index);
@@ -60,7 +60,7 @@ Status TableDeltas::Apply(tables::Safetensors* file) {
   return status;
 }
 
-// Sets `*table` to the table to which the delta belongs.
+// Sets `*table` to the delta's table.
 Status TableDeltas::Find(const RowDelta& delta, const MappedTable** table) const {
   const auto found = std::find_if(tables_.begin(), tables_.end(),
                                   [&](const auto& one) { return one.name == delta.table; });

@@ -1,5 +1,5 @@
-// Applies deltas to the mapped tables of a loaded version while it serves. They are files in its
-// folder `deltas`.
+// Applies deltas, which are files in a version's folder `deltas`, to its mapped tables while it
+// serves.
 #ifndef COLCAST_SERVER_ENGINE_MAPPING_TABLE_DELTAS_H_
 #define COLCAST_SERVER_ENGINE_MAPPING_TABLE_DELTAS_H_
 
@@ -13,7 +13,7 @@
 #include "server/base/status.h"
 #include "server/engine/engine.h"
 #include "server/engine/mapping/mapped_tables.h"
-#include "server/tables/generation.h"
+#include "server/tables/overlay.h"
 #include "server/tables/polled_files.h"
 #include "server/tables/poller.h"
 #include "server/tables/row_delta.h"
@@ -25,7 +25,7 @@ struct ServedTable {
   std::string name;
   std::string why;                            // why it is in memory
   std::shared_ptr<const MappedTable> mapped;  // null if it is in memory
-  bool is_large = false;                      // whether its size allows it to be mapped
+  bool is_large = false;                      // large enough to be mapped
 };
 
 class TableDeltas {
@@ -34,7 +34,7 @@ class TableDeltas {
   // all models share.
   TableDeltas(const std::string& directory, std::vector<ServedTable> tables);
 
-  // False while now() has no changes, so that runs need not read it.
+  // False while now() has no changes, so that runs need not call it.
   bool has_changed() const { return has_changed_.load(std::memory_order_acquire); }
 
   // The generation that new requests read.
@@ -51,10 +51,11 @@ class TableDeltas {
 
   const std::string directory_;
   const std::vector<ServedTable> tables_;
-  // Used only by the thread.
+  // Used only by the polling thread.
   tables::PolledFiles files_{tables::kRowsFormat};
   std::string checkpoint_;  // checksum of the version's index; empty until the first delta
-  // Generations that runs may still read. The thread frees them, because that may take long.
+  // Generations that runs may still read. The polling thread frees them, because that may take
+  // long.
   std::vector<tables::GenerationPtr> before_;
 
   mutable std::mutex mutex_;  // guards the members below

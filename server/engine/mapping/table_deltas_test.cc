@@ -50,7 +50,7 @@ class TableDeltasTest : public MappingTest {
                             directory_ + "/deltas/delta-00000" + number + ".safetensors");
   }
 
-  // The report after the deltas in the folder were applied.
+  // Applies the deltas in the folder and returns the report.
   TableMemory Applied() {
     TableMemory memory;
     TableDeltas(directory_, variables_.Tables()).AddTo(&memory);

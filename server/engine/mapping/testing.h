@@ -26,8 +26,8 @@
 
 namespace colcast::engine {
 
-// A checkpoint with the float tables `first` [10, 3], with values 0 to 29, `second`, with their
-// negatives, and `small` [2]. They come after one byte, so that their addresses are odd.
+// A checkpoint with the float tables `first` [10, 3], which holds 0 to 29, `second`, which holds
+// their negatives, and `small` [2]. A tensor of one byte precedes them, so their addresses are odd.
 class MappingTest : public ::testing::Test {
  protected:
   static constexpr int64_t kRows = 10, kWidth = 3;
@@ -50,8 +50,8 @@ class MappingTest : public ::testing::Test {
   }
   ~MappingTest() override { std::filesystem::remove_all(directory_); }
 
-  // Variables with the checkpoint's names, restored by the node `restore`; `ids` is fed, and `rows`
-  // are these rows of `first`.
+  // Variables with the checkpoint's names, restored by the node `restore`. The node `rows` gathers
+  // rows of `first` by the fed `ids`.
   tensorflow::GraphDef Graph() const {
     namespace ops = tensorflow::ops;
     const tensorflow::Scope scope = tensorflow::Scope::NewRootScope();
@@ -103,7 +103,7 @@ class MappingTest : public ::testing::Test {
                                                        int64_t least_bytes = kBytes) {
     MapRestored(least_bytes, &graph);
     for (tensorflow::NodeDef& node : *graph.mutable_node()) {
-      if (node.name() == "rows") MakeMappedGather(&node);  // a table may have any address
+      if (node.name() == "rows") MakeMappedGather(&node);  // tables are unaligned
     }
     tensorflow::SessionOptions options;
     options.config.set_inter_op_parallelism_threads(-1);  // on the caller's thread

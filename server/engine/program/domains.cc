@@ -209,8 +209,7 @@ bool Domains::HaveOneLength(const Batch& batch) const {
   for (const int input : columnar_->lists().own_lengths()) {
     const WireColumn* const column = batch.columns[input];
     if (column == nullptr) continue;
-    // With an index, all rows of the domain are computed together, even those that no candidate
-    // reads.
+    // With an index, all rows of the domain run together, even those that no candidate reads.
     if (batch.has_index(domain_of_[input]) || !batch.has_index(kUser)) {
       if (!colcast::engine::HaveOneLength(column)) return false;
       continue;

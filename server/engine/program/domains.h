@@ -22,7 +22,7 @@ namespace colcast::engine {
 
 struct DomainColumns {
   std::string name;
-  std::set<std::string> columns;  // if empty, no request can have an index of the domain
+  std::set<std::string> columns;  // if empty, requests cannot have an index of this domain
   // Computes the domain's states; null if the domain has no stage.
   const Signature* stage = nullptr;
 };
@@ -34,7 +34,7 @@ class Domains {
   // `domains` assigns columns to domains, those with stages first; other columns are the
   // candidates'. `columnar`, which must outlive this object, has the same inputs as `declared` but
   // takes several rows of every domain. Requests cannot have an index if `columnar` is null or has
-  // other inputs, if it has an input row_to_<domain> of its own, or if no column is the user's.
+  // other inputs, if an input is itself named row_to_<domain>, or if no column is the user's.
   Domains(const tensorflow::SignatureDef& declared, std::vector<DomainColumns> domains,
           const Signature* columnar, const Options& options);
 
@@ -52,30 +52,29 @@ class Domains {
   bool HasIndex(const ReceivedRequest& received) const { return IndexedIn(received) != 0; }
 
   // Reads a request with an index; the batch refers to the request's columns. Returns
-  // INVALID_ARGUMENT by the expansion rule, applied to each domain and to the candidates
-  // separately, and for an index value that is not a row of the domain. Returns RESOURCE_EXHAUSTED
-  // beyond the limits.
+  // INVALID_ARGUMENT if the columns of a domain, or of the candidates, violate the expansion rule,
+  // or if an index value is not a row of the domain. Returns RESOURCE_EXHAUSTED beyond the limits.
   absl::Status Plan(const ReceivedRequest& received, Batch* batch) const;
 
-  // Sets the domains of a batch without an index from its columns and candidates: one user row, an
-  // item row for each candidate, and in other domains with a stage one row or one per candidate.
+  // Sets the domains of a batch without an index from its columns and candidates: the user has one
+  // row, the item has one row per candidate, and any other domain with a stage has either.
   void SetRows(Batch* batch) const;
 
-  // Whether every user's longest list has the same length, so that joining the users does not
-  // change padding, on which results may depend.
+  // Whether the longest list has the same length for every user, so that running users together
+  // does not change padding, on which results may depend.
   bool HaveOneLength(const Batch& batch) const;
 
   // Builds an input's feed from its column or default, with the rows of its domain if that has an
-  // index, else with one row per candidate.
+  // index, otherwise with one row per candidate.
   absl::Status BuildFeed(const Batch& batch, int input, tensorflow::Tensor* feed) const;
 
  private:
-  // How to read requests with a given set of indices: the indexed domains separately, all other
+  // How to read requests with a given set of indices: each indexed domain separately, all other
   // columns together.
   struct Form {
     uint64_t indexed = 0;                     // one bit per domain
     std::vector<SignatureInputs> domains;     // per domain; empty if it has no index
-    std::vector<SignatureInputs> candidates;  // a single element: all other columns and the indices
+    std::vector<SignatureInputs> candidates;  // one element, for all other columns and the indices
     const Form* next = nullptr;
     bool has(size_t domain) const { return (indexed >> domain & 1) != 0; }
   };

@@ -1,5 +1,5 @@
-// Runs the signature NAME_exact, which the exporter writes beside NAME: bit-identical to it, with
-// the user part of the graph computed on one row (docs/late.md).
+// Runs the signature NAME_exact, which the exporter writes beside NAME: the results are
+// bit-identical, but the user part of the graph is computed on one row (docs/late.md).
 #ifndef COLCAST_SERVER_ENGINE_PROGRAM_EXACT_PROGRAM_H_
 #define COLCAST_SERVER_ENGINE_PROGRAM_EXACT_PROGRAM_H_
 
@@ -17,7 +17,7 @@ namespace colcast::engine {
 class ExactProgram final : public Program {
  public:
   // Returns null unless `exact`, named `name`, has the inputs, outputs and dtypes of `signature`.
-  // It must outlive the program.
+  // `exact` must outlive the program.
   static std::unique_ptr<ExactProgram> Create(const Signature& signature, const std::string& name,
                                               const Signature& exact);
 
@@ -27,14 +27,14 @@ class ExactProgram final : public Program {
 
   bool has_independent_rows() const { return exact_->record().independent; }
 
-  // Plans a request that sends a single row for every column that this signature takes as one row.
-  // Returns false for any other request, and for invalid ones.
+  // Plans a request that sends one row for every column that NAME_exact takes as one row. Returns
+  // false for all other requests and for invalid ones.
   bool Plan(ReceivedRequest* received) const;
 
  private:
   // How the exact signature takes an input.
   enum class Takes : uint8_t {
-    kAsWhole,  // the same as the original signature: the input has no rows
+    kAsWhole,  // as the original signature takes it: the input has no rows
     kOneRow,
     kRows,
   };

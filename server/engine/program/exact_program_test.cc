@@ -72,7 +72,7 @@ TEST_F(ExactProgramTest, RequestsThatSendTheUserOnceFit) {
   const std::string items = FloatInput("item", {2}, {1, 2});
   EXPECT_TRUE(Fits(FloatInput("user", {1}, {1}) + items));
   EXPECT_FALSE(Fits(FloatInput("user", {2}, {1, 1}) + items));
-  // nothing would be gained
+  // One candidate: nothing to gain.
   EXPECT_FALSE(Fits(FloatInput("user", {1}, {1}) + FloatInput("item", {1}, {1})));
   EXPECT_FALSE(Fits(FloatInput("other", {1}, {1}) + items));
 }

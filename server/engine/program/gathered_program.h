@@ -1,5 +1,5 @@
-// Gathers, for each candidate, its row of every domain, and runs a signature that takes one row per
-// candidate of every column.
+// Gathers each candidate's row of every domain, and runs a signature that takes one row per
+// candidate in every column.
 #ifndef COLCAST_SERVER_ENGINE_PROGRAM_GATHERED_PROGRAM_H_
 #define COLCAST_SERVER_ENGINE_PROGRAM_GATHERED_PROGRAM_H_
 
@@ -21,7 +21,7 @@ class GatheredProgram final : public Program {
     kRequestPerUser,  // columnar_late: the answer of one request per user
   };
 
-  // `columnar` has the inputs of `domains`. Both must outlive the program.
+  // `columnar` must have the same inputs as `domains`. Both must outlive the program.
   GatheredProgram(const Signature* columnar, const Domains* domains, AnswerMode mode)
       : columnar_(columnar), domains_(domains), mode_(mode) {}
 

@@ -18,8 +18,8 @@ class GatheredRows {
  public:
   explicit GatheredRows(int64_t max_bytes) : max_bytes_(static_cast<double>(max_bytes)) {}
 
-  // Replaces `*feed` with the given rows of it. Returns RESOURCE_EXHAUSTED, before allocating, if
-  // everything gathered so far would exceed `max_bytes`.
+  // Replaces `*feed` with those of its rows that `rows` lists, in that order. Returns
+  // RESOURCE_EXHAUSTED, before allocating, if everything gathered so far would exceed `max_bytes`.
   absl::Status Gather(absl::Span<const int64_t> rows, tensorflow::Tensor* feed);
 
  private:
@@ -31,17 +31,18 @@ class GatheredRows {
 // take `bytes`.
 absl::Status TooMuchGathered(int64_t candidates, double bytes, const char* than, double max_bytes);
 
-// Calls `run` once for each of `users` that has candidates; `rows` are their positions. Copies the
-// output's rows to the same positions in `*result`. Returns FAILED_PRECONDITION if an output does
-// not have one row per candidate, or rows of different shapes for different users. REQUIRES at
-// least one candidate, and values of `row_to_user` in [0, users).
+// Calls `run` once for each of `users` that has candidates; `rows` are the positions of these
+// candidates. Copies the output's rows to the same positions in `*result`. Returns
+// FAILED_PRECONDITION if an output does not have one row per candidate, or has rows of different
+// shapes for different users. REQUIRES at least one candidate, and values of `row_to_user` in [0,
+// users).
 absl::Status RunByUser(absl::Span<const int64_t> row_to_user, int64_t users,
                        absl::FunctionRef<absl::Status(int64_t user, absl::Span<const int64_t> rows,
                                                       RunResult* of_user)>
                            run,
                        RunResult* result);
 
-// Sets `*some` to the given rows of an input's feed, or to all of it if the feed has no rows.
+// Sets `*some` to the given rows of an input's feed, or to the whole feed if it has no rows.
 absl::Status PickRows(const DeclaredInput& input, const tensorflow::Tensor& feed,
                       absl::Span<const int64_t> rows, tensorflow::Tensor* some);
 

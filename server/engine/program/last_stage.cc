@@ -66,7 +66,8 @@ bool LastStage::FindSource(const std::string& alias, absl::Span<const Domain> do
 }
 
 Tensor LastStage::FirstRow(int64_t rows) {
-  // The thread's requests of one size share this tensor: no op writes to a tensor that others hold.
+  // A thread's requests of the same size share this tensor, because no op writes to a tensor that
+  // others hold.
   thread_local Tensor last;
   if (last.dims() == 1 && last.dim_size(0) == rows) return last;
   Tensor zeros(tensorflow::DT_INT64, tensorflow::TensorShape({rows}));
@@ -112,7 +113,7 @@ absl::Status LastStage::RunByUser(const Feeds& feeds, const std::vector<int>& ou
   return colcast::engine::RunByUser(RowsIn(feeds.indices[0]), users, run, result);
 }
 
-// Reduces the feeds to some of the candidates.
+// Reduces the feeds to the candidates `rows`.
 absl::Status LastStage::Pick(absl::Span<const int64_t> rows, Feeds* feeds) const {
   absl::Status status = absl::OkStatus();
   feeds->candidates = static_cast<int64_t>(rows.size());

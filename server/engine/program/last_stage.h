@@ -42,15 +42,15 @@ class LastStage {
   const Signature& signature() const { return *signature_; }
 
   // Maps each input to a state, an index or a column of the late signature, and sets `*context` to
-  // the positions of those columns. Returns false if an input is none of these, or if a state is
-  // read by no input.
+  // the positions of those columns. Returns false if an input is none of these, or if no input
+  // reads one of the states.
   bool Connect(absl::Span<const Domain> domains, const SignatureInputs& late,
                std::vector<int>* context);
 
   // Whether candidates read the domain's rows by an index.
   bool has_index(size_t domain) const { return has_index_[domain]; }
 
-  // The index of `rows` candidates that all read the first row.
+  // An index with which all `rows` candidates read the first row.
   static tensorflow::Tensor FirstRow(int64_t rows);
 
   absl::Status Run(const Feeds& feeds, const std::vector<int>& outputs, RunResult* result) const;

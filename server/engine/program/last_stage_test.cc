@@ -28,7 +28,7 @@ std::vector<int64_t> Values(const RunResult& result) {
   return {values.data(), values.data() + values.size()};
 }
 
-// A stage whose output is the user column `output` of each candidate's user.
+// A stage that outputs, for each candidate, its user's user_state/row or user_state/0.
 class LastStageTest : public ::testing::Test {
  protected:
   void SetUp() override {

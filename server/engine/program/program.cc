@@ -8,8 +8,8 @@ namespace colcast::engine {
 
 namespace {
 
-// Bounds each thread's pool of released plans, and their size. A pool could grow without bound,
-// because a request that waits may be released on a thread other than the one that read it.
+// Bounds on each thread's pool of released plans, and on their size. A pool could grow forever,
+// because a queued request may be released on another thread than the one that read it.
 constexpr size_t kMostSpare = 16;
 constexpr size_t kMostKeptColumns = 2048;
 

@@ -15,8 +15,8 @@
 
 namespace colcast::engine {
 
-// What a program runs on: rows of every domain and the candidates that read them, of one request,
-// of several, or of a slice of one (docs/domains.md).
+// What a program runs on: rows of every domain and the candidates that read them, from one request,
+// several, or a slice of one (docs/domains.md).
 struct Batch {
   // The user domain. A signature without domains has only the candidates' rows.
   static constexpr size_t kUser = 0;
@@ -37,12 +37,12 @@ struct Batch {
   };
 
   Form form = Form::kRows;
-  bool of_several = false;  // rows of several requests, so an indexed domain may have equal rows
+  bool of_several = false;  // of several requests, so rows of an indexed domain may repeat
   int64_t candidates = 0;   // N
   const std::vector<int>* outputs = nullptr;  // positions in the sorted aliases, ascending
   std::vector<Domain> domains;                // in the order of the signature's domains
-  // The columns by the signature's input, with as many rows as the input's domain, or one; null if
-  // left out.
+  // One column per input of the signature, with as many rows as the input's domain, or one row;
+  // null if the input was left out.
   std::vector<const WireColumn*> columns;
   // If not null, the users' states, already computed; user columns are then not read.
   const std::vector<tensorflow::Tensor>* user_states = nullptr;
@@ -75,8 +75,8 @@ class Program {
 class Programs;
 struct TranscodedSignature;
 
-// A request as read once by its signature's programs: its columns and the batch to run.
-// Set by Programs::Plan(), except `rules`, `examples` and the profile, which the model sets.
+// A request that its signature's programs have read once: its columns and the batch to run. Set by
+// Programs::Plan(), except `rules`, `examples` and the profile, which the model sets.
 struct RequestPlan final : PlannedRequest {
   // Returns a released plan if there is one, so that reading a request does not allocate.
   static std::unique_ptr<RequestPlan, ReleasePlan> New();

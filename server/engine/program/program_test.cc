@@ -27,7 +27,7 @@ TEST(RequestPlanTest, AnotherThreadMayReleaseIt) {
 TEST(RequestPlanTest, MoreThanAFewAreNotKept) {
   std::vector<std::unique_ptr<RequestPlan, ReleasePlan>> plans;
   for (int i = 0; i < 100; ++i) plans.push_back(RequestPlan::New());
-  plans.clear();  // under a sanitizer, to show that nothing leaks
+  plans.clear();  // a sanitizer would report leaks
 }
 
 }  // namespace

@@ -58,8 +58,8 @@ int64_t BytesOfStrings(const ColumnValues& values) {
   return bytes;
 }
 
-// The cost of reading a request's texts, in bytes. A text that is sent once, such as a query, is
-// read with every row. kMarks accounts for the start and end tokens of each text.
+// Estimates the model's work on a request's texts, in bytes. A text that is sent once, such as a
+// query, is processed with every row. kMarks covers the start and end tokens of a row.
 int64_t SizeOfTexts(const DecodedRequest& request, int64_t rows) {
   constexpr double kMarks = 8;
   constexpr double kMost = 1e15;
@@ -144,7 +144,7 @@ RequestProfile Programs::ProfileOf(const RequestPlan& plan, const BatchRules& ru
   }
   if (others_.rows != nullptr) profile.size = SizeOfTexts(*plan.request, profile.rows);
   profile.can_be_split = profile.rows > 1 && CanBeSplit(rules, *plan.batch.outputs);
-  // A setting, a scalar that holds for all rows of a request, may differ between requests.
+  // A setting (a scalar for all rows of a request) may differ between requests.
   if (!has_setting && CanBeJoined(rules, *plan.batch.outputs)) {
     profile.group = absl::HashOf(this, *plan.batch.outputs) | 1;
   }

@@ -54,14 +54,13 @@ class Programs {
  public:
   // The programs besides `whole`, which always exists. Null if missing, except `domains`.
   struct Others {
-    // The domains of the signature's columns.
     std::unique_ptr<Domains> domains = std::make_unique<Domains>();
     std::unique_ptr<StagedProgram> stages;
     std::unique_ptr<RowsProgram> rows;    // never together with stages
     std::unique_ptr<ExactProgram> exact;  // never together with stages or rows
     std::unique_ptr<GatheredProgram> gathered;
-    // If the operator allows it, the programs that run joined requests of several users in place of
-    // these. They compute each user once; outputs agree within the export's tolerance.
+    // Programs that run joined requests of several users in place of these, if the operator allows
+    // it. They compute each user once; outputs agree within the export's tolerance.
     const Programs* batched_by = nullptr;
   };
 
@@ -73,15 +72,15 @@ class Programs {
   StagedProgram* stages() const { return others_.stages.get(); }
   const Programs* batched_by() const { return others_.batched_by; }
 
-  // Reads a request and finds all its errors except in values. Returns RESOURCE_EXHAUSTED beyond a
-  // limit, INVALID_ARGUMENT from Signature and Domains. The plan refers to the request.
+  // Reads a request and reports all its errors, except those in values. Returns RESOURCE_EXHAUSTED
+  // beyond a limit, INVALID_ARGUMENT from Signature and Domains. The plan refers to the request.
   absl::Status Plan(const DecodedRequest& request, RequestPlan* plan) const;
 
   // The properties of a planned request that a scheduler needs.
   RequestProfile ProfileOf(const RequestPlan& plan, const BatchRules& rules) const;
 
-  // Runs the first program that accepts the batch and gains by it. If it fails, the next one runs;
-  // the error of the last one is returned.
+  // Runs the first program that accepts the batch and gains by it. If a program fails, the next one
+  // runs; returns the error of the last one.
   absl::Status Run(const Batch& batch, RunResult* result) const;
 
   // Whether requests for these outputs (positions in the sorted aliases) may run together: if the

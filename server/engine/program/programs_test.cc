@@ -108,7 +108,7 @@ TEST_F(ProgramsTest, OnlyTheRecordSaysWhetherRowsMayRunWithOthers) {
   EXPECT_FALSE(CanBeJoined(any));
   EXPECT_FALSE(CanBeSplit(any));
   declare(Record(/*independent=*/true));
-  EXPECT_FALSE(CanBeSplit(unasked));  // the last bits would change
+  EXPECT_FALSE(CanBeSplit(unasked));  // splitting would change the last bits
   EXPECT_TRUE(CanBeSplit(any));
   declare(Record(/*independent=*/true, /*any_rounding=*/true));
   EXPECT_TRUE(CanBeSplit(unasked));

@@ -29,7 +29,7 @@ bool RowHash::MakeKeys(const HashedColumns& hashed, const states::KeyHash& hash,
   return true;
 }
 
-// Returns null if the column has no lengths that fit it; then every value counts.
+// Returns null if the column has no lengths that fit it; then every value is part of the key.
 const int64_t* RowHash::LengthsOf(const HashedColumns& hashed, int input) {
   const int place = hashed.signature.lists().LengthsOf(input);
   const WireColumn* const column = place < 0 ? nullptr : hashed.columns[place];

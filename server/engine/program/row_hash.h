@@ -27,7 +27,7 @@ struct HashedColumns {
   bool padding_counts;
 };
 
-// Reused: each thread keeps one.
+// Each thread reuses one.
 struct RowHash {
   states::RowKeys row_keys;
   // For each of the signature's inputs: its index in row_keys if it has rows, else -1.

@@ -6,7 +6,7 @@
 namespace colcast::engine {
 namespace {
 
-// Number of rows between two judgements of states::ReuseEstimator.
+// After each window of this many rows, states::ReuseEstimator judges whether caching pays.
 constexpr int64_t kWindowRows = 512;
 
 }  // namespace

@@ -8,7 +8,7 @@
 #include "server/engine/picked_column.h"
 #include "server/engine/rows.h"
 #include "server/states/key.h"
-#include "server/tables/generation.h"
+#include "server/tables/overlay.h"
 
 namespace colcast::engine {
 
@@ -64,7 +64,7 @@ bool Stage::MakeKeys(Rows* rows) const {
   return true;
 }
 
-// Returns the rows' numbers if they alone determine the keys: all columns are stored in one table,
+// Returns the rows' numbers if they alone determine the keys: all columns come from one item table,
 // and either none is padded or padding does not count. Otherwise returns null.
 const StoredRows* Stage::StoredRowsOf(const Rows& rows) const {
   const StoredRows* all = nullptr;
@@ -80,7 +80,7 @@ const StoredRows* Stage::StoredRowsOf(const Rows& rows) const {
   return all;
 }
 
-// Extends the keys by the set of outputs, since a state consists of these outputs.
+// Extends the keys by the set of outputs, because a state consists of these outputs.
 void Stage::AddOutputs(Rows* rows) const {
   const std::vector<int>& outputs = *rows->outputs;
   std::vector<uint8_t> bytes(sizeof(states::Key));
@@ -92,8 +92,8 @@ void Stage::AddOutputs(Rows* rows) const {
   }
 }
 
-// Makes the keys depend on the last delta of the tables that the stage reads, so that states from
-// before that delta are never found again, and are evicted in time.
+// Makes the keys depend on the last delta of the tables that the stage reads, so that older states
+// are never found again, and are eventually evicted.
 void Stage::AddTables(std::vector<states::Key>* keys) const {
   const int64_t last_change = tables::ReadsGeneration::LastChangeOf(signature_->tables());
   if (last_change == 0) return;
@@ -160,7 +160,7 @@ absl::Status Stage::Complete(Rows* rows, std::vector<Tensor>* states) {
   if (status.ok() && !rows->awaited.empty()) {
     store_.Await(rows->keys, rows->awaited, &rows->found, work);
     rows->awaited.clear();
-    CollectMissing(rows);  // awaited states that the other request failed to cache
+    CollectMissing(rows);  // states that the other request failed to cache
     status = ComputeAndKeep(rows, &made);
   }
   if (!status.ok()) return status;

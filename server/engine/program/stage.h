@@ -23,8 +23,8 @@ namespace colcast::engine {
 // Set by Model::ObserveRuns().
 inline thread_local RunObserver* thread_observer = nullptr;
 
-// Reports a stage's run, which lasts from its construction to its destruction. Without an observer
-// it costs one branch.
+// Reports a stage's run, from this object's construction to its destruction. Costs one branch if
+// there is no observer.
 class ObservedStage {
  public:
   ObservedStage(std::string_view stage, int64_t rows, int64_t hits) : observer_(thread_observer) {
@@ -45,8 +45,8 @@ class ObservedStage {
 
 class Stage {
  public:
-  // The rows of one run: their columns, and the states found. Each thread reuses one; the columns
-  // must outlive its use.
+  // The rows of one run: their columns, and the states found. Each thread reuses one. The columns
+  // must outlive each use.
   struct Rows {
     int64_t count = 0;
     std::vector<const WireColumn*> columns;  // by the signature's input; null if left out
@@ -109,10 +109,10 @@ class Stage {
   // caching is off or the keys cannot be made.
   bool Fill(Rows* rows);
 
-  // Sets `*states` to the states of all wanted rows: those found, and the others, which are
-  // computed in one run and cached under their keys, or awaited if another request is computing
-  // them. Returns the signature's error, or FAILED_PRECONDITION if states do not fit together; the
-  // caller then runs the whole model.
+  // Sets `*states` to the states of all wanted rows. States that are not found are computed in one
+  // run and cached under their keys, or awaited if another request is computing them. Returns the
+  // signature's error, or FAILED_PRECONDITION if states do not fit together; the caller then runs
+  // the whole model.
   absl::Status Complete(Rows* rows, std::vector<tensorflow::Tensor>* states);
 
  private:

@@ -13,12 +13,11 @@ using tensorflow::Tensor;
 
 constexpr size_t kUser = Batch::kUser;
 
-// Number of rows between two judgements of states::ReuseEstimator.
+// After each window of this many rows, states::ReuseEstimator judges whether caching pays.
 constexpr int64_t kUserWindowRows = 32;
 constexpr int64_t kRowWindowRows = 512;
 
-// For each input of `stage`, the position of the input of that name in `late`; empty if one is
-// missing.
+// For each input of `stage`, the position of the same input in `late`; empty if one is missing.
 std::vector<int> PositionsOf(const SignatureInputs& stage, const SignatureInputs& late) {
   std::vector<int> positions;
   for (const DeclaredInput& input : stage.inputs()) {
@@ -135,7 +134,7 @@ absl::StatusOr<bool> StagedProgram::Run(const Batch& batch, RunResult* result) {
   Scratch* const scratch = ThreadScratch();
   Begin(batch, scratch);
   bool gain = false;
-  // A malformed value only means that there are no keys; the run reports the error.
+  // If a value is malformed, there are no keys; the run reports the error.
   const bool looked = Look(batch, scratch, &gain);
   const bool runs = !must_gain || (looked && gain);
   absl::Status status = absl::OkStatus();
@@ -163,7 +162,7 @@ absl::Status StagedProgram::Score(const Batch& batch, Scratch* scratch, RunResul
   LastStage::Feeds feeds;
   feeds.candidates = batch.candidates;
   feeds.states.resize(domains_.size());
-  // Computes the user first, since other requests may be waiting for it.
+  // Computes the user first, because other requests may be waiting for it.
   for (size_t i = 0; i < domains_.size(); ++i) {
     if (i == kUser && batch.user_states != nullptr) {
       feeds.states[i] = *batch.user_states;
@@ -174,7 +173,7 @@ absl::Status StagedProgram::Score(const Batch& batch, Scratch* scratch, RunResul
   }
   SetIndices(batch, *scratch, &feeds);
   absl::Status status = absl::OkStatus();
-  // Candidate i reads item i.
+  // The last stage takes one item state per candidate, without an index.
   const std::vector<int64_t>& merged = scratch->merged[kItem];
   const absl::Span<const int64_t> item_of =
       merged.empty() ? RowsIn(batch.domains[kItem].index) : absl::MakeConstSpan(merged);
@@ -232,7 +231,7 @@ absl::Status StagedProgram::UserStates(const Batch& batch, std::vector<Tensor>* 
   Begin(batch, scratch);
   Stage::Rows& rows = scratch->rows[kUser];
   bool gain = false;
-  // A malformed value only means that there are no keys; the run reports the error.
+  // If a value is malformed, there are no keys; the run reports the error.
   LookForUsers(&rows, &gain);
   absl::Status status = domains_[kUser].stage.Complete(&rows, states);
   End(scratch);

@@ -50,8 +50,8 @@ class StagedProgram final : public Program {
 
   std::string_view name() const override { return "stages"; }
 
-  // A batch without an index must have candidates. With an index, lists whose padded length affects
-  // the results must all be equally long.
+  // Accepts every prefetch. Accepts a batch without an index if it has candidates, and a batch with
+  // an index unless results depend on padding and its lists differ in length.
   bool Accepts(const Batch& batch) const override;
 
   // Runs each stage once, except a last stage that takes a single user, which runs once per user.
@@ -66,10 +66,10 @@ class StagedProgram final : public Program {
   // without rows. Returns INVALID_ARGUMENT from SignatureInputs::Plan(), and for several users.
   absl::Status PlanPrefetch(const ReceivedRequest& received, Batch* batch) const;
 
-  // Model::FillStates() for received columns.
+  // Implements Model::FillStates() for received columns.
   bool Fill(const ReceivedRequest& received);
 
-  // Sets `*states` to the states of the batch's users, from the cache or computed and cached.
+  // Sets `*states` to the states of the batch's users. Computes and caches those that are missing.
   absl::Status UserStates(const Batch& batch, std::vector<tensorflow::Tensor>* states);
 
   // Whether rows of several requests may run together in every stage.

@@ -86,7 +86,7 @@ TEST(StagedProgramTest, ARequestOfSeveralUsersMayHaveNoCandidate) {
       MessageOf({{"user", {2, 5}}, {"item", {}}, {"shop", {}}, {"candidate", {}}}) +
       Int64Input("row_to_user", {});
   EXPECT_THAT(model.Scores(message), IsEmpty());
-  EXPECT_EQ(model.Store("user").computed, 2);  // they are hits when candidates come
+  EXPECT_EQ(model.Store("user").computed, 2);  // cached for requests with candidates
 }
 
 }  // namespace

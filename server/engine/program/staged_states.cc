@@ -16,14 +16,13 @@ using tensorflow::Tensor;
 
 constexpr size_t kUser = Batch::kUser;
 
-// After this many requests without repeated rows, only one request in this many is searched for
-// them.
+// After this many requests without repeated rows, searches only one request in this many.
 constexpr int64_t kUnrepeatedRequests = 16;
 
 }  // namespace
 
 // Looks up all states. Sets `*gain` to true if the stages are worth running, for this request or
-// the next. Returns false if a value is malformed, so that there are no keys.
+// the next. Returns false, without keys, if a value is malformed.
 bool StagedProgram::Look(const Batch& batch, Scratch* scratch, bool* gain) {
   bool found = batch.user_states != nullptr || LookForUsers(&scratch->rows[kUser], gain);
   for (size_t i = kItem; i < domains_.size() && batch.candidates > 0; ++i) {
@@ -114,7 +113,7 @@ absl::Status StagedProgram::Prefetch(const Batch& batch, std::vector<Tensor>* st
   Stage& stage = domains_[kUser].stage;
   Stage::Rows& user = scratch->rows[kUser];
   size_t num_found = 0;
-  // A malformed value only means that there are no keys; the run reports the error.
+  // If a value is malformed, there are no keys; the run reports the error.
   stage.Find(&user, &num_found);
   absl::Status status = stage.Complete(&user, states);
   End(scratch);

@@ -114,7 +114,7 @@ TEST(StagedPrefetchTest, WithoutACacheNothingIsComputed) {
   EXPECT_EQ(model.Store("user").computed, 0);
 }
 
-// Model::FillStates().
+// Tests Model::FillStates().
 class FillStatesTest : public ::testing::Test {
  protected:
   bool Fill(const std::string& message) {

@@ -18,7 +18,7 @@
 namespace colcast::engine {
 
 // The layout of a state's bytes: one row of each tensor, in order. Strings come after all numbers,
-// each after its length.
+// each preceded by its length.
 struct StateLayout {
   struct Piece {
     tensorflow::DataType dtype;
@@ -59,17 +59,17 @@ class StateLayouts {
 states::StateRef MakeState(const StateLayout& layout, uint32_t number,
                            absl::Span<const tensorflow::Tensor> tensors, int64_t row);
 
-// Sets `*tensors` to uninitialized tensors of `rows` rows. Returns RESOURCE_EXHAUSTED without
-// memory.
+// Sets `*tensors` to uninitialized tensors of `rows` rows. Returns RESOURCE_EXHAUSTED if memory
+// runs out.
 absl::Status MakeTensors(const StateLayout& layout, int64_t rows,
                          std::vector<tensorflow::Tensor>* tensors);
 
 void WriteState(const StateLayout& layout, const states::State& state, int64_t row,
                 std::vector<tensorflow::Tensor>* tensors);
 
-// Sets `*tensors` to one row per index in `rows` (all of `found` if empty): that state or, where
-// null, the next row of `made`. Returns FAILED_PRECONDITION if layouts differ. REQUIRES at least
-// one state in `found`.
+// Sets `*tensors` to one row for each of `rows` (all of `found` if empty): the state in `found` or,
+// where that is null, the next row of `made`. Returns FAILED_PRECONDITION if layouts differ.
+// REQUIRES at least one state in `found`.
 absl::Status LayOutStates(const StateLayouts& layouts, absl::Span<const states::StateRef> found,
                           absl::Span<const int64_t> rows, absl::Span<const tensorflow::Tensor> made,
                           std::vector<tensorflow::Tensor>* tensors);

@@ -23,9 +23,8 @@ void DropLarge(std::vector<Tensor>* feeds) {
   }
 }
 
-// Sets `*feeds` to a tensor for each input: the column that was sent for it or, if null, its
-// default, repeated to `rows` if the input takes rows and one was sent. Reuses the tensors in
-// `*feeds`.
+// Sets `*feeds` to one tensor per input: the column that was sent or, if null, the default; a
+// single row is repeated to `rows` if the input takes rows. Reuses the tensors in `*feeds`.
 absl::Status BuildFeeds(const SignatureInputs& inputs, absl::Span<const WireColumn* const> columns,
                         int64_t rows, std::vector<Tensor>* feeds) {
   const absl::Span<const DeclaredInput> declared = inputs.inputs();

@@ -15,7 +15,8 @@ absl::Status Wrong(std::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat("colcast.json: ", what));
 }
 
-// Reads a feature that a tf.Example may have, and whether it is the user's.
+// Reads a feature's record, including whether the feature is the user's. Returns false if a
+// tf.Example cannot hold it.
 bool ReadFeatureOfSide(const Value& recorded, ExampleFeature* feature) {
   std::string side;
   if (!ReadText(recorded, "side", &side)) return false;
@@ -25,7 +26,7 @@ bool ReadFeatureOfSide(const Value& recorded, ExampleFeature* feature) {
   return dtype == DT_INT64 || dtype == DT_FLOAT || dtype == DT_STRING;
 }
 
-// Why tf.Examples must be left to the graph's parse op; empty if they need not.
+// Why the graph's parse op must read tf.Examples; empty if it need not.
 std::string NotTranscoded(const Value& recorded) {
   const Value* const transcoding = Member(recorded, "example_transcoding");
   if (transcoding == nullptr) return "the export predates this record; export the model again";
@@ -67,7 +68,7 @@ absl::StatusOr<ConvertedSignature> ReadSignature(std::string_view name, const Va
 
 absl::StatusOr<std::vector<ConvertedSignature>> ReadExportRecord(std::string_view json) {
   rapidjson::Document document;
-  if (!ParseJson(json, &document)) return Wrong("no JSON");
+  if (!ParseJson(json, &document)) return Wrong("not JSON");
   const Value* const signatures = Member(document, "signatures");
   if (signatures == nullptr || !signatures->IsObject()) return Wrong("no signatures");
   std::vector<ConvertedSignature> read;

@@ -63,8 +63,8 @@ void ReadStages(const Value& recorded, RecordedSignatures* read) {
   read->many_users_per_run = ReadText(*parts, "users_per_run", &users) && users == "many";
   const std::vector<std::string> domains = ReadStrings(*parts, "domains");
   if (!domains.empty()) read->stages = domains;
-  // Earlier exports recorded features without a domain as the item's; they are removed here.
-  // Features of a domain without a stage stay in their domain.
+  // Earlier exports recorded features without a domain as the item's; removes them. Features of a
+  // domain without a stage stay in their domain.
   std::set<std::string>& items = read->columns["item"];
   for (const std::string& column : ReadStrings(*parts, "context_features")) items.erase(column);
 }
@@ -87,7 +87,7 @@ RecordedSignatures ReadSignatures(std::string_view name, const Value& recorded) 
   ReadStages(recorded, &read);
   const Value* const independence = Member(recorded, "independence");
   if (independence == nullptr || !independence->IsObject()) return read;
-  // A joined run of all stages depends on everything that any of the stages depends on.
+  // A joined run of all stages depends on everything that any stage depends on.
   std::set<std::string> own_length;
   for (const auto& entry : independence->GetObject()) {
     read.rows[std::string(Text(entry.name))] = ReadRows(entry.value, &own_length);
@@ -140,7 +140,7 @@ bool AreSame(const Tensors& a, const Tensors& b) {
          });
 }
 
-// The recorded signature of which serving_default is a copy; empty if there is none.
+// The recorded signature that serving_default is a copy of; empty if there is none.
 std::string CopiedToDefault(const std::map<std::string, RowRecord>& recorded,
                             const SignatureMap& signatures) {
   const auto made = signatures.find(kDefault);

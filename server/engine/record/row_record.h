@@ -1,6 +1,5 @@
-// What a model's export recorded about how rows depend on each other. The engine joins, splits
-// and caches only what the record allows; the rules that decided it are the exporter's
-// (export/rows).
+// What a model's export recorded about how rows depend on each other. The engine joins, splits and
+// caches only what the record allows; the exporter has the rules that decide it (export/rows).
 #ifndef COLCAST_SERVER_ENGINE_RECORD_ROW_RECORD_H_
 #define COLCAST_SERVER_ENGINE_RECORD_ROW_RECORD_H_
 
@@ -31,12 +30,13 @@ struct RowRecord {
   bool independent = false;
   std::string why_not;
 
-  // Whether rounding may change a score's last bits, so that joining needs no consent. True for
-  // late signatures, and for others whose record says so.
+  // Whether rounding may change a score's last bits, so that requests may be joined without the
+  // operator's consent. True for late signatures, and for others whose record says so.
   bool any_rounding = false;
   bool late = false;
 
-  // Columns padded after the number of values that NAME/length gives; padding is never read.
+  // Columns whose rows are padded beyond the number of values in NAME/length; padding is never
+  // read.
   std::vector<std::string> lists;
 
   // Features whose longest list in a run affects the result.
@@ -47,7 +47,7 @@ struct RowRecord {
 struct RecordedSignatures {
   std::string columnar;
   std::string source;               // takes tf.Examples or tensors; empty if not recorded
-  bool many_users_per_run = false;  // whether the last stage takes several
+  bool many_users_per_run = false;  // in one run of the last stage
   std::vector<std::string> stages = {"user", "item"};    // domains with a stage, the user first
   std::map<std::string, std::set<std::string>> columns;  // by domain
   // The record of each signature; empty for old exports, which had none.

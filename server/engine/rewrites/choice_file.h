@@ -16,14 +16,14 @@ namespace colcast::engine {
 struct ChoiceFile {
   std::string path;
   std::set<std::string> rewrites;
-  std::set<std::string> signatures;  // those for which the rewrites were proved
+  std::set<std::string> signatures;  // for which the rewrites were proven
 };
 
 // Finds the choice for `key` in a file, or in the first matching *.json file of a folder. The error
 // says why there is none.
 Status FindChoice(const std::string& path, const std::string& key, ChoiceFile* choice);
 
-// Reads a file's text. Returns NOT_FOUND if its choice has another key.
+// Parses the text of `file`. Returns NOT_FOUND if its choice has another key.
 Status ParseChoice(const std::string& file, const std::string& text, const std::string& key,
                    ChoiceFile* choice);
 

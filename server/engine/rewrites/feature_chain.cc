@@ -99,7 +99,7 @@ class Reader {
     }
   }
 
-  // The number of repetitions of a Tile that repeats a single row: its first multiple. All other
+  // For a Tile that repeats a single row: its first multiple, the number of repetitions. All other
   // multiples must be 1.
   Output Repeats(Output tensor) const {
     if (!Is(tensor, "Tile") || chain_.rows.node != nullptr) return {};
@@ -130,7 +130,7 @@ class Reader {
     return width >= 0 && ValuesInRow(chain_.shape) == width && RepeatsOneRow();
   }
 
-  // An EnsureShape after the column becomes the op's own check.
+  // If an EnsureShape follows the column, the op itself checks the shape.
   void SetColumn(Output column) {
     chain_.shape = graph_.ShapeOf(column);
     chain_.column = Is(column, "EnsureShape") ? Pass(column) : column;
@@ -174,7 +174,7 @@ class Reader {
     return fits && RepeatsOneRow();
   }
 
-  // Only for float, for which SumRows() gives the same bits.
+  // Accepts only sums for which SumRows() gives the same bits.
   bool SumsLists(Output tensor, int64_t width) const {
     if (!Is(tensor, "Sum") || tensor.type() != tensorflow::DT_FLOAT || width % 8 != 0 ||
         Attribute<bool>(*tensor.node, "keep_dims")) {
@@ -185,7 +185,7 @@ class Reader {
            graph_.ShapeOf(ShapedGraph::InputOf(*tensor.node, 0)).dims() == 3;
   }
 
-  // The ids of a gather of rows from a matrix of `width` columns.
+  // Returns the ids if `tensor` gathers rows of a matrix of `width` columns.
   Output ReadGather(Output tensor, int64_t width) {
     const Node& node = *tensor.node;
     const bool resource = Is(tensor, "ResourceGather");
@@ -206,7 +206,7 @@ class Reader {
     return ids;
   }
 
-  // Reads the chain's steps, last first, and returns the tensor where they begin.
+  // Reads the chain's steps from last to first. Returns the tensor to which the first one applies.
   Output ReadSteps(Output ids, bool may_reshape) {
     while (true) {
       const bool hides = masked_.has_value() && IsSame(ids, masked_->ids);

@@ -22,8 +22,8 @@ struct FeatureChain {
   std::vector<const tensorflow::Node*> nodes;  // all nodes that the chain replaces
 };
 
-// Reads the chain that computes `part`, an input of a Concat of matrices. Returns nullopt if the
-// number of columns is unknown, or cannot come from a chain.
+// Reads the chain that computes `part`, an input of a Concat of matrices. If there is none, `part`
+// itself is the column. Returns nullopt unless `part` is a matrix of plain values.
 std::optional<FeatureChain> ReadFeatureChain(const ShapedGraph& graph, Output part);
 
 }  // namespace colcast::engine

@@ -14,12 +14,12 @@
 
 namespace colcast::engine {
 
-// Makes the rounded tables of those variables that have none yet.
+// Makes rounded tables for the variables that have none yet.
 absl::Status MakeRoundedTables(const RowTypes& variables, tensorflow::Session* session);
 
-// Drops the float32 values of every table that is read only in rounded form, which must exist, and
-// those of `variables` that no signature reads. `served` lists what the graphs of served signatures
-// read, by signature. Returns notes for the operator, one sentence each.
+// Drops the float32 values of tables that are read only in rounded form, and of `variables` that no
+// signature reads. REQUIRES that the rounded tables exist. `served` says, by signature, what the
+// graphs of served signatures read. Returns notes for the operator, one sentence each.
 std::vector<std::string> DropUnread(const std::map<std::string, TablesRead>& served,
                                     const std::set<std::string>& variables,
                                     tensorflow::Session* session);
@@ -34,8 +34,8 @@ class TablesInUse {
   // Variables that may be read in rounded form.
   const std::set<std::string>& only_looked_up() const { return only_looked_up_; }
 
-  // Records that a signature is served by a graph that reads `form`, or by the saved graph if that
-  // is null.
+  // Records that a signature is served by a graph that reads `form`, or by the saved graph if
+  // `form` is null.
   void Serve(const std::string& signature, const TablesRead* form);
   // Records that the signature is also served as it was saved.
   void ServeAsSaved(const std::string& signature);

@@ -56,8 +56,8 @@ std::vector<Group> FindGroups(const ShapedGraph& graph) {
   return groups;
 }
 
-// The position of an output in a list of distinct outputs, to which it is appended if missing; -1
-// for a null output.
+// The position of `output` among the distinct `outputs`, to which it is added if missing; -1 for a
+// null output.
 int PositionOf(Output output, std::vector<Output>* outputs) {
   if (output.node == nullptr) return -1;
   const auto is_same = [output](Output other) { return IsSame(other, output); };
@@ -107,7 +107,7 @@ NodeDef MakeNode(const ShapedGraph& graph, const Group& group) {
   return made;
 }
 
-// All nodes on which the groups' Concats depend, including themselves.
+// The groups' Concats, and all nodes on which they depend.
 std::set<const Node*> Ancestors(const std::vector<Group>& groups) {
   std::set<const Node*> seen;
   std::vector<const Node*> open;
@@ -122,9 +122,9 @@ std::set<const Node*> Ancestors(const std::vector<Group>& groups) {
 }
 
 // Moves control edges from nodes that a group replaces to the group, so that those nodes need not
-// run (a control edge may exist for a node's errors). Nodes that the groups themselves need keep
-// their edges, since moving them would create a cycle. Returns the argument of MoveWaits() for each
-// waiting node.
+// run. (A control edge may exist for a node's errors.) Edges to nodes that the groups need stay,
+// because moving them would create a cycle. Returns the argument of MoveWaits() for each waiting
+// node.
 std::map<std::string, std::map<std::string, std::string>> MovedWaits(
     const std::vector<Group>& groups) {
   std::map<std::string, std::map<std::string, std::string>> moved;
@@ -143,7 +143,8 @@ std::map<std::string, std::map<std::string, std::string>> MovedWaits(
   return moved;
 }
 
-// Sets the shapes that TensorFlow infers for the Concats if it does not know those of fed tensors.
+// Sets each group's fed_shape: the Concat's shape as TensorFlow infers it without knowing the
+// shapes of fed tensors.
 absl::Status SetFedShapes(const std::set<std::string>& feeds, GraphDef graph,
                           std::map<std::string, NodeDef>* groups) {
   for (NodeDef& node : *graph.mutable_node()) {

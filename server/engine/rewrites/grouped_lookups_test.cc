@@ -33,7 +33,7 @@ using tensorflow::Tensor;
 using ::testing::HasSubstr;
 using Feeds = std::vector<std::pair<std::string, Tensor>>;
 
-// A session that has run the graph's node `init`, if it has one.
+// A session in which the graph's node `init`, if there is one, has run.
 std::unique_ptr<tensorflow::Session> Start(const GraphDef& graph) {
   std::unique_ptr<tensorflow::Session> session(
       tensorflow::NewSession(tensorflow::SessionOptions()));
@@ -65,8 +65,8 @@ GraphDef Rewritten(GraphDef graph, int lookups, const std::set<std::string>& fee
   return graph;
 }
 
-// Random graphs of features that meet in a Concat, and requests to them. Some features have one
-// row, which is repeated somewhere between the column and the Concat.
+// Random graphs of features that a Concat joins, and requests to them. Some features have one row,
+// which is repeated somewhere between the column and the Concat.
 class RandomFeatures {
  public:
   explicit RandomFeatures(int seed) : random_(seed), scope_(Scope::NewRootScope()) {
@@ -83,7 +83,7 @@ class RandomFeatures {
     graph = GraphOf(scope_);
   }
 
-  // Columns with `rows` rows.
+  // Random columns of `rows` rows.
   Feeds Columns(int64_t rows) {
     Feeds feeds;
     const int64_t list = Draw(65);
@@ -307,7 +307,7 @@ TEST_P(GroupedLookupsBits, AreTensorFlows) {
 
 INSTANTIATE_TEST_SUITE_P(RandomGraphs, GroupedLookupsBits, ::testing::Range(0, 150));
 
-// joined = the rows that `first` and `second` name, side by side, of a variable with 5 rows.
+// joined = the rows `first` and the rows `second` of a variable, side by side.
 class GroupedLookupsTest : public ::testing::Test {
  protected:
   GroupedLookupsTest() : scope_(Scope::NewRootScope()) {

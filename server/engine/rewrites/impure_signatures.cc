@@ -35,8 +35,8 @@ constexpr std::string_view kHandles[] = {"HashTable",
                                          "VariableV2",
                                          "MutableHashTableOfTensorsV2"};
 
-// Ops that are registered as stateful, or read state, but change nothing when run, and whose
-// results follow from what they read. The state of TensorArrays and stacks lives for one run only.
+// Ops that are registered as stateful or read state, but change nothing, and whose results depend
+// only on what they read. The state of TensorArrays and stacks lasts for one run only.
 constexpr std::string_view kHarmless[] = {"Assert",
                                           "BoostedTreesEnsembleResourceHandleOp",
                                           "BoostedTreesPredict",
@@ -74,7 +74,7 @@ constexpr std::string_view kHarmless[] = {"Assert",
                                           "XlaCallModule"};
 constexpr std::string_view kHarmlessPrefixes[] = {"Sentencepiece", "SimpleML", "Stack",
                                                   "TensorArray"};
-// Stateless according to TensorFlow.
+// Stateless according to TensorFlow, but files may change.
 constexpr std::string_view kReadFiles[] = {"MatchingFiles", "ReadFile"};
 
 constexpr std::string_view kPassOn[] = {
@@ -160,7 +160,7 @@ class Reached {
 
   std::set<std::string> read;                  // resources
   std::map<std::string, std::string> written;  // resource -> op
-  // An op that makes runs differ, and its node; empty if there is none.
+  // A node that makes runs differ, with its op; empty if there is none.
   std::string effect;
 
  private:
@@ -222,7 +222,7 @@ class Reached {
     for (const NodeDef& node : function.node_def()) VisitNode(body, node);
   }
 
-  // The resource of each argument of a function; any resource, if it is unknown how the op passes
+  // The resource of each argument of a function; kAnyResource if it is unknown how the op passes
   // its inputs on.
   static std::vector<std::string> Arguments(const Scope& caller, const NodeDef& call,
                                             const FunctionDef& function) {

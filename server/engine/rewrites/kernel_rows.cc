@@ -41,7 +41,7 @@ class KernelRowsOp final : public tensorflow::OpKernel {
   void Compute(OpKernelContext* context) override {
     const Tensor& kernel = context->input(0);
     const std::lock_guard<std::mutex> lock(mutex_);
-    // An empty kernel has the data and the shape of a source_ that was never set.
+    // Always gathers for an empty kernel, which looks like a source_ that was never set.
     if (kernel.NumElements() == 0 || kernel.data() != source_.data() ||
         kernel.shape() != source_.shape()) {
       OP_REQUIRES_OK(context, Gather(context, kernel, context->input(1)));
@@ -186,7 +186,7 @@ void UseOp(int axis, NodeDef* gather) {
   TF_CHECK_OK(GetNodeAttr(*gather, "Tindices", &index));
   gather->set_op(KernelRowsOpName());
   gather->clear_attr();
-  gather->mutable_input()->DeleteSubrange(2, 1);  // removes the axis
+  gather->mutable_input()->DeleteSubrange(2, 1);  // removes the input `axis`
   tensorflow::AddNodeAttr("T", type, gather);
   tensorflow::AddNodeAttr("Tindices", index, gather);
   tensorflow::AddNodeAttr("axis", axis, gather);

@@ -1,8 +1,8 @@
 // Gathers rows of a variable at constant positions once instead of in each run.
 //
 // Late expansion splits a product by the rows of its kernel. Where user and item rows interleave,
-// the exported graph gathers them from the variable in each run, because no weights may be copied
-// into a graph.
+// the exported graph gathers them from the variable in each run, because an export copies no
+// weights into a graph.
 #ifndef COLCAST_SERVER_ENGINE_REWRITES_KERNEL_ROWS_H_
 #define COLCAST_SERVER_ENGINE_REWRITES_KERNEL_ROWS_H_
 
@@ -21,8 +21,8 @@ namespace colcast::engine {
 // Inputs: `kernel`, of rank 1 or more; `rows`, a vector of positions that are the same in every
 // run. Attribute: `axis`, 0 or 1. Output: GatherV2's.
 //
-// Rows are gathered again when the kernel is another tensor. The op keeps a reference to the kernel
-// that it read, so TensorFlow cannot change the values in place.
+// The op gathers again if `kernel` is a different tensor. It keeps a reference to the kernel that
+// it read, so TensorFlow cannot change the values in place.
 
 // The dtypes that the op supports.
 tensorflow::DataTypeSet KernelRowsTypes();

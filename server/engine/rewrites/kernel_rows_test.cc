@@ -20,7 +20,7 @@ using tensorflow::Output;
 using tensorflow::Tensor;
 using ::testing::ElementsAre;
 
-// "rows" gathers from a variable [3, 2] of 0 to 5 along an axis.
+// The node "rows" gathers from a variable [3, 2] with the values 0 to 5.
 class KernelRowsTest : public ::testing::Test {
  protected:
   KernelRowsTest() : scope_(tensorflow::Scope::NewRootScope()) {

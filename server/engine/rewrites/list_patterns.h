@@ -11,11 +11,11 @@
 
 namespace colcast::engine {
 
-// The mean of a list's table rows in which hidden ids count as 0.
+// The mean of a list's table rows, leaving out the rows of hidden ids.
 struct MaskedMean {
   Output rows;  // float [rows, values, width]
   Output ids;   // [rows, values]
-  // The id whose rows are multiplied by 0, all others by 1.
+  // Rows of this id are multiplied by 0, all others by 1.
   int64_t hidden;
   std::vector<const tensorflow::Node*> nodes;  // all nodes from `rows` and `ids` to the mean
 };

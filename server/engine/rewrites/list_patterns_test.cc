@@ -27,7 +27,7 @@ class ListPatternsTest : public ::testing::Test {
                             ops::Placeholder::Shape(tensorflow::PartialTensorShape(dims)));
   }
 
-  // The mean of rows [?, ?, 8] of ids [?, ?]; the sum of the mask is at least `least`.
+  // "mean" is the mean of rows [?, ?, 8] with ids [?, ?]; the divisor is at least `least`.
   void Mean(float least) {
     const auto ids = Column("ids", tensorflow::DT_INT64, {-1, -1});
     const auto rows = Column("rows", tensorflow::DT_FLOAT, {-1, -1, 8});
@@ -39,7 +39,7 @@ class ListPatternsTest : public ::testing::Test {
                  ops::Maximum(scope_, ops::Sum(scope_, mask, 1), least));
   }
 
-  // The list that tf.sparse.to_dense makes of a column and its lengths.
+  // Builds the list that tf.sparse.to_dense makes of a column and its lengths.
   void Pad(int first) {
     const auto column = Column("column", tensorflow::DT_INT64, {-1, -1});
     const auto lengths = Column("lengths", tensorflow::DT_INT64, {-1});

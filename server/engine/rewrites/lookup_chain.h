@@ -20,7 +20,8 @@
 
 namespace colcast::engine {
 
-// A step applied to an id, as TensorFlow's ops do. `value` is the modulus, the bound or the count.
+// A step that changes an id as TensorFlow's op does. `value` is the modulus, the bound or the
+// count.
 struct IdStep {
   enum class Kind {
     kHash,     // StringToHashBucketFast; integers pass through AsString first
@@ -29,7 +30,7 @@ struct IdStep {
     kAtMost,   // Minimum
     kWrap,     // a negative id counts from the end of `value` rows
     kInt32,    // Cast to int32; `value` is 0
-    kHide,     // an id equal to `value` stays, but counts as 0 in its list's sum or mean
+    kHide,     // an id equal to `value` stays, but has weight 0 in its list's sum or mean
   };
   Kind kind;
   int64_t value;
@@ -49,7 +50,7 @@ struct LookupChain {
   Result result = Result::kCopy;
 };
 
-// The hash bucket of each string.
+// Sets `ids` to the hash bucket of each string.
 void HashStrings(const tsl::tstring* strings, int64_t buckets, absl::Span<int64_t> ids);
 
 // Applies the steps to each id. `weights`, one per id and initially 1, become 0 for hidden ids; may

@@ -63,7 +63,7 @@ TEST(LookupChainTest, AnIdIsHiddenByWhatItIsThen) {
   EXPECT_THAT(weights, ElementsAre(0, 0, 1, 1));
 }
 
-// Buckets that TensorFlow computes.
+// The expected buckets are TensorFlow's.
 TEST(LookupChainTest, StringsAndIntegersHashAsInTensorFlow) {
   const std::vector<tsl::tstring> strings = {"", "a", "a", "-7",
                                              "a string longer than a small one"};

@@ -261,9 +261,8 @@ REGISTER_OP("ColcastGroupedLookup")
     .Attr("rounded: list(int) = []")
     .Attr("row_type: {int8, bfloat16} = DT_INT8")
     .SetShapeFn([](tensorflow::shape_inference::InferenceContext* context) {
-      // The optimizer does not know the shapes of fed tensors. It chooses by shapes the order in
-      // which it multiplies, so bits would change if it knew more about a group than about a
-      // Concat.
+      // The optimizer does not know the shapes of fed tensors. It orders multiplications by shape,
+      // so bits would change if it knew more about this op's output than about the Concat's.
       std::vector<tensorflow::shape_inference::ShapeHandle> columns;
       TF_RETURN_IF_ERROR(context->input("columns", &columns));
       const bool is_fed = std::any_of(columns.begin(), columns.end(), [context](auto column) {

@@ -2,13 +2,18 @@
 // them, writing each feature's rows directly into the joined matrix. It exists only in the server;
 // a SavedModel never contains it.
 //
-// Inputs: `columns`, one tensor per feature, rows first; `tables`, matrices of the output's type,
-// or handles of variables that hold one; `rows`, numbers of rows, each of shape [1]. Attributes
-// with one element per feature: `chains`, see lookup_chain.h; `table`, its position in `tables`, -1
-// if the column is copied; `rows_of`, for a one-row column the position in `rows` of the number of
-// repetitions, otherwise -1; `shapes`, the shape that its column must fit; `lookups`, the node that
-// did the lookup, for error messages. `rounded` lists the positions in `tables` of variables to be
-// read rounded to `row_type` (rounded_tables.h). Output: [rows, the sum of the features' widths].
+// Inputs:
+//   columns  one tensor per feature, rows first
+//   tables   matrices of the output's type, or handles of variables that hold one
+//   rows     numbers of rows, each of shape [1]
+// Attributes with one element per feature:
+//   chains   what is done with the column's values (lookup_chain.h)
+//   table    position in `tables`; -1 if the column is copied
+//   rows_of  position in `rows` of the number of times that a single row is repeated; otherwise -1
+//   shapes   the shape that the column must fit
+//   lookups  the node that did the lookup, for error messages
+// The attribute `rounded` lists the positions in `tables` of variables to be read rounded to
+// `row_type` (rounded_tables.h). Output: [rows, the sum of the features' widths].
 //
 // Errors are those of the replaced ops: Gather's for an id that is not a row of the table,
 // EnsureShape's for a column's shape, ConcatV2's for different numbers of rows.

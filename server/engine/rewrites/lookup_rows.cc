@@ -9,7 +9,7 @@
 namespace colcast::engine {
 namespace {
 
-// A width known at compile time is copied without a call of memcpy(); 0 stands for any other width.
+// A width known at compile time avoids a call of memcpy(); kWidth 0 allows any width.
 template <size_t kWidth>
 void Gather(const char* table, size_t any_width, absl::Span<const int64_t> ids, OutputRows output) {
   const size_t width = kWidth == 0 ? any_width : kWidth;

@@ -24,7 +24,7 @@ inline void PrefetchRow(const char* row, size_t width) {
   constexpr size_t kCacheLine = 64;  // bytes
   const size_t bytes = std::min(width, 4 * kCacheLine);
   for (size_t byte = 0; byte < bytes; byte += kCacheLine) __builtin_prefetch(row + byte);
-  __builtin_prefetch(row + bytes - 1);  // a row need not begin where a line does
+  __builtin_prefetch(row + bytes - 1);  // the row may straddle one more line
 }
 
 // Copies rows [first, first + count) of `width` bytes each from contiguous rows.
@@ -38,7 +38,7 @@ void GatherRows(const char* table, size_t width, absl::Span<const int64_t> ids, 
 
 // Sums rows of `width` floats, a multiple of 8; each of the `rows` output rows is the sum of the
 // same number of ids. Additions follow the order of TensorFlow's Sum over the second of three axes,
-// for the same bits. Each id's row is multiplied by its weight, if there are weights.
+// so that the bits are the same. Each id's row is multiplied by its weight, if there are weights.
 void SumRows(const float* table, size_t width, absl::Span<const int64_t> ids,
              absl::Span<const float> weights, int64_t rows, OutputRows output);
 

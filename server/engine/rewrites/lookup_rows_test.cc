@@ -19,7 +19,7 @@ namespace {
 using tensorflow::Tensor;
 using ::testing::Each;
 
-constexpr size_t kGap = 8;  // bytes between two rows of the output that nothing may write
+constexpr size_t kGap = 8;  // bytes between output rows, which must stay 0
 
 std::vector<char> Bytes(size_t size) {
   std::vector<char> bytes(size);
@@ -93,7 +93,7 @@ TEST(LookupRowsTest, SumsHaveTheBitsOfTensorFlows) {
 
 TEST(LookupRowsTest, AMeanLeavesOutWhatHasNoWeight) {
   std::vector<float> table(3 * 8);
-  // rows of 1, 2 and 3
+  // The rows hold 1, 2 and 3.
   for (size_t i = 0; i < table.size(); ++i) table[i] = static_cast<float>(i / 8 + 1);
   const std::vector<int64_t> ids = {0, 1, 2, 2, 2, 1};
   const std::vector<float> weights = {1, 0, 1, 0, 0, 0};

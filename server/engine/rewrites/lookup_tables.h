@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "server/engine/rewrites/rounded_table.h"
-#include "server/tables/generation.h"
+#include "server/tables/overlay.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/framework/resource_var.h"
 #include "tensorflow/core/framework/tensor.h"
@@ -35,7 +35,7 @@ class TableVariables {
   ~TableVariables();
   TableVariables(const TableVariables&) = delete;
 
-  // The variable to which `handle`, an input of the op, refers. May be called from any thread.
+  // The variable that `handle`, an input of the op, refers to. May be called from any thread.
   absl::Status Find(tensorflow::OpKernelContext* context, int table,
                     const tensorflow::Tensor& handle,
                     tensorflow::core::RefCountPtr<tensorflow::Var>* variable);
@@ -49,9 +49,8 @@ class TableVariables {
   std::vector<std::atomic<Known*>> known_;  // set once; null until found
 };
 
-// Reads the tables that are inputs of the op, of the given type. `rounded` lists the positions of
-// variables to be read rounded to `row_type`. Returns INVALID_ARGUMENT for an input that is not a
-// matrix of that type.
+// Reads the tables among the op's inputs. `rounded` lists the positions of variables to be read
+// rounded to `row_type`. Returns INVALID_ARGUMENT for a table that is not a matrix of `type`.
 absl::Status ReadLookupTables(tensorflow::OpKernelContext* context, tensorflow::DataType type,
                               absl::Span<const int> rounded, tensorflow::DataType row_type,
                               TableVariables* variables, std::vector<LookupTable>* tables);

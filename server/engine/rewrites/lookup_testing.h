@@ -30,7 +30,7 @@ using Feeds = std::vector<std::pair<std::string, Tensor>>;
 inline constexpr int kRows = 20'000;
 inline constexpr int kWidth = 24;
 
-// joined = the row of variable "table" that `id` names, and the sum of the rows that `list` names.
+// joined = the row `id` of the variable "table", beside the sum of its rows `list`.
 class LookupGraphTest : public ::testing::Test {
  protected:
   LookupGraphTest() : scope_(tensorflow::Scope::NewRootScope()) {
@@ -122,7 +122,7 @@ class LookupGraphTest : public ::testing::Test {
     return declared;
   }
 
-  // The first value that row 1 of the table has.
+  // The first value of row 1 of the table.
   static float FirstOfRow1(tensorflow::Session* session) {
     return Fetch(session, Requests({1}, 0))->flat<float>()(0);
   }

@@ -15,7 +15,7 @@
 
 namespace colcast::engine {
 
-// "node" for "^node", "node:1" and "node".
+// The node's name: "node" for "^node", "node:1" and "node".
 inline std::string NodeOf(std::string_view name) {
   absl::ConsumePrefix(&name, "^");
   return std::string(name.substr(0, name.find(':')));

@@ -17,8 +17,8 @@
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/platform/bfloat16.h"
 
-// Function attributes enable newer instructions here, since the engine is compiled for every CPU on
-// which TensorFlow's wheel runs.
+// Enables newer instructions for individual functions, because the engine must run on every CPU
+// that TensorFlow's wheel supports.
 #define COLCAST_BFLOAT16 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16")))
 
 namespace colcast::engine {
@@ -38,8 +38,8 @@ COLCAST_BFLOAT16 void RoundRow(const float* row, int64_t depth, uint16_t* rounde
   std::memcpy(rounded + i, &half, (depth - i + 1) / 2 * 2 * sizeof(uint16_t));
 }
 
-// Computes kCount rows of a block of the output, which is `width` wide, from rows of `inputs` with
-// `pairs` pairs each.
+// Computes kCount rows of a block of the output. The output is `width` wide; each row of `inputs`
+// has `pairs` pairs of values.
 template <int kCount>
 COLCAST_BFLOAT16 void MultiplyRows(const uint16_t* inputs, int64_t pairs, const uint16_t* weights,
                                    const ProductBlock& block, bool relu, float* out,

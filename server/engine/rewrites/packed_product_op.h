@@ -1,13 +1,13 @@
 // The op ColcastBfloat16Product: a MatMul and the ops after it, with weights that are rounded and
 // packed. It exists only in the server; a SavedModel never contains it.
 //
-// Inputs: `x` [rows, depth]; `weights`, a matrix of which `depth` rows are used, from `first_row`
-// on; `added`, each [width] or [1, width]; all float32. Attributes: `first_row`, `depth`, `relu`,
+// Inputs: `x` [rows, depth]; `weights`, a matrix whose rows [first_row, first_row + depth) are
+// used; `added`, each [width] or [1, width]; all float32. Attributes: `first_row`, `depth`, `relu`,
 // and `makes_nan_zero` for the Relu. Output: activation(x * weights + the sum of `added`).
 //
-// The first run packs the weights, and so does the first one after an update of the variable: the
+// The first run packs the weights, and so does the first run after an update of the variable. The
 // op keeps a reference to the tensor that it packed, so TensorFlow cannot change the values in
-// place, and an update brings another tensor. Errors are those of MatMul and BiasAdd.
+// place, and an update creates another tensor. Errors are those of MatMul and BiasAdd.
 #ifndef COLCAST_SERVER_ENGINE_REWRITES_PACKED_PRODUCT_OP_H_
 #define COLCAST_SERVER_ENGINE_REWRITES_PACKED_PRODUCT_OP_H_
 
@@ -45,7 +45,7 @@ struct ProductBlock {
   uint16_t masks[kVectors];    // bits of the columns that exist
 };
 
-// Whether this machine has the instructions. Without them nothing else in this file may run.
+// Whether this CPU has the instructions that everything else in this file needs.
 bool HasBfloat16Products();
 
 class Bfloat16Weights {

@@ -35,7 +35,7 @@ class Bfloat16ProductTest : public ::testing::TestWithParam<Shape> {
   }
 };
 
-// Values after the output must not change.
+// Also checks that nothing is written past the end of the output.
 Floats Multiply(const Floats& inputs, const Floats& weights, const Shape& shape,
                 const std::vector<const float*>& added, bool relu) {
   Floats out(shape.rows * shape.width + 64, 7);

@@ -19,7 +19,7 @@ using tensorflow::Node;
 using tensorflow::NodeDef;
 using tensorflow::PartialTensorShape;
 
-// Smaller products take less time than the overhead of the op.
+// Smaller products take less time than the op's overhead.
 constexpr int64_t kLeastDepth = 16;
 constexpr int64_t kLeastWidth = 16;
 
@@ -27,8 +27,8 @@ struct Product {
   std::vector<const Node*> nodes;  // the MatMul first; the last node's output is the result
   Output x;
   Output weights;         // the whole matrix
-  int64_t first_row = 0;  // first of the rows that are used
-  int64_t depth = 0;      // number of rows that are used
+  int64_t first_row = 0;  // first row used
+  int64_t depth = 0;      // number of rows used
   std::vector<Output> added;
   bool relu = false;
   bool makes_nan_zero = false;  // like TensorFlow when it fuses a product, one bias and a Relu
@@ -63,8 +63,8 @@ class Finder {
  private:
   bool Is(const Node& node, std::string_view op) const { return graph_.Is(node, op); }
 
-  // Replaces weights that are a Slice of some rows, as late expansion writes them, with the source
-  // of the slice.
+  // If the weights are a Slice of some rows, as late expansion writes them, replaces them with the
+  // source of the slice.
   void PassSlice(int64_t width, Product* product) const {
     const Node& slice = *product->weights.node;
     if (!Is(slice, "Slice")) return;
@@ -77,7 +77,7 @@ class Finder {
     product->weights = source;
   }
 
-  // Whether the weights are a variable, rows of one that are gathered once, or a constant.
+  // Whether the weights are a constant, a variable, or rows of a variable that are gathered once.
   bool AreFixed(Output weights) const {
     while (Is(*weights.node, "Identity") || Is(*weights.node, KernelRowsOpName())) {
       weights = ShapedGraph::InputOf(*weights.node, 0);

@@ -160,7 +160,7 @@ TEST_F(PackedProductsTest, OnlyProductsOfVariablesAndConstantsAreTaken) {
       ops::Placeholder(scope_.WithOpName("matrix"), tensorflow::DT_FLOAT,
                        ops::Placeholder::Shape(tensorflow::PartialTensorShape({kDepth, kWidth})));
   ops::MatMul(scope_, x_, matrix);
-  ops::MatMul(scope_, x_, ops::Fill(scope_, {int{kDepth}, 8}, 1.0f));  // narrow
+  ops::MatMul(scope_, x_, ops::Fill(scope_, {int{kDepth}, 8}, 1.0f));  // too narrow
   ops::MatMul(scope_, x_, weights_, ops::MatMul::TransposeA(true));
   Rewritten(0);
 }
@@ -178,7 +178,7 @@ TEST_F(PackedProductsTest, EveryKindOfUpdateOfTheVariableIsSeen) {
   ExpectScore(session.get(), 1, 96);
   run("add");
   ExpectScore(session.get(), 1, 128);
-  run("scatter");  // a row of 4 would become 100
+  run("scatter");  // sets one row to 100
   ExpectScore(session.get(), 1, 224);
   run("add");
   ExpectScore(session.get(), 1, 256);

@@ -56,7 +56,7 @@ constexpr std::string_view kReaders[] = {"Assert",          "HashTable",        
                                          "ReadVariableOp",  "ResourceGather",    "ResourceGatherNd",
                                          "VarHandleOp",     "Variable",          "VariableV2"};
 
-// Whether the node may change something. A graph with such a node is not rewritten.
+// Whether the node may change state. A graph with such a node is not rewritten.
 bool MayChangeSomething(const NodeDef& node) {
   const tensorflow::OpDef* op = nullptr;
   if (!tensorflow::OpRegistry::Global()->LookUpOpDef(node.op(), &op).ok()) return true;
@@ -99,8 +99,8 @@ std::set<std::string> Behind(const GraphDef& graph, bool (*is_one)(const NodeDef
   return behind;
 }
 
-// Refuses outputs that are not floats: rounding could change them by more than a little on some
-// request.
+// Refuses outputs that are not floats but depend on rounding, which could change them by more than
+// a little.
 absl::Status CheckWhatIsRounded(const GraphDef& graph, const SignatureDef& declared) {
   const std::set<std::string> rounded = Behind(graph, Rounds);
   for (const auto& [alias, info] : declared.outputs()) {

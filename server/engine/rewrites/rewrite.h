@@ -1,4 +1,4 @@
-// Rewrites of a signature's graph: their interface, the lists of them, and applying them.
+// Rewrites of a signature's graph: their interface, the available ones, and how they are applied.
 #ifndef COLCAST_SERVER_ENGINE_REWRITES_REWRITE_H_
 #define COLCAST_SERVER_ENGINE_REWRITES_REWRITE_H_
 
@@ -28,7 +28,7 @@ struct Rewrite {
 };
 
 // The exact rewrites, in the order in which they are applied. Each keeps outputs bit-identical for
-// every input, and pays wherever it applies, since one op does the work of many.
+// every input, and pays wherever it applies, because one op does the work of many.
 std::vector<Rewrite> ExactRewrites();
 
 // Rewrites that change outputs slightly; a choice file names those to apply (choice_file.h). Leaves
@@ -39,9 +39,9 @@ std::vector<Rewrite> FastRewrites(const std::set<std::string>& tables);
 // Maps a signature to the graph that it needs (needed_graph.h).
 using SignatureGraphs = std::map<std::string, tensorflow::GraphDef>;
 
-// Applies the rewrites, in order, to a signature's graph. Returns a line on what they did, such as
-// "14 lookups run as one op"; empty if they found nothing, or if the graph has loops or may change
-// something. Returns FAILED_PRECONDITION if an output that is not a float, such as a rank or a
+// Applies the rewrites, in order, to a signature's graph. Returns a line that says what they did,
+// such as "14 lookups run as one op"; empty if they found nothing, or if the graph has loops or may
+// change state. Returns FAILED_PRECONDITION if an output that is not a float, such as a rank or a
 // comparison with a threshold, depends on an inexact rewrite; the graph must then not be used.
 absl::StatusOr<std::string> RewriteGraph(const std::vector<Rewrite>& rewrites,
                                          const tensorflow::SignatureDef& declared,

@@ -11,8 +11,8 @@ namespace {
 
 namespace ops = tensorflow::ops;
 
-// A product with some of these outputs: "score", the sums of its rows; "best", the columns of their
-// greatest values; and the input "item".
+// A product with some of these outputs: "score", the sum of each row; "best", the column of each
+// row's greatest value; and "item", an input.
 tensorflow::MetaGraphDef Model(const std::vector<std::string>& outputs, float weight = 1) {
   const auto scope = tensorflow::Scope::NewRootScope();
   const auto x =

@@ -11,8 +11,8 @@
 namespace colcast::engine {
 
 // Turns a Concat of many features' lookups into one ColcastGroupedLookup (lookup_op.h), with the
-// Concat's name. Returns the number of lookups grouped. Results stay bit-identical, and so do the
-// codes of errors.
+// Concat's name. Returns the number of lookups grouped. Results stay bit-identical, and errors keep
+// their codes.
 //
 // A feature is recognized from the Concat back to its column, or to the first tensor that these ops
 // do not explain:
@@ -23,9 +23,9 @@ namespace colcast::engine {
 // Other inputs of the Concat are copied.
 absl::StatusOr<int> GroupLookups(const std::set<std::string>& feeds, tensorflow::GraphDef* graph);
 
-// Turns a vocabulary lookup, with the token that bypasses it and a list's padding, into one
-// ColcastVocabularyLookup (vocabulary_op.h), which looks up a value that consecutive rows repeat
-// only once, and the padding only once. Returns the number of lookups replaced.
+// Turns a vocabulary lookup into one ColcastVocabularyLookup (vocabulary_op.h), together with the
+// token that bypasses it and a list's padding. The op looks up the padding, and a value that
+// consecutive rows repeat, only once. Returns the number of lookups replaced. The lookup is
 //
 //   SelectV2(Equal(values, token), id, LookupTableFindV2(HashTableV2, values, missing))
 //
@@ -34,10 +34,10 @@ absl::StatusOr<int> GroupLookups(const std::set<std::string>& feeds, tensorflow:
 absl::StatusOr<int> ReplaceVocabularyLookups(const std::set<std::string>& feeds,
                                              tensorflow::GraphDef* graph);
 
-// Makes the ColcastGroupedLookups that look up or sum rows of the named variables read them as
-// `row_type` (rounded_rows.h), even if they read them in another type; control edges from reads of
-// such a variable move to the lookup. Scores stay close but not bit-identical. Returns the number
-// of tables now read in `row_type`.
+// Makes the ColcastGroupedLookups that look up or sum rows of `variables` read them as `row_type`
+// (rounded_rows.h), instead of any other type. Control edges from reads of such a variable move to
+// the lookup. Scores stay close but not bit-identical. Returns the number of tables now read as
+// `row_type`.
 absl::StatusOr<int> UseRoundedTables(tensorflow::DataType row_type,
                                      const std::set<std::string>& variables,
                                      const std::set<std::string>& feeds,

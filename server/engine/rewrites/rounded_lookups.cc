@@ -26,8 +26,8 @@ bool WaitsForAnother(const NodeDef& node) {
                      [](const std::string& input) { return absl::StartsWith(input, "^"); });
 }
 
-// The variable whose value or handle `tensor` is. Returns null if there is none, or if something
-// that may fail, such as an Assert, must run before it is read.
+// The variable that `tensor` is the value or the handle of. Returns null if there is none, or if
+// something that may fail, such as an Assert, must run before the variable is read.
 const NodeDef* VariableOf(const Nodes& nodes, const std::set<std::string>& feeds,
                           std::string_view tensor) {
   while (true) {
@@ -41,7 +41,7 @@ const NodeDef* VariableOf(const Nodes& nodes, const std::set<std::string>& feeds
   }
 }
 
-// Whether a rounded table supports every feature that reads the table.
+// Whether all features that read the table could read it rounded.
 bool CanBeRead(const std::vector<std::string>& chains, const std::vector<int32_t>& tables,
                int table) {
   for (size_t i = 0; i < chains.size(); ++i) {
@@ -93,7 +93,7 @@ absl::Status UseIn(const Nodes& nodes, const std::set<std::string>& variables,
   return absl::OkStatus();
 }
 
-// All nodes on which the given ones depend, including themselves.
+// The given nodes, and all nodes on which they depend.
 std::set<std::string> Ancestors(const Nodes& nodes, std::vector<std::string> open) {
   std::set<std::string> seen;
   while (!open.empty()) {
@@ -134,7 +134,7 @@ absl::StatusOr<int> UseRoundedTables(DataType row_type, const std::set<std::stri
   const GraphDef before = *graph;
   Nodes nodes;
   for (const NodeDef& node : before.node()) nodes[node.name()] = &node;
-  std::map<std::string, std::string> changed;  // lookup by variable
+  std::map<std::string, std::string> changed;  // variable -> lookup
   for (NodeDef& node : *graph->mutable_node()) {
     if (node.op() != GroupedLookupOpName()) continue;
     absl::Status status = UseIn(nodes, variables, feeds, &node, &changed);

@@ -12,7 +12,7 @@ using tensorflow::DataType;
 
 constexpr float kLargest = 127;
 constexpr float kMostLost = 0.02f;
-// Rounding may change a value below this, in steps of the scale, by more than 3 %.
+// Rounding may change a value of fewer steps than this by more than 3 %; a step is the scale.
 constexpr float kSmall = 16;
 constexpr float kLeastScale = 1e-36f;        // so that its inverse is finite
 constexpr uint32_t kInfinity = 0x7f800000u;  // these bits and those above are infinity and NaN
@@ -24,8 +24,8 @@ COLCAST_INLINE uint32_t BitsOf(float value) {
   return bits;
 }
 
-// Whether rounding loses little of a row's small values, relative to the row without its largest
-// value.
+// Whether rounding loses little of a row's small values, relative to the sum of all values but the
+// largest.
 COLCAST_INLINE bool IsClose(const float* values, int64_t width, const char* rounded, float scale) {
   float all = 0, largest = 0, lost = 0;
   for (int64_t i = 0; i < width; ++i) {
@@ -63,7 +63,7 @@ struct Matrix {
   int64_t rows, width;
 };
 
-// Rounds rows, and adds the numbers of rows that cannot be rounded to `kept`.
+// Rounds rows, and adds to `kept` the numbers of rows that cannot be rounded.
 COLCAST_INLINE void RoundRows(const Matrix& from, char* packed, std::vector<int64_t>* kept) {
   for (int64_t i = 0; i < from.rows; ++i, packed += from.width + kScaleBytes) {
     if (RoundRow(from.values + i * from.width, from.width, packed)) continue;

@@ -11,8 +11,8 @@
 
 #include "tensorflow/core/framework/types.pb.h"
 
-// Function attributes enable newer instructions, since the engine is compiled for every CPU on
-// which TensorFlow's wheel runs.
+// Enable newer instructions for individual functions, because the engine must run on every CPU that
+// TensorFlow's wheel supports.
 #define COLCAST_AVX2 __attribute__((target("avx2,fma")))
 #define COLCAST_AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq")))
 #define COLCAST_INLINE inline __attribute__((always_inline))
@@ -26,10 +26,10 @@ Instructions WidestInstructions();
 
 struct RoundedRows {
   // Rounds a row-major matrix to a type. DT_BFLOAT16 rounds to nearest even, as TensorFlow casts.
-  // In DT_INT8 a value changes by at most 1/251 of the largest in its row; a row keeps its floats
-  // if it has NaN or infinity, is too small for a scale, or if rounding its small values would lose
-  // more than 2 % of the sum of all values but the largest, as when one value is far above the
-  // others.
+  // In DT_INT8 a value changes by at most 1/251 of the largest in its row. A row keeps its floats
+  // if it has NaN or infinity, if it is too small for a scale, or if rounding its small values
+  // would lose more than 2 % of the sum of all values but the largest, as when one value is far
+  // above the others.
   static RoundedRows Of(tensorflow::DataType type, const float* values, int64_t rows, int64_t width,
                         Instructions instructions);
 
@@ -37,7 +37,7 @@ struct RoundedRows {
   static int64_t ValuesInRow(tensorflow::DataType type, int64_t width);
 
   tensorflow::DataType type;
-  // Per row the values, which in int8 follow the scale, the upper half of a float.
+  // The values of each row; in int8 the scale, the upper half of a float, precedes them.
   std::shared_ptr<const char> packed;
   // Rows of int8 that keep their floats; their scale is NaN.
   std::unordered_map<int64_t, std::vector<float>> kept;

@@ -11,7 +11,7 @@
 namespace colcast::engine {
 namespace {
 
-// For masked instructions, used because GCC warns about uninitialized values in the others.
+// The mask of all lanes. GCC warns about uninitialized values in instructions without a mask.
 constexpr __mmask16 kAll = 0xffff;
 
 // Some rows of a table, beginning at one of its columns.
@@ -176,7 +176,7 @@ bool RoundedTable::IsKept(int64_t id) const {
 
 bool RoundedTable::CopyFloats(int64_t id, float* row) const {
   const size_t bytes = width_ * sizeof(float);
-  if (IsChanged(id)) {  // floats in memory, at any address
+  if (IsChanged(id)) {  // floats relative to values_
     std::memcpy(row, reinterpret_cast<const char*>(values_) + id * static_cast<int64_t>(bytes),
                 bytes);
     return true;

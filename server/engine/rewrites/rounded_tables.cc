@@ -51,7 +51,7 @@ absl::StatusOr<std::shared_ptr<const RoundedTable>> RoundedTables::Find(
   if (const auto made = tables_.find(key); made != tables_.end()) return made->second;
   auto table = std::make_shared<const RoundedTable>(
       row_type, static_cast<const float*>(value.data()), value.dim_size(0), value.dim_size(1));
-  tables_.emplace(key, table);  // last, since making the table may throw
+  tables_.emplace(key, table);  // last, because making the table may throw
   return table;
 }
 

@@ -20,10 +20,9 @@ class RoundedTables final : public tensorflow::ResourceBase {
   static absl::StatusOr<tensorflow::core::RefCountPtr<RoundedTables>> In(
       tensorflow::ResourceMgr* resources);
 
-  // Returns the rounded table of a variable, made on first use. It does not follow later updates of
-  // the variable, so nothing may be able to change that (TablesOnlyLookedUp() in table_readers.h).
-  // Returns the error of looking up the variable, or INVALID_ARGUMENT if it is not a float32
-  // matrix.
+  // Returns the rounded table of a variable, made on first use. The table does not follow updates
+  // of the variable, so nothing may update it (TablesOnlyLookedUp() in table_readers.h). Returns
+  // the error of looking up the variable, or INVALID_ARGUMENT if it is not a float32 matrix.
   absl::StatusOr<std::shared_ptr<const RoundedTable>> Find(const std::string& container,
                                                            const std::string& variable,
                                                            tensorflow::DataType row_type,

@@ -13,8 +13,8 @@
 namespace colcast::engine {
 namespace {
 
-// Whether the node looks up a table with one value per key, whose output has the keys' shape.
-// TensorFlow does not infer that.
+// Whether the node looks up a table with one value per key. The output then has the keys' shape,
+// which TensorFlow does not infer.
 bool IsLookup(const tensorflow::Node& node) {
   return node.type_string() == "LookupTableFindV2" &&
          ShapedGraph::InputOf(node, 0).node->type_string() == "HashTableV2";

@@ -38,7 +38,7 @@ T Attribute(const tensorflow::Node& node, const char* name) {
   return value;
 }
 
-// "node:0", as an input of a NodeDef.
+// The output's name as an input of a NodeDef: "node:0".
 std::string NameOf(Output output);
 
 // The control inputs of the nodes, as inputs of a NodeDef: "^node".
@@ -53,7 +53,7 @@ class ShapedGraph {
 
   const tensorflow::Graph& graph() const { return graph_; }
 
-  // Whether a node with this op computes the tensor, its first output: a fed node does not run.
+  // Whether the tensor is the first output of a node that has this op and is not fed.
   bool Is(Output tensor, std::string_view op) const {
     return tensor.index == 0 && Is(*tensor.node, op);
   }

@@ -37,8 +37,8 @@ std::set<int> Rounded(const NodeDef& node) {
   return positions;
 }
 
-// Finds the nodes on which a signature's outputs depend, and the variables that are read only in
-// rounded form.
+// Finds the nodes on which a signature's outputs depend, and the variables that are read in rounded
+// form.
 class Walk {
  public:
   Walk(const GraphDef& graph, const SignatureDef& declared) {
@@ -87,7 +87,7 @@ bool IsOnlyLookedUp(const NodeDef& table, const std::set<const NodeDef*>& needed
     for (int i = 0; i < reader->input_size(); ++i) {
       if (NodeOf(reader->input(i)) != table.name()) continue;
       const std::string& op = reader->op();
-      // A control edge: waits, but reads nothing.
+      // A control edge reads nothing.
       if (absl::StartsWith(reader->input(i), "^")) continue;
       if (i != 0) return false;
       if (op == "ResourceGather" || op == "GatherV2" || op == "Gather") continue;

@@ -12,7 +12,7 @@
 
 namespace colcast::engine {
 
-// The type to which rows of variables are rounded (rounded_rows.h).
+// For each variable, the type to which its rows are rounded (rounded_rows.h).
 using RowTypes = std::map<std::string, tensorflow::DataType>;
 
 // Variables by name, the `shared_name` of their VarHandleOp.
@@ -29,8 +29,8 @@ TablesRead ReadBy(const tensorflow::GraphDef& graph, const tensorflow::Signature
 std::set<std::string> VariablesOf(const tensorflow::GraphDef& graph);
 
 // Float32 matrices of at least a MiB in which the signatures only look up rows, so that their
-// rounded forms suffice. A variable passed to a function does not count, since the function may do
-// anything with it.
+// rounded forms suffice. A variable passed to a function does not count, because the function may
+// do anything with it.
 std::set<std::string> TablesOnlyLookedUp(const tensorflow::GraphDef& graph,
                                          const std::vector<tensorflow::SignatureDef>& signatures);
 

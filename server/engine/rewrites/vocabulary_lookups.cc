@@ -121,7 +121,7 @@ absl::StatusOr<int> ReplaceVocabularyLookups(const std::set<std::string>& feeds,
   if (!shaped.ok()) return shaped.status();
   const Reader reader(**shaped);
   std::map<std::string, NodeDef> made;
-  // A new op waits only for nodes for which the lookup waited, so moving edges to it creates no
+  // A new op waits only for nodes that the lookup waited for, so moving edges to it creates no
   // cycle.
   std::map<std::string, std::string> moved;
   for (const Node* node : (*shaped)->graph().op_nodes()) {

@@ -55,7 +55,7 @@ struct Model {
   int padding = 0;
 };
 
-// ids = the ids of a column's values in a vocabulary of 1 to 9; `init` fills it.
+// ids = the ids of a column's values in a vocabulary of 1 to 9, which `init` fills.
 GraphDef GraphOf(const Model& model) {
   const Scope scope = Scope::NewRootScope();
   const auto table = ops::HashTable(scope, model.type, tensorflow::DT_INT64);

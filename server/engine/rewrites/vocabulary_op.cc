@@ -28,11 +28,11 @@ void SetKey(const tensorflow::tstring& value, tensorflow::tstring* key) {
 }
 void SetKey(int64_t value, int64_t* key) { *key = value; }
 
-// A cell refers to a key by its position, or is one of these.
+// A cell is the position of a key, or one of these.
 constexpr int32_t kToken = -1;
 constexpr int32_t kUnknown = -2;
 
-// Collects the keys to look up: cell by cell, except values equal to the cell above, the token, and
+// Collects the keys to look up, cell by cell. Skips values equal to the cell above, the token, and
 // padding after the first.
 template <typename T>
 class Keys {
