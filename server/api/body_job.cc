@@ -14,7 +14,7 @@ using scheduling::Clock;
 // A body larger than this after decompression would occupy a worker for longer than most models do.
 constexpr size_t kMostForWorkers = 512 << 10;
 
-// Roughly how fast a body is read. Readers use it to take short bodies first.
+// Approximate speed of reading a body. The readers' queue runs short bodies first.
 constexpr size_t kBytesPerMicrosecond = 50;
 
 void LowerPriorityOnce() {
@@ -25,9 +25,9 @@ void LowerPriorityOnce() {
   static_cast<void>(lowered);
 }
 
-// Reads a call's body. Afterwards a reader queues the call as a new job; a worker runs it
-// immediately, or requeues it in its original place if it may run with others. Owns itself until
-// then.
+// Reads a call's body, then passes the call on: a reader submits it to the workers; a worker runs
+// it immediately or, if it may be joined with other calls, requeues it in its original place.
+// Deletes itself afterwards.
 class BodyJob final : public scheduling::Job {
  public:
   BodyJob(size_t max_bytes, Body* body, Call* call)

@@ -22,12 +22,12 @@ class Body {
   // Reads the body, decompressed to at most `max_bytes`. If it fails because the decompressed body
   // is longer, sets *inflates_too_far.
   virtual Status ReadBody(Call* call, size_t max_bytes, bool* inflates_too_far) = 0;
-  // Extends the call's deadline by the time that a reader spent on the body.
+  // Extends the call's deadline by the time that a reader thread spent on the body.
   virtual void Extend(scheduling::Clock::duration /*time*/) {}
 };
 
-// Options for the threads that read long bodies. Only half as many as cores, because reading also
-// needs much memory bandwidth. Their lower priority keeps other requests from waiting for them.
+// Options for the threads that read long bodies: half as many as cores, because reading needs much
+// memory bandwidth. Their lower priority keeps other requests from waiting for them.
 scheduling::WorkerPool::Options ReaderOptions();
 
 // A worker reads a short body and then runs the call. A body that is long, or turns out to be long

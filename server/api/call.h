@@ -26,14 +26,14 @@ class Call : public scheduling::Job {
  public:
   scheduling::Clock::time_point deadline() const final { return exchange_.deadline(); }
   bool cancelled() const final { return exchange_.cancelled(); }
-  // The caller's number if the caller has a name; else that of its connection or host.
+  // A number for the caller if it has a name, else for its connection or host.
   uint64_t client() const final;
   void Drop(scheduling::DropReason reason) final { Answer(DropStatus(reason)); }
 
   // Queues the call for a worker.
   void Submit() { backend_.workers->Submit(this); }
 
-  // Called by the codec's Read(): finds the servable for `spec` and enters it into the record.
+  // Called by the codec's Read(): finds the servable for `spec` and records its name and version.
   Status FindServable(const ModelSpec& spec);
   // For codecs that learn the signature's name after the model's.
   void SetSignature(const std::string& name);
@@ -52,8 +52,8 @@ class Call : public scheduling::Job {
 
   tracing::RequestTrace* trace() const { return trace_.get(); }  // null if the call is not sampled
 
-  // Sets the messages of an answered call as gRPC messages, for the request log. A codec without
-  // such messages has them converted; the converted ones are stored in `made`.
+  // For the request log: sets the request and response of an answered call as gRPC messages. If the
+  // codec has none, converts both and stores them in `made`.
   virtual void GetMessages(Bytes* request, Bytes* response, std::string made[2]) = 0;
 
   // Reads the request with the codec, unless the client leaves its answers unread.

@@ -36,7 +36,7 @@ class Exchange {
   virtual Status CheckClientReads(scheduling::Clock::time_point since) const = 0;
 
   // Decides whether to send the codec's answer or the error. If the answer cannot be sent, sets
-  // *status to the error. Enters the sizes of request and answer into the record.
+  // *status to the error. Records the sizes of request and answer.
   virtual void Settle(metrics::CallRecord* record, Status* status) = 0;
   // Sends what Settle() decided. Called once.
   virtual void Send(const Status& status) = 0;
@@ -54,12 +54,12 @@ class Codec {
   virtual const char* api() const = 0;  // for the metrics, for example "Predict"
   virtual Exchange& exchange() = 0;
 
-  // Reads the request, unless that was done already, and makes `call` find its servable. Called on
-  // a worker.
+  // Reads the request and makes `call` find its servable, unless both have been done. Called on a
+  // worker.
   virtual Status Read(Call* call) = 0;
 
-  // Sets the request and the response as TensorFlow Serving's gRPC messages, for an answered call;
-  // the bytes live as long as the codec. Returns false if the messages have another format.
+  // For an answered call: sets the request and response as TensorFlow Serving's gRPC messages,
+  // whose bytes live as long as the codec. Returns false if the codec has no such messages.
   virtual bool messages(Bytes* /*request*/, Bytes* /*response*/) { return false; }
 };
 

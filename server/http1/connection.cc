@@ -43,10 +43,9 @@ void Connection::Start(std::unique_ptr<net::Socket> socket, std::string peer,
   net::OpenConnections::Place place = shared->connections.Add();
   if (place == nullptr && shared->poller->CloseOldestNewcomer()) place = shared->connections.Add();
   if (place == nullptr) return TurnAway(socket.get());
-  // From here on the connection counts as open, so a stopping server either waits for it or has set
-  // `stopped` by now.
+  // The connection now counts as open: Shutdown() either waits for it or has already set `stopped`.
   if (shared->stopped) return;
-  // The client must be told to use TLS before anything else, because it may send no more bytes.
+  // A client that sent plain HTTP to a TLS port is answered now, because it may send nothing more.
   const bool is_told = socket->got_plain_http();
   const auto connection = std::make_shared<Connection>(std::move(socket), std::move(peer),
                                                        std::move(shared), std::move(place));
@@ -96,7 +95,7 @@ void Connection::DoNow(unsigned work) {
 void Connection::DoAll(unsigned work) {
   if ((work & kReadToEnd) != 0) to_end_ = true;
   if ((work & (kRead | kReadToEnd)) != 0) readable_ = true;
-  if ((work & kDescribe) != 0) LogWarning("HTTP: cut " + Describe());
+  if ((work & kDescribe) != 0) LogWarning("HTTP: cut off " + Describe());
   const bool is_between = phase_ == Phase::kIdle || phase_ == Phase::kPipelined;
   if (((work & kStop) != 0 && is_between) || (work & kClose) != 0) return Close();
   if ((work & kTime) != 0) OnTimer();
@@ -145,7 +144,7 @@ void Connection::ReadOnce(size_t most) {
   const size_t room = size;
   const net::Socket::Result result = socket_->Read(bytes.data(), &size);
   if (socket_->got_plain_http() && phase_ == Phase::kIdle) {
-    // The request is answered in plain text, and not examined further.
+    // Answers without encryption, and does not parse the request.
     ++use_.items;
     return Refuse(400, "this port speaks TLS, but the request is plain HTTP: use https");
   }
@@ -202,7 +201,7 @@ void Connection::Written() {
   if (shared_->stopped) return Close();
   BeginRequest();
   if (buffer_.size() == 0) return buffer_.shrink_to_fit();
-  phase_ = Phase::kPipelined;  // other connections get their turn first
+  phase_ = Phase::kPipelined;  // parsed after other connections have had their turn
   Again();
 }
 
@@ -216,7 +215,8 @@ void Connection::LingerAndClose() {
   readable_ = true;
 }
 
-// Leaves the socket open, because a handler may ask it whether the client has hung up.
+// Shuts the socket down, but keeps its descriptor: a handler may still ask it whether the client
+// has hung up.
 void Connection::Close() {
   if (phase_ == Phase::kClosed) return;
   if (phase_ != Phase::kAnswering)
@@ -226,7 +226,7 @@ void Connection::Close() {
   socket_->Close();
 }
 
-// The client, and the state of its request.
+// For the log: the client and the state of its request.
 std::string Connection::Describe() const {
   const std::string who = peer().substr(peer().find(':') + 1);
   switch (phase_) {

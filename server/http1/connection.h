@@ -69,7 +69,7 @@ class IncomingBody {
   }
 
   size_t received() const { return received_; }
-  int appends() const { return appends_; }  // number of chunks, or of reads
+  int appends() const { return appends_; }  // number of chunks or reads
   // Why the body was not kept. If too_large(), retrying is useless.
   const Status& refusal() const { return refusal_; }
   bool too_large() const { return too_large_; }
@@ -125,12 +125,12 @@ struct Shared {
   net::Poller* const poller;  // must outlive every connection
   net::OpenConnections connections;
   std::atomic<bool> draining{false};  // connections close after their next answer
-  std::atomic<bool> stopped{false};   // in addition, they accept no more requests
+  std::atomic<bool> stopped{false};   // connections also accept no more requests
 };
 
 class Connection final : public net::Connection, public Exchange {
  public:
-  // Serves the socket from now on, if there is room for another connection.
+  // Serves the socket, or turns the client away (503) if there are too many connections.
   static void Start(std::unique_ptr<net::Socket> socket, std::string peer,
                     std::shared_ptr<Shared> shared);
 
@@ -152,8 +152,8 @@ class Connection final : public net::Connection, public Exchange {
 
  private:
   using Clock = scheduling::Clock;
-  // The size of a read; also the limit of a chunk's header and of the trailers, which are read
-  // whole.
+  // Bytes per read; also the limit for a chunk's header and for trailers, because the parser needs
+  // each of them complete.
   static constexpr size_t kReadBytes = 64 << 10;
   enum OwnWork : unsigned { kAnswer = kOwn, kStop = 2 * kOwn, kDescribe = 4 * kOwn };
   // kIdle waits for a request's header. kPipelined does too, but part of the next request is in the
@@ -192,12 +192,12 @@ class Connection final : public net::Connection, public Exchange {
   std::string CallerOf(const beast::http::request_header<>& head) const;
 
   const std::shared_ptr<Shared> shared_;
-  const net::OpenConnections::Place place_;  // also held by handlers
+  const net::OpenConnections::Place place_;  // released when no handler holds the connection
   const std::unique_ptr<net::Socket> socket_;
   const uint64_t client_;
 
-  // Used only by the owning thread, except the request and its answer, which belong to a handler
-  // while it answers.
+  // Used only by the owning thread, except that request_ and answer_ belong to the handler until it
+  // answers.
   beast::flat_buffer buffer_;  // received and not yet parsed
   std::optional<beast::http::request_parser<Body>> parser_;
   size_t header_bytes_ = 0;  // size of the request's header so far
@@ -207,15 +207,15 @@ class Connection final : public net::Connection, public Exchange {
   AnswerForm form_;
   Response answer_;
   net::UnreadAnswer unread_{&poller().hosts(), host().get()};
-  std::string output_;  // begins with unsent bytes of earlier answers
-  std::string body_;    // follows output_
-  size_t sent_ = 0;     // bytes of output_ and body_ together
-  // Number of bytes at the end of output_ that are the beginning of the body.
+  std::string output_;  // may begin with an unsent "100 Continue"
+  std::string body_;    // sent after output_
+  size_t sent_ = 0;     // bytes sent of output_ and body_ together
+  // How many bytes at the beginning of body_ are already at the end of output_.
   size_t body_in_output_ = 0;
   Phase phase_ = Phase::kIdle;
   Clock::time_point began_;        // start of the request's body
   Clock::time_point deadline_;     // end of the current phase
-  int ticks_without_reading_ = 0;  // ticks in which the client read nothing of an answer
+  int ticks_without_reading_ = 0;  // successive ticks in which the client read nothing
   std::string request_line_;       // for log messages
   bool readable_ = false;          // the socket may have data
   bool to_end_ = false;            // the peer has closed; no further event will announce it

@@ -30,7 +30,7 @@ BadFraming FramingOf(const Header& head) {
   return CheckTransferEncoding(codings);
 }
 
-// The last of repeated headers: the nearest proxy added it.
+// A header's last value, which the nearest proxy added.
 std::string LastOf(const Header& head, const std::string& name) {
   const auto [begin, end] = head.equal_range(name);
   return begin == end ? std::string() : std::string(ToStd(std::prev(end)->value()));
@@ -48,7 +48,6 @@ void Connection::BeginRequest() {
   parser_->body_limit(shared_->options.max_body_bytes);
 }
 
-// Parses as much of the buffer as possible.
 void Connection::Parse() {
   while (buffer_.size() > 0 && phase_ != Phase::kClosed) {
     const auto bytes = buffer_.data();

@@ -295,7 +295,7 @@ TEST_F(HttpServerTest, AHeaderThatComesLineByLineHasTheSameLimit) {
   options.max_header_bytes = 10'000;
   Start(options);
   Client client(*server_);
-  // the value, then the next header's name
+  // a header's value, then the next header's name
   const std::string line = ": " + std::string(95, 'a') + "\r\nA";
   client.Send("GET /echo HTTP/1.1\r\nHost: x\r\nA");
   std::string answer;
@@ -552,7 +552,7 @@ TEST_F(HttpServerTest, WhatIsInFlightIsAnsweredBeforeTheServerEnds) {
   stopper.join();
 }
 
-// A handler's own threads answer, and none of them may destroy the handler.
+// A handler may own the threads that answer, so none of them may destroy it.
 TEST_F(HttpServerTest, HandlersEndWithTheServerAndNotWithItsLastConnection) {
   const auto owned = std::make_shared<int>();
   Router router;

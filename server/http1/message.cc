@@ -23,7 +23,6 @@ bool HasWeight(std::string_view parameters) {
          parameters.find_first_of("123456789", at) != std::string_view::npos;
 }
 
-// Removes spaces and tabs around the text.
 std::string_view Strip(std::string_view text) {
   constexpr char kBlanks[] = " \t";
   const size_t begin = text.find_first_not_of(kBlanks);

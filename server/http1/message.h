@@ -14,26 +14,26 @@
 
 namespace colcast::http {
 
-// The functions up to OriginForm() check what RFC 9112 requires of a server and the HTTP library
+// The functions down to OriginForm() implement requirements of RFC 9112 that the HTTP library
 // leaves to its user.
 
 // An error in the fields that tell where a body ends. The connection must then be closed, because
 // bytes of a misunderstood body could be read as the next request.
 struct BadFraming {
-  int code = 0;  // status code of the answer before closing; 0 if nothing is wrong
+  int code = 0;  // HTTP status of the answer; 0 if the framing is valid
   std::string why;
 };
 
 // `codings` is the value of Transfer-Encoding, with repeated fields joined by commas. Only
-// "chunked" is supported. It must be the last coding, else the answer is 400; other codings before
-// it are answered 501.
+// "chunked" is supported: the code is 400 if the last coding is another one, and 501 if others
+// precede it.
 BadFraming CheckTransferEncoding(std::string_view codings);
 
-// Whether a header in `bytes`, which begin in or before a request's header, continues in a line
-// that starts with a blank. Proxies in front may interpret it differently (RFC 9112, 5.2).
+// Whether a header is folded: continued on a line that begins with a blank. Proxies may interpret
+// such lines differently (RFC 9112, 5.2). `bytes` must begin in or before a request's header.
 bool HasFoldedLine(std::string_view bytes);
 
-// Removes scheme and authority, which clients of a proxy send, from a target:
+// Removes a target's scheme and authority, which clients send to proxies:
 // "http://host:8501/v1/models/m" becomes "/v1/models/m". Other targets stay unchanged.
 std::string OriginForm(std::string_view target);
 
@@ -58,7 +58,7 @@ struct Response {
   int code = 200;
   std::string content_type = "application/json";
   std::string body;
-  std::string gzipped;  // the compressed body, if there is one already
+  std::string gzipped;  // the body compressed with gzip, if already available
   // Further headers. The server itself adds those that describe the body.
   std::vector<std::pair<std::string, std::string>> headers;
 };
@@ -76,14 +76,14 @@ bool AcceptsGzip(std::string_view accept_encoding);
 // Optimizes for speed rather than size.
 std::string Gzip(std::string_view text);
 
-// A request that waits for its response. All methods may be called from any thread.
+// A request waiting for its response. All methods may be called from any thread.
 class Exchange {
  public:
   virtual ~Exchange() = default;
   // Belongs to the handler until it answers. The handler may move members out of it.
   virtual Request& request() = 0;
-  // A number that is equal for all requests of one host, because an HTTP/1 client has a connection
-  // for each request in flight. Returns 0 if unknown.
+  // Equal for all requests from one host, because an HTTP/1 client opens a connection for each
+  // request in flight. 0 if unknown.
   virtual uint64_t client() const { return 0; }
   // Whether the client has hung up.
   virtual bool cancelled() const = 0;
@@ -91,9 +91,9 @@ class Exchange {
   virtual Status CheckClientReads(net::Budget::Clock::time_point /*since*/) const {
     return OkStatus();
   }
-  // Counts an answer of `bytes` as unread, replacing the previous count, so that an answer for
-  // which there is no room is not even written. Errors are those of CheckClientReads(). Answer()
-  // counts again.
+  // Counts an answer of `bytes` as unread, replacing an earlier count. Call it before encoding a
+  // large answer, so that no work is lost if there is no room. Errors are those of
+  // CheckClientReads(). Answer() counts again.
   virtual Status CountAnswer(size_t /*bytes*/) { return OkStatus(); }
   // Must be called exactly once.
   virtual void Answer(Response response) = 0;

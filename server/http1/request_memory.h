@@ -1,5 +1,5 @@
-// The memory of request bodies and of data parsed from them, with a limit for all requests
-// together.
+// Counts the memory of request bodies and of data parsed from them, with one limit for all
+// requests.
 #ifndef COLCAST_SERVER_HTTP1_REQUEST_MEMORY_H_
 #define COLCAST_SERVER_HTTP1_REQUEST_MEMORY_H_
 
@@ -19,7 +19,7 @@
 
 namespace colcast::http {
 
-// Derived from std::bad_alloc, so that code that handles a lack of memory also handles this.
+// Derives from std::bad_alloc, so that code that handles failed allocations catches it too.
 class OverMemoryLimit : public std::bad_alloc {
  public:
   const char* what() const noexcept override { return "over the limit for all REST requests"; }
@@ -36,7 +36,7 @@ class RequestMemory {
   RequestMemory(const RequestMemory&) = delete;
   RequestMemory& operator=(const RequestMemory&) = delete;
 
-  // Throws OverMemoryLimit and takes nothing if there is no room.
+  // Counts `bytes`. If there is no room for them, throws OverMemoryLimit and counts nothing.
   void Take(size_t bytes);
   void Return(size_t bytes);
 
@@ -48,16 +48,16 @@ class RequestMemory {
   net::MemoryLimit* const limit_;
   const std::shared_ptr<net::Budget::Account> host_;
   size_t taken_ = 0;
-  size_t refused_ = 0;  // the bytes that the refused Take() asked for
+  size_t refused_ = 0;  // taken_ plus the bytes refused when Take() threw
 };
 
-// Bytes that arrive a few at a time and are read once all have arrived. They are stored in slices
-// like gRPC's, so growing copies nothing, and at most half of a small buffer is unused.
+// Collects bytes as they arrive, in slices like gRPC's: growing copies nothing, and at most half of
+// a small buffer is unused.
 class SliceBuffer {
  public:
-  // `memory`, which may be null and must outlive the buffer, counts the slices. If there is no
-  // memory, appending throws OverMemoryLimit or std::bad_alloc, and the buffer may hold some of the
-  // new bytes.
+  // `memory` counts the slices; it may be null and must outlive the buffer. If there is no memory
+  // left, appending throws OverMemoryLimit or std::bad_alloc, and the buffer may contain some of
+  // the new bytes.
   explicit SliceBuffer(RequestMemory* memory = nullptr) : memory_(memory) {}
   ~SliceBuffer() { Clear(); }
   SliceBuffer(SliceBuffer&& other) noexcept { *this = std::move(other); }
@@ -92,7 +92,7 @@ class SliceBuffer {
   }
 
   size_t size() const { return size_; }
-  // Valid until more is appended; the buffer may be moved.
+  // Valid until the next append, even if the buffer is moved.
   Span<Slice> slices() const { return slices_; }
   Bytes bytes() const { return {slices_.data(), slices_.size()}; }
 
@@ -132,7 +132,7 @@ class SliceBuffer {
   }
 
   RequestMemory* memory_ = nullptr;
-  std::vector<Slice> slices_;  // each slice's bytes are owned
+  std::vector<Slice> slices_;  // owns the bytes of each slice
   size_t size_ = 0;
   size_t free_ = 0;
   size_t counted_ = 0;

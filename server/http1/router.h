@@ -15,8 +15,8 @@ namespace colcast::http {
 // Called on the thread that read the request; slow work must go to a worker, which answers.
 using Handler = std::function<void(std::shared_ptr<Exchange>)>;
 
-// Whether to read a request's body, judged by the rest of the request. Called on the thread that
-// reads the request.
+// Decides from the rest of the request whether to read its body. Called on the thread that reads
+// the request.
 using BodyFilter = std::function<bool(const Request&)>;
 
 // Built before the server starts, and immutable afterwards.

@@ -65,7 +65,7 @@ void HttpServer::Shutdown(WallClock::time_point deadline) {
   if (shared_->connections.WaitForNone(deadline)) return;
   int lines = kMaxLogLines;
   for (const auto& connection : ConnectionsOf(*shared_)) connection->Cut(lines-- > 0);
-  // A request that a handler still holds is destroyed when it is answered.
+  // A connection whose request is still with a handler lasts until the handler answers.
   shared_->connections.WaitForNone(WallClock::time_point::max());
 }
 

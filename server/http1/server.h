@@ -1,5 +1,4 @@
-// The HTTP endpoint: its connections, limits and timeouts. The router chooses who answers a
-// request.
+// The HTTP endpoint: its connections, limits and timeouts. The router passes requests to handlers.
 #ifndef COLCAST_SERVER_HTTP1_SERVER_H_
 #define COLCAST_SERVER_HTTP1_SERVER_H_
 
@@ -26,10 +25,10 @@ class HttpServer {
   struct Options {
     std::string host = "0.0.0.0";
     int port = 0;                 // 0 for any free port
-    bool listens = true;          // if false, clients come through accept()
+    bool listens = true;          // if false, accept() is the only source of clients
     int max_connections = 10000;  // others are answered 503 and closed
     size_t max_header_bytes = 16 << 10;
-    // The limit of a body's size as sent. A body for which the poller's hosts().bodies has no room
+    // The maximum size of a body as sent. If the poller's hosts().bodies has no room for a body, it
     // is skipped and answered 429, or 413 if it is too large by itself.
     size_t max_body_bytes = 256 << 20;
     // The limit for idle time between requests, and for receiving a request's header.
@@ -37,10 +36,10 @@ class HttpServer {
     // The limit for receiving a request's body, and for sending an answer. Chunk extensions and
     // trailers must fit into the 64 KiB that are read at once.
     std::chrono::milliseconds transfer_timeout{300'000};
-    // After this time, a body must arrive with a minimum rate.
+    // After this time, a body must arrive at a minimum rate.
     std::chrono::seconds body_grace{10};
-    // This replaces transfer_timeout for receiving while more than half of the memory for bodies is
-    // in use.
+    // Replaces transfer_timeout for receiving a body while more than half of the memory for bodies
+    // is in use.
     std::chrono::seconds body_time_where_short{30};
     std::optional<net::TlsConfig> tls;
     callers::NameSource names;
@@ -57,11 +56,11 @@ class HttpServer {
   // HOST:PORT with the bound port.
   const std::string& address() const { return address_; }
 
-  // Returns a function that serves a client which connected elsewhere.
+  // Returns a function that serves clients accepted by another listener.
   net::Accept accept() const;
 
-  // From now on each answer closes its connection, so that the client's next request goes
-  // elsewhere.
+  // From now on the server closes each connection after an answer, so that the client's next
+  // request goes elsewhere.
   void Drain();
 
   // Accepts no more requests and returns when those in flight have been answered. Requests
@@ -72,7 +71,7 @@ class HttpServer {
   HttpServer(const Options& options, Router router, net::Poller* poller);
   Status Listen();
 
-  const Router router_;  // its handlers may own threads that answer
+  const Router router_;  // not in shared_, whose last owner may be a handler's own thread
   const std::shared_ptr<Shared> shared_;
   std::shared_ptr<net::Listener> listener_;  // null if it does not listen
   std::string address_;

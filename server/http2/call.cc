@@ -90,8 +90,8 @@ void Call::Finish(Status status) {
     return connection_->AnswerSoon(this, std::nullopt, std::move(status));
   }
   if (status.ok()) status = CountResponse(response_.size());
-  // If there was no memory for a counted answer, stops counting it now: the client's next request
-  // may arrive before the call is destroyed.
+  // A failed call sends no response, so it stops counting now: the client's next request may arrive
+  // before the call is destroyed.
   if (!status.ok()) unread_.Return();
   std::optional<Message> message;
   if (status.ok()) message = std::move(response_);

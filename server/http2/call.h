@@ -1,4 +1,4 @@
-// A client's call of a unary or streaming method. Messages are bytes here.
+// A client's call of a unary or streaming method. Messages are uninterpreted bytes.
 #ifndef COLCAST_SERVER_HTTP2_CALL_H_
 #define COLCAST_SERVER_HTTP2_CALL_H_
 
@@ -25,16 +25,16 @@ namespace colcast::http2 {
 class Call;
 class Connection;
 
-// Handles one call of a streaming method. Its methods are never called concurrently; meanwhile the
-// connection's other calls wait.
+// Handles one call of a streaming method. Its methods are called one at a time, and block the
+// connection's other calls meanwhile.
 class StreamHandler {
  public:
   virtual ~StreamHandler() = default;
-  // For the first message, and for each further one that Sent() asks for, calls Received() when it
-  // has arrived, or Closed() if no more messages will arrive.
+  // Received() is called for the first message, and for each further one that Sent() asks for;
+  // Closed() is called instead if no more messages will arrive.
   virtual void Received(const Message& message) = 0;
   virtual void Closed() = 0;
-  // All messages have been sent. Returns whether to deliver the next one.
+  // Called when all messages have been sent. Returns whether to deliver the next received one.
   virtual bool Sent() { return false; }
 };
 
@@ -50,8 +50,8 @@ using Methods = std::unordered_map<std::string, Method>;  // by path: "/package.
 class Call {
  public:
   scheduling::Clock::time_point deadline() const { return deadline_; }  // max() for none
-  // The value of a header that the client sent, except headers of HTTP and gRPC. If it is repeated,
-  // the last value, which the nearest proxy added. Trailers do not count.
+  // The value of a header from the client; nullopt for headers of HTTP and gRPC, and for trailers.
+  // If the header is repeated, its last value, which the nearest proxy added.
   std::optional<std::string> Metadata(std::string_view name) const;
   const Connection& connection() const { return *connection_; }
   // Whether the client has hung up.
@@ -59,9 +59,9 @@ class Call {
 
   // For a unary method: the request as received, possibly compressed.
   const Message& request() const { return request_; }
-  // Inflates a compressed request; its bytes count for its host until they are freed. Errors are
-  // those of Inflate(), RESOURCE_EXHAUSTED if its host has no room left (--max_rest_bytes), and
-  // CANCELLED as soon as the client has hung up.
+  // Inflates a compressed request, whose bytes count towards its host's memory until they are
+  // freed. Errors are those of Inflate(), RESOURCE_EXHAUSTED if the host has no memory left
+  // (--max_rest_bytes), and CANCELLED once the client has hung up.
   Status InflateRequest(size_t max_bytes);
   Message* response() { return &response_; }
 
@@ -139,7 +139,7 @@ class Call {
   Message response_;
   MessageWriter writer_;
 
-  net::UnreadAnswer unread_;  // any thread: the client may hang up meanwhile
+  net::UnreadAnswer unread_;  // used by any thread, because the client may hang up at any time
 };
 
 }  // namespace colcast::http2

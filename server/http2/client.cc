@@ -218,7 +218,7 @@ bool Client::Connect() {
   return true;
 }
 
-// Drops the current connection.
+// Stops using the current connection for new calls.
 void Client::Leave() {
   if (connection_ == nullptr) return;
   if (connection_->is_connected()) {

@@ -71,7 +71,7 @@ class Client {
   // Used only by the client's thread.
   std::vector<CallPointer> waiting_;  // calls that wait for a connection
   std::set<std::pair<Clock::time_point, uint64_t>> deadlines_;
-  std::shared_ptr<Lookup> lookup_;  // look-up of the target's name, if one is in progress
+  std::shared_ptr<Lookup> lookup_;  // a lookup of the target's name in progress, or null
   std::vector<Address> addresses_;  // addresses not tried yet
   Status connect_error_;
   std::shared_ptr<ClientConnection> connection_;

@@ -73,7 +73,7 @@ void ClientCall::AddHeader(std::string_view name, std::string_view value) {
 bool ClientCall::is_grpc() const { return http_status_ == 200 && IsGrpc(content_type_); }
 
 bool ClientCall::Read(const std::shared_ptr<const void>& owner, const uint8_t* data, size_t size) {
-  if (!is_grpc()) return true;  // the body may be a page that describes the error
+  if (!is_grpc()) return true;  // the body may be an error page
   Status status;
   if (!reader_.has_message()) {
     size_t read = size;

@@ -36,14 +36,15 @@ class ClientCall {
   const uint64_t number;
   const ClientRequest request;
   MessageWriter writer;      // writes the request
-  bool is_sent = false;      // whether its headers are sent
+  bool is_sent = false;      // whether its headers have been sent
   bool was_refused = false;  // refused by a server before it started on the call
 
   // Process received data. Return false if the answer cannot be valid; the rest is then not read.
   void AddHeader(std::string_view name, std::string_view value);
   bool Read(const std::shared_ptr<const void>& owner, const uint8_t* data, size_t size);
 
-  // Call once: with nghttp2's error code when the stream has ended, or else with an error.
+  // Call one of these once: with nghttp2's error code if the stream has ended, otherwise with an
+  // error.
   void End(uint32_t http2_error);
   void End(Status error) { answered_(std::move(error), Message()); }
 

@@ -36,7 +36,6 @@ std::string_view NameOf(Compression compression) {
 
 }  // namespace
 
-// Connects nghttp2's callbacks to the connection.
 struct ClientConnection::Callbacks {
   static ClientConnection& Of(void* user_data) {
     return *static_cast<ClientConnection*>(user_data);
@@ -74,7 +73,6 @@ struct ClientConnection::Callbacks {
     return static_cast<ssize_t>(copied);
   }
 
-  // Created once for all connections.
   static const nghttp2_session_callbacks* All() {
     static const nghttp2_session_callbacks* const all = [] {
       nghttp2_session_callbacks* callbacks = nullptr;

@@ -33,8 +33,8 @@ class ClientConnection final : public net::Pollable {
     std::function<void(Status)> not_connected;
   };
 
-  // The socket may still be connecting. `poller` must outlive the connection, which it owns until
-  // the connection is closed. `tls` is a client's context; null means no encryption.
+  // The socket may still be connecting. `poller` must outlive the connection, and owns it until it
+  // is closed. `tls` is a client's context; null means no encryption.
   static std::shared_ptr<ClientConnection> Start(int socket, std::string authority,
                                                  net::Poller* poller, Events events,
                                                  SSL_CTX* tls = nullptr);

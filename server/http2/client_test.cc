@@ -297,7 +297,7 @@ class StrangeServer {
 
 TEST_F(ClientTest, ACallThatWasRefusedIsSentOnceMore) {
   const char settings[] = {0, 0, 0, 4, 0, 0, 0, 0, 0};
-  const char goaway[] = {0, 0, 8, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};  // at stream 0
+  const char goaway[] = {0, 0, 8, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};  // no stream accepted
   const StrangeServer server(std::string(settings, sizeof(settings)) +
                              std::string(goaway, sizeof(goaway)));
   const auto client = ClientOf(server.target());

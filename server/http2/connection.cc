@@ -33,8 +33,7 @@ void Connection::Start(std::unique_ptr<net::Socket> socket, std::string peer,
   if (socket->got_plain_http()) return;
   const auto connection =
       std::make_shared<Connection>(std::move(socket), std::move(peer), std::move(shared));
-  // From here on the connection counts as open, so a stopping server either waits for it or has set
-  // `ended` by now.
+  // The connection now counts as open: Shutdown() either waits for it or has already set `ended`.
   if (connection->shared_->ended || !connection->BeginSession()) return;
   connection->Begin();
   if (connection->shared_->ended) connection->Drain();

@@ -1,4 +1,4 @@
-// A client's HTTP/2 connection, by nghttp2 on a socket.
+// A client's HTTP/2 connection: an nghttp2 session on a socket.
 #ifndef COLCAST_SERVER_HTTP2_CONNECTION_H_
 #define COLCAST_SERVER_HTTP2_CONNECTION_H_
 
@@ -35,8 +35,8 @@ struct ConnectionOptions {
   // A client silent for this long is pinged, and closed if it does not answer in time.
   std::chrono::milliseconds keepalive_time = std::chrono::hours(2);
   std::chrono::milliseconds keepalive_timeout = std::chrono::seconds(20);
-  // An idle connection accepts no more calls after max_idle, and any connection after max_age; it
-  // is closed max_age_grace later.
+  // A connection accepts no more calls once it has been without calls for max_idle or has reached
+  // max_age; max_age_grace after max_age it is closed.
   std::chrono::milliseconds max_idle = std::chrono::milliseconds::max();
   std::chrono::milliseconds max_age = std::chrono::milliseconds::max();
   std::chrono::milliseconds max_age_grace = std::chrono::milliseconds::max();
@@ -64,14 +64,14 @@ class Connection final : public net::Connection {
   const std::string& certificate_name() const { return certificate_name_; }
   Shared& shared() const { return *shared_; }
 
-  // This method and those below may be called on any thread. Accepts no more calls, ends streams,
-  // and closes after the current calls have ended.
+  // Stops accepting calls, ends streams, and closes after the current calls have ended. Like the
+  // methods below, may be called on any thread.
   void Drain() { Do(kDrain); }
   // For a draining connection: closes without waiting for the client to confirm.
   void DrainAtOnce() { Do(kDrainAtOnce); }
 
-  // For calls: Answer() sends the answer of a handled call. AnswerSoon() is for a streaming call,
-  // whose handler may be calling on the thread that owns the connection.
+  // Used by calls: Answer() sends the answer of a handled call. AnswerSoon() is for a streaming
+  // call, whose handler may be running on the thread that owns the connection.
   void Answer(Call* call, std::optional<Message> message, Status status);
   void AnswerSoon(Call* call, std::optional<Message> message, std::optional<Status> status);
 
@@ -137,7 +137,8 @@ class Connection final : public net::Connection {
   void EndAbuse(std::string_view reason);
 
   const std::shared_ptr<Shared> shared_;
-  const net::OpenConnections::Place place_ = shared_->connections.Add();  // also held by its calls
+  // Counts the connection as open until its last call has released it.
+  const net::OpenConnections::Place place_ = shared_->connections.Add();
 
   std::mutex answers_mutex_;
   std::vector<Call*> answers_ ABSL_GUARDED_BY(answers_mutex_);
@@ -150,11 +151,12 @@ class Connection final : public net::Connection {
   std::vector<Call*> answering_;
   std::vector<Call*> sent_;  // streams with nothing left to send
   bool to_end_ = false;      // the peer has closed; no further event will announce it
-  int idle_frames_ = 0;      // consecutive frames without an answer; permitted pings do not count
-  int resets_ = 0;           // streams that this side reset since the tick because of client errors
-  int ticks_without_answer_ = 0;  // since bytes of an answer were last sent
+  // Consecutive frames with neither request data nor an answer. Permitted pings do not count.
+  int idle_frames_ = 0;
+  int resets_ = 0;                // streams reset because of client errors since the last tick
+  int ticks_without_answer_ = 0;  // since answer bytes were last sent
   int ping_strikes_ = 0;
-  bool heard_ = true;  // data was received since the tick
+  bool heard_ = true;  // data was received since the last tick
   bool had_calls_ = true;
   const Clock::time_point began_ = Clock::now();
   Clock::time_point last_ping_;

@@ -12,8 +12,8 @@
 namespace colcast::http2 {
 namespace {
 
-// Shortens the message, because gRPC clients refuse headers of more than 8 KiB, and then see
-// neither code nor message. Bytes that are not ASCII take three bytes there.
+// Shortens the message: gRPC clients refuse headers over 8 KiB, and then see neither code nor
+// message. Percent-encoding may make the message three times as long.
 std::string MessageHeader(const std::string& message) {
   constexpr size_t kMaxBytes = 2000;
   const bool is_long = message.size() > kMaxBytes;
@@ -27,7 +27,7 @@ void Connection::SendAnswers() {
     const std::lock_guard<std::mutex> lock(answers_mutex_);
     answering_.swap(answers_);
   }
-  // Releases the calls even on an exception, because a call holds the connection.
+  // Releases the calls even on an exception; otherwise they would keep the connection alive.
   struct Released {
     std::vector<Call*>& calls;
     ~Released() {
@@ -58,7 +58,7 @@ void Connection::SendAnswer(Call* call) {
   }
 }
 
-// The call outlives the submitted data while the stream is open.
+// The data provider's pointer stays valid, because a call lives as long as its stream.
 void Connection::SendHeaders(Call* call) {
   call->has_headers_sent_ = true;
   const std::array<nghttp2_nv, 2> headers = {Literal(":status", "200"),

@@ -12,15 +12,14 @@ namespace {
 // A client that exceeds the stream limit by this many is disconnected instead of getting an error
 // per call.
 constexpr size_t kMaxOverLimit = 16;
-// A client that reads an answer sends at most one window update per 16 KB.
+// Consecutive frames without data. A client that reads an answer sends at most one per 16 KB.
 constexpr int kMaxIdleFrames = 10'000;
 constexpr size_t kMaxIdleBytes = 16;  // payload of a DATA frame
-// A client that reads has at most as many frames pending as it has calls, plus a few.
+// A client that reads has about as many frames queued as calls.
 constexpr size_t kMaxUnreadFrames = 10'000;
 
 }  // namespace
 
-// Connects nghttp2's callbacks to the connection.
 struct Connection::Callbacks {
   static Connection& Of(void* user_data) { return *static_cast<Connection*>(user_data); }
   static Call* CallOf(nghttp2_session* session, int32_t id) {
@@ -43,8 +42,8 @@ struct Connection::Callbacks {
     ++Of(user_data).use_.items;
     Call* const call = CallOf(session, frame->hd.stream_id);
     if (call == nullptr) return 0;
-    // Drops trailers' values, which gRPC clients never send: they must not become headers while the
-    // call is being handled.
+    // Drops trailers, which gRPC clients never send: they must not change the headers of a call
+    // that is being handled.
     const bool is_trailer = frame->headers.cat != NGHTTP2_HCAT_REQUEST;
     call->AddHeader(is_trailer ? std::string_view() : View(name), View(value));
     if (call->header_bytes_ > kMaxOverLimit * Of(user_data).shared_->options.max_header_bytes) {

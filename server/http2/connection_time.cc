@@ -1,4 +1,4 @@
-// The timers and the end of a Connection.
+// The part of Connection that handles timeouts and shutdown.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -46,7 +46,7 @@ bool Connection::HoldsUnread() const {
   });
 }
 
-// Does not end calls that a worker is running.
+// Does not end unary calls that have been received: their handlers check the deadline.
 void Connection::EndLateCalls(Clock::time_point now) {
   for (Call* call : calls_) {
     if (call->deadline_ > now) continue;
@@ -90,7 +90,7 @@ void Connection::CutStreams() {
   }
 }
 
-// Answers calls in flight, and accepts no more.
+// Accepts no more calls; those in flight are still answered.
 void Connection::EndDrain() {
   if (phase_ >= Phase::kDrained) return;
   phase_ = Phase::kDrained;

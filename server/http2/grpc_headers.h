@@ -20,7 +20,7 @@ std::string FormatTimeout(std::chrono::nanoseconds timeout);
 // "application/grpc-web".
 bool IsGrpc(std::string_view content_type);
 
-// Encodes a grpc-message: bytes other than printable ASCII, and '%', become "%E2".
+// Encodes a grpc-message: replaces '%' and bytes other than printable ASCII by escapes like "%E2".
 std::string PercentEncode(std::string_view text);
 
 }  // namespace colcast::http2

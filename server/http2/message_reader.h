@@ -1,5 +1,5 @@
-// gRPC messages in the bytes of a stream. Each consists of a flag, four bytes of length, and the
-// message, which may be compressed.
+// Reads and writes gRPC messages in a stream of bytes. Each message follows a compression flag and
+// four bytes with its length.
 #ifndef COLCAST_SERVER_HTTP2_MESSAGE_READER_H_
 #define COLCAST_SERVER_HTTP2_MESSAGE_READER_H_
 
@@ -19,8 +19,6 @@
 
 namespace colcast::http2 {
 
-// The prefix of a gRPC message: a compression flag and four bytes of size.
-
 inline constexpr size_t kMessagePrefixBytes = 5;
 using MessagePrefix = std::array<uint8_t, kMessagePrefixBytes>;
 
@@ -33,7 +31,7 @@ inline MessagePrefix PrefixOf(size_t message_bytes, bool is_compressed) {
 
 enum class Compression { kNone, kGzip, kDeflate };
 
-// A message's bytes, which stay where they were received or written, compressed or not, and the
+// A message, possibly compressed: views of its bytes where they were received or written, and the
 // owners of that memory. Copies share the bytes.
 class Message {
  public:
@@ -99,7 +97,7 @@ class MessageReader {
   size_t room_bytes_ = 0;
 };
 
-// Writes a gRPC message in steps: its prefix and its slices.
+// Copies a gRPC message, prefix first, into buffers of any size.
 class MessageWriter {
  public:
   // Replaces the previous message.

@@ -30,12 +30,12 @@ class Server {
   // Listens; 0 is any free port. Sets *bound to the port. Returns UNAVAILABLE, naming the address,
   // on failure.
   Status Listen(const std::string& host, int port, int* bound);
-  // On a unix socket.
+  // Listens on a unix socket.
   Status Listen(const std::string& path);
 
-  // Accepts no more calls and returns when those in flight have been answered. Calls unanswered at
-  // `deadline` are cut off; it then waits for their handlers to release them, and returns false.
-  // `on_cut` is called before that wait, so that handlers can stop their own waits. Ends streams.
+  // Accepts no more calls, ends streams, and returns when the calls in flight have been answered.
+  // At `deadline`, cuts off unanswered calls and calls `on_cut`, in which handlers can stop their
+  // own waits; then waits until handlers have released those calls, and returns false.
   bool Shutdown(
       std::chrono::system_clock::time_point deadline, const std::function<void()>& on_cut = [] {});
 

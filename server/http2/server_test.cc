@@ -151,7 +151,7 @@ TEST_F(ServerTest, ACallInHandLearnsThatItsClientHungUp) {
   call->Finish(OkStatus());
 }
 
-// A call also occupies its own connection.
+// A busy call also blocks its own connection, so the other calls use a second one.
 TEST_F(ServerTest, AThreadThatIsKeptBusyDoesNotKeepOthersFromTheirAnswers) {
   const auto other = ClientOf(target_);
   for (int i = 0; i < 3; ++i) {
@@ -169,7 +169,7 @@ TEST_F(ServerTest, AnAnswerCountsUntilItHasBeenSent) {
   *call->response() = Of(std::string(2 * kMaxUnreadBytes, 'x'));
   EXPECT_TRUE(call->CountResponse(call->response()->size()).ok());
   EXPECT_EQ(call->CheckClientReads(scheduling::Clock::now()).code, StatusCode::kResourceExhausted);
-  EXPECT_TRUE(StartedCall(client_.get(), "Echo").Wait().ok());  // a small call
+  EXPECT_TRUE(StartedCall(client_.get(), "Echo").Wait().ok());  // small answers are not counted
   EXPECT_EQ(StartedCall(client_.get(), "Large").Wait().code, StatusCode::kResourceExhausted);
   call->Finish(OkStatus());
   EXPECT_TRUE(first.Wait().ok());

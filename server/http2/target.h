@@ -1,4 +1,4 @@
-// The server to which a client connects.
+// The address of a server to connect to.
 #ifndef COLCAST_SERVER_HTTP2_TARGET_H_
 #define COLCAST_SERVER_HTTP2_TARGET_H_
 

@@ -25,7 +25,7 @@ inline std::unique_ptr<Client> ClientOf(const std::string& text) {
   return Target::Parse(text, &target).ok() ? std::make_unique<Client>(target) : nullptr;
 }
 
-// A call of a test.Service method that has been started.
+// A started call of a test.Service method.
 class StartedCall {
  public:
   StartedCall(Client* client, ClientRequest request) : client_(client) {
@@ -39,7 +39,7 @@ class StartedCall {
   }
   StartedCall(Client* client, const std::string& method, const std::string& text = "hello")
       : StartedCall(client, {method, Of(text), {{"name", "ann"}}}) {}
-  // REQUIRES that the call has been waited for.
+  // Wait() must have returned before the call is destroyed.
   StartedCall(const StartedCall&) = delete;
   StartedCall& operator=(const StartedCall&) = delete;
 

@@ -28,7 +28,7 @@ class Transport {
   Transport& operator=(const Transport&) = delete;
 
   net::Socket& socket() { return *socket_; }
-  // Set by the caller; owned by this object from then on.
+  // Created by the caller, and deleted by this object.
   nghttp2_session*& session() { return session_; }
 
   enum class Result {
@@ -59,9 +59,7 @@ class Transport {
   size_t output_sent_ = 0;
 };
 
-// Functions that make headers in nghttp2's format.
-
-// Both strings are copied when the headers are submitted.
+// A header in nghttp2's format. Both strings are copied when the headers are submitted.
 inline nghttp2_nv Field(std::string_view name, std::string_view value) {
   return {reinterpret_cast<uint8_t*>(const_cast<char*>(name.data())),
           reinterpret_cast<uint8_t*>(const_cast<char*>(value.data())), name.size(), value.size(),

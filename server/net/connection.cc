@@ -71,7 +71,7 @@ void Connection::TakeTurn() {
     work &= ~kReads;
     if (work == 0) return;
   }
-  // Reading the clock costs time, so connections that pay for their turns are not measured.
+  // Reading the clock costs time, so a turn is measured only if the host's last one was wasteful.
   const bool is_measured = host_->is_suspect.load(std::memory_order_relaxed);
   const auto begin = is_measured ? CpuTimeOfThisThread() : std::chrono::nanoseconds(0);
   use_ = {};

@@ -1,7 +1,7 @@
 // A client's connection, independent of the protocol.
 //
-// One thread at a time owns it: the one that found work to do. A thread that brings more work
-// meanwhile, such as an answer, leaves it to the owner without waiting.
+// At most one thread owns the connection at any time: the one that found work to do. Other threads
+// that bring work, such as an answer, leave it to the owner without waiting.
 #ifndef COLCAST_SERVER_NET_CONNECTION_H_
 #define COLCAST_SERVER_NET_CONNECTION_H_
 
@@ -70,8 +70,9 @@ class OpenConnections {
   int count_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
-// What a turn did, by which abuse is measured. Calls and bytes pay for a thread's time, items cost
-// it. A turn that costs more than it pays is waste, and a host may waste only so much per second.
+// What one turn did, in order to detect abuse. Calls and bytes pay for a thread's time; items cost
+// time. A turn that costs more than it pays is wasteful, and a host may waste only so much time per
+// second.
 struct Use {
   int calls = 0;     // complete calls received
   size_t bytes = 0;  // size of received messages and sent answers
@@ -94,7 +95,7 @@ class Connection : public Pollable, public std::enable_shared_from_this<Connecti
   // Bits for the work to do; derived classes add their own from kOwn on.
   enum Work : unsigned { kRead = 1, kWrite = 2, kReadToEnd = 4, kTime = 8, kClose = 16, kOwn = 32 };
 
-  // `poller` must outlive the connection, which it owns from Begin() to End().
+  // `poller` must outlive the connection, and owns it from Begin() to End().
   Connection(Poller* poller, const Socket& socket, std::string peer);
 
   // Until Settle(), the connection counts as a newcomer, which is closed first when descriptors run
@@ -108,7 +109,8 @@ class Connection : public Pollable, public std::enable_shared_from_this<Connecti
     ended_ = true;
     poller_->Remove(fd_, number_);
   }
-  // Whether the connection must wait for the next second before it reads, because it wastes time.
+  // Whether the connection must wait for the next second before it reads, because it has wasted too
+  // much time.
   bool is_held() const { return held_ != 0; }
   // Reads again after other connections have had their turn.
   void Again() {
@@ -120,12 +122,12 @@ class Connection : public Pollable, public std::enable_shared_from_this<Connecti
   // Closes the connection even if calls are in flight.
   virtual void Close() = 0;
   void Do(unsigned work);
-  // Leaves the work to another thread or a later turn, because this thread may own the connection
-  // already.
+  // Leaves `work` to another thread or a later turn. For callers on a thread that may already own
+  // the connection.
   void DoSoon(unsigned work);
-  // Calls read_once(size) until it returns false, or until other connections must get their turn;
-  // it then continues after them. `size`, the most to read, is `most`, or less after a read of many
-  // small items.
+  // Calls read_once(size) until it returns false or other connections must get their turn; in the
+  // second case reading continues after their turn. `size` is the most bytes to read: `most`, or
+  // less after a read of many small items.
   template <typename ReadOnce>
   void ReadForATurn(size_t most, ReadOnce read_once) {
     constexpr int kItemsPerTurn = 128;
@@ -166,8 +168,8 @@ class Connection : public Pollable, public std::enable_shared_from_this<Connecti
   unsigned held_ = 0;                  // reads postponed to the next second
 };
 
-// A client whose protocol is unknown yet. It is disconnected after 20 s, unless Ask() has handed
-// its socket on.
+// A client whose protocol is not known yet. Disconnected after 20 s, unless Ask() has passed its
+// socket on.
 class Newcomer : public Connection {
  public:
   using Connection::Begin;
@@ -189,7 +191,7 @@ class Newcomer : public Connection {
   virtual void Ask(bool at_end) = 0;
   void DoNow(unsigned work) override;
 
-  std::unique_ptr<Socket> socket_;  // null after it was handed on or closed
+  std::unique_ptr<Socket> socket_;  // null after it was passed on or closed
   const scheduling::Clock::time_point began_ = scheduling::Clock::now();
 };
 

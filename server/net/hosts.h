@@ -19,7 +19,7 @@
 
 namespace colcast::net {
 
-// A limit on the bytes that clients make the server hold, shared out among hosts. Thread-safe.
+// A limit on the bytes that clients make the server hold, shared among hosts. Thread-safe.
 class Budget {
  public:
   using Clock = std::chrono::steady_clock;
@@ -27,9 +27,9 @@ class Budget {
   struct Options {
     size_t max_bytes = 0;           // limit for all hosts together
     size_t max_bytes_per_host = 0;  // lower while the hosts' total exceeds max_bytes
-    // Whether a host may still hold an equal share of max_bytes when the total is above it, so that
-    // no host is refused because of others. One host at a time may exceed its share, with a single
-    // item.
+    // If true, each host may hold an equal share of max_bytes even while the total exceeds it, so
+    // that no host is refused because of others; and one host at a time may exceed its share with a
+    // single item.
     bool may_exceed = false;
   };
 
@@ -114,7 +114,7 @@ class MemoryLimit : public Budget {
 
 std::chrono::nanoseconds CpuTimeOfThisThread();
 
-// Thread time wasted in the current second. Thread-safe.
+// CPU time that threads have wasted in the current second. Thread-safe.
 class WastedTime {
  public:
   std::chrono::nanoseconds InThisSecond();
@@ -149,7 +149,7 @@ class Hosts {
   Budget unread;
   // Bodies of REST requests, the columns read from them, and decompressed gRPC messages.
   MemoryLimit bodies;
-  // Returns RESOURCE_EXHAUSTED, naming the flag.
+  // The RESOURCE_EXHAUSTED error for a host with too many unread bytes; names the flag to raise.
   Status UnreadRefusal(const Host& host) const;
   // Returns UnreadRefusal() if an answer to a request that arrived at `since` would be refused;
   // else OK.
@@ -163,8 +163,8 @@ class Hosts {
   size_t prune_at_ ABSL_GUARDED_BY(mutex_) = 64;
 };
 
-// The bytes of one answer that count as unread. Only one thread at a time may Count(); any may
-// Return(). Both arguments must outlive it.
+// The bytes of one answer that count as unread. One thread at a time may call Count(), any thread
+// Return(). `hosts` and `host` must outlive this object.
 class UnreadAnswer {
  public:
   UnreadAnswer(Hosts* hosts, Host* host) : hosts_(*hosts), host_(*host) {}

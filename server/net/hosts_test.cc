@@ -32,7 +32,7 @@ TEST(BudgetTest, AHardBudgetIsNeverExceeded) {
   EXPECT_EQ(budget.bytes(), 100u);
 }
 
-// Without this, two hosts that hold the whole budget would make the server refuse all others.
+// Without shares, two hosts that hold the whole budget would make the server refuse all others.
 TEST(BudgetTest, ManyHostsShareWhatWouldBeTooMuchAndNobodyIsLeftOut) {
   Budget budget({200, 100, true});
   std::array<Budget::Account, 50> hosts;

@@ -100,8 +100,7 @@ int Listener::port() const {
 void Listener::End() {
   accepting().Remove(socket_, number_);
   shutdown(socket_, SHUT_RDWR);
-  // Ends the handshakes' thread now, because that thread must not be the one that destroys the
-  // listener.
+  // Ends the handshake thread here; otherwise that thread could be the one to destroy the listener.
   if (handshakes_ != nullptr) handshakes_->End();
 }
 
@@ -125,7 +124,7 @@ bool Listener::MakeRoom() {
 }
 
 void Listener::Happened(uint32_t) {
-  constexpr int kPerTurn = 16;  // then other work gets its turn
+  constexpr int kPerTurn = 16;  // other work then gets its turn
   for (int i = 0; i < kPerTurn || number_ == 0; ++i) {
     if (!MakeRoom()) return;
     sockaddr_storage address{};

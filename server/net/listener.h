@@ -23,10 +23,10 @@ class Listener final : public Pollable {
   };
 
   // Listens; 0 is any free port. Returns UNAVAILABLE, with the reason, on failure. `poller` must
-  // outlive the listener, which it owns until End().
+  // outlive the listener, and owns it until End().
   static Status Listen(const std::string& host, int port, Serving serving, Poller* poller,
                        std::shared_ptr<Listener>* listener);
-  // On a unix socket.
+  // Listens on a unix socket.
   static Status Listen(const std::string& path, Serving serving, Poller* poller,
                        std::shared_ptr<Listener>* listener);
   ~Listener() override;
@@ -35,8 +35,8 @@ class Listener final : public Pollable {
   void End();
 
   void Happened(uint32_t events) override;
-  // Accepts clients that had to wait for a free descriptor: the kernel does not announce them
-  // again.
+  // Reloads changed certificates. Accepts clients that had to wait for a free descriptor, because
+  // the kernel announces each client only once.
   void LookAtTheTime() override;
 
   Listener(int socket, Serving serving, Poller* poller);
@@ -57,10 +57,10 @@ class Listener final : public Pollable {
   std::atomic<uint64_t> number_{0};               // 0 until known
 };
 
-// Serves HTTP/1 and HTTP/2 clients on one port. Hands each client to one of the two: without TLS by
-// its first bytes, with TLS by the protocol agreed in the handshake (Protocols::kBoth), HTTP/1 if
-// there is none. A client that sends too little within 20 s, or hangs up, is disconnected. `poller`
-// must outlive the result.
+// Serves HTTP/1 and HTTP/2 clients on one port. Recognizes the protocol by the client's first bytes
+// or, with TLS, takes the one agreed in the handshake (Protocols::kBoth), HTTP/1 if there is none.
+// A client that sends too little within 20 s, or hangs up, is disconnected. `poller` must outlive
+// the result.
 Accept ByProtocol(Poller* poller, Accept http1, Accept http2);
 
 }  // namespace colcast::net

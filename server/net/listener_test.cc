@@ -93,7 +93,7 @@ TEST(ListenerTest, ClientsForWhomThereIsNoDescriptorAreServedWhenThereIsOne) {
   rlimit limit{}, before{};
   getrlimit(RLIMIT_NOFILE, &before);
   limit = before;
-  limit.rlim_cur = 4;  // fewer than are open
+  limit.rlim_cur = 4;  // fewer than the open descriptors
   setrlimit(RLIMIT_NOFILE, &limit);
   poller.Poll(scheduling::Clock::time_point::max());
   EXPECT_TRUE(served.empty());

@@ -42,7 +42,7 @@ class Poller final : public scheduling::EventSource {
   // The hosts of the clients whose connections are polled.
   Hosts& hosts() { return hosts_; }
 
-  // Waits for input and output, edge-triggered, until Remove(). Returns the descriptor's number.
+  // Watches `fd` for input and output, edge-triggered, until Remove(). Returns a number for it.
   // With `is_new` it counts as a newcomer until Settle().
   uint64_t Add(int fd, std::shared_ptr<Pollable> pollable, bool is_new = false);
   void Settle(uint64_t number);

@@ -91,7 +91,8 @@ Socket::Result ResultOf(ssize_t returned, size_t* size) {
   return again ? Socket::Result::kAgain : Socket::Result::kClosed;
 }
 
-// OpenSSL returns "again" both for an empty socket and after a TLS message of its own.
+// Notes whether the last read returned data: OpenSSL reports "again" both for an empty socket and
+// after a TLS message without data.
 long NoteInput(BIO* bio, int operation, const char*, size_t, int, long, int returned, size_t*) {
   if (operation == (BIO_CB_READ | BIO_CB_RETURN)) {
     *reinterpret_cast<bool*>(BIO_get_callback_arg(bio)) = returned > 0;
@@ -103,7 +104,7 @@ int Most(size_t size) {
   return static_cast<int>(std::min<size_t>(size, std::numeric_limits<int>::max()));
 }
 
-// Called if a client's first bytes are text where a TLS record has its version.
+// Warns of a client whose first bytes are text instead of a TLS record.
 void WarnOfPlainText() {
   static std::atomic<bool> told{false};
   if (told.exchange(true)) return;
@@ -130,7 +131,7 @@ Socket::Socket(int fd, SSL_CTX* tls) : fd_(fd) {
     if (name != nullptr) SSL_set_tlsext_host_name(tls_, name);
   }
   SSL_set_mode(tls_, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
-  // Otherwise SSL_read returns only when data arrives, however many KeyUpdates come first.
+  // With auto-retry, SSL_read would not return while a client keeps sending KeyUpdates.
   SSL_clear_mode(tls_, SSL_MODE_AUTO_RETRY);
   BIO_set_callback_arg(SSL_get_rbio(tls_), reinterpret_cast<char*>(&had_input_));
   BIO_set_callback_ex(SSL_get_rbio(tls_), NoteInput);

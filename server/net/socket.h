@@ -30,9 +30,9 @@ class Socket {
  public:
   enum class Result { kDone, kAgain, kClosed };
 
-  // Owns `fd`. `tls` is a server's or a client's context; null means no encryption. A client begins
-  // the handshake, which proceeds with reads and writes, and sends the server name that its context
-  // expects. Throws std::bad_alloc.
+  // Owns `fd`. `tls` is a server's or a client's context; null means no encryption. A client starts
+  // the handshake, which continues during reads and writes, and sends the server name that its
+  // context expects. Throws std::bad_alloc.
   Socket(int fd, SSL_CTX* tls);
   ~Socket();
   Socket(const Socket&) = delete;

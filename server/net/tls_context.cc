@@ -189,7 +189,7 @@ SSL_TICKET_RETURN CheckResumed(SSL*, SSL_SESSION* session, const unsigned char*,
   return status == SSL_TICKET_SUCCESS ? SSL_TICKET_RETURN_USE : SSL_TICKET_RETURN_USE_RENEW;
 }
 
-// Each context has its own ticket keys, so that no session accepted under other authorities is
+// Each context has its own ticket keys, so a session accepted under other authorities cannot be
 // resumed.
 void AllowResumption(SSL_CTX* context) {
   constexpr unsigned char kId[] = "colcast";

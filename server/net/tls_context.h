@@ -30,7 +30,7 @@ struct TlsConfig {
   std::string certificates;        // the server's certificate, then the intermediate ones
   std::string client_authorities;  // if empty, clients need no certificate
   std::string path;                // path of the file with these settings; empty if there is none
-  FileIdentity identity;           // of the file, before it was read
+  FileIdentity identity;           // identity of that file before it was read
 };
 
 // Reads a tensorflow.serving.SSLConfig. Returns INVALID_ARGUMENT, naming the file, for a field that

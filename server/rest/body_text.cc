@@ -91,7 +91,7 @@ bool BodyText::ReadBlock(std::string_view* block) {
   return !ended_;
 }
 
-// Cuts off the run, which already counts as read, at the text's first NUL.
+// Truncates the block at the text's first NUL. read_ already includes the block.
 void BodyText::FindNul(std::string_view* block) {
   std::string_view behind = *block;
   if (!nul_) {

@@ -1,5 +1,5 @@
-// A request's body as text, read run by run: decompressed on the fly, and never in memory as a
-// whole.
+// Reads a request's body as text, run by run: decompresses it on the fly, and never holds the whole
+// decompressed text.
 #ifndef COLCAST_SERVER_REST_BODY_TEXT_H_
 #define COLCAST_SERVER_REST_BODY_TEXT_H_
 
@@ -22,8 +22,8 @@ namespace colcast::http {
 // and parsing early.
 struct RowLimit {
   int64_t max_rows = std::numeric_limits<int64_t>::max();
-  // Whether the input's first dimension is rows; called only if there are too many. Null means
-  // always.
+  // Whether the input's first dimension is rows. Called only if there are too many rows; null means
+  // that it always is.
   std::function<bool(const std::string& input)> has_rows;
 
   bool IsPassed(int64_t rows, std::string_view input) const {

@@ -64,7 +64,7 @@ class ExampleReader : public ValueReader {
     if (value.kind != JsonValue::Kind::kBase64) {
       return FailAt(Here() + " is ", value, ", expected an object of features");
     }
-    // Here {"b64": ...} is an object like any other.
+    // At this place, {"b64": ...} is an Example with a feature "b64".
     if (Status status = writer_.BeginFeature("b64"); !status.ok()) return Fail(std::move(status));
     if (Status status = writer_.Add(JsonString(value.text)); !status.ok()) {
       return Fail(std::move(status));

@@ -16,14 +16,14 @@ void AppendHeader(uint32_t number, size_t size, std::string* out) {
   AppendVarint(size, out);
 }
 
-// The headers of nested fields, where each field begins with the next one. They are written from
-// the innermost field outwards.
+// The headers (tag and size) of nested fields, each of which begins with the next one. They are
+// written from the innermost field outwards.
 class Headers {
  public:
   explicit Headers(size_t size) : size_(size) {}
 
   void Wrap(uint32_t number) { PutHeader(number, size_); }
-  // Adds the header of a field of this size, which may have been written only in part.
+  // Adds the header of a field of `size` bytes, not all of which need be written yet.
   void PutHeader(uint32_t number, size_t size) {
     uint8_t header[kMost];
     uint8_t* const end = WriteVarint(size, WriteVarint(MakeTag(number, kLengthType), header));
@@ -41,7 +41,7 @@ class Headers {
 
   char text_[4 * kMost];
   size_t at_ = sizeof(text_);
-  size_t size_;  // bytes after the headers written so far, headers included
+  size_t size_;  // bytes of the content and of the headers written so far
 };
 
 }  // namespace
@@ -145,7 +145,7 @@ void ExampleWriter::AppendBytes(std::string_view value) {
   bytes_.append(value);
 }
 
-// Counts the memory of an unusually large Example.
+// Counts additional memory when an Example is larger than all earlier ones.
 void ExampleWriter::Count() {
   constexpr size_t kNameBytes = 64;  // including its place in the table
   const size_t taken = bytes_.capacity() + names_.size() * kNameBytes;

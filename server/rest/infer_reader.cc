@@ -166,7 +166,7 @@ void TensorsReader::EndTensor() {
   column_.reset();
 }
 
-// The nesting of the data must match the tensor's shape, or be flat.
+// The data must be flat or nested like the tensor's shape.
 Status TensorsReader::FillColumn() {
   const InferTensor& tensor = tensors_.back();
   if (request_->Find(tensor.name) != nullptr) {

@@ -84,7 +84,7 @@ void RowsReader::BeginRow(const JsonValue& row) {
   if (rows_ == 0) objects_ = object;
   position_ = 0;
   if (objects_ && !object) {
-    return FailAt(Here() + " is ", row, ", expected an object, as the rows before it are");
+    return FailAt(Here() + " is ", row, ", expected an object, like the rows before it");
   }
   if (objects_) return;
   if (signature().inputs_size() > 1) {
@@ -227,7 +227,8 @@ void ColumnsReader::AddColumn(std::string_view name, const TensorInfo& input) {
 }
 
 void ColumnsReader::OnEnd(size_t count) {
-  // The engine reports missing inputs, because a request without candidates may leave theirs out.
+  // Leaves missing inputs to the engine, because a request without candidates may omit their
+  // inputs.
   if (depth() == 0 && object_) return;
   if (EndInColumn(count, object_ ? 1 : 0)) EndColumn();
 }

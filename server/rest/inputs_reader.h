@@ -36,7 +36,7 @@ class InputsReader : public ValueReader {
   JsonColumn MakeColumn(std::string_view name, const tensorflow::TensorInfo& input) const;
   void MoveColumn(JsonColumn* column, int64_t rows, size_t index);
 
-  // The next value, at this depth, belongs to the column.
+  // The next value at the current depth belongs to `column`.
   void BeginColumn(JsonColumn* column) {
     column_ = column;
     column->Begin();

@@ -21,8 +21,8 @@ std::unique_ptr<PredictForm> MakeForm(const RestCall& call, size_t max_columns, 
                                      memory);
 }
 
-// Whether the input's first dimension may be the request's rows in any of the signatures; the
-// request may name its signature only at the end of the body.
+// False if any signature fixes the input's first dimension. Checks all signatures, because the
+// request may name its own only at the end of the body.
 template <typename Signatures>
 bool MayHaveRows(const Signatures& signatures, const std::string& input) {
   for (const auto& [name, signature] : signatures) {
@@ -36,7 +36,7 @@ bool MayHaveRows(const Signatures& signatures, const std::string& input) {
   return true;
 }
 
-// The minimum size of the outputs, as text or as bytes after it.
+// The minimum size of the outputs, whether as JSON or as binary data.
 size_t LeastBytes(const PredictResponse& response) {
   size_t bytes = 0;
   for (const OutputColumn& output : response.outputs) {

@@ -1,4 +1,4 @@
-// Codecs for server/api's calls over REST, whose bodies are read before they run.
+// Codecs for calls over REST, whose bodies are read before the calls run.
 #ifndef COLCAST_SERVER_REST_JSON_CODECS_H_
 #define COLCAST_SERVER_REST_JSON_CODECS_H_
 
@@ -48,7 +48,7 @@ class RestExchange final : public api::Exchange {
   }
   void Send(const Status&) override { exchange_->Answer(std::move(response_)); }
 
-  // The time spent in a low-priority reader does not count.
+  // Extends the deadline by the time that a low-priority reader spent on the body.
   void Extend(Clock::duration time) {
     if (deadline_ != Clock::time_point::max()) deadline_ += time;
   }
@@ -65,7 +65,7 @@ class RestExchange final : public api::Exchange {
   Response response_;
 };
 
-// Common to both codecs: a body and its reader.
+// The part that both codecs share: reading the body.
 class JsonBody : public api::Body {
  public:
   JsonBody(std::shared_ptr<Exchange> exchange, std::chrono::milliseconds timeout, ModelSpec model)
@@ -85,7 +85,6 @@ class JsonBody : public api::Body {
   const ModelSpec& model() const { return model_; }
 
  protected:
-  // Fills the request from a body.
   virtual Status Parse(const BodyBytes& body, const inference::Servable& servable) = 0;
   // The signature named in the body, as far as it was read; empty if there is none.
   virtual const std::string& signature_name() const = 0;

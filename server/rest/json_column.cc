@@ -92,7 +92,7 @@ Status JsonColumn::Finish() {
   if (!failed_) return OkStatus();
   if (!culprit_.status.ok()) return culprit_.status;
   if (culprit_.expected.empty()) {
-    culprit_.expected = "a value, as the lists before are of shape " + ShapeName(shape_);
+    culprit_.expected = "a value, because earlier lists have shape " + ShapeName(shape_);
   }
   return InvalidArgument("input ", culprit_.where, " (", DataTypeName(dtype_),
                          "): ", culprit_.description, ", expected ", culprit_.expected);
@@ -216,7 +216,7 @@ bool JsonColumn::Mismatch(const JsonValue& value, const std::string& expected) {
 }
 
 void JsonColumn::MismatchLength(const JsonValue& value, size_t level) {
-  Mismatch(value, "a list of " + std::to_string(shape_[level]) + ", as the first one there is");
+  Mismatch(value, "a list of " + std::to_string(shape_[level]) + ", like the first one");
 }
 
 void JsonColumn::NextPlace() {

@@ -28,20 +28,20 @@ class JsonColumn {
 
   // Adds a value: Begin(), then its elements, then Finish(). INVALID_ARGUMENT names the input, the
   // place in it, the value and the expected type; UNIMPLEMENTED for a dtype that TF Serving's JSON
-  // cannot represent. Of several errors, the one whose culprit begins first is reported. No value
+  // cannot represent. Of several errors, returns the one that begins first in the text. No value
   // may follow one with an error.
   void Begin() { place_.clear(); }
   void Value(const JsonValue& value);
   void End(size_t count);
   Status Finish();
 
-  // Moves the values to `column`, which must be empty: with the shape [rows, ...shape of a row...],
-  // or with the single value's shape if `rows` is negative. The elements are in `content`. This
-  // object must not be used afterwards.
+  // Moves the values to `column`, which must be empty, and their elements to `content`. The
+  // column's shape is [rows, ...shape of a row...] or, if `rows` is negative, that of the single
+  // value. This object must not be used afterwards.
   void MoveTo(int64_t rows, SliceBuffer* content, Column* column);
 
  private:
-  static constexpr int64_t kOpen = -1;  // length of a first list that has not ended
+  static constexpr int64_t kOpen = -1;  // unknown until the level's first list has ended
 
   void Shape(const JsonValue& value);
   // Returns false after recording the culprit.
@@ -70,8 +70,8 @@ class JsonColumn {
   SliceBuffer content_;
   int64_t strings_ = 0;
 
-  // The first error. The size of its culprit and the expected shape may become known later, and an
-  // enclosing list may turn out to have the wrong length.
+  // The first error. Parts of its message may become known later: the culprit's size, the expected
+  // shape, and whether an enclosing list has the wrong length.
   struct Culprit {
     size_t depth = 0;  // number of enclosing lists that have not ended
     bool open = false;

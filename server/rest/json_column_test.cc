@@ -140,17 +140,15 @@ TEST(JsonColumn, OtherTypesAreNamed) {
   EXPECT_EQ(ErrorOf(DT_FLOAT, "null"), "input \"x\" (DT_FLOAT): null, expected a number");
   EXPECT_EQ(ErrorOf(DT_BOOL, "1"), "input \"x\" (DT_BOOL): the number 1, expected true or false");
   EXPECT_EQ(ErrorOf(DT_FLOAT, "[0, [\"a\"]]"),
-            "input \"x\"[1] (DT_FLOAT): a list of 1, expected a value, as the lists before are of "
+            "input \"x\"[1] (DT_FLOAT): a list of 1, expected a value, because earlier lists have "
             "shape [2]");
 }
 
 TEST(JsonColumn, RaggedListsAreNamedWithTheirPlace) {
   EXPECT_EQ(ErrorOf(DT_INT32, "[[1, 2], [3]]"),
-            "input \"x\"[1] (DT_INT32): a list of 1, expected a list of 2, as the first one there "
-            "is");
+            "input \"x\"[1] (DT_INT32): a list of 1, expected a list of 2, like the first one");
   EXPECT_EQ(ErrorOf(DT_INT32, "[1], 2"),
-            "input \"x\" (DT_INT32): the number 2, expected a list of 1, as the first one there "
-            "is");
+            "input \"x\" (DT_INT32): the number 2, expected a list of 1, like the first one");
 }
 
 TEST(JsonColumn, NestingHasALimit) {

@@ -32,13 +32,12 @@ struct StreamTraits<colcast::http::TextStream> {
 namespace colcast::http {
 namespace {
 
-// "In situ" in the parser's sense: numbers are not copied, and strings go where the stream puts
-// them.
+// "In situ" here means that the parser does not copy numbers, and that TextStream stores strings.
 constexpr unsigned kParseFlags = rapidjson::kParseIterativeFlag | rapidjson::kParseInsituFlag |
                                  rapidjson::kParseNumbersAsStringsFlag |
                                  rapidjson::kParseNanAndInfFlag;
 constexpr std::string_view kBase64 = "b64";
-// Each level takes eight bytes in the parser for one byte of text.
+// The parser needs eight bytes per level, but a client sends only one byte for it.
 constexpr size_t kMaxDepth = 100'000;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -73,8 +72,8 @@ class Scratch {
   std::string text_;
 };
 
-// RapidJSON's view of a text. The parser copies it; copies stay in registers as long as none is
-// passed to a function that is not inlined.
+// RapidJSON's view of a text. The parser copies this object; copies stay in registers if all
+// functions that take one are inlined.
 class TextStream {
  public:
   using Ch = char;
@@ -85,8 +84,8 @@ class TextStream {
   Ch Take() { return at_ != end_ || Refill() ? *at_++ : '\0'; }
   size_t Tell() const { return end_offset_ - (end_ - at_); }
 
-  // The parser calls this before a string and after a number, for the position where it begins in
-  // contiguous text.
+  // The parser calls this before a string, and after a number, whose contiguous text it then reads
+  // from just before the returned position.
   Ch* PutBegin() {
     out_ = scratch_->data();
     out_end_ = out_ + scratch_->capacity();
@@ -130,8 +129,9 @@ bool IsWhole(const char* text, const char* end, Number* number) {
   return read.ec == std::errc() && read.ptr == end;
 }
 
-// Converts a number to the nearest double, because RapidJSON 1.1.0 is off by a few bits, and
-// undefined for 0e300 in its exact mode. Returns false if it is too large for a double.
+// Converts a number's text to the nearest double. RapidJSON 1.1.0 is off by a few bits, and its
+// exact mode has undefined behavior for 0e300. Returns false if the number is too large for a
+// double.
 bool ReadNumber(const char* text, size_t size, JsonValue* value) {
   const bool negative = *text == '-';
   const char first = text[negative ? 1 : 0];
@@ -161,9 +161,9 @@ bool ReadNumber(const char* text, size_t size, JsonValue* value) {
   return true;
 }
 
-// Converts RapidJSON's events to those of a reader, for which {"b64": "..."} is one value. Returns
-// false, which ends the parsing, for a number that is too large, a list that is nested too deep, or
-// if the reader has stopped.
+// Passes RapidJSON's events to a ValueReader, with {"b64": "..."} as one value. A method returns
+// false, which ends the parsing, for a number that is too large, for a list that is nested too
+// deep, or if the reader has stopped.
 class Events {
  public:
   // `scratch` holds the current string.
@@ -229,7 +229,7 @@ class Events {
   bool Double(double) { return false; }
 
  private:
-  // The withheld beginning of an object that may turn out to be {"b64": "..."}.
+  // The part of an object withheld from the reader, because it may turn out to be {"b64": "..."}.
   enum class Held { kNothing, kObject, kKey, kString };
 
   bool Scalar(const JsonValue& value) {

@@ -1,5 +1,5 @@
-// Parses a request's JSON like TF Serving: with the same library, and with the tokens NaN, Infinity
-// and -Infinity, which are not JSON. Only the readers keep anything.
+// Parses a request's JSON as TF Serving does: with the same library, and with the tokens NaN,
+// Infinity and -Infinity, which are not JSON. Builds no tree.
 #ifndef COLCAST_SERVER_REST_JSON_READER_H_
 #define COLCAST_SERVER_REST_JSON_READER_H_
 
@@ -14,18 +14,18 @@
 
 namespace colcast::http {
 
-// Passes the body to `reader`, without recursion. Meanwhile the longest string (twice that for
-// {"b64": ...}) is in memory, counted in `memory`, which may be null. The returned status is the
-// text's own: INVALID_ARGUMENT, with the byte, for text that is not JSON, or the error of
-// BodyText::Finish. It takes precedence over the status of `reader`, unless the reader stopped the
-// parsing.
+// Parses the body, without recursion, and passes its values to `reader`. Needs memory for the
+// longest string (twice that for {"b64": ...}), counted in `memory`, which may be null. Returns
+// INVALID_ARGUMENT, with the offset, for text that is not JSON, or the error of BodyText::Finish();
+// both take precedence over errors in reader->status(). If the reader stopped the parsing, returns
+// its status.
 Status ReadJson(const BodyBytes& body, RequestMemory* memory, ValueReader* reader);
 
 // Reads an object, each member with the reader for its name.
 class MembersReader : public ValueReader {
  protected:
-  // Returns the reader for a member's value, which must stay valid while it is read; null to skip
-  // the value. Members may be repeated.
+  // Returns the reader for a member's value, or null to skip the value. The reader must stay valid
+  // until the value has ended. Members may be repeated.
   virtual ValueReader* ReaderOf(std::string_view name) = 0;
   // Returns null if the member was given before, so that only its first value counts.
   static ValueReader* First(bool* given, ValueReader* reader) {
@@ -42,7 +42,7 @@ class MembersReader : public ValueReader {
 
 class StringReader final : public ValueReader {
  public:
-  // INVALID_ARGUMENT, with `name`, for values other than strings.
+  // Fails with INVALID_ARGUMENT, naming `name`, for values other than strings.
   explicit StringReader(std::string name) : name_(std::move(name)) {}
 
   const std::string& text() const { return text_; }

@@ -52,7 +52,7 @@ bool AppendElement(const OutputColumn& output, int64_t index, std::string* json)
   return true;
 }
 
-// Appends elements from *index on, as lists nested from dimension `dim` on.
+// Appends elements from *index on, nested in lists for dimension `dim` and those after it.
 bool AppendValues(const OutputColumn& output, size_t dim, int64_t* index, std::string* json) {
   if (dim >= output.dims.size()) return AppendElement(output, (*index)++, json);
   json->push_back('[');

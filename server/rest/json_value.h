@@ -78,8 +78,8 @@ class ValueReader {
   bool stopped() const { return stopped_; }
 
  protected:
-  // depth() is the number of lists and objects that enclose the value, the key, or the list or
-  // object that ends.
+  // In OnValue() and OnKey(), depth() is the number of lists and objects that enclose the value or
+  // key; in OnEnd(), the number that enclose the list or object that ends.
   virtual void OnValue(const JsonValue& value) = 0;
   virtual void OnKey(std::string_view /*name*/) {}
   virtual void OnEnd(size_t /*count*/) {}
@@ -98,8 +98,8 @@ class ValueReader {
     Fail(std::move(status));
   }
 
-  // Call in OnValue(): fails with INVALID_ARGUMENT, with a description of `culprit` between the two
-  // texts. The size of a list or object is known only at its end.
+  // Call in OnValue(): fails with INVALID_ARGUMENT and a description of `culprit` between the two
+  // texts. For a list or object, status() is set at its end, when its size is known.
   void FailAt(std::string before, const JsonValue& culprit, std::string after) {
     failed_ = true;
     before_ = std::move(before);

@@ -107,7 +107,6 @@ Response AllowedMethods() {
   return response;
 }
 
-// Adds CORS headers to the answer.
 class CorsExchange final : public Exchange {
  public:
   explicit CorsExchange(std::shared_ptr<Exchange> exchange) : exchange_(std::move(exchange)) {}
@@ -168,7 +167,7 @@ void Run(const ModelApi& api, std::unique_ptr<Codec> codec) {
   api::ReadAndRun(api.options.max_body_bytes, body, call);
 }
 
-// Uses the workers for a request that runs a model.
+// Runs a model on the workers.
 void RunInference(ModelApi* api, const RestCall& call, std::shared_ptr<Exchange> exchange) {
   const auto timeout = api->options.timeout;
   if (call.method == RestMethod::kPredict || call.method == RestMethod::kInfer) {

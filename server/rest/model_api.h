@@ -1,5 +1,4 @@
-// TF Serving's REST API and the Open Inference Protocol's: from a URL and a body to a call of a
-// model, and back.
+// Serves TF Serving's REST API and the Open Inference Protocol's.
 #ifndef COLCAST_SERVER_REST_MODEL_API_H_
 #define COLCAST_SERVER_REST_MODEL_API_H_
 
@@ -26,7 +25,7 @@ namespace colcast::http {
 // Writes a GetModelStatusResponse.
 Status WriteModelStatus(const std::vector<models::VersionStatus>& versions, std::string* json);
 
-// The answers with metadata, each written once per version. Thread-safe.
+// The metadata answers, each written once per version. Thread-safe.
 class MetadataAnswers {
  public:
   Status Find(const std::shared_ptr<const inference::Servable>& servable, Response* answer);

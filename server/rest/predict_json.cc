@@ -61,7 +61,7 @@ class PredictReader final : public MembersReader {
     bool& given = rows ? rows_given_ : columns_given_;
     if ((!rows && name != "inputs") || given) return nullptr;
     given = true;
-    // If both are given, neither counts.
+    // A request with both is refused, so the second one need not be read.
     if (rows_given_ && columns_given_) return nullptr;
     if (name_given_) name_ = signature_name_.text();
     Find();

@@ -57,8 +57,8 @@ class PredictJson final : public PredictForm {
   // afterwards. The body is read twice if "signature_name" comes after them. An input with a
   // default may be absent; in row format it must then be absent from all rows. INVALID_ARGUMENT
   // names the input, the row and the element. A dtype that JSON cannot represent is UNIMPLEMENTED,
-  // in row format INVALID_ARGUMENT, both as in TF Serving. Of several errors, a syntax error comes
-  // first, then one in the signature's name, then the one whose culprit begins first.
+  // in row format INVALID_ARGUMENT, both as in TF Serving. Of several errors, returns a syntax
+  // error first, then one in the signature's name, then the one that begins first in the text.
   Status Read(const BodyBytes& body, const FindSignature& find) override;
 
   const std::string& signature_name() const override { return signature_name_; }
@@ -70,7 +70,7 @@ class PredictJson final : public PredictForm {
   Status Write(const PredictResponse& outputs, Response* response) const override;
 
  private:
-  // Sets *again if the inputs preceded the name of another signature.
+  // Sets *again if the body names another signature after the inputs.
   Status ReadAs(const std::string& signature_name, const BodyBytes& body, const FindSignature& find,
                 bool* again);
 

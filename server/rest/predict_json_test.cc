@@ -182,15 +182,15 @@ TEST(ReadInputs, ErrorsSayWhereAndWhat) {
        "instances[0] is the number 1, expected an object with the signature's inputs \"age\", "
        "\"name\", \"score\""},
       {R"({"instances": [{"age": 1, "name": "a"}, 1]})",
-       "instances[1] is the number 1, expected an object, as the rows before it are"},
+       "instances[1] is the number 1, expected an object, like the rows before it"},
       {R"({"instances": [{"age": 1, "name": "a"}, {"age": 1}]})",
        "instances[1]: no input \"name\", which instances[0] has"},
       {R"({"instances": [{"age": 1, "name": "a"}, {"age": 1, "name": "a", "score": 1}]})",
        "instances[1]: input \"score\", which instances[0] does not have"},
       {R"({"instances": [{"age": 1, "age": 1}]})", "instances[0]: input \"age\" appears twice"},
       {R"({"instances": [{"age": [1], "name": "a"}, {"age": 1, "name": "a"}]})",
-       "instances[1]: input \"age\" (DT_INT64): the number 1, expected a list of 1, as the first "
-       "one there is"},
+       "instances[1]: input \"age\" (DT_INT64): the number 1, expected a list of 1, like the "
+       "first one"},
   };
   for (const auto& [json, expected] : kCases) {
     const Parsed parsed(json, MakeSignature());
@@ -214,21 +214,18 @@ TEST(ReadInputs, TheFirstErrorOfTheTextIsTheOneTold) {
   const Case kCases[] = {
       // If a list has the wrong length, its contents do not matter.
       {R"({"inputs": {"score": [[1, 2], ["x"]]}})",
-       "input \"score\"[1] (DT_FLOAT): a list of 1, expected a list of 2, as the first one there "
-       "is"},
+       "input \"score\"[1] (DT_FLOAT): a list of 1, expected a list of 2, like the first one"},
       {R"({"inputs": {"score": [[[1], [2]], [[3], [4, "x"], 5]]}})",
-       "input \"score\"[1] (DT_FLOAT): a list of 3, expected a list of 2, as the first one there "
-       "is"},
+       "input \"score\"[1] (DT_FLOAT): a list of 3, expected a list of 2, like the first one"},
       {R"({"inputs": {"score": [[1, 2], [3, null], [4]]}})",
        "input \"score\"[1][1] (DT_FLOAT): null, expected a number"},
       {R"({"inputs": {"score": [1, {"a": [1, {}], "b": 2}, "x"]}})",
        "input \"score\"[1] (DT_FLOAT): an object of 2, expected a number"},
       {R"({"inputs": {"score": [1, [2, 3], 4]}})",
-       "input \"score\"[1] (DT_FLOAT): a list of 2, expected a value, as the lists before are of "
+       "input \"score\"[1] (DT_FLOAT): a list of 2, expected a value, because earlier lists have "
        "shape [3]"},
       {R"({"inputs": {"score": [[], 1]}})",
-       "input \"score\"[1] (DT_FLOAT): the number 1, expected a list of 0, as the first one there "
-       "is"},
+       "input \"score\"[1] (DT_FLOAT): the number 1, expected a list of 0, like the first one"},
       // Syntax errors come first, then errors of the request, then errors in its values.
       {R"({"inputs": {"age": "x"}, "instances": [1]})",
        "both \"instances\" and \"inputs\": expected one of them"},
@@ -262,7 +259,7 @@ TEST(ReadInputs, AnObjectOfB64AloneIsAValue) {
       {R"({"instances": [{"b64": "YQ==", "c": 1}]})",
        "instances[0]: unknown input \"c\"; the signature's are \"b64\""},
       {R"({"instances": [{"b64": ["a"]}, {"b64": "YQ=="}]})",
-       "instances[1] is an object of 1, expected an object, as the rows before it are"},
+       "instances[1] is an object of 1, expected an object, like the rows before it"},
   };
   for (const auto& [json, expected] : kCases) {
     EXPECT_EQ(Parsed(json, signature).ToString(), expected) << json;

@@ -28,7 +28,7 @@ Parts Split(std::string_view path) {
   return parts;
 }
 
-// The segments from NAME on. Sets *found to false if they name no model.
+// Parses the segments from NAME on. Sets *found to false if they name no model.
 Status ReadServingModel(const Parts& parts, ModelSpec* model, bool* found) {
   *found = parts.size() == 1 || parts.size() == 3;
   for (const std::string_view part : parts) {

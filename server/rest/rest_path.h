@@ -34,9 +34,10 @@ struct RestCall {
 // GET  /v1/models/NAME[/versions/V|/labels/L][/metadata]
 // POST /v1/models/NAME[/versions/V|/labels/L]:(predict|classify|regress)
 //
-// The path's letters may be upper case. NAME and L are percent-encoded and may decode to anything,
-// because they are only compared with names of models and labels. Returns INVALID_ARGUMENT for any
-// other target that begins with /v1/, including one with a '?', as in TF Serving.
+// Segments other than NAME and L may be upper case. NAME and L are percent-encoded and may decode
+// to anything, because they are only compared with names of models and labels. Returns
+// INVALID_ARGUMENT for any other target that begins with /v1/, including one with a '?', as in TF
+// Serving.
 //
 // GET  /v2, /v2/health/live, /v2/health/ready
 // GET  /v2/models/NAME[/versions/V][?signature_name=S], /v2/models/NAME[/versions/V]/ready

@@ -16,8 +16,8 @@ namespace colcast::rpc {
 
 namespace {
 
-// The limit per connection. Other calls wait in the client, where they cost nothing if their
-// deadline passes.
+// Concurrent calls per connection. Further calls wait in the client, where they cost this server
+// nothing if their deadline passes.
 uint32_t MaxConcurrentStreams() {
   constexpr int kLeast = 100;  // the minimum that RFC 9113 recommends
   constexpr int kPerCore = 16;

@@ -42,14 +42,14 @@ class GrpcServer {
     bool health_service = true;
     std::optional<Offload::Options> offload;  // for large Predict requests
     Reloads reloads;
-    // Channel arguments with gRPC's names, for example "grpc.max_connection_age_ms", "2000".
+    // Names and values, for example {"grpc.max_connection_age_ms", "2000"}.
     std::vector<std::pair<std::string, std::string>> channel_arguments;
   };
 
-  // Returns UNAVAILABLE, naming the address, if listening fails; for the socket the errors of
-  // UnixSocket. A socket on which another server listens is taken over when this one serves.
-  // `poller`, which idle threads poll, must outlive the server and the workers. `http1`, which may
-  // be null, serves clients that speak HTTP/1.
+  // Returns UNAVAILABLE, naming the address, if listening fails; also UnixSocket's errors. If
+  // another server listens on the socket, this one takes it over when it serves. `poller`, which
+  // idle threads poll, must outlive the server and the workers. `http1`, which may be null, serves
+  // clients that speak HTTP/1.
   static Status Start(const Options& options, const Backend& backend, net::Poller* poller,
                       net::Accept http1, std::unique_ptr<GrpcServer>* server);
 
@@ -62,9 +62,9 @@ class GrpcServer {
   // this is called.
   void SetServing(bool serving);
 
-  // Accepts no more requests and returns when those in flight have been answered. Ends streams.
-  // Calls unfinished at `deadline`, such as one whose message does not arrive, are cancelled and
-  // logged; it still waits for requests that a worker runs.
+  // Accepts no more requests, ends streams, and returns when the requests in flight have been
+  // answered. Cancels and logs calls unfinished at `deadline`, such as one whose message does not
+  // arrive, but still waits for requests that a worker runs.
   void Shutdown(std::chrono::system_clock::time_point deadline);
 
  private:

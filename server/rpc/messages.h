@@ -63,7 +63,6 @@ class MessageCall {
  public:
   explicit MessageCall(Call* call) : call_(call) {}
 
-  // See ReadMessage().
   Status Read() { return ReadMessage(call_->request(), &request_); }
   const Request& request() const { return request_; }
   Response* response() { return &response_; }
@@ -100,7 +99,6 @@ inline std::string PathOf(const char* service, const char* method) {
   return std::string("/") + service + '/' + method;
 }
 
-// Converts protobuf's form to server/wire's.
 inline ModelSpec FromProto(const tensorflow::serving::ModelSpec& proto) {
   ModelSpec spec;
   spec.name = proto.name();

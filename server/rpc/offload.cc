@@ -35,7 +35,7 @@ bool OffloadCircuit::Failed(Time now) {
 
 bool OffloadCircuit::TimedOut(Time started, Time now) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  // Concurrent calls count their common wait once.
+  // Calls that wait at the same time count that time once.
   waited_ += now - std::max(started, last_timeout_);
   last_timeout_ = now;
   return waited_ >= patience_ && LeaveAlone(now);

@@ -30,8 +30,8 @@ class OffloadCircuit {
   using Clock = std::chrono::steady_clock;
   using Time = Clock::time_point;
 
-  // A server that has not answered for `patience`, within one call or several in a row, is left
-  // alone for `pause`.
+  // If the server has not answered for `patience`, within one call or several in a row, it gets no
+  // calls for `pause`.
   OffloadCircuit(Clock::duration patience, Clock::duration pause)
       : patience_(patience), pause_(pause) {}
 
@@ -79,12 +79,12 @@ class Offload {
   // Ends forwarded calls soon, and calls forwarded later, with UNAVAILABLE.
   void Stop();
 
-  // Takes a Predict call if it has enough rows and names a model that is served here. The other
-  // server's answer goes to the client unchanged; without an answer the call runs here. Returns
-  // false if it does not take the call. A server found unreachable is left alone for a second, then
-  // tried with one call at a time until it answers. A call that another server forwarded is not
-  // forwarded again; one that came from this server itself ends forwarding. Cheap enough for the
-  // thread that reads calls: only names and shapes are read.
+  // Takes a Predict call if it has enough rows and names a model that is served here; otherwise
+  // returns false. The other server's answer goes to the client unchanged; without an answer the
+  // call runs here. A server found unreachable is left alone for a second, then tried with one call
+  // at a time until it answers. A call that another server forwarded is not forwarded again; one
+  // that this server itself forwarded ends all forwarding. Cheap enough for the thread that reads
+  // calls: only names and shapes are read.
   bool Take(Call* call);
 
  private:

@@ -22,7 +22,7 @@ TEST_F(OffloadCircuitTest, AServerThatFailsIsLeftAloneUntilItAnswers) {
   EXPECT_TRUE(circuit_.Failed(At(0)));
   EXPECT_EQ(circuit_.At(At(999)), State::kLeftAlone);
   EXPECT_EQ(circuit_.At(At(1000)), State::kMayAnswer);
-  EXPECT_FALSE(circuit_.Failed(At(1100)));  // one more failure
+  EXPECT_FALSE(circuit_.Failed(At(1100)));  // already left alone
   EXPECT_EQ(circuit_.At(At(2099)), State::kLeftAlone);
   EXPECT_TRUE(circuit_.Answered());
   EXPECT_EQ(circuit_.At(At(2100)), State::kAnswers);

@@ -29,7 +29,8 @@ inline constexpr char kSignatureHeader[] = "x-colcast-signature-name";
 // `backend` must outlive the methods.
 http2::Methods InferenceMethods(const Backend& backend);
 
-// tensorflow.serving.ModelService: reports versions and their states, and changes what is served.
+// tensorflow.serving.ModelService: reports the states of versions, and changes which models are
+// served.
 
 inline constexpr char kModelService[] = "tensorflow.serving.ModelService";
 
@@ -40,8 +41,8 @@ struct Reloads {
   request_log::LogPlaces logs;
 };
 
-// HandleReloadConfigRequest answers when new models have finished loading or failed:
-// ModelManager::Reload(). Clients that may not use it get PERMISSION_DENIED or UNIMPLEMENTED.
+// HandleReloadConfigRequest answers when new models have loaded or failed to load (see
+// ModelManager::Reload()). Clients not permitted to call it get PERMISSION_DENIED or UNIMPLEMENTED.
 // `models` must outlive the methods.
 http2::Methods ModelMethods(models::ModelManager* models, Reloads reloads);
 

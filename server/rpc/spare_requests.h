@@ -19,7 +19,7 @@ namespace colcast::rpc {
 // All methods may be called from any thread.
 class SpareRequests {
  public:
-  // The limit on the memory of a spare, and of a request that waits decoded, besides its message.
+  // The most memory, besides its message, that a spare or a waiting decoded request may take.
   // Requests within the two limits below always take less.
   static constexpr size_t kMaxMemoryBytes = 1 << 20;
   static constexpr size_t kSmallBytes = 64 << 10, kSmallColumns = 1024;
@@ -30,7 +30,7 @@ class SpareRequests {
 
     bool is_small() const { return most_bytes <= kSmallBytes; }
 
-    // Whether it takes at most about kMaxMemoryBytes.
+    // Whether the request uses no more than roughly kMaxMemoryBytes of memory.
     bool IsLight() const {
       if (is_small()) return request.columns().size() <= kSmallColumns;
       return request.MemoryBytes() <= kMaxMemoryBytes;

@@ -176,7 +176,8 @@ Status Answer(const std::vector<std::string>& services, const ServerReflectionRe
   }
 }
 
-// Answers the client's questions one after the other. An error is also an answer.
+// Answers the client's requests in order. A failed lookup is an answer, too, and does not end the
+// call.
 class Reflection final : public http2::StreamHandler {
  public:
   Reflection(const std::vector<std::string>& services, Call* call)

@@ -34,7 +34,7 @@ bool DirectoryIsWritable(const std::string& path) {
 
 Status UnixSocket::Prepare(const std::string& path, UnixSocket* socket) {
   constexpr size_t kMost =
-      sizeof(sockaddr_un::sun_path) - 2;  // listening_path() is longer, and a NUL follows
+      sizeof(sockaddr_un::sun_path) - 2;  // room for the '~' of listening_path() and a NUL
   if (path.size() > kMost) {
     return InvalidArgument("the socket path ", path, " has ", path.size(), " bytes; at most ",
                            kMost, " are allowed");

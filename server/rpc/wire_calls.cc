@@ -153,10 +153,9 @@ class WirePredict final : public WireCodec<api::PredictCodec, PredictMessages> {
   DecodedRequest& request() override { return decoded_->request; }
 
   // Decodes the request before it waits, to find its rows, signature and outputs; this takes a few
-  // microseconds. Requests that cannot be decoded, or that are so large that decoding may take
-  // milliseconds, have no estimate: the worker that takes such a request reports its errors. If the
-  // decoded form takes too much memory while it waits, that worker decodes and plans the request
-  // again.
+  // microseconds. Leaves the profile empty for a malformed request, whose error the worker reports,
+  // and for one so large that decoding may take milliseconds. A request whose decoded form is too
+  // large to keep while it waits is decoded and planned again by the worker.
   void Describe(api::PredictCall* call, scheduling::JobProfile* profile) override {
     const size_t bytes = call_->request().size();
     const bool is_long = bytes > kMaxDescribedBytes;
@@ -201,7 +200,8 @@ class WirePredict final : public WireCodec<api::PredictCodec, PredictMessages> {
   }
 
  private:
-  // Columns that item tables add for many keys are not counted.
+  // Large requests for a model with item tables are not kept decoded, because IsLight() does not
+  // count the columns that the tables add.
   bool MayWaitDecoded(const api::Call& call) const {
     return decoded_->IsLight() && (decoded_->is_small() || call.found().items() == nullptr);
   }

@@ -23,7 +23,7 @@ bool Blame(std::string_view reason, size_t offset, Malformed* malformed) {
   return false;
 }
 
-// ["key"] of a malformed map entry: the last key that can be read, or an empty string.
+// For the path of a malformed map entry: ["key"] with the last key that can be read, or nothing.
 std::string BracketedKeyOf(Reader entry) {
   std::string key;
   uint32_t tag;

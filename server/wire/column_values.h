@@ -80,7 +80,7 @@ enum class ValueField : uint8_t {
 // The typed field that holds the elements of `dtype`; kNone if the dtype cannot be sent.
 ValueField ValueFieldOf(DataType dtype);
 
-// 2 for the fields of complex numbers.
+// 2 for fields of complex numbers, 1 for others.
 int64_t ValuesPerElement(ValueField field);
 
 // The length before a string in the Open Inference Protocol, little-endian.

@@ -182,7 +182,7 @@ bool ExampleDecoder::ReadExpected(int64_t row, const char** at, const char* end)
       const Slot& slot = slots_[slot_];
       const char* const entry_end = slot.entry.data() + slot.entry.size();
       const bool same = entry_end <= same_end;
-      // The bytes before the value are equal, and they include all lengths.
+      // Only the value may differ: the equal bytes before it include all lengths.
       const bool same_but_value = !same && slot.feature.data() <= same_end &&
                                   static_cast<size_t>(end - *at) >= slot.entry.size();
       if (!same && !same_but_value) break;

@@ -74,7 +74,7 @@ class ExampleDecoder {
   std::vector<int64_t> last_row_;      // per feature: the last row that has it
   size_t found_ = 0;                   // number of features of the current row
   std::vector<Slot> slots_;            // features of the first Example
-  // Per feature: the index of the slot after its own, 0 if it has none.
+  // For each feature, the index of the slot after its own; 0 if it has none.
   std::vector<size_t> slot_after_;
   size_t slot_ = 0;     // the slot expected next
   std::string joined_;  // copies of the Examples that span several slices

@@ -55,7 +55,7 @@ class ExampleFeatures {
   size_t size() const { return entries_.size(); }
   const Entry& operator[](size_t index) const { return entries_[index]; }
 
-  // The index of a feature that is not the user's, if there is one.
+  // The index of a feature that is not the user's; 0 if all are.
   size_t item() const { return item_; }
 
   // The index of the feature with that name; size() if there is none.

@@ -83,7 +83,7 @@ class Splitter {
 
   const size_t max_examples_;
   ExampleRequest* const request_;
-  uint32_t list_tag_ = 0;  // tag of the list that the input holds so far
+  uint32_t list_tag_ = 0;  // tag of the list read so far; a list of the other kind replaces it
 };
 
 }  // namespace

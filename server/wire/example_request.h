@@ -24,11 +24,11 @@ struct ExampleRequest {
   std::string rest;  // the message without its field 2, "input"
 };
 
-// Splits `message` by protobuf's rules: of example_list and example_list_with_context the last one
-// wins, and repeated occurrences of it are merged. Returns INVALID_ARGUMENT, with field and byte,
-// for anything that protobuf would refuse, except inside examples. Returns RESOURCE_EXHAUSTED
-// beyond `max_examples`, because an example takes much more memory than its bytes on the wire.
-// `schema` is kExampleRequest or kMultiInferenceRequest, `name` the message's name for errors.
+// Splits `message` by protobuf's rules: the last of example_list and example_list_with_context
+// wins, and its repeated occurrences are merged. Returns INVALID_ARGUMENT, with field and byte, for
+// anything that protobuf would refuse, except inside examples. Returns RESOURCE_EXHAUSTED beyond
+// `max_examples`, because an example takes much more memory than its bytes on the wire. `schema` is
+// kExampleRequest or kMultiInferenceRequest, `name` the message's name for errors.
 Status DecodeExampleRequest(const Bytes& message, const MessageSchema& schema, const char* name,
                             int64_t max_examples, ExampleRequest* request);
 

@@ -2,8 +2,8 @@
 // emit.
 //
 // Feature is a oneof of three lists. TensorFlow's fast parser deviates from protobuf on merged
-// messages, on bytes after a list and on wrong lengths. Such Features are refused here, and so left
-// to TensorFlow; a Feature that is read has the same values in TensorFlow.
+// messages, on bytes after a list and on wrong lengths. Such Features are refused here and left to
+// TensorFlow; a Feature that is read has the same values in TensorFlow.
 #ifndef COLCAST_SERVER_WIRE_EXAMPLE_VALUES_H_
 #define COLCAST_SERVER_WIRE_EXAMPLE_VALUES_H_
 
@@ -25,8 +25,8 @@ constexpr int64_t kUnreadable = -1;
 int64_t ReadNumbers(DataType dtype, std::string_view feature, int64_t most, void* out);
 
 // Appends the values of `feature`, which must not be empty, to `out`: numbers in memory layout,
-// strings as records of TensorProto.string_val. Returns their count, or kUnreadable; what it
-// appended is then unspecified.
+// strings as records of TensorProto.string_val. Returns their count, or kUnreadable; in that case
+// the appended bytes are unspecified.
 int64_t AppendValues(DataType dtype, std::string_view feature, std::string* out);
 
 // Reads a length of at most five bytes; false if it goes past `end`.

@@ -13,10 +13,10 @@ namespace colcast {
 
 inline constexpr char kSignatureParameter[] = "signature_name";
 
-// Like DecodePredictRequest(), but stricter, as the protocol demands. Returns INVALID_ARGUMENT,
-// naming the input, unless it has as many values as its shape; also for raw and typed contents in
-// one request, for more or fewer raw contents than inputs, and for an input or parameter that is
-// invalid or repeated.
+// Like DecodePredictRequest(), but stricter, as the protocol demands: also returns
+// INVALID_ARGUMENT, naming the input, if an input has more or fewer values than its shape; if a
+// request has raw and typed contents; if it has more or fewer raw contents than inputs; and if an
+// input or parameter is invalid or repeated.
 Status DecodeInferRequest(const Bytes& message, DecodedRequest* request,
                           size_t max_columns = std::numeric_limits<size_t>::max());
 

@@ -190,7 +190,7 @@ Status CheckRange(const Column& column) {
   return OkStatus();
 }
 
-// Checks values of types that have fewer than the 32 bits in which they are sent.
+// Checks that values sent as 32 bits fit their narrower type.
 Status CheckRange(const Column& column) {
   switch (column.dtype) {
     case DT_INT8:

@@ -22,7 +22,7 @@ Status ReadInferDatatype(std::string_view datatype, Column* column);
 
 // Sets the values of a column that has a name, a dtype and dims. `raw` holds the elements in memory
 // layout, each string after its four-byte length. Returns INVALID_ARGUMENT, naming the input, if
-// there are not as many as the shape has, or if a bool is neither 0 nor 1.
+// `raw` has more or fewer elements than the shape, or a bool that is neither 0 nor 1.
 Status SetRawValues(const Bytes& raw, Column* column);
 
 // Like SetRawValues(), from typed fields of InferTensorContents: the well-formed messages in

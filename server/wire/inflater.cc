@@ -5,7 +5,7 @@
 namespace colcast {
 namespace {
 
-// The number to add to the window bits, by which zlib selects the format.
+// zlib selects the format by a number added to the window bits.
 int FormOf(Inflater::Format format) {
   switch (format) {
     case Inflater::Format::kGzip:

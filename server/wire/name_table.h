@@ -33,7 +33,7 @@ class NameTable {
 
   uint64_t seed_;
   std::vector<std::string_view> names_;
-  // A name's number plus 1, or 0 if empty; the size is a power of two.
+  // Each slot holds a name's number plus 1, or 0 if empty. The number of slots is a power of two.
   std::vector<uint32_t> slots_;
 };
 

@@ -48,10 +48,9 @@ struct ModelSpec {
   std::string signature_name;                // empty: the default signature
 };
 
-// A decoded request. Its views point into the message and into the object itself, so the message's
-// bytes and its array of slices must stay unchanged while it is in use, as must any other source
-// that filled it. Reusable: Clear() keeps the memory, so a worker's request soon decodes without
-// allocating.
+// A decoded request. Its views point into the message and into the object itself: while it is in
+// use, the message's bytes, its array of slices and any other source of values must stay unchanged.
+// Reusable: Clear() keeps the memory, so a worker's request soon decodes without allocating.
 class DecodedRequest {
  public:
   DecodedRequest() = default;
@@ -81,10 +80,10 @@ class DecodedRequest {
   // Moves the last column into the place of the removed one.
   void RemoveColumn(size_t index);
 
-  // Returns a slot in which `owner` keeps an object derived from the input names, so that the next
-  // message with the same names in the same order need not derive it again. It holds the object
-  // that this owner stored for such a message, or null. Returns null if the columns are not those
-  // of a decoded message.
+  // Returns a slot for an object that `owner` derives from the input names. If the next message has
+  // the same names in the same order, the slot still holds the object, so that it need not be
+  // derived again; otherwise the slot is null. Returns null if the columns are not those of a
+  // decoded message.
   template <typename Owner>
   std::shared_ptr<const void>* MadeOfNames(const std::shared_ptr<Owner>& owner) {
     if (!as_decoded_) return nullptr;
@@ -106,7 +105,7 @@ class DecodedRequest {
   friend class PredictRequestDecoder;
 
   NameTable& AllNames() const;
-  // `as_before` says that the names equal the first ones of the previous message.
+  // `as_before`: the names equal the previous message's, except that its last ones may be missing.
   void RememberNames(bool as_before);
 
   std::vector<Column> columns_;  // the first column_count_ are in use; the others only keep memory
@@ -117,17 +116,17 @@ class DecodedRequest {
   std::weak_ptr<const void> made_for_;
   std::shared_ptr<const void> made_of_names_;
   mutable NameTable names_;       // names of the first columns of columns_; filled when needed
-  std::deque<std::string> kept_;  // includes names that crossed a slice border
+  std::deque<std::string> kept_;  // bytes of views, such as names split across two buffers
   std::vector<std::shared_ptr<const void>> stored_;
 };
 
-// Decodes `message` into `request`, which is cleared first, by protobuf's rules: the last of
-// repeated map keys wins, sub-messages merge, repeated fields may be packed or not, unknown fields
-// are skipped. Returns INVALID_ARGUMENT, naming field, input and byte, for anything that protobuf
-// would refuse; `request` is then unspecified. Whether values fit their dtype and shape is not
-// checked here but in server/wire/tensor_values.h. Returns RESOURCE_EXHAUSTED beyond `max_columns`
-// inputs, outputs in the filter, or messages merged into one tensor: each takes much more memory
-// than its bytes on the wire.
+// Decodes `message` into `request`, after clearing it, by protobuf's rules: the last of repeated
+// map keys wins, sub-messages merge, repeated fields may be packed or not, unknown fields are
+// skipped. Returns INVALID_ARGUMENT, naming field, input and byte, for anything that protobuf would
+// refuse; `request` is then unspecified. Whether values fit their dtype and shape is checked later
+// (server/wire/tensor_values.h). Returns RESOURCE_EXHAUSTED for more than `max_columns` inputs,
+// outputs in the filter, or messages merged into one tensor: each takes much more memory than its
+// bytes on the wire.
 Status DecodePredictRequest(const Bytes& message, DecodedRequest* request,
                             size_t max_columns = std::numeric_limits<size_t>::max());
 

@@ -60,7 +60,7 @@ class Reader {
   }
 
   // Consumes `tag` if it comes next in its one-byte form: the fast path through a repeated field's
-  // records. False says nothing about what comes next.
+  // records. If it returns false, the tag may still come next in another form.
   bool SkipTag(uint32_t tag) {
     if (tag >= 0x80 || at_ == end_ || *at_ != tag) return false;
     Step(1);
@@ -174,7 +174,7 @@ bool ReadFields(Reader* reader, Read&& read) {
   return true;
 }
 
-// Counts the varints in `body`, a packed field's; false if it is malformed.
+// Counts the varints in a packed field's body. Returns false if it is malformed.
 bool CountVarints(const Bytes& body, int64_t* count);
 
 }  // namespace colcast

@@ -72,7 +72,7 @@ TEST(ReaderTest, NestedReaderEndsWithItsBytesAndKnowsItsOffset) {
   });
 }
 
-// Expects that reading tag after value of `text` ends with `error`, however it is sliced.
+// Expects that reading the fields of `text` fails with `error`, however it is sliced.
 void ExpectError(const std::string& text, const std::string& error) {
   ForEachSlicing(text, [&](const Bytes& bytes) {
     Reader reader(bytes);

@@ -1,6 +1,6 @@
-// Tables that describe request messages and one response, for rare checks: of sub-messages that the
-// server ignores but protobuf would refuse if malformed, of another server's answers, and of where
-// a request is malformed.
+// Schemas of request messages and of PredictResponse. They serve rare checks: whether sub-messages
+// that the server ignores are valid, whether another server's answer is valid, and where a request
+// is malformed.
 #ifndef COLCAST_SERVER_WIRE_SCHEMA_H_
 #define COLCAST_SERVER_WIRE_SCHEMA_H_
 
@@ -17,7 +17,7 @@ enum class FieldKind : uint8_t {
   kPlain,  // needs no more checks than an unknown field; listed for its name
   kString,
   kMessage,
-  kMapEntry,        // also a message
+  kMapEntry,        // a message with a key and a value
   kRepeatedVarint,  // this and the next two may be packed
   kRepeatedFixed32,
   kRepeatedFixed64,

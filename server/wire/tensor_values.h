@@ -94,8 +94,8 @@ size_t ReadRawStrings(const Bytes& raw, int64_t most, Visit&& visit) {
   return taken;
 }
 
-// Calls visit(body) for each record of `field`, in order. A body is that of a packed record, which
-// may be empty, or a single value without its tag. The records must be well-formed.
+// Calls visit(body) for each record of `field`, in order. A body is the contents of a packed
+// record, which may be empty, or a single value without its tag. The records must be well-formed.
 template <typename Visit>
 void ForEachRecord(const ColumnValues& values, ValueField field, Visit&& visit) {
   if (values.packed && field == ValueField::kString) {

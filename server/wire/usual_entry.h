@@ -10,9 +10,9 @@
 namespace colcast {
 
 // Reads an entry whose name is expected to be `name`, in a fraction of the general decoder's time.
-// It requires one slice and this order: the name, then dtype, shape and one field with all values,
-// every length encoded in as few bytes as possible. Returns false for anything else, malformed
-// entries included; `*column`, which must be empty, is then unspecified.
+// It requires one slice and this order: the name, then dtype, shape and one field with all values.
+// The dtype and the lengths of name and shape must take one byte each. Returns false for anything
+// else, malformed entries included; `*column`, which must be empty, is then unspecified.
 bool ReadUsualEntry(const Bytes& entry, std::string_view name, Column* column);
 
 }  // namespace colcast

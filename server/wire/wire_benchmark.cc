@@ -1,6 +1,6 @@
 // Measures decoding alone: 210 columns of int64, float and string in turn, 150 of them sent once
-// (the user) and 60 with N rows, in one slice and in gRPC's 8 KB ones; and one tensor_content of 2
-// MB.
+// (the user) and 60 with N rows, in one slice and in slices of 8 KB as from gRPC; and one
+// tensor_content of 2 MB.
 #include <benchmark/benchmark.h>
 
 #include <cstdint>
