@@ -1,4 +1,4 @@
-"""The locations of the executables: the server's and the load generator's."""
+"""Finds the executables of the server and of the load generator."""
 
 import importlib.util
 import os
@@ -9,7 +9,7 @@ _VARIABLE = "COLCAST_MODEL_SERVER"
 
 
 class ServerNotBuiltError(RuntimeError):
-    """The executable was not found; the message says where it was searched for."""
+    """The executable was not found; the message names the places that were searched."""
 
 
 def find_executable() -> Path:
@@ -30,7 +30,7 @@ def find_executable() -> Path:
 
 
 def find_sender() -> Path:
-    """Returns the path of colcast_sender, which is searched for in the server's folders.
+    """Returns the path of colcast_sender. Searches the same folders as `find_executable`.
 
     Raises:
       ServerNotBuiltError: it is in none of those folders.
@@ -51,7 +51,7 @@ def _find(name: str, folders: list[Path]) -> Path:
 
 
 def _folders() -> list[Path]:
-    """The folders of the installed distribution, if there is one, and of the checkout."""
+    """The bin folders of the installed distribution, if there is one, and of the checkout."""
     spec = importlib.util.find_spec("colcast_server")
     installed = spec.submodule_search_locations if spec else None
     checkout = Path(__file__).resolve().parent.parent / "build" / "server"

@@ -1,4 +1,4 @@
-"""A server as a child process that is always stopped."""
+"""Runs a server as a child process, and always stops it."""
 
 import collections
 import os
@@ -13,7 +13,7 @@ from typing import IO
 
 from colcast.server._executable import find_executable
 
-# A separate thread of the server writes its log, so a line may appear after the event.
+# A separate thread of the server writes its log, so a line may appear shortly after its event.
 _WRITTEN_WITHIN_SECONDS = 0.2
 
 _READY = re.compile(r'ready: gRPC on ([^\s"]+)(?: and HTTP on ([^\s"]+))?')
@@ -34,13 +34,13 @@ class ServerProcess:
       model_base_path: the directory with one directory per version. Leave both empty if `flags` has
         a --model_config_file.
       flags: further server flags, such as "--num_workers=1".
-      ready_timeout_seconds: how long loading may take.
-      executable: the path of another build; empty for the result of `find_executable`.
+      ready_timeout_seconds: how long to wait until the models serve.
+      executable: the path of the executable; if empty, `find_executable` searches for it.
 
     Attributes:
-      target: "127.0.0.1:PORT" of gRPC, after entry.
-      rest_target: "127.0.0.1:PORT" of HTTP; empty without --rest_api_port among the flags.
-      pid: the process id, after entry.
+      target: the gRPC address, "127.0.0.1:PORT"; set on entry.
+      rest_target: the HTTP address; empty if `flags` has no --rest_api_port.
+      pid: the process id; set on entry.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class ServerProcess:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Stops the server: SIGTERM, then SIGKILL if that does not end it."""
+        """Stops the server with SIGTERM or, if it does not end in time, with SIGKILL."""
         try:
             self.stop()
         except subprocess.TimeoutExpired:
@@ -131,7 +131,7 @@ class ServerProcess:
         return self._process.stderr
 
     def _readable(self, within_seconds: float | None = None) -> bool:
-        """Whether data or the end of the pipe can be read in time; None waits indefinitely."""
+        """Waits until the pipe has data or has ended; returns False after `within_seconds`."""
         if self._pipe().closed:
             return False
         poll = select.poll()
@@ -139,7 +139,7 @@ class ServerProcess:
         return bool(poll.poll(None if within_seconds is None else 1000 * within_seconds))
 
     def _read_once(self) -> bool:
-        """Reads the data in the pipe; False at its end."""
+        """Reads the lines that are in the pipe; returns False at its end."""
         chunk = os.read(self._pipe().fileno(), 1 << 16)
         *lines, self._unfinished_line = (self._unfinished_line + chunk).split(b"\n")
         if not chunk and self._unfinished_line:

@@ -1,18 +1,17 @@
-// The settings of jemalloc, the process's allocator. The environment variable MALLOC_CONF overrides
-// them.
+// Configures jemalloc, the process's allocator. The environment variable MALLOC_CONF overrides
+// these settings.
 //
-// Blocks of 32 MiB and more, mostly embedding tables, have their own arena (oversize_threshold),
-// which differs from the others in two ways:
+// Blocks of 32 MiB and more, mostly embedding tables, have their own arena (oversize_threshold). We
+// change two of its defaults:
 //
 // It uses huge pages where Linux provides them on request (transparent_hugepage = madvise). A
-// request reads rows all over the tables, and with small pages it misses the TLB for each of them:
-// with 3.3 GB of tables, huge pages saved 5 to 14 % of the CPU per request. In the other,
-// fragmented arenas huge pages would make every process larger by 80 MB, and let it keep growing.
+// request reads rows all over the tables, and with small pages every row misses the TLB: with
+// 3.3 GB of tables, huge pages saved 5 to 14 % of the CPU time per request. The other arenas are
+// fragmented; huge pages there would add 80 MB to every process, which would then keep growing.
 //
-// It keeps freed memory for ten seconds, like the other arenas. By default jemalloc returns such
-// blocks immediately, and a graph with tensors of that size pays for it with page faults in every
-// request; with jemalloc's default threshold of 8 MiB, they took two thirds of the time of DIN at
-// 500 candidates.
+// It keeps freed memory for ten seconds, like the other arenas. By default, jemalloc returns large
+// blocks immediately, so a graph with tensors of this size has page faults in every request. With
+// jemalloc's default threshold of 8 MiB, they took two thirds of DIN's time at 500 candidates.
 //
 // background_thread returns memory that was unused for ten seconds. Without it, a freed model would
 // stay in memory until a request happens to use its arena.
@@ -55,8 +54,8 @@ void Write(const std::string& name, T value) {
   mallctl(name.c_str(), nullptr, nullptr, &value, sizeof(T));
 }
 
-// Finds the arena of large blocks, which exists once there is one such block. Returns false if
-// MALLOC_CONF has turned it off.
+// Finds the arena of large blocks by allocating one, because the first such block creates the
+// arena. Returns false if MALLOC_CONF has disabled it.
 bool FindArenaOfLargeBlocks(unsigned* arena) {
   size_t threshold = 0;
   if (!Read("opt.oversize_threshold", &threshold) || threshold == 0) return false;

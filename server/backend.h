@@ -1,4 +1,4 @@
-// The services that the gRPC and HTTP endpoints use to answer.
+// Everything that the gRPC and HTTP endpoints need to answer requests.
 #ifndef COLCAST_SERVER_BACKEND_H_
 #define COLCAST_SERVER_BACKEND_H_
 
@@ -23,7 +23,7 @@ namespace colcast {
 struct Backend {
   models::ModelManager* models = nullptr;
   scheduling::WorkerPool* workers = nullptr;
-  scheduling::WorkerPool* readers = nullptr;  // api/body_job.h
+  scheduling::WorkerPool* readers = nullptr;  // reads request bodies; see api/body_job.h
   metrics::Metrics* metrics = nullptr;
   request_log::RequestLogs* request_logs = nullptr;
   const items::ItemTables* item_tables = nullptr;
@@ -32,7 +32,7 @@ struct Backend {
   callers::Callers* callers = nullptr;  // null if callers are not distinguished
   TensorEncoding encoding = TensorEncoding::kTypedFields;
   inference::CallOptions calls;
-  size_t max_request_bytes = std::numeric_limits<size_t>::max();  // over gRPC, after decompression
+  size_t max_request_bytes = std::numeric_limits<size_t>::max();  // only gRPC; after decompression
   size_t max_request_columns = std::numeric_limits<size_t>::max();
   const std::atomic<bool>* ready = nullptr;  // true while the models serve, until shutdown begins
 };

@@ -37,7 +37,7 @@ class _Serve(click.Command):
 def command(context: click.Context, flags: Sequence[str]) -> None:
     """Replaces this process with the native server, colcast_model_server.
 
-    The flags are tensorflow_model_server's and the server's own; --help lists them all.
+    It takes the flags of tensorflow_model_server and more; --help lists all of them.
     """
     asked = any(flag in _HELP for flag in flags)
     if asked:
@@ -51,6 +51,6 @@ def command(context: click.Context, flags: Sequence[str]) -> None:
             return
         raise click.ClickException(str(error)) from error
     if asked:
-        subprocess.run([executable, "--help"], check=False)  # its exit code is 1
+        subprocess.run([executable, "--help"], check=False)  # --help exits with 1
     else:
         os.execv(executable, [str(executable), *flags])

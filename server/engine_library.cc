@@ -78,14 +78,14 @@ void* OpenLibrary(const std::filesystem::path& path) {
   return library;
 }
 
-// The TensorFlow release beside the executable, as in an image, or in the folder where pip installs
-// it; empty if there is none.
+// The TensorFlow release beside the executable, as in the image, or in the folder where pip
+// installs it; empty if there is none.
 std::string InstalledTensorFlow(const std::filesystem::path& executable_folder) {
   for (const char* const place : {"", "../../tensorflow"}) {
     const std::filesystem::path path = executable_folder / place / "libtensorflow_cc.so.2";
     std::error_code error;
     if (!std::filesystem::exists(path, error)) continue;
-    void* const library = OpenLibrary(path);  // stays open, since the engine uses the same library
+    void* const library = OpenLibrary(path);  // stays open, because the engine uses it
     if (library == nullptr) return std::string("that cannot be loaded: ") + dlerror();
     const auto version = reinterpret_cast<const char* (*)()>(dlsym(library, "TF_Version"));
     return version == nullptr ? "without a version" : version();

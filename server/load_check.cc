@@ -24,7 +24,7 @@ namespace {
 
 constexpr char kSelf[] = "/proc/self/exe";
 
-// The executable's name and flags with which this process was started.
+// The command line of this process: the executable's name and the flags.
 std::vector<std::string> CommandLine() {
   std::ifstream file("/proc/self/cmdline", std::ios::binary);
   std::vector<std::string> arguments;
@@ -32,9 +32,9 @@ std::vector<std::string> CommandLine() {
   return arguments;
 }
 
-// Starts a process and returns its id, or 0 and errno. It inherits this thread's priority, the
-// environment and the limits, but no descriptors, because a connection would not end while the
-// process held it, and no blocked signals.
+// Starts a process and returns its id, or 0 and errno. The process inherits this thread's priority,
+// the environment and the limits, but no blocked signals, and no descriptors, because a connection
+// stays open as long as any process holds it.
 pid_t Spawn(std::vector<std::string> arguments) {
   std::vector<char*> argv;
   for (std::string& argument : arguments) argv.push_back(argument.data());
@@ -59,8 +59,8 @@ pid_t Spawn(std::vector<std::string> arguments) {
   return error == 0 ? process : 0;
 }
 
-// Returns false if the process was killed because it ran beyond `timeout` or the server was asked
-// to stop. Sets `*how` to waitpid's status.
+// Waits until the process ends. Kills it and returns false if it runs longer than `timeout` or the
+// server is asked to stop. Sets `*how` to waitpid's status.
 bool WaitFor(pid_t process, std::chrono::seconds timeout, int* how) {
   constexpr std::chrono::milliseconds kLongestSleep(50);
   const auto give_up = std::chrono::steady_clock::now() + timeout;
@@ -77,8 +77,8 @@ bool WaitFor(pid_t process, std::chrono::seconds timeout, int* how) {
   return true;
 }
 
-// A file of this build that was replaced or removed since the server opened it; empty if there is
-// none. The kernel marks such files in the list of mappings.
+// The path of a file of this build that was replaced or removed since the server opened it; empty
+// if there is none. The kernel marks such files in the list of mappings.
 std::string ReplacedFile() {
   constexpr std::string_view kMark = " (deleted)";
   std::ifstream maps("/proc/self/maps");
@@ -95,8 +95,8 @@ std::string ReplacedFile() {
   return "";
 }
 
-// Fails if files were replaced: the process would load the new files, so its result would not apply
-// to this one.
+// Fails if files were replaced: a new process would load the new files, so its result would say
+// nothing about this process.
 Status CheckFilesAreOurs() {
   const std::string replaced = ReplacedFile();
   if (replaced.empty()) return OkStatus();
@@ -105,8 +105,8 @@ Status CheckFilesAreOurs() {
                             "tried in a separate process: restart the server");
 }
 
-// The result of running this executable with this process's flags and `flag`: OK if it exited by
-// itself, with any code. `what` names the file to load.
+// Runs this executable with this process's flags and `flag`. Returns OK if the new process exited
+// by itself, with any code. `what` names the file to load, for the log.
 Status TryInOwnProcess(const std::string& flag, const std::string& what,
                        std::chrono::seconds timeout) {
   if (Status status = CheckFilesAreOurs(); !status.ok()) return status;

@@ -1,4 +1,4 @@
-// The native server: only flags and wiring.
+// The native server's entry point: reads the flags, connects the parts, serves, and stops.
 
 #include <signal.h>
 #include <unistd.h>
@@ -40,12 +40,12 @@
 namespace colcast {
 namespace {
 
-// Without this, TensorFlow would fill the terminal and log entire invalid requests. An explicit
-// TF_CPP_MIN_LOG_LEVEL still applies.
+// Keeps TensorFlow from filling the terminal and from logging entire invalid requests, unless
+// TF_CPP_MIN_LOG_LEVEL is already set.
 void LimitLibraryLogs() { setenv("TF_CPP_MIN_LOG_LEVEL", "2", /*overwrite=*/0); }
 
-// TensorFlow uses oneDNN on CPUs with AVX-512. With a memory pool of its own, the memory of a run
-// could be neither measured nor returned.
+// TensorFlow uses oneDNN on CPUs with AVX-512. By default, oneDNN has its own memory pool, where
+// the server could neither measure nor free a run's memory.
 void UseOneAllocator() { setenv("TF_ONEDNN_USE_SYSTEM_ALLOCATOR", "1", /*overwrite=*/0); }
 
 // Records the metrics of every attempt to load a version.
@@ -91,7 +91,8 @@ Status OpenEngineWithOps(const ServerOptions& options, std::unique_ptr<engine::E
   return OkStatus();
 }
 
-// Runs in the separate process that tries a load.
+// Checks a load, in the separate process that CheckLoadInOwnProcess() or
+// CheckOpLibraryInOwnProcess() has started.
 Status Check(const ServerOptions& options) {
   EndWithParent();
   std::unique_ptr<engine::Engine> engine;
@@ -103,7 +104,7 @@ Status Check(const ServerOptions& options) {
   return RunLoadCheck(options.load_check.directory, options.models.loader, *engine);
 }
 
-// Tries op libraries, and later versions, in a separate process before they are loaded.
+// Checks the op libraries in separate processes now, and each model version before it is loaded.
 Status AddLoadChecks(ServerOptions* options) {
   const std::chrono::seconds timeout = options->load_check.timeout;
   for (const std::string& path : options->op_libraries) {
@@ -115,9 +116,8 @@ Status AddLoadChecks(ServerOptions* options) {
   return OkStatus();
 }
 
-// The number of threads for workers, TensorFlow and everything else.
 int ThreadsNeeded(const ServerOptions& options) {
-  constexpr int kOthers = 16;
+  constexpr int kOthers = 16;  // for loading, polling, logs and so on
   const int per_worker = options.workers.long_request_nice > 0 ? 2 : 1;
   return per_worker * options.workers.num_workers + options.engine.intra_op_parallelism +
          options.engine.inter_op_parallelism + kOthers;

@@ -1,4 +1,4 @@
-// Ends the process on a signal.
+// Handles the signals that stop the server or make it reload its configuration.
 #ifndef COLCAST_SERVER_STOP_SIGNALS_H_
 #define COLCAST_SERVER_STOP_SIGNALS_H_
 

@@ -1,4 +1,4 @@
-// The fork's entry point compared with the TensorFlow function that it replaces.
+// Compares the fork's entry point with the TensorFlow function that it replaces.
 #include "serving_patches/expand_inputs.h"
 
 #include <cstddef>
@@ -116,7 +116,6 @@ TEST(ExpandedInputValuesTest, ARequestWithAllRowsIsWhatItWasBefore) {
   EXPECT_EQ(ByName(expanded), ByName(stock));
 }
 
-// TF Serving's own tests send a scalar to half_plus_two, which declares [?,1].
 TEST(ExpandedInputValuesTest, UsersStatesAndTheirDefaultStayAsTheyCome) {
   SignatureDef signature;
   for (const char* const alias :
@@ -141,6 +140,7 @@ TEST(ExpandedInputValuesTest, UsersStatesAndTheirDefaultStayAsTheyCome) {
                                           std::pair("user_state/row", std::vector<int64_t>{0})));
 }
 
+// Needed because TF Serving's own tests send a scalar to half_plus_two, which declares [?,1].
 TEST(ExpandedInputValuesTest, ASignatureOfOneInputIsNotLookedAt) {
   SignatureDef signature = Scoring();
   signature.mutable_inputs()->erase("item");
@@ -189,7 +189,7 @@ TensorProto Shaped(const std::vector<int64_t>& dims) {
   return proto;
 }
 
-// The shapes of tests/conformance/test_unchanged.py, for inputs of declared and of unknown rank.
+// Tries the shapes of tests/conformance/test_unchanged.py on inputs of declared and unknown rank.
 TEST(ExpandedInputValuesTest, AShapeThatNoTensorHasIsTheFaultOfItsInput) {
   const std::vector<std::vector<int64_t>> shapes = {{-1},
                                                     {-1, 2},
@@ -221,7 +221,7 @@ TEST(ExpandedInputValuesTest, ASmallRequestCannotFillTheMemory) {
               HasSubstr("TF_SERVING_MAX_EXPANDED_BYTES is 1073741824"));
 }
 
-// The environment is read once per process, so these bodies run in separate processes.
+// A process reads the environment only once, so these tests start processes of their own.
 class ExpandedInputValuesDeathTest : public ::testing::Test {
  protected:
   void SetUp() override { GTEST_FLAG_SET(death_test_style, "threadsafe"); }

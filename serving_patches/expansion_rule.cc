@@ -16,7 +16,7 @@
 namespace colcast {
 namespace {
 
-// An input's effective properties: the sent column's or, if it is absent, the default's.
+// The dtype and shape of an input: those sent or, if it is absent, those of its default.
 struct Effective {
   tensorflow::DataType dtype;
   absl::Span<const int64_t> dims;
@@ -32,8 +32,8 @@ bool IsMissing(const DeclaredInput& declared, const ReceivedShape& received) {
 }
 
 // Whether a tensor can have these dimensions: none is negative, and the byte size does not
-// overflow. Multiplies in order, as TensorShape does: [0,2^40,2^40] is a shape, [2^40,2^40,0] is
-// not.
+// overflow. Multiplies in order, as TensorShape does, which accepts [0,2^40,2^40] but not
+// [2^40,2^40,0].
 bool IsTensorShape(absl::Span<const int64_t> dims) {
   constexpr int64_t kMaxElementBytes = 32;
   constexpr int64_t kMaxElements = std::numeric_limits<int64_t>::max() / kMaxElementBytes;
@@ -44,7 +44,7 @@ bool IsTensorShape(absl::Span<const int64_t> dims) {
   return elements <= kMaxElements;
 }
 
-// `alone` says that it is its signature's only input, whose trailing dimensions of 1 do not matter.
+// `alone` is true for a signature's only input: its trailing dimensions of 1 do not matter.
 bool Fits(const DeclaredInput& declared, const Effective& input, bool alone) {
   if (declared.dtype != tensorflow::DT_INVALID && declared.dtype != input.dtype) return false;
   if (!IsTensorShape(input.dims)) return false;
@@ -58,11 +58,10 @@ bool Fits(const DeclaredInput& declared, const Effective& input, bool alone) {
   return true;
 }
 
-// A fast check that nearly all inputs pass: whether an input was sent and fits. Other inputs may
-// still fit by the full rule.
+// A fast check that nearly all inputs pass. An input that fails it may still pass Fits().
 bool FitsPlainly(const DeclaredInput& declared, const ReceivedShape& received) {
   constexpr size_t kMostDims = 3;
-  constexpr int64_t kMostRows = 1 << 18;  // so that no product overflows
+  constexpr int64_t kMostRows = 1 << 18;  // the product of three dimensions cannot overflow
   const size_t rank = received.dims.size();
   if (received.absent || declared.unknown_rank || declared.dtype != received.dtype ||
       declared.dims.size() != rank || rank > kMostDims) {
@@ -77,8 +76,7 @@ bool FitsPlainly(const DeclaredInput& declared, const ReceivedShape& received) {
   return true;
 }
 
-// A scalar sent to a signature's only input of unknown rank is batched by declaration, but has no
-// rows.
+// A batched input of unknown rank may be sent as a scalar, which has no rows.
 bool HasRows(const DeclaredInput& declared, const Effective& input) {
   return declared.batched() && !input.dims.empty();
 }

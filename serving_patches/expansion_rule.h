@@ -1,25 +1,26 @@
-// The expansion rule: which inputs of a request were sent as one row, and how many rows they need.
+// The expansion rule decides which inputs of a request are repeated, and to how many rows.
 //
-// One pure function, used by the fork of TF Serving and by the native server:
+// It is one pure function, used by the fork of TF Serving and by the native server:
 //   1. An input is batched if its declared first dimension is unknown, unless its rows belong to
-//      another domain. Others are passed unchanged, if their shape fits the declared one. An input
-//      of unknown rank may be a parameter: it is batched only if it is the signature's only input.
+//      another domain. An input of unknown rank may be a parameter, so it is batched only if it is
+//      the signature's only input. Other inputs pass unchanged if their shape fits the declared
+//      one.
 //   2. N is the largest first dimension among the batched inputs.
 //   3. A batched input with N rows passes; one with 1 row is expanded to N; any other is an error.
 //   4. An absent input takes its default from the signature, as if it had been sent.
 //   5. Nothing is guessed: an input with two rows beside one with three is an error.
 //
-// Inputs DOMAIN_state/... have another domain's rows if there is an int64 input row_to_DOMAIN [?],
-// which gives each candidate the number of its row of DOMAIN. So the exporter's columnar_pair takes
-// the states of any number of users together with those of N items.
+// The rows of the inputs DOMAIN_state/... belong to another domain if the signature also has an
+// int64 input row_to_DOMAIN of shape [?], the index of each candidate's row in DOMAIN. This is how
+// the exporter's columnar_pair receives the states of any number of users with those of N items.
 //
-// Corner cases that follow:
-//   - Zero rows are legal: if all batched inputs have 0 rows, N is 0. If another input has 1 row,
-//     however, N is 1, and an input with 0 rows is an error.
-//   - A scalar sent to a signature's only input, if that has unknown rank, has no rows: it passes,
-//   and N is 1.
-//   - A signature's only input has no other to agree with. Its trailing dimensions of 1 may be left
-//     out or added, as TF Serving's clients do: half_plus_two declares [?,1] and is sent [3].
+// Corner cases:
+//   - Zero rows are legal: if all batched inputs have 0 rows, N is 0. But if another batched input
+//     has 1 row, N is 1, and an input with 0 rows is an error.
+//   - A signature's only input, if it has unknown rank, may be sent as a scalar, which has no rows:
+//     it passes, and N is 1.
+//   - A signature's only input may have more or fewer trailing dimensions of 1 than declared,
+//     because TF Serving's clients rely on that: half_plus_two declares [?,1] and is sent [3].
 //   - If no batched input has rows, N is 1 (a signature of scalars, or all inputs absent).
 #ifndef COLCAST_SERVING_PATCHES_EXPANSION_RULE_H_
 #define COLCAST_SERVING_PATCHES_EXPANSION_RULE_H_
@@ -52,7 +53,7 @@ struct DeclaredInput {
   bool batched() const { return !other_domain && (unknown_rank || (!dims.empty() && dims[0] < 0)); }
 };
 
-// Marks the inputs of a signature whose rows, if any, are not the candidates'.
+// Sets `other_domain` of the inputs whose rows, if any, are not the candidates'.
 void FindOtherDomains(absl::Span<DeclaredInput> declared);
 
 // What a request sent for one input. `dims` are unchecked.
@@ -63,10 +64,9 @@ struct ReceivedShape {
 };
 
 enum class InputAction : uint8_t {
-  kPass,    // feed what was sent
-  kExpand,  // repeat the only row that was sent to ExpansionPlan::rows
-  // Feed the default, with its only row repeated to ExpansionPlan::rows if the input is batched.
-  kDefault,
+  kPass,     // feed what was sent
+  kExpand,   // repeat the one row that was sent, ExpansionPlan::rows times
+  kDefault,  // feed the default; if the input is batched, expand it to ExpansionPlan::rows
 };
 
 struct ExpansionPlan {
@@ -76,10 +76,10 @@ struct ExpansionPlan {
 
 // Applies the rule. `received[i]` is what was sent for `declared[i]`.
 //
-// Overwrites `*plan`; reusing it avoids allocations. INVALID_ARGUMENT names every offending input:
-// absent without a default; a dtype, rank or inner dimension other than declared; a shape that no
-// tensor has; a number of rows that is neither 1 nor N (along with an input that has N). REQUIRES
-// spans of the same size.
+// Overwrites `*plan`; reusing it avoids allocations. Returns INVALID_ARGUMENT for an input that is
+// absent without a default, has a dtype, rank or inner dimension other than declared, has a shape
+// that no tensor has, or has a number of rows that is neither 1 nor N. The message names all such
+// inputs and, for rows, an input that has N. REQUIRES spans of the same size.
 absl::Status PlanExpansion(absl::Span<const DeclaredInput> declared,
                            absl::Span<const ReceivedShape> received, ExpansionPlan* plan);
 

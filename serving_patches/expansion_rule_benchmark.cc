@@ -1,4 +1,5 @@
-// The rule for 210 inputs, on the path of every request: 150 user and 60 item features, N = 500.
+// Measures the expansion rule, which runs in every request: 150 user features, 60 item features,
+// N = 500.
 #include <benchmark/benchmark.h>
 
 #include <cstdint>

@@ -83,7 +83,7 @@ struct Legal {
 };
 std::ostream& operator<<(std::ostream& out, const Legal& row) { return out << row.name; }
 
-// The exporter's columnar_pair: states of U users and N items, and which user each row has.
+// The inputs of the exporter's columnar_pair: states of users and items, and each row's user.
 std::vector<DeclaredInput> Pair() {
   std::vector<DeclaredInput> declared = {
       Input("item_state/0", DT_FLOAT, {-1, 8}),

@@ -1,4 +1,4 @@
-// Builds the text of an error that may name many inputs.
+// Limits the length of an error message that may name many inputs.
 #ifndef COLCAST_SERVING_PATCHES_PHRASES_H_
 #define COLCAST_SERVING_PATCHES_PHRASES_H_
 
@@ -11,8 +11,8 @@
 
 namespace colcast {
 
-// Joins phrases up to the size that a status can carry: gRPC sends it in 8 KB of metadata, and a
-// longer text would replace the error with another one. Counts the phrases left out.
+// Joins phrases up to a size that a gRPC status can carry, and counts the phrases that do not fit.
+// gRPC sends the text in 8 KB of metadata and would replace a longer one with another error.
 class Phrases {
  public:
   void Add(absl::string_view phrase) {

@@ -31,7 +31,7 @@ DeclaredInput Declare(const std::string& alias, const TensorInfo& info) {
   return input;
 }
 
-// Why no tensor can be fed to the input, or OK.
+// Returns INVALID_ARGUMENT if no tensor can be fed to the input.
 absl::Status CheckFeedable(const std::string& alias, const TensorInfo& info) {
   if (info.encoding_case() == TensorInfo::kName) return absl::OkStatus();
   const char* const what = info.has_coo_sparse()         ? "a sparse tensor (coo_sparse)"

@@ -1,4 +1,4 @@
-// A signature's inputs, prepared once, from which each request's feeds are made.
+// Makes the tensors to feed from a request's columns. Prepares a signature's inputs only once.
 #ifndef COLCAST_SERVING_PATCHES_SIGNATURE_INPUTS_H_
 #define COLCAST_SERVING_PATCHES_SIGNATURE_INPUTS_H_
 
@@ -31,12 +31,12 @@ class SignatureInputs {
     ExpansionPlan plan;
   };
 
-  // Limits that protect against small requests that ask for much memory.
+  // Limits that keep a small request from taking much memory.
   struct Limits {
     int64_t max_rows = std::numeric_limits<int64_t>::max();
-    // Memory that all inputs of a request may take as tensors, beyond the bytes that were sent.
+    // How many bytes the tensors of a request may take beyond those that were sent.
     int64_t max_expanded_bytes = int64_t{1} << 30;
-    // The name of the setting for that limit, used in messages. Must outlive the SignatureInputs.
+    // What messages call that limit. Must outlive the SignatureInputs.
     absl::string_view max_expanded_bytes_setting = "max_expanded_bytes";
   };
 
@@ -61,25 +61,24 @@ class SignatureInputs {
   int Find(absl::string_view alias) const;
 
   // Sets `(*positions)[i]` to Find(received[i].alias). Faster if `*positions` holds the result for
-  // a request with its inputs in the same order.
+  // an earlier request with its inputs in the same order.
   void FindAll(absl::Span<const ReceivedInput> received, std::vector<int>* positions) const;
 
   // Sets `*feeds` to one tensor per input, by position, expanded by the rule. Reuses tensors in
   // `*feeds` unless their memory is shared.
   //
-  // If an alias occurs twice in `received`, the last one counts. Returns RESOURCE_EXHAUSTED beyond
-  // the limits, before anything is allocated: a column without elements may claim any number of
-  // rows, and a small request must not fill the memory. INVALID_ARGUMENT names the input: one that
-  // is unknown to the signature, that PlanExpansion() rejects, or whose content does not fit its
-  // shape. After an error `*feeds` is unspecified.
+  // If an alias occurs twice in `received`, the last one counts. Returns RESOURCE_EXHAUSTED if the
+  // request exceeds the limits, before it allocates anything. Returns INVALID_ARGUMENT with the
+  // input's alias if an input is not in the signature, PlanExpansion() rejects it, or its content
+  // does not fit its shape. After an error `*feeds` is unspecified.
   absl::Status Build(absl::Span<const ReceivedInput> received, Scratch* scratch,
                      std::vector<tensorflow::Tensor>* feeds) const {
     FindAll(received, &scratch->positions);
     return Build(received, scratch->positions, scratch, feeds);
   }
 
-  // Like Build() above, with the `positions` of `received`, found here or by other SignatureInputs
-  // with the same aliases.
+  // Like Build() above, with `positions` from FindAll() of this object or of another one with the
+  // same aliases.
   absl::Status Build(absl::Span<const ReceivedInput> received, absl::Span<const int> positions,
                      Scratch* scratch, std::vector<tensorflow::Tensor>* feeds) const {
     absl::Status status = Plan(received, positions, scratch);
@@ -87,14 +86,14 @@ class SignatureInputs {
   }
 
   // The two halves of Build(), for callers that do not need every tensor. Plan() finds errors in
-  // names and shapes, BuildRows() in contents. The columns in `received` must live until then.
+  // names and shapes, the others in contents. The columns in `received` must outlive these calls.
   absl::Status Plan(absl::Span<const ReceivedInput> received, absl::Span<const int> positions,
                     Scratch* scratch) const;
   absl::Status BuildFeeds(const Scratch& scratch, std::vector<tensorflow::Tensor>* feeds) const;
   absl::Status BuildFeed(int position, const Scratch& scratch, tensorflow::Tensor* feed) const;
 
-  // Builds one input's tensor without a plan, from its column or, if that is null, from its
-  // default. A single row is repeated to `rows`, unless that is kAsSent. REQUIRES inputs that
+  // Builds one input's tensor without a plan: from `source` or, if that is null, from the input's
+  // default. Repeats a single row to `rows`, unless `rows` is kAsSent. REQUIRES an input that
   // Plan() would accept.
   static constexpr int64_t kAsSent = -1;
   absl::Status BuildRows(int position, const ColumnSource* source, int64_t rows,
@@ -113,7 +112,7 @@ class SignatureInputs {
   // The defaults by position; uninitialized for inputs without one.
   std::vector<tensorflow::Tensor> defaults_;
   absl::flat_hash_map<std::string, int> positions_;
-  absl::Status unfeedable_;  // the error of Build() if an input cannot be fed at all
+  absl::Status unfeedable_;  // what Build() returns if no tensor can be fed to some input
 };
 
 }  // namespace colcast

@@ -99,7 +99,7 @@ const char kHistory[] =
 const char kItems[] =
     "dtype: DT_STRING tensor_shape { dim { size: 3 } } string_val: [ 'a', 'b', 'c' ]";
 
-// A request that owns its data: aliases, protos and the columns over them.
+// A request that owns its data: aliases, protos and the columns that read them.
 class Request {
  public:
   explicit Request(const std::vector<std::pair<std::string, std::string>>& inputs) {

@@ -76,7 +76,8 @@ absl::Status CheckRepeats(const TensorShape& row, const TensorShape& target) {
   return absl::OkStatus();
 }
 
-// Checked first, because an allocator that lacks memory waits ten seconds before it fails.
+// Checks the size before allocating, because TensorFlow's allocator waits ten seconds before it
+// fails for lack of memory.
 absl::Status CheckFitsMemory(DataType dtype, const TensorShape& row, const TensorShape& target) {
   static const int64_t memory_bytes = tensorflow::port::GetMemoryInfo().total;
   const int64_t element_bytes = std::max<int64_t>(1, ElementBytes(dtype));
@@ -125,7 +126,8 @@ absl::Status RowShape(const TensorProto& proto, const TensorShape& target, Tenso
   return CheckRepeats(*row, target);
 }
 
-// Copies tensor_content directly to its place, for types with the same layout in memory.
+// Copies tensor_content directly into the tensor. REQUIRES a dtype that has the same layout in
+// memory.
 absl::Status FromContent(const TensorProto& proto, const TensorShape& row,
                          const TensorShape& target, Tensor* out) {
   const absl::string_view content(proto.tensor_content());

@@ -1,8 +1,8 @@
-// Tensors built by repeating one row to a target shape.
+// Builds tensors by repeating one row to a target shape.
 //
-// The part of colcast that belongs in TensorFlow: a ranking request sends a user feature as one
-// row, but the model needs it on every row. Rows are the entries of the first dimension. Works for
-// every dtype that a TensorProto can carry, including strings.
+// This part of colcast belongs in TensorFlow: a ranking request sends a user feature as one row,
+// but the model needs it on every row. Rows are the entries of the first dimension. Works for every
+// dtype that a TensorProto can carry, including strings.
 #ifndef COLCAST_TF_PATCHES_REPEAT_ROW_H_
 #define COLCAST_TF_PATCHES_REPEAT_ROW_H_
 
@@ -13,21 +13,21 @@
 
 namespace colcast {
 
-// Sets `*out` to a tensor of shape `target`, each row of which is the only row of `row`.
+// Sets `*out` to a tensor of shape `target`: `row` if it has that shape, or its only row, repeated.
 //
 //   row [1, 3], target [4, 3]: four copies of the row
 //   row [4, 3], target [4, 3]: `*out` shares the buffer of `row`, nothing is copied
 //   row [1, 3], target [0, 3]: an empty tensor
 //
-// Returns INVALID_ARGUMENT, with both shapes in the message, for anything else: another number of
-// rows, other inner dimensions, a scalar on one side, a target whose bytes do not fit an int64.
+// Returns INVALID_ARGUMENT with both shapes for anything else: another number of rows, other inner
+// dimensions, a scalar on one side, a target whose size in bytes exceeds an int64.
 // Returns RESOURCE_EXHAUSTED if there is no memory for the target. `*out` is untouched on error.
 absl::Status RepeatRow(const tensorflow::Tensor& row, const tensorflow::TensorShape& target,
                        tensorflow::Tensor* out);
 
-// Like RepeatRow(), for a row that is still a proto, in its typed fields (where, as everywhere in
-// TensorFlow, a short list repeats its last value) or in tensor_content. Decodes the proto once;
-// directly into the buffer of `*out` if its encoding allows.
+// Like RepeatRow(), for a row that is still a proto, in a typed field or in tensor_content. As
+// everywhere in TensorFlow, a typed field with too few values repeats its last value. Decodes the
+// proto once, and directly into the new tensor if the encoding allows.
 //
 // Also returns INVALID_ARGUMENT for a proto that is not a tensor: a negative or overflowing
 // dimension, an unknown rank, a dtype that does not exist, content that does not fit its shape.

@@ -148,8 +148,7 @@ TEST(RepeatFirstRowTest, LeavesScalarsEmptyTensorsAndOneRowAlone) {
   EXPECT_THAT(Values<int32_t>(one), ElementsAre(3, 4));
 }
 
-// Every dtype, as its typed field and as tensor_content: both decode to the row's own FromProto
-// result, three times.
+// Repeats a row of every dtype three times, from its typed field and from tensor_content.
 class EveryDtypeTest : public ::testing::TestWithParam<DataType> {};
 
 Tensor SomeRow(DataType dtype) {
@@ -166,8 +165,8 @@ Tensor SomeRow(DataType dtype) {
       row.flat<tensorflow::Variant>()(1) = Tensor(int64_t{5});
       return row;
     default:
-      // 1, 0, 0, .. then 0, 1, 0, ..: distinct elements that are valid in every type, including
-      // bool.
+      // The elements' bytes are 1, 0, 0, ... and 0, 1, 0, ...: different values that every dtype
+      // allows, including bool.
       std::memset(row.data(), 0, row.TotalBytes());
       static_cast<char*>(row.data())[0] = 1;
       if (row.TotalBytes() > 2) static_cast<char*>(row.data())[row.TotalBytes() / 2 + 1] = 1;

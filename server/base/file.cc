@@ -30,14 +30,14 @@ StatusCode CodeOf(int error) {
     case ENFILE:
     case ENOMEM:
       return StatusCode::kResourceExhausted;
-    case ENXIO:  // a socket
+    case ENXIO:  // the path is a socket
       return StatusCode::kFailedPrecondition;
     default:
       return StatusCode::kDataLoss;
   }
 }
 
-// Reads up to `size` bytes; -1 with errno on failure.
+// Reads up to `size` bytes. Returns -1 and sets errno on failure.
 ssize_t ReadSome(int file, size_t offset, size_t size, char* data) {
   for (;;) {
     const ssize_t bytes = pread(file, data, size, static_cast<off_t>(offset));
@@ -91,7 +91,7 @@ Status File::ReadAt(size_t offset, size_t size, char* data) const {
 }
 
 Status File::ReadAll(size_t most, std::string* content) const {
-  constexpr size_t kLeastRead = 4096;  // files in /proc have no size
+  constexpr size_t kLeastRead = 4096;  // files in /proc claim to be empty
   content->clear();
   for (;;) {
     const size_t done = content->size();

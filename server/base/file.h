@@ -1,6 +1,5 @@
-// Opens files that the server reads. A path may name a FIFO, a device or a directory, and a file
-// may grow or be replaced while it is read, so nothing here waits for a writer or reads without a
-// limit.
+// Reads files safely: a path may name a FIFO, a device or a directory, and a file may grow or be
+// replaced meanwhile, so nothing here waits for a writer or reads without a limit.
 #ifndef COLCAST_SERVER_BASE_FILE_H_
 #define COLCAST_SERVER_BASE_FILE_H_
 
@@ -13,12 +12,12 @@
 
 namespace colcast {
 
-// Identifies the contents of a path: different contents have different identities.
+// Identifies a file's contents: it changes when the contents do.
 struct FileIdentity {
   uint64_t device = 0;
   uint64_t file = 0;  // 0 if there is no file
   int64_t bytes = 0;
-  int64_t changed = 0;  // in ns
+  int64_t changed = 0;  // time of the last change, in ns
 
   bool operator==(const FileIdentity& other) const {
     return device == other.device && file == other.file && bytes == other.bytes &&
@@ -31,8 +30,8 @@ FileIdentity IdentityOf(const std::string& path);
 // A regular file, open for reading. Error messages name the path.
 class File {
  public:
-  // Returns NOT_FOUND, PERMISSION_DENIED, RESOURCE_EXHAUSTED if descriptors run out,
-  // FAILED_PRECONDITION if it is not a regular file, and DATA_LOSS for any other failure.
+  // Returns NOT_FOUND; PERMISSION_DENIED; RESOURCE_EXHAUSTED if descriptors run out;
+  // FAILED_PRECONDITION if it is not a regular file; DATA_LOSS for any other failure.
   static Status Open(const std::string& path, File* file);
 
   File() = default;
@@ -42,15 +41,15 @@ class File {
 
   const std::string& path() const { return path_; }
   int descriptor() const { return descriptor_; }
-  // The identity when the file was opened.
+  // The file's identity at the time of Open().
   const FileIdentity& identity() const { return identity_; }
   size_t size() const { return static_cast<size_t>(identity_.bytes); }
 
-  // Reads exactly `size` bytes. Returns DATA_LOSS if there are fewer, or the disk fails.
+  // Reads exactly `size` bytes. Returns DATA_LOSS if there are fewer or the disk fails.
   Status ReadAt(size_t offset, size_t size, char* data) const;
 
-  // Returns FAILED_PRECONDITION if there are more than `most` bytes, even if the file has grown
-  // since Open().
+  // Returns FAILED_PRECONDITION if the file has more than `most` bytes, even if it has only grown
+  // to that size since Open().
   Status ReadAll(size_t most, std::string* content) const;
 
  private:
@@ -61,7 +60,7 @@ class File {
   FileIdentity identity_;
 };
 
-// The limit for files written by people: configuration, certificates, records.
+// The size limit for files written by people: configuration, certificates, records.
 inline constexpr size_t kMostTextBytes = 64 << 20;
 
 Status ReadFile(const std::string& path, std::string* content, size_t most = kMostTextBytes);

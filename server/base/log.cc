@@ -21,7 +21,7 @@ namespace {
 
 std::atomic<LogFormat> log_format{LogFormat::kText};
 
-// The time in UTC, with milliseconds; `date_format` is as for strftime.
+// The current UTC time with milliseconds. `date_format` is a strftime() format.
 std::string Now(const char* date_format) {
   timeval now;
   gettimeofday(&now, nullptr);
@@ -59,7 +59,7 @@ std::string Line(const char* severity, std::string_view message, const LogFields
   return line + "}\n";
 }
 
-// Drops the rest on failure, because there is nowhere to report it.
+// Gives up on failure, because there is nowhere to report it.
 void WriteAll(std::string_view lines) {
   while (!lines.empty()) {
     const ssize_t written = write(STDERR_FILENO, lines.data(), lines.size());
@@ -69,10 +69,10 @@ void WriteAll(std::string_view lines) {
   }
 }
 
-// The queue of lines for the thread that writes them.
+// Queues lines and writes them on its own thread.
 class Writer {
  public:
-  // Returns false if there is no such thread.
+  // Returns false if the thread has not been started.
   bool Add(std::string_view line) {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (!running_) return false;

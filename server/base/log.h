@@ -1,4 +1,4 @@
-// Logs one line per message on standard error: time, severity and text, as plain text or as a JSON
+// Logs one line per message to standard error: time, severity and text, as plain text or a JSON
 // object.
 #ifndef COLCAST_SERVER_BASE_LOG_H_
 #define COLCAST_SERVER_BASE_LOG_H_
@@ -15,15 +15,15 @@ enum class LogFormat { kText, kJson };
 // Applies to all later lines; the default is plain text.
 void SetLogFormat(LogFormat format);
 
-// Starts a thread that writes the lines from now on. Lines that do not fit into its queue are
-// dropped and counted, so that a stopped reader never delays logging. Before that, each caller
-// writes its own lines.
+// Starts a thread that writes all later lines. Lines that do not fit into its queue are dropped and
+// counted, so that a reader that stops reading never delays the server. Without this thread, each
+// caller writes its own lines.
 void StartLogWriter();
 
-// Waits briefly until all lines so far are written. Called at the end of the process.
+// Waits, for at most a second, until all lines so far are written. Call when the process ends.
 void FlushLog();
 
-// What a message is about. JSON shows it in fields of its own; the text must name it as well.
+// What a message is about. In JSON these are separate fields; the text must contain them as well.
 struct LogFields {
   std::string model;  // empty for no model
   std::optional<int64_t> version;
@@ -31,10 +31,11 @@ struct LogFields {
 
 using LogSink = void (*)(const char* severity, std::string_view message, const LogFields& fields);
 
-// Writes a line, like the functions below.
+// Writes a line; bypasses SetLogSink().
 void WriteLog(const char* severity, std::string_view message, const LogFields& fields);
 
-// Sends the lines of a library that has its own copy of this code to the executable's WriteLog().
+// Redirects LogInfo(), LogWarning() and LogError(): a library with its own copy of this code passes
+// its lines to the executable's WriteLog().
 void SetLogSink(LogSink sink);
 
 void LogInfo(std::string_view message, const LogFields& fields = {});

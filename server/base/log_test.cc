@@ -48,10 +48,10 @@ TEST_F(LogTest, WritesAnObjectALine) {
                            "\"message\":\"down\"[}]\n"));
 }
 
-// Runs in a separate process, because the writer lives as long as its process.
+// Each test runs in a separate process, because the writer lives as long as its process.
 class LogWriterTest : public ::testing::Test {
  protected:
-  // Logs more into `file` than the queue and a pipe can hold, then exits with 0.
+  // Logs more to `file` than the queue and a pipe can hold, then exits with 0.
   static void LogMuchInto(int file) {
     std::signal(SIGPIPE, SIG_IGN);
     dup2(file, STDERR_FILENO);

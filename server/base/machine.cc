@@ -14,7 +14,7 @@
 #include <sstream>
 #include <thread>
 
-// jemalloc defines it; it is null in tests, which use another allocator.
+// Defined by jemalloc; null in tests, which use another allocator.
 extern "C" {
 int mallctl(const char* name, void* old, size_t* old_size, void* now, size_t now_size)
     __attribute__((weak));
@@ -44,7 +44,7 @@ std::vector<ControlGroup> ControlGroups(const std::string& controller, const std
   std::vector<ControlGroup> found;
   const fs::path mount = root + "/sys/fs/cgroup";
   // Lines have the form "ID:CONTROLLERS:GROUP"; version 2 has ID 0 and no controllers. In a
-  // container the mount point may be the group itself, so the files in it are examined too.
+  // container, the mount point may itself be the group, so it is included.
   std::ifstream groups(root + "/proc/self/cgroup");
   std::string line;
   while (std::getline(groups, line)) {
@@ -67,12 +67,12 @@ namespace {
 int AllowedCores() {
   cpu_set_t allowed;
   if (sched_getaffinity(0, sizeof(allowed), &allowed) == 0) return CPU_COUNT(&allowed);
-  // There are more cores than a cpu_set_t holds.
+  // The call fails if the machine has more cores than a cpu_set_t can hold.
   return static_cast<int>(std::thread::hardware_concurrency());
 }
 
-// Converts a quota, microseconds of CPU time per period, to cores. No quota is "max" in version 2,
-// -1 in version 1.
+// Converts a CPU quota, in microseconds per period, to cores. Without a quota, version 2 says "max"
+// and version 1 says -1.
 int QuotaOf(const ControlGroup& group, int cores) {
   double quota = 0;
   double period = 0;
@@ -96,7 +96,7 @@ int AvailableCores(const std::string& root) {
 
 namespace {
 
-// A jemalloc control whose name is looked up once.
+// A jemalloc control, with its name looked up only once.
 struct Control {
   explicit Control(const char* name) {
     if (mallctlnametomib != nullptr && mallctlnametomib(name, mib, &length) != 0) length = 0;
@@ -145,7 +145,7 @@ namespace fs = std::filesystem;
 
 constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max();
 
-// Reads a file that holds one number. Returns nullopt for "max", which version 2 writes.
+// Reads a file that contains one number. Returns nullopt for "max", which version 2 uses.
 std::optional<int64_t> ReadNumber(const fs::path& path) {
   std::ifstream file(path);
   int64_t number = 0;
@@ -172,11 +172,11 @@ int64_t MachineHas(const std::string& root, const std::string& field) {
   return kib ? *kib * 1024 : kUnlimited;
 }
 
-// File names in the two versions of control groups.
+// File names for the two versions of control groups.
 struct GroupFiles {
   const char* limit;
   const char* usage;
-  const char* cache;  // field of memory.stat: page cache that can be dropped
+  const char* cache;  // field of memory.stat for page cache that can be dropped
 };
 constexpr GroupFiles kVersion2 = {"memory.max", "memory.current", "inactive_file"};
 constexpr GroupFiles kVersion1 = {"memory.limit_in_bytes", "memory.usage_in_bytes",
@@ -194,7 +194,7 @@ const GroupFiles& FilesOf(const ControlGroup& group) {
   return group.version == 2 ? kVersion2 : kVersion1;
 }
 
-// The process's address space, without what the allocator keeps for reuse.
+// The process's address space, excluding what the allocator keeps for reuse.
 int64_t AddressSpaceInUse() {
   int64_t pages = 0;
   std::ifstream("/proc/self/statm") >> pages;

@@ -1,4 +1,4 @@
-// The cores and the memory that this process may use.
+// The cores and memory that this process may use.
 #ifndef COLCAST_SERVER_BASE_MACHINE_H_
 #define COLCAST_SERVER_BASE_MACHINE_H_
 
@@ -12,36 +12,36 @@ namespace colcast {
 // A control group that limits this process: that of its container or service, or an ancestor.
 struct ControlGroup {
   std::filesystem::path directory;
-  int version;  // 1 or 2, the version of the kernel's interface
+  int version;  // version of the kernel's interface: 1 or 2
 };
 
-// The groups of a controller, "memory" or "cpu": the process's own and all its ancestors, whose
-// limits also apply. Directories may be missing. `root` contains /proc and /sys/fs/cgroup.
+// The groups for a controller ("memory" or "cpu"): the process's own and its ancestors, whose
+// limits also apply. Directories may not exist. `root` contains /proc and /sys/fs/cgroup.
 std::vector<ControlGroup> ControlGroups(const std::string& controller, const std::string& root);
 
 // The number of cores on which the process may run (taskset, a cpuset) or, if lower, its control
-// groups' CPU quota rounded up (docker run --cpus, a pod's limit). At least 1. `root` contains
+// groups' CPU quota, rounded up (docker run --cpus, a pod's limit). At least 1. `root` contains
 // /proc and /sys/fs/cgroup.
 int AvailableCores(const std::string& root = "");
 
-// Measures the peak memory held by the calling thread's allocations since construction, to about 64
-// KiB. At most one per thread at a time.
+// Measures, to about 64 KiB, the peak memory of the calling thread's allocations since
+// construction. At most one instance per thread at a time.
 class AllocationPeak {
  public:
   AllocationPeak();
   int64_t bytes() const;  // 0 without jemalloc (server/allocator.cc)
 };
 
-// Bytes of address space that were freed but kept for later allocations.
+// Bytes of address space that were freed but that the allocator keeps for reuse.
 int64_t ReusableAddressSpace();
 
-// The bytes that this process can still allocate, the least of: the machine's available memory
-// (MemAvailable), what its control groups (version 1 or 2) still allow, not counting page cache,
-// and the address space left (ulimit -v). The largest int64_t if there is no limit. `root` contains
-// /proc and /sys/fs/cgroup.
+// The number of bytes that this process can still allocate. It is the least of: the machine's
+// available memory (MemAvailable); what its control groups (version 1 or 2) still allow, not
+// counting page cache; and the remaining address space (ulimit -v). The largest int64_t if there is
+// no limit. `root` contains /proc and /sys/fs/cgroup.
 int64_t AvailableMemory(const std::string& root = "");
 
-// Like AvailableMemory(), but memory in use counts as available, except for address space.
+// Like AvailableMemory(), but counts memory in use as available, except for address space.
 int64_t TotalMemory(const std::string& root = "");
 
 }  // namespace colcast

@@ -16,7 +16,7 @@ namespace {
 
 class AvailableCoresTest : public FakeRootTest {
  protected:
-  const int all_ = AvailableCores(root_);  // without any control group
+  const int all_ = AvailableCores(root_);  // not limited by a control group
 };
 
 TEST_F(AvailableCoresTest, AThreadThatMayRunOnOneHasOne) {

@@ -45,7 +45,7 @@ struct [[nodiscard]] Status {
 
 inline Status OkStatus() { return {}; }
 
-// An error whose message is the concatenation of `parts`: Error(code, "input ", name, ": 3 rows").
+// An error whose message concatenates `parts`: Error(code, "input ", name, ": 3 rows").
 template <typename... Parts>
 Status Error(StatusCode code, const Parts&... parts) {
   std::ostringstream message;
@@ -88,8 +88,8 @@ Status Internal(const Parts&... parts) {
   return Error(StatusCode::kInternal, parts...);
 }
 
-// Returns the result of `work`, or RESOURCE_EXHAUSTED, as TensorFlow does for its tensors, if it
-// throws std::bad_alloc.
+// Returns the result of `work`. If it throws std::bad_alloc, returns RESOURCE_EXHAUSTED, the code
+// that TensorFlow uses if memory for tensors runs out.
 template <typename Work>
 Status WithinMemory(Work&& work) {
   try {

@@ -85,7 +85,7 @@ namespace {
 
 bool NeedsEscape(char c) { return static_cast<unsigned char>(c) < 0x20 || c == '"' || c == '\\'; }
 
-// Appends the escape of a character that needs one.
+// Appends the JSON escape of a character that needs one.
 void AppendEscape(char c, std::string* json) {
   constexpr char kDigits[] = "0123456789ABCDEF";
   json->push_back('\\');
@@ -131,7 +131,7 @@ void AppendFloat(Float value, std::string* json) {
   char text[32];
   char* const end = std::to_chars(text, text + sizeof(text), value).ptr;
   json->append(text, end);
-  // Many languages would read a whole number without a point as an integer.
+  // In many languages, a JSON parser would turn a number without a decimal point into an integer.
   const bool whole = std::none_of(text, end, [](char c) { return c == '.' || c == 'e'; });
   if (whole) json->append(".0");
 }

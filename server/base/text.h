@@ -1,4 +1,4 @@
-// Text exchanged with clients: UTF-8, percent-encoding, JSON.
+// Text exchanged with clients: UTF-8, percent-encoding and JSON.
 #ifndef COLCAST_SERVER_BASE_TEXT_H_
 #define COLCAST_SERVER_BASE_TEXT_H_
 
@@ -12,22 +12,22 @@
 
 namespace colcast {
 
-// Whether the text is UTF-8, which proto3 requires of every string field: no overlong forms, no
+// Whether the text is valid UTF-8, as proto3 requires of string fields: no overlong forms, no
 // surrogates, nothing above U+10FFFF.
 bool IsValidUtf8(std::string_view text);
 
-// Decodes percent-encoding (RFC 3986, section 2.1) in URLs and in gRPC's messages. A '%' that is
-// not followed by two hexadecimal digits stays unchanged.
+// Decodes percent-encoding (RFC 3986, section 2.1) in URLs and gRPC messages. Leaves a '%'
+// unchanged unless two hexadecimal digits follow.
 std::string PercentDecode(std::string_view text);
 
-// Appends `text` in double quotes, with JSON's escapes. Bytes that are not UTF-8 stay as they are.
+// Appends `text` in double quotes, with JSON escapes. Invalid UTF-8 stays as it is.
 void AppendJsonString(std::string_view text, std::string* json);
 
 // Returns `text` in double quotes, in a form that every JSON reader accepts: invalid UTF-8 becomes
 // U+FFFD.
 std::string JsonQuoted(std::string_view text);
 
-// Appends the shortest decimal that reads back as the same value, always with a '.' or an exponent;
+// Appends the shortest decimal that parses to the same value, always with a '.' or an exponent.
 // NaN, Infinity and -Infinity are written literally, as in TF Serving.
 void AppendJsonDecimal(float value, std::string* json);
 void AppendJsonDecimal(double value, std::string* json);
@@ -35,7 +35,7 @@ void AppendJsonDecimal(double value, std::string* json);
 // Writes JSON text in order.
 class JsonWriter {
  public:
-  // A non-finite double is written as a string, for example "Infinity". Invalid UTF-8 in a text
+  // Non-finite doubles are written as strings, for example "Infinity". In strings, invalid UTF-8
   // becomes U+FFFD.
   using Value = std::variant<std::nullptr_t, bool, std::string_view, int64_t, double>;
   using Fields = std::initializer_list<std::pair<std::string_view, Value>>;
@@ -45,8 +45,8 @@ class JsonWriter {
   // Adds fields to the open object.
   void Add(Fields fields);
 
-  // Writes an object with these fields, or with what `write()` adds; given a name, it becomes a
-  // field of the open object.
+  // Writes an object with these fields or with what `write()` adds. If there is a name, the object
+  // becomes a field of the open object.
   void Object(Fields fields) {
     Object([&] { Add(fields); });
   }
@@ -60,8 +60,8 @@ class JsonWriter {
     Object(write);
   }
 
-  // Writes a list of the elements that `write()` adds; given a name, it becomes a field of the open
-  // object.
+  // Writes a list of the elements that `write()` adds. If there is a name, the list becomes a field
+  // of the open object.
   template <typename Write>
   void List(Write&& write) {
     Nest("[]", write);

@@ -23,10 +23,10 @@ TEST(Utf8Test, AcceptsCharactersOfEverySize) {
 
 TEST(Utf8Test, RefusesEverythingElse) {
   for (const char* text : {
-           "\x80",              // a continuation without a start
-           "\xc3",              // cut off
-           "\xe2\x82",          // cut off
-           "\xc3(",             // no continuation
+           "\x80",              // continuation byte without a start
+           "\xc3",              // truncated
+           "\xe2\x82",          // truncated
+           "\xc3(",             // missing continuation byte
            "\xc0\x80",          // overlong
            "\xe0\x9f\xbf",      // overlong
            "\xf0\x8f\xbf\xbf",  // overlong

@@ -20,9 +20,9 @@
 namespace colcast {
 namespace {
 
-// The longest time for which a thread that becomes ready has to wait for this one. From Linux 6.6
-// on, a thread keeps its core for about 3 ms, whatever its nice value, unless it asks for less,
-// which is possible from 6.12 on. Before 6.6, a nice thread gave way immediately.
+// The longest time that a ready thread has to wait for this one. From Linux 6.6 on, a running
+// thread keeps its core for about 3 ms, whatever its nice value, unless it asks for less; that is
+// possible from 6.12 on. Before 6.6, a nice thread gave way immediately.
 constexpr int kSliceNanoseconds = 100'000;
 
 // From linux/ioprio.h: the default class and its lowest level.
@@ -31,11 +31,11 @@ constexpr int kIoPrioClassBestEffort = 2;
 constexpr int kIoPrioClassShift = 13;
 constexpr int kIoPrioLowest = 7;
 
-// sched_attr of linux/sched/types.h, which cannot be included together with the C library's
-// sched.h.
+// The kernel's sched_attr. Its header, linux/sched/types.h, cannot be included together with the C
+// library's sched.h.
 struct SchedulingAttributes {
   uint32_t size = sizeof(SchedulingAttributes);
-  uint32_t policy = SCHED_BATCH;  // does not preempt others when it becomes ready
+  uint32_t policy = SCHED_BATCH;  // a thread that becomes ready does not preempt others
   uint64_t flags = 0;
   int32_t nice = 0;
   uint32_t priority = 0;
@@ -44,7 +44,7 @@ struct SchedulingAttributes {
   uint64_t period = 0;
 };
 
-// The pause after an exception, so that repeated ones do not occupy a core.
+// The pause after an exception, so that repeated exceptions do not keep a core busy.
 constexpr std::chrono::milliseconds kMoment{200};
 
 void* WaitForRelease(void* held) {

@@ -1,4 +1,4 @@
-// Threads: creating them, their priority, and stopping them.
+// Creates threads, lowers their priority, and stops them.
 #ifndef COLCAST_SERVER_BASE_THREAD_H_
 #define COLCAST_SERVER_BASE_THREAD_H_
 
@@ -15,16 +15,14 @@
 
 namespace colcast {
 
-// Permanently lowers the priority of this thread, and of threads that it starts later, for the CPU
-// and for reading files. (On Linux, each thread has a priority of its own.) Does nothing if the
-// kernel refuses. `nice` is a nice(7) value of at most 19. With 10, a thread beside a busy worker
-// still gets a tenth of a core, enough to finish loading a version on an overloaded server, which
-// may need exactly that version.
+// Permanently lowers the CPU and disk read priority of this thread and of threads that it starts
+// later. (On Linux, each thread has its own priority.) Does nothing if the kernel refuses. `nice`
+// is a nice(7) value of at most 19. At 10, a thread that shares a core with a busy worker still
+// gets a tenth of it. That is enough to load a version on an overloaded server, which may need
+// exactly that version.
 void LowerThisThreadsPriority(int nice = 10);
 
-// Tells a periodic thread to end.
-//
-// All methods may be called from any thread.
+// Tells a periodic thread to end. All methods may be called from any thread.
 class StopFlag {
  public:
   using Clock = std::chrono::steady_clock;
@@ -33,7 +31,7 @@ class StopFlag {
   void Set();
   bool IsSet() const;
 
-  // Waits until the flag is set, at most for `wait`. Returns whether it is set.
+  // Waits until the flag is set, but at most for `wait`. Returns whether it is set.
   bool WaitFor(Clock::duration wait);
 
  private:
@@ -42,17 +40,17 @@ class StopFlag {
   bool set_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
-// Turns an exception that leaves `body` into an error that names `what`: RESOURCE_EXHAUSTED if
-// memory or threads are exhausted, otherwise INTERNAL.
+// Runs `body`. Turns an exception into an error that names `what`: RESOURCE_EXHAUSTED if memory or
+// threads run out, otherwise INTERNAL.
 Status RunCaught(const std::string& what, const std::function<Status()>& body);
 
-// A thread that is joined by the destructor.
+// A thread that its destructor joins.
 class Thread {
  public:
   Thread() = default;
-  // Like StartThread(), but throws if the thread is refused; RunCaught() turns that exception into
-  // an error that names `what`. For members of objects that are created within RunCaught(), such as
-  // the server or a model version.
+  // Like StartThread(), but throws if the system refuses the thread. For members of objects that
+  // are created within RunCaught(), such as the server or a model version; RunCaught() turns the
+  // exception into an error that names `what`.
   Thread(const std::string& what, std::function<void()> body);
   ~Thread();
   Thread(Thread&&) = default;
@@ -66,16 +64,15 @@ class Thread {
   std::thread thread_;
 };
 
-// Runs `body` in a new thread. Returns RESOURCE_EXHAUSTED if the system allows no more threads. An
-// exception is logged, and `body` runs again after a short pause.
+// Runs `body` in a new thread. Returns RESOURCE_EXHAUSTED if the system refuses the thread. If
+// `body` throws, logs the exception and runs `body` again after a short pause.
 Status StartThread(const std::string& what, std::function<void()> body, Thread* thread);
 
-// The maximum number of threads of one kind that a flag or file may ask for.
+// The largest number of threads of one kind that a flag or file may request.
 inline constexpr int kMostThreads = 4096;
 
-// Returns RESOURCE_EXHAUSTED unless `count` more threads can be created within the limits on
-// processes and address space. Checked beforehand, because TensorFlow aborts the process if it
-// cannot create one of its threads.
+// Returns RESOURCE_EXHAUSTED if the limits on processes and address space do not allow `count` more
+// threads. Call before loading models: TensorFlow aborts the process if it cannot create a thread.
 Status CheckThreadLimit(int count);
 
 }  // namespace colcast

@@ -75,8 +75,8 @@ TEST(ThreadTest, ABodyThatThrowsIsLoggedAndRunsAgain) {
   EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("poll: stale file handle"));
 }
 
-// Starts threads until one cannot be started. Despite the limit on address space, ended threads'
-// stacks can be reused.
+// Starts threads until that fails. It may succeed a few times despite the limit on address space,
+// because the stacks of ended threads are reused.
 Status StartThreads(const std::function<Status()>& start) {
   const rlimit none{1, 1};
   setrlimit(RLIMIT_AS, &none);
@@ -118,7 +118,7 @@ TEST(ThreadLimitTest, SaysHowManyThreadsCanBeMade) {
   EXPECT_TRUE(CheckThreadLimit(20).ok());
   rlimit before{};
   ASSERT_EQ(getrlimit(RLIMIT_AS, &before), 0);
-  // Less address space than one more stack needs.
+  // Not enough address space for another stack.
   const rlimit none{1 << 20, before.rlim_max};
   ASSERT_EQ(setrlimit(RLIMIT_AS, &none), 0);
   const Status status = CheckThreadLimit(20);

@@ -22,7 +22,7 @@ struct CallerStats {
   std::string caller;                   // kWithoutName and kOther stand for several callers
   int64_t requests = 0;                 // answered requests, with any status
   int64_t rows = 0;                     // rows in requests answered OK
-  std::chrono::nanoseconds run_time{};  // the caller's share in runs with several requests
+  std::chrono::nanoseconds run_time{};  // of a run with several requests, the caller's share
 };
 
 inline constexpr char kWithoutName[] = "unnamed";
@@ -40,8 +40,8 @@ class CallerCounts {
     std::atomic<int64_t> run_nanoseconds{0};
   };
 
-  // The counts of a caller, valid for the lifetime of this object. An empty name means a request
-  // without a name. A caller that is really named kWithoutName or kOther shares those counts.
+  // Returns the counts of a caller, valid for the lifetime of this object. An empty name stands for
+  // all callers without a name. A caller whose name is kWithoutName or kOther shares those counts.
   Counts* Of(std::string_view caller);
 
   // Sorted by name; kWithoutName and kOther come last.
@@ -54,10 +54,10 @@ class CallerCounts {
   Counts other_;
 };
 
-// Where a request's caller name is read.
+// Where the name of a request's caller comes from.
 struct NameSource {
-  std::string header;        // in lower case; empty for none
-  bool certificate = false;  // whether the client's certificate names it
+  std::string header;        // a header's name, in lower case; empty if no header is used
+  bool certificate = false;  // whether the client's certificate names the caller
 };
 
 class Callers {
@@ -74,11 +74,11 @@ class Callers {
 
 class Caller {
  public:
-  // `sent` is the name that the client claims; one that is not short printable ASCII counts as
-  // none. `callers` must outlive this object.
+  // `sent` is the name that the client claims. A name that is not short printable ASCII is treated
+  // as absent. `callers` must outlive this object.
   Caller(Callers* callers, std::string_view sent);
 
-  // A number for Job::client(), equal for all requests of a caller; 0 without a name.
+  // The number for Job::client(): the same for all requests of a caller; 0 without a name.
   uint64_t client() const { return client_; }
 
   // Counts an answered request. `rows` is 0 unless it was answered OK.

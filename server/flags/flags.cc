@@ -23,9 +23,9 @@ Status OfFlag(const char* name, Status status) {
 
 namespace {
 
-// Flags of tensorflow_model_server that have no effect here, accepted so that a command line for
-// TensorFlow Serving also starts this server. Flags that change no answer are accepted, with a
-// warning if a user may expect an effect; flags that would change answers are refused.
+// Flags of tensorflow_model_server that have no effect here. They are accepted, so that a command
+// line for TensorFlow Serving also starts this server, with a warning if users may expect an
+// effect. Flags that would change answers are not in this list; they are refused.
 constexpr char kWorkers[] = "requests are read and run by --num_workers workers";
 constexpr char kCpuOnly[] = "this server runs on CPUs, without XLA";
 constexpr char kSavedModelsOnly[] = "this server runs SavedModels only";
@@ -33,7 +33,7 @@ constexpr char kSavedModelsOnly[] = "this server runs SavedModels only";
 struct IgnoredFlag {
   std::string_view name;
   std::string_view default_value;  // a value of "true" or "false" makes it a switch
-  std::string_view reason;         // empty if no user would expect an effect
+  std::string_view reason;         // empty if users would not expect an effect
 };
 
 constexpr IgnoredFlag kWithoutEffect[] = {
@@ -118,7 +118,7 @@ const std::vector<flags::RemovedFlag>& RemovedFlags() {
   return *removed;
 }
 
-// Exits if an argument asks for help or the version, as tensorflow_model_server does.
+// Like tensorflow_model_server, exits if an argument asks for help or the version.
 void AnswerHelp(const std::vector<std::string>& arguments, const flags::Table& table) {
   for (const std::string& argument : arguments) {
     if (argument == "--") return;

@@ -1,6 +1,6 @@
-// The command line, with tensorflow_model_server's names for flags that both servers have. Each
-// flag is a row in *_flags.cc, which also validate the values and make each part's Options, or in
-// flags.cc if it has no effect here.
+// Parses the command line. Flags that tensorflow_model_server also has keep its names. Each flag is
+// a row in a *_flags.cc file, which also validates the values and fills in the Options structs, or
+// in flags.cc if it has no effect here.
 #ifndef COLCAST_SERVER_FLAGS_FLAGS_H_
 #define COLCAST_SERVER_FLAGS_FLAGS_H_
 
@@ -25,18 +25,18 @@
 
 namespace colcast {
 
-// Files that may crash or hang the process are first loaded in a separate process.
+// Options for first loading files in a separate process, because they may crash or hang the server.
 struct LoadCheckOptions {
   bool enabled = true;
   std::chrono::seconds timeout{1800};
-  // Set only in a process that tries a load: the version or the op library to load.
+  // Set only in that process: the version or the op library to load.
   std::string directory;
   std::string op_library;
 };
 
 struct ServerOptions {
   engine::Options engine;
-  std::vector<std::string> op_libraries;  // paths of libraries to load before any model
+  std::vector<std::string> op_libraries;  // paths of libraries to load before the models
   models::ModelManager::Options models;
   std::vector<items::ItemTableConfig> item_tables;
   request_log::RequestLogs::Options request_logs;
@@ -49,19 +49,19 @@ struct ServerOptions {
   std::optional<http::HttpServer::Options> http;
   http::ModelApiOptions model_api;
   size_t max_rest_bytes = size_t{2} << 30;
-  std::optional<tracing::Tracer::Options> tracing;  // nullopt if nothing is traced
+  std::optional<tracing::Tracer::Options> tracing;  // nullopt if tracing is off
   std::optional<callers::NameSource> callers;       // nullopt if callers are not distinguished
   LogFormat log_format = LogFormat::kText;
-  // How long requests are still accepted after health turned NOT_SERVING.
+  // How long requests are still accepted after the health status has become NOT_SERVING.
   std::chrono::milliseconds drain{0};
-  // How long, after that, requests in flight may take.
+  // How long requests in flight may take after `drain`.
   std::chrono::milliseconds drain_timeout{30'000};
-  std::string metrics_path;           // path of the page for Prometheus; empty for none
-  std::vector<std::string> warnings;  // about flags that were accepted without effect
+  std::string metrics_path;           // path of the Prometheus page; empty for none
+  std::vector<std::string> warnings;  // about accepted flags that have no effect
 };
 
-// Reads the flags. INVALID_ARGUMENT names the flag, its value and what was expected. Exits for
-// --help, --version, and flags that cannot be parsed.
+// Reads the flags. Returns INVALID_ARGUMENT, naming the flag, its value and what was expected.
+// Exits for --help, --version, and flags that cannot be parsed.
 Status ParseFlags(int argc, char** argv, ServerOptions* options);
 
 }  // namespace colcast

@@ -1,4 +1,4 @@
-// From the command line to the server's options: defaults, values, and errors that name a flag.
+// Tests how the command line becomes the server's options: defaults, values, and errors.
 #include "server/flags/flags.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// The rows of the flag table by subject, and the second step for flags whose values need further
+// The rows of the flag table, grouped by subject, and functions for values that need further
 // processing.
 #ifndef COLCAST_SERVER_FLAGS_ROWS_H_
 #define COLCAST_SERVER_FLAGS_ROWS_H_
@@ -11,9 +11,9 @@
 
 namespace colcast::flags {
 
-// Values that the second step processes.
+// Flag values that need further processing.
 struct Given {
-  // Features that are off unless a flag turns them on.
+  // Options of features that are off unless a flag enables them.
   http::HttpServer::Options http;
   int rest_api_port = 0;
   rpc::Offload::Options offload;
@@ -49,10 +49,10 @@ void AddModelRows(Given* given, ServerOptions* options, Table* table);
 void AddRunRows(Given* given, ServerOptions* options, Table* table);
 void AddRowsWithoutEffect(std::vector<std::string>* warnings, Table* table);
 
-// Puts the flag's name in front of an error about its value.
+// Prefixes an error about a flag's value with the flag's name.
 Status OfFlag(const char* name, Status status);
 
-// The second steps. INVALID_ARGUMENT names the flag.
+// Process `given` and set `options`. Return INVALID_ARGUMENT, naming the flag.
 Status FinishServer(const Given& given, ServerOptions* options);
 Status FinishModels(const Given& given, ServerOptions* options);
 Status FinishRuns(const Given& given, ServerOptions* options);

@@ -136,7 +136,7 @@ void ReadWorkers(const Given& given, ServerOptions* options) {
   options->calls.max_expanded_bytes = options->engine.max_expanded_bytes;
 }
 
-// Call after ReadWorkers(), because --num_workers overrides the file's num_batch_threads.
+// Call after ReadWorkers(): --num_workers overrides num_batch_threads in the file.
 Status ReadBatching(const Given& given, ServerOptions* options) {
   scheduling::WorkerPool::Options& workers = options->workers;
   inference::BatchingOptions& batching = options->models.loader.batching;
@@ -164,7 +164,7 @@ Status ReadBatching(const Given& given, ServerOptions* options) {
   return OkStatus();
 }
 
-// TensorFlow creates as many threads as the file asks for, so the number is limited here.
+// Limits the numbers of threads, because TensorFlow creates as many as the file asks for.
 Status CheckThreads(const std::string& path, const tensorflow::ConfigProto& config) {
   std::vector<std::pair<const char*, int>> threads = {
       {"intra_op_parallelism_threads", config.intra_op_parallelism_threads()},
@@ -180,7 +180,7 @@ Status CheckThreads(const std::string& path, const tensorflow::ConfigProto& conf
   return OkStatus();
 }
 
-// The session's file applies where no flag is given.
+// The session file's values apply to flags that are not given.
 Status ReadSession(const Given& given, engine::Options* options) {
   const int both = given.tensorflow_session_parallelism;
   int intra = both > 0 ? both : given.tensorflow_intra_op_parallelism;
@@ -191,7 +191,7 @@ Status ReadSession(const Given& given, engine::Options* options) {
     if (!status.ok()) return OfFlag("tensorflow_session_config_file", std::move(status));
     status = CheckThreads(given.tensorflow_session_config_file, config);
     if (!status.ok()) return status;
-    // TensorFlow uses a negative number for what 0 means here: the caller's thread.
+    // In TensorFlow, a negative number means the caller's thread; here, 0 means it.
     if (intra == 0) intra = std::max(0, config.intra_op_parallelism_threads());
     if (inter == 0) inter = std::max(0, config.inter_op_parallelism_threads());
     options->session_config = config.SerializeAsString();

@@ -124,7 +124,7 @@ Status ReadTls(const Given& given, std::optional<net::TlsConfig>* tls) {
   return OfFlag("ssl_config_file", net::ReadTlsConfig(given.ssl_config_file, &tls->emplace()));
 }
 
-// Sets *path to the path of the page for Prometheus; empty for none.
+// Sets *path to the path of the Prometheus page; empty for none.
 Status ReadMetricsPath(const Given& given, std::string* path) {
   const std::string& file = given.monitoring_config_file;
   if (file.empty()) return OkStatus();
@@ -189,7 +189,7 @@ std::string Environment(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-// Without the flag, OpenTelemetry's environment variable applies.
+// Uses OpenTelemetry's environment variable if the flag is not given.
 Status ReadTracing(const Given& given, std::optional<tracing::Tracer::Options>* options) {
   std::string url = given.trace_endpoint;
   if (url.empty()) {

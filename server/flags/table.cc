@@ -169,7 +169,7 @@ std::string HelpText(const Table& table) {
 
 namespace {
 
-constexpr int kMaxDepth = 10;  // limit on nested flag files
+constexpr int kMaxDepth = 10;  // limit for nested flag files
 
 class Parser {
  public:

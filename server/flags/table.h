@@ -1,4 +1,4 @@
-// A table of flags (names, types, defaults, help), and the parser of command lines.
+// A table of flags (names, types, defaults, help) and a parser for command lines.
 #ifndef COLCAST_SERVER_FLAGS_TABLE_H_
 #define COLCAST_SERVER_FLAGS_TABLE_H_
 
@@ -15,18 +15,19 @@
 
 namespace colcast::flags {
 
-// The table of flags. Each row has a name, the variable that it sets, and a sentence for --help.
-// The default is the variable's value when the row is added.
+// A row of the table. `help` is one sentence for --help. The default is the value that the flag's
+// variable has when the row is added.
 struct Flag {
   std::string_view name;
   std::string_view help;
   std::string default_value;
-  // Returns an error that says which values are allowed; the caller adds the flag and the value.
+  // Sets the variable. Returns an error that says which values are allowed; the caller adds the
+  // flag's name and value.
   std::function<Status(const std::string& value)> set;
-  bool is_switch = false;  // --NAME sets it to true, --noNAME to false
+  bool is_switch = false;  // --NAME means true, --noNAME false
 };
 
-// The bounds of a number.
+// The allowed range of a numeric flag, ends included.
 struct Range {
   double least = -std::numeric_limits<double>::infinity();
   double most = std::numeric_limits<double>::infinity();
@@ -43,7 +44,7 @@ class Table {
   // A comma-separated list.
   void Add(std::string_view name, std::vector<std::string>* to, std::string_view help);
 
-  // A time, given as a number of `Unit`s.
+  // A duration, given as a number of `Unit`s.
   template <typename Unit, typename Rep, typename Period>
   void AddTime(std::string_view name, std::chrono::duration<Rep, Period>* to, std::string_view help,
                Range range) {
@@ -78,7 +79,7 @@ class Table {
 
   const std::vector<Flag>& flags() const { return flags_; }
   const Flag* Find(std::string_view name) const;  // null if there is none
-  // The closest name; empty if all differ by more than a third.
+  // The most similar name; empty if all differ by more than a third.
   std::string Closest(std::string_view name) const;
 
  private:
@@ -89,20 +90,20 @@ class Table {
   std::vector<Flag> flags_;
 };
 
-// All flags, sorted, with their defaults and sentences.
+// Lists all flags, sorted, with their defaults and help.
 std::string HelpText(const Table& table);
 
-// A flag that an earlier version had.
+// A flag of an earlier version.
 struct RemovedFlag {
   std::string_view name;
   std::string_view instead;
 };
 
-// Parses a command line in the syntax of TensorFlow Serving and abseil: --NAME=VALUE, --NAME VALUE
-// and, for switches, --NAME and --noNAME, with one dash or two. --flagfile=FILE names a file with
-// one flag per line and comments after #. "--" ends the flags. Returns INVALID_ARGUMENT for an
-// invalid value, for a word that is not a flag, and for an unknown flag, with the closest flag or
-// what to do instead.
+// Parses a command line with the syntax of TensorFlow Serving and abseil: --NAME=VALUE, --NAME
+// VALUE and, for switches, --NAME and --noNAME, with one dash or two. --flagfile=FILE names a file
+// with one flag per line and comments after #. "--" ends the flags. Returns INVALID_ARGUMENT for an
+// invalid value, for an argument that is not a flag, and for an unknown flag, with the most similar
+// flag or what to use instead.
 Status ParseCommandLine(const std::vector<std::string>& arguments, const Table& table,
                         const std::vector<RemovedFlag>& removed);
 

@@ -1,4 +1,4 @@
-// A client, for fuzzers of server connections, that does what the input says.
+// A client for fuzzers of server connections. The fuzzer's input says what the client does.
 #ifndef COLCAST_SERVER_FUZZ_CLIENT_SOCKET_H_
 #define COLCAST_SERVER_FUZZ_CLIENT_SOCKET_H_
 
@@ -24,7 +24,7 @@ inline void Expect(bool holds, const char* what) {
   std::abort();
 }
 
-// One end of a connection that never blocks.
+// The client's end of a nonblocking connection.
 class ClientSocket {
  public:
   ClientSocket() {
@@ -40,7 +40,7 @@ class ClientSocket {
   int fd() const { return fd_; }
   // Returns the server's end. Call once.
   std::unique_ptr<net::Socket> TakeOther() { return std::move(other_); }
-  // Returns false if the connection has ended, or accepts nothing now.
+  // Returns false if the connection has ended or its buffer is full.
   bool Send(std::string_view bytes) const {
     return send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL) >= 0;
   }
@@ -50,8 +50,8 @@ class ClientSocket {
   std::unique_ptr<net::Socket> other_;
 };
 
-// The input is a sequence of actions, each followed by a number of bytes and these bytes to send.
-// At its end the client hangs up.
+// Plays the input, a sequence of steps: an action, a number of bytes, and these bytes. Each step
+// sends its bytes, then performs its action. The client hangs up at the end of the input.
 template <typename Client>
 void Play(std::string_view input, Client* client) {
   while (input.size() > 2) {

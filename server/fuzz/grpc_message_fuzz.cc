@@ -1,5 +1,5 @@
-// libFuzzer target: gRPC's messages and headers. The result must not depend on how the bytes are
-// split, and messages must inflate to at most the limit.
+// libFuzzer target: reads gRPC messages and headers. The result must not depend on how the bytes
+// are split, and messages must not inflate beyond the limit.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -25,7 +25,7 @@ void Expect(bool holds, const char* what) {
   std::abort();
 }
 
-// Returns the messages, followed by the error that ended them.
+// Returns the messages and, if reading ended with an error, its text.
 std::vector<std::string> Read(std::string_view bytes, const std::string& encoding, size_t step) {
   const auto owner = std::make_shared<std::string>(bytes);
   MessageReader reader(kMaxBytes);
@@ -44,7 +44,7 @@ std::vector<std::string> Read(std::string_view bytes, const std::string& encodin
     messages.push_back(message.bytes().ToString());
     if (Inflate(kMaxInflatedBytes, &message).ok() && encoding == "gzip") {
       Expect(message.size() <= std::max(kMaxInflatedBytes, messages.back().size()),
-             "a message inflates to more than there may be");
+             "a message inflates beyond the limit");
     }
   }
   return messages;
@@ -56,8 +56,8 @@ void Check(std::string_view input) {
   input.remove_prefix(1);
   const std::string encoding = (first & 1) != 0 ? "gzip" : "deflate";
   Expect(Read(input, encoding, input.size()) == Read(input, encoding, 1 + first / 2),
-         "messages depend on how they come");
-  Expect(PercentDecode(PercentEncode(input)) == input, "text comes back as another");
+         "messages depend on how their bytes are split");
+  Expect(PercentDecode(PercentEncode(input)) == input, "encoding and decoding changes a text");
   Expect(PercentDecode(input).size() <= input.size(), "decoded text is longer");
   if (const auto timeout = ParseTimeout(input)) {
     const auto again = ParseTimeout(FormatTimeout(*timeout));

@@ -1,6 +1,6 @@
-// libFuzzer target: feeds a client's bytes to an HTTP/1 Connection. After the client has hung up,
-// no connection and no counted byte of a body may remain, and the server's output must begin like
-// an answer.
+// libFuzzer target: feeds a client's bytes to an HTTP/1 Connection. The server's output must begin
+// like an answer. After the client has hung up, the counts of connections and of body bytes must
+// be 0.
 #include <sys/socket.h>
 
 #include <array>
@@ -18,7 +18,8 @@
 namespace colcast::http {
 namespace {
 
-// Requests to /h. They are answered when the connection has ended, if not earlier.
+// Requests to /h that wait for AnswerHeld(), which runs at the latest after the connection has
+// ended.
 std::vector<std::shared_ptr<Exchange>>* Held() {
   static auto* const held = new std::vector<std::shared_ptr<Exchange>>;
   return held;
@@ -57,7 +58,7 @@ class Client {
     if (socket_.Send(bytes)) Poll();
   }
 
-  // Performs the action that one byte of the input stands for.
+  // Each bit of `what` selects an action.
   void Do(unsigned what) {
     for (const auto& connection : shared_->poller->AllOf<Connection>()) {
       if ((what & 1) != 0) connection->LookAtTheTime();
@@ -79,12 +80,12 @@ class Client {
       Poll();
     }
     AnswerHeld();
-    // A connection that wasted time is not read before its timer runs.
+    // A connection that has wasted time does not read again until its timer runs.
     for (const auto& each : shared_->poller->All()) each->LookAtTheTime();
   }
 
  private:
-  static constexpr int kMaxTurns = 1000;  // a request in each
+  static constexpr int kMaxTurns = 1000;  // each turn reads one request
 
   void Poll() { shared_->poller->Poll(scheduling::Clock::time_point::min()); }
   void Read() {
@@ -95,7 +96,7 @@ class Client {
       if (size <= 0) return;
       const std::string_view got(bytes.data(), static_cast<size_t>(size));
       if (begin_.size() < kAnswer.size()) begin_ += got.substr(0, kAnswer.size() - begin_.size());
-      Expect(kAnswer.substr(0, begin_.size()) == begin_, "what was sent is no answer");
+      Expect(kAnswer.substr(0, begin_.size()) == begin_, "the server's output is not an answer");
     }
   }
 

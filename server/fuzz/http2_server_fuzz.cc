@@ -1,5 +1,5 @@
-// libFuzzer target: feeds a client's bytes to a Connection. After the connection has ended, no call
-// and no counted byte of an answer may remain.
+// libFuzzer target: feeds a client's bytes to a Connection. After the connection has ended, the
+// counts of calls and of unread answer bytes must be 0.
 #include <nghttp2/nghttp2.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -33,7 +33,8 @@ class Echo final : public StreamHandler {
   Call* const call_;
 };
 
-// Calls of "/h". They are answered when the connection has ended, if not earlier.
+// Calls of "/h" that wait for FinishHeld(), which runs at the latest after the connection has
+// ended.
 std::vector<Call*>* Held() {
   static auto* const held = new std::vector<Call*>;
   return held;
@@ -66,7 +67,7 @@ class Client {
     if (socket_.Send(bytes)) Poll();
   }
 
-  // Performs the action that one byte of the input stands for.
+  // Each bit of `what` selects an action.
   void Do(unsigned what) {
     for (const auto& connection : shared_->poller->AllOf<Connection>()) {
       if ((what & 1) != 0) connection->LookAtTheTime();

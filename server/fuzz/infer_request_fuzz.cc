@@ -1,7 +1,7 @@
-// libFuzzer target: server/wire must understand every ModelInferRequest as protobuf does, however
-// it is sliced, and accept exactly those with as many values as their shapes have.
+// libFuzzer target: server/wire must read every ModelInferRequest as protobuf does, however its
+// bytes are sliced, and accept it only if each input has as many values as its shape.
 //
-// The first byte chooses how to slice.
+// The first byte of the input chooses the slices.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -141,8 +141,9 @@ std::optional<std::vector<Elements>> Read(const ModelInferRequest& request) {
   return inputs;
 }
 
-// Raw and typed contents in one request are refused even if the typed ones are empty, which
-// protobuf's object does not show; parameters are refused if a name is repeated.
+// Whether server/wire may refuse a request that Read() accepts, because of a parameter, or because
+// it has typed contents beside raw ones. An estimate: the parsed message shows neither empty typed
+// contents nor a parameter's values that a later value overrides.
 bool MayBeRefused(const ModelInferRequest& request) {
   bool may = HasRefusedParameter(request);
   for (const auto& [name, value] : request.parameters()) may = may || name == kSignatureParameter;
@@ -162,10 +163,10 @@ struct Collector final : StringVisitor {
 
 Elements ElementsOf(const Column& column) {
   int64_t count = 0;
-  Expect(ElementCount(column, &count).ok(), "a shape that is accepted is none");
+  Expect(ElementCount(column, &count).ok(), "an accepted shape is invalid");
   if (column.dtype == DT_STRING) {
     Collector collector;
-    Expect(VisitStrings(column, count, &collector).ok(), "strings that are accepted are none");
+    Expect(VisitStrings(column, count, &collector).ok(), "accepted strings are invalid");
     return collector.strings;
   }
   const size_t size = ElementSize(column.dtype);
@@ -216,7 +217,7 @@ void RunOne(const std::string& message, uint8_t slicing) {
 }  // namespace colcast
 
 extern "C" int LLVMFuzzerInitialize(int*, char***) {
-  google::protobuf::SetLogHandler(nullptr);  // protobuf logs invalid UTF-8
+  google::protobuf::SetLogHandler(nullptr);  // suppresses protobuf's log lines on invalid UTF-8
   return 0;
 }
 

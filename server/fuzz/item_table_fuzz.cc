@@ -1,5 +1,5 @@
-// libFuzzer target: any item table file is either read or refused; if it is read, every row can be
-// found and every value copied.
+// libFuzzer target: reads an item table file or refuses it. In a file that it reads, every row must
+// be found and every value copied.
 #include <algorithm>
 #include <cinttypes>
 #include <cstdint>
@@ -26,7 +26,7 @@ void Check(bool condition) {
   if (!condition) std::abort();
 }
 
-// Corrects the checksum, if there is one; otherwise the fuzzer would never get past that check.
+// Corrects the file's checksum, if there is one; otherwise no changed file would pass its check.
 void MendChecksum(uint8_t* file, size_t size) {
   uint64_t length;
   if (size < sizeof(length)) return;
@@ -68,7 +68,7 @@ void ReadAll(const std::shared_ptr<const ItemTable>& table, const TableFile& fil
   items::AddColumns(table, numbers, features, &request);
   for (const Column& column : request.columns()) {
     int64_t elements = 0;
-    // a list may be long, and all lists are padded to its length
+    // All lists are padded to the longest, so one long list can make a column too large to copy.
     constexpr int64_t kMostElements = 1 << 20;
     if (!ElementCount(column, &elements).ok() || elements > kMostElements) continue;
     if (column.dtype == DT_STRING) {

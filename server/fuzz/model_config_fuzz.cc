@@ -1,4 +1,4 @@
-// libFuzzer target: any --model_config_file is either read, or refused with the place of the error.
+// libFuzzer target: reads a --model_config_file or refuses it with an error message.
 #include <cstdint>
 #include <cstdlib>
 #include <set>

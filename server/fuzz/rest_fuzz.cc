@@ -1,8 +1,8 @@
-// libFuzzer target: any REST request is either read or refused, and what is read survives the
+// libFuzzer target: reads a REST request or refuses it. A request that it reads must survive the
 // conversion to JSON and back.
 //
-// The first byte chooses what the rest is: a URL, a body to predict, classify or regress with, one
-// of the Open Inference Protocol, or gzip.
+// The first byte of the input chooses how the rest is read: as a URL, as the body of a Predict,
+// Classify, Regress or Open Inference Protocol request, or as gzip data.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -79,7 +79,7 @@ struct Elements {
   std::deque<std::string> numbers;
 };
 
-// The inputs as if a model had returned them, in the order of their names.
+// Returns the request's inputs as if a model had returned them, sorted by name.
 std::vector<OutputColumn> AsOutputs(const DecodedRequest& request, Elements* elements) {
   std::vector<OutputColumn> outputs;
   for (const Column& column : request.columns()) {
@@ -134,8 +134,9 @@ void RunPredict(const std::string& text, const tensorflow::SignatureDef& signatu
   const Status status = ReadPredict(text, signature, &parsed);
   if (!status.ok()) return CheckRefusal(status);
   CheckRequest(parsed.request());
-  // Two kinds of request cannot be converted back: one without inputs, which all have defaults, and
-  // one with one of several inputs, whose name the response leaves out.
+  // Two kinds of request cannot be converted back: those that leave all inputs to their defaults,
+  // and those with only one of several inputs, because a response omits the name of a single
+  // output.
   const size_t columns = parsed.request().columns().size();
   if (columns != static_cast<size_t>(signature.inputs_size()) && columns < 2) return;
   std::string json, json_again;

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Builds the fuzzers of server/fuzz and server/engine/fuzz and runs each for FUZZ_SECONDS (default 60), from the inputs
-# in tests/hostile/corpus.tar.gz, to which it adds those that reach new code. Inputs that fail are left in
-# build/fuzz/found. After mending the fault, copy the input to build/fuzz/corpus/NAME and run
+# Builds the fuzzers of server/fuzz and server/engine/fuzz and runs each for FUZZ_SECONDS (default 60). Starts from the
+# inputs in tests/hostile/corpus.tar.gz, and adds inputs that reach new code to that archive. Leaves inputs that fail in
+# build/fuzz/found. After fixing the error, copy the input to build/fuzz/corpus/NAME and run
 # `scripts/corpus.sh pack build/fuzz/corpus`.
 set -euo pipefail
 cd "$(dirname "$0")/../.."

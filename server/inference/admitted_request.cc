@@ -13,7 +13,7 @@ using scheduling::Clock;
 using scheduling::JobProfile;
 using scheduling::RequestClass;
 
-// Adds the columns from item tables, on which the plan depends, and plans the request.
+// Adds the columns from item tables, because the plan depends on them, and plans the request.
 Status FillAndPlan(PredictMember* member) {
   const Servable& servable = member->servable();
   PlannedPredict& planned = member->planned;
@@ -87,7 +87,8 @@ JobProfile JobProfileOf(const AdmittedRequest& admitted) {
 
 void DescribePredict(PredictMember* member, JobProfile* profile) {
   AdmittedRequest estimated;
-  // A request that will be refused must not use up its class's room in the queue.
+  // Leaves the profile empty on an error, because a request that will be refused must not use up
+  // its class's room in the queue.
   if (Estimate(member, &estimated).ok()) *profile = JobProfileOf(estimated);
 }
 

@@ -1,4 +1,4 @@
-// A Predict request that a worker has read, with its plan and its estimated cost.
+// A Predict request that a worker has read, with its plan and estimated cost.
 #ifndef COLCAST_SERVER_INFERENCE_ADMITTED_REQUEST_H_
 #define COLCAST_SERVER_INFERENCE_ADMITTED_REQUEST_H_
 
@@ -18,13 +18,13 @@ struct AdmittedRequest {
   scheduling::RequestClass* request_class = nullptr;
   scheduling::Clock::duration cost{};  // estimated; zero if unknown
   int64_t input_bytes = 0;
-  bool whole = false;  // never split: an attempt to answer it by slices failed
+  bool whole = false;  // must run whole, because running it in slices failed
 
   const engine::PlannedRequest& plan() const { return *member->planned.plan; }
   const engine::RequestProfile& profile() const { return plan().profile; }
 };
 
-// Reads and plans the request. On failure finishes it with its error and returns false.
+// Reads and plans the request. On failure, finishes it with the error and returns false.
 bool Admit(PredictMember* member, scheduling::Clock::duration waited, AdmittedRequest* admitted);
 
 // Returns what a run of the whole request needs.

@@ -83,7 +83,7 @@ Status FromProto(const std::string& path, const Proto& proto, BatchingParameters
   limits.share = false;
   limits.max_rows = most;
   limits.timeout = std::chrono::microseconds(std::min(timeout.value, kMax / 1000));
-  // Reads 0 as 1, as TensorFlow Serving does: with 0, no request could wait.
+  // As in TensorFlow Serving, 0 means 1; otherwise no request could wait.
   const int64_t batches = std::max<int64_t>(1, max_enqueued.value);
   limits.max_waiting_rows = batches > kMax / most ? kMax : batches * most;
   limits.max_request_rows = max_size.value;

@@ -1,5 +1,5 @@
-// How requests to a servable may be batched, according to the flags and, where the operator asked
-// for it, the version's own file.
+// How requests to a servable may be batched, according to flags and, if the operator enables it, to
+// a file in the version's directory.
 #ifndef COLCAST_SERVER_INFERENCE_BATCHING_H_
 #define COLCAST_SERVER_INFERENCE_BATCHING_H_
 
@@ -12,18 +12,18 @@
 
 namespace colcast::inference {
 
-// The rules of one servable.
+// How requests to one servable are batched.
 struct Batching {
   scheduling::BatchLimits limits;
   engine::BatchRules rules;
 };
 
-// The rules of all servables, from the flags.
+// How requests to all servables are batched, according to flags.
 struct BatchingOptions {
-  // --join_waiting_requests: if batching is off, joins waiting requests that may run together.
+  // --join_waiting_requests: joins waiting requests that may run together. Used if batching is off.
   bool join_waiting_requests = true;
-  // If batching is off, requests run together only while the run is estimated to take no longer
-  // than this, or than four times its first request alone.
+  // If batching is off, limits the estimated time of a joined run: to this or to four times its
+  // first request's time alone, whichever is longer.
   std::chrono::nanoseconds max_time = std::chrono::milliseconds(2);
   std::optional<Batching> batching;  // --enable_batching
   bool per_model = false;            // --enable_per_model_batching_parameters
@@ -36,13 +36,13 @@ struct BatchingParameters {
   std::string thread_pool_name;  // empty if the file has none
 };
 
-// Reads the file at `path`; an empty path means TensorFlow Serving's defaults. Returns NOT_FOUND,
-// or INVALID_ARGUMENT naming the file and either the field, its value and what was expected, or the
-// line and column of a syntax error.
+// Reads the file at `path`, or uses TensorFlow Serving's defaults if `path` is empty. Returns
+// NOT_FOUND or INVALID_ARGUMENT. Errors name the file and either the field, its value and what was
+// expected, or the position of a syntax error.
 Status ReadBatchingParameters(const std::string& path, BatchingParameters* parameters);
 
-// The rules for the version in `directory`. With per_model they come from batching_params.pbtxt in
-// that directory; a version without this file is not batched. Errors are those of
+// The batching for the version in `directory`. With per_model, it comes from batching_params.pbtxt
+// in that directory; without that file, batching is off for the version. Errors are those of
 // ReadBatchingParameters().
 Status BatchingOf(const BatchingOptions& options, const std::string& directory, Batching* batching);
 

@@ -131,7 +131,7 @@ TEST_F(BatchingTest, AFileThatCannotBeLookedForIsAnError) {
   options.batching.emplace();
   options.per_model = true;
   Write("", "so that the directory exists");
-  const std::string too_long(300, 'x');  // a file name's limit is 255: as with EACCES, stat fails
+  const std::string too_long(300, 'x');  // too long for a file name, so stat() fails
   Batching batching;
   const Status status = BatchingOf(options, directory_ + "/" + too_long, &batching);
   EXPECT_EQ(status.code, StatusCode::kUnavailable);

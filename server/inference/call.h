@@ -1,4 +1,4 @@
-// Options of a call to a servable, common to all APIs.
+// Options of a call to a servable, for all APIs.
 #ifndef COLCAST_SERVER_INFERENCE_CALL_H_
 #define COLCAST_SERVER_INFERENCE_CALL_H_
 
@@ -13,13 +13,13 @@ inline constexpr char kRegressMethodName[] = "tensorflow/serving/regress";
 class RunGate;
 
 struct CallOptions {
-  // Whether to check that a signature was made for the called API:
-  // --enable_signature_method_name_check.
+  // --enable_signature_method_name_check: whether a signature may be called only through the API
+  // for which it was made.
   bool check_method_names = false;
-  // The limits of engine::Options, applied to tf.Examples before they reach the engine.
+  // Limits from engine::Options, applied to tf.Examples before they reach the engine.
   int64_t max_request_rows = 1 << 20;
   int64_t max_expanded_bytes = int64_t{1} << 30;
-  // Admission to the worker pool's resources; null where no other run competes, as in warm-up.
+  // Admits runs to the worker pool's resources; null if no other runs compete, as in warm-up.
   RunGate* gate = nullptr;
 };
 

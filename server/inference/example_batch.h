@@ -1,4 +1,4 @@
-// The tf.Examples of a Classify, Regress or MultiInference request, prepared as a model's input.
+// The tf.Examples of a Classify, Regress or MultiInference request, prepared as input for a model.
 #ifndef COLCAST_SERVER_INFERENCE_EXAMPLE_BATCH_H_
 #define COLCAST_SERVER_INFERENCE_EXAMPLE_BATCH_H_
 
@@ -21,31 +21,30 @@
 
 namespace colcast::inference {
 
-// The name of the only input that a signature for Classify or Regress may have: serialized
-// tf.Examples.
+// The name of the single input of a signature for Classify or Regress: serialized tf.Examples.
 inline constexpr char kExamplesInput[] = "inputs";
 
-// Sets `fetches` to the outputs that the task needs: for classify "classes", "scores" or both, as
-// the signature has them; for regress "outputs". Returns INVALID_ARGUMENT if the signature has
-// other outputs, an input other than kExamplesInput or, where the options ask for the check,
+// Sets `fetches` to the outputs that the task needs: for classify, whichever of "classes" and
+// "scores" the signature has; for regress, "outputs". Returns INVALID_ARGUMENT if the signature has
+// other outputs, an input other than kExamplesInput or, if options.check_method_names is set,
 // another method name. Returns UNIMPLEMENTED for a method_name other than kClassifyMethodName and
 // kRegressMethodName.
 Status CheckTask(const tensorflow::SignatureDef& signature, const std::string& method_name,
                  const CallOptions& options, std::vector<std::string>* fetches);
 
-// Converts the outputs into `result`. Returns INVALID_ARGUMENT, naming the output, unless classes
-// are strings and scores are floats, both [examples, classes], or outputs are floats of shape
-// [examples] or [examples, 1].
+// Converts the outputs to `result`. Classes must be strings and scores floats, both of shape
+// [examples, classes]; outputs must be floats of shape [examples] or [examples, 1]. Otherwise
+// returns INVALID_ARGUMENT, naming the output.
 Status ToResult(const std::vector<OutputColumn>& outputs, const std::string& method_name,
                 int64_t examples, tensorflow::serving::InferenceResult* result);
 
-// Points into the ExampleInput given to Fill().
+// Points into the ExampleInput passed to Fill().
 class ExampleBatch {
  public:
-  // Prepends the context's bytes to each example's, so that protobuf reads one Example with the
-  // features of both, in which the example's features override the context's. Returns
-  // INVALID_ARGUMENT if there are no examples, and RESOURCE_EXHAUSTED if the copies of the context
-  // exceed max_expanded_bytes.
+  // Prepends the context's bytes to those of each example, so that protobuf parses one Example with
+  // the features of both; the example's features override the context's. Returns INVALID_ARGUMENT
+  // if there are no examples, and RESOURCE_EXHAUSTED if the copies of the context exceed
+  // max_expanded_bytes.
   Status Fill(const ExampleInput& input, const CallOptions& options);
 
   int64_t size() const { return expansion_.rows; }
@@ -55,14 +54,15 @@ class ExampleBatch {
                const CallOptions& options) const;
 
   // Feeds the batch to a signature and fetches `outputs`. May be called repeatedly. Errors are
-  // Predict's.
+  // those of Predict.
   Status Run(const Servable& servable, const std::string& signature_name,
              const std::vector<std::string>& outputs, metrics::CallRecord* record,
              std::unique_ptr<engine::Outputs>* result) {
     return Call(&engine::Model::Predict, servable, signature_name, outputs, record, result);
   }
 
-  // Like Run(), for all signatures that share the named one's input, in one run; see engine::Model.
+  // Like Run(), but one run serves all signatures that share the named signature's input; see
+  // engine::Model.
   Status RunTogether(const Servable& servable, const std::string& signature_name,
                      const std::vector<std::string>& outputs, metrics::CallRecord* record,
                      std::unique_ptr<engine::Outputs>* result) {

@@ -1,5 +1,5 @@
-// server/wire/example_request.h against protobuf, on messages that are damaged at random: both must
-// give the same verdict (except on examples, which only the model's parser checks) and the same
+// Compares server/wire/example_request.h with protobuf on randomly damaged messages. Both must give
+// the same verdict (except about examples, which only the model's parser checks) and the same
 // contents.
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
@@ -65,7 +65,8 @@ std::string MakeMessage(std::mt19937* random) {
   return request.SerializeAsString();
 }
 
-// Flips, drops and adds bytes, or none; sometimes appends a second message, which protobuf merges.
+// Flips, drops or adds some bytes, or none. Sometimes appends a second message, which protobuf
+// merges.
 std::string Damage(std::string message, std::mt19937* random) {
   if ((*random)() % 3 == 0) message += MakeMessage(random);
   for (int i = (*random)() % 4; i > 0 && !message.empty(); --i) {
@@ -87,7 +88,7 @@ std::string Damage(std::string message, std::mt19937* random) {
   return message;
 }
 
-// Equal bytes for equal messages, NaNs included.
+// Bytes that are equal for equal messages, even with NaNs.
 std::string Canonical(const google::protobuf::Message& message) {
   std::string bytes;
   google::protobuf::io::StringOutputStream stream(&bytes);
@@ -98,7 +99,8 @@ std::string Canonical(const google::protobuf::Message& message) {
   return bytes;
 }
 
-// The input that was decoded, as protobuf would hold it; false if an example does not parse.
+// Converts the decoded input to the message that protobuf would hold. Returns false if an example
+// does not parse.
 bool ToProto(const ExampleInput& input, std::vector<Example>* examples, Example* context) {
   for (const Bytes& bytes : input.examples) {
     if (!examples->emplace_back().ParseFromString(bytes.ToString())) return false;
@@ -126,7 +128,7 @@ void ExpectSameContents(const ExampleRequest& decoded, const ClassificationReque
   EXPECT_EQ(Canonical(rest), Canonical(without_input));
 }
 
-// Whether the input switches from one list to the other: protobuf checks the list that it then
+// Whether the input switches from one list to the other. Protobuf also checks the list that it then
 // drops; server/wire does not.
 bool HasBothLists(const Bytes& message) {
   std::set<uint32_t> tags;

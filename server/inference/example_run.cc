@@ -73,8 +73,7 @@ bool ShareInput(const Servable& servable, const std::vector<Plan>& plans) {
   return plans.size() > 1;
 }
 
-// Runs each task separately, for models in which each signature has an input tensor of its own, as
-// in TF 2.
+// Runs each task separately. In TF 2 models, each signature has its own input tensor.
 Status RunOneByOne(const Servable& servable, const std::vector<Plan>& plans, ExampleBatch* batch,
                    MultiInferenceResponse* response, metrics::CallRecord* record) {
   const std::shared_ptr<const void> pinned = servable.model().PinTables();
@@ -91,12 +90,12 @@ Status RunOneByOne(const Servable& servable, const std::vector<Plan>& plans, Exa
   return OkStatus();
 }
 
-// The name of a signature's output in a run of several signatures.
+// The name of a signature's output when several signatures run together.
 std::string JoinedName(const Plan& plan, const std::string& output) {
   return plan.signature_name + '/' + output;
 }
 
-// The outputs of one signature, under their own names, from a run of several.
+// Extracts one signature's outputs from a joint run, and restores their names.
 std::vector<OutputColumn> ColumnsOf(const Plan& plan, const engine::Outputs& outputs) {
   std::vector<OutputColumn> columns;
   for (const std::string& name : plan.fetches) {
@@ -109,7 +108,7 @@ std::vector<OutputColumn> ColumnsOf(const Plan& plan, const engine::Outputs& out
   return columns;
 }
 
-// Runs all tasks in one run, so that examples are parsed once.
+// Runs all tasks together, so that the examples are parsed only once.
 Status RunTogether(const Servable& servable, const std::vector<Plan>& plans, ExampleBatch* batch,
                    MultiInferenceResponse* response, metrics::CallRecord* record) {
   std::vector<std::string> fetches;

@@ -1,4 +1,5 @@
-// Runs Classify, Regress and MultiInference: tf.Examples on one or more signatures of a model.
+// Runs Classify, Regress and MultiInference: calls one or more of a model's signatures with
+// tf.Examples.
 #ifndef COLCAST_SERVER_INFERENCE_EXAMPLE_RUN_H_
 #define COLCAST_SERVER_INFERENCE_EXAMPLE_RUN_H_
 
@@ -11,24 +12,24 @@
 
 namespace colcast::inference {
 
-// Expresses a Classify or Regress request as a MultiInference of one task.
+// Converts a Classify or Regress request to a MultiInference request with one task.
 tensorflow::serving::MultiInferenceRequest OneTask(const tensorflow::serving::ModelSpec& model,
                                                    const char* method_name);
 
-// The spec that selects the servable: the first task's. As in TF Serving, only its version and
-// label matter.
+// The spec that selects the servable: that of the first task. As in TF Serving, the version and
+// label of the other tasks are ignored.
 const tensorflow::serving::ModelSpec& ModelSpecOf(
     const tensorflow::serving::MultiInferenceRequest& request);
 
-// Runs `input` on `servable` on the calling thread, without regard to the model that the request
-// names. The response has one result per task, in order, which repeats the task's model spec. A
-// task without a signature name uses "serving_default". The examples come from `input`, not from
-// the request's own input.
+// Runs the request's tasks on `servable`, on the calling thread, ignoring the model that the
+// request names. The response has one result per task, in the same order, with the model name,
+// signature and version. A task without a signature name uses "serving_default". The examples come
+// from `input`, not from the request.
 //
-// Returns INVALID_ARGUMENT, as in TF Serving, for no examples; for a signature that does not exist
-// or does not fit (CheckTask()); for outputs that cannot be converted (ToResult()); and, with
-// several tasks, for missing or different model names or a repeated signature. Returns
-// RESOURCE_EXHAUSTED if the copies of a context, one per example, exceed max_expanded_bytes.
+// Returns INVALID_ARGUMENT, as in TF Serving, if there are no examples, a signature does not exist
+// or does not fit (CheckTask()), or outputs cannot be converted (ToResult()); with several tasks,
+// also if model names are missing or differ, or a signature is repeated. Returns RESOURCE_EXHAUSTED
+// if the copies of the context, one per example, exceed max_expanded_bytes.
 Status RunExamples(const Servable& servable,
                    const tensorflow::serving::MultiInferenceRequest& request,
                    const ExampleInput& input, const CallOptions& options,

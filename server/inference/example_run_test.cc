@@ -1,5 +1,5 @@
-// Runs Classify, Regress and MultiInference on a fake model; checks which signatures fit, what the
-// model is asked for, and how its outputs are converted.
+// Runs Classify, Regress and MultiInference on a fake model. Checks which signatures are accepted,
+// what the model is asked for, and how its outputs are converted.
 #include "server/inference/example_run.h"
 
 #include <gmock/gmock.h>
@@ -117,7 +117,7 @@ class ExampleRunTest : public testing::Test {
     return DoMultiInference({{"regress", signature}});
   }
 
-  // Tasks as {method, signature}.
+  // Each task is {method, signature}.
   Status DoMultiInference(const std::vector<std::pair<std::string, std::string>>& tasks) {
     MultiInferenceRequest request;
     for (const auto& [method, signature] : tasks) {

@@ -36,7 +36,7 @@ ModelInferRequest RawInput(const std::string& datatype, const std::vector<int64_
   return request;
 }
 
-// Decodes the message in every slicing, always into the same request, and checks it.
+// Decodes the message in every slicing, reusing one request, and checks the result.
 template <typename Check>
 void Decode(const ModelInferRequest& message, Check&& check) {
   DecodedRequest request;
@@ -254,7 +254,7 @@ TEST(DecodeInferRequestTest, RefusesMoreInputsThanAllowed) {
   EXPECT_TRUE(DecodeInferRequest(Bytes(bytes), &request, 2).ok());
 }
 
-// Each item takes two to four bytes on the wire, and would take 8 to 32 in memory.
+// Each item takes 2 to 4 bytes on the wire but would take 8 to 32 in memory.
 TEST(DecodeInferRequestTest, WhatIsTooMuchIsRefusedBeforeItTakesMemory) {
   constexpr int kMany = 1'000'000;
   const auto many = [](const std::string& piece) {
@@ -301,7 +301,7 @@ TEST(DecodeInferRequestTest, AFieldOfAnotherWireTypeIsUnknown) {
                  });
 }
 
-// A truncated or changed message must be refused, or read as protobuf reads it.
+// A truncated or modified message must be refused or decoded as protobuf decodes it.
 TEST(DecodeInferRequestTest, AgreesWithProtobufOnDamagedMessages) {
   ModelInferRequest message;
   message.set_model_name("m");

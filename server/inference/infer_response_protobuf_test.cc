@@ -27,7 +27,7 @@ inference::ModelInferResponse Write(const std::vector<OutputColumn>& outputs,
   WriteInferResponse(response, reinterpret_cast<uint8_t*>(bytes.data()));
   inference::ModelInferResponse parsed;
   EXPECT_TRUE(parsed.ParseFromString(bytes));
-  EXPECT_EQ(parsed.SerializeAsString(), bytes);  // as protobuf itself would write it
+  EXPECT_EQ(parsed.SerializeAsString(), bytes);  // protobuf would write the same bytes
   return parsed;
 }
 

@@ -7,9 +7,9 @@ namespace colcast::inference {
 namespace {
 
 constexpr double kMost = 1e15;
-// Size of tensorflow::tstring, in addition to the string's bytes.
+// Size of a tensorflow::tstring, not counting the string's bytes.
 constexpr double kStringObject = 24;
-constexpr double kOfARow = 16;  // charged for each row, whatever its columns
+constexpr double kOfARow = 16;  // charged per row, independent of its columns
 
 double BytesOfStrings(const ColumnValues& values) {
   auto bytes = static_cast<double>(values.tensor_content.size() + values.payload.size());
@@ -35,14 +35,14 @@ double ElementsOfRow(const Column& column) {
   return elements;
 }
 
-// Tries `place` first, because requests mostly send columns in the same order.
+// Tries `place` first, because most requests send columns in the same order.
 const Column* FindColumn(const DecodedRequest& request, size_t place, std::string_view name) {
   const Span<Column> columns = request.columns();
   if (place < columns.size() && columns[place].name == name) return &columns[place];
   return request.Find(name);
 }
 
-// The padding for the column at `place` in the first request.
+// Bytes of padding for the column at `place` in the first request.
 double PaddingOfColumn(const std::vector<RequestOfRows>& requests, size_t place) {
   const Column& first = requests[0].request->columns()[place];
   double longest = 0, rows = 0, elements = 0;

@@ -1,4 +1,4 @@
-// Estimates the memory that requests' inputs take as tensors.
+// Estimates how much memory the inputs of requests take as tensors.
 #ifndef COLCAST_SERVER_INFERENCE_INPUT_BYTES_H_
 #define COLCAST_SERVER_INFERENCE_INPUT_BYTES_H_
 
@@ -9,8 +9,8 @@
 
 namespace colcast::inference {
 
-// Bytes of all tensors, with one-row columns repeated to `rows`. Uses the sizes that the request
-// claims, unchecked, and returns at most a petabyte.
+// Bytes of all tensors, with one-row columns repeated to `rows`. Trusts the sizes that the request
+// declares, and returns at most a petabyte.
 int64_t InputBytes(const DecodedRequest& request, int64_t rows);
 
 struct RequestOfRows {
@@ -18,7 +18,7 @@ struct RequestOfRows {
   int64_t rows;
 };
 
-// Additional bytes when requests to one signature are batched: lists are padded to the longest.
+// Additional bytes if requests to one signature are batched: lists are padded to the longest.
 int64_t PaddingBytes(const std::vector<RequestOfRows>& requests);
 
 }  // namespace colcast::inference

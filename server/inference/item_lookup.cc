@@ -18,7 +18,7 @@ constexpr size_t kMostNamed = 10;
 // The keys in a request's key column.
 struct SentKeys {
   Keys keys;
-  std::vector<int64_t> numbers;  // for text keys: their offsets
+  std::vector<int64_t> numbers;  // numeric keys, or the offsets of text keys
   std::string texts;
 };
 
@@ -100,7 +100,7 @@ ItemLookup::ItemLookup(ItemSources sources, const Signatures& signatures)
   }
 }
 
-// Chooses the newest table or, if the model cannot use it, keeps the previous one.
+// Chooses the newest table, or keeps the previous one if the model cannot use the newest.
 std::shared_ptr<const ItemLookup::Choice> ItemLookup::Choose(Table* table) const {
   std::shared_ptr<const ItemTable> newest = table->source->table();
   const std::lock_guard<std::mutex> lock(table->mutex);

@@ -1,5 +1,5 @@
-// Fills in the columns that a request leaves out, from the model's item tables, by the keys that
-// the request sends.
+// Looks up a request's keys in the model's item tables, and adds the columns that the request
+// leaves out.
 #ifndef COLCAST_SERVER_INFERENCE_ITEM_LOOKUP_H_
 #define COLCAST_SERVER_INFERENCE_ITEM_LOOKUP_H_
 
@@ -20,9 +20,9 @@
 
 namespace colcast::inference {
 
-// The item tables of a model, and the features that one version of it reads.
+// A model's item tables, and the features that one version of it reads.
 struct ItemSources {
-  std::vector<items::ItemTableSource*> tables;  // must outlive every answer
+  std::vector<items::ItemTableSource*> tables;  // must outlive ItemLookup and all requests
   items::ModelFeatures features;
 };
 
@@ -34,26 +34,26 @@ class ItemLookup {
   // `signatures` must outlive this object.
   ItemLookup(ItemSources sources, const Signatures& signatures);
 
-  // For each table whose key column the request has: adds the columns of the table's domain that
-  // the signature reads and the request lacks, and removes the key column unless it is itself an
-  // input. Sets `*unknown_keys` to the number of keys answered with defaults.
+  // For each table whose key column is in the request: adds the columns of the table's domain that
+  // the signature reads and the request lacks, and removes the key column unless the signature
+  // reads it too. Sets `*unknown_keys` to the number of keys that got default values.
   //
-  // Returns INVALID_ARGUMENT for a wrong rank or dtype, or for unknown keys if the table refuses
-  // them. The message names the key column and the first ten unknown keys. Returns
-  // FAILED_PRECONDITION if the model cannot use the table.
+  // Returns INVALID_ARGUMENT if the key column has a wrong rank or dtype, or if the table refuses
+  // unknown keys and there are some; the message names the key column and up to ten unknown keys.
+  // Returns FAILED_PRECONDITION if the model cannot use the table.
   Status Fill(DecodedRequest* request, int64_t* unknown_keys) const;
 
-  // For each source the table in use; null where there is none.
+  // The table in use for each source; null if there is none.
   std::vector<std::shared_ptr<const items::ItemTable>> tables() const;
 
-  // Adds to a signature's inputs the key columns of the tables that it reads.
+  // For each table that a signature reads, adds the key column to the signature's inputs.
   void AddKeys(tensorflow::SignatureDef* signature) const;
 
-  // For each table that this version does not use, one sentence with the reason.
+  // One sentence, with the reason, for each table that this version cannot use.
   std::vector<std::string> problems() const;
 
  private:
-  // A table that the model can use, and the features that its signatures read from it.
+  // The table that is in use, and which of its features each signature reads.
   struct Choice {
     // The newest table, whether or not it is in use.
     const items::ItemTable* newest = nullptr;
@@ -64,13 +64,13 @@ class ItemLookup {
     // Feature indices by signature.
     std::map<std::string, std::vector<size_t>, std::less<>> features;
   };
-  // What requests to one signature need from a table, if they have the same column names.
+  // What requests to one signature with the same column names need from a table.
   struct Wanted {
     std::string signature;
-    bool by_key = false;           // the key was sent, and the signature reads the table's domain
+    bool by_key = false;           // the request has the key, and the signature reads the domain
     size_t key = 0;                // index of the key column
-    bool is_input = false;         // whether the signature reads the key column too
-    std::vector<size_t> features;  // indices of the features that the request left out
+    bool is_input = false;         // the signature also reads the key column
+    std::vector<size_t> features;  // indices of the features that are not in the request
   };
   struct Table {
     items::ItemTableSource* source = nullptr;

@@ -43,7 +43,7 @@ class ItemLookupTest : public testing::Test {
     items::WriteTestFile(folder + "/table.safetensors", table.Bytes());
   }
 
-  // The features of a model that was exported with the test table's features.
+  // The features of a model that reads exactly the test table's features.
   static items::ModelFeatures Features() {
     items::ModelFeatures features;
     std::shared_ptr<const items::TableFile> file;
@@ -74,7 +74,7 @@ class ItemLookupTest : public testing::Test {
     return column;
   }
 
-  // The message of a request with the keys and, as float32, further columns.
+  // Encodes a request with these keys and, as float32, columns named by `floats`.
   static std::string Message(const std::vector<int64_t>& keys, const std::string& signature,
                              const std::vector<std::string>& floats = {}) {
     const auto input = [&](const std::string& name, int dtype, const std::string& content) {
@@ -90,7 +90,7 @@ class ItemLookupTest : public testing::Test {
     return message;
   }
 
-  // Decodes and fills the message; returns the names of its columns.
+  // Decodes and fills the message. Returns the names of the resulting columns.
   std::vector<std::string> FilledNames(const std::string& message) {
     EXPECT_TRUE(DecodePredictRequest(Bytes(message), &request_).ok());
     const Status status = lookup().Fill(&request_, &unknown_);

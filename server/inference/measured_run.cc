@@ -12,12 +12,12 @@ namespace {
 
 using scheduling::Clock;
 
-// A run with at least this cost is long: it needs a worker's place (RunNeeds::worker). At this cost
-// the queue's handicap reaches its limit.
+// A run of at least this cost is long and reserves a worker (RunNeeds::worker). At this cost, a
+// job's handicap in the queue reaches its limit.
 constexpr Clock::duration kLong =
     scheduling::RequestQueue::kLongestHandicap / scheduling::RequestQueue::kAgeing;
 
-// A run of unknown cost with an input of at least this size is assumed to be long.
+// A run of unknown cost is assumed to be long if its input has at least this size.
 constexpr int64_t kMuchInput = 1 << 20;
 constexpr std::chrono::seconds kUnknown(6);
 

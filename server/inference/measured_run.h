@@ -1,4 +1,4 @@
-// Observes and measures runs.
+// Observes runs and measures their time and memory.
 #ifndef COLCAST_SERVER_INFERENCE_MEASURED_RUN_H_
 #define COLCAST_SERVER_INFERENCE_MEASURED_RUN_H_
 
@@ -13,8 +13,8 @@
 
 namespace colcast::inference {
 
-// Reports the stages of a run to the traced requests in it. Observes runs on the calling thread as
-// long as it exists.
+// Reports the stages of a run to the traced requests in it. While an instance exists, it observes
+// runs on the calling thread.
 class ObservedRun final : engine::RunObserver {
  public:
   explicit ObservedRun(const engine::Model& model) : model_(model) {}
@@ -22,7 +22,7 @@ class ObservedRun final : engine::RunObserver {
     if (!observers_.empty()) model_.ObserveRuns(nullptr);
   }
 
-  // Adds a request's observer; null for a request that is not traced.
+  // Adds a request's observer, which is null if the request is not traced.
   void Add(engine::RunObserver* observer) {
     if (observer == nullptr) return;
     if (observers_.empty()) model_.ObserveRuns(this);
@@ -38,8 +38,8 @@ class ObservedRun final : engine::RunObserver {
   std::vector<engine::RunObserver*> observers_;
 };
 
-// The time for which a run keeps its thread busy. On a low-priority thread, this is CPU time, which
-// excludes preemption.
+// The time for which a run keeps its thread busy. On a low-priority thread, this is CPU time,
+// because wall time would include preemption.
 class BusyTime {
  public:
   scheduling::Clock::duration Elapsed() const { return Now() - start_; }
@@ -50,7 +50,7 @@ class BusyTime {
   const scheduling::Clock::duration start_ = Now();
 };
 
-// Measures a run for its class, except for cold runs. `of` may be null.
+// Measures a run and, unless it is cold, records the results in its class `of`, which may be null.
 class MeasuredRun {
  public:
   explicit MeasuredRun(scheduling::RequestClass* of)
@@ -74,12 +74,12 @@ class MeasuredRun {
   const AllocationPeak allocated_;
 };
 
-// The needs of a run that is not split. `cost` is the estimate; zero if unknown.
+// What a run needs if it is not split. `cost` is the estimate; zero if unknown.
 scheduling::RunNeeds NeedsOfRun(scheduling::RequestClass& of, scheduling::Clock::duration cost,
                                 int64_t input_bytes);
 
-// Returns RESOURCE_EXHAUSTED, saying that a run is estimated to take `bytes` of memory, and that at
-// most `max_bytes` are allowed.
+// Returns RESOURCE_EXHAUSTED for a run that is estimated to take `bytes` of memory when at most
+// `max_bytes` are allowed.
 Status TooMuchMemory(int64_t rows, int64_t input_bytes, int64_t bytes, int64_t max_bytes);
 
 }  // namespace colcast::inference

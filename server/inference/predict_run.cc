@@ -21,8 +21,8 @@ using scheduling::WorkerPool;
 
 void RunAlone(AdmittedRequest one, WorkerPool* workers);
 
-// Whether the request may be split. Where runs are padded to allowed batch sizes, only if it
-// exceeds the largest slice.
+// Whether the request may be split. If batches are padded to allowed sizes, a request is split only
+// if it exceeds the largest slice.
 bool MayBeSplit(const AdmittedRequest& one) {
   const engine::BatchRules& rules = one.member->servable().batch_rules();
   return one.profile().can_be_split && !one.whole &&
@@ -53,7 +53,7 @@ void RunWhole(AdmittedRequest one) {
   member->Finish(status, outputs.get());
 }
 
-// A request that has been read and must wait again: because it gives way to short requests, or for
+// A request that has been read but must wait again, because it gives way to short requests or lacks
 // memory or a worker.
 class AdmittedJob final : public scheduling::Job {
  public:
@@ -103,7 +103,8 @@ void RunAlone(AdmittedRequest one, WorkerPool* workers) {
   }
 }
 
-// Runs long requests that give way to short ones separately, at low priority.
+// Removes long requests that should give way to short ones, and runs each by itself, at low
+// priority.
 void RunLowPriority(std::vector<AdmittedRequest>* admitted, WorkerPool* workers) {
   for (size_t i = 0; i < admitted->size() && admitted->size() > 1;) {
     if (!workers->short_requests().GivesWay((*admitted)[i].cost)) {
@@ -116,10 +117,10 @@ void RunLowPriority(std::vector<AdmittedRequest>* admitted, WorkerPool* workers)
   }
 }
 
-// Corrects the cost estimate of a request from a joined run, because under load hardly any request
-// may run alone. It relies on two facts: alone, the request takes no longer than the whole run; and
-// all requests one after the other take hardly less than the run. `alone` is the estimated sum of
-// `count` requests; zero if unknown.
+// Corrects a request's cost estimate after a joined run, because under load hardly any request may
+// run alone. Assumes that the request alone would not take longer than the joined run, and that
+// running all requests one after the other would not be much faster. `alone` is the estimated sum
+// for the `count` requests; zero if unknown.
 void LearnFromRunTogether(const AdmittedRequest& one, Clock::duration alone,
                           Clock::duration together, size_t count) {
   constexpr double kTimesAlone = 1.5;
@@ -172,7 +173,7 @@ void RunTogether(std::vector<AdmittedRequest>* admitted, WorkerPool* workers) {
     return OkStatus();
   });
   if (!together.ok()) {
-    // Runs each request by itself, because the memory may suffice for that.
+    // There may be enough memory to run each request by itself.
     for (size_t i = 0; i < members.size(); ++i) {
       engine::BatchMember& member = members[i];
       member.status = WithinMemory([&] { return RunOne(*(*admitted)[i].member, &member.outputs); });
@@ -210,7 +211,7 @@ void RunPredict(PredictMember* first, Clock::duration waited,
     if (!Admit(member, has_waited, &admitted.emplace_back())) admitted.pop_back();
   };
   admit(first, waited);
-  // A long request takes no companions: it is split or gives way.
+  // A long request takes no companions, because it is split or gives way.
   const bool may_lead =
       !admitted.empty() && admitted.front().cost <= workers->options().longest_slice;
   if (companions.empty() && may_lead) {

@@ -1,5 +1,5 @@
-// Runs Predict requests from when a worker dequeues them until they are answered: alone, together
-// or in slices, independent of the protocol.
+// Runs Predict requests, from the time when a worker dequeues them until they are answered: alone,
+// together or in slices. Independent of the protocol.
 #ifndef COLCAST_SERVER_INFERENCE_PREDICT_RUN_H_
 #define COLCAST_SERVER_INFERENCE_PREDICT_RUN_H_
 
@@ -15,7 +15,7 @@
 
 namespace colcast::inference {
 
-// A request's plan, made after item tables added their columns.
+// A request's plan. Made after columns from item tables have been added.
 struct PlannedPredict {
   std::optional<Status> status;  // not set until the request has been planned
   engine::PlanPtr plan;          // null if the status is an error
@@ -28,33 +28,33 @@ class PredictMember {
 
   virtual scheduling::Job* job() = 0;
 
-  // The call's record, to which the run adds.
+  // The run adds to this record of the call.
   virtual metrics::CallRecord* record() = 0;
 
-  // The observer of the run's stages; null for none.
+  // Observes the stages of the run; may be null.
   virtual engine::RunObserver* observer() const { return nullptr; }
 
-  // Reads the request and finds its servable, unless already done. Called once, on a worker.
+  // Reads the request and finds its servable, if that has not been done. Called once, on a worker.
   virtual Status Read() = 0;
 
   // Valid after Read(), until Finish().
   virtual DecodedRequest& request() = 0;
   virtual const Servable& servable() const = 0;
 
-  // Answers with the outputs, or with the error if there are none. Destroys the member.
+  // Answers with the outputs or, if they are null, with the error. Destroys the member.
   virtual void Finish(const Status& status, const engine::Outputs* outputs) = 0;
 
-  // Made when the queue or a worker first needs it. Reset it together with request().
+  // Set when the queue or a worker first needs the plan. Reset it whenever request() changes.
   PlannedPredict planned;
 };
 
-// Describes to the queue a request whose request() and servable() exist. Leaves the profile empty
-// if the request is invalid: the worker that takes it reports the error.
+// Fills in the profile of a request whose request() and servable() exist. Leaves the profile empty
+// if the request is invalid; the worker that takes the request will report the error.
 void DescribePredict(PredictMember* member, scheduling::JobProfile* profile);
 
-// Answers `first`, which has waited for `waited`, and its companions, whose jobs are PredictMembers
-// too. A short request without companions takes those that arrived while it was read. A large
-// request is split into slices for `workers`, and the worker that runs the last slice answers it.
+// Answers `first`, which has waited for `waited`, and its companions, whose jobs are also
+// PredictMembers. A short request without companions takes those that arrived while it was read. A
+// large request is split into slices for `workers`; the worker that runs the last slice answers it.
 // An error in one request does not affect the others.
 void RunPredict(PredictMember* first, scheduling::Clock::duration waited,
                 std::vector<scheduling::Taken> companions, scheduling::WorkerPool* workers);

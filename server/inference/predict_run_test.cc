@@ -25,7 +25,7 @@ using scheduling::Clock;
 using std::chrono::milliseconds;
 using testing::HasSubstr;
 
-// Answers every request except those with an input "bad", and takes time for each row.
+// Fails requests with an input "bad", answers all others, and takes time for each row.
 class FakeModel final : public ModelWithoutGraph {
  public:
   FakeModel() : ModelWithoutGraph(SerializedGraph("signature_def { key: 'late' value {} }")) {}
@@ -54,7 +54,7 @@ class FakeModel final : public ModelWithoutGraph {
     return std::make_unique<FakeSlices>(this, RowsOf(RequestOf(plan)));
   }
 
-  // Where the last request ran. REQUIRES that the request has been answered.
+  // Whether the last request ran on the calling thread. REQUIRES that it has been answered.
   std::string WhereItRan() const {
     return ran_on_.load() == std::this_thread::get_id() ? "here" : "elsewhere";
   }
@@ -63,10 +63,10 @@ class FakeModel final : public ModelWithoutGraph {
   std::chrono::microseconds time_per_row{0};
   bool can_be_split = true;
   bool joins = true;        // whether Slices::Join() succeeds
-  int64_t size_of_row = 0;  // RequestProfile::size of each row
+  int64_t size_of_row = 0;  // RequestProfile::size per row
   std::string no_memory_in;
-  std::function<void()> on_slice;  // called at the start of each slice
-  std::function<void()> on_run;    // called at the start of each whole run
+  std::function<void()> on_slice;  // called before each slice
+  std::function<void()> on_run;    // called before each run of a whole request
   mutable std::atomic<int> profiles{0};
   mutable std::atomic<int> runs{0};
   mutable std::atomic<int> slices_run{0};
@@ -160,7 +160,6 @@ class FakeRequest final : public scheduling::Job, public PredictMember {
   std::promise<Finished> finished_;
 };
 
-// Calls a function on a worker.
 class CallingJob final : public scheduling::Job {
  public:
   explicit CallingJob(std::function<void()> call) : call_(std::move(call)) {}
@@ -280,7 +279,7 @@ TEST_F(PredictRunTest, ARequestInSlicesIsAnsweredOnceWhereverItFindsNoMemory) {
     FakeRequest request(servable_, 10);
     RunPredict(&request, milliseconds(0), {}, &workers_);
     const Finished finished = request.WaitUntilFinished();
-    if (where == std::string("Split")) {  // there is enough memory for the whole request
+    if (where == std::string("Split")) {  // the memory suffices for the whole request
       EXPECT_TRUE(finished.status.ok());
       EXPECT_EQ(finished.record.run_rows, 10);
     } else {
@@ -317,7 +316,7 @@ TEST_F(PredictRunTest, ALargeRequestRunsInSlicesForIdleWorkers) {
   const Finished finished = request.WaitUntilFinished();
   EXPECT_TRUE(finished.status.ok());
   EXPECT_TRUE(finished.record.long_lane);
-  // two idle workers, and the one that runs the request
+  // one slice for each of two idle workers, and one for the worker that runs the request
   EXPECT_GE(finished.record.slice_waits.size(), 3);
   EXPECT_EQ(model_->slices_run, finished.record.slice_waits.size());
   EXPECT_EQ(finished.record.run_requests, 0);
@@ -448,7 +447,7 @@ TEST_F(PredictRunTest, WhatIsWrongWithARequestIsSaidBeforeWhatItWouldTake) {
 
 TEST_F(PredictRunTest, LongRequestsThatCannotBeSplitLeaveAWorkerToShortOnes) {
   model_->can_be_split = false;
-  Learn(milliseconds(1));  // one second per 1000 rows, as estimated
+  Learn(milliseconds(1));  // an estimate of 1 s per 1000 rows
   FakeRequest before(servable_, 1), first(servable_, 1000), second(servable_, 1000);
   FakeRequest small(servable_, 1);
   model_->time_per_row = milliseconds(1);
@@ -511,7 +510,7 @@ TEST_F(PredictRunTest, WhereRowsAreIndependentSlicesFitTheMemoryThatThereIs) {
   workers.Submit(new CallingJob([&] { RunPredict(&request, milliseconds(0), {}, &workers); }));
   EXPECT_TRUE(request.WaitUntilFinished().status.ok());
   EXPECT_EQ(model_->runs, 0);
-  EXPECT_GE(model_->slices_run, 32);  // each of two workers may use half of the memory
+  EXPECT_GE(model_->slices_run, 32);  // each of the two workers may use half of the memory
 }
 
 TEST_F(PredictRunTest, ARequestWhoseSlicesDoNotMakeItUpRunsWholeWithinTheMemoryThatThereIs) {
@@ -570,7 +569,7 @@ TEST_F(PredictRunTest, AColdRunTeachesNothing) {
   EXPECT_GE(cost.Of(2), milliseconds(20));
 }
 
-// The first run compiles, so its time must not be taken for the cost of a row.
+// The first run includes compilation, so its time must not count as the cost of a row.
 TEST_F(PredictRunTest, AfterOneColdRunAHugeRequestRunsInFewSlices) {
   model_->time_per_run = milliseconds(50);
   FakeRequest first(servable_, 1);
@@ -648,7 +647,7 @@ TEST_F(PredictRunTest, AnEstimateIsCorrectedEvenIfNoRequestRunsAlone) {
   };
   model_->time_per_row = std::chrono::microseconds(100);
   servable_->request_class("late")->NoteRun();
-  run_together(1);  // cost unknown
+  run_together(1);  // the cost is still unknown
   EXPECT_GE(cost.Of(20), milliseconds(2));
   estimate(std::chrono::microseconds(20));
   run_together(20);
@@ -690,7 +689,7 @@ TEST_F(PredictRunTest, RowsOfAGreatSizeAreCutSmaller) {
   small.WaitUntilFinished();
   EXPECT_EQ(model_->slices_run, 0);
   while (workers_.idle_workers() < 2) std::this_thread::yield();
-  model_->size_of_row = 100;  // 20 ms
+  model_->size_of_row = 100;  // makes the request take 20 ms
   RunPredict(&large, milliseconds(0), {}, &workers_);
   EXPECT_GT(large.WaitUntilFinished().record.slice_waits.size(), 1);
 }
@@ -699,7 +698,7 @@ TEST_F(PredictRunTest, WhatInterruptsARequestThatGivesWayIsNotItsCost) {
   model_->can_be_split = false;
   Learn(std::chrono::microseconds(10));
   const auto before = servable_->request_class("late")->cost().Of(1000);
-  model_->time_per_row = milliseconds(1);  // the run sleeps
+  model_->time_per_row = milliseconds(1);  // the run sleeps, which takes no CPU time
   scheduling::WorkerPool workers(WithLongRequestsNice());
   workers.short_requests().Note();
   FakeRequest request(servable_, 1000);

@@ -1,5 +1,5 @@
-// Converts a request of any form into the message that TensorFlow Serving's gRPC would have
-// received, for the request log and shadow versions.
+// Converts a request of any API to the message that TensorFlow Serving would have received over
+// gRPC, for the request log and shadow versions.
 #ifndef COLCAST_SERVER_INFERENCE_REQUEST_MESSAGE_H_
 #define COLCAST_SERVER_INFERENCE_REQUEST_MESSAGE_H_
 
@@ -10,8 +10,9 @@
 
 namespace colcast::inference {
 
-// Includes columns that an item table supplied, so that the message can be answered without the
-// table. REQUIRES that `request` has been answered, so that its values fill their shapes.
+// Includes columns from item tables, so that the message can be answered without these tables.
+// REQUIRES that `request` was answered successfully, which implies that its values fill their
+// shapes.
 tensorflow::serving::PredictRequest ToPredictRequest(const DecodedRequest& request);
 
 // REQUIRES well-formed examples.

@@ -1,5 +1,4 @@
-// Admission for Classify, Regress and MultiInference runs, which share memory and workers with
-// Predict.
+// Admits Classify, Regress and MultiInference runs, which share memory and workers with Predict.
 #ifndef COLCAST_SERVER_INFERENCE_RUN_GATE_H_
 #define COLCAST_SERVER_INFERENCE_RUN_GATE_H_
 
@@ -15,20 +14,20 @@
 
 namespace colcast::inference {
 
-// Admits one call on a worker, and holds its reservations until it is destroyed.
+// Admits one call on a worker. Holds its reservations until destroyed.
 class RunGate {
  public:
   explicit RunGate(scheduling::WorkerPool* workers) : workers_(workers) {}
 
-  // Call before a run in which each of `signatures` runs once. Returns RESOURCE_EXHAUSTED if memory
-  // or a worker is not free for the run; must_wait() then says whether it may become free.
+  // Call before a run in which each of `signatures` runs once. Returns RESOURCE_EXHAUSTED if the
+  // run lacks memory or a worker; must_wait() then says whether these may become available.
   Status Enter(const Servable& servable, const std::vector<std::string>& signatures, int64_t rows,
                int64_t input_bytes);
 
   // Call after a successful run.
   void Learn();
 
-  // Whether the call must wait, with Wait(), and run again, instead of answering with the error.
+  // Whether to call Wait() and run again later, instead of answering with the error.
   bool must_wait() const { return must_wait_; }
   void Wait(scheduling::Job* job, scheduling::Clock::duration waited);
 
@@ -40,7 +39,7 @@ class RunGate {
   int64_t rows_ = 0;
   int64_t input_bytes_ = 0;
   bool must_wait_ = false;
-  // Set only for a single signature, because a run of several does not show how much each one took.
+  // Set only for a single signature: a run of several does not show the cost of each.
   std::optional<MeasuredRun> run_;
 };
 

@@ -1,4 +1,4 @@
-// A loaded version of a model as all APIs and protocols see it.
+// A loaded version of a model, as all APIs and protocols see it.
 #ifndef COLCAST_SERVER_INFERENCE_SERVABLE_H_
 #define COLCAST_SERVER_INFERENCE_SERVABLE_H_
 
@@ -21,7 +21,7 @@ namespace colcast::inference {
 
 using SignatureMap = google::protobuf::Map<std::string, tensorflow::SignatureDef>;
 
-// Immutable, except for the cost estimates that it learns. Shared by the requests it answers.
+// Shared by the requests that it answers. Only the learned cost estimates change.
 class Servable {
  public:
   // Returns INTERNAL if the model's signatures cannot be parsed.
@@ -33,17 +33,17 @@ class Servable {
   int64_t version() const { return version_; }
   const engine::Model& model() const { return *model_; }
   const SignatureMap& signatures() const { return signatures_.signature_def(); }
-  // The metrics label of the signature that a request names: its name, "serving_default" for an
-  // empty name, "unknown" if the model has no such signature. Lives as long as the servable.
+  // The metrics label for the signature that a request names: its name, "serving_default" for an
+  // empty name, or "unknown" if there is no such signature. Lives as long as the servable.
   std::string_view SignatureLabel(std::string_view requested) const;
 
   const engine::BatchRules& batch_rules() const { return batch_rules_; }
-  // Fills in the columns that requests leave out; null if the model has no item table.
+  // The lookup of columns that requests leave out; null if the model has no item table.
   const ItemLookup* items() const { return items_.get(); }
-  // The class of the signature that a request names (an empty name as above); null if the model has
-  // no such signature. Not const, because it learns from requests.
+  // The class of the signature that a request names; an empty name means "serving_default". Null if
+  // there is no such signature. Not const, because the class learns from requests.
   scheduling::RequestClass* request_class(std::string_view requested) const;
-  // Finds the class by RequestProfile::signature.
+  // The class of the signature with this index (RequestProfile::signature).
   scheduling::RequestClass* request_class(int signature) const { return by_number_[signature]; }
 
  private:
@@ -52,12 +52,12 @@ class Servable {
   std::string name_;
   int64_t version_ = 0;
   std::unique_ptr<engine::Model> model_;
-  tensorflow::MetaGraphDef signatures_;  // holds only the signatures
+  tensorflow::MetaGraphDef signatures_;  // contains only the signatures
   engine::BatchRules batch_rules_;
   std::unique_ptr<const ItemLookup> items_;
   std::map<std::string, std::unique_ptr<scheduling::RequestClass>, std::less<>> classes_;
   std::vector<scheduling::RequestClass*> by_number_;
-  // Declared last, so destroyed first: its thread uses the model.
+  // Declared last in order to be destroyed first, because its thread uses the model.
   std::unique_ptr<StateFiller> filler_;
 };
 

@@ -1,4 +1,4 @@
-// Finds a model's signatures by the names in requests.
+// Finds a model's signature by the name in a request.
 #ifndef COLCAST_SERVER_INFERENCE_SIGNATURE_H_
 #define COLCAST_SERVER_INFERENCE_SIGNATURE_H_
 
@@ -14,21 +14,21 @@
 
 namespace colcast::inference {
 
-// The signature's name; "serving_default" if the request has none.
+// The name of the requested signature; "serving_default" if the request names none.
 const std::string& SignatureNameOf(const tensorflow::serving::ModelSpec& spec);
 std::string_view SignatureNameOf(std::string_view requested);
 
-// Returns INVALID_ARGUMENT, listing the model's signatures, if none has that name.
+// Returns INVALID_ARGUMENT, listing the model's signatures, if there is none with that name.
 Status FindSignature(const Servable& servable, std::string_view name,
                      const tensorflow::SignatureDef** signature);
 
-// Whether Predict may run the signature ("serving_default" for an empty name). Returns INTERNAL, as
-// in TensorFlow Serving, if the options ask for the check and the signature's method name is none
-// of TensorFlow Serving's three.
+// Checks whether Predict may run the signature; an empty name means "serving_default". If
+// options.check_method_names is set, returns INTERNAL, as TensorFlow Serving does, unless the
+// signature has one of its three method names.
 Status CheckMethodName(const Servable& servable, std::string_view signature_name,
                        const CallOptions& options);
 
-// Sorted names of inputs, outputs or signatures for messages: {classes, scores}.
+// Formats the map's keys for messages, sorted: {classes, scores}.
 template <typename Map>
 std::string KeyList(const Map& map) {
   std::vector<std::string> keys;

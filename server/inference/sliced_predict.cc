@@ -23,15 +23,15 @@ using scheduling::CostEstimate;
 using scheduling::RunMemory;
 using scheduling::WorkerPool;
 
-// The class's cost line, per row of this request: the class learns by size, and a row may have any
-// size.
+// The class's cost line, converted to rows of this request. The class learns by size, and each
+// request has its own size per row.
 CostEstimate::Line LineOf(const AdmittedRequest& admitted) {
   CostEstimate::Line line = admitted.request_class->cost().line();
   line.per_row *= static_cast<double>(admitted.profile().size) / admitted.profile().rows;
   return line;
 }
 
-// The largest slice, small enough for every worker to run one within the memory for all runs.
+// The most rows that a slice may have so that every worker can run one within the memory limit.
 int64_t MostRows(const AdmittedRequest& admitted, WorkerPool* workers) {
   const int64_t most = admitted.request_class->limits().max_slice_rows;
   const int64_t bytes = NeedsOf(admitted).bytes;
@@ -41,8 +41,8 @@ int64_t MostRows(const AdmittedRequest& admitted, WorkerPool* workers) {
   return std::clamp<int64_t>(static_cast<int64_t>(part * admitted.profile().rows), 1, most);
 }
 
-// A request that runs by slices. At first it has as many slices as workers can run at once. A
-// worker that has run one takes the next, sized for the current load.
+// A request that runs in slices. It starts with at most one slice per worker. A worker that has run
+// a slice takes the next one, whose size depends on the current load.
 class SlicedPredict {
  public:
   SlicedPredict(AdmittedRequest admitted, std::unique_ptr<engine::Slices> slices,
@@ -56,7 +56,7 @@ class SlicedPredict {
   uint64_t client() const { return client_; }
   bool has_ended() const { return ended_.load(std::memory_order_relaxed); }
 
-  // Takes the first slices before any of them runs.
+  // Takes the first slices. Call before any of them runs.
   std::vector<int> TakeFirst(int64_t rows) {
     std::vector<int> taken;
     while (static_cast<int>(taken.size()) < workers_->options().num_workers &&
@@ -92,7 +92,7 @@ class SlicedPredict {
     return {admitted_.request_class->memory().Of(InputBytesOf(slice)), {}};
   }
 
-  // The estimated cost of a slice, and of a slice together with all rows not yet in slices.
+  // The estimated cost of a slice. CostWhatIsLeft() includes all rows that are not yet in slices.
   Clock::duration CostOf(int slice) const { return CostOfRows(slices_->rows(slice)); }
   Clock::duration CostWhatIsLeft(int slice) const {
     return CostOfRows(slices_->rows(slice) + slices_->rows_left());
@@ -109,8 +109,8 @@ class SlicedPredict {
     End();
   }
 
-  // Called once for each of the first slices, when it and its successors have run. The last call
-  // answers the request.
+  // Called once for each of the first slices, when it and its successors have run. The last of
+  // these calls answers the request.
   void End() {
     if (running_.fetch_sub(1, std::memory_order_acq_rel) > 1) return;
     std::unique_ptr<engine::Outputs> outputs;
@@ -137,7 +137,7 @@ class SlicedPredict {
     failed_ = status;
     ended_ = true;
   }
-  // The share of `whole` for `rows` rows.
+  // The part of `whole` that belongs to `rows` rows.
   int64_t PartOf(int64_t whole, int64_t rows) const {
     return std::llround(static_cast<double>(whole) * rows / admitted_.profile().rows);
   }
@@ -151,7 +151,7 @@ class SlicedPredict {
 
   int TakeNext() {
     const int64_t left = slices_->rows_left();
-    const scheduling::SliceNeeds needs = {at_once_ - 1,  // no other workers join in
+    const scheduling::SliceNeeds needs = {at_once_ - 1,  // the other workers on this request
                                           workers_->short_requests().LongestSlice(CostOfRows(left)),
                                           MostRows(admitted_, workers_)};
     return slices_->Take(RowsPerSlice(left, LineOf(admitted_), needs));
@@ -172,7 +172,7 @@ class SlicedPredict {
   Status failed_;  // set if a slice failed for lack of memory
 };
 
-// Runs a slice, then queues itself for the next one.
+// Runs a slice, then requeues itself for the next one.
 class SliceJob final : public scheduling::Job {
  public:
   SliceJob(std::shared_ptr<SlicedPredict> whole, int slice, WorkerPool* workers)

@@ -1,4 +1,4 @@
-// Runs a large request by slices of its candidates, on several workers.
+// Runs a large request in slices of its candidates, on several workers.
 #ifndef COLCAST_SERVER_INFERENCE_SLICED_PREDICT_H_
 #define COLCAST_SERVER_INFERENCE_SLICED_PREDICT_H_
 
@@ -7,13 +7,12 @@
 
 namespace colcast::inference {
 
-// Runs a request that cannot be answered by slices.
+// Runs a whole request, after running it in slices has failed.
 using RunWhole = void (*)(AdmittedRequest admitted, scheduling::WorkerPool* workers);
 
 // Splits the request and submits its slices to the workers; the worker that runs the last slice
-// answers. If a slice fails for a reason other than memory, `run_whole` gets the request. Returns
-// false and changes nothing if the request should not be split. REQUIRES a profile that can be
-// split.
+// answers it. If a slice fails for a reason other than memory, calls `run_whole`. Returns false and
+// changes nothing if the request should not be split. REQUIRES a profile that can be split.
 bool RunBySlices(AdmittedRequest* admitted, scheduling::WorkerPool* workers, RunWhole run_whole);
 
 }  // namespace colcast::inference

@@ -12,10 +12,10 @@
 namespace colcast::inference {
 namespace {
 
-// Rows per run, which takes about a millisecond.
+// Rows per run. A run takes about a millisecond.
 constexpr uint32_t kRows = 256;
 
-// The interval between checks for rows from deltas or new versions.
+// How often to check for new rows, which come from deltas or new versions.
 constexpr std::chrono::seconds kWait(1);
 
 }  // namespace
@@ -37,14 +37,14 @@ void StateFiller::Run() {
         progress[i] = {tables[i]->number(), items::ItemTable::kUnknown + 1};
       }
       while (!stop_.IsSet() && FillSome(tables[i], &progress[i])) {
-        // Starts over as soon as the table has a new version.
+        // The table has been replaced, so the next round starts with the new one.
         if (items_->tables()[i] != tables[i]) break;
       }
     }
   } while (!stop_.WaitFor(kWait));
 }
 
-// Fills the states of the next kRows rows. Returns false if no rows remain or the run failed.
+// Computes the states of the next kRows rows. Returns false if no rows remain or memory ran out.
 bool StateFiller::FillSome(const std::shared_ptr<const items::ItemTable>& table,
                            Progress* progress) const {
   const uint32_t end = std::min(table->end() - progress->next, kRows) + progress->next;

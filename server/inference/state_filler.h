@@ -1,4 +1,4 @@
-// Computes the states of item tables' rows ahead of requests, on otherwise idle CPUs.
+// Computes the states of item table rows before requests need them, on otherwise idle CPUs.
 #ifndef COLCAST_SERVER_INFERENCE_STATE_FILLER_H_
 #define COLCAST_SERVER_INFERENCE_STATE_FILLER_H_
 
@@ -12,15 +12,15 @@
 
 namespace colcast::inference {
 
-// Runs on a low-priority thread, which the destructor stops.
+// Uses a low-priority thread, which the destructor stops.
 class StateFiller {
  public:
-  // Both must outlive this object.
+  // `items` and `model` must outlive this object.
   StateFiller(const ItemLookup* items, const engine::Model* model);
   ~StateFiller();
 
  private:
-  // How far the rows of a table have been filled.
+  // Which rows of a table have been filled.
   struct Progress {
     uint64_t table = 0;
     uint32_t next = 0;  // number of the next row

@@ -14,11 +14,10 @@
 
 namespace colcast::inference {
 
-// A model that can be found, counted and destroyed, but answers nothing. Tests derive classes that
-// answer.
+// A model that exists but answers nothing. Tests derive classes that answer.
 class ModelWithoutGraph : public engine::Model {
  public:
-  // A serialized MetaGraphDef.
+  // `signatures` is a serialized MetaGraphDef.
   explicit ModelWithoutGraph(std::string signatures = "")
       : description_{std::move(signatures), {}, {}} {}
 
@@ -73,14 +72,14 @@ class GivenOutputs : public engine::Outputs {
   const engine::ExpansionStats expansion_;
 };
 
-// A MetaGraphDef in text form, serialized.
+// Parses a MetaGraphDef in text form and serializes it.
 inline std::string SerializedGraph(const std::string& text) {
   tensorflow::MetaGraphDef graph;
   EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &graph));
   return graph.SerializeAsString();
 }
 
-// A version of model "m"; `signatures` is a MetaGraphDef in text form.
+// A version of model "m". `signatures` is a MetaGraphDef in text form.
 inline std::shared_ptr<const Servable> MakeServable(int64_t version,
                                                     const std::string& signatures = "") {
   std::shared_ptr<const Servable> servable;

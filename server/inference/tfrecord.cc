@@ -25,8 +25,8 @@ void AppendLittleEndian(uint64_t value, size_t bytes, std::string* text) {
   for (; bytes > 0; --bytes, value >>= 8) *text += static_cast<char>(value);
 }
 
-// CRC instructions are always present: TensorFlow's wheel needs AVX on x86, which implies SSE 4.2,
-// and ARM64 server CPUs have them.
+// CRC instructions are always available: TensorFlow's wheel needs AVX on x86, which implies SSE
+// 4.2, and ARM64 server CPUs have them.
 #ifdef __aarch64__
 #define COLCAST_WITH_CRC32C __attribute__((target("+crc")))
 COLCAST_WITH_CRC32C uint32_t AddWord(uint32_t crc, uint64_t word) { return __crc32cd(crc, word); }

@@ -1,6 +1,6 @@
-// Reads and writes TFRecord files. A record consists of its length (8 bytes), a checksum of the
-// length (4), the data, and a checksum of the data (4), all little-endian. The checksums are masked
-// CRC-32Cs (https://www.tensorflow.org/tutorials/load_data/tfrecord).
+// Reads and writes TFRecord files. A record consists of the data's length (8 bytes), a checksum of
+// the length (4), the data, and a checksum of the data (4), all little-endian. The checksums are
+// masked CRC-32Cs (https://www.tensorflow.org/tutorials/load_data/tfrecord).
 #ifndef COLCAST_SERVER_INFERENCE_TFRECORD_H_
 #define COLCAST_SERVER_INFERENCE_TFRECORD_H_
 
@@ -15,12 +15,12 @@ namespace colcast::inference {
 
 class TfRecordReader {
  public:
-  // A missing file counts as empty.
+  // A missing file is treated as empty.
   explicit TfRecordReader(const std::string& path);
 
   // Reads the next record, or sets `at_end` after the last one. Returns DATA_LOSS, naming the file
-  // and the record's first byte, unless a whole record with correct checksums follows; errors of
-  // reading are those of File::Open().
+  // and the record's offset, if the record is truncated or a checksum is wrong; other errors are
+  // those of File::Open().
   Status Next(std::string* record, bool* at_end);
 
  private:

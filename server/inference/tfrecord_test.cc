@@ -50,7 +50,7 @@ class TfRecordTest : public testing::Test {
 };
 
 TEST_F(TfRecordTest, TheChecksumIsTheMaskedCastagnoli) {
-  // CRC-32C of "123456789" is 0xE3069283, its catalogue's check value.
+  // The CRC catalog's check value: the CRC-32C of "123456789" is 0xE3069283.
   EXPECT_EQ(MaskedCrc32c("123456789"), (0xE3069283u >> 15 | 0xE3069283u << 17) + 0xA282EAD8u);
 }
 

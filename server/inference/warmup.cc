@@ -15,8 +15,8 @@ using tensorflow::serving::PredictionLog;
 
 constexpr int kMaxRecords = 1000;
 
-// Paths relative to the version's folder. The exporter writes the second file, for requests that
-// TensorFlow Serving may refuse. Either file may be missing.
+// Paths relative to the version's directory. The second file, which the exporter writes, is for
+// requests that TensorFlow Serving might refuse. Either file may be missing.
 constexpr const char* kWarmupFiles[] = {"/assets.extra/tf_serving_warmup_requests",
                                         "/assets.extra/colcast_warmup_requests"};
 
@@ -32,7 +32,7 @@ Status Predict(const Servable& servable, const tensorflow::serving::PredictReque
   return OkStatus();
 }
 
-// Replays `recorded`, a request with tf.Examples for `tasks`.
+// Replays a recorded request with tf.Examples.
 Status RunTasks(const Servable& servable, const google::protobuf::Message& recorded,
                 const MessageSchema& schema,
                 const tensorflow::serving::MultiInferenceRequest& tasks, int iterations) {

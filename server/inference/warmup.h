@@ -1,5 +1,5 @@
-// Replays requests recorded with a model before it takes traffic, because the first run of a
-// signature does one-time work.
+// Replays recorded requests before a model takes traffic, because the first run of a signature does
+// one-time work.
 #ifndef COLCAST_SERVER_INFERENCE_WARMUP_H_
 #define COLCAST_SERVER_INFERENCE_WARMUP_H_
 
@@ -12,16 +12,16 @@ namespace colcast::inference {
 
 struct WarmupOptions {
   bool enabled = true;
-  int iterations = 1;  // replays of each request
+  int iterations = 1;  // replays per request
 };
 
 // Runs the requests in `directory`/assets.extra/tf_serving_warmup_requests, then those in
-// colcast_warmup_requests beside it, on the calling thread. Either file may be missing; each holds
-// at most 1000 TFRecords of tensorflow.serving.PredictionLog. As in TensorFlow Serving, the first
-// failed request's error is returned. Other errors: DATA_LOSS from TfRecordReader, INVALID_ARGUMENT
-// for a record that is not a PredictionLog or for one record too many, UNIMPLEMENTED for a
-// session_run_log or predict_streamed_log. Messages name the file and the record, counted from 1.
-// `num_records` is set to the number of requests run.
+// colcast_warmup_requests beside it, on the calling thread. Either file may be missing; each
+// contains at most 1000 TFRecords of tensorflow.serving.PredictionLog. As in TensorFlow Serving,
+// the first error ends the warm-up and is returned. Errors other than those of requests: DATA_LOSS
+// from TfRecordReader, INVALID_ARGUMENT for a record that is not a PredictionLog or for too many
+// records, UNIMPLEMENTED for a session_run_log or predict_streamed_log. Messages name the file and
+// the record, counted from 1. Sets `num_records` to the number of requests run.
 Status WarmUp(const Servable& servable, const std::string& directory, const WarmupOptions& options,
               int* num_records);
 

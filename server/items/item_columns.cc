@@ -11,7 +11,7 @@
 namespace colcast::items {
 namespace {
 
-// State shared by the columns of one request.
+// The rows that all columns of one request share.
 struct Rows {
   std::shared_ptr<const ItemTable> table;
   std::vector<uint32_t> numbers;
@@ -20,7 +20,7 @@ struct Rows {
 
 using Places = const Span<int64_t>*;  // null for all rows
 
-// Calls visit(i, column, row) for the rows at `places`; i counts from 0.
+// Calls visit(i, column, row) for the i-th of the rows at `places`.
 template <typename Visit>
 void ForEachRow(const Rows& rows, size_t feature, Places places, Visit&& visit) {
   const size_t count = places == nullptr ? rows.numbers.size() : places->size();
@@ -30,8 +30,8 @@ void ForEachRow(const Rows& rows, size_t feature, Places places, Visit&& visit) 
   }
 }
 
-// Prefetches the rows' values, so that their cache misses overlap. `row_values` is the number of
-// values per row; for lists it is unknown until their splits are read.
+// Prefetches the rows' values, so that cache misses overlap. `row_values` is the number of values
+// per row; for lists, it is unknown until their splits are read.
 void PrefetchRows(const Rows& rows, size_t feature, int64_t row_values, Places places) {
   const DataType dtype = rows.table->features()[feature].feature.dtype;
   const size_t size = dtype == DT_STRING ? 0 : NumberSize(dtype);
@@ -64,7 +64,7 @@ void CopyFixed(const Rows& rows, size_t feature, Places places, void* out) {
   });
 }
 
-// The padding of a list of strings.
+// The string that pads lists of strings.
 std::string_view PaddingText(const ExampleFeature& feature) {
   if (feature.kind != FeatureKind::kFixedLenSequence) return {};
   Reader records{Bytes(feature.default_values)};
@@ -75,7 +75,7 @@ std::string_view PaddingText(const ExampleFeature& feature) {
 
 class FeatureValues final : public StoredValues {
  public:
-  // `longest` is the length of the longest list, in steps.
+  // `longest` is the longest list's length, in steps.
   FeatureValues(const Rows* of, size_t feature, int64_t longest)
       : StoredValues(&of->stored),
         of_(*of),
@@ -93,7 +93,7 @@ class FeatureValues final : public StoredValues {
   }
 
  private:
-  // The values [first, last) of a row within its column.
+  // The range of a row's values within its column.
   std::pair<int64_t, int64_t> ValuesOf(const TableColumn& column, uint32_t row) const {
     if (!is_list_) return {row * entry_.size, (row + 1) * entry_.size};
     return {column.splits[row] * entry_.size, column.splits[row + 1] * entry_.size};
@@ -172,9 +172,9 @@ class LengthValues final : public StoredValues {
   const size_t feature_;
 };
 
-// The data behind the columns, which the request keeps alive.
+// The data to which the columns point; the request keeps it alive.
 struct ItemRows : Rows {
-  std::vector<FeatureValues> values;  // has capacity for all, so that none is moved
+  std::vector<FeatureValues> values;  // reserved, because columns point to the elements
   std::vector<LengthValues> lengths;
 };
 

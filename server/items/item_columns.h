@@ -1,4 +1,4 @@
-// Rows of a table as columns of a request.
+// Adds rows of an item table to a request as columns.
 #ifndef COLCAST_SERVER_ITEMS_ITEM_COLUMNS_H_
 #define COLCAST_SERVER_ITEMS_ITEM_COLUMNS_H_
 
@@ -13,10 +13,10 @@
 
 namespace colcast::items {
 
-// Adds to `request` the table's columns of these features for the rows `numbers`, as a client would
-// send them. Reads only the lengths of lists; the values stay in the table (StoredValues in
-// server/wire/column_values.h). The request must have none of these columns, and keeps the table
-// alive.
+// Adds one column per feature to `request`, with the values of the rows `numbers`, as a client
+// would send it. Reads only the lengths of lists; the values stay in the table (StoredValues in
+// server/wire/column_values.h), which the request keeps alive. REQUIRES that the request has none
+// of these columns.
 void AddColumns(std::shared_ptr<const ItemTable> table, std::vector<uint32_t> numbers,
                 Span<size_t> features, DecodedRequest* request);
 

@@ -120,8 +120,8 @@ void ItemTable::Find(const Keys& keys, std::vector<uint32_t>* numbers) const {
   }
 }
 
-// Works in passes, each of which prefetches what the next one reads, so that the cache misses of
-// all keys overlap.
+// Works in passes: each prefetches what the next one reads, so that the cache misses of all keys
+// overlap.
 void ItemTable::FindInTable(const Keys& keys, std::vector<uint32_t>* numbers) const {
   const TableFile& of = table();
   const size_t count = keys.size();

@@ -1,5 +1,5 @@
-// A version of an item table with the deltas applied since. Immutable: applying a delta makes a new
-// object that shares the unchanged data.
+// One version of an item table, with the deltas applied so far. Immutable: applying a delta makes a
+// new object that shares the unchanged data.
 #ifndef COLCAST_SERVER_ITEMS_ITEM_TABLE_H_
 #define COLCAST_SERVER_ITEMS_ITEM_TABLE_H_
 
@@ -16,13 +16,13 @@ namespace colcast::items {
 
 class ItemTable {
  public:
-  // The row number of keys without a row. That row's features are the defaults.
+  // The row number for unknown keys. Row 0 contains the features' default values.
   static constexpr uint32_t kUnknown = 0;
 
   static std::shared_ptr<const ItemTable> Create(std::shared_ptr<const TableFile> table);
 
-  // This table with its next delta applied. Returns FAILED_PRECONDITION if the delta's columns
-  // differ from the table's.
+  // Sets `*made` to this table with its next delta applied. Returns FAILED_PRECONDITION if the
+  // delta's domain, key or features differ from the table's, or if there are too many rows.
   Status WithDelta(std::shared_ptr<const TableFile> delta,
                    std::shared_ptr<const ItemTable>* made) const;
 
@@ -37,13 +37,13 @@ class ItemTable {
   // When the oldest delta was made, in seconds since the epoch; 0 without deltas.
   int64_t oldest_delta() const;
 
-  // Finds the number of each key's row, or kUnknown.
+  // Finds the row number of each key; kUnknown if there is no row.
   void Find(const Keys& keys, std::vector<uint32_t>* numbers) const;
 
-  // Empty if every feature has a default; otherwise the name of one without.
+  // The name of a feature without a default; empty if every feature has one.
   std::string_view without_default() const { return without_default_; }
 
-  // One more than the last row's number; rows of a delta come after all earlier rows.
+  // The last row's number plus 1. The rows of a delta come after all earlier rows.
   uint32_t end() const;
 
   // The location of a row's values. REQUIRES a number from Find().
@@ -57,13 +57,13 @@ class ItemTable {
   }
 
  private:
-  // Consecutive rows, numbered from `first`.
+  // A run of consecutive row numbers, beginning with `first`, and the columns that hold these rows.
   struct Source {
     uint32_t first = 0;
     std::shared_ptr<const TableFile> file;  // null for the defaults
     const std::vector<TableColumn>* columns = nullptr;
   };
-  // The defaults: one row of each feature.
+  // One row that holds the default value of each feature.
   struct Defaults;
   struct Hash {
     size_t operator()(std::string_view key) const { return HashOf(key); }
@@ -81,8 +81,8 @@ class ItemTable {
   std::vector<Source> sources_;  // the defaults, the table, then the deltas
   uint32_t table_rows_ = 0;
   int64_t rows_ = 0;
-  // Rows changed by deltas, by key; the keys point into the deltas' files. kUnknown means that the
-  // row was deleted.
+  // Row numbers of the keys that deltas changed; kUnknown for deleted rows. The keys point into the
+  // deltas' files.
   std::unordered_map<std::string_view, uint32_t, Hash> changed_;
 };
 

@@ -24,7 +24,7 @@ int64_t VersionOf(const std::string& name) {
   return error == std::errc() && stopped == end && version >= 0 ? version : -1;
 }
 
-// The versions that hold a table, highest first.
+// The versions that contain a table, highest first.
 std::vector<int64_t> VersionsIn(const std::string& base_path, Status* status) {
   std::vector<int64_t> versions;
   std::error_code error;
@@ -83,13 +83,13 @@ Status ItemTableSource::PollVersions() {
       if (found.ok()) found = with_deltas;
       if (table != this->table()) Publish(std::move(table), version);
     }
-    if (status.ok()) status = std::move(found);  // the error of the highest version
+    if (status.ok()) status = std::move(found);  // keep the highest version's error
     if (folder == folder_) break;
   }
   return status;
 }
 
-// Sets `*table` if the folder's table has changed.
+// Sets `*table` to a new table if the file has changed.
 Status ItemTableSource::PollTable(const std::string& folder,
                                   std::shared_ptr<const ItemTable>* table) {
   const std::string path = folder + "/" + kTable;
@@ -110,7 +110,7 @@ Status ItemTableSource::PollTable(const std::string& folder,
   return status;
 }
 
-// Applies deltas to `*table`, up to the first that is missing or cannot be applied.
+// Applies deltas to `*table`, stopping at the first that is missing or cannot be applied.
 Status ItemTableSource::PollDeltas(std::shared_ptr<const ItemTable>* table) {
   return files_.UseDeltas(folder_, (*table)->deltas(), [table](tables::Safetensors* read) {
     const ItemTable& before = **table;
@@ -135,7 +135,7 @@ void ItemTableSource::Publish(std::shared_ptr<const ItemTable> table, int64_t ve
   LogInfo("item table " + folder_ + " serves: " + std::to_string(table->rows()) + " rows, " +
               std::to_string(table->deltas()) + " deltas",
           {config_.model, std::nullopt});
-  std::shared_ptr<const ItemTable> before;  // freed without the lock, because that may take long
+  std::shared_ptr<const ItemTable> before;  // freed after unlocking, because that may take long
   const std::lock_guard<std::mutex> lock(mutex_);
   before = std::exchange(table_, std::move(table));
   version_ = version;

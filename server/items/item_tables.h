@@ -1,5 +1,5 @@
-// The configured item tables. Looks for their versions and deltas on disk, and replaces a table
-// once a newer one is loaded.
+// The configured item tables. Polls the disk for new versions and deltas, and replaces a table once
+// a newer one is loaded.
 #ifndef COLCAST_SERVER_ITEMS_ITEM_TABLES_H_
 #define COLCAST_SERVER_ITEMS_ITEM_TABLES_H_
 
@@ -24,41 +24,40 @@ namespace colcast::items {
 
 struct ItemTableConfig {
   std::string model;
-  std::string domain;     // empty to accept the table's own
+  std::string domain;     // empty: any domain
   std::string key;        // the name of the key column
-  std::string base_path;  // contains a folder per version
+  std::string base_path;  // contains one folder per version
   std::chrono::milliseconds poll_wait{1000};
-  bool defaults_for_unknown = false;  // otherwise a request with an unknown key is refused
+  bool defaults_for_unknown = false;  // if false, requests with unknown keys are refused
 };
 
-// One configured table.
 class ItemTableSource {
  public:
   struct Stats {
     std::shared_ptr<const ItemTable> table;  // null if none has been loaded
-    int64_t version = 0;                     // the number of its folder
-    Status status;                           // why the newest version found is not served
-    int64_t lookups = 0;                     // number of keys
-    int64_t unknown_keys = 0;                // number of unknown ones among them
+    int64_t version = 0;                     // the table's version
+    Status status;                           // why the newest version is not being served
+    int64_t lookups = 0;                     // number of keys looked up
+    int64_t unknown_keys = 0;                // number of keys without a row
   };
 
   explicit ItemTableSource(ItemTableConfig config) : config_(std::move(config)) {}
 
   const ItemTableConfig& config() const { return config_; }
 
-  // The table being served; null if there is none yet.
+  // The table being served; null if none has been loaded.
   std::shared_ptr<const ItemTable> table() const;
 
   Stats stats() const;
 
-  // Call for each request.
+  // Counts the keys of a request.
   void Count(int64_t keys, int64_t unknown) {
     lookups_.fetch_add(keys, std::memory_order_relaxed);
     unknown_keys_.fetch_add(unknown, std::memory_order_relaxed);
   }
 
-  // Looks for a new version and for deltas, and loads them. A file that cannot be loaded is logged
-  // once, and read again after it has changed. Not thread-safe.
+  // Loads a new version and new deltas, if any. A file that cannot be loaded is logged once, and
+  // read again only after it has changed. Not thread-safe.
   void Poll();
 
  private:
@@ -71,8 +70,8 @@ class ItemTableSource {
   const ItemTableConfig config_;
 
   // Used only by Poll().
-  std::string folder_;  // the folder of the version being served
-  FileIdentity file_;   // its table file
+  std::string folder_;  // folder of the version being served
+  FileIdentity file_;   // the table file in `folder_`
   tables::PolledFiles files_{kItemsFormat};
 
   mutable std::mutex mutex_;
@@ -91,7 +90,7 @@ class ItemTables {
 
   const std::vector<std::unique_ptr<ItemTableSource>>& sources() const { return sources_; }
 
-  // Makes the thread look for new files of all tables now.
+  // Makes the polling thread check all tables for new files now.
   void PollNow() { poller_.PollNow(); }
 
   std::vector<ItemTableSource*> Of(std::string_view model) const;

@@ -25,7 +25,7 @@ class ItemTablesTest : public testing::Test {
     fs::create_directories(base_);
   }
 
-  // As a publisher does: writes the file completely, then renames it into place.
+  // Publishes a file as users should: writes it completely, then renames it into place.
   void Write(const std::string& path, const TestFile& file) const {
     fs::create_directories(fs::path(base_ + "/" + path).parent_path());
     WriteTestFile(base_ + "/.new", file.Bytes());

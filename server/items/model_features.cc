@@ -7,7 +7,7 @@
 namespace colcast::items {
 namespace {
 
-// The first property in which two features differ; empty if they are equal.
+// The first property in which the features differ; empty if they are equal.
 std::string_view Difference(const ExampleFeature& a, const ExampleFeature& b) {
   if (a.kind != b.kind) return "kind";
   if (a.dtype != b.dtype) return "dtype";

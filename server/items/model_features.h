@@ -1,5 +1,5 @@
-// The features that a model reads in each domain, as recorded by its export, and whether a table
-// provides them.
+// The features that a model reads in each domain, according to its export record, and a check that
+// an item table provides them.
 #ifndef COLCAST_SERVER_ITEMS_MODEL_FEATURES_H_
 #define COLCAST_SERVER_ITEMS_MODEL_FEATURES_H_
 
@@ -13,17 +13,17 @@
 
 namespace colcast::items {
 
-// A model's features by domain and name, over all its signatures.
+// The features of all of a model's signatures, by domain and name.
 using ModelFeatures = std::map<std::string, std::map<std::string, ExampleFeature>, std::less<>>;
 
-// Reads the text of assets.extra/colcast.json. Leaves out malformed entries.
+// Parses the contents of assets.extra/colcast.json. Ignores malformed entries.
 ModelFeatures ReadModelFeatures(std::string_view json);
 
-// Like ReadModelFeatures(), for the model in `directory`; empty if it has no such file.
+// Like ReadModelFeatures(), for the model in `directory`; empty if it has no record.
 ModelFeatures ReadModelFeaturesOf(const std::string& directory);
 
-// Returns FAILED_PRECONDITION, with the first difference, unless the table's domain has the same
-// features with the same kinds, dtypes, shapes and defaults.
+// Returns FAILED_PRECONDITION, with the first difference, unless the model's features in `domain`
+// and the table's features are the same, with the same kinds, dtypes, shapes and defaults.
 Status CheckFeatures(const ModelFeatures& model, const std::string& domain,
                      const ExampleFeatures& table);
 

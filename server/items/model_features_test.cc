@@ -11,7 +11,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// A record whose signature has a test table's features, each with that table's declaration.
+// An export record with the features of a test table, each declared as in the table.
 std::string RecordOf(std::string features) {
   rapidjson::Document list;
   list.Parse(features.data(), features.size());

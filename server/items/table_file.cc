@@ -13,16 +13,15 @@ using tables::StoredTensor;
 
 namespace {
 
-// Rows have 32-bit numbers; the first number, and those of deltas, are reserved.
+// Row numbers have 32 bits. The first is reserved for the defaults, and the highest for deltas.
 constexpr int64_t kMostRows = 0xf0000000;
 
-// The most keys in one bucket of the index. In a correctly sized index, no bucket exceeds this by
-// chance.
+// The most keys per bucket of the index. A correctly sized index does not exceed this by chance.
 constexpr uint32_t kMostInBucket = 1024;
 
 constexpr size_t kMostShownBytes = 60;
 
-// Reads the tensors NAME/offsets and NAME/bytes of `count` strings.
+// Reads `count` strings from the tensors NAME/offsets and NAME/bytes.
 Texts ReadTexts(const std::string& name, int64_t count, Safetensors* read) {
   const StoredTensor offsets = read->Tensor(name + "/offsets", "I64", {count + 1});
   const StoredTensor bytes = read->List(name + "/bytes", "U8");
@@ -116,8 +115,8 @@ void TableFile::ReadIndex(Safetensors* read) {
   }
 }
 
-// Checks that the rows belong in the bucket, and that no key is repeated. Since the index has as
-// many entries as the table has rows, each row then occurs once.
+// Checks that the rows belong in the bucket and that no key is repeated. The index has as many
+// entries as the table has rows, so this implies that each row occurs once.
 void TableFile::CheckBucket(size_t bucket, Safetensors* read) const {
   const uint32_t begin = starts_[bucket], end = starts_[bucket + 1];
   if (end - begin > kMostInBucket) {

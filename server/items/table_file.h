@@ -1,5 +1,5 @@
-// One file of an item table: keys with an index, and a column per feature; a delta has the new and
-// the deleted rows. Format: docs/items.md.
+// A file of an item table: keys with an index, and one column per feature. A delta file contains
+// the new and deleted rows. Format: docs/items.md.
 #ifndef COLCAST_SERVER_ITEMS_TABLE_FILE_H_
 #define COLCAST_SERVER_ITEMS_TABLE_FILE_H_
 
@@ -22,7 +22,7 @@ using tables::Safetensors;
 
 // Concatenated strings.
 struct Texts {
-  Span<int64_t> offsets;  // one more than there are strings
+  Span<int64_t> offsets;  // one more than the number of strings
   const char* bytes = nullptr;
 
   std::string_view operator[](size_t i) const {
@@ -40,7 +40,7 @@ struct Keys {
     if (!are_texts) return numbers.size();
     return texts.offsets.empty() ? 0 : texts.offsets.size() - 1;
   }
-  // The bytes that are hashed and compared; for an int64 its 8 bytes, little-endian.
+  // The bytes that are hashed and compared: the text, or an int64's 8 little-endian bytes.
   std::string_view operator[](size_t i) const {
     if (are_texts) return texts[i];
     return {reinterpret_cast<const char*>(&numbers[i]), sizeof(int64_t)};
@@ -52,8 +52,8 @@ std::string KeyText(std::string_view key, bool is_text);
 
 // The values of one feature for all rows.
 struct TableColumn {
-  // Where each row's list begins, in steps of the feature's shape: one entry more than rows. Empty
-  // if the feature is not a list.
+  // The start of each row's list, in steps of the feature's shape, then the end of the last one.
+  // Empty if the feature is not a list.
   Span<int64_t> splits;
   const uint8_t* numbers = nullptr;
   Texts texts;
@@ -61,12 +61,12 @@ struct TableColumn {
 
 struct TableHeader {
   std::string domain;
-  std::string key;  // the name of the key
+  std::string key;  // the name of the key column
   bool has_text_keys = false;
   int64_t rows = 0;
   int64_t created = 0;   // seconds since the epoch
   std::string checksum;  // 16 hex digits
-  std::string features;  // canonical JSON
+  std::string features;  // as canonical JSON
 };
 
 inline constexpr char kItemsFormat[] = "colcast-items";
@@ -82,14 +82,14 @@ class TableFile {
   int64_t rows() const { return header_.rows; }
   size_t bytes() const { return bytes_; }
 
-  // Both by feature.
+  // One element per feature.
   const ExampleFeatures& features() const { return *features_; }
   const std::vector<TableColumn>& columns() const { return columns_; }
 
   const Keys& keys() const { return keys_; }
-  const Keys& deleted() const { return deleted_; }  // deleted keys, in a delta
+  const Keys& deleted() const { return deleted_; }  // only in a delta
 
-  // The index: for each bucket, the rows of keys whose hash begins with its number.
+  // The index. Bucket i lists the rows of the keys whose hashes begin with the bits of i.
   size_t BucketOf(uint64_t hash) const { return bits_ == 0 ? 0 : hash >> (64 - bits_); }
   Span<uint32_t> starts() const { return starts_; }
   Span<uint32_t> bucket_rows() const { return bucket_rows_; }

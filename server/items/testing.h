@@ -51,8 +51,8 @@ struct TestFile : tables::TestFile {
 };
 
 // A table of items by "item_id" with every kind of feature: price, size [2], name, tags and steps
-// (lists of numbers, the latter padded with -1), words (lists of strings). The values of row i with
-// key k are made from k and i.
+// (lists of numbers; steps are padded with -1), words (lists of strings). Values are derived from
+// the row's key.
 inline TestFile MakeTestTable(const std::vector<int64_t>& keys) {
   TestFile file;
   file.metadata = {{"format", "colcast-items"}, {"format_version", "1"}, {"kind", "table"},

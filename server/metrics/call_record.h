@@ -1,5 +1,5 @@
-// What happened to a call. Filled in where it happens, and read by metrics, request log, tracing
-// and the counts of callers. The rows of kCallMetrics are the metrics of calls.
+// What happened to a call. The code that handles the call fills in the record; metrics, the request
+// log, tracing and the counts per caller read it. kCallMetrics lists the metrics of calls.
 #ifndef COLCAST_SERVER_METRICS_CALL_RECORD_H_
 #define COLCAST_SERVER_METRICS_CALL_RECORD_H_
 
@@ -22,8 +22,7 @@ struct CallRecord {
 
   std::string_view api;         // Predict, Classify, Regress, MultiInference, ModelInfer
   std::string_view entrypoint;  // "GRPC" or "REST"
-  // Names from the servable that was found; empty if none was, so that clients cannot invent
-  // labels.
+  // Taken from the servable; empty if none was found, so that clients cannot invent labels.
   std::string_view model_name;
   std::string_view signature_name;  // see Servable::SignatureLabel()
   int64_t model_version = 0;
@@ -31,26 +30,26 @@ struct CallRecord {
 
   Time received;
   Duration latency{};     // from receipt to answer
-  Duration queue_wait{};  // until a thread took it; part of latency
-  // Time of the run in the model, which other requests may share; part of latency.
+  Duration queue_wait{};  // from receipt until dequeued; part of latency
+  // Time of the model run, which other requests may share; part of latency.
   Duration runtime{};
   Time run_start{};  // start of the first run; the epoch if it never ran
   size_t request_bytes = 0;
   size_t response_bytes = 0;
   engine::ExpansionStats expansion;
-  int64_t unknown_keys = 0;  // keys missing in item tables, answered with the model's defaults
+  int64_t unknown_keys = 0;  // keys not in item tables, for which defaults were used
 
-  bool long_lane = false;  // its cost estimate is longer than a slice may be
+  bool long_lane = false;  // the estimated cost exceeds the longest slice
   bool joined = false;     // ran together with other requests
   int requests_in_run = 1;
-  // Requests in the run that this one led; 0 if another request led it, or there was no run.
+  // Requests in the run if this request led it; 0 if another request did or there was no run.
   int64_t run_requests = 0;
-  int64_t run_rows = 0;               // rows in that run
-  std::vector<Duration> slice_waits;  // how long each of its slices waited
+  int64_t run_rows = 0;               // rows in the run that this request led
+  std::vector<Duration> slice_waits;  // how long each slice waited
 };
 
-// A metric of each call, by model, signature, API and entry point. To add one, add a row to
-// kCallMetrics and, unless the record has the value already, a field above.
+// A metric of calls, by model, signature, API and entry point. To add one, add a row to
+// kCallMetrics and, if the record lacks the value, a field above.
 struct CallMetric {
   enum class Of { kAnsweredOk, kAll };
 
@@ -126,7 +125,7 @@ inline constexpr CallMetric kCallMetrics[] = {
 
 inline constexpr size_t kNumCallMetrics = std::size(kCallMetrics);
 
-// The index of the row with that name; does not compile if there is none.
+// The index of the metric with this name. Does not compile if there is none.
 constexpr size_t CallMetricIndex(std::string_view name) {
   size_t index = 0;
   while (std::string_view(kCallMetrics[index].name) != name) ++index;

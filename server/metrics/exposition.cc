@@ -22,10 +22,10 @@ constexpr size_t kLatency = CallMetricIndex(":colcast:request_latency_microsecon
 constexpr size_t kRunLatency = CallMetricIndex(":colcast:runtime_microseconds");
 constexpr size_t kRows = CallMetricIndex(":colcast:rows");
 
-// TensorFlow Serving's label for sessions, as opposed to TFRT and TFLite.
+// The label with which TensorFlow Serving distinguishes sessions from TFRT and TFLite.
 constexpr char kRuntime[] = "TF1";
 
-// Like TensorFlow Serving, spells the API of a REST request as in its URL.
+// Like TensorFlow Serving, writes the API of a REST request in lower case, as in its URL.
 std::string ApiAsServed(const RequestLabels& labels) {
   std::string api = labels.api;
   if (labels.entrypoint != "REST") return api;

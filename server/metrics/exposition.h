@@ -1,5 +1,5 @@
-// Writes the metrics for Prometheus, with TensorFlow Serving's names and labels where it has the
-// metric; other names begin with :colcast:. docs/metrics.md describes each one.
+// Writes the metrics for Prometheus. Metrics that TensorFlow Serving also has keep its names and
+// labels; the names of the others begin with :colcast:. docs/metrics.md describes each one.
 #ifndef COLCAST_SERVER_METRICS_EXPOSITION_H_
 #define COLCAST_SERVER_METRICS_EXPOSITION_H_
 

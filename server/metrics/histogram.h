@@ -1,4 +1,4 @@
-// Histograms that are cheap enough for every request: an observation takes two relaxed additions.
+// Histograms that are cheap enough for every request: an observation costs two relaxed additions.
 #ifndef COLCAST_SERVER_METRICS_HISTOGRAM_H_
 #define COLCAST_SERVER_METRICS_HISTOGRAM_H_
 
@@ -10,39 +10,39 @@
 
 namespace colcast::metrics {
 
-// The inclusive upper bounds of a histogram's buckets, ascending; one more bucket is unbounded.
-// Observations are integers; `unit` of them make one published unit.
+// The inclusive upper bounds of a histogram's buckets, ascending, with one unbounded bucket after
+// them. Observations are integers; `unit` of them equal one published unit.
 struct Buckets {
-  // Bucket i holds values above published[i - 1], up to published[i].
+  // Bucket i contains values above published[i - 1] and up to published[i].
   std::vector<double> published;
   int64_t unit = 1;
-  // The number of internal buckets per published one, for finer quantiles.
+  // Internal buckets per published one, for finer quantiles.
   int parts = 1;
-  // The published.size() * parts bounds with which observations are compared.
+  // The published.size() * parts internal bounds, in observed units.
   std::vector<int64_t> bounds;
 };
 
-// Published in microseconds, observed in nanoseconds. The bounds of TensorFlow Serving's latency
-// metrics: 33, from 10 microseconds to 25 minutes, each 1.8 times the previous one.
+// TensorFlow Serving's bounds for latencies: 33 bounds, from 10 microseconds to 25 minutes, each
+// 1.8 times the previous one. Observed in nanoseconds, published in microseconds.
 const Buckets& LatencyBuckets();
-// 256 bytes to 64 MiB, by factors of 4.
+// 256 bytes to 64 MiB, in factors of 4.
 const Buckets& ByteBuckets();
-// For differences of scores, observed in billionths: 0, and 1e-8 to 10 by factors of 10.
+// For differences of scores: 0, and 1e-8 to 10 in factors of 10. Observed in billionths.
 const Buckets& DifferenceBuckets();
-// 1 to 16384, by factors of 2: the bounds of TensorFlow Serving's example counts.
+// TensorFlow Serving's bounds for example counts: 1 to 16384, in factors of 2.
 const Buckets& RowBuckets();
 
-// A histogram at one moment. An empty one has no buckets; any other can be added to it.
+// A histogram at one moment. An empty one has no buckets, and any other can be added to it.
 struct HistogramSnapshot {
   const Buckets* buckets = nullptr;
   std::vector<int64_t> counts;  // buckets->bounds.size() + 1 counts, not cumulative
   int64_t sum = 0;              // sum of the observations
 
   int64_t Count() const;
-  // The value, in the published unit, below which `share` (0 to 1) of the observations are:
-  // interpolated linearly within a bucket, at most the highest bound, 0 without observations.
+  // The value, in the published unit, below which the fraction `share` (0 to 1) of the observations
+  // lies. Interpolates linearly within a bucket. At most the highest bound; 0 without observations.
   double Quantile(double share) const;
-  // REQUIRE snapshots with the same buckets, or empty ones.
+  // These REQUIRE snapshots with the same buckets, or empty ones.
   void Add(const HistogramSnapshot& other);
   void Subtract(const HistogramSnapshot& earlier);
 };
@@ -55,7 +55,7 @@ class Histogram {
 
   void Observe(int64_t value);
   void Observe(std::chrono::nanoseconds time) { Observe(time.count()); }
-  // A concurrent observation may be included in the counts, the sum, both or neither.
+  // A concurrent observation may be included in the counts, in the sum, in both or in neither.
   HistogramSnapshot Snapshot() const;
 
  private:

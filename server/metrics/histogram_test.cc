@@ -15,7 +15,7 @@ using std::chrono::microseconds;
 using std::chrono::nanoseconds;
 using testing::ElementsAre;
 
-// The count of published bucket `i`.
+// The count in published bucket `i`.
 int64_t PublishedCount(const HistogramSnapshot& snapshot, size_t i) {
   const int parts = snapshot.buckets->parts;
   int64_t count = 0;
@@ -101,7 +101,7 @@ TEST(HistogramSnapshotTest, QuantilesLieWithinAPartOfABucket) {
   Histogram histogram(LatencyBuckets());
   for (int i = 1; i <= 1000; ++i) histogram.Observe(microseconds(i));
   const HistogramSnapshot snapshot = histogram.Snapshot();
-  // A part of a bucket ends at 1.8^(1/4) = 1.16 times its start.
+  // An internal bucket ends at 1.8^(1/4) = 1.16 times its start.
   EXPECT_NEAR(snapshot.Quantile(0.5), 500, 10);
   EXPECT_NEAR(snapshot.Quantile(0.95), 950, 0.16 * 950);
   EXPECT_NEAR(snapshot.Quantile(0.99), 990, 0.16 * 990);

@@ -20,7 +20,7 @@ struct Metrics::Counters {
     }
   }
 
-  // Observes the values of all rows of kCallMetrics, with each row's function inlined.
+  // Observes the value of each row of kCallMetrics, with each row's function inlined.
   template <size_t... kRows>
   void Observe(const CallRecord& record, bool is_ok, std::index_sequence<kRows...>) {
     (ObserveRow<kRows>(record, is_ok), ...);

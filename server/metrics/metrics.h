@@ -1,5 +1,4 @@
-// The server's metrics, recorded by endpoints and models, read by the metrics page and the status
-// page.
+// The server's metrics, which endpoints and models record for the metrics page and status page.
 #ifndef COLCAST_SERVER_METRICS_METRICS_H_
 #define COLCAST_SERVER_METRICS_METRICS_H_
 
@@ -26,7 +25,7 @@
 namespace colcast::metrics {
 
 struct RequestLabels {
-  std::string model_name;  // empty for requests for which no model was found
+  std::string model_name;  // empty if no model was found
   std::string signature_name;
   std::string api;
   std::string entrypoint;
@@ -37,11 +36,11 @@ struct RequestLabels {
   }
 };
 
-// All counts for the calls of one series since the server started.
+// The counts for the calls of one series since the server started.
 struct RequestSeries {
   RequestLabels labels;
   std::array<int64_t, kNumStatusCodes> answered{};  // by status code
-  // By row of kCallMetrics: a histogram for each row with buckets, a count for the others.
+  // Indexed like kCallMetrics: histograms of the metrics with buckets, counts of the others.
   std::array<HistogramSnapshot, kNumCallMetrics> histograms;
   std::array<int64_t, kNumCallMetrics> counts{};
 
@@ -49,7 +48,7 @@ struct RequestSeries {
   int64_t Failed() const;    // number of requests answered with a status other than OK
 };
 
-// Loads and warm-ups of the version in one directory.
+// Loads and warm-ups of the version in a directory.
 struct LoadSeries {
   std::string model_path;
   int64_t succeeded = 0;
@@ -64,11 +63,11 @@ class Metrics {
   Metrics();
   ~Metrics();
 
-  // Takes well under a microsecond: only the first request of a series allocates; others add to
-  // atomic counters. The number of series is bounded by models and signatures.
+  // Takes well under a microsecond: it adds to atomic counters, and only the first request of a
+  // series allocates memory. The number of models and signatures limits the number of series.
   void Record(const CallRecord& record);
 
-  // How long requests, and slices of split ones, waited for a worker, among those answered OK.
+  // How long requests that were answered OK, or their slices, waited for a worker.
   HistogramSnapshot LaneWait(bool long_lane) const { return lane_waits_[long_lane].Snapshot(); }
 
   // `model_path` is the version's directory.
@@ -77,7 +76,7 @@ class Metrics {
   void RecordWarmup(const std::string& model_path, const std::string& status,
                     std::chrono::nanoseconds latency);
 
-  // Records a request that was forwarded to another server, and whether that server answered.
+  // Records that a request was forwarded to another server, and whether that server answered.
   void RecordOffload(bool answered) {
     offloads_[answered ? 1 : 0].fetch_add(1, std::memory_order_relaxed);
   }
@@ -85,10 +84,10 @@ class Metrics {
     return offloads_[answered ? 1 : 0].load(std::memory_order_relaxed);
   }
 
-  // Sorted by labels, in the order of RequestLabels.
+  // Sorted by labels, compared field by field in the order of RequestLabels.
   std::vector<RequestSeries> Requests() const;
-  // The loads of the last kMaxLoads directories, in the order of their first load. Bounded, because
-  // a server may load new versions for years.
+  // The loads from the last kMaxLoads directories, in the order of their first load. The number is
+  // limited because a server may load new versions for years.
   std::vector<LoadSeries> Loads() const;
   static constexpr size_t kMaxLoads = 100;
 

@@ -1,4 +1,4 @@
-// Measures what the metrics cost per request.
+// Measures the cost of metrics per request.
 #include <benchmark/benchmark.h>
 
 #include <chrono>
@@ -10,7 +10,7 @@
 namespace colcast::metrics {
 namespace {
 
-// Four threads count requests of eight series, as a server of two models with four signatures has.
+// Four threads record requests of eight series, such as two models with four signatures each.
 void Record(benchmark::State& state) {
   static Metrics* const metrics = new Metrics;
   std::vector<std::string> signatures;

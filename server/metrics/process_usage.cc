@@ -29,7 +29,7 @@ int64_t OpenFds() {
   std::error_code error;
   const std::filesystem::directory_iterator fds("/proc/self/fd", error);
   if (error) return 0;
-  // Does not count the descriptor that reads the directory.
+  // Not counting the descriptor that reads the directory.
   return std::distance(begin(fds), end(fds)) - 1;
 }
 
@@ -39,13 +39,13 @@ int64_t MaxFds() {
   return static_cast<int64_t>(limit.rlim_cur);
 }
 
-// Reads field 22 of /proc/self/stat: the ticks between the machine's start and the process's
-// (proc(5)).
+// Reads field 22 of /proc/self/stat (proc(5)): the clock ticks from the machine's start to the
+// process's start.
 double StartTimeSeconds() {
   std::string stat;
   std::ifstream file("/proc/self/stat");
   std::getline(file, stat);
-  // The second field, the program's name in brackets, may contain spaces.
+  // The second field, the program's name in parentheses, may contain spaces.
   std::istringstream fields(stat.substr(stat.rfind(')') + 1));
   std::string skipped;
   for (int field = 3; field < 22; ++field) fields >> skipped;
@@ -58,7 +58,7 @@ double StartTimeSeconds() {
 }  // namespace
 
 ProcessUsage ReadProcessUsage() {
-  // Computed once, because the system clock may be set later.
+  // Computed once, because the system clock may be changed later.
   static const double start_time_seconds = StartTimeSeconds();
   ProcessUsage usage;
   usage.cpu_seconds = Seconds(CLOCK_PROCESS_CPUTIME_ID);

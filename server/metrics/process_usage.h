@@ -6,13 +6,13 @@
 
 namespace colcast::metrics {
 
-// Values missing in /proc are 0.
+// Values missing from /proc are 0.
 struct ProcessUsage {
   double cpu_seconds = 0;         // user and system time of all threads
   int64_t resident_bytes = 0;     // current memory
   int64_t open_fds = 0;           // open file descriptors
-  int64_t max_fds = 0;            // limit of open file descriptors
-  double start_time_seconds = 0;  // since 1970
+  int64_t max_fds = 0;            // limit for open file descriptors
+  double start_time_seconds = 0;  // since the epoch
 };
 
 ProcessUsage ReadProcessUsage();

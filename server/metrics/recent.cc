@@ -49,7 +49,7 @@ void Recent::Add(Time now, const std::vector<RequestSeries>& requests, double cp
   for (const RequestSeries& series : requests) sample.requests.push_back(Summarize(series));
   std::lock_guard<std::mutex> lock(mutex_);
   samples_.push_back(std::move(sample));
-  // Once the second sample is old enough for the longest interval, the first is no longer needed.
+  // Once the second sample is old enough for the longest interval, the first is not needed.
   while (samples_.size() > 2 && now - samples_[1].time >= kWindow) samples_.pop_front();
 }
 
@@ -65,8 +65,7 @@ Recent::Interval Recent::Last(std::chrono::seconds span) const {
   interval.seconds = Seconds(end.time - start->time);
   interval.cpu_seconds = end.cpu_seconds - start->cpu_seconds;
   interval.requests = end.requests;
-  // Series are sorted and never removed, so those of `start` are a subset of those of `end`, in the
-  // same order.
+  // Series are sorted and never removed, so `end` contains those of `start`, in the same order.
   auto later = interval.requests.begin();
   for (const RecentSeries& earlier : start->requests) {
     later = std::find_if(later, interval.requests.end(), [&](const RecentSeries& series) {

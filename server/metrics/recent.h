@@ -1,4 +1,4 @@
-// The requests of the last minute, as differences of the counts since the start.
+// The requests of the last minute, computed as differences of total counts.
 #ifndef COLCAST_SERVER_METRICS_RECENT_H_
 #define COLCAST_SERVER_METRICS_RECENT_H_
 
@@ -15,7 +15,7 @@
 
 namespace colcast::metrics {
 
-// The fields of a RequestSeries that are kept.
+// The fields of RequestSeries that Recent keeps.
 struct RecentSeries {
   RequestLabels labels;
   int64_t answered = 0;  // number answered with any status
@@ -37,11 +37,11 @@ class Recent {
     std::vector<RecentSeries> requests;  // sorted like Metrics::Requests()
   };
 
-  // Stores the counts up to `now`. Call about once a second, with ascending `now`.
+  // Stores the total counts at `now`. Call about once a second, with increasing `now`.
   void Add(Time now, const std::vector<RequestSeries>& requests, double cpu_seconds);
 
-  // The counts of the last `span`, at most kWindow, or of less if less has passed. There are none
-  // before the second call of Add().
+  // The counts of the last `span`, which is at most kWindow, or since the first call of Add() if
+  // that is less. Empty before the second call.
   Interval Last(std::chrono::seconds span) const;
 
   // Requests per second between consecutive calls of Add(), oldest first.
@@ -58,10 +58,10 @@ class Recent {
   std::deque<Sample> samples_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Adds the counts once a second, on a separate thread.
+// Calls Recent::Add() once a second, on a separate thread.
 class Sampler {
  public:
-  // Starts the thread. `metrics` must outlive the sampler.
+  // `metrics` must outlive the sampler.
   explicit Sampler(const Metrics* metrics);
   ~Sampler();
 

@@ -13,7 +13,6 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using testing::ElementsAre;
 
-// Metrics sampled by a clock that the test advances.
 class RecentTest : public testing::Test {
  protected:
   void Answer(int requests, const char* signature = "late",
@@ -26,7 +25,7 @@ class RecentTest : public testing::Test {
     record.expansion = {500, 10, 1000};
     for (int i = 0; i < requests; ++i) metrics_.Record(record);
   }
-  // Advances the clock, then adds the counts.
+  // Advances the clock, then adds a sample.
   void Sample(milliseconds after = seconds(1), double cpu_seconds = 0) {
     now_ += after;
     recent_.Add(now_, metrics_.Requests(), cpu_seconds);

@@ -20,7 +20,7 @@ const char* TypeName(MetricType type) {
   return "untyped";
 }
 
-// Returns the shortest text that reads back as the same number.
+// Returns the shortest text that parses to the same number.
 std::string Number(double value) {
   char text[32];
   return std::string(text, std::to_chars(text, text + sizeof(text), value).ptr);
@@ -34,7 +34,7 @@ std::string Bound(double value) {
 }
 
 void AppendEscaped(std::string_view value, std::string* text) {
-  // A single byte of invalid UTF-8 would make Prometheus refuse the whole page.
+  // A single byte of invalid UTF-8 would make Prometheus reject the whole page.
   const bool valid = IsValidUtf8(value);
   for (const char c : value) {
     if (c == '\n') {

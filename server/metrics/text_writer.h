@@ -1,6 +1,6 @@
 // Prometheus' text exposition format, version 0.0.4
-// (prometheus.io/docs/instrumenting/exposition_formats). Implemented here, because prometheus-cpp's
-// serializer needs all counts copied into its own types, which takes more code than the format.
+// (prometheus.io/docs/instrumenting/exposition_formats). Written from scratch, because using
+// prometheus-cpp's serializer would take more code: it needs all counts copied into its own types.
 #ifndef COLCAST_SERVER_METRICS_TEXT_WRITER_H_
 #define COLCAST_SERVER_METRICS_TEXT_WRITER_H_
 
@@ -16,14 +16,14 @@ namespace colcast::metrics {
 
 inline constexpr char kTextContentType[] = "text/plain; version=0.0.4; charset=utf-8";
 
-// Names and values. A value may be any text; a name must be one that Prometheus allows.
+// Names and values. A value may be any text; a name must be valid in Prometheus.
 using Labels = std::vector<std::pair<std::string_view, std::string_view>>;
 
 enum class MetricType { kCounter, kGauge, kHistogram };
 
 class TextWriter {
  public:
-  // Begins a metric, to which the following samples belong. `help` is one line.
+  // Begins a metric. The samples that follow belong to it. `help` is one line.
   void Metric(std::string_view name, MetricType type, std::string_view help);
 
   void Sample(const Labels& labels, int64_t value);

@@ -58,8 +58,8 @@ void Loader::Run(const Job& job, const Done& done) {
   done(report, std::move(servable));
 }
 
-// Waits until the mapped tables are read into memory and checked, so that the version's first
-// requests do not wait for the disk. Does not wait for tables that exceed the memory.
+// Waits until mapped tables are in memory and checked, so that the version's first requests do not
+// wait for the disk. Does not wait if the tables exceed the available memory.
 Status Loader::WaitForTables(const engine::Model& model) {
   constexpr std::chrono::milliseconds kBetweenLooks(200);
   engine::TableMemory memory = model.tables();
@@ -120,7 +120,7 @@ Status Loader::Try(const std::string& directory) {
 }
 
 void Loader::JoinFinished() {
-  std::list<Loading> finished;  // joined without the lock
+  std::list<Loading> finished;  // joined after the lock is released
   std::lock_guard<std::mutex> lock(mutex_);
   for (auto loading = loadings_.begin(); loading != loadings_.end();) {
     const auto next = std::next(loading);

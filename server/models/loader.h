@@ -1,5 +1,4 @@
-// Loads versions, each on its own thread, so that neither requests nor the search for new versions
-// wait.
+// Loads each version on its own thread, so that neither requests nor polling for versions wait.
 #ifndef COLCAST_SERVER_MODELS_LOADER_H_
 #define COLCAST_SERVER_MODELS_LOADER_H_
 
@@ -44,15 +43,15 @@ class Loader {
  public:
   struct Options {
     std::vector<std::string> tags = {"serve"};
-    // The memory that must remain free beside a version, relative to its size on disk. Not checked
-    // if negative.
+    // See MemoryBudget.
     double memory_margin_fraction = 0.2;
     inference::WarmupOptions warmup;
     inference::BatchingOptions batching;
-    // Must outlive all servables; null if there are none.
+    // Null without item tables. Must outlive all servables.
     const items::ItemTables* item_tables = nullptr;
     LoadListener on_load;  // may be empty
-    // Whether the version in a directory can be loaded without harm; an empty function accepts all.
+    // Returns an error if loading the version in `directory` would crash or hang the process. If
+    // empty, nothing is checked.
     std::function<Status(const std::string& directory)> check;
   };
 
@@ -60,20 +59,20 @@ class Loader {
     std::string model_name;
     VersionDirectory directory;
     int attempt = 1;
-    // Off until the server is ready. Until then there are no requests to protect, and the threads
-    // that TensorFlow starts with the first model, and keeps for requests, would inherit the
+    // Off until the server is ready. Before that, there are no requests to protect, and the threads
+    // that TensorFlow starts with the first model, and later uses for requests, would inherit the
     // priority.
     bool low_priority = true;
-    bool check = false;  // whether to call Options::check first
-    // Whether another version of the model answers requests, so that there is time to read the
-    // tables into memory.
+    bool check = false;  // whether to call Options::check
+    // Whether another version of the model is serving, so that there is time to read the tables
+    // into memory.
     bool another_serves = false;
   };
 
   // Receives the report and, if the load succeeded, the servable. Called on the loading thread.
   using Done = std::function<void(const LoadReport&, std::shared_ptr<const Servable>)>;
 
-  // `engine` must outlive the loader, whose destructor waits for loads in progress.
+  // `engine` must outlive the loader. The destructor waits for loads in progress.
   Loader(Options options, const engine::Engine* engine);
   ~Loader() { stop_.Set(); }
 
@@ -81,7 +80,7 @@ class Loader {
   // is not called.
   Status Start(Job job, Done done);
 
-  // Loads and warms up, on this thread, a version that will not serve.
+  // Tries to load and warm up a version, on the calling thread. The version will not serve.
   Status Try(const std::string& directory);
 
  private:

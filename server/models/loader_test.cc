@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// Has a mapped table; each query finds more of it checked.
+// A model with a mapped table. Each query returns the next of `looks`.
 class ModelWithTables final : public inference::ModelWithoutGraph {
  public:
   explicit ModelWithTables(std::vector<engine::TableMemory>* looks) : looks_(looks) {}

@@ -1,5 +1,4 @@
-// Checks the files that an export wrote against the list in its record: a version with a list is
-// loaded only once all of them exist.
+// Checks that a version is complete: its export record may list the files that the export wrote.
 #ifndef COLCAST_SERVER_MODELS_MANIFEST_H_
 #define COLCAST_SERVER_MODELS_MANIFEST_H_
 
@@ -9,9 +8,9 @@
 
 namespace colcast::models {
 
-// Returns OK for a version without a record, or whose record lists no files. Returns UNAVAILABLE,
-// with the name, for a file that is missing, has another size or, if the list has one, another
-// checksum; also for a truncated record.
+// Returns OK if there is no record or it lists no files. Returns UNAVAILABLE if the record is
+// truncated, or if a file, which the error names, is missing or has another size or checksum than
+// listed.
 Status CheckManifest(const std::string& directory);
 
 }  // namespace colcast::models

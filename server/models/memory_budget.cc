@@ -17,7 +17,7 @@ ModelSize SizeOnDisk(const std::string& directory) {
   std::error_code error;
   fs::recursive_directory_iterator entry(directory, error);
   while (!error && entry != fs::recursive_directory_iterator()) {
-    std::error_code gone;  // a file may vanish meanwhile
+    std::error_code gone;  // files may disappear meanwhile
     if (entry->is_regular_file(gone)) {
       const auto bytes = entry->file_size(gone);
       if (!gone) {
@@ -47,13 +47,12 @@ Status MemoryBudget::Reserve(const ModelSize& size, Reservation* reservation) {
   const int64_t available = available_();
   if (needed > available - reserved_) {
     constexpr int64_t kMiB = 1 << 20;
-    return ResourceExhausted("it would not fit in memory: ", size.bytes / kMiB, " MiB on disk, ",
-                             size.graph_bytes / kMiB, " MiB of them the graph, take ",
-                             needed / kMiB, " MiB with a margin of ", margin_fraction_,
-                             " of that (--load_memory_margin_fraction), ", available / kMiB,
-                             " MiB are available and other loads in progress "
-                             "take ",
-                             reserved_ / kMiB, " MiB of them");
+    return ResourceExhausted("it would not fit in memory: it needs ", needed / kMiB, " MiB (",
+                             size.bytes / kMiB, " MiB on disk, of which the graph takes ",
+                             size.graph_bytes / kMiB, " MiB, and a margin of ", margin_fraction_,
+                             ", --load_memory_margin_fraction), but ", available / kMiB,
+                             " MiB are available, of which other loads in progress take ",
+                             reserved_ / kMiB, " MiB");
   }
   reserved_ += needed;
   reservation->budget_ = this;

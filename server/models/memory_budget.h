@@ -1,4 +1,4 @@
-// Refuses a model that does not fit into memory, before the kernel kills the server for it.
+// Refuses models that do not fit in memory, before the kernel kills the server for loading them.
 #ifndef COLCAST_SERVER_MODELS_MEMORY_BUDGET_H_
 #define COLCAST_SERVER_MODELS_MEMORY_BUDGET_H_
 
@@ -14,8 +14,8 @@
 
 namespace colcast::models {
 
-// The total size of all files under `directory`, following links, and the graph's share of it; 0 if
-// there are none.
+// The total size of the files under `directory`, following links to files, and the size of the
+// graph alone. 0 if there are none.
 struct ModelSize {
   int64_t bytes = 0;
   int64_t graph_bytes = 0;
@@ -24,9 +24,9 @@ ModelSize SizeOnDisk(const std::string& directory);
 
 class MemoryBudget {
  public:
-  // A model is assumed to need its size on disk, plus kGraphCopies times its graph, because
-  // TensorFlow copies the graph's constants that often while loading, plus `margin_fraction` of
-  // that. With a negative margin everything fits.
+  // A model is assumed to need its size on disk, plus kGraphCopies times its graph (TensorFlow
+  // copies the graph's constants that often during a load), plus the fraction `margin_fraction` of
+  // that sum. With a negative margin, everything fits.
   explicit MemoryBudget(
       double margin_fraction,
       std::function<int64_t()> available = [] { return AvailableMemory(); });
@@ -47,7 +47,7 @@ class MemoryBudget {
 
   static constexpr int64_t kGraphCopies = 10;
 
-  // Returns RESOURCE_EXHAUSTED, with the sizes, if a model of that size does not fit beside the
+  // Returns RESOURCE_EXHAUSTED, with the sizes, if the model does not fit in memory along with the
   // other loads in progress.
   Status Reserve(const ModelSize& size, Reservation* reservation);
 

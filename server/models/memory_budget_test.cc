@@ -43,7 +43,7 @@ TEST(MemoryBudgetTest, AGraphIsHeldTenTimesMoreWhileItLoads) {
   MemoryBudget budget(0, [] { return 1120 * kMiB; });
   MemoryBudget::Reservation reservation;
   EXPECT_THAT(budget.Reserve({122 * kMiB, 100 * kMiB}, &reservation).message,
-              AllOf(HasSubstr("100 MiB of them the graph"), HasSubstr("1122 MiB")));
+              AllOf(HasSubstr("the graph takes 100 MiB"), HasSubstr("1122 MiB")));
   EXPECT_TRUE(budget.Reserve({120 * kMiB, 100 * kMiB}, &reservation).ok());
 }
 

@@ -13,7 +13,7 @@ namespace colcast::models {
 namespace {
 
 constexpr char kTensorFlow[] = "tensorflow";
-// model_type is deprecated, but still supported.
+// model_type is deprecated but still supported.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 Status CheckPlatform(const tensorflow::serving::ModelConfig& proto) {
@@ -60,7 +60,7 @@ VersionPolicy MakePolicy(
                                      proto.specific().versions().end());
     policy.versions.assign(versions.begin(), versions.end());
   }
-  // As in TensorFlow Serving, 0 means 1, since an unset field reads as 0.
+  // As in TensorFlow Serving, 0 means 1, because an unset field reads as 0.
   policy.num_versions = std::max(1u, proto.latest().num_versions());
   return policy;
 }

@@ -1,4 +1,4 @@
-// What to serve: a checked tensorflow.serving.ModelServerConfig.
+// The models to serve, from a validated tensorflow.serving.ModelServerConfig.
 #ifndef COLCAST_SERVER_MODELS_MODEL_CONFIG_H_
 #define COLCAST_SERVER_MODELS_MODEL_CONFIG_H_
 
@@ -17,7 +17,7 @@ namespace colcast::models {
 
 struct ModelConfig {
   std::string name;
-  std::string base_path;  // absolute, except from --model_base_path
+  std::string base_path;  // absolute, unless it comes from --model_base_path
   VersionPolicy policy;
   std::map<std::string, int64_t> labels;  // label to version
   request_log::LoggingConfig logging;
@@ -31,12 +31,12 @@ struct ModelConfig {
 Status CheckModelConfig(const tensorflow::serving::ModelServerConfig& proto,
                         const request_log::LogPlaces& logs, std::vector<ModelConfig>* models);
 
-// Like CheckModelConfig(), from protobuf's text format. Returns INVALID_ARGUMENT for a syntax
-// error, with a message of the form "SOURCE:LINE:COLUMN: REASON".
+// Like CheckModelConfig(), for protobuf's text format. Returns INVALID_ARGUMENT for a syntax error,
+// with a message of the form "SOURCE:LINE:COLUMN: REASON".
 Status ParseModelConfig(const std::string& text, const std::string& source,
                         const request_log::LogPlaces& logs, std::vector<ModelConfig>* models);
 
-// Like ParseModelConfig(), from a file. Returns NOT_FOUND if it cannot be read.
+// Like ParseModelConfig(), for a file. Returns NOT_FOUND if it cannot be read.
 Status ReadModelConfigFile(const std::string& path, const request_log::LogPlaces& logs,
                            std::vector<ModelConfig>* models);
 

@@ -12,7 +12,7 @@
 namespace colcast::models {
 namespace {
 
-// The longest sleep, because waiting until the end of time overflows.
+// The longest sleep. Waiting until Clock::time_point::max() would overflow.
 constexpr std::chrono::hours kLongest(1);
 
 constexpr char kConfiguration[] = "configuration";
@@ -48,8 +48,8 @@ std::vector<std::string> OutdatedVersions(const ModelState& model) {
   return warnings;
 }
 
-// While a model moves to another base path, two versions may have the same number: the one that
-// serves counts, otherwise the aspired one.
+// While a model moves to another base path, two versions may have the same number. Reports the one
+// that serves or, if none does, the aspired one.
 void AddStatus(const Version& version, std::vector<VersionStatus>* statuses) {
   const VersionStatus status{version.directory.version, ToState(version.phase), version.error};
   const bool is_new = statuses->empty() || statuses->back().version != status.version;
@@ -168,7 +168,7 @@ std::vector<ModelSnapshot> ModelManager::Models() const {
   return models;
 }
 
-// Looks at the files, acts on changes, and sleeps until there is more to do.
+// Checks the files, acts on changes, and sleeps until there is more to do.
 void ModelManager::Run() {
   std::vector<std::function<void()>> answers;
   while (true) {
@@ -240,7 +240,7 @@ void ModelManager::PollBasePaths() {
     const bool outdated =
         model == models_.end() || model->second.leaving() || !(model->second.config() == config);
     if (outdated) continue;
-    // A missing base path may mean that its file system is unmounted for a while.
+    // If the base path is missing, its file system may be unmounted for a while.
     if (listing.readable) {
       model->second.SetAspiredVersions(selected);
       warnings_.Log(Name(config.name) + ": files", OutdatedVersions(model->second));
@@ -289,7 +289,7 @@ void ModelManager::UnloadAndLoad() {
   }
 }
 
-// Until a model serves, loads delay no requests.
+// Until the server is ready, there are no requests that loads could delay.
 int ModelManager::MaxLoads() const {
   const int configured = std::max(1, options_.num_load_threads);
   return started_ ? configured : std::max(configured, AvailableCores());
@@ -302,7 +302,7 @@ void ModelManager::StartLoad(ModelState* model, const Version& version) {
   ++loads_in_progress_;
   LogInfo(Name(name, directory.version) + ": loading " + directory.path, {name, directory.version});
   const bool ready = started_.has_value();
-  // Other models that serve, or will serve, must not be lost because of this one.
+  // A crash while loading this model must not take other models down.
   const bool has_others =
       models_.size() > 1 || std::any_of(models_.begin(), models_.end(),
                                         [](const auto& entry) { return entry.second.available(); });

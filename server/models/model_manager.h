@@ -1,8 +1,8 @@
 // Manages the models being served: finds versions on disk, loads those that the configuration
-// wants, and removes those that it no longer wants.
+// selects, and unloads the others.
 //
-// One thread watches and decides (as ModelState says), loading and destruction have their own
-// threads, and requests see a table that is replaced as a whole.
+// One thread polls the disk and decides what to do (ModelState). Loads and destructions run on
+// their own threads. Requests read a table that is replaced as a whole.
 #ifndef COLCAST_SERVER_MODELS_MODEL_MANAGER_H_
 #define COLCAST_SERVER_MODELS_MODEL_MANAGER_H_
 
@@ -36,65 +36,65 @@ namespace colcast::models {
 class ModelManager {
  public:
   struct Options {
-    std::vector<ModelConfig> models;  // what to serve at first
+    std::vector<ModelConfig> models;  // initial configuration
     // Read again every `config_file_poll_wait`, unless that is 0.
     std::string config_file;
     request_log::LogPlaces logs;
     std::chrono::milliseconds config_file_poll_wait{0};
-    // The interval between searches for versions. With 0, searches once, and again after each
+    // The interval between searches for versions. With 0, searches once at the start and after each
     // change of the configuration.
     std::chrono::milliseconds poll_wait{1000};
     bool allow_labels_for_unavailable_versions = false;
-    std::vector<ReadyLabel>
-        ready_labels;  // Start() also waits until each of these names a version that serves
-    // Whether Start() fails if all versions of all models were given up and none serves.
+    // Start() waits until each of these names a version that serves.
+    std::vector<ReadyLabel> ready_labels;
+    // Whether Start() fails if the manager has given up on all versions of all models.
     bool fail_if_nothing_loads = false;
-    int num_load_threads = 1;  // number of concurrent loads, once the first models serve
+    int num_load_threads = 1;  // maximum of concurrent loads, once the server is ready
     int num_unload_threads = 1;
     RetryPolicy retries;
-    // Called with each configuration as it takes effect; may be empty.
+    // Called with each configuration when it takes effect; may be empty.
     std::function<void(const std::vector<ModelConfig>&)> on_configured;
     Loader::Options loader;
   };
 
   // `engine` must outlive the manager.
   ModelManager(Options options, const engine::Engine* engine);
-  // Waits for loads in progress. Versions that callers still use live as long as the callers hold
-  // them.
+  // Waits for loads in progress. Callers may keep using the versions that they hold.
   ~ModelManager();
 
-  // Starts the search for versions on a separate thread, and waits until the server is ready: each
-  // model has a version that serves, has none, or has only versions that failed (they are retried),
-  // at least one model serves, unless none is configured, and so does each of `ready_labels`.
-  // Returns CANCELLED if Stop() was called, the first error if `fail_if_nothing_loads`, and the
-  // errors of Reload().
+  // Starts searching for versions on a separate thread, and waits until the server is ready: each
+  // model has a version that serves, or has no versions, or all of them have failed at least once
+  // (failed loads are retried); at least one model serves, unless none is configured; and each of
+  // `ready_labels` names a version that serves. Returns CANCELLED if Stop() was called, the first
+  // load's error if `fail_if_nothing_loads` applies, or an error that Reload() may return.
   Status Start();
   void Stop();
 
-  // Checks the configuration file, if there is one, and the versions on disk without waiting for
-  // the next poll. Errors are logged and change nothing.
+  // Checks the configuration file, if any, and the versions on disk without waiting for the next
+  // poll. Errors are only logged.
   void PollNow();
 
-  // Serves `models` from now on and nothing else. Models that stay are not loaded again. Returns
-  // FAILED_PRECONDITION immediately, and changes nothing, for a label of a version that does not
-  // serve (see allow_labels_for_unavailable_versions). `done` is called once, on another thread,
-  // when every new model, or model with a new base path, has settled as in Start(): with UNKNOWN
-  // and the reasons if one of them has no version that serves from there.
+  // Serves exactly `models` from now on. Models that stay are not reloaded. Returns
+  // FAILED_PRECONDITION, and changes nothing, if a label names a version that does not serve (see
+  // allow_labels_for_unavailable_versions). Calls `done` once, on another thread, when each model
+  // that is new or has a new base path has settled as in Start(): with UNKNOWN and the reasons if
+  // one of these models has no version that serves from its base path, otherwise with OK.
   Status Reload(std::vector<ModelConfig> models, ReloadDone done);
 
-  // Finds the version that answers a request: the requested one, by number or label, or the highest
+  // Finds the version for a request: the one with the requested number or label, or the highest
   // that serves. Returns UNAVAILABLE while the model loads its first version; NOT_FOUND for an
-  // unknown model or version (UNAVAILABLE until Start() has finished); INVALID_ARGUMENT without a
-  // model name or for an unknown label. Never waits for a load, and writes no memory except a
-  // reference count.
+  // unknown model or version (UNAVAILABLE until Start() has finished); INVALID_ARGUMENT for a
+  // missing model name or an unknown label. Never waits for a load, and writes no shared memory
+  // except a reference count.
   Status Find(const ModelSpec& spec, std::shared_ptr<const Servable>* servable) const {
     return table_.Find(spec, servable);
   }
 
-  // The known versions in ascending order, or the requested one. Errors are those of Find().
+  // Returns the known versions in ascending order, or only the requested one. Errors are those of
+  // Find().
   Status GetStatus(const ModelSpec& spec, std::vector<VersionStatus>* statuses) const;
 
-  // All models and their versions, by name.
+  // All models with their versions, sorted by name.
   std::vector<ModelSnapshot> Models() const;
 
  private:
@@ -128,7 +128,7 @@ class ModelManager {
   std::condition_variable changed_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   bool woken_ ABSL_GUARDED_BY(mutex_) = false;  // there is something for Run() to do
-  // Includes models that are leaving.
+  // Includes models that are no longer configured but still have versions.
   std::map<std::string, ModelState> models_ ABSL_GUARDED_BY(mutex_);
   int loads_in_progress_ ABSL_GUARDED_BY(mutex_) = 0;
   ReloadWaiters waiters_ ABSL_GUARDED_BY(mutex_);
@@ -142,7 +142,7 @@ class ModelManager {
   WarningLog warnings_;
 
   Unloader unloader_;
-  Loader loader_;  // its threads use all of the above
+  Loader loader_;  // its threads use all members above
   Thread thread_;  // destroyed first
 };
 

@@ -9,7 +9,7 @@
 namespace colcast::models {
 namespace {
 
-// The number of ended versions, no longer aspired, that stay in the status.
+// The number of versions that have ended and are no longer aspired, but stay in the status.
 constexpr size_t kMaxEnded = 20;
 
 bool IsPending(const Version& version) {
@@ -29,7 +29,7 @@ bool LiesUnder(const std::filesystem::path& base_path, const std::filesystem::pa
   return (base_path / "").parent_path() == path.parent_path();
 }
 
-// Whether the version's first attempt since it became aspired is pending or running.
+// Whether the version's first attempt since it became aspired is pending or in progress.
 bool AwaitsFirstAttempt(const Version& version) {
   if (version.phase == Phase::kUnloading) return version.aspired;
   return version.aspired && version.attempts <= 1 && version.error.ok() && IsPending(version);

@@ -1,5 +1,5 @@
-// The state of one configured model: what should serve, what is loaded, and what to do next. Pure
-// bookkeeping without threads or files; the manager acts on it.
+// The state of one configured model: what should serve, what is loaded, and what to do next. Only
+// does bookkeeping, without threads or files; ModelManager acts on it.
 #ifndef COLCAST_SERVER_MODELS_MODEL_STATE_H_
 #define COLCAST_SERVER_MODELS_MODEL_STATE_H_
 
@@ -19,23 +19,23 @@ namespace colcast::models {
 using Clock = std::chrono::steady_clock;
 
 struct RetryPolicy {
-  int max_retries = 5;  // attempts after the first failed one
+  int max_retries = 5;  // attempts after the first one failed
   std::chrono::microseconds interval = std::chrono::minutes(1);
 };
 
-// A version goes kNew -> kLoading -> kReady -> kUnloading -> kGone. A failed attempt leads to
-// kRetrying and then to kLoading again; the last one leads to kFailed.
+// A version goes kNew -> kLoading -> kReady -> kUnloading -> kGone. After a failed attempt, it goes
+// to kRetrying and back to kLoading or, if there are no retries left, to kFailed.
 enum class Phase { kNew, kLoading, kRetrying, kReady, kUnloading, kGone, kFailed };
 
 struct Version {
   VersionDirectory directory;
-  bool aspired = true;  // the policy asks for it
-  bool still = true;    // its files have not changed between the last two checks
+  bool aspired = true;  // selected by the policy
+  bool still = true;    // files unchanged between the last two checks
   Phase phase = Phase::kNew;
   Status error;
   int attempts = 0;
-  uint64_t tried_files = 0;  // fingerprint of its files at the last attempt
-  bool is_outdated = false;  // it serves as loaded, but its files have changed
+  uint64_t tried_files = 0;  // FilesOf() at the last attempt
+  bool is_outdated = false;  // serving, but files have changed since it was loaded
   Clock::time_point retry_at;
   std::shared_ptr<const Servable> servable;  // set while kReady
 };
@@ -46,30 +46,29 @@ class ModelState {
 
   const ModelConfig& config() const { return config_; }
   void SetConfig(ModelConfig config);
-  // Call when the model is no longer configured. No version is aspired until SetConfig().
+  // Call when the model is no longer configured. Until SetConfig(), no version is aspired.
   void Leave();
   bool leaving() const { return leaving_; }
 
-  // Sets the versions that the policy selects ("aspired", as in TensorFlow Serving). Known
-  // versions, identified by their path, keep their state. Versions that appear after the first call
-  // are loaded once their files have not changed between two calls, because they may still be
-  // copied. A version that failed is tried again when its files change, regardless of its retries.
+  // Sets the versions that the policy selects ("aspired" in TensorFlow Serving). Known versions,
+  // identified by their path, keep their state. A version that appears after the first call is
+  // loaded once its files have not changed between two calls, because a copy may be in progress. A
+  // failed version is tried again when its files change, even if it has no retries left.
   void SetAspiredVersions(const std::vector<VersionDirectory>& directories);
-  // Call if the base path cannot be read at the moment. The aspired versions stay.
+  // Call if the base path cannot currently be read. The aspired versions stay the same.
   void KeepAspiredVersions() { listed_ = true; }
-  // Whether either method was called since the configuration last changed.
+  // Whether one of the two methods above was called since the configuration last changed.
   bool listed() const { return listed_; }
 
-  // Versions to unload. Keeps the model available, like TensorFlow Serving's
-  // AvailabilityPreservingPolicy: a version that is no longer aspired is unloaded only when an
-  // aspired one is ready, or if none will be.
+  // Versions to unload. Like TensorFlow Serving's AvailabilityPreservingPolicy, keeps the last
+  // ready version unless an aspired one is ready or none is aspired.
   std::vector<const Version*> ToUnload() const;
-  // New versions, and those due for a retry, highest first.
+  // New versions and those due for a retry, highest first.
   std::vector<const Version*> ToLoad(Clock::time_point now) const;
   // When ToLoad() may return more versions; nullopt if no retry is pending.
   std::optional<Clock::time_point> NextRetry() const;
 
-  // Report what happened to the version at `path`, which must be known.
+  // These methods record what happened to the version at `path`, which must be known.
   void StartLoading(const std::string& path);
   void Loaded(const std::string& path, std::shared_ptr<const Servable> servable);
   // Returns whether there will be another attempt.
@@ -78,14 +77,15 @@ class ModelState {
   void StartUnloading(const std::string& path);
   void Unloaded(const std::string& path);
 
-  // Whether a version is ready, or each aspired one has failed at least for now, or there is none.
+  // Whether a version is ready, or the first attempts to load the aspired ones have all ended.
   bool settled() const;
   bool available() const;  // whether a version is ready
-  // Like settled() and available(), for the current base path alone: versions from another one keep
-  // serving until this one has any.
+  // Like settled() and available(), but counting ready versions only under the current base path.
+  // Versions under a previous base path keep serving until a version under the current one is
+  // ready.
   bool settled_at_base_path() const;
   bool available_at_base_path() const;
-  bool given_up() const;  // there are aspired versions, all failed for good, and none is ready
+  bool given_up() const;  // every aspired version (at least one) failed for good; none is ready
   bool idle() const;      // no version is loading, ready or unloading
   // The first error among the aspired versions; OK if there is none.
   Status FirstError() const;

@@ -170,7 +170,7 @@ TEST_F(ModelStateTest, FilesThatComeToAVersionThatServesAreSeen) {
   state_.SetAspiredVersions(WithFiles(1, 10));
   EXPECT_FALSE(state_.versions()[0].is_outdated);
   state_.SetAspiredVersions(WithFiles(1, 11));
-  EXPECT_FALSE(state_.versions()[0].is_outdated);  // they may still be in the middle of a copy
+  EXPECT_FALSE(state_.versions()[0].is_outdated);  // a copy may be in progress
   state_.SetAspiredVersions(WithFiles(1, 11));
   EXPECT_TRUE(state_.versions()[0].is_outdated);
   EXPECT_THAT(ToLoad(), IsEmpty());

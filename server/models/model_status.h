@@ -20,14 +20,14 @@ enum class VersionState { kStart = 10, kLoading = 20, kAvailable = 30, kUnloadin
 struct VersionStatus {
   int64_t version = 0;
   VersionState state = VersionState::kStart;
-  Status error;  // why it ended, or why the last attempt to load it failed; otherwise OK
+  Status error;  // why the version ended or its last load failed; otherwise OK
 };
 
 struct VersionSnapshot {
   VersionStatus status;
   std::string path;
   std::vector<std::string> labels;           // sorted
-  std::shared_ptr<const Servable> servable;  // null unless kAvailable; release it soon
+  std::shared_ptr<const Servable> servable;  // null unless kAvailable; do not hold it for long
 };
 
 struct ModelSnapshot {

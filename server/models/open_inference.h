@@ -1,4 +1,4 @@
-// The Open Inference Protocol's metadata of the server and its models, for gRPC and REST.
+// Open Inference Protocol metadata about the server and its models, for gRPC and REST.
 #ifndef COLCAST_SERVER_MODELS_OPEN_INFERENCE_H_
 #define COLCAST_SERVER_MODELS_OPEN_INFERENCE_H_
 
@@ -11,13 +11,14 @@ namespace colcast::models {
 
 ::inference::ServerMetadataResponse DescribeServer();
 
-// Describes the signature that `spec` names, or the default one: its inputs and outputs by name,
-// including the keys of item tables, with -1 for each dimension that is not fixed. Errors are those
-// of ModelManager::Find(); INVALID_ARGUMENT, listing the signatures, if none has that name.
+// Describes the signature named in `spec`, or the default one: its inputs and outputs, sorted by
+// name and including the keys of item tables, with -1 for each dimension that is not fixed. Returns
+// the errors of ModelManager::Find(), or INVALID_ARGUMENT, listing the signatures, if the name is
+// unknown.
 Status DescribeModel(const ModelManager& models, const ModelSpec& spec,
                      ::inference::ModelMetadataResponse* response);
 
-// All versions of all models, ordered by name and number. Includes models without a version. With
+// All versions of all models, sorted by name and number, including models without versions. With
 // `ready_only`, only versions that serve.
 ::inference::RepositoryIndexResponse IndexModels(const ModelManager& models, bool ready_only);
 

@@ -12,8 +12,8 @@ std::string WhyNot(const ModelState& model) {
   return "model \"" + model.config().name + "\": no version under " + model.config().base_path;
 }
 
-// The result of a reload; nullopt while one of its models has not settled at its configured path.
-// Models that are gone were removed by another reload.
+// The result of a reload; nullopt while one of its models has not settled under its base path.
+// Ignores models that another reload has removed since.
 std::optional<Status> Outcome(const std::set<std::string>& names,
                               const std::map<std::string, ModelState>& models) {
   int failures = 0;

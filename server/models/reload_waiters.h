@@ -1,4 +1,4 @@
-// Callers that asked for a new configuration and wait for its new models.
+// The callers that asked for a new configuration and are waiting for its new models.
 #ifndef COLCAST_SERVER_MODELS_RELOAD_WAITERS_H_
 #define COLCAST_SERVER_MODELS_RELOAD_WAITERS_H_
 
@@ -21,11 +21,11 @@ class ReloadWaiters {
     waiters_.push_back({std::move(models), std::move(done)});
   }
 
-  // The answers for callers whose models have all settled, which must be called without holding a
-  // lock: OK, or UNKNOWN with the reasons for models that do not serve.
+  // Returns functions that answer the callers whose models have all settled: with OK, or with
+  // UNKNOWN and the reasons if models do not serve. Call them without holding a lock.
   std::vector<std::function<void()>> TakeSettled(const std::map<std::string, ModelState>& models);
 
-  // The answers for all remaining callers, each with `status`.
+  // Returns functions that answer all remaining callers with `status`.
   std::vector<std::function<void()>> TakeAll(const Status& status);
 
  private:

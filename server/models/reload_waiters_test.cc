@@ -19,7 +19,7 @@ class ReloadWaitersTest : public testing::Test {
       answers_.push_back(std::string(StatusName(status.code)) + ": " + status.message);
     });
   }
-  // The answers of settled waiters.
+  // Answers the callers whose models have settled, and returns the answers.
   std::vector<std::string> Settled() {
     answers_.clear();
     for (const auto& answer : waiters_.TakeSettled(models_)) answer();

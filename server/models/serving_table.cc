@@ -25,7 +25,7 @@ Status CheckLabel(const std::string& label, int64_t version, const ModelConfig& 
                             "labels that are new)");
 }
 
-// Why a label names no version that serves; empty if it names one.
+// Why a label does not name a version that serves; empty if it does.
 std::string WhyMissing(const std::string& label, const ModelState* model) {
   if (model == nullptr || model->leaving()) return "the model is not configured";
   const auto found = model->config().labels.find(label);
@@ -146,7 +146,7 @@ void ServingTable::Replace(ServingModels models, bool ready) {
     models_.swap(models);
     ready_ = ready;
   }
-  // The previous table is freed here, without the lock.
+  // `models`, now the previous table, is freed after the lock is released.
 }
 
 Status ServingTable::Find(const ModelSpec& spec, std::shared_ptr<const Servable>* servable) const {

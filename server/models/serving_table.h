@@ -1,4 +1,4 @@
-// Maps requests to the versions that answer them: the only structure about models that every
+// Maps requests to the versions that answer them. This is the only model data structure that every
 // request reads.
 #ifndef COLCAST_SERVER_MODELS_SERVING_TABLE_H_
 #define COLCAST_SERVER_MODELS_SERVING_TABLE_H_
@@ -21,44 +21,43 @@
 
 namespace colcast::models {
 
-// A model's label that must name a serving version before the server is ready.
+// A label that must name a serving version of the model before the server is ready.
 struct ReadyLabel {
   std::string model;
   std::string label;
 };
 
-// Returns INVALID_ARGUMENT if the model does not have the label.
+// Returns INVALID_ARGUMENT if there is no such label.
 Status ResolveLabel(const std::map<std::string, int64_t>& labels, const std::string& label,
                     int64_t* version);
 
 // Checks whether `wanted` may replace the configuration of `present`. Returns FAILED_PRECONDITION,
-// naming the label, for a label of a version that does not serve; with `allow_unavailable`, only if
-// the label moves there from another version.
+// naming the label, if a label names a version that does not serve. `allow_unavailable` allows this
+// for new labels, but not for labels that move there from another version.
 Status CheckLabels(const std::vector<ModelConfig>& wanted,
                    const std::map<std::string, ModelState>& present, bool allow_unavailable);
 
-// For each of `awaited` that names no serving version, a sentence with the reason.
+// One sentence, with the reason, for each of `awaited` that does not name a serving version.
 std::vector<std::string> MissingLabels(const std::vector<ReadyLabel>& awaited,
                                        const std::map<std::string, ModelState>& present);
 
-// The versions of one model that can answer.
+// The versions of one model that can answer requests.
 struct ServingModel {
   std::map<int64_t, std::shared_ptr<const Servable>> versions;
   std::map<std::string, int64_t> labels;
-  bool loading = false;  // it has no version yet, and may or may not get one
+  bool loading = false;  // the model has no version yet, but may get one
 };
 
 using ServingModels = std::unordered_map<std::string, ServingModel>;
 
-// Returns UNAVAILABLE instead of NOT_FOUND while the server's first models load, because it is not
-// yet known which models it will have. TensorFlow Serving opens its port only after that, so
-// clients treat NOT_FOUND as final.
+// The error for unknown models while the server loads its first ones. It is UNAVAILABLE because
+// clients treat NOT_FOUND as final: TensorFlow Serving opens its port only after these loads.
 Status FirstModelsLoad();
 
 class ServingTable {
  public:
-  // Replaces the table. Readers wait only for the exchange of a pointer. `ready` says that the
-  // first load of all models has ended.
+  // Replaces the table. Readers wait only while the contents are swapped. `ready` says that the
+  // first loads of all models have ended.
   void Replace(ServingModels models, bool ready);
 
   // See ModelManager::Find().

@@ -54,8 +54,8 @@ TEST_F(CheckLabelsTest, WhichLabelsMayBeAssigned) {
     const char* what;
     const char* model;
     Labels labels;
-    StatusCode strict;             // the result by default
-    StatusCode allow_unavailable;  // the result with --allow_version_labels_for_unavailable_models
+    StatusCode strict;             // by default
+    StatusCode allow_unavailable;  // with --allow_version_labels_for_unavailable_models
   } kCases[] = {
       {"none", "m", {}, kOk, kOk},
       {"one that stays", "m", {{"stable", 3}}, kOk, kOk},

@@ -22,7 +22,7 @@ class Unloader::Queue {
 
   void Push(Item item) {
     std::unique_lock<std::mutex> lock(mutex_);
-    if (closed_) return;  // `item` is destroyed here, after the lock is released
+    if (closed_) return;  // `item` is destroyed after the lock is released
     items_.push_back(std::move(item));
     changed_.notify_one();
   }

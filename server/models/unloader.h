@@ -1,5 +1,5 @@
-// Destroys versions on separate threads. Freeing a model takes long, and the last reference is
-// usually held by a thread that has requests to answer.
+// Destroys versions on separate threads. Freeing a model takes long, and the thread that releases
+// the last reference usually has requests to answer.
 #ifndef COLCAST_SERVER_MODELS_UNLOADER_H_
 #define COLCAST_SERVER_MODELS_UNLOADER_H_
 
@@ -15,21 +15,21 @@ namespace colcast::models {
 class Unloader {
  public:
   explicit Unloader(int num_threads);
-  // Waits until everything released so far is destroyed. Objects released later are destroyed by
-  // the thread that releases them.
+  // Waits until everything released so far is destroyed. Servables released later are destroyed by
+  // the releasing thread.
   ~Unloader();
   Unloader(const Unloader&) = delete;
   Unloader& operator=(const Unloader&) = delete;
 
-  // Wraps `servable` so that, when the last copy of the returned pointer is released, the servable
-  // is destroyed on one of the unloader's threads, which then calls `on_destroyed`.
+  // Returns a pointer to `servable`. When its last copy is released, one of the unloader's threads
+  // destroys the servable and then calls `on_destroyed`.
   std::shared_ptr<const Servable> Share(std::shared_ptr<const Servable> servable,
                                         std::function<void()> on_destroyed);
 
  private:
   class Queue;
 
-  const std::shared_ptr<Queue> queue_;  // lives as long as any shared object
+  const std::shared_ptr<Queue> queue_;  // lives as long as any pointer from Share()
   std::vector<Thread> threads_;
 };
 

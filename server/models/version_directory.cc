@@ -55,7 +55,7 @@ void AddEntry(const fs::path& path, BasePathListing* listing) {
   }
 }
 
-// Keeps one directory per version: the last of equal versions in the sorted list.
+// Keeps one directory per version: the last one in the sorted list.
 void DropDoubles(BasePathListing* listing) {
   std::vector<VersionDirectory> listed;
   for (VersionDirectory& directory : listing->versions) {
@@ -70,7 +70,7 @@ void DropDoubles(BasePathListing* listing) {
   listing->versions = std::move(listed);
 }
 
-// Whether loading reads the version's file of that name or, for a folder, all files in it.
+// Whether loading a version reads its file `name` or, for a folder, all files in it.
 bool IsRead(const std::string& name, bool is_folder) {
   static const std::set<std::string> kFiles = {"saved_model.pb",        "saved_model.pbtxt",
                                                "fingerprint.pb",        "colcast.json",
@@ -105,15 +105,15 @@ uint64_t FilesOf(const std::string& directory) {
   fs::recursive_directory_iterator entry(directory, error);
   while (!error && entry != fs::recursive_directory_iterator()) {
     if (entry.depth() == 0 && entry->path().filename() == "deltas") {
-      entry.disable_recursion_pending();  // deltas are applied while it serves: docs/tables.md
+      entry.disable_recursion_pending();  // applied while serving: docs/tables.md
       entry.increment(error);
       continue;
     }
-    std::error_code gone;  // a file may vanish meanwhile
+    std::error_code gone;  // files may disappear meanwhile
     const uintmax_t bytes = entry->is_regular_file(gone) ? entry->file_size(gone) : 0;
     const auto changed = entry->last_write_time(gone).time_since_epoch().count();
     const std::string sizes = ' ' + std::to_string(bytes) + ' ' + std::to_string(changed);
-    files += std::hash<std::string>{}(entry->path().native() + sizes);  // independent of the order
+    files += std::hash<std::string>{}(entry->path().native() + sizes);  // order does not matter
     entry.increment(error);
   }
   return files;

@@ -13,30 +13,31 @@ namespace colcast::models {
 struct VersionDirectory {
   int64_t version = 0;
   std::string path;
-  // A hash over the names, sizes and times of its files; 0 if not computed.
+  // The result of FilesOf(); 0 if not computed.
   uint64_t files = 0;
 };
 
-// Computes `files` for a directory: the value changes when a file is added, grows or is replaced,
-// except in deltas/ (docs/tables.md).
+// A hash of the names, sizes and times of the files in a directory, except deltas/
+// (docs/tables.md). It changes when a file is added, grows or is replaced.
 uint64_t FilesOf(const std::string& directory);
 
-// Returns an error that names the file if a file needed for loading cannot be read: it is a FIFO or
-// a directory, or permission is missing.
+// Returns an error if a file needed for loading cannot be read: it is a FIFO or a directory, or
+// permission is missing. The error names the file.
 Status CheckFiles(const std::string& directory);
 
 struct BasePathListing {
-  bool readable = false;                   // false if it is missing or temporarily unavailable
+  bool readable = false;                   // false if missing or temporarily unavailable
   bool is_version = false;                 // the base path itself contains a graph
   std::vector<VersionDirectory> versions;  // ascending
-  // Directories with a graph but without a number, such as "v0.1".
+  // Directories that contain a graph but whose names are not numbers, such as "v0.1".
   std::vector<std::string> unnumbered;
-  std::vector<std::string> warnings;  // a sentence for each entry that was left out
+  std::vector<std::string> warnings;  // one sentence per entry that is ignored
 };
 
-// The versions under `base_path`: directories named by a decimal number that fits an int64, with a
-// saved_model.pb or .pbtxt. A directory with neither is still being copied, so it is left out. Of
-// two names for the same number ("7", "007") the last in byte order counts. Links are followed.
+// Finds the versions under `base_path`: directories that contain a saved_model.pb or .pbtxt and
+// whose name is a decimal number that fits an int64. A directory without a model is ignored,
+// because it is still being copied. If two names mean the same number ("7", "007"), the last in
+// byte order counts. Links are followed.
 BasePathListing ListVersions(const std::string& base_path);
 
 // Which versions on disk a model should serve:
@@ -44,17 +45,17 @@ BasePathListing ListVersions(const std::string& base_path);
 struct VersionPolicy {
   enum class Kind { kLatest, kAll, kSpecific };
   Kind kind = Kind::kLatest;
-  uint32_t num_versions = 1;      // kLatest: how many of the highest versions
+  uint32_t num_versions = 1;      // kLatest: number of highest versions
   std::vector<int64_t> versions;  // kSpecific: sorted, without duplicates
 
   bool operator==(const VersionPolicy& other) const;
 };
 
-// The versions of `on_disk` that the policy wants. Both are ascending.
+// The versions of `on_disk` that the policy selects. Both lists are ascending.
 std::vector<VersionDirectory> SelectVersions(const VersionPolicy& policy,
                                              const std::vector<VersionDirectory>& on_disk);
 
-// The versions that a kSpecific policy wants but that are not on disk.
+// The versions that a kSpecific policy selects but that are not on disk.
 std::vector<int64_t> MissingVersions(const VersionPolicy& policy,
                                      const std::vector<VersionDirectory>& on_disk);
 

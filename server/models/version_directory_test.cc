@@ -96,7 +96,7 @@ TEST_F(VersionDirectoryTest, AFileThatCannotBeReadIsNamed) {
   MakeVersion("1");
   fs::create_directories(base_ / "1" / "assets.extra");
   fs::create_directories(base_ / "1" / "notes");
-  // not a file that the server reads
+  // the server does not read this file
   ASSERT_EQ(mkfifo((base_ / "1" / "notes" / "fifo").c_str(), 0600), 0);
   EXPECT_TRUE(CheckFiles(base_ / "1").ok());
   const fs::path record = base_ / "1" / "assets.extra" / "colcast.json";

@@ -19,15 +19,15 @@ std::vector<std::string> VersionWarnings(const ModelConfig& model, const BasePat
     warnings.push_back(
         (listing.readable ? "no version under " + model.base_path + " yet"
                           : model.base_path + " is not a readable directory") +
-        " (a version is a directory with a number for a name and a saved_model.pb in it" +
-        (listing.is_version ? "; here is a saved_model.pb: name the directory above" : "") +
+        " (a version is a directory with a numeric name that contains a saved_model.pb" +
+        (listing.is_version ? "; this path is itself a version: use its parent directory" : "") +
         (listing.unnumbered.empty() ? "" : "; " + listing.unnumbered.front() + " is not a number") +
         "); waiting for one");
     return warnings;
   }
   for (const int64_t version : MissingVersions(model.policy, listing.versions)) {
     warnings.push_back("version " + std::to_string(version) +
-                       ", which its version policy names, is not under " + model.base_path);
+                       ", which the version policy requests, is not under " + model.base_path);
   }
   return warnings;
 }

@@ -1,4 +1,4 @@
-// Warnings for the operator that are not repeated at every poll.
+// Warnings for the operator, which are not repeated at every poll.
 #ifndef COLCAST_SERVER_MODELS_WARNINGS_H_
 #define COLCAST_SERVER_MODELS_WARNINGS_H_
 
@@ -12,16 +12,16 @@
 
 namespace colcast::models {
 
-// A sentence for each version that `model` wants or has but that cannot serve; `listing` lists its
-// base path.
+// Warnings about versions of `model`: those ignored in `listing`, which lists its base path, and
+// those that are missing there.
 std::vector<std::string> VersionWarnings(const ModelConfig& model, const BasePathListing& listing);
 
 class WarningLog {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // Logs the warnings that were not among the last ones about `subject`. Persistent ones are logged
-  // again after one minute, two, four and so on.
+  // Logs the warnings that were not already among the previous ones about `subject`. Persistent
+  // warnings are repeated after one minute, two, four and so on.
   void Log(const std::string& subject, const std::vector<std::string>& warnings,
            Clock::time_point now = Clock::now());
 

@@ -39,7 +39,7 @@ TEST(VersionWarningsTest, AVersionInPlaceOfItsBasePath) {
   BasePathListing listing = Listing({});
   listing.is_version = true;
   EXPECT_THAT(VersionWarnings(kLatest, listing),
-              ElementsAre(HasSubstr("here is a saved_model.pb: name the directory above")));
+              ElementsAre(HasSubstr("this path is itself a version: use its parent")));
 }
 
 TEST(VersionWarningsTest, ADirectoryWhoseNameIsNoNumber) {

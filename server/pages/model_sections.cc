@@ -13,7 +13,7 @@ using models::ModelSnapshot;
 using models::VersionSnapshot;
 using tensorflow::serving::ModelVersionStatus;
 
-// The map's entries sorted by name; `map` must outlive the result.
+// The map's entries, sorted by name. `map` must outlive the result.
 template <typename Value>
 std::map<std::string_view, const Value*> Sorted(
     const google::protobuf::Map<std::string, Value>& map) {
@@ -41,7 +41,7 @@ void WriteColumns(std::string_view field,
 
 void WriteSignatures(const inference::Servable& servable, JsonWriter* json) {
   for (const auto& [name, signature] : Sorted(servable.signatures())) {
-    // Signatures that restore or initialize variables are not for clients.
+    // Clients have no use for signatures that restore or initialize variables.
     if (name.rfind("__saved_model", 0) == 0) continue;
     json->Object([&, &name = name, &signature = *signature] {
       json->Add({{"name", name}});
@@ -157,7 +157,7 @@ void WriteNotRun(const Shadows& shadows, JsonWriter* json) {
   }
 }
 
-// The versions' numbers as text. Labels point to them.
+// The version numbers as text, which must outlive labels made from them.
 struct Numbers {
   explicit Numbers(const VersionCounts& counts)
       : live(std::to_string(counts.versions.live)),

@@ -46,7 +46,7 @@ void WriteVersions(const std::vector<models::ModelSnapshot>& models, TextWriter*
   }
 }
 
-// TensorFlow Serving's counter; its codes distinguish written records from dropped ones.
+// TensorFlow Serving's counter. The status code tells whether a record was written or dropped.
 void WriteRequestLogs(const request_log::RequestLogs& logs, TextWriter* writer) {
   writer->Metric(":tensorflow:serving:request_log_count", MetricType::kCounter,
                  "Requests that were drawn to be logged.");
@@ -70,7 +70,7 @@ void WriteSpans(const tracing::Tracer* tracer, TextWriter* writer) {
 
 using http::Response;
 
-// Everything that the server counts, as listed in docs/metrics.md.
+// All metrics, as described in docs/metrics.md.
 Response MetricsPage(const Backend& backend, const std::string& server_version) {
   TextWriter writer;
   WriteRequests(backend.metrics->Requests(), &writer);
@@ -106,7 +106,7 @@ Response Uncached(std::string content_type, std::string body) {
   return response;
 }
 
-// The 'sha256-...' of the page's only element of that name, for a content security policy.
+// The 'sha256-...' of the page's only `element`, for a content security policy.
 std::string HashOf(std::string_view html, const std::string& element) {
   const std::string begin = "<" + element + ">", end = "</" + element + ">";
   const size_t at = html.find(begin) + begin.size();
@@ -116,8 +116,8 @@ std::string HashOf(std::string_view html, const std::string& element) {
   return "'sha256-" + absl::Base64Escape({reinterpret_cast<char*>(digest), sizeof(digest)}) + "'";
 }
 
-// Names come from models and clients. The policy ensures that only the page's own script runs, even
-// if a name were parsed as markup.
+// Names come from models and clients. Even if one were parsed as markup, the policy allows only the
+// page's own script to run.
 Response Page() {
   Response page = Uncached("text/html; charset=utf-8", kStatusHtml);
   page.headers.emplace_back("Content-Security-Policy",

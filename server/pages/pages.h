@@ -1,4 +1,4 @@
-// The pages about the server: for Prometheus, and for people.
+// Pages about the server, for Prometheus and for people.
 #ifndef COLCAST_SERVER_PAGES_PAGES_H_
 #define COLCAST_SERVER_PAGES_PAGES_H_
 
@@ -9,9 +9,9 @@
 
 namespace colcast::pages {
 
-// Adds the status page (models, traffic and savings) as JSON at /status.json and, at "/", a static
-// page that renders this JSON. Unless `metrics_path` is empty, adds a page with everything that the
-// server counts (docs/metrics.md).
+// Adds the status page (models, traffic and savings): JSON at /status.json and, at "/", a static
+// page that renders it. Unless `metrics_path` is empty, also adds a page with all metrics
+// (docs/metrics.md).
 void AddPages(const Backend& backend, const std::string& server_version,
               const std::string& metrics_path, http::Router* router);
 

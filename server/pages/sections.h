@@ -1,4 +1,4 @@
-// The subjects that the server reports, as JSON for the status page and in Prometheus' format.
+// What the server reports about itself, as JSON for the status page and as metrics for Prometheus.
 #ifndef COLCAST_SERVER_PAGES_SECTIONS_H_
 #define COLCAST_SERVER_PAGES_SECTIONS_H_
 
@@ -13,10 +13,10 @@
 
 namespace colcast::pages {
 
-// Each function adds its fields to the open object. Versions are text, as in the REST API, because
+// The JSON functions add fields to the open object. Versions are text, as in the REST API, because
 // JSON readers round numbers above 2^53.
 
-// Every version with its state, the reason if it does not serve, and the columns of each signature
+// Every version with its state, the reason if it does not serve, and its signatures' columns
 // (model_sections.cc).
 void WriteModels(const std::vector<models::ModelSnapshot>& models, JsonWriter* json);
 
@@ -29,7 +29,7 @@ void WriteTraffic(const Backend& backend, std::string_view server_version,
 void WriteCallers(callers::Callers* callers, JsonWriter* json);
 void WriteCallers(callers::Callers* callers, metrics::TextWriter* writer);
 
-// The state stores of the models, with their hits (state_sections.cc).
+// The models' state stores and their hits (state_sections.cc).
 void WriteStates(const std::vector<models::ModelSnapshot>& models, JsonWriter* json);
 void WriteStates(const std::vector<models::ModelSnapshot>& models, metrics::TextWriter* writer);
 void WriteTables(const std::vector<models::ModelSnapshot>& models, metrics::TextWriter* writer);
@@ -39,8 +39,8 @@ void WritePrograms(const std::vector<models::ModelSnapshot>& models, metrics::Te
 void WriteItemTables(const items::ItemTables& tables, JsonWriter* json);
 void WriteItemTables(const items::ItemTables& tables, metrics::TextWriter* writer);
 
-// How far shadow versions' answers differ from the live ones (model_sections.cc); nothing in JSON
-// if no model has a shadow.
+// How much the answers of shadow versions differ from live ones (model_sections.cc). In JSON,
+// writes nothing if no model has a shadow.
 void WriteShadows(const shadow::Shadows& shadows, JsonWriter* json);
 void WriteShadows(const shadow::Shadows& shadows, metrics::TextWriter* writer);
 

@@ -15,7 +15,7 @@ namespace {
 using items::ItemTableSource;
 using metrics::MetricType;
 
-// Seconds since a file's creation time; 0 if it has none.
+// Seconds since a file was created; 0 if its creation time is unknown.
 int64_t AgeOf(int64_t created) {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   const int64_t seconds = std::chrono::duration_cast<std::chrono::seconds>(now).count();
@@ -115,7 +115,7 @@ void ForEachLoaded(const std::vector<ModelSnapshot>& models, Visit&& visit) {
   }
 }
 
-// The counts of a loaded version, read once for all metrics.
+// One loaded version's counts, read once for all metrics.
 template <typename Counts>
 struct Loaded {
   std::string model;

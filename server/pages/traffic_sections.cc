@@ -79,7 +79,7 @@ RecentSeries Total(const Recent::Interval& interval) {
   return total;
 }
 
-// The entry of `series` in an interval; empty if it has none.
+// The entry for `series` in an interval; empty if there is none.
 RecentSeries Find(const Recent::Interval& interval, const RequestSeries& series) {
   for (const RecentSeries& recent : interval.requests) {
     if (recent.labels == series.labels) return recent;
@@ -149,7 +149,7 @@ void WriteQueue(const Backend& backend, JsonWriter* json) {
   });
 }
 
-// How many requests the runs answered, and how many requests ran together or in slices.
+// How many requests each run answered, and how many requests ran together or in slices.
 void WriteRuns(const std::vector<RequestSeries>& all, JsonWriter* json) {
   int64_t runs = 0, joined = 0, split = 0, saved = 0;
   double requests = 0;

@@ -1,7 +1,7 @@
 """Writes the protos of all services, with everything they import, as one FileDescriptorSet.
 
 The wheels of TF Serving's API and of gRPC's health check and reflection contain generated Python
-code instead of .proto files, but its descriptors are complete, and protoc reads them with
+code instead of .proto files. The descriptors in that code are complete, and protoc reads them with
 --descriptor_set_in.
 
 Usage: collect_descriptors.py OUTPUT    (prints the set's file names, dependencies first)
@@ -54,7 +54,7 @@ def main() -> None:
     """Writes the set to the path in argv[1]."""
     files = collect(tuple(root.DESCRIPTOR for root in _ROOTS))
     output, content = Path(sys.argv[1]), files.SerializeToString(deterministic=True)
-    if not output.exists() or output.read_bytes() != content:  # an unchanged file causes no rebuild
+    if not output.exists() or output.read_bytes() != content:  # avoids a needless rebuild
         output.write_bytes(content)
     print(";".join(file.name for file in files.file), end="")
 

@@ -8,13 +8,13 @@
 namespace colcast {
 namespace {
 
-// The messages nest at most five deep; only an Any could nest deeper.
+// Configuration messages nest at most five deep, except for an Any, which could nest deeper.
 constexpr int kMaxNesting = 16;
 
 // Keeps only the first error, since later ones tend to follow from it.
 class FirstError final : public google::protobuf::io::ErrorCollector {
  public:
-  // Protobuf counts from 0; -1 means the whole text.
+  // Protobuf counts lines and columns from 0; line -1 means the whole text.
   void AddError(int line, google::protobuf::io::ColumnNumber column,
                 const std::string& message) override {
     if (!text_.empty()) return;
@@ -41,7 +41,7 @@ Status ParseTextProto(const std::string& text, const std::string& source,
   parser.RecordErrorsTo(&error);
   parser.SetRecursionLimit(kMaxNesting);
   if (parser.ParseFromString(text, message)) return OkStatus();
-  // TensorFlow Serving's wording, which operators search logs for.
+  // Uses TensorFlow Serving's wording, because operators search logs for it.
   return InvalidArgument(source, ":", error.place(), " Error parsing text-format ", type, ": ",
                          error.text());
 }

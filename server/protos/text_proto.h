@@ -15,7 +15,7 @@ namespace colcast {
 Status ParseTextProto(const std::string& text, const std::string& source,
                       google::protobuf::Message* message);
 
-// Like ParseTextProto(), for a file. Read errors are those of ReadFile().
+// Like ParseTextProto(), for the file at `path`. Also returns the errors of ReadFile().
 Status ReadTextProto(const std::string& path, google::protobuf::Message* message);
 
 }  // namespace colcast

@@ -11,8 +11,8 @@
 namespace colcast::request_log {
 
 struct LoggingConfig {
-  double sampling_rate = 0;     // share of requests, drawn one by one; 0 logs none
-  std::string filename_prefix;  // prefix of the files; not empty unless the rate is 0
+  double sampling_rate = 0;     // the probability that a request is logged
+  std::string filename_prefix;  // begins the log files' paths; empty only if the rate is 0
 
   bool operator==(const LoggingConfig& other) const {
     return std::tie(sampling_rate, filename_prefix) ==
@@ -20,16 +20,16 @@ struct LoggingConfig {
   }
 };
 
-// Where the log files of a configuration may be.
+// Which paths a configuration may choose for its log files.
 struct LogPlaces {
-  std::string directory;  // absolute; files must be below it. Empty if there is none
-  bool anywhere = false;  // only without a directory: allows any absolute path, instead of none
+  std::string directory;  // absolute; files must be below it
+  bool anywhere = false;  // without a directory: true allows any absolute path, false no path
 };
 
-// Returns INVALID_ARGUMENT for a rate outside [0, 1]. Unless the rate is 0, also for a collector
-// type other than "" and "file", a prefix with a control character or "..", and a prefix outside
-// the allowed place; a relative prefix is relative to the directory. Returns FAILED_PRECONDITION if
-// the rate is not 0 and no place is allowed.
+// Checks `proto` and sets `*config`. A relative prefix is relative to the directory in `places`.
+// Returns INVALID_ARGUMENT for a rate outside [0, 1] and, unless the rate is 0, for a collector
+// type other than "" or "file", a prefix with a control character or "..", and a prefix that
+// `places` forbids. Returns FAILED_PRECONDITION if the rate is not 0 and `places` allows no path.
 Status CheckLoggingConfig(const tensorflow::serving::LoggingConfig& proto, const LogPlaces& places,
                           LoggingConfig* config);
 

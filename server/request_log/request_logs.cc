@@ -24,7 +24,8 @@ namespace {
 using tensorflow::serving::PredictionLog;
 using tensorflow::serving::PredictLog;
 
-// The field for the log of `api`. Each such log holds request and response in PredictLog's fields.
+// The field of PredictionLog that holds the log message of `api`. All these log messages number
+// their request and response fields as PredictLog does.
 uint32_t LogField(std::string_view api) {
   if (api == "Classify") return PredictionLog::kClassifyLogFieldNumber;
   if (api == "Regress") return PredictionLog::kRegressLogFieldNumber;
@@ -46,7 +47,7 @@ std::string Metadata(const LoggedCall& call, double sampling_rate, int64_t times
 
 size_t FieldSize(size_t body) { return 1 + VarintSize(body) + body; }
 
-// Appends the tag and the length of a bytes field with a number below 16.
+// Appends the tag and the length of a bytes field. REQUIRES a field number below 16.
 void AppendHead(uint32_t field, size_t body, std::string* text) {
   AppendVarint(MakeTag(field, kLengthType), text);
   AppendVarint(body, text);
@@ -74,7 +75,7 @@ std::string MakePredictionLog(const LoggedCall& call, double sampling_rate,
 
 namespace {
 
-constexpr int kMaxNumber = 10'000;  // limit of files begun within the same second
+constexpr int kMaxNumber = 10'000;  // limit of files with the same prefix and time
 
 std::string TimeText() {
   const std::time_t now = std::time(nullptr);
@@ -103,7 +104,7 @@ Status LogFile::Write(std::string_view record) {
   if (status.ok()) {
     size_ += bytes;
   } else {
-    // Removes an incomplete record, which every reader would take for the end of the file.
+    // Removes an incomplete record, at which every reader would stop.
     [[maybe_unused]] int ignored = ftruncate(file_, size_);
     if (size_ == 0) ignored = unlink(path_.c_str());
     Close();

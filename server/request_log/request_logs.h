@@ -1,5 +1,4 @@
-// The request logs: decides which requests are sampled, and writes them to consecutive TFRecord
-// files on a thread.
+// Draws a sample of the requests and, on its own thread, writes them to consecutive TFRecord files.
 #ifndef COLCAST_SERVER_REQUEST_LOG_REQUEST_LOGS_H_
 #define COLCAST_SERVER_REQUEST_LOG_REQUEST_LOGS_H_
 
@@ -40,21 +39,21 @@ struct LoggedCall {
 std::string MakePredictionLog(const LoggedCall& call, double sampling_rate,
                               int64_t timestamp_seconds);
 
-// Used by one thread at a time. The first record of a file creates it. Its name is
-// PREFIX-20261122T040512Z-0000.tfrecord, with the time (UTC) and the first free number, so that
-// servers may share a prefix; its mode is 0640. It contains only complete records, each written
-// immediately.
+// Writes records to consecutive files; used by one thread at a time. The first record creates a
+// file named PREFIX-20261122T040512Z-0000.tfrecord, with the time (UTC) and the first free number,
+// so that servers may share a prefix. The file's mode is 0640. It contains only complete records,
+// each written immediately.
 class LogFile {
  public:
-  // A record that would make a file larger than `max_file_bytes` starts the next one; a single
-  // record may be larger than that.
+  // A record that would make a file larger than `max_file_bytes` starts the next file. A file with
+  // one record may be larger.
   LogFile(std::string prefix, int64_t max_file_bytes);
   ~LogFile();
   LogFile(const LogFile&) = delete;
   LogFile& operator=(const LogFile&) = delete;
 
-  // Returns UNAVAILABLE, naming the file and the system's reason. The record is then lost, and the
-  // next one goes into a new file.
+  // Returns UNAVAILABLE with the file and the system's reason if the record cannot be written. The
+  // record is then lost, and the next one starts a new file.
   Status Write(std::string_view record);
 
  private:
@@ -70,8 +69,8 @@ class LogFile {
   int64_t size_ = 0;
 };
 
-// Sampled requests to `model_name`, by the outcome for their records: OK, RESOURCE_EXHAUSTED if too
-// many records waited, UNAVAILABLE if the record could not be written.
+// The number of sampled requests to `model_name` by outcome: OK, RESOURCE_EXHAUSTED if too many
+// bytes waited to be written, UNAVAILABLE if the record could not be written.
 struct LogCounts {
   std::string model_name;
   std::array<int64_t, kNumStatusCodes> records{};
@@ -86,20 +85,20 @@ class RequestLogs {
   };
 
   explicit RequestLogs(Options options) : options_(options) {}
-  // Writes the waiting records first.
+  // Writes the waiting records.
   ~RequestLogs();
 
-  // Logs exactly these models, by name, from now on. Files whose prefix stays are continued; models
-  // may share a prefix.
+  // Logs exactly these models, by name, from now on. Continues the files whose prefix is unchanged;
+  // models may share a prefix.
   void Configure(const std::map<std::string, LoggingConfig>& models);
 
   struct Model;  // one model's log
-  // Draws at random: returns the log for a request to `model` or, usually, null. If no model is
-  // logged, this only checks a flag.
+  // Draws at random whether to log a request to `model`. Returns the log for Add(), or null. If no
+  // model is logged, this only checks a flag.
   std::shared_ptr<Model> Sample(std::string_view model) const;
 
-  // Never waits for a file: the thread writes the record later, or it is dropped. Copies the call's
-  // bytes.
+  // Queues a copy of the call for the writing thread; drops the call if too many bytes wait. Never
+  // waits for a file.
   void Add(const std::shared_ptr<Model>& model, const LoggedCall& call);
 
   // Returns the counts of all models logged since the start, by name.

@@ -45,7 +45,7 @@ TEST(PredictionLogTest, HoldsRequestAndResponseOfEachApi) {
   tensorflow::serving::PredictResponse response;
   response.mutable_model_spec()->set_signature_name("answered");
   const std::string sent = request.SerializeAsString(), answered = response.SerializeAsString();
-  // In slices, as gRPC delivers messages.
+  // A message may arrive in slices.
   const Slice slices[] = {{reinterpret_cast<const uint8_t*>(sent.data()), 5},
                           {reinterpret_cast<const uint8_t*>(sent.data()) + 5, sent.size() - 5}};
   const PredictionLog log = LogOf({"Predict", "m", 1, "s", Bytes(slices, 2), Bytes(answered)});
@@ -132,7 +132,7 @@ TEST_F(LogFileTest, AFolderThatIsNotThereIsNamedAndTriedAgain) {
   EXPECT_TRUE(log.Write("kept").ok());
 }
 
-// A disk on which files may have 40 bytes.
+// Limits files to 40 bytes, like a disk that is full.
 class FullDisk {
  public:
   FullDisk() {
@@ -175,7 +175,7 @@ TEST_F(LogFileTest, WhatDoesNotFitOnTheDiskLeavesNothingOfItself) {
 
 class RequestLogsTest : public LogFileTest {
  protected:
-  // Draws `requests` times and logs the sample.
+  // Draws a sample of `requests` requests, logs it, and returns its size.
   static int Send(RequestLogs* logs, const std::string& model, int requests) {
     int drawn = 0;
     for (int i = 0; i < requests; ++i) {

@@ -17,18 +17,18 @@ struct Waiting {
   Job* job;
   JobProfile profile;
   Time since;
-  Time as_if;  // the effective arrival time, which decides its place
+  Time as_if;  // effective arrival time, which determines its place
   bool is_slice = false;
 };
 
-// Keeps jobs ordered by effective arrival and by age. A long job counts as older than it is.
+// Keeps jobs ordered both by effective arrival and by age. Long jobs count as older than they are.
 class ClientLine {
  public:
   using Time = Clock::time_point;
   static constexpr int kAgeing = 8;
   static constexpr Clock::duration kLongestHandicap = std::chrono::seconds(1);
 
-  // How much a job's effective arrival lags its real one: kAgeing times `cost`, within
+  // The difference between a job's effective and actual arrival: kAgeing times `cost`, but at most
   // kLongestHandicap.
   static Clock::duration Handicap(Clock::duration cost) {
     return kAgeing * std::min(cost, kLongestHandicap / kAgeing);
@@ -51,13 +51,13 @@ class ClientLine {
   Place newest() { return std::prev(by_age_.end())->second; }
   Time newest_age() const { return std::prev(by_age_.end())->first; }
 
-  // The first job's effective arrival in competition with other clients' jobs.
+  // The effective arrival with which the first job competes with other clients' jobs.
   Time as_if() const {
     if (turn_ == Time::min()) return first().as_if;
     return std::max(first().as_if, turn_ + Handicap(first().profile.cost));
   }
-  // When a job of the client was last dequeued; Time::min() if none was since the line became
-  // non-empty.
+  // When a job of the client was last dequeued; Time::min() if none was since the line was last
+  // empty.
   Time turn() const { return turn_; }
   void NoteTurn(Time now) { turn_ = now; }
 

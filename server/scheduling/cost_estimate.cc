@@ -6,19 +6,19 @@ namespace colcast::scheduling {
 
 namespace {
 
-// Weight of the newest observation in a moving average. A point's first observations weigh more.
+// Weight of the newest observation in a point's moving average; the first few weigh more.
 constexpr double kShareOfNewest = 0.1;
 constexpr double kMaxWeight = 10;  // upper bound of a point's weight
-// Each observation multiplies the weights of all points by this.
+// Each observation multiplies all points' weights by this.
 constexpr double kFading = 0.999;
-constexpr double kLeastWeight = 0.01;  // a point with less is dropped
-// Weight of the prior that the fixed cost is 0, used while sizes hardly differ.
+constexpr double kLeastWeight = 0.01;  // points with less are dropped
+// Weight of the prior assumption that the fixed cost is 0. It matters while sizes hardly differ.
 constexpr double kPriorWeight = 0.0001;
 
 constexpr CostEstimate::Duration kLongest = std::chrono::hours(24);
 
-// Below this relative variance (variance over squared mean) sizes are too close to determine the
-// fixed cost. Two sizes seen equally often must be about a factor of two apart.
+// Sizes with a lower relative variance (variance over squared mean) are too close together to
+// determine the fixed cost. Two equally frequent sizes must differ by about a factor of two.
 constexpr double kLeastSpread = 0.115;
 constexpr double kLeastShareOfRows = 0.5;
 
@@ -64,8 +64,8 @@ CostEstimate::Line CostEstimate::Fit() const {
   const double variance = xx / w - mean_rows * mean_rows;
   const double covariance = xy / w - mean_rows * mean_time;
   double slope = (covariance + prior * mean_time / mean_rows) / (variance + prior);
-  // Otherwise noise could declare the whole cost of a request to be fixed. Such requests are never
-  // split, so no smaller size would ever be observed to correct it.
+  // Without this bound, noise could make the whole cost of a request appear fixed. Such requests
+  // are never split, so no smaller size would ever correct the estimate.
   if (variance < kLeastSpread * mean_rows * mean_rows) {
     slope = std::max(slope, kLeastShareOfRows * mean_time / mean_rows);
   }
@@ -89,10 +89,10 @@ CostEstimate::Duration CostEstimate::Of(int64_t rows) const {
 
 namespace {
 
-// Joining must save at least 3 %, because the joined requests wait for each other.
+// Joining must save at least 3%, because the joined requests wait for each other.
 constexpr double kMostThatPays = 0.97;
-constexpr double kMost = 2;       // cap on one observation, which a disturbance may inflate
-constexpr double kDoubt = 0.003;  // each refusal moves an estimate this far back to paying
+constexpr double kMost = 2;       // limit for one observation, which other load may inflate
+constexpr double kDoubt = 0.003;  // how far each refusal moves a ratio back toward paying
 constexpr int kOneAloneOf = 16;
 
 }  // namespace
@@ -115,7 +115,7 @@ bool JoinedShare::Pays(int64_t rows) {
   Share& share = shares_[BitsOf(rows)];
   const double known = share.load(std::memory_order_relaxed);
   if (known <= kMostThatPays) return true;
-  // The target is slightly below the limit, because the estimate only approaches it.
+  // The target lies slightly below the limit, because the ratio only approaches it.
   const double paying = kMostThatPays - kDoubt;
   share.store(known - kDoubt * (known - paying), std::memory_order_relaxed);
   return false;

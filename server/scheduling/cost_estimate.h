@@ -1,4 +1,4 @@
-// Learns what requests cost, alone and together.
+// Learns how long requests take, alone and joined.
 #ifndef COLCAST_SERVER_SCHEDULING_COST_ESTIMATE_H_
 #define COLCAST_SERVER_SCHEDULING_COST_ESTIMATE_H_
 
@@ -12,24 +12,24 @@
 
 namespace colcast::scheduling {
 
-// floor(log2(number)); 0 for 1 and less.
+// floor(log2(number)); 0 for numbers below 1.
 inline int BitsOf(int64_t number) {
   int bits = 0;
   for (; number > 1; number >>= 1) ++bits;
   return bits;
 }
 
-// Estimates how long a request of N rows keeps a worker busy, learnt from earlier runs.
+// Estimates, from earlier runs, how long a request of N rows occupies a worker.
 //
-// Fits a line, fixed + per_row * N, through the observations. Where time depends on something other
-// than rows, such as the bytes of texts, that quantity takes the place of rows. Requests of about
-// the same size (between two powers of two) form one point, the moving average of their rows and
-// times, so that thousands of small requests do not drown out the few large ones that determine the
-// slope. Points are weighted by relative error, and fade when no new observation arrives.
+// Fits a line, fixed + per_row * N, to the observations. If the time depends on something other
+// than rows, such as the bytes of texts, that quantity replaces the number of rows. Requests of
+// similar size (between two powers of two) form one point, the moving averages of their rows and
+// times, so that thousands of small requests do not outweigh the few large ones that determine the
+// slope. Points are weighted by relative error, and fade without new observations.
 //
 // An observation far above the line (a newly compiled shape, a shortage of memory, huge lists) is
-// capped at kMostTimes the line, so that a single request has little influence. One below the line
-// counts fully: disturbances make a run longer, never shorter.
+// capped at kMostTimes the line, to limit the influence of a single request. Observations below the
+// line count fully, because disturbances only make runs longer.
 //
 // All methods may be called from any thread.
 class CostEstimate {
@@ -52,7 +52,7 @@ class CostEstimate {
   Duration Of(int64_t rows) const;
 
  private:
-  // The requests whose row counts have the same number of bits.
+  // Averages over the requests with the same BitsOf(rows).
   struct Point {
     double weight = 0;
     double rows = 0;
@@ -66,35 +66,35 @@ class CostEstimate {
 
   mutable std::mutex mutex_;
   std::array<Point, 64> points_ ABSL_GUARDED_BY(mutex_);
-  int highest_ ABSL_GUARDED_BY(mutex_) = 0;  // no point above it has a weight
+  int highest_ ABSL_GUARDED_BY(mutex_) = 0;  // index of the last point in use
   Line line_ ABSL_GUARDED_BY(mutex_);
 };
 
 // Learns whether requests take less time together than one after the other.
 //
-// Joining saves the fixed cost of a run, and loses time once the tensors of many rows no longer fit
-// the processor's caches. So it pays for small requests, up to a number of rows that depends on the
-// model. It is learnt separately for each size of the joined run, between two powers of two;
-// without observations, joining counts as paying.
+// Joining saves the fixed cost of a run, but costs time once the tensors no longer fit the
+// processor's caches. So it pays for small requests, up to a number of rows that depends on the
+// model. The ratio is learned separately for each size of the joined run, between two powers of
+// two. Until there are observations, joining is assumed to pay.
 //
-// All methods may be called from any thread. Of two simultaneous observations one may be lost.
+// All methods may be called from any thread. If two observations coincide, one may be lost.
 class JoinedShare {
  public:
   JoinedShare();
 
-  // Records that requests of `rows` rows in total ran together in `together`, and would have taken
-  // `alone` one after the other.
+  // Records that requests with `rows` rows in total took `together` in one run, and would have
+  // taken `alone` one after the other.
   void Observe(int64_t rows, CostEstimate::Duration alone, CostEstimate::Duration together);
 
-  // Whether joining pays for a run of `rows` rows. Each refusal weakens a bad estimate slightly, so
-  // that joining is tried again after a few hundred refusals: loads change.
+  // Whether joining pays for a run of `rows` rows. Loads change, so each refusal moves the ratio
+  // slightly toward paying, and joining is tried again after a few hundred refusals.
   bool Pays(int64_t rows);
 
   // The ratio of the time together to the time one after the other; at most 1.
   double Of(int64_t rows) const;
 
-  // True on every 16th call, whose request should run alone even if others wait, as the baseline
-  // for joined runs.
+  // True on every 16th call. That request should run alone even if others wait, as the baseline for
+  // joined runs.
   bool WantsOneAlone();
 
  private:

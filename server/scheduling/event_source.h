@@ -1,4 +1,4 @@
-// The sockets on which requests arrive. Idle workers wait on them as well as on the queue.
+// Delivers events, such as requests arriving on sockets, to workers that wait for jobs.
 #ifndef COLCAST_SERVER_SCHEDULING_EVENT_SOURCE_H_
 #define COLCAST_SERVER_SCHEDULING_EVENT_SOURCE_H_
 
@@ -9,12 +9,12 @@ namespace colcast::scheduling {
 class EventSource {
  public:
   virtual ~EventSource() = default;
-  // Waits until an event, Wake(), or the given time, and handles events on the calling thread,
-  // which may submit jobs. Clock::time_point::min() handles pending events without waiting. Returns
-  // whether Wake() ended the wait. Any number of threads may call it.
+  // Waits for an event, Wake(), or the given time, and handles events on the calling thread;
+  // handlers may submit jobs. With Clock::time_point::min(), handles pending events without
+  // waiting. Returns whether Wake() ended the wait. Any number of threads may call it.
   virtual bool Poll(Clock::time_point until) = 0;
-  // Makes one thread return from Poll(): one that waits now, or the next one to wait. Several calls
-  // may count as one.
+  // Makes one thread return from Poll(): one that is waiting, or else the next one to wait. Several
+  // calls may count as one.
   virtual void Wake() = 0;
 };
 

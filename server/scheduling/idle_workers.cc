@@ -7,8 +7,8 @@
 namespace colcast::scheduling {
 namespace {
 
-// kFirst means that this thread is an idle worker that handles events and will itself run the first
-// job that they submit; kAlso, that it already has that job.
+// kFirst: this thread is an idle worker that handles events; it will run the first job that they
+// submit. kAlso: it already has that job.
 enum class EventsComeHere { kNo, kFirst, kAlso };
 thread_local EventsComeHere events_come_here = EventsComeHere::kNo;
 
@@ -65,13 +65,13 @@ void IdleWorkers::WaitForEvents(std::unique_lock<std::mutex>* lock, Clock::time_
   lock->unlock();
   events_come_here = EventsComeHere::kFirst;
   bool woken = false;
-  const absl::Cleanup back = [&] {  // after an exception, too
+  const absl::Cleanup back = [&] {  // also runs after an exception
     const bool has_job = events_come_here == EventsComeHere::kAlso;
     events_come_here = EventsComeHere::kNo;
     lock->lock();
     --num_waiting_;
-    // Several Wake() calls may count as one, so the woken worker takes responsibility for all of
-    // them and wakes others if more jobs remain.
+    // Several Wake() calls may count as one. So the woken worker answers for all of them, and wakes
+    // others if more jobs remain.
     num_called_ = woken ? 0 : std::max(0, num_called_ - (has_job ? 1 : 0));
     NoteCount();
   };
@@ -84,7 +84,7 @@ void IdleWorkers::HandleEvents(std::unique_lock<std::mutex>* lock) {
   const bool woken = events_->Poll(Clock::time_point::min());
   lock->lock();
   if (!woken) return;
-  // The wake-up was meant for an idle worker, but this one will serve as well.
+  // The wake-up was meant for an idle worker, but this worker takes the job instead.
   num_called_ = 0;
   NoteCount();
 }

@@ -11,7 +11,7 @@ namespace {
 
 class IdleWorkersTest : public testing::Test {
  protected:
-  // Returns once `count` workers are idle, with the lock.
+  // Waits until `count` workers are idle; returns the lock, held.
   std::unique_lock<std::mutex> WaitForIdle(const IdleWorkers& idle, int count) {
     for (;;) {
       std::unique_lock<std::mutex> lock(mutex_);
@@ -34,8 +34,8 @@ TEST_F(IdleWorkersTest, OneThatWaitsIsIdleUntilItIsWoken) {
   {
     const auto lock = WaitForIdle(idle, 1);
     idle.WakeOne();
-    EXPECT_EQ(idle.count(), 0);  // before it runs
-    idle.WakeOne();              // no worker waits
+    EXPECT_EQ(idle.count(), 0);  // even before the worker runs
+    idle.WakeOne();              // no effect: no worker waits
   }
   worker.join();
 }
@@ -50,7 +50,7 @@ TEST_F(IdleWorkersTest, OneThatHasWaitedLongEnoughIsNotIdleAnyMore) {
   EXPECT_EQ(idle.count(), 0);
 }
 
-// Events that are always ready.
+// An event source that always has an event.
 class EventsNow final : public EventSource {
  public:
   explicit EventsNow(bool woken) : woken_(woken) {}

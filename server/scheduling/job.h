@@ -1,4 +1,3 @@
-// Jobs, which wait for a worker to run them.
 #ifndef COLCAST_SERVER_SCHEDULING_JOB_H_
 #define COLCAST_SERVER_SCHEDULING_JOB_H_
 
@@ -16,7 +15,7 @@ using Clock = std::chrono::steady_clock;
 enum class DropReason { kQueueFull, kBatchQueueFull, kDeadlineExceeded, kCancelled, kShutdown };
 inline constexpr int kNumDropReasons = 5;
 
-// "queue_full" for kQueueFull.
+// The name in metrics, such as "queue_full".
 const char* DropReasonName(DropReason reason);
 
 // The status for the client of a job that never ran.
@@ -25,15 +24,15 @@ Status DropStatus(DropReason reason);
 class Job;
 class RequestClass;
 
-// Resources that a run needs before it starts.
+// What must be available before a run starts.
 struct RunNeeds {
   int64_t bytes = 0;         // estimated memory
-  Clock::duration worker{};  // estimated time that it occupies a worker, if long
+  Clock::duration worker{};  // estimated time for which the run occupies a worker, if long
 };
 
-// What the queue knows about a job. A job with an empty profile runs alone, in order of arrival.
+// What the queue knows about a job. A job with a default profile runs alone, in order of arrival.
 struct JobProfile {
-  // The scheduler clamps a request's rows to this.
+  // Larger numbers of rows count as this many.
   static constexpr int64_t kMaxRows = std::numeric_limits<int32_t>::max();
 
   RequestClass* request_class = nullptr;  // outlives the job; may be null
@@ -52,29 +51,29 @@ struct Taken {
   Clock::duration waited{};
 };
 
-// One request, or a slice of one. Either Run or Drop is called exactly once, directly or as a
-// companion of another job; after that the job owns itself.
+// One request or slice. Either it is dropped (Drop()) or it runs, by its own Run() or as a
+// companion in another job's. From then on it owns itself.
 class Job {
  public:
   virtual ~Job() = default;
-  // The time at which the client stops waiting; Clock::time_point::max() if it never does.
+  // When the client stops waiting; Clock::time_point::max() if never.
   virtual Clock::time_point deadline() const = 0;
   virtual bool cancelled() const = 0;
 
-  // The client to which the job belongs: all jobs of a caller, or of a connection, return the same
-  // number. 0 means that the client has only this job.
+  // Identifies the client, a caller or a connection: all its jobs return the same number. 0 means
+  // that the client has no other jobs.
   virtual uint64_t client() const { return 0; }
 
-  // Fills in the profile as far as that is cheap. Called on the submitting thread before the job is
-  // queued.
+  // Fills in the parts of the profile that are cheap to determine. Called by the submitting thread
+  // before the job is queued.
   virtual void Describe(JobProfile* /*profile*/) {}
 
-  // Runs the job and its companions, which are of the same class; a job without a class has none.
-  // The job may change the vector.
+  // Runs the job and its companions, which have the same class (a job without a class has none).
+  // May modify the vector.
   virtual void Run(Clock::duration waited, std::vector<Taken>* companions) = 0;
   virtual void Drop(DropReason reason) = 0;
 
-  // Called before Drop(). Returns false for a slice of a request that was already counted.
+  // Called before Drop(). Returns false for a slice whose request was already counted.
   virtual bool CountsAsDropped() { return true; }
 };
 

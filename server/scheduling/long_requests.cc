@@ -8,14 +8,14 @@
 namespace colcast::scheduling {
 namespace {
 
-// After a short request, more are expected for this long.
+// More short requests are expected for this long after one.
 constexpr std::chrono::seconds kShortRequestsLast(1);
 
-// A run may occupy the last worker only if no short request ran within this multiple of its time.
+// A run may occupy the last worker only after this multiple of its time without short requests.
 constexpr int kShortRequestsLastForLongRuns = 10;
 
-// How much longer a slice may be if it gives way to short requests: then only other long requests
-// wait for it, and the fixed cost of each slice weighs less.
+// A slice that gives way to short requests may be longer by this factor: only other long requests
+// wait for it, and longer slices reduce the total fixed cost.
 constexpr int kLongerIfItGivesWay = 4;
 
 thread_local bool this_thread_gives_way = false;

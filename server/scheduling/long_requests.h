@@ -1,11 +1,12 @@
-// The extra threads that run long requests beside the workers, and the queue of those requests.
+// The extra threads that run long requests beside the workers, and their queue.
 //
-// With `nice` there is one such thread per worker, at a lower priority, which runs long requests
-// while short ones arrive: a short request finds an idle worker, and the kernel preempts the long
-// request for it immediately. A long request starts there when fewer than num_workers requests and
-// slices are running, or when it has waited for RequestQueue::kAgeing times its cost or for
-// RequestQueue::kLongestHandicap. A pool with a single worker always has one such thread, for runs
-// that would occupy its worker for long; its priority is lower only with `nice`.
+// If `nice` is set, there is one extra thread per worker, with a lower priority. The extra threads
+// run long requests while short ones arrive: a short request then finds an idle worker, and the
+// kernel preempts the long request immediately. A long request starts on an extra thread when fewer
+// than num_workers requests and slices are running, or when it has waited for RequestQueue::kAgeing
+// times its cost or for RequestQueue::kLongestHandicap. A pool with one worker always has one extra
+// thread, for runs that would occupy the worker for long; its priority is lower only if `nice` is
+// set.
 #ifndef COLCAST_SERVER_SCHEDULING_LONG_REQUESTS_H_
 #define COLCAST_SERVER_SCHEDULING_LONG_REQUESTS_H_
 
@@ -22,13 +23,12 @@
 
 namespace colcast::scheduling {
 
-// Limits long runs that cannot be split: while short requests arrive, one worker stays free for
-// them.
+// Limits long runs that cannot be split, so that one worker stays free while short requests arrive.
 //
 // All methods may be called from any thread.
 class LongRuns {
  public:
-  // A run's place, released by the destructor.
+  // The place of one run, released by the destructor.
   class Place {
    public:
     Place() = default;
@@ -47,8 +47,8 @@ class LongRuns {
 
   bool HasPlace() const { return running_.load(std::memory_order_relaxed) < most_; }
 
-  // Counts a run. Returns false and changes nothing if it would occupy the last worker and
-  // `may_take_last` is false.
+  // Counts a run. If the run would occupy the last worker and `may_take_last` is false, returns
+  // false and changes nothing.
   bool Begin(bool may_take_last, Place* place) {
     int running = running_.load(std::memory_order_relaxed);
     do {
@@ -63,31 +63,31 @@ class LongRuns {
   std::atomic<int> running_{0};
 };
 
-// Whether the calling thread is a long-request thread of any pool.
+// Whether the calling thread is an extra thread of any pool.
 bool ThisThreadGivesWay();
-// Whether the calling thread has a lower priority than the workers. Its wall time then includes the
-// time for which it was preempted.
+// Whether the calling thread has a lower priority than the workers. Its wall time then includes
+// preemption.
 bool ThisThreadIsNice();
 
-// Tracks whether short requests arrive, to which long ones give way.
+// Tracks whether short requests arrive, so that long ones give way to them.
 //
 // All methods may be called from any thread.
 class ShortRequests {
  public:
-  // A request that takes longer than `longest_slice` is a long one. `may_give_way` says whether
-  // threads with a lower priority run long requests.
+  // Requests that take longer than `longest_slice` are long. `may_give_way` says whether
+  // low-priority threads run long requests.
   ShortRequests(Clock::duration longest_slice, bool may_give_way,
                 std::function<Clock::time_point()> now);
 
   // Call when a short request runs.
   void Note();
-  // Whether a request of this cost should run on a low-priority thread now, because a short request
-  // ran within the last second.
+  // Whether a request of this cost should now run on a low-priority thread: it is long, and a short
+  // request ran within the last second.
   bool GivesWay(Clock::duration cost) const;
   // Whether a run of this length may occupy the last worker.
   bool MayTakeLastWorker(Clock::duration time) const;
-  // How long a slice of a request of this cost may be; the greatest duration if no short requests
-  // arrive.
+  // The longest time that a slice may take, if its request has this cost; Clock::duration::max() if
+  // no short requests arrive.
   Clock::duration LongestSlice(Clock::duration cost) const;
 
  private:
@@ -110,23 +110,22 @@ class LongRequests {
 
   explicit LongRequests(Options options);
 
-  // Whether there are extra threads, one per worker.
   bool has_threads() const { return options_.nice > 0 || options_.num_workers == 1; }
   // The number of requests and slices running on the extra threads.
   int running() const { return running_.load(std::memory_order_relaxed); }
 
-  // Sets the calling thread up as an extra thread.
+  // Makes the calling thread an extra thread.
   void BeginThread() const;
 
-  // This method and all below REQUIRE the pool's lock.
+  // The following methods REQUIRE the pool's lock.
   RequestQueue& queue() { return queue_; }
   const RequestQueue& queue() const { return queue_; }
   void WakeOne() { wakeup_.notify_one(); }
   void WakeAll() { wakeup_.notify_all(); }
-  // Call when a worker has become idle, and when jobs may remain in the queue.
+  // Call when a worker has become idle and when jobs may remain in the queue.
   void WakeOneForWork();
 
-  // Waits until a job may start, or until `stopping`.
+  // Waits until a job may start or `stopping` is true.
   void Wait(std::unique_lock<std::mutex>* lock, const IdleWorkers& idle, const bool& stopping);
   // Dequeues the first job and counts it as running until End(). Returns false if there is none.
   bool Take(Clock::time_point now, Taken* next);

@@ -1,5 +1,5 @@
-// The class of requests for one signature of one servable: how they may be batched, and what they
-// cost.
+// The class of requests for one signature of one servable: its batching limits and what it has
+// learned about costs.
 #ifndef COLCAST_SERVER_SCHEDULING_REQUEST_CLASS_H_
 #define COLCAST_SERVER_SCHEDULING_REQUEST_CLASS_H_
 
@@ -18,19 +18,19 @@ struct BatchLimits {
 
   bool join = true;         // whether requests may run together at all
   int64_t max_rows = 1000;  // limit for a run of several requests
-  // If true, three limits apply to a joined run: a free worker's fair share of the waiting
-  // requests; an estimated time of max_time or four times the first request's, whichever is longer;
-  // and only sizes for which joining was measured to pay.
+  // If true, a joined run has three more limits: the worker's fair share of the waiting requests;
+  // an estimated time of max_time or four times the first request's time, whichever is longer; and
+  // only sizes for which measurements show that joining pays.
   bool share = true;
   std::chrono::nanoseconds max_time = std::chrono::milliseconds(2);
-  // How long a request waits for others to fill a run, even if a worker is idle.
+  // How long a request waits for others to fill a batch, even if a worker is idle.
   std::chrono::nanoseconds timeout{0};
-  int64_t max_waiting_rows = kUnlimited;  // a request beyond it is dropped: kBatchQueueFull
-  int64_t max_request_rows = kUnlimited;  // a request with more is refused
-  int64_t max_slice_rows = kUnlimited;    // a request with more runs in slices of at most this many
+  int64_t max_waiting_rows = kUnlimited;  // requests beyond it are dropped: kBatchQueueFull
+  int64_t max_request_rows = kUnlimited;  // requests with more are refused
+  int64_t max_slice_rows = kUnlimited;    // requests with more run in slices of at most this size
 };
 
-// Immutable, except for what it learns. All methods may be called from any thread.
+// Only the learned estimates change. All methods may be called from any thread.
 class RequestClass {
  public:
   explicit RequestClass(const BatchLimits& limits) : limits_(limits) {}
@@ -39,7 +39,7 @@ class RequestClass {
   CostEstimate& cost() { return cost_; }
   MemoryEstimate& memory() { return memory_; }
 
-  // False until a run has ended. Runs that began before then are not representative: first runs
+  // False until a run has ended. Runs that began earlier are not representative, because first runs
   // allocate, compile and read files.
   bool warm() const { return warm_.load(std::memory_order_relaxed); }
   void NoteRun() { warm_.store(true, std::memory_order_relaxed); }

@@ -11,10 +11,10 @@ namespace {
 
 using Time = RequestQueue::Time;
 
-// How many waiting jobs a worker examines as companions.
+// The number of waiting jobs that a worker examines as companions.
 constexpr int kMaxLooks = 256;
 
-// The longest run with companions, as a multiple of its first request's time alone.
+// Limit for a joined run, as a multiple of the time that its first request would take alone.
 constexpr double kTimesAlone = 4;
 
 bool HasWaitedTooLong(Time since, Time deadline, Time now) { return now - since > deadline - now; }
@@ -23,7 +23,7 @@ double Nanoseconds(Clock::duration time) {
   return std::chrono::duration<double, std::nano>(time).count();
 }
 
-// The room that a run has left for more requests.
+// Tracks how many more requests fit into a run.
 class Room {
  public:
   explicit Room(const JobProfile& leader)
@@ -48,7 +48,7 @@ class Room {
  private:
   const JobProfile& leader_;
   int64_t rows_;
-  double alone_;  // the time that the requests would take one after the other, in nanoseconds
+  double alone_;  // estimated time to run the requests one after the other, in nanoseconds
   double longest_ = std::numeric_limits<double>::infinity();
 };
 
@@ -108,7 +108,7 @@ void RequestQueue::Enter(Client* client) {
   const ClientLine& line = client->line;
   client->in_line = line_.emplace(line.as_if(), client);
   const std::pair<Time, Time::duration> key(line.turn(), -line.newest_age().time_since_epoch());
-  // Inserts before equal keys: of two equally new clients, the later one comes first.
+  // Inserts before equal keys: of two clients with equal keys, the later one comes first.
   client->in_newest = newest_.emplace_hint(newest_.lower_bound(key), key, client);
 }
 
@@ -148,7 +148,7 @@ void RequestQueue::TakeCompanions(const JobProfile& leader, bool newest_first, T
   int left = count->second.requests;
   if (of.limits().share) {
     if (left == 0 || leader.request_class->joined().WantsOneAlone()) return;
-    // This worker's share of the waiting requests and the leader, rounded up, minus the leader.
+    // This worker's share of the waiting requests and the leader, rounded up, without the leader.
     left = (left + takers) / takers - 1;
   }
   Room room(leader);

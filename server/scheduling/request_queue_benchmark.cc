@@ -1,4 +1,4 @@
-// Measures what the queue costs per request, for queues of any length.
+// Measures the queue's cost per request at various lengths.
 #include <benchmark/benchmark.h>
 
 #include <chrono>
@@ -21,8 +21,8 @@ class WaitingJob final : public Job {
   Clock::time_point due = Clock::time_point::max();
 };
 
-// Adds one request and dequeues one while state.range(0) wait. If `late`, they are overdue, and the
-// newest goes first.
+// Adds and dequeues one request while state.range(0) requests wait. If `late`, these are overdue,
+// so the newest goes first.
 void TakeAndAdd(benchmark::State& state, bool late) {
   const int count = static_cast<int>(state.range(0));
   const Clock::time_point began(std::chrono::hours(1));

@@ -21,7 +21,6 @@ namespace {
 using std::chrono::milliseconds;
 using testing::ElementsAre;
 
-// Never runs, because only the queue is tested.
 class WaitingJob final : public Job {
  public:
   explicit WaitingJob(std::string name, Clock::time_point deadline)
@@ -46,7 +45,7 @@ class RequestQueueTest : public testing::Test {
     milliseconds cost{0};
     uint64_t group = 1;
     int due = 0;          // deadline; 0 for none
-    uint64_t client = 0;  // 0 for a client of its own
+    uint64_t client = 0;  // 0: the job has its own client
   };
 
   static Clock::time_point At(int ms) { return Clock::time_point(milliseconds(ms)); }
@@ -55,7 +54,7 @@ class RequestQueueTest : public testing::Test {
     return &jobs_.emplace_back(name, due == 0 ? Clock::time_point::max() : At(due));
   }
 
-  // Adds a job; returns "" if it is accepted.
+  // Returns the reason for refusing the job; "" if it was added.
   std::string Add(const std::string& name, const Request& request) {
     const auto refused = queue_.Add(
         Make(name, request.due),
@@ -63,7 +62,7 @@ class RequestQueueTest : public testing::Test {
     return refused ? DropReasonName(*refused) : "";
   }
 
-  // "a + b": the jobs dequeued at that time; "" if there are none.
+  // Returns the jobs dequeued at that time as "a + b"; "" if there are none.
   std::string Take(int at) {
     Taken next;
     std::vector<Taken> companions;

@@ -9,7 +9,7 @@ namespace colcast::scheduling {
 
 namespace {
 
-constexpr double kFading = 0.99;          // decay of a peak with each observation below it
+constexpr double kFading = 0.99;          // decay of a peak per lower observation
 constexpr double kResolution = 64 << 10;  // resolution of an observed peak (AllocationPeak)
 constexpr double kMost = 1e18;
 
@@ -65,7 +65,7 @@ int64_t MemoryEstimate::Of(int64_t input_bytes) const {
 
 namespace {
 
-// Smaller runs do not ask for the available memory, because that reads files.
+// Smaller runs do not query the available memory, because the query reads files.
 constexpr int64_t kMuch = 64 << 20;
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The estimated memory that all runs in flight share.
+// Limits and estimates the memory of runs.
 #ifndef COLCAST_SERVER_SCHEDULING_RUN_MEMORY_H_
 #define COLCAST_SERVER_SCHEDULING_RUN_MEMORY_H_
 
@@ -13,19 +13,19 @@
 
 namespace colcast::scheduling {
 
-// Estimates how much memory a run takes for a number of input bytes, learnt from earlier runs.
+// Estimates, from earlier runs, how much memory a run with a given number of input bytes takes.
 //
-// An upper bound rather than a mean: the memory of the smallest runs, plus a rate for each further
-// byte. The rate is the steepest slope from the smallest runs to larger ones, but at most the
-// largest runs' memory per byte; without larger runs, it is that ratio itself. Runs of about the
-// same size (between two powers of two) form one point: the second largest of about the last
-// hundred, since the largest alone may include one-time work (creating a callable, compiling a
-// kernel). An observation is capped at kMostTimes the expectation. Until a size has run twice,
-// kFirstBytesPerByte is assumed; it is also the maximum rate while runs are too small to be
-// measured.
+// The estimate is an upper bound rather than a mean: the memory of the smallest runs plus a rate
+// per additional byte. The rate is the steepest slope from the smallest runs to larger ones, but at
+// most the largest runs' memory per byte; without larger runs, it equals that ratio. Runs of
+// similar size (between two powers of two) form one point: the second largest of about the last
+// hundred, because the largest may include one-time work (creating a callable, compiling a kernel).
+// An observation is capped at kMostTimes the estimate. Until some size has run twice, runs are
+// assumed to take kFirstBytesPerByte per input byte, which is also the maximum rate while runs are
+// too small to be measured.
 //
-// `input_bytes` counts the input tensors, with one-row columns repeated: for one signature all
-// other tensors are about proportional to them.
+// `input_bytes` counts the input tensors, with one-row columns repeated, because the size of a
+// signature's other tensors is roughly proportional to them.
 //
 // All methods may be called from any thread.
 class MemoryEstimate {
@@ -53,7 +53,7 @@ class MemoryEstimate {
 
   mutable std::mutex mutex_;
   std::array<Runs, 64> runs_ ABSL_GUARDED_BY(mutex_);
-  // The line: memory at the smallest input, and for each further byte.
+  // The line: memory at the smallest input, and memory per additional byte.
   Point smallest_ ABSL_GUARDED_BY(mutex_);
   double slope_ ABSL_GUARDED_BY(mutex_) = 0;
 };
@@ -63,7 +63,7 @@ class RunMemory {
  public:
   struct Options {
     int64_t max_bytes = std::numeric_limits<int64_t>::max();
-    // The memory that the process can still use; asked only for large runs.
+    // Returns the memory that the process can still use. Called only for large runs.
     std::function<int64_t()> available = [] { return std::numeric_limits<int64_t>::max(); };
   };
 
@@ -83,14 +83,14 @@ class RunMemory {
 
   enum class Answer {
     kYes,
-    kLater,  // once other runs have released memory
-    kNever,  // even without other runs there is not enough
+    kLater,  // when other runs have released memory
+    kNever,  // not enough memory even without other runs
   };
 
   explicit RunMemory(Options options) : options_(std::move(options)) {}
 
   Answer Reserve(int64_t bytes, Share* share);
-  // Whether Reserve() would answer something other than kLater.
+  // Whether Reserve() would return something other than kLater.
   bool MayRun(int64_t bytes) const {
     return bytes > max_bytes() || bytes <= max_bytes() - taken_.load(std::memory_order_relaxed);
   }

@@ -19,7 +19,7 @@ void ObserveTwice(MemoryEstimate* memory, int64_t input_bytes, int64_t bytes) {
   for (int i = 0; i < 2; ++i) memory->Observe(input_bytes, bytes);
 }
 
-// The memory of a model's runs: a constant plus an amount per row of 600 input bytes.
+// A model's memory per run: a constant plus an amount per row, which has 600 input bytes.
 int64_t TakenBy(int64_t rows) { return 200'000 + 6000 * rows; }
 constexpr int64_t kRowBytes = 600;
 
@@ -85,13 +85,13 @@ TEST(MemoryEstimateTest, AnOutlierOfASizeThatNoRunHadMovesNothing) {
   }
 }
 
-// Some small runs create callables, which take megabytes once; larger runs take no more.
+// Some small runs create callables, a one-time cost of megabytes; larger runs do not cost more.
 TEST(MemoryEstimateTest, OutliersAmongSmallRunsAreNotMultipliedByTheRowsOfLargeOnes) {
   MemoryEstimate memory;
   Learnt(&memory);
   for (int i = 0; i < 3000; ++i) {
     const int64_t rows = std::array{1, 2, 20, 100, 500}[i % 5];
-    const bool outlier = i % 97 < 3;  // some outliers follow each other directly
+    const bool outlier = i % 97 < 3;  // some outliers are consecutive
     memory.Observe(kRowBytes * rows, outlier ? 5'000'000 : TakenBy(rows));
     ASSERT_LT(memory.Of(3 * kMiB), 3 * TakenBy(3 * kMiB / kRowBytes));
     ASSERT_GE(memory.Of(3 * kMiB), TakenBy(3 * kMiB / kRowBytes) * 9 / 10);
@@ -134,7 +134,7 @@ TEST(RunMemoryTest, WhatNeverFitsNeedNotWait) {
   RunMemory memory({/*max_bytes=*/100});
   RunMemory::Share share;
   EXPECT_EQ(memory.Reserve(101, &share), Answer::kNever);
-  EXPECT_TRUE(memory.MayRun(101));  // it need not wait to be refused
+  EXPECT_TRUE(memory.MayRun(101));  // refused without waiting
 }
 
 TEST(RunMemoryTest, WhatTakesMuchMustBeThereBesideWhatOthersMayStillTake) {

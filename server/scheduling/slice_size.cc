@@ -6,8 +6,8 @@
 namespace colcast::scheduling {
 namespace {
 
-// The shortest slice worth handing to an idle worker, in nanoseconds: slicing costs about a quarter
-// more CPU, too much for the few microseconds that a shorter slice would save.
+// The shortest slice worth waking an idle worker for, in nanoseconds. Slicing costs about a quarter
+// more CPU, which is too much for the few microseconds that a shorter slice would save.
 constexpr double kShortestForIdle = 2e6;
 
 }  // namespace
@@ -20,7 +20,7 @@ int64_t RowsPerSlice(int64_t rows, const CostEstimate::Line& cost, const SliceNe
     if (someone_gains) slices = static_cast<double>(rows) / kRowsToLearnFrom;
   } else if (all_rows > 0) {
     const double longest = std::chrono::duration<double, std::nano>(needs.longest).count();
-    // The time that each slice spends on rows.
+    // The time that each slice may spend on rows.
     const double for_rows = std::max(longest - cost.fixed, cost.fixed);
     if (cost.fixed + all_rows > longest) slices = for_rows > 0 ? all_rows / for_rows : 1;
     slices = std::max(slices, std::min(1.0 + needs.idle_workers, all_rows / kShortestForIdle));

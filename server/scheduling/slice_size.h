@@ -1,4 +1,4 @@
-// Decides how many rows of a large request one worker takes at a time.
+// Decides how many rows of a large request a slice has.
 #ifndef COLCAST_SERVER_SCHEDULING_SLICE_SIZE_H_
 #define COLCAST_SERVER_SCHEDULING_SLICE_SIZE_H_
 
@@ -9,20 +9,19 @@
 
 namespace colcast::scheduling {
 
-// The limits for slices of a request, or of its remaining rows.
+// What limits the slices of a request or of its remaining rows.
 struct SliceNeeds {
-  int idle_workers = 0;  // idle workers that could also run slices
-  // How long a short request may wait for a slice; the greatest duration if no short requests
-  // arrive.
+  int idle_workers = 0;  // number of idle workers that could run slices too
+  // How long a short request may have to wait for a slice; Duration::max() without short requests.
   CostEstimate::Duration longest = CostEstimate::Duration::max();
-  int64_t max_rows = INT64_MAX;  // upper bound of a slice
+  int64_t max_rows = INT64_MAX;  // limit for one slice
 };
 
-// The number of rows in each slice; the last may have fewer. Returns `rows` if splitting does not
-// pay. Slices are about equal. Each repeats the fixed cost of a run, so its rows must take at least
-// as long as that, and long enough to justify waking a worker. While the cost is unknown, slices
-// have kRowsToLearnFrom rows if that helps an idle worker or short requests; the caller asks again
-// after the slice has run.
+// Returns the number of rows per slice; the last slice may have fewer. Returns `rows` if splitting
+// does not pay. Each slice repeats the fixed cost of a run, so its rows must take at least as long
+// as that, and long enough to justify waking a worker. While the cost is unknown, slices have about
+// kRowsToLearnFrom rows if that helps an idle worker or short requests; the caller asks again after
+// the first slices have run.
 inline constexpr int64_t kRowsToLearnFrom = 1000;
 int64_t RowsPerSlice(int64_t rows, const CostEstimate::Line& cost, const SliceNeeds& needs);
 

@@ -1,4 +1,4 @@
-// Jobs for tests.
+// A job for tests.
 #ifndef COLCAST_SERVER_SCHEDULING_TESTING_H_
 #define COLCAST_SERVER_SCHEDULING_TESTING_H_
 

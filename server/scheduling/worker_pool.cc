@@ -10,7 +10,7 @@
 namespace colcast::scheduling {
 namespace {
 
-// With this many waiting requests per worker, there are enough to order and join.
+// This many waiting requests per worker suffice for ordering and joining.
 constexpr int kEnoughPerWorker = 16;
 
 void NameThisThread(const std::string& name) {
@@ -82,7 +82,7 @@ void WorkerPool::Submit(Job* job) {
       refused = queue_.Add(job, std::move(profile), now);
     }
     NoteQueued();
-    // Wakes a worker under the lock, because one that wakes by itself may exit and destroy its
+    // Wakes a worker while holding the lock: a worker that wakes by itself may exit and destroy its
     // IdleWorkers::Waiter.
     if (!refused) idle_.WakeOne();
   }
@@ -139,7 +139,7 @@ void WorkerPool::WaitForWork(std::unique_lock<std::mutex>* lock, IdleWorkers::Wa
   }
 }
 
-// `*has_run` keeps its value if a job throws and Work() is called again.
+// `*has_run` survives an exception in a job, after which the thread calls Work() again.
 void WorkerPool::Work(int number, bool* has_run) {
   NameThisThread(options_.thread_name + "_" + std::to_string(number));
   IdleWorkers::Waiter waiter;
@@ -151,8 +151,8 @@ void WorkerPool::Work(int number, bool* has_run) {
       std::unique_lock<std::mutex> lock(mutex_);
       if (std::exchange(*has_run, false)) --num_running_;
       WaitForWork(&lock, &waiter);
-      // Skipped when enough requests wait: reading more than can be run would leave no time to run
-      // them. Other threads that poll keep reading.
+      // Skipped if enough requests wait: reading more than workers can run would leave no time to
+      // run them. Other threads that poll continue to read.
       if (queued() < kEnoughPerWorker * options_.num_workers) idle_.HandleEvents(&lock);
       if (stopping_) {
         idle_.WakeAll();
@@ -163,9 +163,9 @@ void WorkerPool::Work(int number, bool* has_run) {
       *has_run = queue_.Take(now, FreeWorkers(), &next, &companions);
       if (*has_run) ++num_running_;
       NoteQueued();
-      // Several wake-ups may have woken only one worker, so it wakes the next.
+      // Several wake-ups may have woken only one worker, so each worker wakes the next.
       if (idle_.wait_for_events() && queue_.ReadyAt(now) <= now) idle_.WakeOne();
-      // The batch that is still filling needs another worker to time it out.
+      // Another worker must run the batch that is still filling when its timeout ends.
       const Clock::time_point ready = queue_.ReadyAt(now);
       if (ready > now && ready != Clock::time_point::max()) idle_.WakeOne();
     }
@@ -195,7 +195,7 @@ void WorkerPool::WorkOnLong(int number) {
     const absl::Cleanup ended = [this] {
       const std::lock_guard<std::mutex> lock(mutex_);
       long_.End();
-      idle_.WakeOne();  // its memory is free for a waiting job
+      idle_.WakeOne();  // a waiting job can use the freed memory
     };
     RunTaken(next, &none);
   }

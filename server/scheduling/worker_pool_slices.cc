@@ -1,5 +1,5 @@
-// The parts of WorkerPool that reserve resources for runs, and queue slices and jobs that lack a
-// resource.
+// The WorkerPool methods that reserve resources for runs, and that queue slices and jobs waiting
+// for resources.
 #include "server/scheduling/worker_pool.h"
 
 namespace colcast::scheduling {
@@ -13,7 +13,7 @@ void WorkerPool::SubmitSlices(const std::vector<Job*>& slices, Clock::time_point
     std::lock_guard<std::mutex> lock(mutex_);
     accepted = !stopping_;
     if (accepted && gives_way) {
-      // The request counts as waiting until its first slice runs.
+      // Not added as a slice, so that the request counts as waiting until its first slice runs.
       JobProfile profile;
       profile.cost = cost;
       profile.client = client;
@@ -25,7 +25,7 @@ void WorkerPool::SubmitSlices(const std::vector<Job*>& slices, Clock::time_point
       for (size_t i = 0; i < slices.size(); ++i) long_.WakeOne();
     } else if (accepted) {
       queue_.AddSlices(slices, client, since, cost);
-      // If the caller is a worker, it will be free to run one slice itself.
+      // If the caller is a worker, it is about to become free and will run one slice itself.
       for (size_t i = ThisThreadGivesWay() ? 0 : 1; i < slices.size(); ++i) idle_.WakeOne();
     }
   }
@@ -67,7 +67,7 @@ void WorkerPool::SubmitForLater(Job* job, const RunNeeds& needs, Clock::time_poi
   profile.cost = cost;
   profile.client = job->client();
   profile.needs = needs;
-  // On an extra thread the run occupies no worker, so it only waits for memory.
+  // On an extra thread, the run does not occupy a worker, so it waits only for memory.
   const bool beside = long_.has_threads() && needs.worker.count() > 0;
   if (beside) profile.needs.worker = Clock::duration::zero();
   bool accepted = false;
@@ -81,7 +81,7 @@ void WorkerPool::SubmitForLater(Job* job, const RunNeeds& needs, Clock::time_poi
       if (is_long) {
         long_.WakeOne();
       } else {
-        idle_.WakeOne();  // the resource may have become free a moment ago
+        idle_.WakeOne();  // the resource may have become free meanwhile
       }
     }
   }

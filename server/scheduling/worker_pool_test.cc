@@ -33,7 +33,7 @@ using testing::AnyOf;
 using testing::ElementsAre;
 using testing::UnorderedElementsAre;
 
-// The outcomes of jobs, in order: "ran a", "dropped b 1".
+// Collects the outcomes of jobs, in order: "ran a", "dropped b 1".
 class Journal {
  public:
   void Write(std::string line) {
@@ -84,7 +84,7 @@ class NamedJob : public Job {
 
 int NiceOfThisThread() { return getpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid))); }
 
-// Reports the nice value of the thread on which it ran.
+// Reports the nice value of the thread on which it runs.
 class HowNiceJob : public Job {
  public:
   explicit HowNiceJob(std::promise<int>* nice) : nice_(nice) {}
@@ -100,7 +100,6 @@ class HowNiceJob : public Job {
   std::promise<int>* const nice_;
 };
 
-// Throws when it runs.
 class ThrowingJob : public Job {
  public:
   Clock::time_point deadline() const override { return Clock::time_point::max(); }
@@ -112,7 +111,7 @@ class ThrowingJob : public Job {
   void Drop(DropReason) override { delete this; }
 };
 
-// Reports on which thread it ran.
+// Reports the thread on which it runs.
 class WhichThreadJob : public Job {
  public:
   explicit WhichThreadJob(std::promise<std::thread::id>* ran_on) : ran_on_(ran_on) {}
@@ -157,7 +156,7 @@ class WorkerPoolTest : public testing::Test {
     pool_->Submit(new BlockingJob(&started, release_.get_future().share()));
     started.get_future().wait();
   }
-  // Sends a short request, then blocks a low-priority thread; returns once the blocking job runs.
+  // Simulates a short request, then blocks a low-priority thread and returns while it is blocked.
   void BlockLongRequests() {
     std::promise<void> started;
     pool_->short_requests().Note();
@@ -167,7 +166,7 @@ class WorkerPoolTest : public testing::Test {
   }
   int NiceOf(Clock::duration cost) {
     std::promise<int> nice;
-    // A worker that splits a request would run the second slice itself. Here no worker does.
+    // SubmitSlices() expects its caller to run one slice, so add one.
     pool_->SubmitSlices({new HowNiceJob(&nice), Make("for the splitting worker")}, now_.load(),
                         cost);
     return nice.get_future().get();
@@ -188,7 +187,7 @@ TEST_F(WorkerPoolTest, AWorkerGoesOnAfterAnException) {
   EXPECT_THAT(journal_.WaitFor(1), ElementsAre("ran a"));
   while (pool_->idle_workers() < 1) std::this_thread::yield();
   EXPECT_THAT(testing::internal::GetCapturedStderr(), testing::HasSubstr("worker_0: no such row"));
-  StartWithCompany();  // replaces the pool, which ends the old one
+  StartWithCompany();  // destroys the first pool
 }
 
 TEST_F(WorkerPoolTest, AWorkerBesideGoesOnAfterAnException) {
@@ -400,7 +399,7 @@ TEST_F(WorkerPoolTest, NothingIsLeftForAWorkerThatIsBusy) {
   release_.set_value();
 }
 
-// Learns its profile when it is dequeued, and is requeued if it may run with waiting jobs.
+// Learns its profile when it is dequeued, and calls `again` to requeue itself.
 class ParsedJob final : public SignatureJob {
  public:
   ParsedJob(RequestClass* of, Journal* journal, std::function<bool(Job*, Clock::duration)> again)
@@ -418,7 +417,7 @@ class ParsedJob final : public SignatureJob {
   std::function<bool(Job*, Clock::duration)> again_;
 };
 
-// A job that checks whether it is requeued, as `waits_again` says.
+// A job that expects SubmitAgain() to return `waits_again`.
 Job* Parsed(WorkerPool* pool, RequestClass* of, Journal* journal, bool waits_again) {
   return new ParsedJob(of, journal, [=](Job* job, Clock::duration waited) {
     const bool again = pool->SubmitAgain(job, waited);
@@ -494,7 +493,6 @@ TEST_F(WorkerPoolTest, LongRequestsGiveWayWhileShortOnesCome) {
   EXPECT_EQ(NiceOf(kLong), own);
 }
 
-// Calls a function when it runs.
 class CallingJob final : public NamedJob {
  public:
   CallingJob(Journal* journal, std::function<void()> call)
@@ -619,7 +617,7 @@ TEST_F(WorkerPoolTest, CompanyThatFillsTheRunEndsTheWait) {
   EXPECT_THAT(journal_.WaitFor(1), ElementsAre("ran a + b"));
 }
 
-// Events that a test triggers, each on one of the waiting threads.
+// An event source whose events a test triggers. Each is handled by one of the waiting threads.
 class PuppetEvents final : public EventSource {
  public:
   bool Poll(Clock::time_point until) override {
@@ -666,7 +664,7 @@ class WorkersWaitForEventsTest : public testing::Test {
   void AwaitIdle(int num_workers) const {
     while (pool_->idle_workers() < num_workers) std::this_thread::yield();
   }
-  // A promise that a job sets must outlive the job.
+  // Destroys the pool before the promises that its jobs set.
   void Stop() { pool_.reset(); }
 
   PuppetEvents events_;
@@ -678,7 +676,7 @@ TEST_F(WorkersWaitForEventsTest, ARequestRunsOnTheThreadThatReadIt) {
   Start(4);
   std::deque<std::promise<std::thread::id>> promises;
   for (int i = 0; i < 20; ++i) {
-    AwaitIdle(4);  // a worker that has just finished a request would take the next one
+    AwaitIdle(4);  // otherwise a worker that has just finished a request would take the next one
     auto& read_on = promises.emplace_back();
     auto& ran_on = promises.emplace_back();
     events_.Happen([&] {

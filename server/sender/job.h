@@ -21,9 +21,9 @@ struct Job {
   std::vector<Call> calls;
 };
 
-// Reads the number of requests, the size and bytes of each, the number of calls, and each call in
-// the form of Call; integers are 64-bit little-endian. Reads no further. INVALID_ARGUMENT says
-// where the input ends too early, or which call is wrong.
+// Reads, in this order: the number of requests; the size and the bytes of each request; the number
+// of calls; `due` and `request` of each call. All numbers are 64-bit little-endian. Leaves later
+// bytes unread. Returns INVALID_ARGUMENT if the input ends too early or a call is wrong.
 Status ReadJob(std::FILE* file, Job* job);
 
 }  // namespace colcast::sender

@@ -1,5 +1,5 @@
-// Reads a job from standard input, prints "ready" after connecting, waits for the end of the input,
-// sends all calls, and prints the figures.
+// colcast_sender: reads a job from standard input, connects, prints "ready", waits until its input
+// is closed, sends all calls, and prints the figures.
 
 #include <openssl/err.h>
 #include <openssl/ssl.h>
@@ -30,7 +30,7 @@ constexpr char kUsage[] =
 struct ClientTls {
   std::string server_name;        // the name in the server's certificate: a host or an address
   std::string root_certificates;  // path of a PEM file; empty for the system's certificates
-  // Path of a PEM file; if this and the next are empty, no certificate is sent.
+  // Paths of PEM files; both are empty to send no certificate.
   std::string private_key;
   std::string certificate_chain;
 };
@@ -84,7 +84,7 @@ Status Wrong(const std::string& path) {
   return InvalidArgument(path, ": ", reason == nullptr ? "not usable" : reason);
 }
 
-// Returns INVALID_ARGUMENT with the name of a file that cannot be read.
+// Returns INVALID_ARGUMENT with the path of the file if one cannot be used.
 Status MakeContext(const ClientTls& tls, std::shared_ptr<SSL_CTX>* context) {
   constexpr unsigned char kHttp2[] = {2, 'h', '2'};
   std::signal(SIGPIPE, SIG_IGN);  // OpenSSL writes without MSG_NOSIGNAL

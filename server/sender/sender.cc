@@ -126,7 +126,7 @@ void Sender::EndLate() {
     if (!IsOpen(oldest_)) continue;
     if (outcome_.calls[oldest_].sent > expired) return;
     ClientConnection* const connection = connection_of_[oldest_];
-    if (connection == nullptr) return;  // the call has not been sent
+    if (connection == nullptr) return;  // not sent; EndUnsent() ends the call
     const Status late = DeadlineExceeded(options_.target.text(), " did not answer in time");
     if (!connection->Cancel(oldest_, late)) return;
     connection->Write();

@@ -1,4 +1,4 @@
-// Open-loop load: sends each call when it is due, no matter which calls have been answered.
+// Open-loop load: sends each call when it is due, without waiting for earlier answers.
 #ifndef COLCAST_SERVER_SENDER_SENDER_H_
 #define COLCAST_SERVER_SENDER_SENDER_H_
 
@@ -26,7 +26,7 @@ struct SenderOptions {
   http2::Target target;
   std::string method;  // "/package.Service/Method"
   int connections = 8;
-  // The timeout of a call, from when it is sent.
+  // A call's timeout, measured from its sending.
   std::chrono::nanoseconds timeout{std::chrono::seconds(10)};
   size_t keep_every = 0;   // keeps the answer of every Nth call; 0 keeps none
   SSL_CTX* tls = nullptr;  // null for no encryption
@@ -48,7 +48,7 @@ struct CodeErrors {
 struct Outcome {
   std::vector<CallRecord> calls;  // in the order of the job
   std::map<StatusCode, CodeErrors> errors;
-  std::vector<std::pair<uint64_t, std::string>> answers;  // kept answers, by number of the call
+  std::vector<std::pair<uint64_t, std::string>> answers;  // kept ones, with their call's number
   double seconds = 0;                                     // time until the last answer
 };
 
@@ -58,8 +58,8 @@ class Sender {
   Sender(SenderOptions options, const Job& job);
   ~Sender();
 
-  // Opens the connections. Returns UNAVAILABLE if the target's name is unknown. If a server does
-  // not answer, the calls fail.
+  // Opens the connections. Returns UNAVAILABLE if the target's name cannot be resolved. Returns OK
+  // if the server cannot be reached: the calls fail later.
   Status Connect();
   // Sends all calls and waits until they end. Call only once.
   Outcome Run();
@@ -98,18 +98,18 @@ class Sender {
   uint64_t next_ = 0;                 // the next call to send
   uint64_t oldest_ = 0;               // all calls before this one have ended
   uint64_t open_ = 0;                 // number of calls that were sent and have not ended
-  std::vector<CallPointer> refused_;  // to be sent again, once
+  std::vector<CallPointer> refused_;  // the server refused them; they are sent once more
   std::vector<CallPointer> unsent_;   // not sent, because there was no connection
   std::vector<http2::ClientConnection*> connection_of_;  // the connection of each call
   Outcome outcome_;
 };
 
-// The figures as one line of JSON. Latency is the time between a call's due time and its answer;
-// lateness, between its due time and its sending.
+// The figures as one line of JSON. A call's latency is the time from its due time to its answer;
+// its lateness, from its due time to its sending.
 std::string Figures(const Job& job, const Outcome& outcome);
 
-// Serializes all CallRecords, the number of kept answers, and for each of these the number of its
-// call, its size and its bytes. These numbers are 64-bit little-endian.
+// Serializes all CallRecords, then the number of kept answers, then each of them: its call's
+// number, its size and its bytes. These numbers and sizes are 64-bit little-endian.
 std::string Records(const Outcome& outcome);
 
 }  // namespace colcast::sender

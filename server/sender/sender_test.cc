@@ -19,8 +19,8 @@ namespace {
 
 using testing::HasSubstr;
 
-// Answers a call according to its text: "hold" once the requested number of calls wait, "fail" with
-// an error, any other text with the same text.
+// Answers "hold" as soon as `hold` such calls wait, "fail" with an error, and any other text with
+// that text twice.
 class TestServer {
  public:
   explicit TestServer(const std::string& path, size_t hold = 0) : hold_(hold) {

@@ -45,7 +45,7 @@ KeptOutputs::KeptOutputs(const std::vector<OutputColumn>& outputs) {
 
 namespace {
 
-// Cap on differences in sums, above all on infinite ones.
+// Larger differences count as this one: an infinite one would make the histogram's sum useless.
 constexpr double kLargestObserved = 1000;
 
 constexpr int64_t kTop = 10;
@@ -102,7 +102,7 @@ bool SameBytes(const OutputColumn& a, const OutputColumn& b) {
   return true;
 }
 
-// The candidates with the highest scores, sorted by number.
+// The rows of the ten candidates with the highest scores, ascending.
 std::vector<int64_t> Top(const std::vector<double>& scores) {
   std::vector<int64_t> order(scores.size());
   std::iota(order.begin(), order.end(), int64_t{0});

@@ -42,10 +42,10 @@ class KeptOutputs {
   };
 
   std::vector<std::unique_ptr<Kept>> kept_;
-  std::vector<OutputColumn> columns_;  // point into the copied values
+  std::vector<OutputColumn> columns_;  // point into kept_
 };
 
-// The number of elements: the product of the dimensions.
+// The number of elements of an output.
 int64_t CountOf(const OutputColumn& output);
 
 // An output that both answers have with the same dtype and shape.
@@ -54,8 +54,9 @@ struct OutputDrift {
   // The largest absolute difference between values. NaN equals NaN. A number and NaN, or different
   // values of a dtype that is not numeric, differ infinitely.
   double difference = 0;
-  // Whether the ten highest scores belong to the same candidates, in any order; NaN is lowest, and
-  // of equal scores the first is higher. Only for more than ten candidates with one number each.
+  // Whether both answers have the same ten best candidates, in any order. NaN is the lowest score;
+  // of equal scores, the first one ranks higher. Set only for outputs with more than ten
+  // candidates and one number for each.
   std::optional<bool> same_top10;
 };
 
@@ -71,13 +72,13 @@ Drift Compare(const std::vector<OutputColumn>& live, const std::vector<OutputCol
 enum class NotRun {
   kQueueFull,
   kBusy,       // no worker was idle within a second
-  kNoMemory,   // for its copy or its run
+  kNoMemory,   // not enough memory to copy or run the request
   kNotServed,  // the shadow version is not loaded
 };
 inline constexpr int kNumNotRun = 4;
 const char* NotRunName(NotRun reason);  // "queue_full"
 
-// Two versions of a model that were compared.
+// The two versions of a model that are compared.
 struct Versions {
   std::string model;
   int64_t live = 0;
@@ -90,10 +91,9 @@ struct Versions {
 
 struct OutputCounts {
   std::string name;
-  double largest = 0;  // largest difference so far
-  // The largest difference in each request, in DifferenceBuckets().
-  metrics::HistogramSnapshot difference;
-  int64_t same_top10 = 0;  // number of requests
+  double largest = 0;                     // largest difference so far
+  metrics::HistogramSnapshot difference;  // largest per request, in DifferenceBuckets()
+  int64_t same_top10 = 0;                 // number of requests
   int64_t other_top10 = 0;
 };
 
@@ -114,9 +114,9 @@ class DriftCounts {
   void CountFailed(const Versions& versions, const Status& status);
   void CountCompared(const Versions& versions, const Drift& drift);
 
-  // The numbers of requests that were not run, by model.
+  // How many drawn requests were not run, by model and NotRun.
   std::map<std::string, std::array<int64_t, kNumNotRun>> not_run() const;
-  // The counts of the last kMaxVersions pairs of versions, in the order of their first comparison.
+  // The counts of the newest kMaxVersions pairs of versions, oldest pair first.
   std::vector<VersionCounts> versions() const;
   static constexpr size_t kMaxVersions = 32;
 
@@ -128,7 +128,7 @@ class DriftCounts {
     int64_t other_top10 = 0;
   };
   struct Pair {
-    VersionCounts counts;  // except the outputs
+    VersionCounts counts;  // without `outputs`
     std::map<std::string, Output, std::less<>> outputs;
   };
 

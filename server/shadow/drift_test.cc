@@ -92,7 +92,7 @@ TEST(DriftTest, EveryDtypeOfNumbers) {
   EXPECT_EQ(apart(Values<double>(DT_DOUBLE, {1}), Values<double>(DT_DOUBLE, {1.25})), 0.25);
   EXPECT_EQ(apart(Values<int64_t>(DT_INT64, {5}), Values<int64_t>(DT_INT64, {-5})), 10);
   EXPECT_EQ(apart(Values<uint8_t>(DT_UINT8, {255}), Values<uint8_t>(DT_UINT8, {0})), 255);
-  // 1 and 1.5; 2^-24, the smallest half, and 0.
+  // The halves are 1 and 1.5, then 2^-24, the smallest half, and 0.
   EXPECT_EQ(apart(Values<uint16_t>(DT_HALF, {0x3c00}), Values<uint16_t>(DT_HALF, {0x3e00})), 0.5);
   EXPECT_EQ(apart(Values<uint16_t>(DT_HALF, {1}), Values<uint16_t>(DT_HALF, {0})),
             std::ldexp(1, -24));

@@ -1,5 +1,5 @@
-// Draws the requests that a shadow version also runs, holds the short queue in which they wait, and
-// runs them.
+// Draws a sample of the answered requests, queues them, and runs them on a shadow version of their
+// model.
 #ifndef COLCAST_SERVER_SHADOW_SHADOWS_H_
 #define COLCAST_SERVER_SHADOW_SHADOWS_H_
 
@@ -30,12 +30,12 @@
 namespace colcast::shadow {
 
 struct ShadowVersion {
-  ModelSpec spec;    // with a version or a label, without a signature
-  double share = 0;  // share of answered requests to run; above 0, at most 1
+  ModelSpec spec;    // has a version or a label, but no signature
+  double share = 0;  // the fraction of answered requests to run; above 0, at most 1
 };
 
 struct Answered {
-  std::shared_ptr<const inference::Servable> shadow;  // the version that runs it
+  std::shared_ptr<const inference::Servable> shadow;  // the version that also runs the request
   int64_t live_version = 0;
   std::string request;  // a serialized PredictRequest
   KeptOutputs outputs;
@@ -50,24 +50,25 @@ class Shadows {
     size_t max_queued_requests = 16;
     size_t max_queued_bytes = 64 << 20;
   };
-  // See ModelManager::Find().
+  // ModelManager::Find()
   using FindServable =
       std::function<Status(const ModelSpec&, std::shared_ptr<const inference::Servable>*)>;
 
   Shadows(Options options, FindServable find);
 
-  // Draws the version that also runs a request which `live` has answered; null for most requests,
-  // and if that version is `live` itself. If no model has a shadow, this only checks an empty map.
+  // Draws at random whether a request that `live` has answered also runs on a shadow version.
+  // Returns that version; null if it is not drawn, not loaded or `live` itself, or if the queue is
+  // full. If no model has a shadow version, this only checks an empty map.
   std::shared_ptr<const inference::Servable> Draw(const inference::Servable& live);
 
-  // Queues the request for `shadow`, unless too many wait. Copies its arguments. Without values,
-  // the answer is not compared.
+  // Queues copies of the request and of `outputs`, the live answer, unless too many requests wait
+  // or the outputs have no values to compare.
   void Add(std::shared_ptr<const inference::Servable> shadow, const inference::Servable& live,
            const Bytes& request, const std::vector<OutputColumn>& outputs);
 
-  // Waits for a request. Returns false after Stop().
+  // Waits for a request and dequeues it. Returns false after Stop().
   bool Take(Answered* answered);
-  // Waits. Returns false after Stop(), which ends the wait.
+  // Waits for `time`. Returns false as soon as Stop() is called.
   bool Wait(std::chrono::milliseconds time);
   void Stop();
 
@@ -88,11 +89,11 @@ class Shadows {
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
-// Runs requests on shadow versions, one at a time, on a thread of lowest priority and only while a
-// worker is idle. A request that waits for that longer than a second is dropped.
+// Runs queued requests on shadow versions, one at a time, on a thread of lowest priority, and only
+// while a worker is idle. Drops a request after a second without an idle worker.
 class ShadowRunner {
  public:
-  // Both must outlive this object. Without shadow versions there is no thread.
+  // Both must outlive this object. Starts no thread if there are no shadow versions.
   ShadowRunner(Shadows* shadows, scheduling::WorkerPool* workers);
   ~ShadowRunner();
   ShadowRunner(const ShadowRunner&) = delete;

@@ -46,7 +46,7 @@ std::shared_ptr<StoredKeys::Table> StoredKeys::Of(uint64_t number) const {
   return table_ != nullptr && table_->number == number ? table_ : nullptr;
 }
 
-// Finds or makes the keys of table `number`. Returns null if it is older than the current one.
+// Keys of table `number`, created if the table is new; null if a newer one has replaced it.
 std::shared_ptr<StoredKeys::Table> StoredKeys::OfOrNew(uint64_t number) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (table_ == nullptr || table_->number < number) table_ = std::make_shared<Table>(number);

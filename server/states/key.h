@@ -1,8 +1,8 @@
-// The key of a state: a keyed 128-bit hash of the features that it was computed from.
+// The key of a state: a keyed 128-bit hash of the features from which the state was computed.
 //
-// Two different inputs with the same key would give a wrong score. The hash's secret is drawn when
-// a version is loaded, so nobody can search for such a pair, and a collision by chance is
-// negligible: with 2^32 states, one version in 2^65 has one.
+// Two different inputs with the same key would yield a wrong score. The hash secret is drawn when a
+// version is loaded, so no one can construct such a pair, and a chance collision is negligible:
+// with 2^32 states, its probability is 2^-65.
 #ifndef COLCAST_SERVER_STATES_KEY_H_
 #define COLCAST_SERVER_STATES_KEY_H_
 
@@ -28,12 +28,12 @@ struct Key {
   friend bool operator!=(const Key& a, const Key& b) { return !(a == b); }
 };
 
-// Hash for tables of the standard library. A key is already a keyed hash, so its low word suffices.
+// For standard containers. Keys are already hashes, so the low word suffices.
 struct LowWord {
   size_t operator()(const Key& key) const { return key.low; }
 };
 
-// HighwayHash with a secret that each instance draws. Immutable.
+// HighwayHash with a random secret per instance. Immutable.
 class KeyHash {
  public:
   // Draws the secret from the operating system.
@@ -52,14 +52,14 @@ class KeyHash {
 bool FindDistinctRows(const std::vector<Key>& keys, int64_t most, std::vector<int64_t>* first,
                       std::vector<int64_t>* index);
 
-// Keys of an item table's rows, remembered so that a row requested again is not hashed again.
+// Remembers the keys of an item table's rows, so that rows requested again are not hashed again.
 //
-// Holds the keys of one stage for the newest table: 16 bytes for each of its rows, in blocks. All
-// methods may be called from any thread.
+// Holds the keys of one stage for the newest table: 16 bytes per row, in blocks. All methods may be
+// called from any thread.
 class StoredKeys {
  public:
-  // Sets `keys` to the keys of `rows`. Returns false, and leaves `keys` unspecified, unless all are
-  // remembered.
+  // Sets `keys` to the keys of `rows`. Returns false, and leaves `keys` unspecified, if any key is
+  // not remembered.
   bool Find(const StoredRows& rows, std::vector<Key>* keys) const;
 
   // Remembers the keys of `rows`. A table with a greater number replaces the previous one.
@@ -85,7 +85,7 @@ class StoredKeys {
   std::shared_ptr<Table> Of(uint64_t number) const;
   std::shared_ptr<Table> OfOrNew(uint64_t number);
 
-  mutable std::mutex mutex_;  // guards the pointer alone; the table's slots are atomic
+  mutable std::mutex mutex_;  // guards only the pointer; slots are atomic
   std::shared_ptr<Table> table_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -38,7 +38,7 @@ TEST(KeyHash, IsHighwayHash) {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-// The second key has the first one's low word.
+// kA and kB differ only in the high word.
 const Key kA = {1, 7}, kB = {2, 7}, kC = {1, 8};
 
 TEST(FindDistinctRows, GivesTheFirstRowOfEachKeyAndItsPlaceForEachRow) {

@@ -29,7 +29,7 @@ inline __attribute__((always_inline)) void CopyShort(const uint8_t* from, size_t
     std::memcpy(&word, from + at, sizeof(word));
     std::memcpy(out + at, &word, sizeof(word));
   };
-  // Two fixed-size copies that overlap cover every size in between.
+  // Overlapping fixed-size copies handle every size in between.
   if (size >= 16) {
     copy(uint64_t{}, 0);
     copy(uint64_t{}, 8);
@@ -85,7 +85,7 @@ class StringSlots final : public StringVisitor {
   uint8_t* const out_;
 };
 
-// Points to the elements in the message if they are encoded there as in memory; else null.
+// The elements in the message, if they are encoded there exactly as in memory; otherwise null.
 const uint8_t* AsTheyLie(const Column& column, int64_t elements) {
   const ColumnValues& values = column.values;
   const Bytes& content = values.tensor_content;

@@ -1,8 +1,8 @@
 // Computes the keys of a request's rows in one domain, from all columns of that domain.
 //
 // A key covers each column's dtype, inner dimensions and presence, and the row's elements, so two
-// different rows never hash the same bytes. It does not depend on the other rows of the request, on
-// how numbers were encoded, or on padding where the row's length is given.
+// different rows never hash the same bytes. It does not depend on the request's other rows, on how
+// numbers were encoded, or on padding if the lengths of rows are given.
 #ifndef COLCAST_SERVER_STATES_ROW_KEYS_H_
 #define COLCAST_SERVER_STATES_ROW_KEYS_H_
 
@@ -20,7 +20,7 @@ namespace colcast::states {
 // Finish(). The columns must outlive the last use of at().
 class RowKeys {
  public:
-  // `hash` is that of the store in which the keys are looked up; it must outlive Finish().
+  // `hash` belongs to the store in which the keys will be looked up; it must outlive Finish().
   void Begin(int64_t rows, const KeyHash& hash);
 
   // Adds a column that the request left out. Its default is not hashed, since it never changes.
@@ -32,22 +32,22 @@ class RowKeys {
   // Adds a column whose first dimension is the rows. Returns INVALID_ARGUMENT as CopyValues() and
   // VisitStrings() do. REQUIRES that CheckValues(column, elements) was OK.
   //
-  // Unless it is null, `lengths` gives the number of entries of the second dimension that are not
-  // padding in each row; the key omits the padding and its size. REQUIRES a second dimension, and
-  // lengths no greater than it.
+  // If not null, `lengths` gives each row's number of real entries in the second dimension; the
+  // rest is padding, which does not affect the key. REQUIRES a second dimension, and lengths no
+  // greater than its size.
   Status AddRows(const Column& column, int64_t elements, const int64_t* lengths = nullptr);
 
   // The keys, in the order of the rows.
   void Finish(std::vector<Key>* keys);
 
-  // The elements of a row in the `index`th column given to AddRows(). For a string column: each
-  // string in the fixed-size form that keys use.
+  // The elements of a row in the `index`th column passed to AddRows(). Strings are in the
+  // fixed-size form that keys use.
   const uint8_t* at(size_t index, int64_t row) const {
     return sources_[index].data(arena_) + row * sources_[index].row_bytes;
   }
 
  private:
-  // Where a column's elements are contiguous: in the message if possible, else copied to `arena_`.
+  // A column's contiguous elements: in the message if possible, else copied to `arena_`.
   struct Source {
     const uint8_t* message = nullptr;
     size_t offset = 0;  // position in `arena_`, if `message` is null
@@ -71,9 +71,9 @@ class RowKeys {
   const KeyHash* hash_ = nullptr;
   std::vector<uint8_t> header_;
   std::vector<Source> sources_;  // the rows that at() returns
-  // The rows to hash: the same or, for padded rows, hashes of their real entries.
+  // What Finish() hashes: `sources_`, with padded rows replaced by hashes of their real entries.
   std::vector<Source> hashed_;
-  std::vector<uint8_t> arena_;  // `arena_used_` bytes of it are in use
+  std::vector<uint8_t> arena_;  // the first `arena_used_` bytes are in use
   size_t arena_used_ = 0;
   std::vector<uint8_t> block_;  // rows assembled for hashing, as many as fit the L1 cache
 };

@@ -27,7 +27,7 @@ std::string Strings(const std::vector<std::string>& values) {
   return records;
 }
 
-// The keys of `rows` rows in columns "0", "1", ...; every slicing must give the same keys.
+// The keys of `rows` rows in columns "0", "1", ...; checks that every slicing gives the same keys.
 std::vector<Key> KeysOf(int64_t rows, const std::vector<std::string>& tensors) {
   std::string message;
   for (size_t i = 0; i < tensors.size(); ++i) {
@@ -124,7 +124,7 @@ TEST(RowKeys, TellLongStringsApart) {
   EXPECT_EQ(keys[0], keys[2]);
 }
 
-// The elements of these rows alone would have the same bytes.
+// If only the elements were hashed, all these rows would have the same key.
 TEST(RowKeys, TellColumnsApart) {
   const auto key = KeysOf(1, {Tensor(DT_FLOAT, {1, 2}, Floats({1, 2}))})[0];
   EXPECT_NE(key, KeysOf(1, {Tensor(DT_FLOAT, {1, 2, 1}, Floats({1, 2}))})[0]);
@@ -165,7 +165,7 @@ TEST(RowKeys, CountWhatAllRowsShare) {
   EXPECT_NE(key, key_with(""));
 }
 
-// Strings outside a message, as in REST and in joined requests.
+// Strings that do not lie in one message, as in REST and joined requests.
 TEST(RowKeys, CountSharedStringsThatLieApart) {
   const auto key_with = [](const std::vector<std::string>& values) {
     Column shared;

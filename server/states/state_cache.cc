@@ -132,7 +132,7 @@ void Shard::Forget(State* state) {
 void Shard::Erase(const Key& key) {
   const size_t mask = slots_.size() - 1;
   size_t hole = SlotOf(key);
-  // Moves back the entries that a lookup would no longer reach past the hole.
+  // Moves entries into the hole if a lookup would otherwise stop there before it reaches them.
   for (size_t next = (hole + 1) & mask; slots_[next].state != nullptr; next = (next + 1) & mask) {
     const size_t home = slots_[next].low & mask;
     if (((next - home) & mask) < ((next - hole) & mask)) continue;
@@ -158,7 +158,7 @@ void Shard::Remember(const Key& key) {
 
 bool Shard::IsRemembered(const Key& key) const {
   const Ghost& ghost = ghosts_[key.low & (ghosts_.size() - 1)];
-  // A key is remembered for one turnover of the main queue: as many evictions as it has states.
+  // A key is remembered for as many evictions as the main queue has states.
   return ghost.fingerprint == FingerprintOf(key) && evictions_ - ghost.time <= main_.size();
 }
 
@@ -190,7 +190,7 @@ size_t Shard::bytes() const {
 namespace {
 
 constexpr size_t kMostShards = 16;
-// The eviction queues work only if a shard holds many states, whatever their size.
+// The eviction queues work only if a shard has room for many states.
 constexpr size_t kLeastShardBytes = size_t{1} << 20;
 
 size_t NumShards(size_t capacity_bytes) {

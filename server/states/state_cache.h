@@ -1,5 +1,5 @@
-// The memory for all cached states of one kind, shared by all models and versions: with one bound
-// per version, loading a new version beside the old one would double the memory.
+// A cache of states, shared by all models and versions. With a limit per version instead, loading a
+// new version beside the old one would double the memory.
 #ifndef COLCAST_SERVER_STATES_STATE_CACHE_H_
 #define COLCAST_SERVER_STATES_STATE_CACHE_H_
 
@@ -17,11 +17,10 @@
 namespace colcast::states {
 
 // Eviction follows S3-FIFO (Yang et al., "FIFO queues are all you need for cache eviction", SOSP
-// 2023). New states wait in a small queue with a tenth of the memory. States that are found while
-// they wait there move on to the main queue; the others are evicted, and only their fingerprints
-// are remembered for a while, so that a state that returns goes straight to the main queue.
-// Compared with least recently used, one scan of the catalogue does not push out the popular items,
-// and a hit writes one byte instead of relinking a list.
+// 2023). New states enter a small queue with a tenth of the memory. States that are looked up there
+// move on to the main queue. The others are evicted, but their fingerprints are remembered for a
+// while, so that a state that returns goes straight to the main queue. Unlike with LRU, a scan of
+// the catalog does not evict popular items, and a hit writes one byte instead of relinking a list.
 
 // A first-in, first-out queue, linked through the states themselves.
 class StateQueue {
@@ -49,7 +48,7 @@ class Shard {
 
   StateRef Find(const Key& key);
 
-  // Sets `found[i]` to the state of `keys[i]` for each i of `indices`, whose keys must all belong
+  // Sets `found[i]` to the state of `keys[i]` for each i in `indices`; all these keys must belong
   // to this shard. Returns the number of hits. Faster than single lookups, because it prefetches
   // all slots before it reads them.
   size_t FindAll(const Key* keys, const uint32_t* indices, size_t count, StateRef* found);
@@ -63,8 +62,7 @@ class Shard {
   size_t bytes() const;
 
  private:
-  // Open addressing with linear probing; a key's home slot is given by the lowest bits of its low
-  // word.
+  // Open addressing with linear probing. The lowest bits of a key's low word select its home slot.
   struct Slot {
     uint64_t low = 0;
     State* state = nullptr;
@@ -98,18 +96,18 @@ class Shard {
 // All methods may be called from any thread.
 class StateCache {
  public:
-  // `capacity_bytes` bounds bytes(): the blocks as the allocator rounds them, and the lookup
-  // tables. States that a request still reads after their eviction are not counted.
+  // `capacity_bytes` limits bytes(): the blocks, as the allocator rounds them up, and the lookup
+  // tables. Evicted states that a request still reads are not counted.
   explicit StateCache(size_t capacity_bytes);
 
   StateRef Find(const Key& key) { return shards_[ShardOf(key)].Find(key); }
 
-  // Sets `found[i]` to the state of keys[i], and leaves it as it was on a miss. Returns the number
+  // Sets `found[i]` to the state of keys[i], or leaves it unchanged on a miss. Returns the number
   // of hits.
   size_t FindAll(const std::vector<Key>& keys, std::vector<StateRef>* found);
 
-  // Caches a state and counts it for `owner`, which must call Drop() before it is destroyed. A
-  // state that is cached under the same key stays. A state that exceeds the capacity is not cached.
+  // Caches a state and counts it for `owner`, which must call Drop() before it is destroyed. Does
+  // nothing if the key is already cached or the state exceeds the capacity.
   void Insert(const Key& key, StateRef state, Counters* owner) {
     shards_[ShardOf(key)].Insert(key, std::move(state), owner);
   }

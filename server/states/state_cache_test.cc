@@ -135,7 +135,7 @@ TEST(StateCache, WhoComesBackSoonAfterItLeftStaysLonger) {
   for (int64_t i = 0; i < 1000; ++i) memory.Insert(KeyOf(i), StateOf(i), &owner);
   ASSERT_FALSE(memory.Find(KeyOf(500)));
   memory.Insert(KeyOf(500), StateOf(500), &owner);
-  // More than the small queue holds.
+  // Fills the small queue several times over.
   for (int64_t i = 2000; i < 2100; ++i) memory.Insert(KeyOf(i), StateOf(i), &owner);
   EXPECT_TRUE(memory.Find(KeyOf(500)));
   memory.Drop(&owner);

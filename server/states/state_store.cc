@@ -20,7 +20,7 @@ void ReuseEstimator::Note(const Key* keys, size_t count) {
   const auto rows = static_cast<int64_t>(count);
   const int64_t all_rows = rows_.fetch_add(rows, kRelaxed) + rows;
   if (all_rows < window_rows_) return;
-  // Several threads may judge the same window; the race only blurs the counts a little.
+  // Several threads may judge the same window; the race makes the counts only slightly inaccurate.
   if (all_seen * kLeastSeenOf >= all_rows) {
     bad_windows_.store(0, kRelaxed);
   } else {

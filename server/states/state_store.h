@@ -22,13 +22,13 @@
 
 namespace colcast::states {
 
-// Estimates whether caching states, and looking them up, pays.
+// Estimates whether it pays to look up and cache states.
 //
 // Where rows rarely repeat, cached states are never used. The estimator remembers the keys of
-// recent rows and checks, after every window of `window_rows`, how many of its rows it had seen
+// recent rows and checks, after every window of `window_rows`, how many of its rows had been seen
 // before. While almost none were, no new states are cached, but keys are still computed and
-// recorded: this is cheap, and shows immediately when rows begin to repeat. After many such windows
-// only one request in sixteen is watched.
+// recorded: that is cheap, and detects immediately when rows begin to repeat. After many such
+// windows, only one request in sixteen is sampled.
 //
 // All methods may be called from any thread.
 class ReuseEstimator {
@@ -39,13 +39,13 @@ class ReuseEstimator {
   // Whether states are worth keeping.
   bool good() const { return bad_windows_.load(std::memory_order_relaxed) == 0; }
 
-  // Whether to compute the keys of this request's rows. Every call counts as a request.
+  // Whether to compute the keys of this request's rows. Call once per request.
   bool Look() {
     return bad_windows_.load(std::memory_order_relaxed) < kWindowsToWatch ||
            requests_.fetch_add(1, std::memory_order_relaxed) % kLookedAtOf == 0;
   }
 
-  // Records the keys of rows and, at the end of a window, judges it.
+  // Records the keys of rows and, at the end of a window, updates good().
   void Note(const Key* keys, size_t count);
 
   static constexpr int64_t kWindowsToWatch = 32;
@@ -53,13 +53,12 @@ class ReuseEstimator {
   static constexpr int64_t kLeastSeenOf = 32;  // reuse pays if one row in 32 was seen before
 
  private:
-  // 32 bits of a key's high word, at an index from its low word. A newer key overwrites an older
-  // one.
+  // 32 bits of each key's high word, indexed by its low word. Newer keys overwrite older ones.
   using Seen = std::array<std::atomic<uint32_t>, size_t{1} << 16>;
 
   const int64_t window_rows_;
   const std::unique_ptr<Seen> seen_;
-  std::atomic<int64_t> bad_windows_{0};  // consecutive windows without enough reuse, up to now
+  std::atomic<int64_t> bad_windows_{0};  // consecutive windows, up to now, with too little reuse
   std::atomic<int64_t> requests_{0};
   std::atomic<int64_t> rows_{0};
   std::atomic<int64_t> rows_seen_{0};
@@ -114,8 +113,8 @@ class StateStore {
     Work() = default;
     Work(const Work&) = delete;
     ~Work() { End(); }
-    // Wakes the waiting requests. They find the states cached so far, and compute the others
-    // themselves (some are missing if this request failed).
+    // Wakes the waiting requests. They look up the states and compute those that are still missing,
+    // which happens if this request failed.
     void End();
 
    private:
@@ -131,28 +130,28 @@ class StateStore {
     std::vector<std::shared_ptr<Progress>> others_;
   };
 
-  // A request waits for another request's rows only if that one computes at most this many times as
-  // many rows.
+  // A request never waits for another that computes more than kMostTimesOwn times as many rows.
   static constexpr size_t kMostTimesOwn = 4;
 
-  // Read it before the FindAll() that precedes Begin().
+  // The number of Work objects that have ended. Read it before FindAll(), then pass it to Begin().
   int64_t num_ended() const { return num_ended_.load(std::memory_order_acquire); }
 
   // Decides who computes `*rows`, the indices in `keys` that FindAll() missed. The caller must
-  // compute the rows that stay in `*rows`, and insert their states before work->End(). Rows moved
-  // to `*awaited` are being computed now: by another request, or by the caller under an equal key.
-  // Rows that belong to a much larger request (kMostTimesOwn) stay with the caller, since waiting
-  // would take longer than computing. States cached since `num_ended` was read go to `*found` and
-  // leave `*rows`. `*work` must be new.
+  // compute the rows that remain in `*rows`, and insert their states before work->End(). Moves rows
+  // to `*awaited` if they are being computed already: by another request, or by the caller under an
+  // equal key. Rows that a much larger request computes (kMostTimesOwn) remain with the caller,
+  // because waiting would take longer. States cached since `num_ended` was read move from `*rows`
+  // to `*found`. `*work` must be new.
   void Begin(const std::vector<Key>& keys, int64_t num_ended, std::vector<int64_t>* rows,
              std::vector<int64_t>* awaited, std::vector<StateRef>* found, Work* work);
 
-  // Waits until the requests that compute the `awaited` rows are done, and looks their states up.
-  // REQUIRES that the caller's own work has ended, so that two requests never wait for each other.
+  // Waits until the requests that compute the `awaited` rows have finished, and looks up their
+  // states. REQUIRES that the caller's own work has ended, so that two requests never wait for each
+  // other.
   void Await(const std::vector<Key>& keys, const std::vector<int64_t>& awaited,
              std::vector<StateRef>* found, const Work& work);
 
-  // The number of threads that wait for states now.
+  // The number of threads that are waiting for states.
   int64_t waiting() const { return waiting_.load(std::memory_order_relaxed); }
 
  private:
@@ -161,7 +160,7 @@ class StateStore {
   const KeyHash hash_;
   ReuseEstimator reuse_;
   Counters counters_;
-  std::mutex mutex_;  // guards the members below
+  std::mutex mutex_;
   std::unordered_map<Key, std::shared_ptr<Work::Progress>, LowWord> work_ ABSL_GUARDED_BY(mutex_);
   std::atomic<int64_t> num_ended_{0};
   std::atomic<int64_t> waiting_{0};

@@ -1,4 +1,4 @@
-// The counters of one store of one version.
+// The counters of one state store.
 #ifndef COLCAST_SERVER_STATES_STORE_STATS_H_
 #define COLCAST_SERVER_STATES_STORE_STATS_H_
 
@@ -22,7 +22,7 @@ struct Counters {
   }
 };
 
-// A reading of a store's counters, as plain numbers.
+// A snapshot of a store's counters.
 struct StoreStats {
   std::string_view store;  // "user", "item", "shop"
   int64_t found = 0;

@@ -30,7 +30,7 @@ void AppendBytes(int field, std::string_view bytes, std::string* out) {
 void AppendFixed64(int field, int64_t value, std::string* out) {
   AppendVarint(static_cast<uint64_t>(field) << 3 | 1, out);
   char bytes[sizeof(value)];
-  std::memcpy(bytes, &value, sizeof(value));  // x86-64 is little-endian, like the format
+  std::memcpy(bytes, &value, sizeof(value));  // the format and the machine are little-endian
   out->append(bytes, sizeof(value));
 }
 
@@ -126,7 +126,7 @@ void SpanExporter::Run() {
       const size_t end = std::min(spans.size(), at + options_.batch_spans);
       const auto begin = std::make_move_iterator(spans.begin());
       if (SendBatch({begin + at, begin + end})) continue;
-      // Other batches would fail, too.
+      // The remaining batches would fail, too.
       dropped_.fetch_add(static_cast<int64_t>(spans.size() - end), std::memory_order_relaxed);
       break;
     }
@@ -148,7 +148,7 @@ namespace beast = boost::beast;
 namespace net = boost::asio;
 using Error = boost::system::error_code;
 
-// Runs one asynchronous operation to its end; only asynchronous ones respect a stream's deadline.
+// Runs one asynchronous operation to its end. A synchronous one would ignore the stream's deadline.
 template <typename Start>
 Error Await(net::io_context* io, Start start) {
   Error result;

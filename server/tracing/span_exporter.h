@@ -1,5 +1,5 @@
-// The queue of spans for a collector, and the thread that sends them. A slow or missing collector
-// costs spans, never a request's time.
+// Queues spans and sends them to a collector on its own thread. A slow or missing collector loses
+// spans but never delays a request.
 #ifndef COLCAST_SERVER_TRACING_SPAN_EXPORTER_H_
 #define COLCAST_SERVER_TRACING_SPAN_EXPORTER_H_
 
@@ -53,14 +53,14 @@ class SpanExporter {
 
   // `send` is called on the exporter's thread.
   SpanExporter(Options options, Send send);
-  // Sends the waiting spans, until the first failure.
+  // Sends the waiting spans, but stops at the first failure.
   ~SpanExporter();
 
   // Never waits for `send`. If there is no room, drops all spans of the call.
   void Add(std::vector<Span> spans);
 
   int64_t sent() const { return sent_.load(std::memory_order_relaxed); }
-  // Number of spans lost: the queue was full, or sending failed.
+  // Number of spans lost because the queue was full or sending failed.
   int64_t dropped() const { return dropped_.load(std::memory_order_relaxed); }
 
  private:
@@ -87,11 +87,11 @@ struct Endpoint {
 };
 
 // Parses "http://HOST[:PORT][/PATH]"; HOST may be an IPv6 address in brackets. Returns
-// INVALID_ARGUMENT, naming the URL, for anything else; TLS is not supported.
+// INVALID_ARGUMENT with the URL for anything else. Does not support TLS.
 Status ParseEndpoint(const std::string& url, Endpoint* endpoint);
 
-// Sends a POST over HTTP/1.1. Returns UNAVAILABLE, naming the endpoint, unless it answers 2xx
-// within `timeout` after its name is resolved.
+// Sends a POST over HTTP/1.1. Returns UNAVAILABLE with the endpoint if it does not answer 2xx
+// within `timeout`, not counting the time to resolve its name.
 Status PostProtobuf(const Endpoint& endpoint, const std::string& body,
                     std::chrono::milliseconds timeout);
 

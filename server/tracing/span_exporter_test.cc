@@ -11,7 +11,7 @@
 namespace colcast::tracing {
 namespace {
 
-// Compares bytes; tests/server/test_tracing.py reads them with OpenTelemetry's classes.
+// Checks the bytes; tests/server/test_tracing.py parses them with OpenTelemetry's classes.
 
 TEST(OtlpTest, WritesIdsNameTimesAndAttributes) {
   Span span;
@@ -81,7 +81,7 @@ TEST(SpanExporterTest, CountsWhatCouldNotBeSentAndGoesOn) {
     if (++calls > 1) sent.set_value();
     return calls > 1 ? OkStatus() : Unavailable("nobody is there");
   });
-  // Two batches at once: the second is not tried after the first has failed.
+  // Two batches: the exporter does not send the second after the first has failed.
   exporter.Add(std::vector<Span>(4));
   while (exporter.dropped() < 4) std::this_thread::yield();
   exporter.Add(std::vector<Span>(2));
@@ -116,7 +116,7 @@ TEST(HttpPostTest, GivesUpACollectorThatDoesNotAnswer) {
   using boost::asio::ip::tcp;
   boost::asio::io_context io;
   const auto loopback = boost::asio::ip::address_v4::loopback();
-  tcp::acceptor listening(io, tcp::endpoint(loopback, 0));  // but never accepts
+  tcp::acceptor listening(io, tcp::endpoint(loopback, 0));  // never accepts a connection
   const Endpoint endpoint{"127.0.0.1", std::to_string(listening.local_endpoint().port()), "/"};
   const Status hangs = PostProtobuf(endpoint, "body", std::chrono::milliseconds(50));
   EXPECT_EQ(hangs.code, StatusCode::kUnavailable);

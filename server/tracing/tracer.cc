@@ -14,7 +14,7 @@ namespace {
 // The size of "VV-TRACE_ID-PARENT_ID-FLAGS".
 constexpr size_t kSize = 2 + 1 + 32 + 1 + 16 + 1 + 2;
 
-// Returns -1 unless it is a lower-case hexadecimal digit.
+// Returns -1 if `digit` is not a lower-case hexadecimal digit.
 int ValueOf(char digit) {
   if (digit >= '0' && digit <= '9') return digit - '0';
   return digit >= 'a' && digit <= 'f' ? digit - 'a' + 10 : -1;
@@ -81,7 +81,7 @@ std::string NewId(size_t bytes) {
   return id;
 }
 
-// Collects the spans of one request. Their times are the steady clock's.
+// Collects the spans of one request. Converts the steady clock's times to times since 1970.
 class Spans {
  public:
   explicit Spans(std::string trace_id)
@@ -89,7 +89,7 @@ class Spans {
         since_1970_(std::chrono::system_clock::now().time_since_epoch() -
                     std::chrono::steady_clock::now().time_since_epoch()) {}
 
-  // `parent` is the parent's id.
+  // `parent` is the parent span's id; empty for none.
   Span* Add(std::string name, const std::string& parent, Time start, Time end) {
     Span& span = spans_.emplace_back();
     span.trace_id = trace_id_;

@@ -1,5 +1,5 @@
-// Decides which requests are traced, and makes their spans after the answer, from data that the
-// metrics record anyway.
+// Decides which requests are traced. After the answer, makes their spans from the data that is
+// recorded for the metrics anyway.
 #ifndef COLCAST_SERVER_TRACING_TRACER_H_
 #define COLCAST_SERVER_TRACING_TRACER_H_
 
@@ -23,11 +23,11 @@ struct TraceContext {
   bool sampled = false;
 };
 
-// Returns nullopt unless `text` conforms to the specification. Of later versions, only the fields
-// of version 00 are read.
+// Returns nullopt unless `text` conforms to the specification. Ignores fields that later versions
+// add to those of version 00.
 std::optional<TraceContext> ParseTraceparent(std::string_view text);
 
-// A sampled request; collects its stages.
+// A sampled request; collects the stages that it runs.
 class RequestTrace final : public engine::RunObserver {
  public:
   void OnStage(const engine::StageRun& run) override { stages_.push_back(run); }
@@ -49,15 +49,15 @@ class Tracer {
   struct Options {
     Endpoint endpoint;  // a collector that accepts OTLP over HTTP
     std::string service_name = "colcast_model_server";
-    double sampling_ratio = 0;  // share of requests without a client's trace to sample
+    double sampling_ratio = 0;  // the fraction to sample of requests without a traceparent
   };
 
   explicit Tracer(const Options& options);
   // Passes spans to `send` instead of to the collector.
   Tracer(const Options& options, SpanExporter::Options queue, SpanExporter::Send send);
 
-  // Returns null if the request is not sampled. The client's sampled flag decides; without a valid
-  // traceparent the ratio does. An empty text means that the client sent none.
+  // Returns null if the request is not sampled. The sampled flag in the client's `traceparent`
+  // decides; if `traceparent` is empty or invalid, the sampling ratio decides.
   std::unique_ptr<RequestTrace> Start(std::string_view traceparent) const;
 
   // Exports the spans of an answered request.
