@@ -2,9 +2,9 @@
 
 `convert/` reads a model and adds its columnar signature; `trials/` provides trial rows and proves
 that scores agree; `rows/` is the independence rule; `cut/` adds late expansion and the stages;
-`report/` describes the result; `graph/` has the tools that they share. `_export` runs the whole
-conversion with the options of `_options`, and `_loaded_model` its steps that need the variables;
-`_plan` converts without proof, for `colcast inspect`. `estimator` is for Estimators at export time;
+`report/` describes the result; `graph/` has shared tools. `_export` runs an export with the options
+in `_options`; `_loaded_model` runs the steps that need the variables. `_plan` converts without
+proof, for `colcast inspect`. `estimator` writes columnar signatures while an Estimator is exported;
 `warmup` writes warm-up requests.
 """
 
@@ -42,7 +42,7 @@ _NEED_TENSORFLOW = {
 
 
 def __getattr__(name: str) -> Any:
-    """Imports the modules that need TensorFlow on first use, because that takes seconds."""
+    """Imports modules that need TensorFlow only on first use, because that takes seconds."""
     if name not in _NEED_TENSORFLOW:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     import importlib

@@ -1,4 +1,4 @@
-"""Suspends garbage collection. Does not import TensorFlow, because it speeds up that import."""
+"""Suspends garbage collection. Must not import TensorFlow, whose import it speeds up."""
 
 import gc
 from collections.abc import Iterator

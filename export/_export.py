@@ -48,7 +48,7 @@ def export_saved_model(
     progress: Progress = lambda _: None,
     **options: Any,
 ) -> ExportReport:
-    """Writes a copy of a SavedModel with an additional columnar signature.
+    """Writes a copy of a SavedModel with additional columnar signatures.
 
     All other files (variables, assets) are copied; the graph's existing nodes and signatures stay
     unchanged. The output folder appears only after everything is written and proved.
@@ -71,7 +71,7 @@ def export_saved_model(
 
 @dataclass(frozen=True)
 class _Converted:
-    """A converted signature's report, the requests to measure, and its warm-up requests."""
+    """The report on a converted signature, its requests to measure, and its warm-up requests."""
 
     report: SignatureReport
     requests: Requests = field(default_factory=dict)
@@ -114,7 +114,7 @@ class _Export:
         return report
 
     def _convert(self) -> None:
-        """Adds the columnar signatures and proves that they parse the same values."""
+        """Adds the columnar signatures and checks that columns give what the parse ops output."""
         options, meta_graph = self._options, self._meta_graph
         conversions = [
             add_columnar_signature(meta_graph, old, new)
@@ -137,7 +137,7 @@ class _Export:
         return RowSource(conversion.features, known, self._options.seed)
 
     def _try_out(self, folder: Path) -> list[_Converted]:
-        """Runs the converted and the derived signatures, unless the variables are too large."""
+        """Runs the converted signatures and adds late ones, unless the variables are too large."""
         options, size = self._options, variables_bytes(self._source)
         needs_a_run = options.late or options.warmup or options.examples
         if not needs_a_run and size > options.most_parity_bytes:

@@ -33,10 +33,10 @@ from colcast.export.trials._traffic import Recorded
 from colcast.export.warmup import warmup_request
 
 _LEAST_GAIN_OF_EXACT = 0.03  # a smaller gain may be measurement error
-_BATCHES = (2, 9, 30)  # rows that are scored together and separately
-# Allowed between source and columnar signature, as sums in another order differ by as much.
+_BATCHES = (2, 9, 30)  # numbers of rows to score together and separately
+# The largest difference between source and columnar signature; reordered sums differ by as much.
 _LARGEST_DIFFERENCE = 1e-6
-_COMPILED_ROWS = (11, 13, 17)  # numbers that no other trial uses, so that XLA compiles again
+_COMPILED_ROWS = (11, 13, 17)  # row counts that no other trial uses, so XLA must compile for each
 _COST_ROWS = 100  # distinct rows in a measured request
 
 
@@ -56,7 +56,7 @@ class LoadedModel:
         Args:
           session: a session with the model loaded.
           meta_graph: the MetaGraphDef with the conversion's signatures.
-          conversion: the converted signature to be tried.
+          conversion: the converted signature to try.
           source: draws generated rows; it is restricted until the model accepts them.
           traffic: recorded rows, if there are any.
         """
@@ -147,7 +147,7 @@ class LoadedModel:
         return dataclasses.replace(report, reuse=reuse)
 
     def independence(self, signatures: Sequence[str], tolerance: float) -> dict[str, Independence]:
-        """Whether the signatures' candidates may be joined, split and cached."""
+        """Whether the candidates of each signature may be joined, split and cached."""
         accepted = functools.cache(self._rows.accepted)
         return {name: self._independence_of(name, accepted, tolerance) for name in signatures}
 
@@ -182,7 +182,7 @@ class LoadedModel:
         for count in _BATCHES:
             try:
                 rows = self._probe.of_a_request(accepted(count)).of_one(of_request)
-            except ExportError:  # there are no rows that the model accepts
+            except ExportError:  # the model accepts no rows
                 break
             alike = scored_alike(score, rows, tolerance)
             if not alike:
@@ -190,10 +190,11 @@ class LoadedModel:
         return found.and_run(alike)
 
     def requests(self, signatures: Sequence[str]) -> Requests:
-        """Requests of one user to the source, and to signatures made from it.
+        """Single-user requests to the source signature and to the signatures made from it.
 
         Returns:
-          For each N, the ways to ask for N candidates; empty if the model refuses rows of one user.
+          For each N, the requests that score N candidates; empty if the model refuses rows of one
+          user.
         """
         try:
             rows = self._rows.everyday(_COST_ROWS)
@@ -205,7 +206,7 @@ class LoadedModel:
             return {}
 
     def user_share(self) -> float | None:
-        """The share of the columnar signature's op time that a late signature runs only once."""
+        """The share of the columnar signature's op time in ops that a late one would run once."""
         user = [f.name for f in self._conversion.features if f.side == Side.USER]
         try:
             columns = self._rows.everyday(_COST_ROWS).columns()
@@ -235,7 +236,7 @@ class LoadedModel:
         return 1e3 * (time.process_time() - start)
 
     def _ways(self, distinct: Rows, which: list[int], signatures: Sequence[str]) -> list[Way]:
-        """The request for some rows to the source, and to `signatures` with a one-row user."""
+        """Requests that score the same rows: one to the source, one to each of `signatures`."""
         of_request = self._probe.of_a_request(distinct.take(which))
         columns = of_request.columns()
         once = self._once(columns)
@@ -258,12 +259,12 @@ class LoadedModel:
         return Way(signature, definition, feeds, request.ByteSize())
 
     def warmup(self, row_counts: Sequence[int]) -> list[Any]:
-        """Warm-up requests of each row count with the user on every row; any server runs them."""
+        """One warm-up request per row count, for any server: with the user on every row."""
         columns = [self._rows.accepted(count).columns() for count in row_counts]
         return [self._warmup_request(self._conversion.name, each) for each in columns]
 
     def warmup_once(self, row_counts: Sequence[int], signatures: Sequence[str]) -> list[Any]:
-        """Warm-up requests of each row count with the user as one row, for each signature."""
+        """One warm-up request per row count and signature, with the user as one row."""
         columns = [self._once(self._rows.accepted(count).columns()) for count in row_counts]
         return [self._warmup_request(name, each) for each in columns for name in signatures]
 
@@ -271,7 +272,7 @@ class LoadedModel:
         return warmup_request(name, columns, self._meta_graph.signature_def[name])
 
     def _once(self, columns: Columns) -> Columns:
-        """The columns with the first row's user as one row."""
+        """The same columns, but only the first row of each user column."""
         user = {
             column.name
             for feature in self._conversion.features

@@ -29,8 +29,8 @@ class ExportOptions:
         `columnar_pair`.
       context_features: names or patterns of features that depend on user and item, or on the moment
         (position, distance). They form the domain `candidate`, which has no stage.
-      exact: "auto" writes `columnar_exact` if it was measured to be faster than `columnar`;
-        "always" writes it if any op can move.
+      exact: "auto" writes `columnar_exact` if it is measurably faster than `columnar`; "always"
+        writes it if any op can move.
       default: the new signature that becomes `serving_default`; the old default is renamed to
           `serving_examples`.
       examples: a TFRecord file of recorded tf.Examples, PredictRequests or PredictionLogs, which
@@ -38,11 +38,11 @@ class ExportOptions:
       warmup: row counts of the warm-up requests to write.
       tolerance: largest relative difference of the late signature's float outputs.
       tags: tags of the MetaGraph to convert.
-      most_parity_bytes: scores are compared only if the variables, which must be loaded for it,
-          have at most this many bytes; parsed features are always compared.
+      most_parity_bytes: scores are compared only if the variables have at most this many bytes,
+          because comparing loads them; parsed features are always compared.
       seed: seed of the generated rows.
-      table_type: "int8" or "bfloat16" also writes float32 tables in this type, for servers that use
-          them.
+      table_type: "int8" or "bfloat16" also writes float32 tables rounded to this type, which a
+          server may use instead.
       unserved_signatures: signatures that no server of the model serves (the server's
         --unserved_signatures): a variable that only they write counts as a constant.
       measure_seconds: CPU seconds for measuring what requests cost; 0 measures nothing.
@@ -66,7 +66,7 @@ class ExportOptions:
     table_type: str | None = None
 
     def __post_init__(self) -> None:
-        """Raises ExportError for values with which no export can succeed."""
+        """Raises ExportError for invalid values."""
         if self.exact not in ("auto", "always"):
             raise ExportError(f"exact: expected 'auto' or 'always', got {self.exact!r}")
         if self.patterns()[Side.CANDIDATE] and not self.late:

@@ -23,7 +23,7 @@ class Plan:
     """What an export would add.
 
     Attributes:
-      signatures: the signatures it would write; their parity is empty.
+      signatures: reports on the signatures it would write, without parity.
       outputs: the output names of each signature, by its name.
       others: signatures of the model that it would not convert.
       mended_variables: variables that the exported model would fill on loading.
@@ -46,7 +46,7 @@ class Plan:
         }
 
     def print(self, console: Console) -> None:
-        """Prints the features of each signature, its columns and its outputs."""
+        """Prints each signature's features, columns and outputs."""
         lines = []
         for report in self.signatures:
             console.print(features_table(report))

@@ -75,7 +75,7 @@ def domain_option(text: str) -> Callable[..., Any]:
 
 
 def _by_domain(values: Sequence[str]) -> dict[str, list[str]]:
-    """Groups patterns by domain; a value without a domain name continues the previous domain."""
+    """Groups patterns by domain; a value without `NAME=` belongs to the previous value's domain."""
     found: dict[str, list[str]] = {}
     last = ""
     for value in values:
@@ -211,7 +211,7 @@ def command(
                 progress=progress,
                 **options,
             )
-            gc.freeze()  # the process ends soon: no need to collect the graphs' many objects
+            gc.freeze()  # exempts the graphs' many objects from the collection at exit
     except (ExportError, OSError) as error:
         raise click.ClickException(str(error)) from error
     if json:
@@ -222,7 +222,7 @@ def command(
 
 @contextmanager
 def _read(examples: Path | None) -> Iterator[Path | None]:
-    """Yields the file; yields a copy of standard input, because TensorFlow cannot read pipes."""
+    """Yields the path; for `-`, a copy of standard input, since TensorFlow cannot read pipes."""
     if examples != Path("-"):
         yield examples
         return
@@ -251,7 +251,7 @@ def silence_tensorflow() -> None:
 
             tf.get_logger().setLevel("ERROR")
             with tf.Graph().as_default(), tf.compat.v1.Session(config=session_config()) as session:
-                session.run(tf.constant(0))  # a process's first run logs about MLIR
+                session.run(tf.constant(0))  # the first run of a process logs messages about MLIR
     finally:
         os.dup2(stderr, 2)
         os.close(stderr)
@@ -259,7 +259,7 @@ def silence_tensorflow() -> None:
 
 
 def _import_without_keras() -> None:
-    """Imports TensorFlow without Keras, which it loads just to register optimizers.
+    """Imports TensorFlow but not Keras, which TensorFlow loads only to register optimizers.
 
     TensorFlow works without Keras, which can still be imported afterwards.
     """

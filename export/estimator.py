@@ -1,4 +1,4 @@
-"""Columnar signatures at export time, for Estimators, which exist up to TensorFlow 2.15.
+"""Writes columnar signatures when an Estimator is exported (TensorFlow 2.15 or older).
 
     estimator.export_saved_model(base, columnar_serving_input_receiver_fn(feature_spec))
 
@@ -27,8 +27,8 @@ from tensorflow.core.protobuf import saved_model_pb2
 def columnar_serving_input_receiver_fn(feature_spec: Mapping[str, Any]) -> Callable[[], Any]:
     """Returns the function that `estimator.export_saved_model` expects; it takes no arguments.
 
-    Called in a graph, it makes a placeholder for each column, and from these the same dense, sparse
-    and ragged tensors that `tf.io.parse_example` makes from tf.Examples.
+    The function makes a placeholder for each column and, from the placeholders, the dense, sparse
+    and ragged tensors that `tf.io.parse_example` would return.
 
     Args:
       feature_spec: as for `tf.io.parse_example`, without labels.

@@ -1,7 +1,7 @@
 """Warm-up requests, which servers run after loading a model and before real requests arrive.
 
-Requests with the user as one row are in a separate file, which only the native server reads: a
-TensorFlow Serving with batching refuses requests whose inputs have different numbers of rows, and
+Requests with the user as one row are in a separate file, which only the native server reads. With
+batching, TensorFlow Serving refuses requests whose inputs have different numbers of rows, and it
 does not load a model whose warm-up requests fail.
 """
 

@@ -144,7 +144,7 @@ def build_row_delta(
         model: a SavedModel, or its base path.
         source: columns `id` and `vector`, as for `build_table`.
         table: the variable's name, as in the server's log and status page.
-        version: the version in a base path; None for the newest.
+        version: the version to use if `model` is a base path; None for the newest.
         progress: called with the number of rows read so far.
 
     Returns:
@@ -152,7 +152,7 @@ def build_row_delta(
 
     Raises:
         InputError: an id is not a row of the table or occurs twice, or a vector does not fit; the
-            message has the row, counted from 0.
+            message names the row, counted from 0.
         ItemTableError: the model or its table does not exist, or another delta was published in the
             meantime.
     """

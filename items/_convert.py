@@ -110,7 +110,7 @@ def _values_of(feature: ItemFeature, column: Column) -> Values:
 
 
 def _filled(feature: ItemFeature, array: Any) -> Any:
-    """Fills rows without a value with the default, if the Arrow array's type can hold it."""
+    """Replaces nulls with the default, if the Arrow array's type can hold it."""
     default = feature.feature.default
     if not array.null_count or (default is None and not feature.is_list):
         return array
@@ -164,7 +164,7 @@ def _unconverted(feature: ItemFeature, array: Any) -> Values | None:
 
 
 def _content(dtype: DType, array: Any) -> Array | Strings | None:
-    """The values of an array of exactly this dtype without nulls, or of text; else None."""
+    """The values of an array without nulls whose type fits this dtype exactly; else None."""
     types = pa.types
     if array.null_count:
         return None

@@ -13,7 +13,7 @@ class ItemTableError(Exception):
 
 @contextmanager
 def reading(what: object) -> Iterator[None]:
-    """Turns the errors of malformed content into an ItemTableError that names it."""
+    """Turns errors that malformed content causes into an ItemTableError about `what`."""
     try:
         yield
     except (KeyError, TypeError, ValueError, AttributeError) as error:

@@ -1,4 +1,4 @@
-"""Finds rows by their key: buckets of rows by the key's hash."""
+"""Finds rows by key: the key's hash selects a bucket of rows."""
 
 from collections.abc import Iterator
 from itertools import pairwise
@@ -73,7 +73,7 @@ def hashes_of(keys: Keys) -> Hashes:
 
 
 def make_index(hashes: Hashes) -> Index:
-    """Makes the index for keys with these hashes, with two to four rows per bucket."""
+    """Makes the index for keys with these hashes; a bucket has one to two rows on average."""
     bits = (max(len(hashes) - 1, 0) // 2).bit_length()
     order = np.argsort(hashes, kind="stable")
     # A shift by all 64 bits is undefined, so a table with one bucket is a special case.

@@ -28,7 +28,7 @@ _OFFLINE = (
 
 
 def facts(table: ItemTable) -> dict[str, Any]:
-    """The properties of a table, as plain values."""
+    """The properties of a table as plain values."""
     schema = table.schema
     return {
         "folder": str(table.folder),
@@ -176,7 +176,7 @@ def _row_delta(path: Path) -> dict[str, Any]:
 
 
 def _served(server: str, folder: Path) -> dict[str, Any]:
-    """The part of a server's status page about the tables of the version in a folder."""
+    """What a server's status page says about the tables of the version in a folder."""
     with urllib.request.urlopen(f"http://{server}/status.json", timeout=10) as answer:
         models = json.load(answer)["models"]
     for model in models:

@@ -32,7 +32,7 @@ def newest(folder: Path) -> Path:
 
 
 def deltas(folder: Path) -> list[Path]:
-    """The deltas of a folder in order; ItemTableError if one is missing between them."""
+    """The deltas of a folder in order; ItemTableError if a number is missing."""
     paths = sorted(folder.glob("delta-*.safetensors"))
     for number, path in enumerate(paths, 1):
         if path.name != _DELTA.format(number):
@@ -64,7 +64,7 @@ def publish_delta(
 def work_folder(parent: Path) -> Iterator[Path]:
     """A temporary folder in `parent` that readers ignore.
 
-    A running builder holds the folder's lock; the next builder removes the folders of killed ones.
+    A running builder holds its folder's lock; the next builder removes folders that nobody locks.
     """
     parent.mkdir(parents=True, exist_ok=True)
     with ExitStack() as held:
@@ -102,7 +102,7 @@ def _opened(folder: Path) -> Iterator[int]:
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Holds the folder's lock; some network file systems have no locks."""
+    """Holds the folder's lock, except on network file systems that have no locks."""
     with _opened(folder) as handle:
         with suppress(OSError):
             fcntl.flock(handle, fcntl.LOCK_EX)

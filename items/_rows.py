@@ -44,7 +44,7 @@ class Rows:
 def take_rows(schema: Schema, batches: Iterable[Columns], folder: Path, progress: Progress) -> Rows:
     """Converts all rows and makes their index.
 
-    Uses memory for one batch and 8 bytes per row (the key's hash), 24 while the index is made.
+    Memory use is one batch, plus 8 bytes per row (the key's hash), or 24 while the index is made.
 
     Args:
         schema: the columns of the table.
@@ -57,7 +57,7 @@ def take_rows(schema: Schema, batches: Iterable[Columns], folder: Path, progress
             the same key; the message names them.
     """
     spill = _Spill(folder)
-    hashes = [_append(schema, {}, spill)]  # a delta may have no rows
+    hashes = [_append(schema, {}, spill)]  # makes the tensors even if a delta has no rows
     absent = {feature.name for feature in schema.features}
     rows = 0
     for batch in batches:
@@ -160,7 +160,7 @@ class _Spill:
         self.tensors[name] = Tensor(name, DTYPES[dtype], (rows, *values.shape[1:]), path)
 
     def _append_ends(self, name: str, lengths: Lengths) -> None:
-        """Adds the end positions of runs with these lengths; the tensor begins with a 0."""
+        """Adds the end positions of values with these lengths; the tensor begins with a 0."""
         if name not in self._ends:
             self._ends[name] = 0
             self._append(name, "int64", np.zeros(1, np.int64))

@@ -42,9 +42,9 @@ class ItemFeature:
 
     @cached_property
     def feature(self) -> Feature:
-        """The feature in the client's form, which converts values.
+        """The feature as a client's `Feature`, which converts values.
 
-        A sequence is treated as a list: the server pads it.
+        A sequence is converted like a list, because the server pads it.
         """
         name, given = self.declared["dtype"], self.declared["default"]
         if self.is_list:
@@ -80,7 +80,7 @@ class Schema:
     features: tuple[ItemFeature, ...]
 
     def to_metadata(self) -> dict[str, str]:
-        """The declaration in the file; JSON is canonical: keys sorted, no spaces."""
+        """The declaration in the file: canonical JSON, with sorted keys and no spaces."""
         features = [{"name": one.name, **one.declared} for one in self.features]
         return {
             "model_domain": self.domain,
@@ -149,7 +149,7 @@ def _feature(name: str, declared: Mapping[str, Any]) -> ItemFeature:
 
 
 def _scalar(value: Any) -> Any:
-    """The value of a default; text is UTF-8, other bytes are {"hex": ...}."""
+    """Decodes a default from JSON: UTF-8 text is a string, other bytes are {"hex": ...}."""
     if isinstance(value, Mapping):
         return bytes.fromhex(value["hex"])
     return value.encode() if isinstance(value, str) else value

@@ -106,8 +106,7 @@ def _parquet(path: Path) -> Iterator[Columns]:
     from pyarrow import parquet
 
     with parquet.ParquetFile(path) as file:
-        # Each row group gets a reader, since a reader of several groups keeps all of them in
-        # memory.
+        # One reader per row group, because a reader of several groups keeps them all in memory.
         readers = (
             file.iter_batches(BATCH_ROWS, row_groups=[group])
             for group in range(file.num_row_groups)
@@ -132,10 +131,10 @@ def _records(path: Path, features: Mapping[str, ItemFeature], key: str) -> Itera
 def _csv(
     path: Path, features: Mapping[str, ItemFeature], key: str, separator: str
 ) -> Iterator[Columns]:
-    """The first line names the columns; an empty cell is a missing value.
+    """Reads a CSV file: the first line names the columns; an empty cell is a missing value.
 
-    Features decide how text is converted; other columns stay text. A key that is not a feature is
-    text, or integers if the first one is written as an integer.
+    Text is converted to the features' types; other columns stay text. A key that is not a feature
+    is text, or integers if the first one is written as an integer.
     """
     from pyarrow import csv
 
@@ -180,7 +179,7 @@ def _from_text(feature: ItemFeature, text: Any, separator: str) -> Any:
 def _frames(source: Any) -> Iterator[Columns]:
     """The rows of a pandas, Polars or Arrow frame, or of an iterable of frames, in order."""
     library = type(source).__module__.partition(".")[0]
-    if hasattr(source, "to_arrow"):  # Polars
+    if hasattr(source, "to_arrow"):  # a Polars frame
         yield from _frames(source.to_arrow())
     elif isinstance(source, pa.RecordBatch | pa.Table):
         _check_names(source.column_names)

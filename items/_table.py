@@ -78,7 +78,7 @@ class Part:
 
 
 class ItemTable:
-    """The rows of a table by key.
+    """A table with its deltas, read by key.
 
     Attributes:
         folder: the folder of the version.
@@ -104,7 +104,7 @@ class ItemTable:
         self.deltas = [self._delta(path) for path in deltas(self.folder)]
 
     def get(self, key: int | str | bytes) -> dict[str, Any] | None:
-        """A key's values by feature, in the form of `Part.row`; None if the key has no row."""
+        """A key's values by feature, as in `Part.row`; None if the key has no row."""
         wanted: Key = key.encode() if isinstance(key, str) else key
         for part in (*reversed(self.deltas), self.table):
             row = part.find(wanted)

@@ -58,7 +58,7 @@ def checkpoint_of(folder: Path) -> str:
 
 
 def _variables(model: bytes) -> Iterator[Variable]:
-    # meta_graphs, graph_def, then node; or library, function, node_def
+    # The fields meta_graphs and graph_def, then node, or library, function and node_def.
     for graph in _messages(model, 2, 2):
         for path in ((1,), (2, 1, 3)):
             for node in _messages(graph, *path):
@@ -77,7 +77,7 @@ def _messages(data: bytes, *path: int) -> Iterator[bytes]:
 
 def _variable(node: bytes) -> Variable | None:
     """The node's variable; None if it has none, or if the variable's dtype or shape is unknown."""
-    if next(_messages(node, 2), None) != b"VarHandleOp":  # op
+    if next(_messages(node, 2), None) != b"VarHandleOp":  # the field op
         return None
     name, dtype, shape = "", None, None
     for attribute, content in map(map_entry, _messages(node, 5)):
@@ -95,9 +95,9 @@ def _shape(proto: bytes) -> tuple[int, ...] | None:
     """The shape; None if it is not completely known."""
     dims = []
     for number, _, value in fields(proto):
-        if number == 3 and value:  # unknown_rank
+        if number == 3 and value:  # the field unknown_rank
             return None
-        if number == 2:  # dim
+        if number == 2:  # the field dim
             sizes = [signed(integer(n, v)) for n, _, v in fields(message(number, value)) if n == 1]
             dims.append(sizes[0] if sizes else 0)
     return None if min(dims, default=0) < 0 else tuple(dims)

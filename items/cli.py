@@ -15,7 +15,7 @@ _SOURCE_HELP = f"The items, one per row: {_FILES}."
 
 
 def _source(help_text: str, *, required: bool = True) -> Callable[[Any], Any]:
-    """The option for the rows, with this help."""
+    """The option that names the source of rows."""
     path = click.Path(exists=True, path_type=Path)
     return click.option(
         "--from", "source", type=path, required=required, metavar="PATH", help=help_text

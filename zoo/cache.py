@@ -1,4 +1,4 @@
-"""Makes models once, and again only when the code that makes them has changed."""
+"""Makes each model once, and again only if its code has changed."""
 
 import fcntl
 import hashlib

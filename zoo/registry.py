@@ -33,7 +33,7 @@ def _movielens_path() -> Path:
 
 
 def _movielens_requests(sizes: Sequence[int], seed: int) -> list[Request]:
-    """Requests of real users in order of id, beginning with number `seed`; some have a lower N."""
+    """Requests of real users by id, from number `seed`; skips users with too few unrated movies."""
     candidates = features.Candidates(data.load(train.WORK_DIR))
     users = cycle(candidates.users[seed % 943 :] + candidates.users[: seed % 943])
     return [_enough(candidates, users, size) for size in sizes]

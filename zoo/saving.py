@@ -1,4 +1,4 @@
-"""Writes SavedModels with a tf.Example signature, defaults of inputs, warm-up and record."""
+"""Writes SavedModels with a tf.Example signature; adds defaults, warm-up requests and a record."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -57,7 +57,7 @@ def with_warmup(
       folder: the SavedModel's folder.
       signature: the signature's name.
       requests: for each request: input -> value.
-      outputs: the requested outputs; a server prepares each set of outputs at its first request.
+      outputs: the requested outputs; a server prepares its graph for each new set of outputs.
     """
     saved_model = saved_model_pb2.SavedModel.FromString((folder / "saved_model.pb").read_bytes())
     entry = saved_model.meta_graphs[0].signature_def[signature]
@@ -66,7 +66,7 @@ def with_warmup(
 
 
 def independent(*names: str) -> dict[str, Any]:
-    """The entries of `independence` for signatures with independent rows."""
+    """The record's `independence` entries for signatures with independent rows."""
     return {name: {"rows": True, "why_not": "", "own_length": []} for name in names}
 
 

@@ -1,4 +1,4 @@
-"""`wide`: a ranking model with hundreds of scalar features, as large teams serve.
+"""`wide`: a ranking model with hundreds of scalar features, like those of large teams.
 
 The weights are random but fixed, because only speed matters. Features are int64, float and string
 in turn; each integer or string feature is hashed into its own embedding table, and everything is

@@ -1,4 +1,4 @@
-"""Copies the nodes behind a cut so that they read columns instead of parsed tf.Examples."""
+"""Copies the nodes after a cut so that they read columns instead of parsed tf.Examples."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -24,16 +24,16 @@ def copy_behind_cut(
     replaced: Mapping[str, str],
     outputs: list[tuple[str, int]],
 ) -> list[Any]:
-    """Returns copies of the nodes behind the cut, and an Identity for each output.
+    """Returns copies of the nodes after the cut, and an Identity for each output.
 
     Nodes of the MetaGraph that do not depend on the tf.Examples (variables, tables, constants) are
-    shared, not copied. Nodes that function calls run for their effects run before any output.
+    shared, not copied. The outputs wait for the nodes that function calls run only for effects.
 
     Args:
       name: the prefix of the new names; outputs are `name/outputs/0` and so on.
       flat: the graph to cut.
       cut: where to cut it.
-      replaced: for each tensor in front of the cut, by name, the tensor that replaces it.
+      replaced: maps each tensor before the cut to the tensor that replaces it.
       outputs: tensors of `flat` with their DataType numbers.
     """
     front = {*cut.serialized, *cut.parse_nodes}

@@ -41,7 +41,7 @@ class Inlined:
 
     Attributes:
       nodes: NodeDef by name; nodes from outside functions keep their names.
-      tensors: for each requested tensor its name in `nodes`.
+      tensors: the name in `nodes` of each requested tensor.
       inlined: names of the nodes that came from functions.
       effects: nodes that calls run for their effects (assertions, assignments, prints).
     """
@@ -105,7 +105,7 @@ class _Inliner:
         return op in _READING_OPS or not self._op_defs.get(op).is_stateful
 
     def _inline(self, call_name: str) -> list[str]:
-        """Replaces a call node by its function's nodes and returns their names."""
+        """Replaces a call node with its function's nodes and returns their names."""
         function = self._functions[self._called(call_name) or ""]
         call = self._nodes.pop(call_name)
         through = (*self._inlined.pop(call_name, ()), function.signature.name)

@@ -18,7 +18,7 @@ from tensorflow.python.saved_model.loader_impl import get_asset_tensors
 GRAPH_FILE = "saved_model.pb"
 _TEXT_FILE, _CHUNKED_FILE = "saved_model.pbtxt", "saved_model.cpb"
 _FINGERPRINT = "fingerprint.pb"
-NOTHING = "colcast_nothing"  # every session gets this op, which does nothing
+NOTHING = "colcast_nothing"  # a no-op that every session's graph has
 _MOST_BYTES = (1 << 31) - 1  # protobuf's limit on a message
 
 
@@ -49,7 +49,7 @@ def check_graph_file(folder: Path) -> None:
 
 
 def choose_meta_graph(saved_model: Any, tags: Sequence[str]) -> Any:
-    """The MetaGraphDef with exactly these tags, which serving loads."""
+    """The MetaGraphDef with exactly these tags; ExportError if there is none."""
     for meta_graph in saved_model.meta_graphs:
         if set(meta_graph.meta_info_def.tags) == set(tags):
             return meta_graph
@@ -63,7 +63,7 @@ def loaded(
 ) -> Iterator[Any]:
     """A session with some signatures of a SavedModel: their graph, variables and tables.
 
-    The session leaves out other nodes, because TensorFlow copies its graph for each new run.
+    The graph has no other nodes, because TensorFlow copies it for each new set of fetches.
 
     Args:
       folder: the SavedModel's folder, from which variables and assets are read.
@@ -152,7 +152,7 @@ def check_size(saved_model: Any) -> None:
 
 
 def versions(base: Path) -> list[Path]:
-    """The SavedModels in folders named by a number, the highest number last."""
+    """The subfolders that are named by a number and hold a SavedModel, in ascending order."""
     found = [p for p in base.iterdir() if p.name.isdecimal() and (p / GRAPH_FILE).exists()]
     return sorted(found, key=lambda folder: int(folder.name))
 

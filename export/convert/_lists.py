@@ -38,7 +38,7 @@ class Lists:
     parse_nodes: Mapping[str, tuple[str, ...]]
 
     def stand_ins(self, rows: Any, nodes: Mapping[str, Any]) -> dict[str, Any]:
-        """Tensors that replace the nodes' outputs, by node, for lists of one example each.
+        """The tensors that replace each node's outputs if every list has one example.
 
         Args:
           rows: the number of lists, a scalar.

@@ -25,7 +25,7 @@ class _Capture:
     """A variable, table or constant that a function captures."""
 
     object_id: int
-    argument: Any  # ArgDef
+    argument: Any  # the function's ArgDef for it
     attributes: Any  # the attributes that the function gives the argument
 
 

@@ -31,8 +31,8 @@ class ParseCut:
         if the signature takes tensors.
       parse_nodes: names of the parse ops, or of the placeholders if it takes tensors.
       parsed: the features of each parse op; a feature may appear in several ops.
-      refusing: a node between input and parse op that may refuse a batch of tf.Examples; None if
-        there is none.
+      refusing: a node between the input and a parse op that may refuse a batch of tf.Examples; None
+        if there is none.
       lists: where tf.Examples are decoded from ExampleListWithContexts; None if the input holds
         tf.Examples.
     """

@@ -122,7 +122,7 @@ def _ragged(node: Any, keys: Sequence[str]) -> Iterator[Feature]:
         yield Feature(key, Kind.RAGGED, dtype, row_splits_dtype=row_splits)
 
 
-# The converter replaces parse ops by these placeholders; an Estimator's receiver uses only them.
+# The converter replaces parse ops with these placeholders; an Estimator's receiver uses only them.
 def placeholders(feature: Feature) -> dict[str, Any]:
     """Returns a placeholder for each column of a feature, by column name."""
     return {

@@ -12,7 +12,7 @@ from colcast.export.graph._nodes import canonical, producer
 
 
 def find_inputs(signature: str, signature_def: Any, nodes: Mapping[str, Any]) -> ParseCut:
-    """Returns a cut directly behind the placeholders of a signature that parses nothing.
+    """Returns a cut right after the placeholders of a signature that parses nothing.
 
     Args:
       signature: its name.

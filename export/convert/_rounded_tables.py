@@ -17,22 +17,22 @@ from colcast.export.graph._sessions import session_config
 _Floats = npt.NDArray[np.float32]
 _Tensors = dict[str, npt.NDArray[Any]]
 
-# The server's rule, bit for bit: server/engine/rewrites/rounded_rows.cc.
+# The server rounds with the same constants (server/engine/rewrites/rounded_rows.cc), bit for bit.
 _LEAST_BYTES = 1 << 20
 _LARGEST = np.float32(127)
 _MOST_LOST = np.float32(0.02)
 _SMALL = np.float32(16)
 _LEAST_SCALE = np.float32(1e-36)
-_KEPT = 0x7FC0  # the scale of a row that keeps its floats
+_KEPT = 0x7FC0  # stands in place of the scale if a row keeps its floats
 _ROWS_AT_ONCE = 1 << 16
 _LOOKUPS = ("Gather", "GatherV2", "ResourceGather")
 
 
 def write_rounded_tables(folder: Path, meta_graph: Any, table_type: str) -> None:
-    """Writes the forms in int8 or bfloat16 of a SavedModel's float32 tables of 1 MiB or more.
+    """Writes int8 or bfloat16 copies of a SavedModel's float32 tables of 1 MiB or more.
 
     Raises:
-      ExportError: there are none.
+      ExportError: the model looks up rows in no such table.
     """
     target = folder / table_type
     target.mkdir(exist_ok=True)
@@ -53,13 +53,13 @@ def write_rounded_tables(folder: Path, meta_graph: Any, table_type: str) -> None
 
 
 def _in_bfloat16(values: _Floats) -> _Tensors:
-    """Rounds a matrix to nearest even."""
-    with np.errstate(invalid="ignore"):  # NaN
+    """Rounds a matrix to bfloat16; ties go to even."""
+    with np.errstate(invalid="ignore"):  # casting NaN would warn
         return {"rows": values.astype(tf.bfloat16.as_numpy_dtype)}
 
 
 def _in_int8(values: _Floats) -> _Tensors:
-    """Rounds a matrix by rows; rows that keep their floats are apart."""
+    """Rounds each row to int8 with its own scale; rows that keep their floats are also returned."""
     count, width = values.shape
     rows = np.empty((count, 2 + width), np.int8)
     kept: list[npt.NDArray[np.int64]] = []
@@ -73,7 +73,7 @@ def _in_int8(values: _Floats) -> _Tensors:
 
 
 def _round(values: _Floats) -> tuple[npt.NDArray[np.int8], npt.NDArray[np.bool_]]:
-    """Rounded rows, and which of them must keep their floats."""
+    """Each row's scale and int8 values, and whether the row must keep its floats."""
     with np.errstate(all="ignore"):
         largest = np.max(np.abs(values).view(np.uint32), axis=1).view(np.float32)
         least = np.where(np.isfinite(largest), largest / _LARGEST, np.float32(0))
@@ -94,7 +94,10 @@ def _round(values: _Floats) -> tuple[npt.NDArray[np.int8], npt.NDArray[np.bool_]
 def _is_close(
     values: _Floats, whole: npt.NDArray[np.int8], scales: _Floats
 ) -> npt.NDArray[np.bool_]:
-    """Whether rounding loses little of a row's small values; sums in the server's order."""
+    """Whether rounding keeps each row's small values accurate.
+
+    Sums in the same order as the server, so that both decide alike.
+    """
     total, lost, largest = np.zeros((3, len(values)), np.float32)
     for column in range(values.shape[1]):
         value = np.abs(values[:, column] / scales)
@@ -106,7 +109,7 @@ def _is_close(
 
 
 def _looked_up(session: Any) -> Iterator[tuple[str, _Floats]]:
-    """The float32 tables whose rows the main graph looks up, by the variable's name."""
+    """Yields each large float32 table in which the main graph looks up rows, and its name."""
     graph = session.graph
     nodes = {node.name: node for node in graph.as_graph_def().node}
     tables = {}

@@ -36,7 +36,8 @@ class Conversion:
       context: the context features of an ExampleListWithContext; None if the source takes none.
       impurity: why the answer depends on more than the request and the model's files; None if it
           does not.
-      refusing: the node in front of the parse op, if any, that may refuse a batch of tf.Examples.
+      refusing: a node before the parse op that may refuse a batch of tf.Examples; None if there is
+          none.
     """
 
     name: str

@@ -16,7 +16,7 @@ _PREFIX = "colcast_mended"
 
 
 def fill_variables(meta_graph: Any) -> list[str]:
-    """Makes the init op fill variables whose twin alone is restored; returns their names."""
+    """Makes the init op fill empty handles from their restored twins; returns their names."""
     nodes = {node.name: node for node in meta_graph.graph_def.node}
     filled = _handles(nodes, [meta_graph.saver_def.restore_op_name, *_init_ops(meta_graph)])
     outputs = [
@@ -46,7 +46,7 @@ def _init_ops(meta_graph: Any) -> list[str]:
 
 
 def _twins(nodes: dict[str, Any]) -> dict[str, str]:
-    """Maps each handle to the handle of the variable from which it is initialised."""
+    """Maps each handle that an assignment reads to the handle that it fills."""
     twins = {}
     for node in nodes.values():
         if node.op == "AssignVariableOp":

@@ -156,12 +156,12 @@ def add_late_signature(
     Args:
         meta_graph: MetaGraphDef with the columnar signature; changed in place. The session's graph
             gets the new nodes too.
-        observed: the observed columnar signature. If it is `exact`, products are not split, and the
-            proof allows no difference.
+        observed: the columnar signature and its trial runs. If it is `exact`, products are not
+            split, and the proof allows no difference.
         late_signature: the name of the new signature.
         least_gain: the share of the op time that the new signature must save.
-        most_gathered_bytes: limit for the bytes of weights that are gathered if user and item rows
-            of a kernel interleave.
+        most_gathered_bytes: how many bytes of weights may be gathered if user and item rows of a
+            kernel interleave.
 
     Returns:
         The report: which ops moved, which did not and why, and the differences in the proof.

@@ -38,7 +38,7 @@ def add_stages(
         meta_graph: MetaGraphDef with the columnar signature and the late one made from it; changed
             in place if the stages are written. The session's graph gets the new nodes too.
         observed: the observed columnar signature.
-        rows: draws rows for the proof, as for `observe`.
+        rows: draws rows for the proof, like `rows` of `observe`.
         domains: feature names by domain, without user and item; `f` includes `f/length`.
         context_features: features that belong to no domain; `f` includes `f/length`.
         late_signature: the late signature; the stages must give the same results.
@@ -65,7 +65,7 @@ class _Adding:
         self._cuts = 0
 
     def add(self) -> StagesReport:
-        """Cuts the graph, and again without the domains that turn out to have no stage."""
+        """Cuts the graph; if domains turn out to have no stage, cuts again without them."""
         left: dict[str, str] = {}
         while True:
             domains = [d for d in self._model.columns if d != PAIR and d not in left]
@@ -125,9 +125,9 @@ class _Adding:
         return cut.proof(self._late, self._requests, self._tolerance)
 
     def _culprits(self, domains: Sequence[str], why: str) -> dict[str, str]:
-        """The domains that fail the proof when cut alone with user and item.
+        """Cuts each domain with only user and item; returns those that fail the proof.
 
-        Returns all domains but user and item if none fails alone.
+        If none fails this way, returns all domains but user and item.
         """
         _, _, *others = domains
         failing = [d for d in others if len(others) == 1 or self._differs([USER, ITEM, d])]

@@ -183,9 +183,9 @@ class Cut:
     def _why_no_stage(self, domain: str, found: Independence) -> str:
         """Why a domain's states cannot be cached; "" if they can.
 
-        A state may depend on the width of a list column without `f/length`: the width is part of
-        the cache key. Outside the user domain, it must not depend on the width of a column with
-        `f/length`, which is padded to the longest list in the request and so depends on other rows.
+        A state may depend on the width of a list column without `f/length`, because the width is
+        part of the cache key. A column with `f/length` is padded to the longest list in the
+        request, so its width depends on other rows; only user states may depend on that.
         """
         if not found.rows:
             return f"rows of the {domain} domain may affect each other: {found.why_not}"
@@ -277,7 +277,7 @@ class Cut:
 
 
 def _check(why: Mapping[str, str]) -> None:
-    """Raises an error with the reasons that are not "".
+    """Raises an error if a domain has a reason other than "".
 
     Raises:
         DomainsWithoutStage: domains other than user and item have a reason.

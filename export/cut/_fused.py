@@ -1,7 +1,7 @@
-"""Finds products that TensorFlow fuses with their bias and Relu, which makes them turn NaN into 0.
+"""Finds products that TensorFlow fuses with their bias and Relu. The fused op turns NaN into 0.
 
-If the product is split, a separate Relu reads the sum and passes NaN on, where the model returns 0.
-Such a product is therefore split only if its input rows are finite.
+For several users, a split product is not fused, and its separate Relu would pass NaN on. So such a
+product is split only if its inputs were finite in trials; the graph checks that its terms are.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -24,7 +24,7 @@ _REMOVED = ("Identity", "PreventGradient", "Snapshot", "StopGradient")
 
 @dataclass(frozen=True)
 class Fused:
-    """The products that a Relu follows.
+    """The products whose outputs a Relu reads.
 
     Attributes:
         read: for each MatMul with a bias, its first input.
@@ -107,7 +107,7 @@ def _not_finite(
     for columns in batches:
         try:
             values = probe(columns)
-        except ExportError:  # the model refuses these rows in one request
+        except ExportError:  # the model refuses these rows as one request
             continue
         rows = len(next(iter(columns.values())))
         scored = np.all([_finite_rows(values[output], rows) for output in outputs], axis=0)
@@ -116,7 +116,7 @@ def _not_finite(
 
 
 def _finite_rows(value: Array, rows: int) -> Array:
-    """For each row, whether its entries are finite; without rows, whether all entries are."""
+    """Whether each row's entries are finite; of a tensor without rows, whether all entries are."""
     if value.dtype.kind not in "fc":
         return np.ones(rows, bool)
     finite = np.isfinite(value)

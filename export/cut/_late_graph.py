@@ -43,7 +43,7 @@ class LateGraph(Copy):
             observed: the observed columnar signature.
             prefix: the first part of every new node's name.
             domains: the nodes' colours by domain, if the graph will be cut into stages (any number
-                of users). None: everything outside the user part counts as the items'.
+                of users). None: everything outside the user part belongs to the items.
         """
         super().__init__(observed.colours, observed.session, prefix)
         signature = observed.signature
@@ -61,8 +61,6 @@ class LateGraph(Copy):
         self._multiples: dict[tuple[int, int], str] = {}
         self.rows = ""
 
-    # Facts about a tensor of the original graph.
-
     def side(self, tensor: str) -> str:
         """The tensor's side: USER or FREE, or PAIR if its node runs at N rows."""
         return self._colours[tensor]
@@ -72,7 +70,7 @@ class LateGraph(Copy):
         return self._findings.get(tensor, Finding(RowKind.OTHER))
 
     def domain(self, tensor: str) -> str:
-        """The domain that the tensor reads, PAIR for several; without `domains`, USER or ITEM."""
+        """The domain that the tensor reads, or PAIR if several; without `domains`, USER or ITEM."""
         if self.side(tensor) == USER:
             return USER
         return self._domains[tensor] if self._domains else ITEM
@@ -104,7 +102,7 @@ class LateGraph(Copy):
 
     def value(self, tensor: str) -> Array:
         node = self._nodes[producer(tensor)]
-        if node.op == "Const":  # to run a session would prepare its whole graph
+        if node.op == "Const":  # a session would first prepare its whole graph
             return np.asarray(tf.make_ndarray(node.attr["value"].tensor))
         return np.asarray(self._session.run(tensor))
 
@@ -132,7 +130,7 @@ class LateGraph(Copy):
         return tensor if self.side(tensor) == FREE else self.emit.name("user", tensor)
 
     def name(self, tensor: str) -> str:
-        """The tensor at N rows; `Copy` writes it as an output."""
+        """The tensor at N rows, for `Copy` to write as an output."""
         return self.many(tensor)
 
     def many(self, tensor: str) -> str:
@@ -188,8 +186,6 @@ class LateGraph(Copy):
                 parts.append(self.emit.constant(after))
             self._multiples[rank, axis] = self.emit.concat(name, parts, 0, tf.int32)
         return self._multiples[rank, axis]
-
-    # Methods that write nodes.
 
     def place_inputs(self, signature: Signature) -> None:
         """Writes the placeholders. If `one_user`, also writes checks that user inputs have one row.
@@ -269,7 +265,7 @@ class LateGraph(Copy):
         self.emit.add("Mul", name, [self.once(f"{node.name}:0"), multiples], T=dtype)
 
     def _nodes_computed_again(self, graph: FlatGraph, outputs: Sequence[str]) -> set[str]:
-        # User-side nodes that are needed at N rows but can be neither repeated nor read unchanged.
+        # User-side nodes whose outputs are needed at N rows but are neither row-like nor constant.
         again: set[str] = set()
 
         def read(tensors: Sequence[str]) -> None:

@@ -19,7 +19,7 @@ def listed(title: str, entries: Sequence[str], most: int) -> list[str]:
 
 
 def grouped(tensors: Iterable[tuple[str, str, Sequence[Size], str]]) -> list[str]:
-    """Groups tensors (name, dtype, shape, suffix) that differ only in name; a line per group."""
+    """One line for each group of tensors (name, dtype, shape, suffix) that differ only in name."""
     groups: dict[str, list[str]] = {}
     for name, dtype, shape, more in tensors:
         sizes = ", ".join("?" if size is None else str(size) for size in shape)
@@ -63,7 +63,7 @@ class LateReport:
         item_features: features sent as N rows.
         ops: number of the columnar signature's ops that depend on its inputs.
         user_ops: number of these that now run once per request.
-        user_time_share: their share of the columnar signature's op time at `timed_rows` candidates.
+        user_time_share: the share of `columnar_ms` that they take.
         columnar_ms: op time of the columnar signature at `timed_rows` candidates, in ms.
         late_ms: the same for the late signature.
         timed_rows: number of candidates in the timed requests.

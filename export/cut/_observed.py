@@ -26,12 +26,12 @@ from colcast.export.graph._signature import Signature, read_signature
 from colcast.export.rows._facts import Fact, Kind
 from colcast.export.rows._independence import facts_of, once, rows_of
 
-_ROWS = "columnar"  # the domain of all rows, including the user's
+_ROWS = "columnar"  # a single domain for all rows, the user's included
 _CANDIDATES = (2, 5)  # numbers of candidates in trials of item tensors
 
 
 class _Watched:
-    """Trial runs of a columnar signature; findings() evaluates them for any colouring."""
+    """Trial runs of a columnar signature, which `findings` evaluates for any colouring."""
 
     def __init__(
         self,
@@ -125,7 +125,7 @@ class _Watched:
         return unproved
 
     def _find_facts(self, lists: bool) -> Mapping[str, Fact]:
-        """The rule's fact for every tensor.
+        """The independence rule's fact for every tensor.
 
         Args:
             lists: whether the user's columns are treated as lists; else they have equal width.
@@ -150,7 +150,7 @@ def _placeholders(graph: tf.Graph, signature: Signature) -> Findings:
     return findings
 
 
-_USERS = 8  # users on whose rows tensors are classified and products observed
+_USERS = 8  # number of users whose rows the trials use
 _NO_VALUE = "0 or empty in all generated rows, so its effect is unknown"
 
 
@@ -173,8 +173,8 @@ class Observed:
         proof: compares other signatures with it.
         tolerance: largest relative difference of float outputs; 0 if `exact`.
         exact: whether the user part has only ops that keep every bit.
-        kernel_rows: tensors with rows of a kernel that an earlier signature of the same MetaGraph
-            wrote; the next one reads them, too.
+        kernel_rows: tensors with rows of a kernel, written for an earlier signature of the same
+            MetaGraph and reused by later ones.
     """
 
     name: str
@@ -194,7 +194,7 @@ class Observed:
     kernel_rows: dict[tuple[str, bool, bytes], str] = field(default_factory=dict)
 
     def exactly(self) -> "Observed":
-        """The same trials, but a user part with only ops that keep outputs bit-identical."""
+        """The same trials, with a user part that has only ops that keep outputs bit-identical."""
         colours = _colour(self.graph, self.signature, self.held, exact=True)
         findings = self.watched.findings(colours, 0.0)
         return replace(self, colours=colours, findings=findings, tolerance=0.0, exact=True)
@@ -241,7 +241,7 @@ def observe(
     held = {producer(signature.user[name]): _NO_VALUE for name in without_a_value(users)}
     colours = _colour(graph, signature, held)
     tolerances = {0.0, tolerance}
-    # Adds its op before anything runs, because a session copies its whole graph for new ops.
+    # find_fused adds an op. It precedes all runs, because a session copies its graph for new ops.
     fused = find_fused(graph, session, signature)
     watched = _Watched(session, graph, signature, colours, users, requests, tolerances)
     return Observed(

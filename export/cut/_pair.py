@@ -37,7 +37,7 @@ def rows_keys(domains: Iterable[str]) -> list[str]:
 def rows_of_pair(
     inputs: Mapping[str, str], domains: Collection[str], prefix: str, graph: tf.Graph
 ) -> dict[str, Fact]:
-    """The facts about the last stage's inputs in a run with several users, by tensor."""
+    """Facts about each input tensor of the last stage in a run with several users."""
     rows = (("rows:candidate",),)
     columns, found = dict(inputs), dict[str, Fact]()
     for domain in domains:
@@ -153,10 +153,10 @@ class PairGraph(Copy):
     def _checked_index(self, domain: str, is_one: str) -> str:
         """Writes `row_to_<domain>` with a check that all rows belong to a single request.
 
-        When a batching session joins requests, their row numbers 0 to R - 1 repeat. The op that
-        refuses them outputs zeros, which are added to the index so that the check cannot be
-        optimized away. If the domain has one row, every entry of the index is also looked up in the
-        zeros: no other op reads more than the first entry of a single user's index.
+        When a batching session joins requests, the row numbers 0 to R - 1 repeat, and an op refuses
+        them. It outputs zeros, which are added to the index so that the check is not optimized
+        away. If the domain has one row, every entry of the index is looked up in the zeros, because
+        other ops read only the first entry.
         """
         numbers, given = (
             self._place(key, tf.int64, tf.TensorShape([None]))

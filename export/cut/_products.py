@@ -22,7 +22,7 @@ from colcast.export.graph._requests import Array
 Group = tuple[str, ...]
 _USER: Group = (USER,)
 _NOT_FINITE = "NaN or infinite values reach a product with a Relu, which the model makes 0"
-_Rows = tuple[str, bool, bytes]  # a kernel, whether it is transposed, and the chosen rows
+_Rows = tuple[str, bool, bytes]  # a kernel, whether it is transposed, and which of its rows
 
 
 @dataclass(frozen=True)
@@ -65,13 +65,13 @@ class Products:
         most_gathered_bytes: int,
         kernel_rows: Mapping[_Rows, str],
     ) -> None:
-        """Starts without products.
+        """Prepares to write products.
 
         Args:
             late: the graph to which products are written.
             splits: tensors split by domain.
             fused: products whose inputs must be finite.
-            most_gathered_bytes: limit for gathered kernel rows.
+            most_gathered_bytes: how many bytes of kernel rows may be gathered.
             kernel_rows: kernel rows that were written earlier.
         """
         self._late = late
@@ -114,7 +114,7 @@ class Products:
         return [*groups, *([_USER] if USER in split.domains else [])]
 
     def _groupings(self, split: Split, units: int) -> list[list[Group]]:
-        """The groupings to try: the best one, then the user's columns against all others."""
+        """The groupings to try: the best one, then the user's columns and all others."""
         others = tuple(sorted({*split.domains} - {USER}))
         best, apart = self._groups(split, units), [others, _USER]
         groupings = [best, apart] if USER in split.domains and best != apart else [best]
@@ -240,7 +240,7 @@ class Products:
         return product.with_user(f"{added.name}:0")
 
     def _checked(self, node: NodeDef, terms: Mapping[Group, str]) -> dict[Group, str]:
-        """Adds a check for NaN to the terms; it reads one unit, as a NaN reaches all units."""
+        """Adds a check that terms are finite; it reads one unit, as a NaN spreads to all units."""
         emit, dtype = self._late.emit, self._late.dtype(f"{node.name}:0")
         start, size, axes = ([0, 0], [-1, 1], [0, 1])
         checked = {}
@@ -289,8 +289,7 @@ class Products:
             return first
         fuses = product.units > 1 or node.name in self._fused.biases
         if product.rank == 2 and fuses and late.one_user and node.name not in self._fused.alone:
-            # It is added as a bias because TensorFlow fuses MatMul, BiasAdd and activation into one
-            # op.
+            # Added as a bias, because TensorFlow fuses MatMul, BiasAdd and activation.
             flat = late.emit.constant(np.array([-1], np.int32))
             kinds = {"T": dtype, "Tshape": tf.int32}
             vector = late.emit.add("Reshape", f"{name}/user", [user, flat], **kinds)

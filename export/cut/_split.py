@@ -27,8 +27,8 @@ class Split:
             or fixed (a scalar, or a vector with one element per column).
         domains: the domain of each column, [columns].
         rank: the number of dimensions.
-        flattened: whether all dimensions but the last have been folded into one, so that the whole
-            tensor no longer has this rank.
+        flattened: whether all dimensions but the last have been folded into one; `rank` is still
+            the number before that.
     """
 
     node: NodeDef
@@ -54,10 +54,10 @@ class Split:
 
 
 class Splits:
-    """The split tensors of a graph, found by following it in its order."""
+    """Finds the split tensors of a graph, whose nodes `follow` takes in order."""
 
     def __init__(self, late: LateGraph) -> None:
-        """Starts without split tensors; columns will be written to `late`."""
+        """Prepares to write columns to `late`."""
         self._late = late
         self._found: dict[str, Split] = {}
         self._written: dict[tuple[str, tuple[str, ...]], str] = {}
@@ -163,7 +163,7 @@ class Splits:
         return f"{late.emit.apply(node, name, inputs).name}:0"
 
     def _own(self, operand: Split | str, domains: Collection[str]) -> str:
-        """The part of one Concat operand that belongs to these domains; "" if it has none."""
+        """The columns of one Concat operand that belong to these domains; "" if it has none."""
         if isinstance(operand, Split):
             return self.part(operand, domains) if len(operand.columns(domains)) else ""
         late = self._late

@@ -69,7 +69,7 @@ class StageGraph(Copy):
                 self._write(node, own)
 
     def _read_by(self, own: set[str]) -> set[str]:
-        """The domain's nodes, and nodes they read that only a control input ties to a column.
+        """The domain's nodes, and those of `Colours.waiting` that they read.
 
         Args:
             own: the domain's nodes.
@@ -107,7 +107,7 @@ class StageGraph(Copy):
         }
 
     def _declared_shape(self, tensor: str, rank: int) -> tuple[int | None, ...]:
-        """A row's static shape, because sizes in trials may have been equal by coincidence."""
+        """The static shape of a row; the trials' rows may have equal sizes only by coincidence."""
         shape = self._session.graph.get_tensor_by_name(self.name(tensor)).shape
         if shape.rank is None:
             return (1, *[None] * (rank - 1))
@@ -222,7 +222,7 @@ def _is_known_shape(node: NodeDef, stage: StageGraph) -> bool:
 # Gathering a state costs about as much as looking up an embedding. So a stage must do more than
 # read its columns, and either save a product with weights or have states no larger than the columns
 # they replace.
-_LENGTH = 64  # the assumed size of an unknown dimension, which is usually a list's
+_LENGTH = 64  # the assumed size of an unknown dimension, usually a list's length
 _STRING = 24  # bytes of a short string in TensorFlow
 _READING = {
     "Cast", "ConcatV2", "EnsureShape", "ExpandDims", "Identity", "IdentityN", "Pack", "Placeholder",
@@ -262,7 +262,7 @@ def why_no_gain(
 
 
 def _ops(graph: FlatGraph, colours: Colours, tensors: Sequence[str]) -> set[str]:
-    """The types of the ops that compute these tensors of one domain, within that domain."""
+    """The types of the ops that compute these tensors and belong to the tensors' domain."""
     others = {name for name, of in colours.of.items() if of != colours[tensors[0]]}
     own = ancestors(graph.nodes, tensors, stop=others, controls=False)
     return {graph.nodes[name].op for name in own}

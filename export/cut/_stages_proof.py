@@ -93,7 +93,7 @@ class StagesProof:
         return [self._draw(rows) for rows in PROOF_ROWS for _ in range(_ROUNDS)]
 
     def compare(self, *, several_users: bool = False) -> Mapping[str, float]:
-        """Compares requests of one user each, or runs with the candidates of several users.
+        """Compares requests of one user or, with `several_users`, runs for several users.
 
         Each state comes from one of several batches: the whole batch, a shuffled one with a
         repeated row, or a single row. The states of a request's only user are computed alone.
@@ -108,7 +108,7 @@ class StagesProof:
         return {output: max(by[output] for by in by_rows.values()) for output in outputs}
 
     def _draw(self, rows: int) -> _Draw:
-        """Draws rows; draws again if the late signature fails for one of the users alone."""
+        """Draws rows that the late signature accepts for each user alone."""
         random = np.random.default_rng(rows)
         counts = dict.fromkeys(self._columns, (rows + 1) // 2)
         counts |= {USER: _USERS, ITEM: rows, PAIR: rows}
@@ -128,7 +128,7 @@ class StagesProof:
                     for count in sorted({1, rows}):
                         answer = self._late(draw.request(user, np.arange(count)).once())
                         if user == 0:
-                            draw.expected.update(answer)  # the last one has all candidates
+                            draw.expected.update(answer)  # the last answer has all candidates
             except ExportError:
                 if not left:
                     raise
@@ -199,7 +199,7 @@ class StagesProof:
     def _score(
         self, states: Mapping[str, States], index: Mapping[str, Array], candidates: Columns
     ) -> dict[str, Array]:
-        """The outputs for given states, indices of each domain's rows, and candidates' columns."""
+        """Runs the last stage on states, each domain's index, and the candidates' columns."""
         given = dict(candidates)
         for domain, of_rows in states.items():
             given |= {state_key(domain, k): state for k, state in enumerate(of_rows)}

@@ -21,7 +21,7 @@ class Reuse:
 
     Attributes:
         requests: number of requests; each has one user.
-        users_found: number of requests with a user of an earlier request.
+        users_found: number of requests whose user was in an earlier request.
         rows: number of candidates in all requests.
         items_found: number of candidates whose item had been scored before, in any request.
         made_new: for each item feature, the number of rows that missed only because of it: they
@@ -163,7 +163,7 @@ class StagesReport:
         return self.states.get(ITEM, ())
 
     def to_json(self) -> dict[str, Any]:
-        """The report as JSON; the states of user and item also appear under their old names."""
+        """The report as JSON; `user_states` and `item_states` repeat entries of `states`."""
         values = {key: value for key, value in asdict(self).items() if key != "independence"}
         for domain in (USER, ITEM):
             values[f"{domain}_states"] = values["states"].get(domain, ())

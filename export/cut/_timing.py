@@ -56,8 +56,7 @@ def user_share(
 ) -> float:
     """The share of a columnar signature's op time spent on ops that read only user features.
 
-    A late signature saves more than that if it splits products, and less if tensors cannot be
-    repeated.
+    A late signature saves more if it splits products, and less if tensors cannot be repeated.
 
     Args:
         meta_graph: MetaGraphDef with the signature.

@@ -148,8 +148,7 @@ def write_late(
         domains: the nodes' colours by domain, if stages will be cut from the graph: products are
             then split by domain, and there may be any number of users. None: products are split
             into the user's and all other columns, and there is one user.
-        most_gathered_bytes: limit for the bytes of weights that are gathered if a kernel's rows
-            interleave.
+        most_gathered_bytes: how many bytes of weights may be gathered if kernel rows interleave.
 
     Returns:
         The late graph and its split products.

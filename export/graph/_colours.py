@@ -24,8 +24,8 @@ class Colours:
     """The colour of every node, with the facts that decided it.
 
     Attributes:
-        of: node name to FREE, a domain, or PAIR. PAIR is for nodes that read columns of several
-            domains, that are control flow, random or have side effects, or that read such a node.
+        of: node name to FREE, a domain, or PAIR. A node is PAIR if it reads columns of several
+            domains, is control flow, is random, has side effects, or reads a PAIR node.
         reads: node name to the domains whose columns the node reads.
         waiting: nodes that read no column but have a control input from a node that reads one.
         held: nodes that are PAIR although they read only user columns, with the reason.
@@ -34,7 +34,7 @@ class Colours:
         pinned: nodes that are control flow, random or stateful, or read such a node.
         awaited: nodes that must run before others: effects, assertions, branches of TF1 control
             flow, and nodes that run after these.
-        late_controls: nodes (mostly assertions) for which a node of another colour waited; the
+        late_controls: nodes (mostly assertions) that a node of another colour waited for; the
             outputs wait for them instead.
     """
 
@@ -66,10 +66,9 @@ def colour(
         graph: the nodes.
         columns: placeholder tensors by domain; columns without a domain are under PAIR.
         held: user placeholders that must be PAIR, with the reason.
-        waiting: the colour of nodes that read no column but have a control input from a node that
-            reads one.
-        exact: whether an op that reads user columns must compute the same bits for any number of
-            rows, and is PAIR otherwise.
+        waiting: the colour for the nodes in `Colours.waiting`.
+        exact: make ops that read user columns PAIR unless they compute the same bits for any number
+            of rows.
     """
     found = Colours()
     domains = {producer(tensor): {domain} for domain, of in columns.items() for tensor in of}

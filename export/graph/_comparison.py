@@ -17,14 +17,14 @@ PERTURBED = 3
 CANCELLED = 1e-2
 """Relative differences below this may be rounding errors where large floats cancel out."""
 
-_NOISE_FACTOR = 4  # sums in another order round more than the inputs do
-_ROUNDING = 2.0**-23  # for float32: half the relative distance between neighbours
+_NOISE_FACTOR = 4  # reordered sums change outputs more than rounded inputs do
+_ROUNDING = 2.0**-23  # float32's epsilon, about one last bit
 
 Differences = dict[int, dict[str, float]]
-"""(number of candidates, output) to the largest relative difference."""
+"""Number of candidates -> output -> the largest relative difference."""
 
 Moderated = dict[str, float]
-"""Output to the largest relative difference that disappears once a request's floats are small."""
+"""Output -> the largest relative difference that disappears once a request's floats are small."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def compare_trials(
 def comparable(value: object) -> Array:
     """A value as an array; bfloat16, which NumPy does not treat as a float, becomes float32."""
     array = np.asarray(value)
-    known = array.dtype.kind != "V"  # looking up a dtype's name is slower
+    known = array.dtype.kind != "V"  # faster than looking up the dtype's name
     return array if known or array.dtype.name != "bfloat16" else array.astype(np.float32)
 
 
@@ -124,7 +124,7 @@ def _compare(
     relative = relative_difference(expected, given, floor, trial.noise[output])
     worst = float(relative.max(initial=0.0))
     if tolerance < worst < CANCELLED and trial.moderate:
-        # Large floats that nearly cancel out leave only rounding errors, so compare small floats.
+        # If large floats nearly cancel out, only rounding errors remain, so compare small floats.
         again = replace(trial.moderate(), moderate=None)
         small = _compare(output, again, _floor([again.expected[output]]), tolerance, moderated)
         moderated[output] = max(moderated.get(output, 0.0), worst)

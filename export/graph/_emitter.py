@@ -175,7 +175,7 @@ class Copy:
     """
 
     def __init__(self, colours: Colours, session: tf.compat.v1.Session, prefix: str) -> None:
-        """Starts without nodes.
+        """Prepares to copy nodes.
 
         Args:
             colours: the nodes' colours.
@@ -184,7 +184,7 @@ class Copy:
         """
         self._colours = colours
         self._session = session
-        self._new: dict[str, str] = {}  # replacements of tensors whose nodes are not copied
+        self._new: dict[str, str] = {}  # new tensors that replace those whose nodes are not copied
         self.emit = Emitter(prefix)
         self.inputs: dict[str, str] = {}
         self.outputs: dict[str, str] = {}
@@ -246,8 +246,7 @@ def import_nodes(graph: tf.Graph, added: GraphDef) -> None:
             if outputs:
                 present[source] = outputs[int(source.partition(":")[2] or 0)]
             else:
-                # This control input is an assertion outside the copy, to which import_graph_def
-                # cannot refer.
+                # An assertion outside the copy, which import_graph_def cannot use as control input.
                 node.input.remove(source)
     with graph.as_default():
         tf.import_graph_def(trial, input_map=present, name="")

@@ -1,7 +1,7 @@
 """Runs a graph to see how its tensors depend on the number of rows.
 
-To classify a user-side tensor, runs feed the same user row once, twice, three and many times;
-`distrust` then corrects findings for ops whose behaviour a few runs cannot show.
+To classify a user-side tensor, trials feed one, two, three and many copies of a user row;
+`distrust` then corrects findings about ops whose behaviour a few trials cannot show.
 """
 
 import enum
@@ -26,7 +26,7 @@ REPEATS = (2, 3, 64)
 class RowKind(enum.Enum):
     """How a tensor depends on the number of rows."""
 
-    ROW = "row-like"  # for N rows, N equal blocks of the rows that it has for one row
+    ROW = "row-like"  # N rows give N copies of the result for one row
     CONSTANT = "constant"  # the same for any number of rows
     OTHER = "other"
 
@@ -40,8 +40,8 @@ class Finding:
         shape: its shape at one row; None for sizes that differ between requests.
         axis: for ROW: the dimension that follows the rows; 0 unless the model has transposed it.
         reason: for OTHER: what was observed.
-        counts_rows: for OTHER: whether it may be a number of rows or a statistic over rows, not an
-            index: its size is the same for every number of rows, or it holds floats.
+        counts_rows: for OTHER: whether it may be a number of rows or a statistic over rows. Unlike
+            an index, such a tensor has the same size for every number of rows, or holds floats.
     """
 
     kind: RowKind
@@ -82,7 +82,7 @@ class Probe:
         *,
         inner: bool = False,
     ) -> None:
-        """Prepares the runs.
+        """Prepares to run the tensors.
 
         Args:
             session: a session with the graph.
@@ -90,8 +90,8 @@ class Probe:
             tensors: the tensors to fetch, by name.
             inner: whether `tensors` are outputs of arbitrary ops rather than of signatures. An
                 additional op then reads them: with oneDNN, TensorFlow 2.20's remapper fuses
-                x * sigmoid(x) even if the Sigmoid is fetched, and then cannot find it; it does not
-                fuse a node that another node reads.
+                x * sigmoid(x) even if the Sigmoid is fetched, and the fetch fails; it does not fuse
+                a node that another node reads.
         """
         find = session.graph.get_tensor_by_name
         self._loops = partial(describe_loops, session.graph, dict(inputs), list(tensors.values()))
@@ -233,7 +233,7 @@ def _settled(finding: Finding) -> Finding:
 
 
 def equal(one: Array, other: Array, tolerance: float) -> bool:
-    """Whether two tensors are equal; floats within a tolerance relative to the largest float."""
+    """Whether tensors are equal; the tolerance of floats is relative to the largest one."""
     if one.shape != other.shape:
         return False
     same = bool(np.all(one == other))

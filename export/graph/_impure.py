@@ -34,7 +34,7 @@ _HARMLESS = {
     "StatelessRandomGetAlg", "VarIsInitializedOp", "VariableShape", "While", "XlaCallModule",
 }  # fmt: skip
 _HARMLESS_PREFIXES = ("Sentencepiece", "SimpleML", "Stack", "TensorArray")
-_READ_FILES = {"MatchingFiles", "ReadFile"}  # stateless according to TensorFlow
+_READ_FILES = {"MatchingFiles", "ReadFile"}  # TensorFlow declares these stateless
 _PASS_ON = {
     "Enter", "Exit", "Identity", "Merge", "NextIteration", "RefEnter", "RefExit", "RefIdentity",
     "RefMerge", "RefNextIteration", "RefSwitch", "Switch",
@@ -122,7 +122,7 @@ class _Scope:
     arguments: dict[str, str] = field(default_factory=dict)
 
     def resource_at(self, tensor: str) -> str:
-        """The resource to which a tensor is a handle; "" if unknown."""
+        """The resource that a tensor is a handle of; "" if unknown."""
         seen = set[str]()
         while (name := producer(tensor)) not in seen:
             seen.add(name)
@@ -143,8 +143,8 @@ class _Reached:
     def __init__(self, graph: _Graph, signature: Any) -> None:
         self._graph = graph
         self._bodies = set[tuple[str, ...]]()
-        self.read = set[str]()  # resources
-        self.written: dict[str, str] = {}  # resource -> op
+        self.read = set[str]()  # resources that are read
+        self.written: dict[str, str] = {}  # resource -> the op that writes it
         self._effect = ""
         seen, waiting = set[str](), list(_outputs(signature.outputs.values()))
         while waiting:
@@ -156,7 +156,7 @@ class _Reached:
                 waiting += node.input
 
     def impurity(self) -> Impurity | None:
-        """The signature's own impurity, without regard to what other signatures write."""
+        """The signature's own impurity, regardless of what other signatures write."""
         if self.written:
             resource, op = min(self.written.items())
             return Impurity(f'it writes "{resource}" ({op})', writes=True)
@@ -190,7 +190,7 @@ class _Reached:
 
 
 def _arguments(caller: _Scope, call: NodeDef, function: Any, count: int) -> list[str]:
-    """The resource of each argument; _ANY if it is unknown how the call passes its inputs."""
+    """The resource that each argument receives; _ANY if the call's order of inputs is unknown."""
     given = data_inputs(call)[1 if call.op in _BY_CONDITION else 0 :][:count]
     known = call.op in _BY_CONDITION | _BY_POSITION or call.op == function.signature.name
     if not known or len(given) < count:

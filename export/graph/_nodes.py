@@ -13,7 +13,7 @@ from tensorflow.core.framework.graph_pb2 import GraphDef as GraphDef
 from tensorflow.core.framework.node_def_pb2 import NodeDef as NodeDef
 
 NOT_COPIED = ("_class", "_output_shapes")
-"""Attributes that hold only for the original of a node: colocations and inferred shapes."""
+"""Attributes that copies of a node must not have: colocations and inferred shapes."""
 
 
 class FlatGraph:
@@ -37,7 +37,7 @@ class FlatGraph:
         }
 
     def with_nodes(self, nodes: Iterable[NodeDef], tensors: Iterable[str]) -> "FlatGraph":
-        """The nodes from which other tensors are computed, taken from this graph and `nodes`."""
+        """The graph that computes `tensors`, with nodes from this graph and from `nodes`."""
         made = object.__new__(FlatGraph)
         made.op_defs, made.library = self.op_defs, self.library
         every = {**self.nodes, **{node.name: node for node in nodes}}
@@ -82,7 +82,7 @@ def _inputs_first(every: dict[str, NodeDef], roots: list[str]) -> dict[str, Node
     return done
 
 
-Nodes = Mapping[str, Any]  # NodeDef by name
+Nodes = Mapping[str, Any]  # node name -> NodeDef
 
 
 def producer(reference: str) -> str:
@@ -101,16 +101,17 @@ def scope_name(name: str) -> str:
 
 
 def output_index(reference: str) -> int:
-    """The index of the output to which a tensor name refers."""
+    """The index of the output that a tensor name refers to."""
     return int(reference.partition(":")[2] or 0)
 
 
 def ancestors(
     nodes: Nodes, references: Iterable[str], stop: Collection[str] = (), controls: bool = True
 ) -> set[str]:
-    """Names of all nodes that the references need, including themselves but not `stop` nodes.
+    """Names of the nodes that make `references`, and of all their ancestors.
 
-    Without `controls`, control inputs are not followed.
+    The search leaves out `stop` nodes and does not go past them. It follows control inputs only
+    if `controls` is true.
     """
     found: set[str] = set()
     queue = [producer(reference) for reference in references]
@@ -202,7 +203,7 @@ def descendants(
 
 
 def rewire(node: Any, rename: Callable[[str], str | None]) -> None:
-    """Replaces every input of a NodeDef by rename(input), or drops it if that is None."""
+    """Replaces every input of a NodeDef with rename(input), or drops it if that is None."""
     renamed = [new for reference in node.input if (new := rename(reference))]
     del node.input[:]
     node.input.extend(reference for reference in renamed if not reference.startswith("^"))

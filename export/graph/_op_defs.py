@@ -11,7 +11,7 @@ from tensorflow.python.framework import op_def_registry
 
 
 class OpDefs:
-    """Looks up ops in the model first, which may be from another TensorFlow or have custom ops."""
+    """Looks up ops in the model first: it may have custom ops or another TensorFlow's ops."""
 
     def __init__(self, meta_graph: Any) -> None:
         """Reads the op list and the function library of a MetaGraphDef."""
@@ -57,7 +57,7 @@ def _tensor_count(node: Any, argument: Any) -> int:
     return 1
 
 
-# Packages to load when an op is missing, with the folders of their libraries.
+# Packages to load when an op is missing, and the folder of each one's libraries.
 _PACKAGES = {"tensorflow_text": "python/ops", "ydf_tf": "."}
 
 

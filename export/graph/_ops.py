@@ -20,7 +20,7 @@ TF1_CONTROL_FLOW |= {f"Ref{op}" for op in TF1_CONTROL_FLOW}
 _CONTROL_FLOW = {"If", "While", "Case"}
 _CONTROL_FLOW |= {f"Stateless{op}" for op in _CONTROL_FLOW} | {"For"} | TF1_CONTROL_FLOW
 _RANDOM = ("Random", "Multinomial", "TruncatedNormal", "Shuffle", "UniformCandidate", "Dropout")
-# Registered as stateful, although it does not matter when or how often they run.
+# Registered as stateful, although it does not matter when or how often these ops run.
 _ONLY_READS = {
     "Assert", "BoostedTreesEnsembleResourceHandleOp", "BoostedTreesPredict", "HashTable",
     "HashTableV2", "IsVariableInitialized", "LookupTableFind", "LookupTableFindV2",
@@ -36,9 +36,7 @@ _FROM_CHECKPOINTS = {
     "VariableV2",
 }  # fmt: skip
 
-# Ops that compute values from numbers of rows, and the exceptions.
-
-# Inputs, by position, from which an op takes only the shape of its output.
+# For each op, the positions of inputs that determine only the shape of its output.
 SHAPE_INPUTS = {
     "Bincount": (1,), "BroadcastTo": (1,), "DenseBincount": (1,), "Empty": (0,),
     "EmptyTensorList": (0, 1), "Fill": (0,), "LinSpace": (2,), "OneHot": (1,), "Pad": (1,),
@@ -52,7 +50,7 @@ SHAPE_INPUTS = {
     "Tile": (1,), "UnsortedSegmentMax": (2,), "UnsortedSegmentMin": (2,),
     "UnsortedSegmentProd": (2,), "UnsortedSegmentSum": (2,),
 }  # fmt: skip
-# Ops whose inputs include dense shapes of sparse tensors, at positions that depend on their number.
+# Ops that read sparse tensors' dense shapes at positions that depend on the number of inputs.
 TAKE_DENSE_SHAPES = {
     "SparseConcat",
     "SparseCross",
@@ -124,7 +122,7 @@ OF_TWO_ELEMENTS = {"Add", "AddV2", "BiasAdd", "Div", "Maximum", "Minimum", "Mul"
 
 
 def why_pinned(node: NodeDef, graph: FlatGraph) -> str | None:
-    """Why an op that the model runs at N rows must keep running at N rows; None if it need not."""
+    """Why an op must keep running at N rows, as in the model; None if it need not."""
     for inner in _with_functions(node, graph, set()):
         if inner.op in _CONTROL_FLOW:
             return f"control flow ({inner.op})"
@@ -152,7 +150,7 @@ def why_inexact(node: NodeDef) -> str | None:
 
 
 def has_effect(node: NodeDef, graph: FlatGraph) -> bool:
-    """Whether the time or number of an op's runs matters; ignores random ops and assertions."""
+    """Whether it matters when or how often an op runs; False for random ops and assertions."""
     return any(
         _changes_something(inner, graph) and not is_random(inner.op)
         for inner in _with_functions(node, graph, set())

@@ -11,7 +11,7 @@ from colcast.export.graph._errors import ExportError, TooLongError
 _TRIES = 5
 _FIRST_ROWS = (1, 2, 3)  # a request must also run with only its first 1, 2 or 3 candidates
 _MORE = 5
-_SMALL = 100  # smaller numbers count as small
+_SMALL = 100  # small integers are below this
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Columns = Mapping[str, Array]
@@ -44,7 +44,7 @@ class Request:
         return {**self.shared, **user, **items}
 
     def moderate(self) -> "Request":
-        """The same request with every float mapped to between -1 and 1."""
+        """The same request with every float mapped to [-1, 1]."""
         sides = (self.user, self.items, self.shared)
         return Request(*({n: moderate(c) for n, c in side.items()} for side in sides))
 
@@ -66,9 +66,9 @@ class Request:
 class Requests:
     """Draws requests from a source of rows. In every other request, numbers are made small.
 
-    Large numbers reveal overflows and unknown ids, but saturate a network, so that its answers
-    prove little. Where numbers are made small, floats that are equal in all rows are also replaced
-    by different ones. A request is not used if the model fails on it, or on its first candidates
+    Large numbers reveal overflows and unknown ids, but saturate a network, so its answers prove
+    little. Where numbers are made small, floats that are equal in all rows are also replaced with
+    different ones. A request is not used if the model fails on it, or on its first candidates
     alone: many models fail, in every format, if a list is empty in all rows of a request, or if a
     request has too few values.
 
@@ -84,7 +84,7 @@ class Requests:
         items: Collection[str],
         run: Callable[[Columns], Any],
     ) -> None:
-        """Draws nothing yet.
+        """Prepares draws.
 
         Args:
             source: draws rows of every input.
@@ -126,7 +126,7 @@ class Requests:
         return request
 
     def columns(self, rows: int) -> Columns:
-        """Draws rows of every input, on which the model may fail."""
+        """Draws rows of every input; the model may fail on them."""
         columns = self._source(rows)
         self._drawn += 1
         if self._drawn % 2 and self._makes_small:
@@ -152,7 +152,7 @@ class Requests:
 
 
 def moderate(column: Array) -> Array:
-    """Maps floats to between -1 and 1, keeping their order; returns other columns unchanged."""
+    """Maps floats to [-1, 1], keeping their order; returns other columns unchanged."""
     if column.dtype.kind != "f":
         return column
     with np.errstate(invalid="ignore"):  # the default may be infinity
@@ -160,7 +160,7 @@ def moderate(column: Array) -> Array:
 
 
 def draw_rows(requests: Requests, rows: int) -> Columns:
-    """Draws a few more rows and picks `rows` of them at random, since long lists may come first."""
+    """Draws too many rows and keeps `rows` of them at random, as long lists may come first."""
     columns = requests.columns(rows + _MORE)
     chosen = requests.random.permutation(rows + _MORE)[:rows]
     return {name: column[chosen] for name, column in columns.items()}
@@ -170,12 +170,12 @@ class Draws:
     """Keeps the rows that it draws, so that several readers get the same rows."""
 
     def __init__(self, requests: Requests) -> None:
-        """Starts without rows; `requests` draws them."""
+        """Prepares draws; `requests` draws the rows."""
         self._requests = requests
         self._drawn: dict[int, list[Columns]] = {}
 
     def again(self) -> DrawRows:
-        """Returns a function that returns the kept rows from the first on, then draws new ones."""
+        """Returns a function that repeats the kept rows from the start, then draws new ones."""
         taken = Counter[int]()
 
         def draw(rows: int) -> Columns:

@@ -73,7 +73,7 @@ def _batch(probe: Probe, draw: Callable[[int], Columns], rows: int, tolerance: f
 
 
 def _together(one: Finding, other: Finding) -> Finding:
-    """Combines the findings of two batches; `counts_rows` must be true for both."""
+    """Combines the findings of two batches; `counts_rows` is true only if it is for both."""
     together = merged(one, other)
     if one.kind is other.kind is RowKind.OTHER:
         return replace(together, counts_rows=one.counts_rows and other.counts_rows)

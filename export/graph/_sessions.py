@@ -1,4 +1,4 @@
-"""Sessions for trial runs of models."""
+"""Sessions for running models."""
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,7 +13,7 @@ SINGLE_THREADED = "SINGLE_THREADED_EXECUTOR"
 
 
 def session_config(executor: str = "") -> Any:
-    """A configuration with one thread, so that the same graph gives the same bits.
+    """A configuration with one thread, so that equal graphs compute equal bits.
 
     A process has one thread pool for work inside ops; its first session sets the pool's size.
     """
@@ -105,7 +105,7 @@ _SHOWN = 3
 
 
 def describe_loops(graph: Any, inputs: Mapping[str, str], outputs: Iterable[str]) -> str:
-    """Names the loops on which outputs depend, each with the inputs that it reads; "" if none.
+    """Names the loops that the outputs depend on, and the inputs of each; "" if there are none.
 
     Args:
       graph: a tf.Graph without function calls around the loops.
@@ -125,7 +125,7 @@ def describe_loops(graph: Any, inputs: Mapping[str, str], outputs: Iterable[str]
 
 
 def _behind(ops: Iterable[Any]) -> set[Any]:
-    """The operations on which `ops` depend, including `ops`."""
+    """The operations that `ops` depend on, including `ops`."""
     found, stack = set[Any](), list(ops)
     while stack:
         op = stack.pop()

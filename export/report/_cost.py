@@ -1,8 +1,8 @@
-"""Estimates a request's cost for a server: bytes, and CPU for parse, graph and call.
+"""Estimates what a request costs a server: bytes, and CPU time.
 
-Parse and graph run here, on one thread, in a session like the server's. The cost of feeding arrays
-from Python is measured in every round and subtracted; `served_ms` adds the server's own work
-(receive, decode, answer).
+The graph, parse ops included, runs here on one thread, in a session like the server's. The cost of
+feeding arrays from Python is measured in every round and subtracted; `served_ms` adds the server's
+own work (receive, decode, answer).
 """
 
 import time
@@ -19,10 +19,10 @@ from tensorflow.core.protobuf import config_pb2
 
 SIZES = (20, 100, 500)
 _MOST_ROUNDS, _LEAST_ROUNDS, _FIRST_RUNS = 25, 3, 2
-# A turn has at most this many runs, fewer if they take long. Another run before them does not
-# count, because the CPU's caches still hold another graph's data.
+# A turn measures at most this many runs, fewer if they take long. An unmeasured run precedes them,
+# because the CPU's caches still hold another graph's data.
 _RUNS_IN_A_TURN, _TURN_SECONDS = 4, 0.01
-_STEADY_ROUNDS, _STEADY = 7, 0.05  # stop after so many rounds if the quartiles are this close
+_STEADY_ROUNDS, _STEADY = 7, 0.05  # stop after this many rounds if the quartiles are this close
 # From "What a request is expected to cost" in docs/late.md.
 _CALL_MS, _CALL_MS_PER_MB, _REWRITTEN_MS_PER_INPUT = 0.06, 1.0, 0.0005
 
@@ -119,7 +119,7 @@ def measure_written(
 
 
 def _measure(session: tf.compat.v1.Session, requests: Requests, seconds: float) -> tuple[Cost, ...]:
-    """Runs all ways to ask for a number of candidates in turn, for each such number.
+    """For each number of candidates, measures in turn all ways to ask for it.
 
     Args:
         session: has the signatures, as a server would load them.
@@ -156,7 +156,7 @@ def served_ms(run_ms: float, way: Way) -> float:
 
 
 def _runs(session: tf.compat.v1.Session, ways: Sequence[Way]) -> dict[str, tuple[Run, Run]]:
-    """For each signature, a run of it, and a run that only feeds the same inputs."""
+    """For each signature, a callable that runs it and one that only feeds the same inputs."""
     takes: dict[tuple[str, ...], Run] = {}
     runs = {}
     for way in ways:
@@ -170,8 +170,8 @@ def _runs(session: tf.compat.v1.Session, ways: Sequence[Way]) -> dict[str, tuple
 
 def _callable(session: tf.compat.v1.Session, inputs: Sequence[str], **ends: Sequence[str]) -> Run:
     options = config_pb2.CallableOptions(feed=inputs, **ends)
-    options.run_options.inter_op_thread_pool = -1  # the calling thread
-    # Session.make_callable goes through Session.run, which takes 40 microseconds per input.
+    options.run_options.inter_op_thread_pool = -1  # run on the calling thread
+    # The public Session.make_callable uses Session.run, which takes 40 microseconds per input.
     run: Run = session._make_callable_from_options(options)
     return run
 

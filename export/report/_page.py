@@ -1,4 +1,4 @@
-"""Renders an export as a page: domains, stages, states, and all that the verdict omits."""
+"""Renders an export as a page: domains, stages, states, and everything the verdict omits."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape

@@ -20,7 +20,7 @@ _UNSAID = "not recorded by the export that wrote this model"
 def read_report(folder: Path) -> ExportReport | None:
     """The report of the export that wrote a SavedModel folder; None if no export wrote it.
 
-    The file names no folders, so `saved_model` of the report is a phrase and `output` is `folder`.
+    The file names no folders, so the report's `saved_model` is a phrase, and `output` is `folder`.
 
     Raises:
       ExportError: the file is not one that an export of this format writes.

@@ -45,7 +45,7 @@ class SignatureReport:
         signature; None if it may, because both give the same bits.
       stages: the report of the late signature's stages.
       independence: how the rows of each written signature may be batched and cached, by name.
-      costs: the expected costs of requests, the source's first at each size; empty if not measured.
+      costs: the expected costs of requests by size, the source's first; empty if not measured.
       user_share: the share of its op time that a late signature would run once; None if there is a
         late one, or if not measured.
       compiled: the cost of compiling it again for each number of candidates; None if it is not
@@ -142,8 +142,8 @@ class ExportReport:
       output: the folder that was written.
       signatures: one for each converted signature.
       seconds: duration of the export, proof included.
-      mended_variables: variables that only Python's loader fills in the model read; every loader
-        fills them in the model written.
+      mended_variables: variables of the source that only Python's loader fills; every loader fills
+        them in the exported model.
       unused_requests: number of recorded requests that were left out, by reason.
     """
 
@@ -155,7 +155,7 @@ class ExportReport:
     unused_requests: Mapping[str, int] = dataclasses.field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
-        """The contents of colcast.json, which name no paths of the exporting machine."""
+        """The contents of colcast.json, without paths of the exporting machine."""
         return {
             "format": FORMAT,
             "signatures": {report.name: report.to_json() for report in self.signatures},

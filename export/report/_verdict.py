@@ -179,7 +179,7 @@ def _rows(report: "SignatureReport") -> str:
 
 
 def _share(before: Cost, after: Cost) -> str:
-    """A ratio in words, with the spread of the runs' quartiles."""
+    """The ratio of CPU times as text, with a word for the spread of the quartiles."""
     share = after.cpu_ms / before.cpu_ms
     spread = max(
         after.most_ms / before.least_ms / share - 1, 1 - after.least_ms / before.most_ms / share
@@ -194,5 +194,5 @@ def _ms(value: float) -> str:
 
 
 def _without_ops(text: str, report: "SignatureReport") -> str:
-    """Replaces names of nodes, which mean little without the graph; the page shows them."""
+    """Replaces nodes' names, which mean little without the graph, with "an op"."""
     return re.sub(rf"\b{re.escape(report.name)}\w*/[^\s,;()\[\]'\"]*[\w/]", "an op", text)

@@ -26,7 +26,7 @@ def merge(op: Op) -> list[Fact]:
 
 
 def chosen(name: str, made: Sequence[Fact], conditions: Sequence[Fact]) -> list[Fact]:
-    """Adjusts the facts `made` about a Merge's outputs to the conditions that choose its branch."""
+    """Corrects `made`, the facts about a Merge's outputs, for the conditions of its branches."""
     meets = [fact for fact in conditions if fact.kind is Kind.MIXED]
     if meets:
         return [mixed(meets[0].why)] * len(made)
@@ -38,7 +38,7 @@ def chosen(name: str, made: Sequence[Fact], conditions: Sequence[Fact]) -> list[
 
 
 def check_condition(fact: Fact) -> frozenset[str]:
-    """Returns the lists on whose length a condition depends.
+    """Returns the lists whose length affects a condition.
 
     Raises:
         Mixes: the condition depends on a row, so one row decides for all.
@@ -97,7 +97,7 @@ def list_length(op: Op) -> Fact:
     return sizes(op.axes(0)[:1], scalar=True)
 
 
-# A branch may be a constant. It has no data inputs; its control inputs decide whether it runs.
+# A branch may be a constant without data inputs, so control inputs decide whether it runs.
 SWITCHES = ("Switch", "RefSwitch")
 MERGES = ("Merge", "RefMerge")
 
@@ -108,9 +108,9 @@ class Ways:
     """The conditions under which nodes run, for nodes in topological order."""
 
     def __init__(self) -> None:
-        self._under: dict[str, _Ways] = {}  # by node: each condition with the branch to take
-        self._switched: dict[str, str] = {}  # by Switch: its condition
-        self._same: dict[str, str] = {}  # by Identity output: the tensor that it forwards
+        self._under: dict[str, _Ways] = {}  # node -> (condition, required branch)
+        self._switched: dict[str, str] = {}  # Switch -> its condition
+        self._same: dict[str, str] = {}  # output of an Identity -> the tensor that it forwards
 
     def conditions(self, node: NodeDef) -> list[str]:
         """The tensors that decide which input a Merge outputs; none for other nodes.

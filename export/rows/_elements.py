@@ -92,7 +92,7 @@ def nary(op: Op) -> Fact:
 
 @rule("BiasAdd", "BiasAddV1")
 def bias_add(op: Op) -> Fact:
-    """Adds one number for each entry of the last dimension."""
+    """Adds a vector along the last dimension."""
     if op.type == "BiasAdd" and op.attribute("data_format").s == b"NCHW":
         raise Mixes("the bias is along the second dimension")
     return elementwise(op, op.inputs)
@@ -146,7 +146,7 @@ def one_hot(op: Op) -> Fact:
 
 @rule("ZerosLike", "OnesLike")
 def same_everywhere(op: Op) -> Fact:
-    """Fills another tensor's shape with one number."""
+    """Makes a tensor of the input's shape, filled with 0 or 1."""
     value = int(op.type == "OnesLike")
     return Fact(Kind.FIXED, op.inputs[0].axes, uniform=value)
 
@@ -179,7 +179,7 @@ def elementwise(op: Op, inputs: Any) -> Fact:
 
 
 def _of_lists(op: Op) -> Fact | None:
-    """The result if it is also the lengths or a mask of a feature's lists; else None."""
+    """The result if the op computes the lengths or a mask of a feature's lists; else None."""
     if len(op.inputs) != 2:
         return None
     marks = [fact.mark or ("", "") for fact in op.inputs]
@@ -198,7 +198,7 @@ def _of_lists(op: Op) -> Fact | None:
 
 
 def _times_one(op: Op) -> Fact | None:
-    """The result if positions are multiplied by ones, which only repeats them; else None."""
+    """The result if the op multiplies positions by ones, which only repeats them; else None."""
     if op.type != "Mul" or all(fact.refers is None for fact in op.inputs):
         return None
     ones, positions = sorted(op.inputs, key=lambda fact: fact.refers is not None)
@@ -265,7 +265,7 @@ def _size(type_: str, one: Any, other: Any) -> Any:
 
 
 def _quotient(one: Any, other: Any) -> Any:
-    """A size divided by another one, if the latter is one of its factors."""
+    """A size divided by one of its factors; None if `other` is not a factor."""
     if other is None:
         return None
     rest = list(one)

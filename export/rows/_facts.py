@@ -1,4 +1,4 @@
-"""Facts about a tensor, known before any run: how its values depend on the rows of a run.
+"""Facts about a tensor that are known before any run: how its values depend on the run's rows.
 
 A dimension is a product of factors, the slowest first: `("rows:candidate", 4)` is four entries for
 each candidate, candidate by candidate. A factor is a number or one of these labels:
@@ -7,9 +7,9 @@ each candidate, candidate by candidate. A factor is a number or one of these lab
     longest:F    the length of feature F's longest list in the run
     longest+1:F  the same, plus 1
     elements:S   all elements of lists S, row by row
-    distinct:P   the distinct values P of a run, in any order
+    distinct:P   the distinct values that op P finds in the run, in any order
     splits:S     the row splits of lists S (one more than rows), where each list begins and ends
-    size:X a size that is the same in every run
+    size:X       a size that is the same in every run
 """
 
 import enum
@@ -42,12 +42,12 @@ class Fact:
     Attributes:
         kind: what its values depend on.
         axes: its dimensions; None if not even their number is known.
-        lengths: features on whose longest list in the run the values depend.
+        lengths: features whose longest list in the run affects the values.
         fills: for each `longest` dimension, the padding after the end of each list: a number or
             bytes; None if it may be anything.
         uniform: the value of all entries; None if they differ or are unknown.
         sizes: for SIZES: the size in each entry of the vector, or in the scalar; None if unknown.
-            For a list to which nothing has been written yet: its length.
+            For a TensorList without entries: its length.
         refers: for positions: the dimension that they index; each refers to an entry of its own
             row.
         places: `refers` for each column of the last dimension; None for a column of plain values.
@@ -125,7 +125,7 @@ def sizes(entries: Iterable[Axis | None], scalar: bool = False) -> Fact:
 
 
 def axis(*factors: Factor) -> Axis:
-    """A dimension: adjacent numbers are multiplied, ones are left out."""
+    """A dimension with these factors; multiplies adjacent numbers and drops ones."""
     made: list[Factor] = []
     for factor in factors:
         last = made[-1] if made else None
@@ -209,7 +209,7 @@ def has_open(each: Axis) -> bool:
 
 
 def without_open(each: Axis) -> Axis:
-    """Replaces unknown fixed sizes by 1 in a dimension with entries of different rows.
+    """Replaces unknown fixed sizes with 1 in a dimension with entries of different rows.
 
     With any other size, the dimension would have a wrong number of rows, and a run would fail.
     """
@@ -233,11 +233,11 @@ def are_aligned(one: Axis, other: Axis) -> bool:
 
 
 def join(one: Fact, other: Fact) -> Fact:
-    """The fact of a tensor that may be either of two, such as the result of a branch."""
+    """The fact that holds for both of two tensors, such as the results of two branches."""
     for fact in (one, other):
         if fact.kind is Kind.MIXED:
             return mixed(fact.why)
-    if one.axes is None or other.axes is None:  # a list to which nothing has been written yet
+    if one.axes is None or other.axes is None:  # a TensorList without entries
         return other if one.axes is None else one
     if one.axes != other.axes:
         return mixed("its shape differs between branches")

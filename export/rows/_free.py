@@ -1,4 +1,4 @@
-"""Tensors with the same values and size in every run."""
+"""Recognizes tensors with the same values and size in every run."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -35,7 +35,7 @@ def to_dense(op: Op) -> Fact:
 
 @rule("SparseReshape")
 def reshape(op: Op) -> list[Fact]:
-    """Changes the dimensions after the rows."""
+    """Changes the dimensions that follow the rows."""
     indices = op.inputs[0]
     rows, *inner = _dense_shape(op, 1)
     _check_indices(indices, rows)
@@ -81,7 +81,7 @@ def fill_empty_rows(op: Op) -> list[Fact]:
 
 @rule(*_SPARSE, *(f"{op}WithNumSegments" for op in _SPARSE))
 def sparse_segments(op: Op) -> Fact:
-    """Sums rows of a table by segments."""
+    """Looks up rows of a table and sums or averages them by segment."""
     data, index, segments = as_value(op.inputs[0]), op.inputs[1], op.inputs[2]
     into = op.axes(0)[0]
     if index.refers is None:
@@ -98,7 +98,7 @@ def sparse_segments(op: Op) -> Fact:
 @rule(*(f"Segment{op}" for op in (*_COMBINERS, "Mean")))
 @rule(*(f"UnsortedSegment{op}" for op in _COMBINERS))
 def segments(op: Op) -> Fact:
-    """Sums elements by segments."""
+    """Reduces the elements of each segment, for example to their sum."""
     data, ids = as_value(op.inputs[0]), op.inputs[1]
     if len(op.axes(1)) != 1:
         raise Mixes("segments have several dimensions")
@@ -129,7 +129,7 @@ def ragged_to_dense(op: Op) -> Fact:
 
 
 def _partition(op: Op) -> tuple[Axis, Axis]:
-    """The dimensions of the lists' elements and of the rows to which they belong."""
+    """Two dimensions: the elements of the lists, and the rows that they belong to."""
     kinds = [kind.decode() for kind in op.attribute("row_partition_types").list.s]
     last = op.inputs[-1]
     if kinds == ["ROW_SPLITS"] and last.mark and last.mark[0] == "splits":
@@ -157,7 +157,7 @@ def split_strings(op: Op) -> list[Fact]:
 
 @rule("SparseCross", "SparseCrossV2", "SparseCrossHashed")
 def cross(op: Op) -> list[Fact]:
-    """Combines the elements of each row in every way."""
+    """Crosses features: outputs every combination of a row's elements."""
     sparse = op.attributes["N"].i
     shapes = range(2 * sparse, 3 * sparse)
     rows: Axis | None = op.entries(2 * sparse)[0] if sparse else None
@@ -202,7 +202,7 @@ def sparse_mat_mul(op: Op) -> Fact:
 
 @rule("SparseReduceSum", "SparseReduceMax")
 def sparse_reduce(op: Op) -> Fact:
-    """Sums the elements of each row."""
+    """Sums each row's elements, or finds the largest."""
     indices, values = op.inputs[0], as_value(op.inputs[1])
     shape = _dense_shape(op, 2)
     _check_indices(indices, shape[0])
@@ -244,7 +244,7 @@ def _check_indices(indices: Fact, rows: Axis | None) -> None:
 
 
 def _segments(op: Op, along: Axis, ids: Fact, count: int) -> Axis:
-    """The dimension of the results: the rows to which the segments belong."""
+    """The dimension of the results: the rows that the segments belong to."""
     if ids.refers is None or not ids.axes or not has_rows([ids.refers]):
         raise Mixes("segments may differ from rows")
     if not are_aligned(ids.axes[0], along):
@@ -253,7 +253,7 @@ def _segments(op: Op, along: Axis, ids: Fact, count: int) -> Axis:
         if op.entries(count) != [ids.refers]:
             raise Mixes("the number of segments is not the number of rows")
         return ids.refers
-    # Without the number of rows, trailing rows without elements are missing.
+    # The op does not know the number of rows, so it omits trailing rows without elements.
     if not str(along[0]).startswith("elements:+"):
         raise Mixes("trailing rows without elements would be missing")
     return ids.refers

@@ -115,7 +115,7 @@ _UPDATES = ("Add", "Max", "Min", "Sub", "Update")
 
 @rule("ScatterNd", *(f"TensorScatter{each}" for each in _UPDATES))
 def scatter_nd(op: Op) -> Fact:
-    """Writes entries to positions in the first dimensions of zeros, or of a tensor."""
+    """Writes entries into zeros, or into a tensor, at positions in the first dimensions."""
     if op.type == "ScatterNd":
         indices, updates, wanted = op.inputs[0], as_value(op.inputs[1]), op.entries(2)
         into = Fact(Kind.FIXED, tuple(each or () for each in wanted))
@@ -201,7 +201,7 @@ def unique(op: Op) -> list[Fact]:
 
 @rule("LowerBound", "UpperBound")
 def bound(op: Op) -> Fact:
-    """Finds each value's place among its row's sorted values."""
+    """Finds where each value belongs among its row's sorted values."""
     facts = [as_value(fact) for fact in op.inputs[:2]]
     (batch, among), (own, each) = op.axes(0), op.axes(1)
     if batch != own:

@@ -92,7 +92,7 @@ class LoopOverRows:
 def find_loop_over_rows(
     condition: Any, body: Any, variables: Sequence[Fact]
 ) -> LoopOverRows | None:
-    """Recognizes the loop; None for any other loop.
+    """Returns the loop if it is one over rows; None for any other loop.
 
     Args:
         condition: the FunctionDef that decides whether there is another iteration.
@@ -158,7 +158,7 @@ class _Function:
         return sources[0] == self.argument(number) and self._constant(sources[1]) == 1
 
     def limits(self, counters: set[int]) -> set[int]:
-        """The variables that bound the counters: the loop continues while counters are less."""
+        """The variables that end the loop: it continues while every counter is less than them."""
         found, waiting = set[int](), [self._returned[0]]
         while waiting:
             node = self._node(waiting.pop())

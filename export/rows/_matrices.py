@@ -69,7 +69,7 @@ def _main_only(op: Op) -> None:
 
 
 def _given(op: Op, indices: Sequence[int]) -> list[int]:
-    """The input indices, out of `indices`, that exist in this version of the op."""
+    """Drops the indices of inputs that this version of the op does not have."""
     return [index for index in indices if index < len(op.inputs)]
 
 

@@ -31,7 +31,7 @@ from colcast.export.rows._trials import OF_SHAPES
 _CALLS = ("PartitionedCall", "StatefulPartitionedCall")
 _BRANCHES = ("If", "StatelessIf", "Case", "StatelessCase")
 _LOOPS = ("While", "StatelessWhile")
-_ROUNDS = 12  # variables of a loop usually settle in two or three iterations
+_ROUNDS = 12  # facts about a loop's variables usually settle after two or three
 
 _GIVE_NOTHING = {"Assert", "NoOp"}
 
@@ -53,7 +53,7 @@ class Nodes:
     """Applies the rules to the nodes of a graph and its functions."""
 
     def __init__(self, graph: FlatGraph, compute: Callable[[NodeDef, Sequence[Any]], Any]) -> None:
-        """Starts with a graph; `compute` runs a node on one entry of each input."""
+        """Prepares to walk a graph; `compute` runs a node on one entry of each input."""
         self._graph = graph
         self._compute = compute
         self._defaults = cache(self._find_defaults)
@@ -218,7 +218,7 @@ _FOLLOWED = {
 def _by_rule(op: Op) -> list[Fact]:
     try:
         found = RULES[op.type](op)
-    except (IndexError, TypeError, ValueError) as error:  # mostly inputs that no run would accept
+    except (IndexError, TypeError, ValueError) as error:  # mostly inputs that TensorFlow refuses
         raise Mixes(f"its inputs do not fit together ({error})") from error
     made = [found] if isinstance(found, Fact) else list(found)
     return [with_numbers(op, fact) for fact in made]
@@ -229,14 +229,14 @@ def sizes_of(shape: tf.TensorShape) -> Sizes:
     return None if shape.rank is None else shape.as_list()
 
 
-# Bounds of numbers to which all rows contribute. `tf.math.bincount` needs them: the largest value
-# determines the number of counts, unless the minimum and maximum length bound it.
+# Bounds of numbers that all rows contribute to. `tf.math.bincount` needs them: the largest value
+# determines the number of counts, unless its minimum and maximum length do.
 _ONE: Axis = ()
 _TRUTHS = ("Equal", "Greater", "GreaterEqual", "Less", "LessEqual", "NotEqual")
 
 
 def bounded(op: str, inputs: Sequence[Fact], value_of: Callable[[int], Any], refused: Fact) -> Fact:
-    """The fact of an op that mixes rows: `refused` with bounds, or a number implied by bounds."""
+    """The fact of an op that mixes rows: `refused` with bounds, or a number if bounds imply one."""
     first, refused = inputs[0], mixed(refused.why)
     if op in _TRUTHS:
         return replace(refused, most=_ONE)

@@ -1,4 +1,4 @@
-"""Facts about numbers, and the padding after the ends of lists of different lengths."""
+"""Bounds and finiteness of an op's outputs, and the values that pad shorter lists."""
 
 import math
 from dataclasses import replace
@@ -109,7 +109,7 @@ def _least(op: Op) -> float | None:
     if op.type in _THE_SAME:
         return least[0]
     if op.type in ("Select", "SelectV2"):
-        del least[0]  # the condition
+        del least[0]  # the condition is not output
     elif op.type in ("Mean", "Sum", "Cast"):
         del least[1:]
     known = [each for each in least if each is not None]

@@ -1,4 +1,4 @@
-"""A node in the form that rules read, and the table of rules, which decorators fill.
+"""A node as rules see it, and the table of rules, which the decorator `rule` fills.
 
 An op without a rule mixes rows.
 """
@@ -22,7 +22,7 @@ from colcast.export.rows._facts import (
 
 Rule = Callable[["Op"], "Fact | Sequence[Fact]"]
 RULES: dict[str, Rule] = {}
-"""How each op treats rows. An op that is not listed mixes them, unless no row reaches it."""
+"""How each op treats rows. An op without a rule mixes them, unless no row affects its inputs."""
 
 TABLE = object()
 """A placeholder for a table among the entries passed to `Op.compute`."""
@@ -147,7 +147,7 @@ def as_value(fact: Fact) -> Fact:
 
 
 def together(facts: Sequence[Fact]) -> tuple[Kind, frozenset[str]]:
-    """The kind of values computed from all these tensors, and the lists on which they depend."""
+    """The kind of values computed from all these tensors, and the lists that affect them."""
     kind = Kind.ROWS if any(fact.kind is Kind.ROWS for fact in facts) else Kind.FIXED
     return kind, frozenset().union(*(fact.lengths for fact in facts))
 

@@ -114,7 +114,7 @@ def _fills_of(fact: Fact, axes: Axes, made: Axes) -> tuple[float | None, ...]:
 
 
 def _regrouped(factors: list[Any], wanted: list[Axis | None]) -> Axes:
-    """The factors, slowest first, grouped into the wanted sizes.
+    """Groups the factors, slowest first, into dimensions of the wanted sizes.
 
     Raises:
         Mixes: an entry would belong to several rows.
@@ -143,7 +143,7 @@ def _regrouped(factors: list[Any], wanted: list[Axis | None]) -> Axes:
 
 
 def _needed(factors: list[Any], wanted: Sequence[Axis | None]) -> list[Any]:
-    """Drops the factors that must be 1: fixed unknown sizes that are not wanted.
+    """Drops the factors that must be 1: unknown fixed sizes that are not wanted.
 
     With any other size there would be more entries than wanted, and the op would fail.
     """
@@ -179,7 +179,7 @@ def _take_factors(factors: list[Any], size_: Axis) -> tuple[Axis, list[Any]]:
 
 
 def with_axes(fact: Fact, begin: int, end: int, axes: Sequence[Axis]) -> Fact:
-    """Replaces the dimensions from `begin` to `end` by `axes`; entries stay the same.
+    """Replaces the dimensions from `begin` to `end` with `axes`; entries stay the same.
 
     The padding values of lists move with their dimensions.
     """

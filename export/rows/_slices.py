@@ -174,7 +174,7 @@ def _specs(op: Op) -> list[_Spec]:
     begins, ends, steps = (op.value_of(index) for index in (1, 2, 3))
     (width,) = op.axes(1)
     found = []
-    behind = len(op.axes(0))  # dimensions not named by a spec yet
+    behind = len(op.axes(0))  # dimensions that no spec covers yet
     count_ = count(width)
     for place in range(count_):
         bit = 1 << place
@@ -215,7 +215,7 @@ def _masks(op: Op) -> dict[str, int]:
 
 
 def _single(each: Axis, begin: int | None) -> frozenset[str]:
-    """Checks that one entry may be picked; returns the lists whose length decides which."""
+    """Checks that one entry may be picked; returns the lists whose length determines which."""
     if has_rows([each]):
         raise Mixes("a row is picked by position")
     if begin is None:
@@ -224,7 +224,7 @@ def _single(each: Axis, begin: int | None) -> frozenset[str]:
 
 
 def _sliced(each: Axis, spec: _Spec) -> tuple[Axis, frozenset[str]]:
-    """A slice of a dimension, and the lists on whose length it depends."""
+    """A slice of a dimension, and the lists whose length affects it."""
     if has_rows([each]):
         raise Mixes("rows are picked by position")
     begin, end, step = spec.begin, spec.end, spec.step

@@ -101,7 +101,7 @@ def _side_by_side(facts: list[Fact], number: int) -> Fact:
 
 
 def _columns(facts: list[Fact]) -> Fact:
-    """Concatenates columns of positions and plain columns."""
+    """Concatenates columns of positions with columns of plain values."""
     places: list[Axis | None] = []
     for fact in facts:
         width = fact.axes[-1] if fact.axes else ()
@@ -185,7 +185,7 @@ def pad(op: Op) -> Fact:
 
 @rule("Range")
 def range_(op: Op) -> Fact:
-    """Counts from 0: positions along a dimension."""
+    """Counts from 0; the result holds the positions along a dimension."""
     limit = op.inputs[1]
     if limit.kind is not Kind.SIZES:
         raise Mixes("its end depends on values")

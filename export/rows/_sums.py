@@ -187,7 +187,7 @@ def count_values(op: Op) -> Fact:
 
 
 def _counted_by_row(op: Op, rows: Axis) -> Fact:
-    """The number of entries per row, counted by row number: the lengths of lists."""
+    """The number of entries for each row number, which is the length of the row's list."""
     (along,), weights = op.axes(0), as_value(op.inputs[2])
     lengths = op.inputs[0].lengths | weights.lengths
     if weights.axes != ((0,),):
@@ -202,10 +202,10 @@ def _counted_by_row(op: Op, rows: Axis) -> Fact:
 
 
 def _spread_over(type_: str, fact: Fact, axes: Axes, gone: set[int]) -> frozenset[str]:
-    """The lists on whose length a reduction of some dimensions depends.
+    """The lists whose length affects the result of reducing the dimensions `gone`.
 
     Raises:
-        Mixes: rows are among the dimensions.
+        Mixes: the reduction combines rows.
     """
     over = [axes[number] for number in gone]
     same = fact.kind is Kind.FIXED and type_ in ("All", "Any", "Max", "Mean", "Min")
@@ -221,7 +221,7 @@ def _spread_over(type_: str, fact: Fact, axes: Axes, gone: set[int]) -> frozense
 
 
 def _never_empty(axes: Sequence[Axis]) -> bool:
-    """Whether dimensions have an entry whenever there is a row; lists may all be empty."""
+    """Whether dimensions have entries whenever there are rows; all lists may be empty."""
     return all(label.startswith("rows:") for label in labels(axes) if is_of_rows(label))
 
 

@@ -58,13 +58,13 @@ class Trials:
                 (made,) = tf.import_graph_def(
                     GraphDef(node=[trial]), input_map=given, return_elements=["trial:0"]
                 )
-        except (KeyError, TypeError, ValueError):  # a node of a function, or wrong dtypes
+        except (KeyError, TypeError, ValueError):  # a function's node, or dtypes that do not fit
             return None
         value = self._evaluate(made.name, {})
         return None if value is None or np.size(value) != 1 else np.reshape(value, [-1])[0]
 
     def measured(self, tensor: str, fact: Fact) -> Fact:
-        """Adds sizes that the graph leaves open to a fact, if the tensor reads no input."""
+        """Adds the sizes that the graph leaves unknown to a fact, if the tensor reads no input."""
         open_ = fact.axes is None or labels(fact.axes)
         if fact.kind is not Kind.FIXED or not open_:
             return fact
@@ -76,7 +76,7 @@ class Trials:
     def of_one_row(self, tensor: str, fact: Fact) -> Any:
         """A row's entries, if they are the same in all rows of all runs; None if unknown.
 
-        No row may affect them, so the trial feeds arbitrary rows.
+        No row affects them, so the trial feeds arbitrary rows.
         """
         factors = [factor for each in fact.axes or () for factor in each]
         if fact.kind is not Kind.FIXED or fact.lengths or not factors:
@@ -105,7 +105,7 @@ class Trials:
         return True
 
     def _feed(self, tensor: str) -> tuple[str, Any] | None:
-        """The input to feed, with values for it."""
+        """A tensor to feed, and its values."""
         fact, dtype = self._given[tensor], self._graph.get_tensor_by_name(tensor).dtype
         if fact.kind is Kind.SIZES or fact.axes is None or not dtype.is_numpy_compatible:
             return None

@@ -32,8 +32,8 @@ class Walk:
         Args:
             graph: the nodes.
             given: facts about its inputs, by tensor.
-            copies: facts about tensors that repeat a one-row column. Such a fact is used if the
-                tensor turns out to have one copy per row.
+            copies: facts about tensors that repeat a one-row column, used if the tensor turns out
+                to have one copy per row.
             session_graph: the tf.Graph with the nodes.
             evaluate: computes tensors from values of others; returns None on failure.
         """

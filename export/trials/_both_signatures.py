@@ -14,9 +14,9 @@ from colcast.export.graph._sessions import Run, describe_loops
 from colcast.export.trials._rows import Rows
 
 _FIRST_RUN_SECONDS = 60  # includes TensorFlow's preparation of the graph
-_RUN_SECONDS = 2  # for later runs; a generated number may be a model's number of iterations
-_READILY_SECONDS = 0.2  # a tighter limit while rows are chosen, which takes many runs
-_READILY_TIMES = 8  # the same limit, as a multiple of the time for modest rows
+_RUN_SECONDS = 2  # for later runs; a model may loop as many times as a generated number says
+_READILY_SECONDS = 0.2  # limit while rows are chosen, which takes many runs
+_READILY_TIMES = 8  # or this multiple of the time for modest rows, if longer
 _ALONE = 3  # rows that must also finish alone; the first ones are extreme
 
 Outputs = Mapping[str, Any]
@@ -92,7 +92,7 @@ class BothSignatures:
         outputs = self._scored(rows, self._readily_seconds)
         if outputs is None:
             return None
-        # The output may lack a single row whose list is empty.
+        # Checked only for all rows together: a row with an empty list may have no output.
         if all(np.shape(output)[:1] == (0,) for output in outputs.values()):
             self.refusal = "every output is empty"
             return None
@@ -110,7 +110,7 @@ class BothSignatures:
         return True
 
     def _scored(self, rows: Rows, seconds: float) -> Outputs | None:
-        """The scores; None, with the reason in `refusal`, if the model fails or takes longer."""
+        """The scores; None, with the reason in `refusal`, if the model fails or is too slow."""
         self._patience_seconds = _RUN_SECONDS
         try:
             return self._run(*self._asked(rows), seconds)
@@ -134,8 +134,8 @@ class BothSignatures:
     def check_rows_of_outputs(self, batches: Iterable[Rows]) -> None:
         """Raises ExportError if no output of the source has a row per candidate.
 
-        This finds inputs without a row per candidate, such as the values of a ragged tensor, which
-        signatures do not declare.
+        That happens if an input has no row per candidate, such as the values of a ragged tensor;
+        signatures do not declare such inputs.
         """
         shapes = [(len(rows), self.source(rows)) for rows in batches]
         if shapes and not any(
@@ -155,7 +155,7 @@ class BothSignatures:
         return [self.of_a_request(rows).serialized(self._conversion.context)]
 
     def of_a_request(self, rows: Rows) -> Rows:
-        """Gives all rows one context, as in a list."""
+        """The rows with the first row's context on every row, as in a single list."""
         context = self._conversion.context
         return rows if context is None else rows.of_one(context)
 

@@ -16,7 +16,7 @@ from colcast.export.convert._features import Scalar
 Random = np.random.Generator
 Draw = Callable[[Random, int], Any]  # returns an array of that many values
 
-_LARGEST_BITS = 16  # a model may use a number as a size or a number of steps
+_LARGEST_BITS = 16  # a model may use a value as a size or a number of steps
 _WORDS = ("", "unknown", "Größe 東京", "a b", "17", "-2.5", "x" * 40)
 
 
@@ -26,7 +26,7 @@ class Domain:
 
     Attributes:
       draw: returns an array of random values, given a generator and their number.
-      ends: the extreme values; the first rows get them, so that a refusal comes early.
+      ends: the extreme values, which the first rows get so that the model refuses them early.
       description: the values in words.
     """
 
@@ -43,7 +43,7 @@ A model that accepts one domain is assumed to accept all later ones.
 
 
 def ladders(dtype: str, known: Sequence[Scalar]) -> list[Ladder]:
-    """The ladders of a dtype: for all values, positive numbers, and values that the model looks up.
+    """A dtype's ladders: all values, positive numbers, and values that the model looks up.
 
     Args:
       dtype: one of `_features.DTYPES`.
@@ -78,7 +78,7 @@ def _ints(keys: Sequence[int], least: int, most: int) -> Iterator[Domain]:
 
 
 def _ints_from(keys: Sequence[int], least: int, most: int) -> Iterator[Domain]:
-    """Integer domains from `least` (0 or 1) up to smaller and smaller ends, down to 1."""
+    """Integer domains from `least` (0 or 1) to ever smaller maxima; the last maximum is 1."""
     for bits in range(min(_LARGEST_BITS, most.bit_length()), 0, -1):
         below = functools.partial(_between, least, 1 << bits)
         valid = [key for key in keys if least <= key < 1 << bits]

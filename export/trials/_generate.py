@@ -26,7 +26,7 @@ _END_ROWS = 3  # rows with the extreme values of domains
 
 @dataclasses.dataclass(frozen=True)
 class _Lengths:
-    """The lengths of lists: shortest, longest, and whether all lists of a row are equally long."""
+    """The shortest and longest length of lists, and whether all lists of a row are equally long."""
 
     shortest: int
     longest: int
@@ -51,7 +51,7 @@ class _Style:
 
     Attributes:
       domain: its values.
-      lengths: the lengths of its lists, if it has any. With equal lengths, all features share them.
+      lengths: the lengths of its lists, if it has any.
       may_miss: whether a row may lack it, if it has a default.
     """
 
@@ -94,7 +94,7 @@ class RowSource:
         def trial() -> bool:
             return accepts(self.draw(_TRIAL_ROWS))
 
-        # Tries modest values first, because a model may take long to refuse bold ones.
+        # Modest values come first, because a model may take long to refuse bold ones.
         lists = [f.name for f in self._features if f.kind not in (Kind.FIXED_LEN, Kind.WHOLE)]
         for ladder in range(max(map(len, self._ladders.values()))):
             for lengths in _LENGTHS if lists else _LENGTHS[:1]:
@@ -129,7 +129,7 @@ class RowSource:
         return None
 
     def _be_modest(self, ladder: int, lengths: Mapping[str, _Lengths]) -> None:
-        """Draws one value per feature, the most modest of its ladder number `ladder` or last."""
+        """Sets each feature to the most modest domain of ladder `ladder`, or of its last ladder."""
         self._styles = {
             name: _Style(of[min(ladder, len(of) - 1)][-1], lengths[name], may_miss=False)
             for name, of in self._ladders.items()
@@ -142,7 +142,7 @@ class RowSource:
         return [of[-height:] for of in self._ladders[name]]
 
     def more_modest(self, than: "RowSource") -> dict[str, str]:
-        """The features that `than` draws more boldly; describes the values of this source."""
+        """The features that `than` draws more boldly, and a description of this source's values."""
         return {
             name: style.domain.description
             for name, style in self._styles.items()
@@ -159,7 +159,7 @@ class RowSource:
         find: Callable[[str, Callable[[], bool]], None],
         tried: Callable[[], bool],
     ) -> None:
-        """Makes features as bold as the model accepts: all at once, else in smaller groups.
+        """Makes features as bold as the model accepts: all at once or, if it refuses, by halves.
 
         Args:
           names: the features.
@@ -180,7 +180,7 @@ class RowSource:
         find(names[0], tried)
 
     def _embolden_lengths(self, accepts: Accepts) -> None:
-        """Gives lists different lengths, since an optional scalar may accompany longer lists.
+        """Varies the lengths of lists: a feature with at most one value may accompany longer lists.
 
         Ragged lists keep their lengths: if other inputs hold their partitions, TensorFlow may hang.
         """
@@ -221,7 +221,7 @@ class RowSource:
         self._try(name, self._styles[name], tried, lengths=_OPTIONAL)
 
     def _try(self, name: str, style: _Style, tried: Callable[[], bool], **bolder: Any) -> None:
-        """Draws a feature in a style, or in a bolder one if that is accepted."""
+        """Sets a feature's style, made bolder if the model accepts that."""
         self._styles[name] = dataclasses.replace(style, **bolder)
         if not tried():
             self._styles[name] = style
@@ -235,7 +235,7 @@ class RowSource:
             lengths = together if equal else self._draw_lengths(style.lengths, count)
             may_miss = style.lengths.shortest == 0 and not style.lengths.equal
         missing = self._random.random(count) < (_MISSING if may_miss else 0.0)
-        ends = style.domain.ends[:count]  # for the first rows
+        ends = style.domain.ends[:count]  # the first rows get these
         missing[: len(ends)] = False
         counts = lengths * feature.size
         values = style.domain.draw(self._random, int(counts.sum()))

@@ -15,8 +15,8 @@ from colcast.export.trials._parity import generated_batches
 from colcast.export.trials._rows import Columns, Rows
 from colcast.export.trials._traffic import Recorded
 
-_REDRAWS = 20  # attempts to draw rows that the model does not refuse
-_FINITE_ROWS = 24  # rows that decide whether a model scores generated rows finitely
+_REDRAWS = 20  # attempts to draw rows that the model accepts
+_FINITE_ROWS = 24  # generated rows that show whether scores are finite
 # Up to this many refused recorded rows are isolated; after that, whole batches are dropped.
 _MOST_REFUSED = 100
 
@@ -43,7 +43,7 @@ class ModelRows:
 
         Args:
           probe: runs the model.
-          conversion: the conversion whose features rows have.
+          conversion: defines the features of the rows.
           source: draws generated rows; it is restricted until the model accepts them.
           traffic: recorded rows, if there are any.
         """
@@ -98,7 +98,7 @@ class ModelRows:
         return self._of_recorded(count)
 
     def bold(self, count: int) -> Rows:
-        """Returns `count` rows of all accepted values, even if their scores are NaN or infinite."""
+        """Returns `count` accepted rows, even if their scores are NaN or infinite."""
         rows = self._generated(count, self._bold, self._probe.accepts) if self.redrawn else None
         return self.accepted(count) if rows is None else rows
 
@@ -125,7 +125,7 @@ class ModelRows:
         return (small if self._accepts(small) else rows).of_one(user)
 
     def turns(self, *, bold: bool = False) -> Callable[[int], Columns]:
-        """Returns a source of rows for late trials: two generated draws, then two recorded ones.
+        """Returns a source of rows for late trials, which alternates generated and recorded draws.
 
         Args:
           bold: include draws that the model scores NaN or infinite.

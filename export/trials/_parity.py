@@ -20,9 +20,9 @@ from colcast.export.trials._generate import Accepts, RowSource, accepted_togethe
 from colcast.export.trials._rows import Rows
 
 _BATCHES = (1, 2, 7, 50, 140)  # number of rows in each comparison
-# Repetitions if outputs differ, because a model may occasionally draw random numbers.
+# How often to repeat runs if outputs differ: a model may occasionally draw random numbers.
 _REPEATS = range(3)
-_LARGEST_DIFFERENCE = 1e-6  # relative; sums in another order differ by as much
+_LARGEST_DIFFERENCE = 1e-6  # relative; reordered sums differ by as much
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Parity:
 
 
 def prove_parse(cut: CutGraph, source: RowSource, context: Collection[str] | None = None) -> None:
-    """Compares the parse ops' outputs with their replacement, bit for bit.
+    """Compares the parse ops' outputs with the tensors that replace them, bit for bit.
 
     Raises:
       ExportError: they differ; names the feature.
@@ -152,7 +152,7 @@ def _check(found: float, output: str, expected: Any, given: Any) -> None:
 
 
 def _allowed(expected: Any) -> float:
-    """The difference that the order of summation may explain."""
+    """The largest difference that another order of summation may explain."""
     expected = comparable(expected)
     if expected.dtype.kind not in "fc":
         return 0.0
@@ -180,9 +180,9 @@ def scored_alike(run: Run, rows: Rows, tolerance: float) -> bool | None:
     Args:
         run: runs the signature on rows of one request.
         rows: rows of one request, which the model accepts.
-        tolerance: largest difference of floats, relative to an output's largest value or 1, because
-            a small value may be the difference of large ones. With small floats it is relative to
-            the output's median.
+        tolerance: the largest allowed difference between floats, relative to the output's largest
+            value (at least 1), because a small value may be the difference of large ones. For small
+            floats, it is relative to the output's median.
 
     Returns:
         Whether all scores agree; None if the model refuses some of the candidates.
@@ -225,7 +225,7 @@ def _groups(rows: Rows) -> list[Any]:
 
 
 def _scale(values: Any, scale: Scale) -> float:
-    """The scale to which an output's differences are relative."""
+    """The scale of an output, for relative differences."""
     if values.dtype.kind not in "fc":
         return 1.0
     finite = np.abs(values[np.isfinite(values)])

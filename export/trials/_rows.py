@@ -42,7 +42,7 @@ class Cells:
 
     @property
     def present(self) -> Any:
-        """Marks real values, [rows, most values in a row]."""
+        """Whether each entry of `padded` is a real value rather than padding or a default."""
         return np.arange(self.padded.shape[1]) < self.counts[:, np.newaxis]
 
     def of_row(self, row: int) -> Any:
@@ -141,13 +141,13 @@ class Rows:
         return bytes(message.SerializeToString(deterministic=True))
 
     def of_one(self, names: Collection[str]) -> "Rows":
-        """The rows, each with the first row's values of the features in `names`."""
+        """The rows, with the first row's values of the features in `names` on every row."""
         first = np.zeros(len(self), int)
         made = {name: of.take(first) if name in names else of for name, of in self.cells.items()}
         return Rows(self.features, made)
 
     def moderate(self) -> "Rows":
-        """The same rows with every float mapped to between -1 and 1."""
+        """The same rows with every float mapped to [-1, 1]."""
         made = dict(self.cells)
         for feature in self.features:
             if "float" in feature.dtype:
@@ -200,7 +200,7 @@ def _joined(feature: Feature, parts: Sequence[Cells]) -> Cells:
 
 
 def _changed(of: Cells, change: Any) -> Cells:
-    """The same cells with other values, apart from padding and defaults."""
+    """The same cells with `change` applied to all values except padding and defaults."""
     return Cells(np.where(of.present, change(of.padded), of.padded), of.counts)
 
 

@@ -112,8 +112,8 @@ def records(file: Path) -> Iterator[bytes]:
 def _whole_records(file: Path) -> tuple[int, str]:
     """The number of complete records, and the error in the next one.
 
-    This runs first, because TensorFlow's reader allocates as many bytes as a record claims, which
-    can end the process.
+    TensorFlow's reader must not see a damaged record first: it allocates as many bytes as the
+    record claims, which can end the process.
     """
     count = at = 0
     try:

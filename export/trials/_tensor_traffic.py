@@ -20,7 +20,7 @@ from colcast.export.trials._traffic import (
     why_unused,
 )
 
-Request = Mapping[str, Any]  # arrays by input
+Request = Mapping[str, Any]  # input name -> array
 
 
 @dataclasses.dataclass(frozen=True)

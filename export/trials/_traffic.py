@@ -22,7 +22,7 @@ from google.protobuf.message import DecodeError
 
 MOST_REQUESTS = 1000
 ROW_TO_USER = "row_to_user"
-"""The input with each row's user, in a request with several users."""
+"""The input that says which user each row has, in a request with several users."""
 
 _SEVERAL_USERS = "of several users"
 _OTHER_ROWS = "with rows of other domains"
@@ -40,13 +40,13 @@ class Recorded(abc.ABC):
 
     @abc.abstractmethod
     def batches(self, features: Sequence[Feature]) -> Iterator[Rows]:
-        """The rows of each request, with only the given features."""
+        """Yields the rows of each request, with only the given features."""
 
     @abc.abstractmethod
     def features(self) -> Iterator[list[dict[str, bytes]]]:
-        """The serialized features of each row, request by request.
+        """Yields the serialized features of each row, request by request.
 
-        If the file does not show the requests, each row counts as a request.
+        If the file does not show which rows form a request, each row counts as one.
         """
 
     def constant_features(self) -> tuple[str, ...]:

@@ -1,6 +1,6 @@
 """Values that a model treats specially: keys of lookup tables, bucket boundaries.
 
-Generated rows include them to reach more than a model's "unknown" branch.
+Generated rows include them, because other values would only reach a model's "unknown" branch.
 """
 
 from collections.abc import Iterable, Mapping
@@ -60,7 +60,7 @@ def _table(nodes: Mapping[str, Any], reference: str) -> str:
 
 
 def _table_keys(meta_graph: Any, assets: Path) -> dict[str, tuple[Scalar, ...]]:
-    """The keys with which each table is initialised, by its handle's node."""
+    """The keys that initialize each table, by the node of its handle."""
     nodes = _initial_nodes(meta_graph)
     files = {producer(a.tensor_info.name): a.filename for a in meta_graph.asset_file_def}
     keys: dict[str, tuple[Scalar, ...]] = {}

@@ -51,7 +51,7 @@ class Rating(NamedTuple):
 
     @property
     def liked(self) -> bool:
-        """The label to predict."""
+        """Whether the user liked the movie: the label to predict."""
         return self.stars >= 4
 
 

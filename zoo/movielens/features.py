@@ -1,8 +1,7 @@
 """The features of users and movies as plain rows, computed only from earlier ratings.
 
 A user row and an item row are dicts from feature name to a value or, for multi-valued features, a
-list. Every count and mean in them comes from ratings strictly earlier than the one that it
-describes.
+list. Their counts and means use only ratings that are earlier than the one they describe.
 """
 
 import re
@@ -18,7 +17,7 @@ Value = int | float | str | list[int] | list[str]
 Row = dict[str, Value]
 
 HISTORY_LENGTH = 20
-_PRIOR_RATINGS = 5  # number of average ratings with which every mean starts
+_PRIOR_RATINGS = 5  # every mean starts with this many ratings of _PRIOR_STARS
 _PRIOR_STARS = 3.5
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?")
 

@@ -20,7 +20,7 @@ from colcast.zoo.movielens import data, features, model
 
 WORK_DIR = Path("build/movielens")
 
-# Chosen on the last fifth of each user's training ratings, never on held-out ratings.
+# These were tuned on the last fifth of each user's training ratings, never on held-out ratings.
 _EPOCHS = 3
 _BATCH_SIZE = 512
 _LEARNING_RATE = 1e-3

@@ -28,7 +28,7 @@ class Feature:
     history: bool = False
 
     def table_rows(self, scale: float) -> int:
-        """The number of its table's rows at a scale, at least 10; a history has one for padding."""
+        """The number of rows in its table at a scale; a history has one more row for padding."""
         return max(10, int(self.ids * scale)) + self.history
 
     @property
@@ -108,7 +108,7 @@ ops = tf.keras.ops
 
 
 def table(feature: Feature, width: int, scale: float) -> Any:
-    """An embedding table for a feature's ids, scaled so that sums over a row stay of order one."""
+    """An embedding table for a feature's ids, scaled so that sums over a row are about one."""
     spread = tf.keras.initializers.RandomNormal(stddev=0.7 / feature.values**0.5)
     return layers.Embedding(feature.table_rows(scale), width, embeddings_initializer=spread)
 

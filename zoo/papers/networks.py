@@ -17,8 +17,8 @@ from colcast.zoo.papers.model import (
     table,
 )
 
-# NeuMF, neural collaborative filtering: a product of embeddings, joined with a network over others.
-# He et al., WWW 2017.
+# NeuMF, neural collaborative filtering: the product of two embeddings, and a network over two
+# others. He et al., WWW 2017.
 _NCF_WIDTH = 64
 
 
@@ -134,15 +134,15 @@ RMC2 = _dlrm("dlrm_rmc2", 32, 500_000, 120, [256, 128, 64], [128, 64, 1])
 RMC3 = _dlrm("dlrm_rmc3", 10, 2_000_000, 20, [2560, 1024, 256, 32], [512, 256, 1])
 
 
-# Deep interest network: past behaviours are weighed against the candidate. Zhou et al., KDD 2018.
+# Deep interest network: the candidate weights past behaviours. Zhou et al., KDD 2018.
 # The behaviours, the user and the context are user features.
 _DIN_WIDTH = 32
 
 
 def _attended(behaviours: Any, item: Any, present: Any) -> Any:
-    """The sum of the behaviours, each weighted by a unit that reads it, the item and their product.
+    """The sum of the behaviours, weighted by a network over behaviour, item and their product.
 
-    The weights do not sum to one: the strength of an interest counts, as in the paper.
+    As in the paper, the weights need not sum to one, so that the strength of an interest counts.
 
     Args:
       behaviours: [rows, L, width].
@@ -193,7 +193,7 @@ _BEHAVIOURS = 40
 
 
 def _attention(states: Any, item: Any, present: Any) -> Any:
-    """The relevance of each state to the item: [rows, steps], with sum 1, and 0 on padding."""
+    """The relevance of each state to the item, [rows, steps]; sums to 1, and is 0 on padding."""
     fit = ops.einsum("rsk,rk->rs", states, layers.Dense(_STATE, use_bias=False)(item))
     return ops.softmax(ops.where(present, fit / _STATE**0.5, -1e9), axis=1)
 

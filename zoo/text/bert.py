@@ -61,7 +61,7 @@ def in_bfloat16(values: Values) -> dict[str, Any]:
 
 
 def is_product(name: str) -> bool:
-    """Whether a name is that of a layer's kernel."""
+    """Whether this is the name of a layer's kernel."""
     return name[0].isdigit() and name.endswith("/kernel") and "norm" not in name
 
 

@@ -33,7 +33,7 @@ class _Read(NamedTuple):
       tokens: int32 [T].
       where: the rows of each text, shortest text first.
       sizes: int32 [N], the number of tokens of each text in the given order.
-      back: int32 [N], the position of each given text.
+      back: int32 [N], the position of each given text in the packed order.
     """
 
     tokens: Any

@@ -2,10 +2,10 @@
 
 python -m colcast.zoo.text.late_interaction
 
-The score of a title is the sum, over the query's tokens, of the cosine to the nearest of the
-title's tokens (MaxSim, as ColBERT defines it, https://arxiv.org/abs/2004.12832, section 3.3). The
-encodings of query and title do not depend on each other, so a server can cache both. Encoding a
-query, encoding a title and comparing the two are three stages.
+A title's score adds up each query token's greatest cosine with a title token (MaxSim, as ColBERT
+defines it, https://arxiv.org/abs/2004.12832, section 3.3). The encodings of query and title do not
+depend on each other, so a server can cache both. Encoding a query, encoding a title and comparing
+the two are three stages.
 """
 
 import argparse
@@ -80,7 +80,7 @@ def ensure(work_dir: Path = WORK_DIR) -> Path:
 
 
 def pair_signature(width: int) -> Any:
-    """`columnar_pair` in the default graph: from states of that width to scores."""
+    """`columnar_pair` in the default graph: from states with vectors of `width` to scores."""
     states = {
         "user_state/0": v1.placeholder(tf.float32, [None, TOKENS, width]),
         "item_state/0": v1.placeholder(tf.float32, [None, TOKENS, width]),
@@ -98,8 +98,8 @@ def pair_signature(width: int) -> Any:
 def _of_one_request(row_to_user: Any, numbers: Any) -> Any:
     """`row_to_user`, with a check that all users belong to one request.
 
-    In joined requests, their numbers are not 0 to U - 1. The op that refuses them outputs zeros,
-    which are added so that no optimizer removes the check.
+    If requests are joined, the users' numbers are not 0 to U - 1, and an op refuses them. It
+    outputs zeros, which are added so that no optimizer removes the check.
     """
     zero = tf.constant(0, tf.int64)
     zeros = tf.raw_ops.SparseToDense(
@@ -118,9 +118,9 @@ def _query(read: encoder.Encoder, query: Any) -> tuple[Any, ...]:
 
 
 def _title(read: encoder.Encoder, title: Any) -> tuple[Any, ...]:
-    """The titles' token vectors [N, TOKENS, width], and what to add to their cosines [N, TOKENS].
+    """The titles' token vectors [N, TOKENS, width], and addends to their cosines [N, TOKENS].
 
-    The addend is 0 for a token, and -2, which makes any cosine too low, after the last token.
+    An addend is 0 for a token. After the last token it is -2, so that padding is never nearest.
     """
     vectors, known = read.token_vectors(title, TOKENS)
     return vectors, 2 * (known - 1)

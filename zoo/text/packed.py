@@ -29,7 +29,7 @@ class Segments(NamedTuple):
     Attributes:
       starts: int32 [N], the first row of each text.
       sizes: int32 [N], the number of rows of each text, ascending.
-      positions: int32 [T], the position of each row within its text; 0 in filler rows.
+      positions: int32 [T], the position of each row in its text; 0 for filler rows.
       unreal: float32 [T], 0 in rows of texts and -1e9 in filler rows.
       rest: int32 [], the number of filler rows, which follow the last text.
     """
@@ -51,7 +51,7 @@ class Segments(NamedTuple):
         return tf.searchsorted(self.ends, tf.range(tf.size(self.positions)), side="right")
 
     def padded(self, rows: Any) -> Any:
-        """The texts' rows [T - rest], extended by zeros to [T]."""
+        """The texts' rows [T - rest], padded with zeros to [T]."""
         return tf.pad(rows, [[0, self.rest]])
 
 

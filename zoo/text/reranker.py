@@ -30,7 +30,7 @@ class Pairs(NamedTuple):
       tokens: int32 [T].
       kinds: int32 [T], 0 up to the query's [SEP], 1 after it.
       where: the rows of each pair.
-      back: int32 [N], the position of each title's pair.
+      back: int32 [N], the position of each title's pair in the packed order.
     """
 
     tokens: Any
@@ -129,7 +129,7 @@ def start(model: weights.MiniLM) -> dict[str, Any]:
 
 
 def train(model: weights.MiniLM, stories: Sequence[reuters.Story], queries: int) -> dict[str, Any]:
-    """Values trained to score a story's headline above others: one pass, softmax over 8 titles."""
+    """Trains weights to score a story's headline highest: one pass, softmax over 8 titles."""
     upper = {f"{model.layers - 1 - number}/" for number in range(_TRAINED_LAYERS)}
     values = start(model)
     for name, value in values.items():
@@ -197,7 +197,7 @@ def evaluate(rank: Any, stories: Sequence[reuters.Story], held_out: Sequence[int
 
 
 def _ndcg(scores: Any) -> float:
-    """NDCG at 10 if only the first title is right; ties rank before it."""
+    """NDCG at 10 if only the first title is relevant; titles with its score rank before it."""
     place = int(np.sum(np.asarray(scores) >= scores[0]))
     return float(1 / np.log2(1 + place)) if place <= 10 else 0.0
 

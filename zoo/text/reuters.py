@@ -32,12 +32,12 @@ class Story:
 
     @property
     def query(self) -> str:
-        """The first words of the story, which a reader may remember."""
+        """The story's first words, as a reader may remember them."""
         return " ".join(self.paragraphs[0].split()[:_QUERY_WORDS])
 
 
 def load(work_dir: Path) -> list[Story]:
-    """The stories with a headline and a first paragraph long enough for a query, in order of time.
+    """The stories with a headline and a first paragraph long enough for a query, oldest first.
 
     Raises:
       RuntimeError: the package cannot be downloaded.
