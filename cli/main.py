@@ -74,7 +74,7 @@ class _Subcommands(click.Group):
         try:
             return SUBCOMMANDS[cmd_name].load()
         except ModuleNotFoundError:
-            if ctx.resilient_parsing:  # shell completion then offers nothing
+            if ctx.resilient_parsing:  # so shell completion offers nothing
                 return None
             raise
 

@@ -6,7 +6,7 @@ from importlib.resources import files
 from typing import Any
 
 COLOURS = 8
-"""The number of series that have a colour of their own."""
+"""The number of series that have distinct colours."""
 
 
 def document(
@@ -49,7 +49,7 @@ def document(
 
 
 def paragraphs(kind: str, texts: Iterable[str]) -> str:
-    """One paragraph per text: problems or notes."""
+    """One paragraph of CSS class `kind` for each text."""
     return "".join(f'<p class="{kind}">{escape(text)}</p>' for text in texts)
 
 
@@ -65,7 +65,7 @@ def verdicts(found: Sequence[Mapping[str, Any]]) -> str:
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]], *, named: bool = False) -> str:
-    """A table of HTML cells; the first column, with `named` also the second, is left-aligned."""
+    """A table of HTML cells; left-aligns the first column and, with `named`, the second."""
     head = "".join(f"<th>{text}</th>" for text in heads)
     lines = ("".join(f"<td>{cell}</td>" for cell in cells) for cells in rows)
     body = "".join(f"<tr>{line}</tr>" for line in lines)

@@ -27,13 +27,12 @@ Steps = Generator[Call, Reply, Result]
 _STALE_CODES = ("INVALID_ARGUMENT", "FAILED_PRECONDITION")
 # Status codes of a server that does not support this kind of request.
 REFUSED_CODES = (*_STALE_CODES, "UNIMPLEMENTED", "OUT_OF_RANGE")
-# Data that does not fit the schema may fit a newer version, whose metadata is requested at most
-# this often.
+# If data does not fit the schema, the client asks for a newer one, but at most this often.
 _RECHECK_SECONDS = 1.0
 _KEPT_VERSIONS = 4
 
-# A server that joins requests (--enable_batching) may feed a late model several users at once,
-# which the model refuses; or the server refuses to join inputs with 1 and with N rows.
+# The errors when a server joins late requests (--enable_batching): the model refuses several users
+# at once, or the server refuses to join inputs of 1 row with inputs of N rows.
 _JOINED = re.compile(
     r"Shape of tensor \S*columnar_late/inputs/\S+ \[(?!1[,\]])\d+[,\]]\S*"
     r" is not compatible with expected shape \[1[,\]]"
@@ -46,17 +45,18 @@ _JOINS = (
 )
 
 _log = logging.getLogger("colcast.client")
-# The refusal may be due to one unusual request, or the server's settings may change.
+# How long after a refusal to ask again: perhaps only that request was unusual, or the server's
+# settings have changed.
 _ASK_AGAIN_SECONDS = 600.0
-# Other calls wait this long for the result of a retry, which may fail without an answer.
+# How long other calls wait for the result of the call that asks again, which may never come.
 _LEARNING_SECONDS = 10.0
 
 
 class Permission:
     """Whether to ask a server for a feature that it may have refused before.
 
-    After a refusal, no call asks for 10 minutes. Then one call tries, and its result decides;
-    without a result, another call tries 10 seconds later.
+    After a refusal, no call asks for 10 minutes. Then one call tries again, and its result decides.
+    If there is no result within 10 seconds, another call tries.
 
     Attributes:
         was_granted: whether the server has supported it, with no refusal since.
@@ -89,7 +89,7 @@ class Permission:
         self.was_granted = True
 
     def log_once(self, log: logging.Logger, message: str) -> None:
-        """Logs the reason for the first refusal, and no later ones."""
+        """Logs the message the first time only."""
         if not self._logged:
             self._logged = True
             log.warning(message)
@@ -104,10 +104,10 @@ class Asking:
         self._current: ModelSchema | None = None
         self._fetched_at = 0.0
         self._answering: int | None = None  # the version that answered last
-        self._expansion = Permission()  # for requests whose rows the server repeats
+        self._expansion = Permission()  # to let the server repeat rows
         self._late = Permission()
-        self._indices = Permission()  # for indices to the rows of any domain
-        self._several = Permission()  # for several users in one request
+        self._indices = Permission()  # to send a domain's distinct rows with an index
+        self._several = Permission()  # to send several users in one request
         self._prefetch = Permission()
 
     def schema(self) -> Steps[ModelSchema]:
@@ -122,7 +122,7 @@ class Asking:
             return self._current
         try:
             return (yield from self._fetch(self._answering))
-        except ServerError:  # another server answers, or the version was unloaded again
+        except ServerError:  # another server answered, or has unloaded the version
             return current
 
     def _build(self, inputs: Rows | Examples, options: RequestOptions) -> Steps[Built]:
@@ -183,7 +183,7 @@ class Asking:
     def _instead_of_late(
         self, inputs: Rows | Examples, options: RequestOptions, error: ServerError
     ) -> Steps[Reply]:
-        """The reply to a request with repeated columns, if a server refuses the late signature."""
+        """The reply to a request in another form, after a server has refused the late signature."""
         options = replace(options, late=False)
         built = yield from self._build(inputs, options)
         if built.target == "late":
@@ -191,7 +191,7 @@ class Asking:
         try:
             reply = yield from self._repeated(inputs, options, built, error)
         except ServerError as again:
-            if again is not error:  # report the original refusal, whatever this error is
+            if again is not error:  # only the late form was refused
                 self._late.refused()
             raise
         self._late.refused()
@@ -200,7 +200,7 @@ class Asking:
     def _repeated(
         self, inputs: Rows | Examples, options: RequestOptions, built: Built, error: ServerError
     ) -> Steps[Reply]:
-        """The reply to the request, else to one with all rows in full; `error` if both fail."""
+        """Sends the request, then one with all rows in full; raises `error` if both are refused."""
         try:
             return (yield predict(built))
         except ServerError as again:
@@ -211,7 +211,7 @@ class Asking:
         return (yield from self._in_full(inputs, options, error))
 
     def _may_be_unexpanded(self, built: Built, error: ServerError) -> bool:
-        """Whether a server that does not repeat rows would refuse the request with this error."""
+        """Whether the error may come from a server that does not repeat rows."""
         never_seen = built.needs_expansion and not self._expansion.was_granted
         return never_seen and error.code == "INVALID_ARGUMENT"
 
@@ -230,7 +230,7 @@ class Asking:
         return reply
 
     def _learn_indices(self, built: Built) -> None:
-        """Records that the server supports the indices of a request that it answered."""
+        """Records that the server supports indices, if the answered request had any."""
         if built.distinct.keys() - {USER}:
             self._indices.granted()
 
@@ -255,7 +255,7 @@ class Asking:
 
 
 def predict(built: Built) -> Call:
-    """The call for a request that was built."""
+    """The Predict call that sends a request."""
     facts = {
         "target": built.target,
         "signature": built.signature,

@@ -202,7 +202,7 @@ class RankingClient(ClientSettings, Closing):
         target: Target | None = None,
         outputs: Sequence[str] = (),
     ) -> bytes:
-        """The PredictRequest that `rank` (or `predict_examples`) would send, without sending it."""
+        """Encodes the PredictRequest that `rank` or `predict_examples` would send."""
         steps = self._flow.encode(user, items, item_keys, examples, target, outputs)
         return self._run("encode", steps)
 
@@ -248,8 +248,8 @@ class RankingClient(ClientSettings, Closing):
     ) -> Result:
         """Makes the calls that the steps yield, one after another.
 
-        With `each`, the timeout applies to each call instead of all together. Only the asyncio
-        client uses `data`, the data to encode; None means that there is much of it.
+        With `each`, the timeout applies to each call instead of to all calls together. `data`, used
+        only by the asyncio client, is the data to encode; None means a large amount.
         """
         timeout = self.timeout_seconds if timeout_seconds is None else timeout_seconds
         deadline = Deadline(timeout)

@@ -24,7 +24,7 @@ _Arguments = ParamSpec("_Arguments")
 def _awaited(
     method: Callable[Concatenate[RankingClient, _Arguments], Result],
 ) -> Callable[Concatenate[Any, _Arguments], Coroutine[Any, Any, Result]]:
-    """Makes a blocking client's method awaitable: it returns the coroutine of `_run`."""
+    """Makes a blocking client's method async; it must return the coroutine of `_run`."""
 
     @wraps(method)
     async def call(client: Any, /, *args: _Arguments.args, **more: _Arguments.kwargs) -> Result:

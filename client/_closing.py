@@ -1,4 +1,4 @@
-"""Clients that end with a `with` block, or with `close`."""
+"""Base classes of the clients: `close`, and use in a `with` block."""
 
 from typing import TypeVar
 

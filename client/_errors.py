@@ -60,7 +60,7 @@ class ServerError(ColcastError):
     Attributes:
         code: the name of the gRPC status, such as "INVALID_ARGUMENT" or "DEADLINE_EXCEEDED".
         details: the server's message.
-        attempts: how often the request was sent (more than 1 after UNAVAILABLE).
+        attempts: how often the request was sent; more than 1 if the client retried it.
     """
 
     def __init__(self, code: str, details: str, *, address: str, attempts: int = 1) -> None:
@@ -72,7 +72,7 @@ class ServerError(ColcastError):
 
 
 def _restored(kind: type[ColcastError], args: tuple[Any, ...], state: dict[str, Any]) -> Any:
-    """Restores an error without its constructor, whose arguments are already in the message."""
+    """Unpickles an error without calling its constructor, which would add to the message again."""
     error = kind.__new__(kind, *args)
     error.__dict__.update(state)
     return error

@@ -60,7 +60,7 @@ class Flow(Asking):
         rows = Rows(by_key(items, item_keys, self._settings), user)
         inputs = rows if examples is None else examples_of_any(examples)
         options = self._options(target, outputs)
-        # The caller sends these bytes itself and cannot fall back to another form.
+        # The caller sends these bytes and cannot fall back to another form if they are refused.
         options = replace(options, indexed=options.indexed and self._indices.was_granted)
         return (yield from self._build(inputs, options)).message
 
@@ -86,7 +86,6 @@ class Flow(Asking):
         asked = self._options(target, outputs)
         affinities = [self._affinity(key) for key in keys]
         schema = yield from self.schema()
-        # Needs an index of users, and support for several users.
         together = self._several.ask()
         asked = replace(asked, indexed=asked.indexed and together)
         options = [replace(asked, affinity=affinity) for affinity in affinities]
@@ -117,7 +116,7 @@ class Flow(Asking):
         return rankings
 
     def _joined(self, group: Group, plan: Plan) -> Steps[Reply]:
-        """The reply for a group's users; sends all rows if the server refuses distinct ones."""
+        """The reply for a group's users; resends all rows if the server refuses distinct rows."""
         built = build_joined(plan, group)
         try:
             reply = yield predict(built)

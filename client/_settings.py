@@ -8,7 +8,7 @@ from typing import Literal, get_args
 from colcast.client._errors import InputError
 
 USER_HEADER = "x-colcast-user"
-"""The header that routes a user's requests to the server with the user's state."""
+"""The header that routes a user's requests to the server that caches the user's state."""
 
 NonePolicy = Literal["default", "error"]
 NanPolicy = Literal["send", "default", "error"]
@@ -26,8 +26,8 @@ Target = Literal["auto", "late", "columnar_late", "columnar", "stock", "repeated
   the model repeats the user's row.
 - columnar: the same to the signature `columnar`; the server (colcast's or the fork) repeats the
   user's row.
-- stock: for an unpatched TensorFlow Serving: N rows for every feature, but if all rows have the
-  same value, it is written once, and TensorFlow fills the tensor with it.
+- stock: for an unpatched TensorFlow Serving: N rows for every feature; a value that all rows share
+  is written once, and TensorFlow fills the tensor with it.
 - repeated: N rows for every feature, all of them written.
 - example: N serialized tf.Examples.
 """
@@ -44,8 +44,8 @@ class Policies:
             error.
         nan: NaN in a float feature. "error": NaN and infinity are errors. "send": both are sent,
             for models that accept them, such as decision forests. "default": NaN counts as None. A
-            feature whose default is NaN accepts NaN. (NaN in place of an integer, string, list or
-            vector, with which pandas marks missing values, always counts as None.)
+            feature whose default is NaN accepts NaN. (In place of an integer, string, list or
+            vector, NaN is pandas' mark for a missing value and always counts as None.)
         unused: a column that the signature does not use. "suggest": dropped and logged once, but an
             error if its name looks like a misspelling of a missing feature.
             "drop": dropped. "error": an error.
@@ -102,9 +102,9 @@ class ChannelOptions:
             thousand candidates exceed gRPC's default of 4 MB.
         keepalive_seconds: a connection with open calls is pinged after this long without data.
         gzip: whether to compress requests; ids and text shrink, embeddings hardly do.
-        load_bound: with several servers, a call goes to another server than the user's while the
-            user's has more than this many times the mean number of the client's calls in flight;
-            infinity: never.
+        load_bound: with several servers, calls for a user go elsewhere while the user's own server
+            has more than this many times the mean number of the client's calls in flight. Infinity
+            turns this off.
 
     Raises:
         InputError: a `load_bound` below 1.

@@ -62,7 +62,7 @@ class TextSettings:
     def _plan(
         self, texts: Iterable[str | bytes], pooling: Pooling, max_seq_len: int | None
     ) -> tuple[Batches, Callable[[Sequence[bytes]], Call], str]:
-        """The batches of texts, the call for one, and the output that holds its vectors."""
+        """The batches of texts, a function that makes a batch's call, and the output's name."""
         if pooling not in POOLINGS:
             raise InputError(f"pooling must be one of {', '.join(POOLINGS)}, got {pooling!r}")
         if max_seq_len is not None and not 2 <= max_seq_len <= _LONGEST:
@@ -154,7 +154,7 @@ class TextClient(TextSettings, Closing):
             under_way, answered = send(self.in_flight), 0
             while under_way:
                 done, _ = wait(under_way, return_when=FIRST_COMPLETED)
-                for one in done:  # raises the first error; nothing more is sent
+                for one in done:  # result() raises the first error, which stops the loop
                     answers[under_way.pop(one)] = one.result()
                 answered += len(done)
                 if progress is not None:

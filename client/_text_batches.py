@@ -15,7 +15,7 @@ POOLINGS = {"mean": "embeddings", "cls": "embeddings/cls", "max": "embeddings/ma
 
 
 def vectors(response: bytes, output: str, texts: int) -> Array:
-    """The vectors in a response for this number of texts; DecodeError if it has another number."""
+    """The response's vectors; raises DecodeError unless there is one for each of `texts` texts."""
     found = decode_predict_response(response).outputs
     if output not in found or len(found[output]) != texts:
         shape = found[output].shape if output in found else "nothing"
@@ -57,7 +57,7 @@ class Batches:
         return len(self._rows)
 
     def joined(self, answers: Sequence[Array]) -> Array:
-        """The answers to all batches, with one row per given text, in the given order."""
+        """Combines the batches' answers: one row per given text, in the given order."""
         order = np.concatenate(self._rows)
         values = np.empty((len(order), *answers[0].shape[1:]), answers[0].dtype)
         values[order] = np.concatenate(answers)
@@ -90,7 +90,7 @@ def all_bytes(texts: Any, name: str) -> list[bytes]:
 
 
 def _divided(sizes: Sequence[int], tokens: int, longest: int) -> list[Array]:
-    """Splits rows, sorted by size, into batches whose count times longest size is in the budget."""
+    """Splits rows, sorted by size, into batches within the token budget after padding."""
     order = np.argsort(np.array(sizes, np.int64), kind="stable")
     batches, begin = [], 0
     for end, row in enumerate(order):

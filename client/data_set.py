@@ -1,4 +1,4 @@
-"""Converts rows of a data set like `rank`, for tables that are built in advance.
+"""Converts rows of a data set as `rank` does, for tables that are built in advance.
 
 `columns_of` converts rows in any form that `rank` takes; `entries_of_examples` turns tf.Examples
 into such rows; `check_absent` and `misspelled` report columns that a data set lacks, and

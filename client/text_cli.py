@@ -56,7 +56,7 @@ def encode(file: Path, output: Path | None, **given: Any) -> None:
     texts = _lines(file)
     try:
         if output is not None:
-            output.open("ab").close()  # an error comes before the work
+            output.open("ab").close()  # fail before encoding if the file is not writable
         with _client(given) as client:
             wanted = {name: given[name] for name in ("pooling", "max_seq_len")}
             with _Bar(len(texts)) as bar:

@@ -93,7 +93,7 @@ def signed(value: int) -> int:
 
 
 def fields(data: bytes) -> Iterator[tuple[int, int, int | bytes]]:
-    """Iterates over a message: (field number, wire type, value); a value is bytes unless a varint.
+    """Yields a message's fields: (number, wire type, value); a varint is an int, others are bytes.
 
     Raises:
         DecodeError: the message is truncated or holds an unknown wire type.

@@ -5,7 +5,7 @@ measure   load generators, meters of servers, recordings, checks of answers, sea
 report    results as tables, charts, a page, verdicts
 compare   `colcast compare`: how far the answers of two servers or models differ
 tune      `colcast tune`: the settings with the highest rate within a latency target
-locust    Locust users, in turns by format, with a comparison at the end
+locust    Locust users whose formats take turns, with a comparison at the end
 
 `load_test` runs `colcast loadtest`; `cli` has its options, `options` the ones that several commands
 share. measure imports send, report imports measure, and the other packages import these three.

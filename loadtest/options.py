@@ -1,4 +1,4 @@
-"""Options shared by several subcommands. Heavy modules are imported only to read values."""
+"""Options shared by several subcommands. Heavy modules are imported only when values are read."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -41,8 +41,8 @@ class Batch:
         encoded: feature -> its encoded column, if it was encoded before.
         indices: domain -> int64 [N], the row of that domain for each candidate; the domain's
             columns then have R rows instead of N.
-        keys: inputs [N, ...] by which the server finds the items' features and fills in absent
-            ones.
+        keys: inputs [N, ...] that identify items; the server fills in their absent features from
+            its item table.
     """
 
     rows: int

@@ -40,8 +40,8 @@ class Source:
     Attributes:
         feature: the feature as the model declares it.
         policies: how missing values are treated.
-        of_user: whether the values are the user's single row, so that errors name no row.
-        codes: int [rows], if shared values are given only once: the index of each row's value.
+        of_user: whether the values are the user's single row; errors then name no row.
+        codes: int [rows], the index of each row's value, if `values` holds distinct values only.
     """
 
     feature: Feature
@@ -57,7 +57,7 @@ class Source:
         return InputError(message, feature=self.feature.name, row=row, of_user=self.of_user)
 
     def place(self, row_of: Callable[[int], int]) -> Place:
-        """The Place of a flat run of values; `row_of` maps a position to its row."""
+        """Where a flat run of values came from; `row_of` maps a position to its row."""
         return Place(lambda position, message: self.error(int(row_of(position)), message))
 
     def no_value(self, row: int, value: Any) -> InputError:
@@ -97,7 +97,7 @@ def fixed_column(source: Source, values: Any) -> Column:
     if not _fits((), sizes):
         values = entries_of(values)
     width = math.prod(sizes)
-    default = default_column(feature) if width == 1 else None  # otherwise rows are filled below
+    default = default_column(feature) if width == 1 else None  # _nested fills in wider rows
     if isinstance(values, np.ndarray) and (values.dtype != object or values.ndim > 1):
         flat: Any = _regular(source, values, sizes)
     elif width == 1 and _NESTED.isdisjoint(map(type, values)):
@@ -259,9 +259,7 @@ def _nested(source: Source, values: Any, sizes: tuple[int, ...]) -> Sequence[Any
             seen = "lists of unequal length" if got is None else f"shape {list(got)}"
             wanted = f"{source.feature.dtype} of shape {list(sizes)}"
             raise source.error(row, f"expected {wanted}, got {seen}")
-    # NumPy would turn integers into floats next to floats.
-    kinds = {value.dtype.kind if isinstance(value, np.ndarray) else "O" for value in rows}
-    if len(kinds) == 1 and kinds != {"O"}:
+    if all(isinstance(value, np.ndarray) and value.dtype != object for value in rows):
         return np.concatenate([value.reshape(-1) for value in rows])
     for _ in sizes:
         rows = list(chain.from_iterable(v if is_nested(v) else [v] for v in rows))

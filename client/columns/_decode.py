@@ -163,7 +163,7 @@ def _piece(wire_type: int, value: int | bytes, dtype: DType) -> Array:
     return raw.astype(np.int64).astype(dtype.storage)
 
 
-_LARGEST_FILL = 1 << 28  # values; larger shapes with fewer values are refused
+_LARGEST_FILL = 1 << 28  # the largest tensor, in values, whose missing values are filled in
 
 
 def _fill(

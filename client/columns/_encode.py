@@ -29,7 +29,7 @@ class Tensor(NamedTuple):
     """One input, ready to be encoded.
 
     Attributes:
-        dtype: the dtype for the server; one of `DTYPES`, with TensorFlow's names.
+        dtype: the dtype to declare; a value of `DTYPES`, whose keys are TensorFlow's names.
         values: [rows, ...] in `dtype.storage`; strings as an object array of bytes.
         shape: the shape to declare if it is not `values.shape`: `values` then holds exactly one
             value, which TensorFlow repeats to fill the shape.
@@ -124,7 +124,7 @@ def _append_input(parts: Parts, name: str, tensor: Tensor) -> None:
 
 @lru_cache(maxsize=1 << 15)
 def _content_lead(name: str, dtype: int, shape: tuple[int, ...], size: int) -> bytes:
-    """The start of a numeric column, cached because a service sends the same few repeatedly."""
+    """The start of a numeric column, cached because services repeat names and shapes."""
     return _lead(name, dtype, shape, size, content=size > 0)
 
 

@@ -101,7 +101,7 @@ def examples_of(
 def as_lists(table: Table, dtypes: Mapping[str, DType]) -> Table:
     """Converts every entry to the list of values that a tf.Example would hold.
 
-    Lengths of padded values stay unchanged.
+    Columns of lengths stay unchanged.
     """
     columns = {
         name: values if _counts(name, table) else _lists(values, dtypes.get(name))

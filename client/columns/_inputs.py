@@ -196,7 +196,7 @@ def _entries(name: str, values: Any) -> Any:
 
 
 def _dictionary(codes: Array, entries: Callable[[Array], Any]) -> Dictionary:
-    """The column for these codes (-1: no value); `entries` returns the distinct codes' entries."""
+    """Makes a column from codes, where -1 means no value; `entries` maps codes to entries."""
     used, rows = np.unique(codes, return_inverse=True)
     if used.size and used[0] < 0:
         return Dictionary([None, *entries(used[1:])], rows)
@@ -213,8 +213,8 @@ def _pandas(series: Any) -> Any:
     values = series.to_numpy()
     if values.dtype.kind in "biufcM":
         return values
-    # For object arrays NumPy's tolist() is faster, since pandas' would rebuild the array of text.
-    # For time spans it would return integers.
+    # NumPy's tolist() is faster for text, since pandas' rebuilds the array, but it would turn time
+    # spans into integers.
     return values.tolist() if values.dtype == object else series.tolist()
 
 

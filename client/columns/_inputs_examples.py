@@ -150,7 +150,7 @@ def _parse(examples: Sequence[bytes]) -> Iterable[Any]:
             b"".join([field(1, example) for example in examples])
         ).examples
         return parsed
-    except Exception:  # protobuf's DecodeError; find the row
+    except Exception:  # protobuf's DecodeError: find the row at fault
         for row, example in enumerate(examples):
             try:
                 decoder.FromString(field(1, example))
@@ -217,7 +217,7 @@ def _key_and_value(entry: bytes) -> tuple[bytes, bytes]:
 
 
 def _entries(feature: Feature, values: list[Value]) -> Any:
-    """Converts one feature's serialized values to [rows] entries from which columns are made."""
+    """Parses one feature's serialized values; returns one entry per row."""
     one_value = feature.kind is Kind.SINGLE and prod(size or 0 for size in feature.shape or ()) == 1
     quick = _one_value_each(values) if one_value and None not in values else None
     if quick is not None:

@@ -93,7 +93,7 @@ def _checked(source: Source, row: int, value: Any, rest: tuple[int, ...]) -> Any
 def _converted(source: Source, rows: list[Any], lengths: Array) -> Array:
     """The converted values of all rows, in one flat array."""
     flat: Sequence[Any] | Array
-    # NumPy would turn integers into floats next to floats, which an empty array may contain.
+    # Drop empty rows: they may be float arrays, which would turn other rows' integers into floats.
     full = [row for row in rows if len(row)]
     kinds = {row.dtype.kind if isinstance(row, np.ndarray) else "O" for row in full}
     if len(kinds) == 1 and kinds != {"O"}:

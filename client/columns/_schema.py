@@ -51,8 +51,7 @@ class Feature:
         name: the input's name.
         dtype: the dtype of its values.
         kind: how values are laid out.
-        shape: the declared shape without the row dimension, but for WHOLE all of it; None if it is
-            unknown.
+        shape: the declared shape, without the row dimension unless WHOLE; None if it is unknown.
         one_row: whether it is declared with exactly one row, like a late model's user features.
         default: its value when absent, [1, *shape]; None if it must be given.
     """
@@ -135,7 +134,7 @@ class Signature:
         else:
             kind = Kind.SEQUENCE if None in inner else Kind.SINGLE
         if kind is Kind.SEQUENCE and default is None and self.name in (COLUMNAR, COLUMNAR_LATE):
-            # The exporter made it from a FixedLenSequenceFeature, which may be missing.
+            # The exporter made this input from a FixedLenSequenceFeature; if absent, it is empty.
             rest = [size or 0 for size in inner[1:]]
             default = np.empty((1, 0, *rest), spec.dtype.storage)
         return Feature(spec.name, spec.dtype, kind, inner, one_row, default)
@@ -227,10 +226,10 @@ class ModelSchema:
         return found
 
     def domains_of(self, called: Signature) -> dict[str, frozenset[str]]:
-        """The features of each domain whose rows a request may send once, with an index.
+        """Each domain's features whose rows a request may send once and reference by index.
 
-        These are the domains with a stage. For such a model, colcast's server accepts an index in
-        `columnar` and `columnar_late`.
+        These are the domains that have a stage. If a model has stages, colcast's server accepts an
+        index in `columnar` and `columnar_late`.
         """
         late, pair = self.signatures.get(COLUMNAR_LATE), self.signatures.get(COLUMNAR_PAIR)
         if late is None or late.features.keys() != called.features.keys():

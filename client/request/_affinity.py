@@ -1,4 +1,4 @@
-"""The header that routes a user's requests to the server with the user's state.
+"""The header that routes a user's requests to the server that caches the user's state.
 
 Its value is a keyed hash: of the user's columns, whose bytes are also the key of cached states, or
 of a key that the caller passes. The hash reveals nothing about them.

@@ -29,7 +29,7 @@ class Distinct(NamedTuple):
 
 
 def send_distinct_rows(plan: Plan, batch: Batch) -> Batch:
-    """The same request with the distinct rows of the plan's domains, where that pays.
+    """The same request with the distinct rows of the plan's domains, if that saves enough.
 
     Columns that all candidates share keep one row, and so does a late signature's user. A server
     neither joins nor splits requests with an index, so the first index must save 128 KiB.
@@ -59,10 +59,10 @@ def send_distinct_rows(plan: Plan, batch: Batch) -> Batch:
 
 
 def distinct_rows(columns: Sequence[Column]) -> Distinct | None:
-    """The distinct rows of equally long columns; None if that gains nothing.
+    """The distinct rows of equally long columns; None if sending them saves too little.
 
-    They must take at most three quarters of the columns' bytes, index included. The search ends
-    with the first column if more than three quarters of its own rows are distinct, as with an id.
+    Distinct rows and index must take at most three quarters of the columns' bytes. If more than
+    three quarters of the first column's rows are distinct, as with an id, no other column is read.
     """
     arrays = _arrays(columns)
     if not arrays:

@@ -27,7 +27,7 @@ from colcast.client.request._request import (
 from colcast.client.request._targets import Plan, only_row, tensors_of
 
 MANY_IN_FLIGHT = 8
-"""The number of multi-user requests in flight at a time, which keeps a server busy."""
+"""The number of multi-user requests in flight at a time, enough to keep a server busy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ def grouped(
         pairs: (user, items) for each.
         options: the request options of each; they differ only in `affinity`.
         together: whether the server may accept several users in one request.
-        home: affinity -> the server with the user's state; a group's users share one.
+        home: affinity -> the server that caches the user's state, the same for a whole group.
 
     Raises:
         InputError: a pair's data does not fit the signature.
@@ -163,7 +163,7 @@ def _batches(plan: Plan, pairs: Sequence[tuple[Any, Any]], options: RequestOptio
 def _joinable(
     schema: ModelSchema, joint: Plan, batches: Sequence[Batch], homes: Sequence[str]
 ) -> list[list[int]]:
-    """The positions of the batches that may share a request."""
+    """Groups batches that may share a request; returns their positions."""
     seen = [Kind.SEQUENCE]
     # With stages, the export has proved that padding has no effect.
     if COLUMNAR_PAIR not in schema.signatures:
@@ -173,7 +173,7 @@ def _joinable(
     for place, batch in enumerate(batches):
         columns = [batch.columns.get(one.name) or default_column(one) for one in lists]
         widths = tuple(column.longest for column in columns if column is not None)
-        # The item table fills in absent features; they have no default.
+        # By key, requests must lack the same features, because the item table fills these in.
         named = frozenset(batch.columns) if batch.keys else None
         alike = groups.setdefault((homes[place], widths, frozenset(batch.keys), named), [[]])
         if sum(batches[i].rows for i in alike[-1]) + batch.rows > _ROWS_TOGETHER and alike[-1]:

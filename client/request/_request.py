@@ -159,7 +159,7 @@ def batch_for(plan: Plan, inputs: Rows | Examples, options: RequestOptions) -> t
     if isinstance(inputs, Examples):
         user, items = tables_of_examples(inputs.examples, plan.features)
         policies = options.settings.policies
-        if policies.unused == "suggest":  # the model's parse op would also ignore them
+        if policies.unused == "suggest":  # the model's parse op ignores unused features, too
             policies = replace(policies, unused="drop")
         return plan, batch_of(plan.features, user, items, policies)
     wanted = None if inferred else plan.inputs
@@ -220,7 +220,7 @@ def plan_of(schema: ModelSchema, options: RequestOptions) -> Plan:
 def built_of(
     plan: Plan, batch: Batch, tensors: Mapping[str, Tensor], options: RequestOptions
 ) -> Built:
-    """The request for a batch, with these tensors as inputs."""
+    """Encodes a batch's request, with these tensors as inputs."""
     settings = options.settings
     message = encode_predict_request(
         settings.model,

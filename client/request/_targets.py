@@ -121,7 +121,7 @@ def tensors_of(plan: Plan, batch: Batch) -> dict[str, Tensor]:
 
 
 def plan_of_columns(plan: Plan, batch: Batch) -> Plan:
-    """The plan for a batch's columns; with an index, a server that repeats rows is needed."""
+    """The plan for a batch; with an index, its target is one for servers that repeat rows."""
     return replace(plan, target="columnar") if batch.indices else plan
 
 
@@ -169,7 +169,7 @@ def only_row(feature: Feature, column: Column) -> Column:
 
 
 def _agreed_dtypes(schema: ModelSchema) -> dict[str, DType]:
-    """The dtype of each feature on which all signatures that take it as a column agree."""
+    """The dtypes of features, if all signatures that take the feature as a column agree."""
     found: dict[str, set[DType]] = {}
     for signature in [s for s in schema.signatures.values() if not s.takes_examples]:
         for name, feature in signature.features.items():
@@ -193,7 +193,7 @@ def _auto(
 def _stand_in(plan: Plan, feature: Feature) -> Column | None:
     """The column to send for an absent feature; None if the server fills in the default.
 
-    Only a server that repeats rows does; others would read the default as a single row.
+    Only servers that repeat rows fill in defaults; others would read a default as a single row.
     """
     expanded = plan.target == "columnar" or feature.one_row
     if feature.kind is Kind.WHOLE or (expanded and feature.name in plan.signature.defaults):

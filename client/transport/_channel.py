@@ -112,8 +112,8 @@ def channel_arguments(
         ("grpc.service_config", json.dumps(_SERVICE_CONFIG)),
         # The client retries by itself, within the deadline, so gRPC need not keep copies.
         ("grpc.enable_retries", 0),
-        # Reconnects soon after a restart; gRPC's default delay grows to two minutes, by which time
-        # the next server may restart.
+        # Reconnect soon after a server's restart. With gRPC's default, the delay grows to two
+        # minutes, and the next server may restart in the meantime.
         ("grpc.min_reconnect_backoff_ms", 5_000),  # how long one attempt may take
         ("grpc.initial_reconnect_backoff_ms", 100),
         ("grpc.max_reconnect_backoff_ms", 500),
@@ -140,7 +140,7 @@ def speaks_tls(address: str) -> bool:
     if not host or not port.isdigit():
         return False  # a socket's path, or another gRPC scheme
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    # Safe, because nothing is sent.
+    # Skipping verification is safe here, because nothing is sent.
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     context.set_alpn_protocols(["h2"])
     try:
@@ -150,11 +150,11 @@ def speaks_tls(address: str) -> bool:
         ):
             return True
     except OSError as error:
-        return "ALERT" in str(getattr(error, "reason", ""))  # an alert is a refusal by a TLS server
+        return "ALERT" in str(getattr(error, "reason", ""))  # only a TLS server sends alerts
 
 
-# Each server is watched (grpc.health.v1, for the server as a whole) and gets calls only while it
-# reports that it serves, or if it has no health service, while it is connected.
+# gRPC watches each server's health (grpc.health.v1, for the server as a whole) and calls it only
+# while it reports that it serves. A server without a health service need only be connected.
 # https://github.com/grpc/grpc/blob/master/doc/health-checking.md
 _SERVICE_CONFIG = {
     "loadBalancingConfig": [{"round_robin": {}}],

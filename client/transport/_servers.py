@@ -137,7 +137,7 @@ class Servers:
             server.calls -= 1
 
     def has_another(self, tried: Collection[str]) -> bool:
-        """Whether a server is up that was not tried."""
+        """Whether an untried server is up."""
         others = [one for one in self._servers.values() if one.address not in tried]
         return any(one.state() is _State.READY for one in others)
 

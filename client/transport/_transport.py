@@ -103,7 +103,7 @@ class Connection:
             return self._servers
 
     def take_channels(self, owner: object) -> list[Any]:
-        """Marks the connection closed; returns the channels to close, if they are the owner's."""
+        """Marks the connection closed; returns its channels if `owner` must close them."""
         with self._lock:
             ours = self._servers if self._owner == owner else None
             self._closed, self._servers, self._owner = True, None, None
@@ -118,16 +118,16 @@ class Connection:
     ) -> float | None:
         """Seconds to wait before the next attempt; None if there must not be one.
 
-        Retries calls that fail because a server went away: UNAVAILABLE, and CANCELLED, with which a
-        stopping server ends calls. A request may therefore run twice, which is harmless because all
-        methods only read. If another server is up and was not tried, there is no pause.
+        Retries calls that fail because a server went away: UNAVAILABLE, or CANCELLED from a server
+        that is stopping. A request may thus run twice, which is harmless because all methods only
+        read. If an untried server is up, there is no pause.
         """
         if self._closed or error.code() not in _SERVER_GONE:
             return None
         return 0.0 if servers.has_another(tried) else deadline.pause_after(len(tried))
 
     def error(self, error: grpc.RpcError, attempts: int) -> ServerError:
-        """A gRPC error as a ServerError; may probe whether the server wants TLS."""
+        """Converts a gRPC error to a ServerError; may probe whether the server wants TLS."""
         details = error.details() or ""
         if (
             error.code() is grpc.StatusCode.UNAVAILABLE

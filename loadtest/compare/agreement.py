@@ -10,7 +10,7 @@ from colcast.loadtest.measure.correctness import correlation, differences, overl
 from colcast.loadtest.send.connection import Answer, Request
 
 _BINS = 32
-_NUMBERS = "fiu"  # kinds of dtypes that can be ranked
+_NUMBERS = "fiu"  # NumPy's kinds of outputs that can be ranked
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ class Agreement:
 
 @dataclass(frozen=True)
 class _Pair:
-    """An output of both answers to a request."""
+    """One output in A's and in B's answer to a request."""
 
     request: int
     a: Any

@@ -54,12 +54,12 @@ class Exported:
 def exported(
     folder: Path | None, schema: ModelSchema, signature: str | None = None
 ) -> Exported | None:
-    """The exported form of a signature, or of the first one; None if there is none.
+    """Finds a signature of the exporter and its source; None if there is none.
 
     Args:
       folder: the folder of the served version, if it is on this machine.
       schema: the schema of the served model.
-      signature: the source, or the signature made from it; None for the first one of the exporter.
+      signature: the source, or the exporter's signature; None for the exporter's first one.
     """
     record = folder / _RECORD if folder else None
     if record and record.is_file():

@@ -25,7 +25,7 @@ from colcast.loadtest.send.traffic import requested
 from rich.table import Table
 
 _LOOKUP_TIMEOUT_SECONDS = 10.0
-_CLIENTS = 1  # with one client, no request waits for another one
+_CLIENTS = 1  # so that no request waits for another one
 
 
 def compare(args: SimpleNamespace, typed: str) -> int:

@@ -125,7 +125,7 @@ def _is_model(folder: Path) -> bool:
 
 @contextmanager
 def _base_path(folder: Path) -> Iterator[Path]:
-    """The folder itself, or a new folder with it as the only version."""
+    """Yields the folder if it is a base path, else a new base path with it as the only version."""
     if not _is_model(folder):
         yield folder
         return
@@ -136,7 +136,7 @@ def _base_path(folder: Path) -> Iterator[Path]:
 
 
 def _addressed(request: Request, model: str, version: int | None, signature: str | None) -> Request:
-    """A PredictRequest for another model; keeps the recorded signature if none is given."""
+    """Readdresses a PredictRequest to a model; keeps its signature if none is given."""
     spec, kept = b"", b""
     for number, _, value in fields(request.payload):
         if number == _MODEL_SPEC:
@@ -146,6 +146,6 @@ def _addressed(request: Request, model: str, version: int | None, signature: str
     called = signature.encode() if signature else next(messages(spec, _SIGNATURE), b"")
     spec = field(_NAME, model.encode()) + field(_SIGNATURE, called)
     if version is not None:
-        # The version is an Int64Value.
+        # The field holds the version in an Int64Value message.
         spec += field(_VERSION, integer_field(1, version))
     return replace(request, payload=field(_MODEL_SPEC, spec) + kept)

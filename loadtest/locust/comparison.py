@@ -15,7 +15,7 @@ from rich.box import SIMPLE
 from rich.table import Table
 
 _CSV = ("format", "answered", "failed", "p50_ms", "p95_ms", "request_bytes", "server_cpu_ms")
-# Figures that are followed by their share of the first format's.
+# Each of these figures is followed by its share of the first format's figure.
 _SHARES = ("p50_ms", "p95_ms", "request_bytes", "server_cpu_ms")
 _HEADS = ("answered", "failed", "p50 ms", "", "p95 ms", "", "bytes", "", "CPU ms", "")
 _NAN = float("nan")

@@ -39,7 +39,7 @@ from gevent.lock import BoundedSemaphore
 from locust import between, events
 from locust.runners import MasterRunner, WorkerRunner
 
-grpc.experimental.gevent.init_gevent()  # otherwise a call blocks all users of the process
+grpc.experimental.gevent.init_gevent()  # without this, a call blocks the process's other users
 
 _TIMEOUT_SECONDS = 60.0
 

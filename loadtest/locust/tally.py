@@ -1,4 +1,4 @@
-"""Counts request bytes and exact latencies by format over all workers; Locust does not."""
+"""Counts request bytes and exact latencies by format over all workers, which Locust does not."""
 
 from collections import Counter
 from dataclasses import dataclass, field

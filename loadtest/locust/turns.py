@@ -139,7 +139,7 @@ class Turns:
         self._environment.runner.register_message(_COUNTED, self._counted)
 
     def total(self) -> Tally:
-        """All calls of this run so far that this process has counted."""
+        """The calls of this run that this process has counted so far."""
         gate = self._environment.gate
         if gate:
             self._total.merge(gate.tally.take())

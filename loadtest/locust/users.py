@@ -49,7 +49,7 @@ class RankingUser(User):  # type: ignore[misc]
         )
 
     def _failed(self, format_name: str, answer: Answer) -> CallFailed:
-        """The failure as an exception.
+        """Makes the exception for a failed call.
 
         All failures with the same format and code have the text of the first one, so that Locust
         counts them together.

@@ -32,7 +32,7 @@ class Budget:
 
     @property
     def left(self) -> float:
-        """The remaining seconds; negative once it is spent."""
+        """The remaining seconds; negative once the time is over."""
         return self.seconds - (self.now() - self.began)
 
     @property
@@ -40,7 +40,7 @@ class Budget:
         return self.left <= 0
 
     def share(self, of: int, *, keep: float = 0.0) -> "Budget":
-        """One of `of` equal shares of the remaining time, minus `keep` seconds."""
+        """A budget of the remaining time divided by `of`, minus `keep` seconds."""
         return Budget(self.left / of - keep, self.now)
 
 
@@ -61,10 +61,10 @@ _AGAIN_SECONDS = 0.01
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Makes SIGINT and SIGTERM raise KeyboardInterrupt in the block, again if it was dropped.
+    """Makes SIGINT and SIGTERM raise KeyboardInterrupt in the block.
 
-    Python drops exceptions raised in a destructor, so a Ctrl-C at such a moment would be lost.
-    Works only in the main thread; restores the previous handlers afterwards.
+    Python drops exceptions raised in a destructor; a KeyboardInterrupt dropped there is raised
+    again. Works only in the main thread; restores the previous handlers afterwards.
     """
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGALRM)
     handlers = {number: signal.signal(number, _interrupt) for number in numbers}

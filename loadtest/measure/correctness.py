@@ -28,7 +28,7 @@ class Check:
 
 
 class Refused(RuntimeError):
-    """A server refuses a request that is sent alone."""
+    """A server refused a request that was sent alone."""
 
 
 def answers_in_peace(
@@ -64,10 +64,10 @@ def predicts(requests: Sequence[Request]) -> bool:
 def expected_answers(
     requests: Sequence[Request], own: list[Outputs], first: list[Outputs]
 ) -> list[Outputs]:
-    """The expected answers of a format, which are the first format's.
+    """The answers that a format must give under load: the first format's.
 
     Regress and Classify run a different signature from Predict. If its outputs have other names,
-    the format's own answers before the load are expected instead.
+    the format must give its own answers from before the load.
     """
     if not predicts(requests) and own[0].keys() != first[0].keys():
         return own

@@ -83,7 +83,7 @@ def listening_process(address: str) -> int | None:
     return None
 
 
-# Prometheus client libraries' names: CPU seconds (user and system), bytes.
+# Prometheus client libraries use these names: CPU seconds (user and system), bytes.
 _CPU, _MEMORY = "process_cpu_seconds_total", "process_resident_memory_bytes"
 
 

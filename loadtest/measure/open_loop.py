@@ -127,8 +127,7 @@ class OpenLoop:
 def kept_up(recording: Recording, percentile: float = 99) -> bool:
     """Whether the generator sent on time; if not, the percentile measures the generator.
 
-    It is late if it sent more than half of the calls above the percentile, and more than a few,
-    late.
+    It may send a few calls late, or half as many as there are calls above the percentile.
     """
     late = recording.lateness * 1000 > LATE_MS
     allowed = len(late) * (100 - percentile) / 200
@@ -142,8 +141,8 @@ def _run(
         sender.stdin.write(_job(requests, schedule))
         sender.stdin.flush()
     except BrokenPipeError:
-        pass  # the sender's error message has the reason
-    if not sender.stdout.readline():  # the line "ready", after it has connected
+        pass  # the sender has ended; its error message is read below
+    if not sender.stdout.readline():  # it prints "ready" once it is connected
         raise RuntimeError(sender.stderr.read().decode().strip())
     cpu = meter.cpu_seconds() if meter else 0.0
     sender.stdin.close()  # closing the input starts the run
@@ -176,7 +175,7 @@ def _read(
     errors: dict[str, Any],
     recording: Recording,
 ) -> None:
-    """Adds the records in the form that server/sender/figures.h describes under Records."""
+    """Reads calls in the format that server/sender/figures.h describes under Records."""
     count = len(schedule.due)
     calls = np.frombuffer(records.read(count * _RECORD.itemsize), _RECORD)
     asked = [requests[which] for which in schedule.request]

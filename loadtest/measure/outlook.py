@@ -8,7 +8,7 @@ from colcast.loadtest.measure.budget import Budget, about
 from colcast.loadtest.measure.run import Options
 from colcast.loadtest.measure.search import Sla, Window, windows_left
 
-# roughly the windows of the first setting; most other settings are dropped after two
+# The first setting takes about this many windows; most others are dropped after two.
 _FIRST_WINDOWS = 20
 _LATER_WINDOWS = 2
 _START_SECONDS = 3.0  # the time to start a server and warm it up
@@ -59,7 +59,7 @@ class ClimbOutlook:
 
     @property
     def seconds(self) -> float:
-        """The estimate: the first setting takes all its windows, others the mean time so far."""
+        """The remaining seconds; assumes the mean time so far for all settings but the first."""
         later = self._took[1:]
         each = sum(later) / len(later) if later else self._later
         first = 0 if self._took else self._first - each

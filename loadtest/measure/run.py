@@ -154,7 +154,7 @@ def searching(
 ) -> list[Result]:
     """Finds the highest rate within `sla` for every series, then measures each at that rate again.
 
-    An interrupt ends it with the results so far.
+    After an interrupt, returns the results so far.
     """
     results = []
     again_seconds = options.windows * options.window_seconds
@@ -249,7 +249,7 @@ def _result(
 def in_turn(
     things: Sequence[Thing], measure: Callable[[Thing, int], Measured], rounds: int
 ) -> list[list[Measured]]:
-    """Measures everything once per round; each round starts with a different thing.
+    """Measures all things in every round; each round starts with the next thing.
 
     Returns:
       One list per thing, in the order of `things`, with one entry per round.

@@ -13,7 +13,7 @@ from colcast.loadtest.measure.open_loop import kept_up
 from colcast.loadtest.measure.recording import Recording, finite
 
 _WINDOWS, _MOST = 3, 2  # windows per rate; a rate meets the target if most of its windows do
-# Number of rates measured again, and the factor from each to the next lower one.
+# How many rates are measured again at most, and the factor from one to the next.
 _CONFIRMATIONS, _STEP_DOWN = 5, 0.95
 _DOUBLINGS = 4  # expected number of doublings until the rate misses
 
@@ -118,7 +118,7 @@ def find_max(
     progress: Callable[[Window], None] = lambda _: None,
     budget: Budget = UNLIMITED,
 ) -> Found:
-    """Doubles the rate until it misses the target, then bisects; an interrupt ends it.
+    """Doubles the rate until it misses the target, then bisects.
 
     While the rate doubles, one window that meets the target is enough. After an interrupt, returns
     the result so far.
@@ -169,10 +169,10 @@ def _next(holds: float, misses: float, highest: float) -> float:
 
 
 def _bracket(windows: Sequence[Window], sla: Sla, above: float) -> tuple[float, float]:
-    """The highest rate that meets the target and the next that misses it, by default 0 and `above`.
+    """The highest rate that meets the target (else 0), and the next that misses it (else `above`).
 
-    A miss below a rate that meets the target may be chance, since windows at low rates have few
-    calls. A rate at which as many windows meet as miss the target is undecided.
+    Misses at lower rates may be chance, because windows at low rates have few calls. A rate is
+    ignored if as many of its windows meet the target as miss it.
     """
     votes: Counter[float] = Counter()
     for window in windows:
@@ -194,7 +194,7 @@ def confirm(
       budget: once it is spent, no lower rate is measured.
 
     Returns:
-      The result with the confirmed rate, or marked as unconfirmed, and the last recording.
+      The result, with the confirmed rate or marked as unconfirmed; and the last recording.
     """
     again: list[Window] = []
     rate = found.rate or 1.0

@@ -180,7 +180,7 @@ def _advice(data: Sequence[RequestData]) -> str:
 
 
 def _answered(written: Sequence[Series], advice: str) -> tuple[list[Series], list[LeftOut]]:
-    """The answered series with their expected answers, and the refused ones with `advice`."""
+    """The series that were answered, with expected answers; the refused ones, with `advice`."""
     answers, left_out = {}, []
     for one in written:
         target = one.target

@@ -25,7 +25,7 @@ _VARIABLES = {_INK: "ink", _SOFT: "soft", _RULE: "rule", _BAD: "bad"} | {
     colour: f"s{number}" for number, colour in enumerate(_SERIES)
 }
 _STYLE: Any = {
-    "svg.fonttype": "none",  # text is not drawn as paths
+    "svg.fonttype": "none",  # keep text as text, not as paths
     "svg.hashsalt": "colcast",  # equal drawings have equal bytes
     "font.size": 10,
     "font.sans-serif": ["DejaVu Sans"],
@@ -151,7 +151,7 @@ def outlines(
     with mpl.rc_context(_STYLE):
         figure, axes = _axes(x_title, y_title)
         for place, (label, heights) in enumerate(counts):
-            dashed = "--" if place else "-"  # both lines are visible if one is on top of the other
+            dashed = "--" if place else "-"  # both lines stay visible where they overlap
             colour = _SERIES[place]
             axes.stairs(heights, edges, color=colour, linewidth=1.8, linestyle=dashed, gid=label)
             axes.stairs(heights, edges, color=colour, alpha=0.15, fill=True)

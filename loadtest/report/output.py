@@ -40,7 +40,7 @@ def write(folder: Path, values: Mapping[str, Any], page: str) -> list[str]:
 
 
 def figures_table(rows: Sequence[tuple[str, Figures]]) -> Table:
-    """A table with one row per label; server CPU is also a share of the first row's."""
+    """A table with one row per label; also shows server CPU as a share of the first row's."""
     table = plain_table("")
     table.add_column("", no_wrap=True)
     headers = ["CPU ms", "", "bytes", "p50", "p95", "p99", "req/s", "calls", "err"]

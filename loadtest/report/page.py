@@ -155,7 +155,7 @@ def _bars(series: Sequence[Series], figure: str, unit: str) -> list[Bar]:
 
 
 def _percentiles(series: Sequence[Series]) -> str:
-    """Draws percentiles with even steps from 90 to 99 and to 99.9 (-log10 of the slower share)."""
+    """Draws latency by percentile; 90, 99 and 99.9 are evenly spaced."""
 
     def place(percentile: float) -> float:
         return -log10(1 - percentile / 100)

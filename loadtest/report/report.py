@@ -180,7 +180,7 @@ def _interrupted(result: Result) -> bool:
 
 
 def timeline(recording: Recording) -> list[dict[str, Any]]:
-    """The figures of 60 equal windows of the run; a call counts in the one in which it was due."""
+    """The figures of 60 equal windows of the run; a call counts in the window of its due time."""
     if not recording.calls:
         return []
     end = max(call.due for call in recording.calls) * (1 + 1e-9) or 1.0

@@ -74,8 +74,8 @@ class RequestData:
 def signature_for(schema: ModelSchema, format_name: str, signature: str | None) -> str | None:
     """The signature that a format calls in a load test of `signature`; None for its usual one.
 
-    Formats of columns call `signature` itself, or the signature that the exporter made from it if
-    it takes tf.Examples, not text; late calls the late signature made from it. If `signature` is
+    Column formats call `signature` itself or, if that takes tf.Examples, the signature that the
+    exporter made from it. The format late calls the late signature made from it. If `signature` is
     None, all formats test the signature from which the exporter made `columnar`.
 
     Raises:
@@ -102,8 +102,8 @@ def signature_for(schema: ModelSchema, format_name: str, signature: str | None) 
 def source_of(schema: ModelSchema, columnar: str = "columnar") -> str | None:
     """The signature from which the exporter made `columnar`, judged by its outputs.
 
-    It takes tf.Examples and has the same outputs or, if there is no such signature, has the same
-    inputs. Returns None if neither exists.
+    Among signatures with the same outputs, it is one that takes tf.Examples, else one with the same
+    inputs. Returns None if there is neither.
     """
     made = schema.signatures.get(columnar)
     if made is None:

@@ -169,7 +169,7 @@ ADVICE = "generated values may not suit the model: try --traffic requests:FILE o
 def accepted_by(client: RankingClient, signature: str | None) -> Accepts:
     """Makes a function that asks a server whether its model accepts a request.
 
-    It sends the user on every row.
+    The function sends the user's features on every row.
 
     Args:
       client: the client of the server.
@@ -190,7 +190,9 @@ def accepted_by(client: RankingClient, signature: str | None) -> Accepts:
 
 
 def fewest(names: Collection[str], helps: Callable[[Collection[str]], bool]) -> set[str]:
-    """The smallest set of these names that helps; empty if not even all of them help.
+    """A small set of features that need modest values for the model to accept a request.
+
+    Empty if none does, or if the model refuses requests in which all have modest values.
 
     Args:
       names: names of features.
@@ -214,7 +216,7 @@ def fewest(names: Collection[str], helps: Callable[[Collection[str]], bool]) -> 
 def ids_below(
     names: Collection[str], ids: int, takes: Callable[[Mapping[str, int]], bool]
 ) -> dict[str, int]:
-    """Upper bounds of the integer features that do not accept every id below `ids`.
+    """Upper bounds of the integer features for which the model refuses some ids below `ids`.
 
     Args:
       names: names of integer features.

@@ -13,8 +13,8 @@ from colcast.loadtest.send.formats import RequestData, signature_for
 from colcast.loadtest.send.generated import IDS, accepted_by, generated
 from colcast.loadtest.send.sizes import Sizes, draw
 
-_ROW_TO_USER = "row_to_user"  # gives each row's user in a request of several users
-_LENGTH = "/length"  # suffix of the column with each row's number of values
+_ROW_TO_USER = "row_to_user"  # the input that holds each row's user, if there are several
+_LENGTH = "/length"  # suffix of the column that holds the lengths of lists
 
 
 def recorded_examples(path: Path, request_id: str, limit: int) -> list[RequestData]:
@@ -79,13 +79,13 @@ def _request_id(path: Path, numbered: tuple[int, bytes], name: str) -> bytes:
 def _logged(record: bytes) -> bytes:
     """The request in a PredictionLog's predict_log (field 6); empty for another record."""
     numbers = {number: value for number, _, value in fields(record)}
-    if 6 not in numbers or 2 in numbers:  # field 2 would be the inputs of a PredictRequest
+    if 6 not in numbers or 2 in numbers:  # with field 2, it is a PredictRequest
         return b""
     return b"".join(messages(message(6, numbers[6]), 1))
 
 
 def _up_to(lengths: Any, column: Any) -> Any:
-    """The rows of a column without padding, if there is a column of lengths."""
+    """A column's rows, without padding if their lengths are given."""
     if lengths is None:
         return column
     return [row[:length] for row, length in zip(column, lengths, strict=True)]

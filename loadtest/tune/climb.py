@@ -18,7 +18,7 @@ class Knob:
     """A setting of the server.
 
     Attributes:
-      name: its name in texts.
+      name: its name in `pairs` and in output.
       flag: the server's flag, with the value in braces: "--num_workers={}".
       values: the values to try, in order: the climb moves between neighbours.
       start: the first value, one of `values`.
@@ -114,11 +114,11 @@ def climb(
       knobs: all knobs; a knob in no pair keeps its start value.
       pairs: the names of the knobs that change together, one pair after another.
       measure: (setting, floor) -> the setting's figure; higher is better. It is 0 if the figure is
-          not above `floor`, since finding that out is cheaper than the figure. None means that the
-          setting was not completely measured, and ends the climb.
-      left: called before each setting with the number of settings, including this one, that remain
-          if none is better.
-      gain: the share by which a neighbour must be better; less is noise.
+          not above `floor`, because finding that out is cheaper than measuring the figure. None
+          means that the setting was not completely measured, and ends the climb.
+      left: called before each setting with the number of settings left to measure, including this
+          one, if none is better.
+      gain: the share by which a setting must be better; a smaller gain may be noise.
       rounds: the largest number of rounds; the climb ends earlier if a round changes nothing.
     """
     now = Setting.start(knobs)
@@ -165,10 +165,10 @@ def _step(
     left: Callable[[int], None],
     gain: float,
 ) -> bool:
-    """Moves to the first neighbour that is better than the current setting.
+    """Moves to the first better setting, one step or two away; returns False if there is none.
 
-    If there is none, tries settings two steps away, because a plateau or a noisy figure is not a
-    maximum. A single knob also moves on as long as no figure is above 0.
+    Two steps may lead across a plateau or past a noisy figure. As long as all figures are 0, a
+    single knob moves to the next setting.
     """
     beside = _next(found, places)
     later = sum(len(_next(found, each)) for each in others)

@@ -32,7 +32,7 @@ _PRODUCTS = "bfloat16 products"
 _FORMATS = ("example", "repeated", "columnar", "late")
 _REFUSED = re.compile(r'no graph choice applied, graphs are exact: (.*); this is "([^"]+)"')
 _TIMEOUT_SECONDS = 60.0
-# the least share of rows in common among the 10, and among the 100, highest scores
+# The least share of rows that must be among the 10, or 100, highest scores of both answers.
 _LEAST_OVERLAP = 0.9
 _LEAST_GAIN, _MOST_LOSS = 0.97, 1.03
 _ROUNDS = 7
@@ -45,10 +45,9 @@ class Proof:
     Attributes:
       rewrites: the names of the rewrites.
       why_not: why the set may not be served; empty if it may.
-      difference: the largest difference of a score, as a share of the largest score of the output
-          in the request.
-      overlap: the lowest share of the same rows among the 10, or 100, highest scores.
-      cpu: format -> server CPU as a share of that of the exact graphs.
+      difference: the largest difference of a score, as a share of the output's largest score.
+      overlap: the lowest share of rows that are among the 10, or 100, highest scores of both.
+      cpu: format -> server CPU as a share of the exact graphs' CPU.
     """
 
     rewrites: Sequence[str]
@@ -159,7 +158,7 @@ class _Tuner:
                     return Proof(proof.rewrites, "the graphs have nothing to rewrite")
                 self._compare(server, proof)
                 proof.cpu = self._time(exact, server)
-            with self.serving() as server:  # the second round uses the cached states
+            with self.serving() as server:  # the second comparison reads states cached by the first
                 self._compare(server, proof)
                 self._compare(server, proof)
         except Refused as error:
@@ -195,7 +194,7 @@ def _share(expected: Any, got: Any) -> float:
 
 
 def _says(rewrites: Sequence[str]) -> Iterator[str]:
-    """The names of the rewrites in the server's log, such as "3 products in bfloat16"."""
+    """The words by which the server's log names the rewrites, such as "products in bfloat16"."""
     for name in rewrites:
         kind, _, what = name.partition(" ")
         yield f"{what} in {kind}"
@@ -206,9 +205,9 @@ def _latest(base_path: Path) -> Path:
 
 
 def rewrite_sets(version: Path) -> Iterator[Sequence[str]]:
-    """The sets of rewrites; the first one that may be served is chosen, even if another is faster.
+    """The sets of rewrites to try; the first that may be served is chosen, even if not the fastest.
 
-    Those that save memory come first. A type in which the export wrote tables is the only one.
+    Sets that save memory come first. If the export wrote rounded tables, other types are not tried.
     """
     types = ("int8", "bfloat16")
     for kind in [kind for kind in types if (version / kind).is_dir()] or types:
@@ -218,7 +217,7 @@ def rewrite_sets(version: Path) -> Iterator[Sequence[str]]:
 
 
 def _exported(version: Path) -> set[str]:
-    """The signatures that the exporter made from the default one; these accept its formats."""
+    """The signatures that the exporter made from the default one."""
     try:
         record = json.loads((version / "assets.extra" / "colcast.json").read_text())
     except OSError:

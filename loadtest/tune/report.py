@@ -43,7 +43,7 @@ def flagfile(model: str, tuned: Tuned) -> str:
 
 
 def plot(tuned: Tuned) -> str:
-    """Draws rate against the target's percentile, one line per setting: an SVG document."""
+    """Plots the target's percentile of latency against the rate, one line per setting, as SVG."""
     climbed = tuned.climbed
     start = Setting.start(climbed.best.knobs).values
     others = sorted(climbed.tried, key=lambda values: -climbed.tried[values])

@@ -74,9 +74,9 @@ def knobs(
 
     Args:
       cores: the number of cores that the server may use.
-      offloaded_sizes: the numbers of rows of requests that may go to another server. As in
-          DeepRecSys, all requests go there first, then an equal share fewer at each step, as long
-          as that is better.
+      offloaded_sizes: the rows of each request, if requests may go to another server. As in
+          DeepRecSys, all requests go there first; each step sends an equal share fewer, as long as
+          that is better.
     """
     upto = sorted({1, 2, *(2**power for power in range(2, 10) if 2**power <= 2 * cores), cores})
     threads = [count for count in upto if count <= cores]
@@ -104,7 +104,7 @@ def tune(
     begins: Callable[[Setting, float], None] = lambda *_: None,
     budget: Budget = UNLIMITED,
 ) -> Tuned:
-    """Climbs from setting to setting; an interrupt ends it with the result so far.
+    """Climbs from setting to setting; after an interrupt, returns the result so far.
 
     Args:
       model: the model to serve.
@@ -165,7 +165,7 @@ def search(
             schedule = poisson(rate, load.seconds, len(load.requests), load.seed + number)
             return loop.run(load.requests, schedule, meter=meter)
 
-        # The warm-up includes all sizes, because TensorFlow prepares for each new size.
+        # The warm-up includes all sizes, because TensorFlow does some work once per size.
         count = len(load.requests)
         warm_up = poisson(_WARM_UP_RATE, _WARM_UP_ROUNDS * count / _WARM_UP_RATE, count, load.seed)
         loop.run(load.requests, warm_up)
