@@ -1,12 +1,12 @@
 # make demo  real MovieLens candidates, ranked end to end
 # make test  linters, C++ tests, Python tests, end-to-end tests
-# make bench formats, states, protocols and so on, measured; ROWS="papers text" for other rows
+# make bench measures formats, states, protocols and so on; ROWS="papers text" selects other rows
 # make fuzz  the wire format against protobuf and TensorFlow, HTTP/2, REST, files: FUZZ_SECONDS (60) each
 # make bazel the packages that the fork gets, built and tested by Bazel (docs/fork.md)
 # make docs  the documentation as a site, in build/site
 # make wheels  colcast and colcast-server as wheels, in build/wheels
-# make release  wheels, image, bill of materials, notes, sums, in build/release (docs/release.md)
-# make fork  TF Serving's own tree with our patches laid in, to build with Bazel (docs/fork.md)
+# make release  wheels, image, bill of materials, notes and checksums, in build/release
+# make fork  TF Serving's tree with our patches added, to build with Bazel (docs/fork.md)
 .PHONY: setup environment setup-estimator setup-jax demo test lint bench fuzz docs bazel wheels release fork fork-check clean
 
 setup:
@@ -30,7 +30,7 @@ test: environment setup-estimator
 lint: environment
 	@scripts/lint.sh
 
-# ROWS selects rows of its table: make bench ROWS="papers text"
+# ROWS selects rows of bench/table.py: make bench ROWS="papers text"
 bench:
 	@scripts/setup.sh colcast_model_server colcast_engine wire_benchmark serving_patches_benchmark
 	@build/server/bin/serving_patches_benchmark

@@ -1,8 +1,8 @@
 """Stand-ins for upstream's repositories, made from an installed TensorFlow wheel.
 
-The wheel holds the headers of TensorFlow, abseil and protobuf, and one library with all three. Each
-rule provides one of them, with the upstream labels that tf_patches/ and serving_patches/ use. Labels
-that upstream does not have, or that are not listed here, do not resolve.
+The wheel contains the headers of TensorFlow, abseil and protobuf, and libraries with the code of
+all three. Each rule provides one of them, with the upstream labels that tf_patches/ and
+serving_patches/ use. Other labels do not resolve.
 """
 
 _BUILD_HEAD = """package(default_visibility = ["//visibility:public"])
@@ -16,7 +16,7 @@ print(importlib.util.find_spec("tensorflow").submodule_search_locations[0])
 """
 
 def _find_wheel(context):
-    """Returns the folder of the installed wheel; fails unless its version is the expected one.
+    """Returns the folder of the installed wheel; fails if its version is not the expected one.
 
     Uses the Python at $COLCAST_PYTHON, by default the main repository's .venv.
     """
@@ -58,7 +58,7 @@ def _org_tensorflow_impl(context):
     _add_package(context, "", {
         "wheel": _headers(_ALL_HEADERS, exclude = ["include/tensorflow/cc/**"]) +
                  "    srcs = %r,\n" % libraries +
-                 # The wheel's own instruction set: other flags would give its Eigen templates another layout.
+                 # The wheel's own alignment: another one would change the layout of Eigen's objects.
                  "    defines = [\"EIGEN_MAX_ALIGN_BYTES=64\"],\n",
         "saved_model_util": _headers(["include/tensorflow/cc/saved_model/util.h"]) + _deps(":wheel"),
     })

@@ -1,5 +1,6 @@
-"""Measures the cost of requests, from a table of variants to a table of results.
+"""Measures the cost of requests for each variant in a table.
 
-`table` lists the variants; `requests` makes their requests; `serving` starts servers; `encoding`
-needs none; `turns` measures variants in turn and prints lines; `run` draws charts.
+`table` lists the variants; `requests` makes their requests; `serving` starts their servers;
+`encoding` measures encoding, without a server; `turns` measures variants in turn and prints lines;
+`run` draws charts.
 """

@@ -22,7 +22,7 @@ def _sizes(text: str) -> tuple[int, ...]:
 
 
 def _removed(name: str, rows: str, **more: Any) -> Callable[[_Command], _Command]:
-    """An option of earlier versions, refused with a message that names its replacement."""
+    """A removed option. Using it is an error whose message names the replacement."""
 
     def refuse(context: click.Context, _: click.Parameter, value: Any) -> None:
         if value:
@@ -68,9 +68,9 @@ Examples:
 def command(**given: Any) -> None:
     """Measures rows of one table: models, formats, servers, protocols, the cost of encoding.
 
-    ROWS are parts or groups: formats, states, keys, transcoding, batches, protocols, encoding,
-    graphs, papers, text; or formats/wide and so on. Variants of a group take turns with the same
-    requests.
+    ROWS are parts (formats, states, keys, transcoding, batches, protocols, encoding, graphs,
+    papers, text) or groups (formats/wide and so on). The variants of a group take turns and send
+    the same requests.
     """
     from colcast.bench.run import run
     from colcast.bench.serving import Effort

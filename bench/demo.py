@@ -42,7 +42,7 @@ _SIZES = (50, 200, 1000)
 _EXACT = ("example", "repeated", "columnar")  # their scores are bit-identical
 _FORMATS = (*_EXACT, "late")
 _CLIENTS, _ROUNDS, _CALLS = 4, 10, 20
-_DISTINCT_REQUESTS = 10  # requests per size, each for another user
+_DISTINCT_REQUESTS = 10  # requests per size, each for a different user
 
 console = report_console()
 
@@ -102,7 +102,7 @@ def say(what: str) -> None:
 
 
 def ranking_table(client: RankingClient, request: RankingRequest) -> Table:
-    """The ten best movies that the user has not rated."""
+    """Ranks the user's unrated movies and returns a table of the ten best."""
     ranking = client.rank(user=request.user_row, items=request.items)
     user = request.user
     table = Table(
@@ -121,7 +121,7 @@ def ranking_table(client: RankingClient, request: RankingRequest) -> Table:
 
 
 def same_by_key(work_dir: Path, candidates: Candidates) -> bool:
-    """Ranks by movie id alone; returns whether scores equal the scores for sent features."""
+    """Ranks by movie ids; returns whether the scores equal those of requests with features."""
     say("Building a table of all movies, which the server finds by id")
     output = work_dir / "movies"
     shutil.rmtree(output, ignore_errors=True)
@@ -179,7 +179,7 @@ def say_line(line: str) -> None:
 
 
 def _requests(candidates: Candidates, size: int) -> Iterator[RequestData]:
-    """Requests of users with enough unrated movies, as rows and tf.Examples."""
+    """Yields a request for each user with enough unrated movies, as rows and tf.Examples."""
     for user in candidates.users:
         request = candidates.of(user)
         items = request.items[:size]

@@ -1,4 +1,4 @@
-"""Measures a request's cost for the client: encodes `wide`'s columns and rows in this process."""
+"""Measures what a request costs the client: encodes requests of `wide` in this process."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -12,7 +12,7 @@ from colcast.loadtest.measure.recording import Call, Recording
 
 
 def timed(client: RankingClient, rows: Sequence[Variant], size: int) -> list[Timed]:
-    """The variants of the part `encoding`; `client` knows the model's schema."""
+    """Returns the variants of `rows`, ready to be measured; `client` knows the model's schema."""
     ways = _ways(client, size)
     return [Timed(row.title, _turns(ways[row.send], size)) for row in rows]
 

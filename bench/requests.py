@@ -34,7 +34,7 @@ def first_key(size: int) -> int:
 
 
 def item_table(base_path: Path, by_size: dict[int, list[RequestData]], output: Path) -> None:
-    """Builds an item table of every candidate, numbered from `first_key` on."""
+    """Builds an item table with every candidate; a size's keys start at `first_key(size)`."""
     import pyarrow as pa
     from colcast.items import build_table
 
@@ -49,7 +49,7 @@ def item_table(base_path: Path, by_size: dict[int, list[RequestData]], output: P
 def zoo_requests(
     client: RankingClient, send: str, data: Sequence[RequestData], size: int
 ) -> list[Request]:
-    """Makes requests of the data in the form `send`."""
+    """Makes a request for each element of `data`, in the form `send`."""
     if send == "by key":
         starts = range(first_key(size), first_key(size) + size * len(data), size)
         return [
@@ -62,14 +62,14 @@ def zoo_requests(
 
 
 def rest_request(predict: Request) -> Request:
-    """The same request for REST, with columns and the user once."""
+    """Converts a Predict request to REST's columnar JSON, with each user feature once."""
     signature, columns = _columns(predict)
     body = {"signature_name": signature, "inputs": {n: _plain(c) for n, c in columns.items()}}
     return Request(json.dumps(body).encode(), predict.rows, "REST", _no_outputs)
 
 
 def infer_request(predict: Request) -> Request:
-    """The same request for the Open Inference Protocol, with raw tensors."""
+    """Converts a Predict request to the Open Inference Protocol, with raw tensors."""
     signature, columns = _columns(predict)
     parameter = field(1, b"signature_name") + field(2, field(3, signature.encode()))
     payload = field(1, _spec(predict)[1]) + field(4, parameter)
@@ -109,7 +109,7 @@ class RestConnection:
 
 
 def _spec(predict: Request) -> dict[int, bytes]:
-    """The fields of a PredictRequest's model_spec: 1 is the model's name, 3 the signature's."""
+    """Two fields of a PredictRequest's model_spec: 1, the model's name; 3, the signature's name."""
     (spec,) = (message(n, value) for n, _, value in fields(predict.payload) if n == 1)
     return {n: message(n, value) for n, _, value in fields(spec) if n in (1, 3)}
 
@@ -142,7 +142,7 @@ _QUERY_WORDS = 12
 
 
 def text_base_path(model: str) -> Path:
-    """The base path of a text model, which is written if it is missing."""
+    """Returns the base path of a text model; makes the model if it is missing."""
     from colcast.zoo.text import encoder, late_interaction
 
     if model == "late_interaction":
@@ -162,7 +162,7 @@ def mixed_lengths(count: int) -> list[str]:
 
 
 def text_requests(model: str, send: str, size: int, count: int) -> list[Request]:
-    """`count` requests of `size` texts, or of a query and `size` titles."""
+    """Makes `count` requests, each with `size` texts or with a query and `size` titles."""
     texts = [text.encode() for text in mixed_lengths(count * (size + 1))]
     found = []
     for number in range(count):

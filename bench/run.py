@@ -1,4 +1,4 @@
-"""Measures the selected rows; prints the table and writes it with figures and charts."""
+"""Measures the selected rows, prints their table, and writes the table, figures and charts."""
 
 import json
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from rich.console import Console
 
 
 def run(names: Sequence[str], effort: Effort, folder: Path, console: Console) -> list[Line]:
-    """Measures group after group, and adds each to the table.
+    """Measures one group after another, and adds each to the table.
 
     Raises:
       ValueError: there are no such rows, or calls failed.
@@ -47,7 +47,7 @@ def run(names: Sequence[str], effort: Effort, folder: Path, console: Console) ->
 
 
 def chart(lines: Sequence[Line]) -> str:
-    """Bars of CPU per request as shares of each group's first variant, with milliseconds above.
+    """Draws CPU per request relative to the group's first variant, as bars labeled in milliseconds.
 
     A line's group is "part/model, N = 20"; every group has the same variants.
     """

@@ -32,8 +32,8 @@ from colcast.loadtest.send.formats import RequestData
 from colcast.server import ServerProcess
 
 _CALLS_PER_CLIENT = 4  # the least number of calls per client in a turn
-_COMPARED, _REPEATED = 2, 10  # requests whose answers are compared; requests that are repeated
-# A server stops looking up rows in the state cache after a few thousand without a hit.
+_COMPARED, _REPEATED = 2, 10  # how many answers to compare; how many requests to repeat
+# The server stops looking up rows in the state cache after a few thousand rows without a hit.
 _WARM_UP_ROWS, _WARM_UP_CALLS = 6000, 24
 
 
@@ -42,9 +42,9 @@ class Effort:
     """How much to measure.
 
     Attributes:
-      rounds: number of rounds, in each of which every variant has a turn.
+      rounds: number of rounds; every variant has one turn per round.
       calls: number of calls in a turn.
-      sizes: candidates per request instead of the table's sizes; empty for the table's.
+      sizes: numbers of candidates per request; if empty, the table's.
       flags: additional flags of every server.
     """
 
@@ -54,7 +54,7 @@ class Effort:
     flags: tuple[str, ...] = ()
 
     def distinct(self, size: int) -> int:
-        """The number of different requests that a variant without repetitions needs."""
+        """The number of requests that a variant needs if it repeats none."""
         return warm_up_calls(size, fresh=True) + self.rounds * self.calls + _COMPARED
 
 
@@ -64,7 +64,7 @@ def warm_up_calls(size: int, *, fresh: bool) -> int:
 
 
 def base_path(model: str) -> Path:
-    """The base path of a zoo model with columnar signatures, which is made if it is missing."""
+    """Returns the base path of a zoo model with columnar signatures; makes the model if missing."""
     from colcast.export.cli import silence_tensorflow
     from colcast.zoo.columnar import columnar
     from colcast.zoo.registry import MODELS
@@ -79,7 +79,7 @@ def base_path(model: str) -> Path:
 def timed_groups(
     rows: Sequence[Variant], effort: Effort
 ) -> Iterator[Iterator[tuple[str, list[Timed]]]]:
-    """Yields a group's variants at each size, ready to be measured until the context ends."""
+    """Yields a group's variants at each size; they can be measured until the context ends."""
     sizes = effort.sizes or rows[0].sizes
     with TemporaryDirectory() as folder, ExitStack() as stack:
         if rows[0].part == "text":
@@ -146,7 +146,7 @@ def _requests(
 def _differences(
     running: Sequence[ServerProcess], sent: Sequence[Sequence[Request]]
 ) -> list[float]:
-    """The largest difference of a score from the first variant's; NaN if not compared."""
+    """Each variant's largest difference from the first variant's scores; NaN if not compared."""
     answers = [
         reference_answers(server.target, requests[-_COMPARED:]) if predicts(requests) else []
         for server, requests in zip(running, sent, strict=True)

@@ -15,20 +15,20 @@ PAPERS = (
 
 @dataclass(frozen=True)
 class Variant:
-    """One way to ask for scores; a group's variants take turns with the same requests.
+    """One way to request scores; a group's variants take turns and send the same requests.
 
     Attributes:
-      part: its subject; the first word of a selection.
-      group: its group; the second word.
+      part: the first word of a selection, such as "formats".
+      group: the second word, such as "wide".
       title: its name in the printed table.
       send: a format of `colcast loadtest`, or a name in `requests.SENDERS`.
       flags: flags of its server; variants with the same model and flags share a server. "{tables}"
         stands for the folder of an item table with every candidate.
       model: the served model; by default the group's name.
       sizes: numbers of candidates per request.
-      clients: number of clients, which wait for their answers.
-      fresh: whether every request has a user and items that are new to the server; otherwise the
-          same ten requests are repeated.
+      clients: number of clients; each waits for an answer before it sends its next request.
+      fresh: whether every request has a user and items that are new to the server; if not, the
+          variant repeats the same ten requests.
     """
 
     part: str

@@ -1,4 +1,4 @@
-"""Measures variants in turn, round by round, and makes the lines of the table."""
+"""Measures variants in turn, round by round, and formats the lines of the table."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -21,7 +21,7 @@ class Timed:
     Attributes:
       title: its name in the table.
       turn: measures it in a round; round -1 is the warm-up and does not count.
-      difference: the largest difference of a score from the first variant's; NaN if not compared.
+      difference: the largest difference from the first variant's scores; NaN if not compared.
     """
 
     title: str

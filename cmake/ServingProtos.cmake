@@ -1,16 +1,15 @@
-# Target serving_protos: C++ for the messages of TF Serving, of gRPC's health check and of its
-# reflection, generated from the descriptors in their wheels with Debian's protoc, against Debian's
-# protobuf.
+# Target serving_protos: C++ for the messages of TF Serving and of gRPC's health check and
+# reflection. Debian's protoc generates it for Debian's protobuf from the descriptors in the wheels.
 # Target serving_services: the files that define TF Serving's services, as objects. Reflection looks
-# up their descriptors by name, and the linker would drop them from an archive, since nothing refers
-# to them.
+# up their descriptors by name. Nothing else refers to them, so the linker would drop them from an
+# archive.
 set(SERVING_PROTOSET ${CMAKE_BINARY_DIR}/serving_protos.binpb)
 set(SERVING_PROTO_DIR ${CMAKE_BINARY_DIR}/serving_protos)
 execute_process(
   COMMAND ${COLCAST_PYTHON} ${CMAKE_SOURCE_DIR}/server/protos/collect_descriptors.py
           ${SERVING_PROTOSET}
   OUTPUT_VARIABLE serving_proto_files COMMAND_ERROR_IS_FATAL ANY)
-# Well-known types come with libprotobuf.
+# libprotobuf has the well-known types.
 list(FILTER serving_proto_files EXCLUDE REGEX "^google/protobuf/")
 
 find_program(PROTOC protoc REQUIRED)

@@ -1,6 +1,6 @@
 # Target static_libraries: the Debian libraries that the executable links, as archives. TensorFlow's
-# wheel exports symbols of the same names (BoringSSL, zlib, protobuf, abseil). With everything linked
-# statically and nothing exported, neither side can reach the other's symbols.
+# wheel exports symbols with the same names (BoringSSL, zlib, protobuf, abseil). Because the
+# executable links them statically and exports none, neither side uses the other's symbols.
 set(archives nghttp2 protobuf ssl crypto z)
 file(GLOB libcrypto /usr/lib/*/pkgconfig/libcrypto.pc)
 file(STRINGS ${libcrypto} zstd REGEX "-lzstd")

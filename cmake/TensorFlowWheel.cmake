@@ -1,5 +1,5 @@
 # Target tensorflow_wheel: the headers, flags and libraries of an installed TensorFlow wheel.
-set(COLCAST_TENSORFLOW "" CACHE PATH "Another wheel's folder `tensorflow` to build for than COLCAST_PYTHON's")
+set(COLCAST_TENSORFLOW "" CACHE PATH "Folder `tensorflow` of a wheel to build for instead of COLCAST_PYTHON's")
 set(TENSORFLOW_DIR "${COLCAST_TENSORFLOW}")
 if(NOT TENSORFLOW_DIR)
   execute_process(
@@ -15,11 +15,11 @@ execute_process(
 add_library(tensorflow_wheel INTERFACE)
 target_include_directories(tensorflow_wheel SYSTEM INTERFACE ${TENSORFLOW_DIR}/include)
 target_compile_options(tensorflow_wheel INTERFACE
-  # The wheel's own instruction set: other flags would give its Eigen templates another layout.
+  # The wheel's own instruction set: other flags would change the layout of Eigen's objects.
   -mavx -msse4.2 -D_GLIBCXX_USE_CXX11_ABI=1 -DEIGEN_MAX_ALIGN_BYTES=64)
 target_link_directories(tensorflow_wheel INTERFACE ${TENSORFLOW_DIR})
 target_link_libraries(tensorflow_wheel INTERFACE
-  # Without --no-as-needed the session factory would never be registered.
+  # Without --no-as-needed, nothing would load the library that registers the session factory.
   -Wl,--no-as-needed -l:libtensorflow_cc.so.2 -l:libtensorflow_framework.so.2 -Wl,--as-needed)
-# Where programs in the build folder find these libraries; installed ones look elsewhere.
+# Where programs in the build folder find these libraries; installed programs look elsewhere.
 set(CMAKE_BUILD_RPATH ${TENSORFLOW_DIR})

@@ -2,9 +2,9 @@
 # Copies the files that the server needs at run time into a directory, laid out as in the image:
 #   deploy/assemble_runtime.sh BUILD_DIRECTORY DESTINATION
 # DESTINATION/opt/colcast/bin gets the executable, the engine library, TensorFlow's two shared
-# libraries, the entry point and the health check. The ops of TF Text and Decision Forests go beside
-# it if they are installed. The remaining libraries (libc, libstdc++, libgcc) are part of every
-# Debian 12.
+# libraries, the entry point and the health check. DESTINATION/opt/colcast gets the op libraries of
+# TF Text and Decision Forests, if they are installed. The remaining libraries (libc, libstdc++,
+# libgcc) are part of every Debian 12.
 set -euo pipefail
 [ $# = 2 ] || { echo "usage: assemble_runtime.sh BUILD_DIRECTORY DESTINATION" >&2; exit 2; }
 build=$1/bin
@@ -16,7 +16,7 @@ for file in "$build/colcast_model_server" "$engine"; do
 done
 # The engine finds TensorFlow's libraries in its own folder: $ORIGIN comes first in its run path.
 ldd "$engine" | awk '/libtensorflow/ {print $3}' | while read -r library; do
-  ln -f "$library" "$bin/" 2>/dev/null || cp "$library" "$bin/" # 800 MB: a copy only if it must be
+  ln -f "$library" "$bin/" 2>/dev/null || cp "$library" "$bin/" # 800 MB, so hard links if possible
 done
 # server/engine/op_libraries.cc searches beside TensorFlow's folder, which is bin here.
 packages=$(dirname "$(dirname "$(ldd "$engine" | awk '/libtensorflow_cc/ {print $3}')")")

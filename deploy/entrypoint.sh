@@ -1,7 +1,6 @@
 #!/bin/bash
-# Starts the server as TensorFlow Serving's image does: the ports, the model's name and its path
-# come from the environment. The container's arguments are flags; they come last and so override
-# these.
+# Starts the server as TensorFlow Serving's image does: the environment sets the ports, the model's
+# name and its path. The container's arguments are flags and override the environment.
 set -euo pipefail
 name=${MODEL_NAME:-model}
 exec "$(dirname "$(readlink -f "$0")")/colcast_model_server" \

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Checks whether the server answers HTTP on a port of this machine: healthcheck [PORT], by default
-# the image's port. If the server uses TLS, checks whether it answers a handshake. Uses bash's TCP
-# sockets, since the image has neither curl nor openssl.
+# the image's port. If the server uses TLS, only checks whether it answers a handshake. Uses bash's
+# TCP sockets, because the image has neither curl nor openssl.
 set -euo pipefail
 port=${1:-${PORT:-8501}}
 

@@ -50,7 +50,7 @@ def patch(tree: Path, release: Release) -> bool:
 
 
 def check_tensorflow_tree(tree: Path, release: Release) -> None:
-    """Checks that the patch for TensorFlow applies to `tree`, which is not changed.
+    """Checks that the patch for TensorFlow applies to `tree`, without applying it.
 
     Raises:
         ForkError: The tree is not TensorFlow, is another release, or the patch does not apply.
@@ -72,10 +72,10 @@ def check_tensorflow_tree(tree: Path, release: Release) -> None:
 
 
 def check_tensorflow_patch() -> None:
-    """Applies the patch for TensorFlow to an empty tree.
+    """Checks that the patch for TensorFlow creates our files, by applying it to an empty tree.
 
     Raises:
-        ForkError: The patch does not add exactly our files.
+        ForkError: The patch does not apply, or does not create one of our files.
     """
     with tempfile.TemporaryDirectory() as empty:
         patch_file = Path(empty) / "colcast.patch"
@@ -104,7 +104,7 @@ def prepare(source: str, tree: Path, tensorflow: str | None, release: Release) -
 
 
 def check(source: str, tensorflow: str | None, release: Release) -> None:
-    """Runs everything but the Bazel build, in a temporary tree."""
+    """Prepares a temporary tree, and checks that patching it again changes nothing."""
     with tempfile.TemporaryDirectory() as scratch:
         tree = Path(scratch) / "serving"
         prepare(source, tree, tensorflow, release)

@@ -7,7 +7,7 @@ home=build/buildifier
 
 if ! cmp -s fork/package-lock.json "$home/package-lock.json"; then
   command -v npm >/dev/null || {
-    echo 'buildifier: npm not found, it fetches the linter of the Bazel files: apt-get install npm' >&2
+    echo 'buildifier: npm not found; it downloads the linter of the Bazel files (apt-get install npm)' >&2
     exit 1
   }
   rm -rf "$home"
@@ -27,8 +27,7 @@ case $(uname -m) in
 esac
 mode=(-mode=check)
 [ "${1:-}" = --fix ] && mode=()
-# These warnings are off because the BUILD files of TensorFlow and TF Serving use the native rules,
-# too.
+# These warnings are off because TensorFlow and TF Serving also use native rules.
 "$home/node_modules/@bazel/buildifier/buildifier-linux_$machine" "${mode[@]}" \
   -lint=warn -warnings=-native-cc-library,-native-cc-test \
   WORKSPACE BUILD tf_patches/BUILD serving_patches/BUILD \

@@ -16,7 +16,7 @@ class ForkError(Exception):
 
 @dataclass(frozen=True)
 class Hook:
-    """One change of one line.
+    """A change of one line.
 
     Attributes:
         what: Its name in messages.
@@ -24,7 +24,7 @@ class Hook:
         line: The line number of `find` in the unpatched file. With `within`, it is the line number
             of `within`, or of the line above that opens its rule.
         find: The upstream line to change. Occurs once in the file, or once below `within`.
-        within: A line that occurs once; `find` is then its first occurrence below that line.
+        within: A line that occurs once; the hook changes the first `find` below it.
         replace: The replacement of `find`; an empty string leaves it unchanged.
         insert: Lines added after it.
     """
@@ -52,7 +52,7 @@ def patched(tree: Path, hooks: tuple[Hook, ...]) -> dict[str, str]:
         ForkError: A hook does not fit; the message lists all of them.
     """
     files: dict[str, list[str]] = {}
-    shifts: dict[str, int] = {}  # path -> number of lines by which earlier hooks shift later ones
+    shifts: dict[str, int] = {}  # path -> number of lines that earlier hooks have inserted
     misfits = []
     for hook in hooks:
         try:

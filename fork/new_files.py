@@ -1,8 +1,7 @@
-"""The packages added to the upstream trees; they change no upstream file.
+"""Adds our packages to the upstream trees.
 
-serving_patches/ becomes a package of TF Serving. tf_patches/ becomes a package of TensorFlow. Bazel
-downloads TensorFlow by itself, so this package is added by the patch file that TF Serving applies
-to TensorFlow.
+serving_patches/ becomes a package of TF Serving, and tf_patches/ a package of TensorFlow. Bazel
+downloads TensorFlow, so tf_patches/ is added to the patch file that TF Serving applies to it.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ def package(folder: str) -> dict[str, str]:
         if p.suffix in (".h", ".cc") and not p.stem.endswith("_benchmark")
     )
     texts = {f"{folder}/{p.name}": p.read_text() for p in [HERE / folder / "BUILD", *paths]}
-    # In the fork, the row repeater belongs to TensorFlow's repository instead of this one.
+    # In the fork, tf_patches is a package of TensorFlow's repository.
     build = f"{folder}/BUILD"
     texts[build] = texts[build].replace(f'"//{TENSORFLOW}:', f'"@org_tensorflow//{TENSORFLOW}:')
     return texts

@@ -18,8 +18,8 @@ class Release:
         serving_url: The default URL for `git`.
         serving_commit: The only commit that the patches support.
         tensorflow_commit: The `git_commit` of `tensorflow_http_archive` in its WORKSPACE.
-        tensorflow_patch: The file that the archive's `patch` attribute names.
-        hooks: The changes to its lines.
+        tensorflow_patch: The patch file that TF Serving applies to TensorFlow.
+        hooks: The changes to TF Serving's lines.
     """
 
     version: str

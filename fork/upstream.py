@@ -1,4 +1,4 @@
-"""Upstream trees: fetches them, and verifies that they are the supported release."""
+"""Fetches upstream trees and verifies that they are the supported release."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def git(*arguments: str, where: Path) -> str:
     Raises:
         ForkError: git failed; the message contains its output.
     """
-    # A tree under build/ is inside this repository but not part of it.
+    # Keeps git from taking a tree under build/ for a part of this repository.
     environment = {**os.environ, "GIT_CEILING_DIRECTORIES": str(where.resolve().parent)}
     environment.pop("GIT_DIR", None)
     done = subprocess.run(
@@ -36,12 +36,12 @@ def head(tree: Path) -> str:
 
 
 def is_bare(folder: Path) -> bool:
-    """Whether `folder` is a git directory itself, without a work tree."""
+    """Whether `folder` is a bare git repository."""
     return (folder / "HEAD").is_file() and (folder / "objects").is_dir()
 
 
 def fetch(source: str, tree: Path, commit: str) -> None:
-    """Makes `tree` from `source`, which is not changed.
+    """Checks out `commit` of `source` as the new folder `tree`.
 
     Args:
         source: A git URL, a local clone, bare or not, or a directory without a history.
@@ -81,7 +81,7 @@ def verify(tree: Path, release: Release) -> str:
         A description of how it was verified.
 
     Raises:
-        ForkError: It is another tree; the message says what was expected and what was found.
+        ForkError: It is not; the message says what was expected and what was found.
     """
     workspace = tree / "WORKSPACE"
     if not workspace.is_file():

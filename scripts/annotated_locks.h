@@ -1,6 +1,6 @@
-// Locks of the standard library with clang's thread safety annotations. scripts/check_locks.sh
-// includes this file before each source file; nothing else uses it. Needed because libc++ annotates
-// only std::mutex and std::lock_guard.
+// Adds clang's thread safety annotations to locks of the standard library, because libc++ annotates
+// only std::mutex and std::lock_guard. scripts/check_locks.sh includes this file before each source
+// file; nothing else uses it.
 #include <condition_variable>
 #include <future>
 #include <mutex>

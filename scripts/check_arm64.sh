@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Compiles the executable, which needs no TensorFlow, for ARM64 with Debian's cross compiler.
-# Nothing is linked. Uses this machine's headers, since those of libraries are the same for both
+# Compiles the executable, which needs no TensorFlow, for ARM64 with Debian's cross compiler. Links
+# nothing. Uses the libraries' headers of this machine, because they are the same for both
 # architectures.
-#   scripts/check_arm64.sh [FOLDER]   # of server/; by default all of them
+#   scripts/check_arm64.sh [FOLDER]   # a folder of server/; by default all of them
 set -euo pipefail
 cd "$(dirname "$0")/.."
 compiler=aarch64-linux-gnu-g++
@@ -10,8 +10,8 @@ if ! command -v $compiler >/dev/null; then
   echo "not compiled for ARM64: no $compiler here (apt-get install g++-aarch64-linux-gnu)"
   exit 0
 fi
-# Prints CMake's compile commands, without those of tests and of files that use TensorFlow's
-# headers, one per line: flags and include folders, then the source.
+# Prints CMake's compile commands, one per line: flags and include folders, then the source. Leaves
+# out tests and files that use TensorFlow's headers.
 commands() {
   .venv/bin/python - "$PWD/${1:-server}/" << 'PYTHON'
 import json, re, shlex, sys

@@ -14,8 +14,7 @@ forbid() {  # what, pattern, exception, then git pathspecs
 }
 none='$^'
 
-# C++: a folder, then the folders that it may include besides itself; `shared` stands for
-# server/*.h.
+# C++: a folder, then the other folders that it may include; `shared` stands for server/*.h.
 declared=
 includes() {
   local folder=$1 allowed
@@ -60,7 +59,7 @@ for folder in server/*/; do
 done
 forbid 'of server/engine, only engine.h is included elsewhere' \
   '#include "server/engine/' '"server/engine/engine\.h"' 'server/*.h' 'server/*.cc' ':!server/engine/'
-generated='\.pb\.h"'  # of TensorFlow's protos, made for the server's own protobuf
+generated='\.pb\.h"'  # TensorFlow's protos, compiled for the server's own protobuf
 forbid 'only server/engine, tf_patches and serving_patches include TensorFlow headers' \
   '#include [<"](tensorflow|tsl|xla)/' "$generated" \
   '*.h' '*.cc' ':!server/engine/' ':!tf_patches/' ':!serving_patches/'
@@ -71,7 +70,7 @@ forbid 'threads are made by server/base/thread.h, which can fail' \
   ':!server/base/thread*' ':!*_test.cc' ':!*testing.h'
 forbid 'the server includes no gRPC library' '#include [<"](grpc|grpcpp)/' "$none" '*.h' '*.cc' ':!examples/'
 
-# Python: a package, then the packages that it may import besides itself.
+# Python: a package, then the other packages that it may import.
 imports() {
   local package=$1 allowed
   allowed=$(printf '|%s' "$@")
@@ -90,7 +89,7 @@ imports loadtest cli client export items server zoo
 imports bench cli client export items loadtest server zoo
 imports fork
 
-# Within a package: a folder, then the folders next to it that it may import.
+# Within a package: a folder, then the other folders of the package that it may import.
 within() {
   local package=${1%/*} allowed
   allowed=$(printf '|%s' "${1#*/}" "${@:2}")

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Checks that data guarded by a mutex (ABSL_GUARDED_BY) is used only with that mutex held: clang's
-# thread safety analysis of the files in server/ that use one, except those of server/engine, which
-# include TensorFlow. Needs Debian's clang and libc++-dev, and a server that has been built.
+# Runs clang's thread safety analysis on the files in server/ that use ABSL_GUARDED_BY: it checks
+# that guarded data is used only while its mutex is held. Leaves out server/engine, which includes
+# TensorFlow. Needs Debian's clang and libc++-dev, and a server that has been built.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 git grep -lE --untracked 'ABSL_(GUARDED_BY|EXCLUSIVE_LOCKS_REQUIRED)' -- 'server/*.h' 'server/*.cc' ':!server/engine/' |

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Packs and unpacks the saved inputs of the fuzzers, a folder for each fuzzer. The same inputs always make the same
-# bytes.
+# Packs or unpacks the fuzzers' saved inputs, one folder per fuzzer. The same inputs always make the
+# same archive.
 #   scripts/corpus.sh unpack FOLDER
 #   scripts/corpus.sh pack   FOLDER   # renews tests/hostile/corpus.tar.gz
 set -euo pipefail

@@ -1,7 +1,7 @@
-"""A MkDocs hook that adds README.md and the other pages of its folder to the pages of docs/.
+"""A MkDocs hook that adds README.md and other pages of the repository's root to those of docs/.
 
-Links are written for readers of the repository. This hook changes links to pages to the site's
-addresses. Links to source files, which the site does not have, become plain text.
+Links in the pages are paths in the repository. The hook changes links to pages into links within
+the site, and links to source files, which the site lacks, into plain text.
 """
 
 import posixpath
@@ -30,13 +30,13 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Changes the links of a page to the site's addresses."""
+    """Returns a page's text with links within the site."""
     source = _SOURCES.get(page.file.src_uri, f"docs/{page.file.src_uri}")
     return linked(markdown, source)
 
 
 def linked(markdown: str, source: str) -> str:
-    """The text of `source`, a path in the repository, with the site's links."""
+    """Returns `markdown`, the text of the file `source`, with links within the site."""
 
     def replace(link: re.Match[str]) -> str:
         image, text, target, anchor = link.groups(default="")

@@ -7,7 +7,7 @@ say() { printf '\033[1m[setup]\033[0m %s\n' "$*"; }
 die() { printf 'setup: %s\n' "$*" >&2; exit 1; }
 
 install_debian_packages() {  # names; skips those that are installed
-  command -v dpkg-query >/dev/null || die "dpkg-query not found: setup supports Debian 12, 13 and their relatives"
+  command -v dpkg-query >/dev/null || die "dpkg-query not found: setup supports Debian 12, 13 and their derivatives"
   local missing
   missing=$(comm -23 <(printf '%s\n' "$@" | sort) \
     <(dpkg-query -W -f='${db:Status-Abbrev}${binary:Package}\n' "$@" 2>/dev/null |

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Type checks the Python packages. mypy cannot follow the import hook of the editable install, so it
-# gets the packages as links.
+# reads links to the packages.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 mkdir -p build/types/colcast

@@ -40,8 +40,8 @@ esac
 mkdir -p build
 # shellcheck disable=SC2046
 install_debian_packages $(cat scripts/debian-packages.txt)
-# npm is needed only to download the Bazel linter. If Node.js is not Debian's, Debian's npm
-# conflicts with it.
+# npm only downloads the Bazel linter. Does not replace an installed npm, because Debian's npm
+# conflicts with a Node.js that is not Debian's.
 command -v npm >/dev/null || install_debian_packages npm
 require_python 13
 make_environment .venv requirements/dev.lock -e .

@@ -11,10 +11,10 @@ install_debian_packages libgrpc++-dev golang-go golang-google-grpc-dev golang-go
 install_debian_packages chromium fonts-dejavu-core # tests open the pages in a real browser
 scripts/lint.sh
 scripts/bazel.sh
-# Runs failed tests once more, one at a time, since the machine may have been too busy.
+# Runs failed tests once more, one at a time, because the machine may have been too busy.
 ctest --test-dir build/server --output-on-failure --no-tests=error ||
   ctest --test-dir build/server --output-on-failure --rerun-failed
-# Runs two groups of tests at a time, since much of the time is spent waiting and starting servers.
+# Runs two groups of tests at a time, because tests spend much of their time waiting for servers.
 run_tests=(.venv/bin/python -m pytest)
 "${run_tests[@]}" -n 2 --dist loadgroup "$@" ||
   { [ $? -eq 1 ] && "${run_tests[@]}" --last-failed --last-failed-no-failures none "$@"; }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs tests under a sanitizer: those of folders whose objects several threads share, or that read
-# untrusted bytes. They link nothing that was built without the sanitizer.
+# Runs the tests of folders whose objects several threads share, or that read untrusted bytes, under
+# a sanitizer. These tests link nothing that was built without it.
 #   scripts/test_sanitizers.sh [thread|address,undefined]
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -14,7 +14,7 @@ cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo \
 ninja -C "$build" --quiet "${tests[@]}"
 export TSAN_OPTIONS=halt_on_error=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 for test in "${tests[@]}"; do
-  # Skips tests that limit the address space, which sanitizers need, or that raise a signal which
-  # sanitizers handle.
+  # Skips tests that limit the address space, because sanitizers need more, and tests that raise a
+  # signal, because sanitizers handle it.
   "$build/bin/$test" --gtest_brief=1 --gtest_filter='-*NoThread*:ThreadLimit*:BusErrorGuardDeathTest*'
 done

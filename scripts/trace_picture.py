@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Draws the spans of the first request that a server sends here, as SVG.
+"""Receives a server's spans and draws those of one request as SVG.
 
-scripts/trace_picture.py trace.svg [PORT]; the server runs with
+scripts/trace_picture.py trace.svg [PORT]; run the server with
 --trace_endpoint=http://127.0.0.1:PORT/v1/traces --trace_sampling_ratio=1.
 """
 
@@ -17,7 +17,7 @@ WIDTH, LEFT, ROW = 940, 250, 30
 
 
 def receive(port: int) -> Any:
-    """The spans of the last request in the first batch that arrives."""
+    """Waits for a batch of spans, and returns those of its last request."""
     received: list[Any] = []
 
     class Handler(http.server.BaseHTTPRequestHandler):

@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
-# Writes the version into the manifests, which, unlike all other files, cannot read it from the file
-# VERSION:
+# Writes the version into the Kubernetes manifests, the only files that cannot read it from VERSION:
 #   scripts/version.sh [NEW_VERSION]
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -5,7 +5,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 mkdir -p build
-exec 9> build/wheels.lock # one at a time, because tests that run in parallel share the folders
+exec 9> build/wheels.lock # only one at a time, because tests that run in parallel share the folders
 flock 9
 wheels=$(realpath -m "${1:-build/wheels}")
 raw=$(mktemp -d)

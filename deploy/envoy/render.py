@@ -1,4 +1,4 @@
-"""Prints the configuration of an Envoy in front of colcast servers.
+"""Prints the configuration of an Envoy proxy in front of colcast servers.
 
     python deploy/envoy/render.py --server ranker.default.svc:8500:8501 >envoy.yaml
     python deploy/envoy/render.py --server 10.0.0.1:8500:8501 --server 10.0.0.2:8500:8501
@@ -18,24 +18,24 @@ from typing import Any, NamedTuple
 
 
 class Server(NamedTuple):
-    """The value of one --server."""
+    """The value of a --server option."""
 
     host: str
     grpc_port: int
     rest_port: int
 
     def endpoint(self, port: int, *, alone: bool) -> dict[str, Any]:
-        """Returns the address in the form of Envoy's LbEndpoint."""
+        """Returns the server's address on `port` as Envoy's LbEndpoint."""
         address = {"socket_address": {"address": self.host, "port_value": port}}
         found: dict[str, Any] = {"endpoint": {"address": address}}
-        if not alone:  # the same for both protocols
+        if not alone:  # both protocols use the same key
             key = f"{self.host}:{self.grpc_port}"
             found["metadata"] = {"filter_metadata": {"envoy.lb": {"hash_key": key}}}
         return found
 
 
 def filters(rate: int, header: str) -> list[dict[str, Any]]:
-    """Envoy's HttpFilters: the limit of each caller's rate (if it is not 0) and the router."""
+    """Envoy's HttpFilters: the router and, unless `rate` is 0, a limit on each caller's rate."""
     kind = "type.googleapis.com/envoy.extensions.filters.http"
     router = {
         "name": "envoy.filters.http.router",
@@ -53,7 +53,7 @@ def filters(rate: int, header: str) -> list[dict[str, Any]]:
         "filter_enforced": everything,
         "rate_limited_as_resource_exhausted": True,
         "rate_limits": [{"actions": [{"request_headers": caller}]}],
-        # The entry has no value, so each caller's name has its own bucket.
+        # Without a value in this entry, Envoy makes a bucket for each caller's name.
         "descriptors": [{"entries": [{"key": "caller"}], "token_bucket": bucket}],
         "max_dynamic_descriptors": 1000,
     }
@@ -110,7 +110,7 @@ def _tls(options: argparse.Namespace) -> dict[str, Any] | None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Prints the configuration for the command line's options."""
+    """Prints the configuration that the command line describes."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -1,5 +1,5 @@
-// Checks that requests have the same bytes as those of the Python client: check_vectors FILE. Exits
-// with 1 at the first request that differs.
+// check_vectors FILE: checks that this client's requests equal the Python client's, byte for byte.
+// Exits with 1 at the first request that differs.
 
 #include <fstream>
 #include <iostream>
@@ -34,7 +34,7 @@ std::vector<int64_t> Numbers(const std::string& list) {
   return numbers;
 }
 
-// Reads the rest of a line, after the dtype.
+// Reads a column from the rest of a line, after the dtype, and adds it to the request.
 void AddColumn(const std::string& dtype, std::istringstream* words,
                columns::ColumnRequest* request) {
   std::string name, dims;

@@ -26,14 +26,14 @@ class ColumnRequest {
   void Float32(std::string_view name, std::span<const float> values, Shape shape);
   void Strings(std::string_view name, std::span<const std::string> values, Shape shape);
 
-  // Adds the row of each candidate within a domain ("user", "shop").
+  // Adds the index of a domain ("user", "shop"): for each candidate, its row of that domain.
   void RowTo(std::string_view domain, std::span<const int64_t> rows);
 
   // The encoded message.
   const std::string& bytes() const { return message_; }
 
  private:
-  // Adds values of a type whose wire format is the same as its bytes in memory.
+  // Adds a column of a type that has the same bytes in the message as in memory.
   template <typename T>
   void Content(std::string_view name, int dtype, std::span<const T> values, Shape shape);
   void Input(std::string_view name, int dtype, std::string_view body, size_t count, Shape shape);

@@ -28,7 +28,7 @@ const std::vector<std::string> kCities = {"Łódź", "Oslo"};
 const Integers kHistory = {4, 8, 15, 16};
 const Integers kLengths = {2, 1};
 
-// Requests two movies for the first `users` users; with two users, movie i is for user i.
+// Makes a request to rank two movies for one or two users; with two, movie i is for user i.
 ColumnRequest Request(const std::string& model, size_t users) {
   const int64_t rows = static_cast<int64_t>(users);
   ColumnRequest request(model, "columnar");
@@ -44,7 +44,7 @@ ColumnRequest Request(const std::string& model, size_t users) {
   return request;
 }
 
-// Sends an encoded request; std::runtime_error with the server's message.
+// Sends an encoded request. Throws std::runtime_error with the server's message.
 PredictResponse Predict(grpc::GenericStub* stub, const std::string& bytes) {
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
@@ -61,7 +61,7 @@ PredictResponse Predict(grpc::GenericStub* stub, const std::string& bytes) {
   grpc::Slice whole;
   if (!answer.DumpToSingleSlice(&whole).ok() ||
       !response.ParseFromArray(whole.begin(), static_cast<int>(whole.size()))) {
-    throw std::runtime_error("the answer is no PredictResponse");
+    throw std::runtime_error("the answer is not a PredictResponse");
   }
   return response;
 }

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Builds and checks the Go client with nothing but Debian's packages: build.sh PROTOSET OUT VECTORS
+# Builds and checks the Go client; needs only Debian packages: build.sh PROTOSET OUT VECTORS
 #   PROTOSET  TensorFlow Serving's descriptors (build/server/serving_protos.binpb)
 #   OUT       the folder to write: OUT/rank is the client
-#   VECTORS   requests with the bytes that the Python client writes
+#   VECTORS   requests, each with the bytes that the Python client writes for it
 set -euo pipefail
 sources=$(cd "$(dirname "$0")" && pwd)
 mkdir -p "$2/gopath/src/colcast"

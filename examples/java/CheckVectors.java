@@ -5,9 +5,9 @@ import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.HexFormat;
 
-/** Checks that requests have the same bytes as those of the Python client: CheckVectors FILE. */
+/** Checks that this client's requests have the same bytes as the Python client's. */
 public final class CheckVectors {
-  /** Exits with status 1 at the first request that differs. */
+  /** Takes the path of vectors.txt. Exits with 1 at the first request that differs. */
   public static void main(String[] args) throws IOException {
     ColumnRequest request = null;
     String name = "";

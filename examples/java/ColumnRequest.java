@@ -5,10 +5,11 @@ import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 
 /**
- * A tensorflow.serving.PredictRequest written straight from arrays, as docs/wire.md shows it.
+ * Writes a tensorflow.serving.PredictRequest directly from arrays, as docs/wire.md describes.
  *
- * <p>A feature is a column with a row per candidate, the user's with one row. Rows that candidates
- * share are sent once, with the index row_to_DOMAIN. Values are row-major.
+ * <p>Each feature is a column: an item feature has a row per candidate, a user feature one row.
+ * Rows that several candidates share are sent once, with the index row_to_DOMAIN. Values are in
+ * row-major order.
  */
 public final class ColumnRequest {
   private static final int FLOAT = 1;
@@ -48,7 +49,7 @@ public final class ColumnRequest {
     return input(name, STRING, body.toByteArray(), values.length, shape);
   }
 
-  /** Adds the row of each candidate within a domain ("user", "shop"). */
+  /** Adds the index of a domain ("user", "shop"): for each candidate, its row of that domain. */
   public ColumnRequest rowTo(String domain, long... rows) {
     return int64("row_to_" + domain, rows, rows.length);
   }

@@ -14,7 +14,7 @@ import java.util.concurrent.TimeUnit;
 import org.tensorflow.framework.TensorProto;
 import tensorflow.serving.Predict.PredictResponse;
 
-/** Ranks two movies for one user, then the same movies for two: Rank HOST:PORT MODEL. */
+/** Ranks two movies for one user, then the same movies for two users: Rank HOST:PORT MODEL. */
 public final class Rank {
   private static final String[] CITIES = {"Łódź", "Oslo"};
   private static final long[] HISTORY = {4, 8, 15, 16};
@@ -28,7 +28,7 @@ public final class Rank {
           .setResponseMarshaller(ProtoUtils.marshaller(PredictResponse.getDefaultInstance()))
           .build();
 
-  /** Sends requests that are encoded already. */
+  /** Sends encoded requests unchanged. */
   private static final class AsTheyAre implements MethodDescriptor.Marshaller<byte[]> {
     @Override
     public InputStream stream(byte[] request) {
@@ -67,7 +67,7 @@ public final class Rank {
     }
   }
 
-  /** Asks about two movies for users of these ages; with several users, movie i is for user i. */
+  /** Requests scores of two movies for users of these ages; with two, movie i is for user i. */
   private static ColumnRequest request(String model, long[] ages) {
     int users = ages.length;
     ColumnRequest request =
@@ -83,7 +83,7 @@ public final class Rank {
     return users > 1 ? request.rowTo("user", 0, 1) : request;
   }
 
-  /** Reads floats in either form that servers send. */
+  /** Reads floats in either of the two forms that servers send. */
   private static float[] floats(TensorProto tensor) {
     boolean typed = tensor.getFloatValCount() > 0;
     float[] values =

@@ -1,4 +1,4 @@
-"""The blocks of users to score, and which of them are finished.
+"""Divides the users into blocks, and finds out which blocks are finished.
 
 A block is written under a temporary name and renamed when it is complete, so a block whose file
 exists is finished.
@@ -22,7 +22,7 @@ JOB, DONE = "_job.json", "_SUCCESS"
 class Job:
     """The values that determine the output; a restart with other values is refused.
 
-    Paths are valid on the workers. `sources` has the size and time of every file that is read.
+    Workers use the same paths. `sources` has the size and modification time of every input file.
     """
 
     model_base_path: str
@@ -41,7 +41,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Block:
-    """Some rows of a file of users, and the path of their rankings."""
+    """A range of rows in a file of users, and the path to write their rankings to."""
 
     file: str
     start: int
@@ -70,7 +70,7 @@ def read(block: Block) -> pa.Table:
 
 
 def write(table: pa.Table, path: Path) -> None:
-    """Writes all of the table or nothing; readers skip names that begin with a dot."""
+    """Writes a hidden file and then renames it, so that readers see the whole table or nothing."""
     half = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
     with half.open("wb") as file:
         pq.write_table(table, file)
@@ -131,7 +131,7 @@ def _user_files(users: Path) -> list[Path]:
 
 
 def blocks_of(job: Job, output: Path) -> Iterator[Block]:
-    """All blocks of the job, in the order of the table."""
+    """Yields all blocks of the job, in the order of the users."""
     number = 0
     for file in _user_files(Path(job.users)):
         total = pq.read_metadata(file).num_rows

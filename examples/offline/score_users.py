@@ -4,11 +4,11 @@
     python score_users.py --model-base-path models/movies --users users/ --user-key user_id \
         --items items.parquet --item-key movie_id --output ranked/ --workers 4
 
-Each of Ray's workers starts its own server and sends requests to it. A user's columns are sent once
-per request, items in batches, and the server caches what it has computed. The users' table has a
-column per user feature. --candidates names a column with a list of item keys for each user; without
-it, all items are ranked for every user. The output has a row per user: the key, the best items and
-their scores.
+Each of Ray's workers starts its own server and sends requests to it. A request has a user's columns
+once and a batch of items; the server caches states (docs/states.md). The users' table has a column
+per user feature.
+--candidates names a column with a list of item keys for each user; without it, all items are ranked
+for every user. The output has a row per user: the key, the best items and their scores.
 
 The table is scored block by block. Running the same command again scores only the unfinished
 blocks. If a worker dies, Ray starts another, which scores its block again.
@@ -58,7 +58,7 @@ OPTIONS = [
 
 
 class Scorer:
-    """A worker with one server and one client, which scores one block of users after another."""
+    """A worker that has a server and a client, and scores one block of users after another."""
 
     def __init__(self, job: Job) -> None:
         """Starts the server and waits until it serves the job's model version."""
@@ -132,8 +132,8 @@ class Scorer:
         items, size = self._sent if rows is None else self._sent.take(rows), self._size
         if len(items) > size and self._why_together:
             raise ValueError(
-                f"the model scores candidates together ({self._why_together}): {len(items):,} of"
-                f" them take --items-per-request {len(items)} or more, not {size}"
+                f"the model scores candidates together ({self._why_together}): {len(items):,} items"
+                f" need --items-per-request {len(items)} or more, not {size}"
             )
         return [items.slice(start, size) for start in range(0, len(items), size)]
 
@@ -159,7 +159,7 @@ def _config(job: Job) -> str:
 
 
 def _ends_with_us(pid: int) -> subprocess.Popen[bytes]:
-    """Kills `pid` when this process ends for any reason, since the pipe ends with it."""
+    """Starts a shell that kills `pid` when this process ends, which closes the shell's input."""
     command = ["sh", "-c", 'read _; kill -9 "$0"', str(pid)]
     return subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
 
@@ -182,7 +182,7 @@ def _run(job: Job, left: Sequence[Block], options: argparse.Namespace) -> None:
     """Scores blocks with Ray's workers."""
     import ray
 
-    ray.cloudpickle.register_pickle_by_value(blocks)  # workers need not have this file
+    ray.cloudpickle.register_pickle_by_value(blocks)  # workers on other machines lack blocks.py
     if options.address:
         ray.init(options.address)
     else:
@@ -205,7 +205,7 @@ def _run(job: Job, left: Sequence[Block], options: argparse.Namespace) -> None:
 
 def _alone() -> None:
     """Restricts Ray to the loopback interface. Ray reads these settings when it is imported."""
-    # Makes Ray use the loopback address as its own.
+    # If this is 0, Ray uses the loopback address as its own.
     os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
     os.environ.setdefault("AUTOSCALER_METRIC_PORT", "0")
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")

@@ -2,8 +2,8 @@
 # Builds the server's image from build/server as an OCI archive, without a daemon or a registry:
 #   scripts/release/image.sh ARCHIVE.tar
 # Also writes ARCHIVE.packages, the list of the Debian packages in the image. Instead of
-# debian:12-slim, the image uses Debian 12's essential packages, which mmdebstrap downloads from
-# this machine's own sources. If this machine cannot build an image, prints the reason and exits
+# debian:12-slim, the image contains Debian 12's essential packages, which mmdebstrap downloads from
+# this machine's package sources. If this machine cannot build an image, prints the reason and exits
 # with code 3.
 set -euo pipefail
 cd "$(dirname "$0")/../.."

@@ -2,8 +2,7 @@
 
     python scripts/release/notes.py VERSION
 
-Lines under `Unreleased` belong to no version yet. A trial release that is built from a tree with
-such lines has them as its notes.
+If there are lines under `Unreleased`, this is a trial release, and these lines are its notes.
 """
 
 import re
@@ -15,13 +14,13 @@ UNRELEASED = "Unreleased"
 
 
 def sections(changelog: str) -> dict[str, str]:
-    """NAME -> the text under the heading `## [NAME]`."""
+    """Returns NAME -> the text under the heading `## [NAME]`."""
     parts = re.split(r"^## \[(\S+)\].*\n", changelog, flags=re.MULTILINE)[1:]
     return {name: text.strip() for name, text in zip(parts[::2], parts[1::2], strict=True)}
 
 
 def notes(changelog: str, version: str) -> str:
-    """The release notes of `version`, including a remark if it is not a final release.
+    """Returns the notes of `version` or, if there are any, the unreleased lines as a trial's notes.
 
     Raises:
         ValueError: the changelog has no such section.

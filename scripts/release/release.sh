@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds all files of a release in build/release (docs/release.md). The same commit makes the same
-# bytes if the same packages are installed; the files' times are the commit's.
+# Builds all files of a release in build/release (docs/release.md). If the same packages are
+# installed, the same commit always makes the same bytes; the files have the commit's time.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 version=$(cat VERSION)
@@ -11,7 +11,7 @@ say() { printf '\033[1m[release]\033[0m %s\n' "$*"; }
 
 tag=$(git describe --exact-match --match "v$version" 2>/dev/null || true)
 [ -n "$tag" ] && [ -z "$(git status --porcelain)" ] ||
-  say "a trial, no release: this is not the commit of a tag v$version, or not only"
+  say "a trial, no release: this tree is not exactly the commit tagged v$version"
 rm -rf "$folder"
 mkdir -p "$folder"
 say "wheels"

@@ -1,4 +1,4 @@
-"""The bill of materials of a release, CycloneDX 1.6 as JSON: its wheels and its image.
+"""Prints the bill of materials of a release, its wheels and its image, as CycloneDX 1.6 in JSON.
 
     python scripts/release/sbom.py RELEASE_FOLDER > colcast-VERSION.cdx.json
 
@@ -32,7 +32,7 @@ ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build" / "server"
 SERVER = ("colcast_model_server", "colcast_engine")
 LINKAGE = "colcast:linkage"
-# The packages that deploy/assemble_runtime.sh puts into the image.
+# The PyPI packages from which deploy/assemble_runtime.sh copies files into the image.
 IN_THE_IMAGE = ("tensorflow-cpu", "tensorflow-text", "ydf-tf")
 NAMESPACE = uuid.UUID("9d4be6a6-3f60-5a0e-9b52-3c1f2d3f7a10")
 
@@ -104,7 +104,7 @@ def image_component(archive: Path, version: str) -> Component:
 
 
 def required(name: str, known: dict[str, Component]) -> list[Component]:
-    """The distributions that `name` requires, also indirectly, with their installed versions."""
+    """The distributions that `name` requires, directly or not, with their installed versions."""
     found: list[Component] = []
     seen, waiting = set(), [Requirement(name)]
     if name == "colcast-server":  # not installed in the build environment, and requires nothing
@@ -141,7 +141,7 @@ def pypi(name: str, known: dict[str, Component], linkage: str = "installed besid
 
 
 def compiled_in(known: dict[str, Component]) -> list[Component]:
-    """The Debian packages from which code of the server's two libraries comes."""
+    """The Debian packages whose code is compiled or linked into the server and its engine."""
     archives, headers = linked_archives(), included_headers()
     of_archives = owners(archives)
     components = []
@@ -169,7 +169,7 @@ def debian(name: str, version: str, architecture: str, known: dict[str, Componen
 
 
 def linked_archives() -> set[str]:
-    """The archives outside the build that the linker used."""
+    """The archives outside the build folder that the linker used."""
     links = [line for line in run("ninja", "-C", BUILD, "-t", "commands", *SERVER).splitlines()
              if " -o " in line and " -c " not in line]  # fmt: skip
     named = set(re.findall(r"-l:(\S+\.a)", "\n".join(links)))
@@ -179,7 +179,7 @@ def linked_archives() -> set[str]:
 
 
 def included_headers() -> set[str]:
-    """The Debian headers with which the objects of both libraries were compiled."""
+    """The headers in /usr that the objects of the server and its engine include."""
     inputs = run("ninja", "-C", BUILD, "-t", "inputs", *SERVER).split()
     objects = [path for path in inputs if path.endswith(".o")]
     headers = set()

@@ -1,7 +1,7 @@
 // Package columns writes PredictRequests directly from slices, as docs/wire.md describes.
 //
-// A feature is a column with one row per candidate, or a single row for a user feature. Rows that
-// several candidates share are sent once, with the index row_to_<domain>.
+// Each feature is a column: an item feature has a row per candidate, a user feature one row. Rows
+// that several candidates share are sent once, with the index row_to_<domain>.
 package columns
 
 import (
@@ -17,8 +17,8 @@ const (
 	dtInt64  = 9
 )
 
-// Request is a tensorflow.serving.PredictRequest to which columns are added. Bytes reports the
-// first column that does not fit its shape.
+// Request builds a tensorflow.serving.PredictRequest. Bytes reports the first column whose values
+// do not fill its shape.
 type Request struct {
 	buffer []byte
 	err    error
@@ -49,7 +49,7 @@ func (r *Request) Strings(name string, values []string, shape ...int) {
 	r.input(name, dtString, body, len(values), shape)
 }
 
-// RowTo adds, for each candidate, its row among those of a domain ("user", "shop").
+// RowTo adds the index of a domain ("user", "shop"): for each candidate, its row of that domain.
 func (r *Request) RowTo(domain string, rows []int64) {
 	r.Int64("row_to_"+domain, rows, len(rows))
 }

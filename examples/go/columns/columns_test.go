@@ -9,7 +9,6 @@ import (
 	"testing"
 )
 
-// Every request of vectors.txt has the bytes that the Python client writes.
 func TestRequestsHaveTheBytesOfThePythonClient(t *testing.T) {
 	file, err := os.Open(os.Getenv("COLCAST_VECTORS"))
 	if err != nil {

@@ -1,4 +1,4 @@
-// Ranks two movies for one user, then the same movies for two: rank HOST:PORT MODEL.
+// Ranks two movies for one user, then the same movies for two users: rank HOST:PORT MODEL.
 package main
 
 import (
@@ -19,7 +19,7 @@ import (
 
 const method = "/tensorflow.serving.PredictionService/Predict"
 
-// rawRequests sends bytes as they are and reads answers as messages.
+// rawRequests is a codec that sends encoded requests unchanged and decodes answers.
 type rawRequests struct{}
 
 func (rawRequests) Marshal(request interface{}) ([]byte, error) { return request.([]byte), nil }
@@ -52,7 +52,7 @@ func main() {
 	}
 }
 
-// rank scores the movies for users of these ages; with several, movie i is for user i.
+// rank scores two movies for users of these ages; with two users, movie i is for user i.
 func rank(connection *grpc.ClientConn, model string, ages []int64) ([]float32, error) {
 	users := len(ages)
 	request := columns.New(model, "columnar")

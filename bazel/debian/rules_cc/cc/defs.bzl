@@ -1,4 +1,4 @@
-"""Bazel 4's own rules, under the names that rules_cc has them."""
+"""Bazel 4's native rules, under the names that rules_cc gives them."""
 
 cc_binary = native.cc_binary
 cc_import = native.cc_import
