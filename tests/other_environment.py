@@ -1,4 +1,4 @@
-"""Scripts that need packages that `.venv` lacks run in a separate environment."""
+"""Runs scripts in environments whose packages `.venv` lacks."""
 
 import os
 import subprocess
@@ -8,17 +8,17 @@ _ROOT = Path(__file__).parents[1]
 
 
 class Environment:
-    """A virtual environment in the repository; it may not exist."""
+    """A virtual environment in the repository, which may not exist."""
 
     def __init__(self, name: str) -> None:
         self._folder = _ROOT / name
 
     def package(self, name: str) -> Path | None:
-        """The folder of a package there; None if there is no such environment."""
+        """The folder of an installed package; None if it or the environment does not exist."""
         return next(iter(self._folder.glob(f"lib/*/site-packages/{name}")), None)
 
     def run(self, script: str, *arguments: object) -> None:
-        """Runs a script of tests/, which must succeed."""
+        """Runs a script of tests/; fails if the script fails."""
         command = [self._folder / "bin" / "python", _ROOT / "tests" / script, *arguments]
         quiet = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "-1"}
         done = subprocess.run(

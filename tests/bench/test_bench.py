@@ -20,7 +20,7 @@ SMALL = wide.Wide(name="small", user_features=7, item_features=5, hidden=(8,))
 
 @pytest.fixture
 def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Gives `wide` only a few features."""
+    """Shrinks the model `wide` to a few features."""
 
     def requests(sizes: Sequence[int], seed: int) -> list[Any]:
         return [next(wide.requests(SMALL, n, 10_000 * seed + i)) for i, n in enumerate(sizes)]
@@ -101,7 +101,7 @@ def test_a_wrong_command_line_is_refused(
 def test_every_kind_of_row_is_measured_and_written(
     small: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):
-    """Servers with and without states, an item table, three protocols, encoding in this process."""
+    """Covers servers with and without states, item tables, three protocols, and encoding."""
     parts = ["states", "keys", "protocols", "encoding"]
     effort = ["--sizes", "5", "--rounds", "1", "--calls", "4"]
     assert main(["bench", *parts, *effort, "--json", "--output", str(tmp_path)]) == 0

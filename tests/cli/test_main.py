@@ -19,7 +19,7 @@ from colcast.cli.main import SUBCOMMANDS, _install, main
 COLCAST = Path(sys.executable).parent / "colcast"
 HEAVY = {"tensorflow", "rich", "pandas", "locust"}
 FOLDERS = ["--saved-model", "in", "--output", "out"]
-OWN_OPTIONS = [name for name in SUBCOMMANDS if name != "serve"]  # serve forwards its flags
+OWN_OPTIONS = [name for name in SUBCOMMANDS if name != "serve"]  # serve passes its flags on
 
 
 def declared(name: str) -> click.Command:
@@ -31,7 +31,7 @@ def options_of(name: str) -> list[click.Option]:
 
 
 def modules_after(*args: str) -> set[str]:
-    """The packages that a fresh `colcast ...` has imported when it ends."""
+    """The packages that a fresh `colcast ...` process has imported when it ends."""
     code = f"""
 import sys
 from colcast.cli.main import main
@@ -225,12 +225,12 @@ def test_an_interrupt_is_one_line():
             [*command, *waits],
             stderr=subprocess.PIPE,
             text=True,
-            # a shell that runs the tests in the background ignores interrupts
+            # a background shell makes its children ignore interrupts
             preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
         )
         with rank_process as rank:
             silent.accept()
-            # repeated, because gRPC swallows an interrupt that is raised within its own code
+            # repeat, because gRPC swallows an interrupt raised within its own code
             while rank.poll() is None:
                 rank.send_signal(signal.SIGINT)
                 with contextlib.suppress(subprocess.TimeoutExpired):

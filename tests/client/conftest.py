@@ -18,12 +18,11 @@ from tensorflow_serving.apis import get_model_metadata_pb2, predict_pb2
 
 
 def spec(name: str, dtype: str, *shape: int | None) -> TensorSpec:
-    """A declared tensor."""
     return TensorSpec(name, BY_NAME[dtype], shape)
 
 
 def signature(name: str, *inputs: TensorSpec, **defaults: Any) -> Signature:
-    """A Predict signature of these inputs with one output, `scores`."""
+    """A Predict signature with these inputs and one output, `scores`."""
     return Signature(
         name,
         {each.name: each for each in inputs},
@@ -91,13 +90,13 @@ Handler = Callable[[bytes, grpc.ServicerContext], bytes]
 def request_options(
     model: str = "movies", target: Target = "auto", **settings: Any
 ) -> RequestOptions:
-    """The request options of a client with these settings, for servers that accept everything."""
+    """The options of a client that has these settings, for servers that accept every request."""
     once = {name: settings.pop(name) for name in ("output_filter", "late") if name in settings}
     return RequestOptions(ClientSettings("127.0.0.1:1", model, **settings), target, **once)
 
 
 def message(schema: ModelSchema, inputs: Any, target: Target = "auto", **options: Any) -> Any:
-    """The request, parsed by protobuf."""
+    """Builds a request; returns it as parsed by protobuf."""
     built = build_request(schema, inputs, request_options("movies", target, **options))
     return predict_pb2.PredictRequest.FromString(built.message)
 
@@ -151,12 +150,12 @@ class ScriptedServer:
 
     @property
     def predicts(self) -> list[Any]:
-        """The received PredictRequests, in order."""
+        """The PredictRequests received so far, in order."""
         parse = predict_pb2.PredictRequest.FromString
         return [parse(body) for name, body, _ in self.requests if name == "Predict"]
 
     def stop(self) -> None:
-        """Stops immediately."""
+        """Stops without waiting for calls."""
         self._server.stop(None).wait()
 
 
@@ -180,7 +179,7 @@ def metadata(schema: ModelSchema, version: int = 3) -> bytes:
 
 
 def scores(request: bytes, version: int = 3) -> bytes:
-    """An answer with each movie's id as its score."""
+    """The answer to a request: each movie's id is its score."""
     movies = predict_pb2.PredictRequest.FromString(request).inputs["movie"]
     response = predict_pb2.PredictResponse()
     response.model_spec.version.value = version
@@ -204,7 +203,7 @@ def unavailable_until(attempt: int, answer: Any) -> Any:
 
 
 def without_late(schema: ModelSchema) -> ModelSchema:
-    """The model as exported without --late."""
+    """The schema of the model exported without --late."""
     kept = {name: each for name, each in schema.signatures.items() if name != "columnar_late"}
     return ModelSchema(schema.model, schema.version, kept)
 

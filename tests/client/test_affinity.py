@@ -107,7 +107,7 @@ def test_a_request_of_several_users_has_the_first_ones(serves: Any, schema: Mode
 
 
 def test_users_have_the_same_server_in_every_form(serves: Any, schema: ModelSchema) -> None:
-    """Each user's calls reach one server, alone or together, and every server gets some users."""
+    """A user's calls reach one server, alone or in a group; every server gets some users."""
     servers = [serves(schema) for _ in range(3)]
     users = [{**OTHER, "age": age} for age in range(24)]
     with RankingClient([s.address for s in servers], "movies", timeout_seconds=120) as client:
@@ -157,7 +157,7 @@ async def test_asyncio_has_the_same_homes(serves: Any, schema: ModelSchema) -> N
 
 
 def test_a_user_whose_server_is_busy_goes_elsewhere(serves: Any, schema: ModelSchema) -> None:
-    """Six calls of one user are in flight; a server takes at most 1.25 times the mean, three."""
+    """With six calls in flight on two servers, a load bound of 1.25 allows three per server."""
     release, arrived, held = threading.Event(), threading.Semaphore(0), threading.Event()
 
     def wait(request: bytes, context: Any) -> bytes:
@@ -171,7 +171,7 @@ def test_a_user_whose_server_is_busy_goes_elsewhere(serves: Any, schema: ModelSc
     with RankingClient(
         [s.address for s in servers], "movies", timeout_seconds=120, channel=channel
     ) as client:
-        while not all(server.count("Predict") for server in servers):  # both are connected
+        while not all(server.count("Predict") for server in servers):  # connects to both
             client.send(client.encode(USER, ITEMS))
         before = [server.count("Predict") for server in servers]
         held.set()

@@ -66,7 +66,7 @@ def test_one_client_for_several_event_loops(serves: Any, schema: ModelSchema) ->
 async def test_time_in_which_other_tasks_encode_is_not_the_servers(
     serves: Any, schema: ModelSchema, monkeypatch: pytest.MonkeyPatch, tasks: int, items: Any
 ) -> None:
-    """Few candidates are encoded on the loop, many in threads; both take 3 s, the deadline is 2."""
+    """Encoding takes 3 s, on the loop or in threads; the deadline of 2 s does not include it."""
     server = serves(schema)
 
     def slow(*args: Any) -> Any:

@@ -185,7 +185,7 @@ sdk = pytest.importorskip("opentelemetry.sdk.trace")
 
 @pytest.fixture(scope="module")
 def exporter() -> Any:
-    """Keeps the spans in memory."""
+    """An OpenTelemetry exporter that keeps spans in memory."""
     from opentelemetry import trace
     from opentelemetry.sdk.trace.export import SimpleSpanProcessor
     from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter

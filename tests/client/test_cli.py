@@ -26,7 +26,6 @@ FULL = [{"title": f"Film {i}", "year": 1990.0, **item} for i, item in enumerate(
 
 @pytest.fixture(scope="module")
 def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A server of the model."""
     path = tmp_path_factory.mktemp("movies")
     build("movies", path / "1")
     with ServerProcess("movies", path) as server:
@@ -35,7 +34,7 @@ def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture
 def files(tmp_path: Path) -> Path:
-    """The user and the items in every format."""
+    """A folder with the user, and with the items in every format."""
     (tmp_path / "user.json").write_text(json.dumps(USER))
     (tmp_path / "items.json").write_text(json.dumps(FULL))
     (tmp_path / "items.jsonl").write_text("\n".join(map(json.dumps, FULL)) + "\n")
@@ -161,7 +160,7 @@ def test_a_cell_of_the_table_stays_in_its_line(
 
 
 def two_outputs(request: bytes, _: grpc.ServicerContext) -> bytes:
-    """An answer with two outputs that have unusual names."""
+    """Renames the output, and adds a second one, so that neither has a usual name."""
     answer = predict_pb2.PredictResponse.FromString(scores(request))
     for name in ("click", "stay"):
         answer.outputs[name].CopyFrom(answer.outputs["scores"])
@@ -200,7 +199,7 @@ def test_a_model_with_several_outputs_is_told_which_to_choose_from(
 
 
 def standard_input(text: str) -> io.TextIOWrapper:
-    """Returns a standard input that reads `text`, like a pipe."""
+    """A standard input that yields `text`, as a pipe would."""
     return io.TextIOWrapper(io.BytesIO(text.encode()))
 
 

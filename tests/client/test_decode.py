@@ -21,7 +21,7 @@ shapes = hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=5)
 
 
 def response(**outputs: tensor_pb2.TensorProto) -> predict_pb2.PredictResponse:
-    """A response as a server makes it."""
+    """A PredictResponse that has these outputs."""
     message = predict_pb2.PredictResponse()
     message.model_spec.name = "m"
     message.model_spec.version.value = 7
@@ -150,7 +150,7 @@ encoded_shapes = hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=4
 
 
 def parsed(request: bytes) -> dict[str, Any]:
-    """Input name -> array, by protobuf and TensorFlow."""
+    """The request's inputs as arrays, read by protobuf and TensorFlow."""
     message = predict_pb2.PredictRequest.FromString(request)
     return {name: tf.make_ndarray(tensor) for name, tensor in message.inputs.items()}
 
@@ -194,7 +194,7 @@ def test_one_value_stands_for_a_whole_shape(data: st.DataObject) -> None:
     else:
         values = data.draw(hnp.arrays(dtype.storage, 1))
     request = encode_predict_request("m", "s", {"x": Tensor(dtype, values, (5, 2))})
-    if dtype.name.startswith(("q", "complex")):  # make_ndarray reads these, TensorFlow fills them
+    if dtype.name.startswith(("q", "complex")):  # make_ndarray does not fill these
         message = predict_pb2.PredictRequest.FromString(request).inputs["x"]
         found = tf.io.parse_tensor(message.SerializeToString(), message.dtype).numpy()
     else:

@@ -22,13 +22,13 @@ from tensorflow_serving.apis import predict_pb2
 
 from .conftest import arrays, message, request_options, signature, spec
 
-# Finding rows with the same bits.
+# Finding rows that have the same bits.
 
 DTYPES = sorted(BY_NAME.values(), key=str)
 
 
 def bits(column: Column) -> list[bytes]:
-    """Each row's bits, and its length."""
+    """For each row, its bits and its length."""
     lengths = np.zeros(column.rows) if column.lengths is None else column.lengths
     rows = [column.values[row : row + 1] for row in range(column.rows)]
     return [
@@ -39,7 +39,7 @@ def bits(column: Column) -> list[bytes]:
 
 @st.composite
 def columns_of_few_rows(draw: st.DrawFn) -> list[Column]:
-    """Columns of the same number of rows, in any dtype, whose rows are drawn from a few."""
+    """Columns of any dtype, all with the same number of rows but only a few distinct ones."""
     few, rows = draw(st.integers(1, 4)), draw(st.integers(1, 60))
     picked = np.array(draw(st.lists(st.integers(0, few - 1), min_size=rows, max_size=rows)))
     made = []
@@ -79,7 +79,6 @@ def test_rows_picked_by_the_index_are_those_that_came(columns: list[Column]) -> 
 
 
 def lists(*rows: list[int]) -> Column:
-    """A multi-valued column."""
     width = max(map(len, rows))
     padded = [[*row, *[0] * (width - len(row))] for row in rows]
     return Column(np.array(padded), np.array(list(map(len, rows))))
@@ -100,7 +99,7 @@ def lists(*rows: list[int]) -> Column:
 )
 def test_other_bits_are_another_row(column: Column) -> None:
     rows = np.arange(100) % 2
-    wide = Column(np.zeros((100, 9)))  # so sending two rows takes fewer bytes
+    wide = Column(np.zeros((100, 9)))  # makes a row large, so that distinct rows are worth an index
     found = distinct_rows([column.take(rows), wide])
     assert found is not None
     assert found.rows.tolist() == rows.tolist()
@@ -154,7 +153,7 @@ def _schema(*more: str) -> ModelSchema:
         spec("shop_place", "float32", None, 4),
         spec("shop_tags", "int64", None, None),
         spec("shop_tags/length", "int64", None),
-        spec("position", "int64", None),  # in no domain
+        spec("position", "int64", None),  # belongs to no domain
     ]
     late = [spec("user_age", "int64", 1), *columns[1:]]
     pair = [spec(f"row_to_{name}", "int64", None) for name in ("user", *more)]
@@ -198,7 +197,7 @@ def inputs(items: Any, schema: ModelSchema = SCHEMA, target: Any = "auto", **mor
 
 
 def repeated(sent: dict[str, Any]) -> dict[str, Any]:
-    """The inputs with a row for each candidate in every domain's columns."""
+    """Expands every indexed column to one row per candidate."""
     made = {}
     for name, values in sent.items():
         index = sent.get(f"row_to_{name.partition('_')[0]}")
@@ -238,7 +237,7 @@ def test_features_of_no_stage_have_no_index() -> None:
 
 
 def test_little_is_not_worth_an_index() -> None:
-    """An index must save 128 KiB, because only requests without one run together."""
+    """An index must save 128 KiB, because servers do not join requests that have one."""
     items = {name: values[: N // 6] for name, values in ITEMS.items()}
     assert "row_to_shop" not in inputs(items)
 
@@ -247,7 +246,7 @@ def test_users_of_mixed_rows_are_sent_once() -> None:
     rows = {**ITEMS, "user_age": np.arange(N) % 3}
     sent = message(SCHEMA, Rows(rows))
     assert sent.model_spec.signature_name == "columnar"
-    assert len(arrays(sent)["user_age"]) == N  # an index would take the same 8 bytes per row
+    assert len(arrays(sent)["user_age"]) == N  # an index would be as large as the column
 
 
 NUMBERS = [3.0, 3.0, 1.0, 4.5, 4.5]
@@ -281,7 +280,7 @@ def test_gaps_among_categories_take_the_default(library: str) -> None:
     assert sent["word"].tolist() == [b"b", b"none", b"a", b"b", b"none"]
 
 
-# Servers without support for an index.
+# Servers that do not support an index.
 
 
 def _answer(sent: dict[str, Any]) -> bytes:
@@ -293,7 +292,7 @@ def _answer(sent: dict[str, Any]) -> bytes:
 
 
 def _server(takes: set[str]) -> Any:
-    """Predict of a server that accepts only these indices."""
+    """The Predict handler of a server that accepts only these indices."""
 
     def predict(request: bytes, context: grpc.ServicerContext) -> bytes:
         sent = arrays(predict_pb2.PredictRequest.FromString(request))
@@ -315,10 +314,11 @@ def test_a_refused_index_is_left_out(
     server = serves(SCHEMA, _server(takes))
     with RankingClient(server.address, "shops", timeout_seconds=120, target=target) as client:
         expected = np.arange(N) + 4 * SHOP + 31
-        for count in (requests, requests + 1):  # it is refused once
+        for count in (requests, requests + 1):  # only the first request is refused
             np.testing.assert_array_equal(client.rank(USER, ITEMS).scores, expected)
             assert server.count("Predict") == count
-        # The sender of an encoded request cannot fall back to another form.
+        # An encoded request cannot fall back to another form, so it has an index only if all are
+        # accepted.
         assert (b"row_to_shop" in client.encode(USER, ITEMS)) == (takes == ALL)
 
 

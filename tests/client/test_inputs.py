@@ -104,7 +104,7 @@ def test_examples_may_be_written_in_any_way_protobuf_allows(
 
 
 def _unpacked(example: Any) -> bytes:
-    """The example with one field number: values before keys, as an old writer might emit them."""
+    """The example as an old writer might encode it: unpacked integers, and values before keys."""
     from colcast.client.wire import field, integer_field
 
     entries = b""
@@ -159,7 +159,7 @@ def test_long_features_of_examples(schema: ModelSchema) -> None:
 
 
 def filled(schema: ModelSchema, year: Any, **options: Any) -> Any:
-    """The years that are sent for the given values."""
+    """The years that the client sends for the given values."""
     items = [{**item, "year": value} for item, value in zip(ITEMS, year, strict=True)]
     sent = message(schema, Rows(items, USER), **options).inputs["year"]
     return np.frombuffer(sent.tensor_content, np.float32)

@@ -27,7 +27,7 @@ FORMS = {
 
 
 def three_scores(request: bytes, _: Any) -> bytes:
-    """Predict of a server whose scores are 0.1, 0.9, 0.5, for any number of rows."""
+    """A Predict handler that returns the scores 0.1, 0.9, 0.5, or the first of them."""
     found = arrays(predict_pb2.PredictRequest.FromString(request))
     rows = max(map(len, found.values()))
     response = predict_pb2.PredictResponse()
@@ -40,7 +40,7 @@ def three_scores(request: bytes, _: Any) -> bytes:
 def sent(
     schema: ModelSchema, keys: Any, items: Any = (), target: Any = "auto", **settings: Any
 ) -> dict[str, Any]:
-    """The inputs of the request for USER."""
+    """The inputs of the request that ranks these items for USER."""
     by = by_key(items, keys, request_options(**settings).settings)
     return arrays(message(schema, Rows(by, USER), target, **settings))
 
@@ -158,7 +158,7 @@ def test_a_ranking_of_rows_has_no_keys(schema: ModelSchema, serves: Any) -> None
 
 
 def requests_of(server: Any) -> Sequence[dict[str, Any]]:
-    """The inputs of every Predict."""
+    """The inputs of every Predict that the server received."""
     return list(map(arrays, server.predicts))
 
 

@@ -23,7 +23,7 @@ BY_BATCHING = "Batching session Run() input tensors must have equal 0th-dimensio
 
 
 def joins(words: str, lets_late_pass: Any = lambda: False) -> Any:
-    """Predict of a server that refuses late requests with this message."""
+    """The Predict handler of a server that refuses late requests with this message."""
 
     def predict(request: bytes, context: grpc.ServicerContext) -> bytes:
         message = predict_pb2.PredictRequest.FromString(request)
@@ -49,7 +49,8 @@ def test_auto_repeats_the_user_where_late_is_refused(
     with RankingClient(server.address, "movies", timeout_seconds=120) as client:
         for _ in range(3):
             assert client.rank(USER, ITEMS).order.tolist() == [2, 1, 0]
-        # columnar first gets the user as one row, then always in full
+        # the first columnar request sends the user once; it is refused, so the others repeat the
+        # user
         assert signatures(server) == ["columnar_late"] + ["columnar"] * 4
         with pytest.raises(ServerError, match="INVALID_ARGUMENT"):
             client.rank(USER, ITEMS, target="late")
@@ -71,7 +72,7 @@ def test_late_is_tried_again_after_ten_minutes(
 
         assert [late_calls(), late_calls()] == [1, 0]
         now[0] += 601
-        assert [late_calls(), late_calls()] == [1, 0]  # refused again
+        assert [late_calls(), late_calls()] == [1, 0]  # late is refused again
         passes[0] = True
         assert late_calls() == 0
         now[0] += 601
@@ -125,7 +126,7 @@ Abort = tuple[grpc.StatusCode, str] | None
 
 
 def kind(message: Any) -> str:
-    """A request's form: "late", "once" (its columns have 1 or N rows) or "full"."""
+    """The form of a request: "late", "once" (columns of 1 or N rows) or "full"."""
     if message.model_spec.signature_name == "columnar_late":
         return "late"
     sizes = {tensor.tensor_shape.dim[0].size for tensor in message.inputs.values()}
@@ -133,7 +134,7 @@ def kind(message: Any) -> str:
 
 
 def answers(**aborts: list[Abort]) -> Callable[..., bytes]:
-    """Predict that ends the n-th request of a kind as its list says; the last entry repeats."""
+    """A Predict handler that answers or aborts by a script per form, whose last entry repeats."""
 
     def predict(request: bytes, context: grpc.ServicerContext) -> bytes:
         script = aborts.get(kind(predict_pb2.PredictRequest.FromString(request)), [None])
@@ -146,7 +147,7 @@ def answers(**aborts: list[Abort]) -> Callable[..., bytes]:
 
 
 def kinds(server: Any) -> list[str]:
-    """The kinds of the received requests, in order."""
+    """The forms of the received requests, in order."""
     return list(map(kind, server.predicts))
 
 

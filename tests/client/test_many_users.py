@@ -83,7 +83,7 @@ def test_mistakes_in_prepared_items_are_found_when_they_are_prepared(
 
 
 def knows_users(request: bytes, context: grpc.ServicerContext) -> bytes:
-    """Predict of a server that supports `row_to_user`."""
+    """The Predict handler of a server that supports `row_to_user`."""
     found = arrays(predict_pb2.PredictRequest.FromString(request))
     rows = found.get("row_to_user", np.zeros(len(found["movie"]), np.int64))
     if not len(found["age"]) == rows.max(initial=0) + 1 == len(found["history"]):
@@ -96,7 +96,7 @@ def knows_users(request: bytes, context: grpc.ServicerContext) -> bytes:
 
 
 def stock(request: bytes, context: grpc.ServicerContext) -> bytes:
-    """Predict of a server that does not support `row_to_user`."""
+    """The Predict handler of a server that does not support `row_to_user`."""
     if "row_to_user" in predict_pb2.PredictRequest.FromString(request).inputs:
         context.abort(grpc.StatusCode.INVALID_ARGUMENT, "Sent extra: {row_to_user}")
     return knows_users(request, context)
@@ -236,7 +236,7 @@ def test_prefetch_sends_the_user_and_no_candidate(serves: Any, schema: ModelSche
     for name, tensor in sent.inputs.items():
         late = schema.signature("columnar_late").inputs[name].shape
         assert late is not None
-        if late[0] == 1:  # the exact bytes by which the server finds the user's state
+        if late[0] == 1:  # the server finds the user's state by these exact bytes
             assert tensor == ranked.inputs[name]
         else:
             assert tensor.tensor_shape.dim[0].size == 0

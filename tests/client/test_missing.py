@@ -31,7 +31,7 @@ MASK = [False, True, False]
 
 @pytest.fixture
 def schema() -> ModelSchema:
-    """A model with defaults for `year` and `vector`, and a list."""
+    """A model that has defaults for `year` and `vector`, and a list."""
     columnar = signature(
         "columnar",
         spec("movie", "int64", None),
@@ -49,7 +49,7 @@ def schema() -> ModelSchema:
 
 
 def masked(values: Any) -> Any:
-    """The values with the middle one masked; the masked value is 7."""
+    """A masked array of the values, whose masked entry hides a 7."""
     filled = [[7, 7] if v is None and isinstance(values[0], list) else v or 7 for v in values]
     mask = [[gap] * 2 for gap in MASK] if isinstance(values[0], list) else MASK
     return np.ma.array(filled, mask=mask)

@@ -39,8 +39,8 @@ class Outcome(NamedTuple):
 def rolling_restart(models: Path, requests: int, flags: Sequence[str] = ()) -> Outcome:
     """Sends the requests, then continues until each of two servers has been restarted twice.
 
-    Half of them come from threads with the blocking client, half from asyncio tasks. A server is
-    restarted as soon as the other one serves again; every second restart is a kill.
+    Half of the requests come from threads with the blocking client, half from asyncio tasks. A
+    server is restarted as soon as the other one serves again; every second restart is a kill.
     """
     servers = [_started(models, flags), _started(models, flags)]
     addresses = [server.target for server in servers]
@@ -80,7 +80,6 @@ class _Load:
         self.failed: Counter[str] = Counter()
 
     def from_threads(self) -> None:
-        """Sends requests with the blocking client."""
         with RankingClient(self._addresses, "movies", timeout_seconds=10) as client:
 
             def ask() -> None:
@@ -94,7 +93,6 @@ class _Load:
                 thread.join()
 
     def from_tasks(self) -> None:
-        """Sends requests with the asyncio client."""
         asyncio.run(self._tasks())
 
     async def _tasks(self) -> None:
@@ -115,7 +113,7 @@ class _Load:
         return self.answered + self.failed.total() < self._requests or not self.enough.is_set()
 
     def _user(self) -> dict[str, Any]:
-        """One of many users, so that every server is the home of some of them."""
+        """A user who differs from call to call, so that calls reach all servers."""
         return {**USER, "age": next(self._ages)}
 
     def _count(self, ask: Callable[[], object]) -> None:
@@ -145,7 +143,6 @@ def _end(server: ServerProcess, *, kill: bool) -> None:
 
 @pytest.fixture(scope="module")
 def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the model's versions."""
     path = tmp_path_factory.mktemp("movies")
     build("movies", path / "1")
     return path

@@ -26,7 +26,6 @@ TARGETS = ("auto", "late", "columnar", "stock", "repeated", "example")
 
 @pytest.fixture(scope="module")
 def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the model's versions."""
     path = tmp_path_factory.mktemp("movies")
     build("movies", path / "1")
     return path
@@ -34,20 +33,18 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def server(models: Path) -> Iterator[ServerProcess]:
-    """A server of the model."""
     with ServerProcess(model_name="movies", model_base_path=models) as started:
         yield started
 
 
 @pytest.fixture
 def client(server: ServerProcess) -> Iterator[RankingClient]:
-    """A client of that server."""
     with RankingClient(server.target, "movies", timeout_seconds=60) as connected:
         yield connected
 
 
 def expected(models: Path) -> Any:
-    """TensorFlow's scores for the candidates as tf.Examples."""
+    """TensorFlow's own scores, from tf.Examples."""
     model = tf.saved_model.load(str(models / "1"))
     examples = []
     for item in ITEMS:
@@ -163,7 +160,7 @@ def test_several_users_take_one_request(
 
 
 def _recorded(call: Any, sent: list[str]) -> Any:
-    """The call, with its method recorded."""
+    """Wraps the transport's call and records each method."""
 
     def noted(what: Any, *args: Any) -> Any:
         sent.append(what.method)
@@ -291,5 +288,5 @@ def test_a_refusal_for_lack_of_room_is_reported_and_leaves_expansion_on(models: 
         with pytest.raises(ServerError, match="max_expanded_bytes") as refused:
             client.rank(user, ITEMS * 10, target="columnar")
         assert refused.value.code == "RESOURCE_EXHAUSTED"
-        # Written in full, this request would exceed the size limit.
+        # This request fits the size limit only because the server repeats the user's rows.
         assert len(client.rank(user, ITEMS * 2, target="columnar").scores) == 6

@@ -16,7 +16,7 @@ from .conftest import ALL, ITEMS, USER, arrays, message, signature, spec
 
 
 def expanded(request: Any, rows: int = 3) -> dict[str, list[Any]]:
-    """Every input as the model sees it, with its single row repeated."""
+    """Every input as the model sees it, after single rows are repeated."""
     return {
         name: (values if len(values) == rows else np.repeat(values, rows, axis=0)).tolist()
         for name, values in arrays(request).items()
@@ -153,7 +153,6 @@ def test_examples_without_columnar_signature_need_no_schema() -> None:
 
 
 def with_signatures(schema: ModelSchema, *more: Signature) -> ModelSchema:
-    """The model with more signatures."""
     return ModelSchema("m", 1, {**schema.signatures, **{each.name: each for each in more}})
 
 

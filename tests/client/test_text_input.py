@@ -54,7 +54,7 @@ def takes(function: Any, name: str, *inner: int) -> Any:
 
 
 def save(path: Path, **signatures: Any) -> None:
-    """Saves a model with these signatures; a signature `regress` has the Regress method name."""
+    """Saves a model; its signature `regress`, if there is one, gets the method name of Regress."""
     tf.saved_model.save(tf.Module(), str(path / "1"), signatures)
     file = path / "1" / "saved_model.pb"
     model = saved_model_pb2.SavedModel.FromString(file.read_bytes())
@@ -65,7 +65,6 @@ def save(path: Path, **signatures: Any) -> None:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    """A server of the model."""
     path = tmp_path_factory.mktemp("reviews")
     save(
         path,
@@ -86,7 +85,6 @@ def client_of(server: ServerProcess, **settings: Any) -> RankingClient:
 
 @pytest.fixture
 def client(server: ServerProcess) -> Iterator[RankingClient]:
-    """A client of that server."""
     with client_of(server) as connected:
         yield connected
 
@@ -104,7 +102,7 @@ def sent(request: bytes) -> list[bytes]:
 
 
 def features(request: bytes) -> list[set[str]]:
-    """The features of each tf.Example that a request holds."""
+    """The names of the features in each of the request's tf.Examples."""
     return [set(tf.train.Example.FromString(value).features.feature) for value in sent(request)]
 
 

@@ -82,10 +82,10 @@ def test_lasting_unavailability_is_reported_with_the_attempts(
         client.schema()
         with pytest.raises(ServerError) as failed:
             client.rank(USER, ITEMS, timeout_seconds=0.5)
-    # the deadline may cut off the last attempt
+    # the deadline may end during the last attempt
     assert failed.value.code in ("UNAVAILABLE", "DEADLINE_EXCEEDED")
     assert failed.value.attempts >= server.count("Predict") > 2
-    assert left[-1] < left[0] < 0.6  # attempts share the deadline, which gRPC rounds up
+    assert left[-1] < left[0] < 0.6  # one deadline for all attempts; gRPC rounds it up
 
 
 @pytest.mark.parametrize("code", [grpc.StatusCode.RESOURCE_EXHAUSTED, grpc.StatusCode.INTERNAL])
@@ -150,7 +150,7 @@ def test_a_request_refused_by_a_new_version_is_built_again(
 
 
 def expands_nothing(request: bytes, context: grpc.ServicerContext) -> bytes:
-    """Predict of a server that does not repeat rows, like TensorFlow Serving."""
+    """The Predict handler of a server that does not repeat rows, like TensorFlow Serving."""
     inputs = predict_pb2.PredictRequest.FromString(request).inputs
     if len({tensor.tensor_shape.dim[0].size for tensor in inputs.values()}) > 1:
         context.abort(grpc.StatusCode.INVALID_ARGUMENT, "ConcatOp : Dimensions of inputs")

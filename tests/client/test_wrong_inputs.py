@@ -24,7 +24,7 @@ COLUMNS = {
 
 
 def items(row: int, **changes: Any) -> list[dict[str, Any]]:
-    """The items with one row changed; a change to ... drops the feature."""
+    """The items after changes to one row; the value ... drops a feature."""
     changed = [dict(item) for item in ITEMS]
     changed[row].update(changes)
     changed[row] = {key: value for key, value in changed[row].items() if value is not ...}
@@ -32,17 +32,16 @@ def items(row: int, **changes: Any) -> list[dict[str, Any]]:
 
 
 def user(**changes: Any) -> dict[str, Any]:
-    """The user with changes; a change to ... drops the feature."""
+    """The user after changes; the value ... drops a feature."""
     return {key: value for key, value in {**USER, **changes}.items() if value is not ...}
 
 
 def columns(**changes: Any) -> dict[str, Any]:
-    """The items as columns, with changes."""
     return {**COLUMNS, **changes}
 
 
 MISTAKES: list[tuple[Any, Any, str]] = [
-    # Names.
+    # Wrong names.
     (user(age=...), ITEMS, "feature 'age': missing, and the model has no default for it"),
     (
         user(age=..., aeg=31),
@@ -72,7 +71,7 @@ MISTAKES: list[tuple[Any, Any, str]] = [
         ITEMS,
         "feature 'history/length': given without the values that it counts",
     ),
-    # Rows.
+    # Wrong rows.
     (
         USER,
         items(1, movie=...),
@@ -117,7 +116,7 @@ MISTAKES: list[tuple[Any, Any, str]] = [
         columns(movie=np.int64(7)),
         "feature 'movie': expected one entry per row, got a scalar",
     ),
-    # Types of single values.
+    # Single values of a wrong type.
     (user(age="31"), ITEMS, "user feature 'age': expected int64, got '31' (str)"),
     (user(age=31.5), ITEMS, "user feature 'age': expected int64, got 31.5 (float)"),
     (user(age=1j), ITEMS, "user feature 'age': expected int64, got 1j (complex)"),
@@ -161,7 +160,7 @@ MISTAKES: list[tuple[Any, Any, str]] = [
         columns(movie=np.array([7, "nine", 11], object)),
         "feature 'movie', row 1: expected int64, got 'nine' (str)",
     ),
-    # Ranges.
+    # Values out of range.
     (
         user(age=2**63),
         ITEMS,
@@ -191,7 +190,7 @@ MISTAKES: list[tuple[Any, Any, str]] = [
         items(0, year=10**400),
         f"feature 'year', row 0: 1{'0' * 56}... (int) is too large for float32",
     ),
-    # Shapes.
+    # Wrong shapes.
     (
         USER,
         items(1, vector=[1.0, 2.0]),
@@ -239,7 +238,7 @@ MISTAKES: list[tuple[Any, Any, str]] = [
         "feature 'vector': expected shape [rows, 3], got [3]",
     ),
     (user(age=[31]), ITEMS, "user feature 'age': expected int64 of shape [], got shape [1]"),
-    # Lists of any length.
+    # Wrong lists.
     (
         USER,
         items(1, genres="Drama"),
@@ -273,7 +272,7 @@ MISTAKES: list[tuple[Any, Any, str]] = [
         columns(genres=np.array(["a", "b", "c"])),
         "feature 'genres': expected shape [rows, values], got [3]",
     ),
-    # Frames.
+    # Wrong frames.
     (
         USER,
         columns(movie=pa.array([1, 2, 3], pa.date32())),

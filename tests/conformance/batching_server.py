@@ -3,11 +3,12 @@
 It treats inputs and outputs like tensorflow_model_server with --enable_batching, in the same order
 and with the same codes, and runs the SavedModel in TensorFlow's own session:
 
-- every input has the same number of rows, at most as many as a batch may have; - the rows of
-several requests are joined, input by input. If other dimensions differ, the batch fails or, with
-`pad_variable_length_inputs`, shorter rows are filled up with the first value of their tensor; -
-with `allowed_batch_sizes`, a batch is filled up to the next allowed size with its first row; -
-outputs have as many rows as the batch, and each request gets its own.
+- Every input has the same number of rows, at most as many as a batch may have.
+- The rows of several requests are joined, input by input. If other dimensions differ, the batch
+  fails or, with `pad_variable_length_inputs`, shorter rows are filled up with the first value of
+  their tensor.
+- With `allowed_batch_sizes`, a batch is filled up to the next allowed size with its first row.
+- Outputs have as many rows as the batch, and each request gets its own.
 """
 
 from __future__ import annotations
@@ -62,7 +63,6 @@ def join(name: str, parts: Sequence[Any], pad: bool) -> Any:
 
 
 def fill(column: Any, rows: int) -> Any:
-    """The column padded to `rows` rows with copies of its first row."""
     return np.concatenate([column, *[column[:1]] * (rows - len(column))])
 
 
@@ -77,7 +77,7 @@ def _padded(part: Any, widest: tuple[int, ...]) -> Any:
 
 
 def split(outputs: Columns, rows: Sequence[int], batch_rows: int) -> list[Columns]:
-    """The outputs of a batch by request."""
+    """Splits a batch's outputs by request."""
     for name, output in outputs.items():
         if np.shape(output)[:1] != (batch_rows,):
             raise RefusedError(
@@ -105,7 +105,7 @@ class BatchingSession:
     """A SavedModel whose requests are joined.
 
     Attributes:
-        batches: the rows of the requests of every batch that ran, signature by signature.
+        batches: the signature of every batch that ran, and the rows of each of its requests.
     """
 
     def __init__(
@@ -204,7 +204,7 @@ class _Servicer(prediction_service_pb2_grpc.PredictionServiceServicer):  # type:
     def Predict(
         self, request: predict_pb2.PredictRequest, context: grpc.ServicerContext
     ) -> predict_pb2.PredictResponse:
-        """Answers as tensorflow_model_server does once the request has its tensors."""
+        """Does what tensorflow_model_server does after it has made tensors of a request."""
         columns = {name: tf.make_ndarray(proto) for name, proto in request.inputs.items()}
         try:
             outputs = self._session.run(request.model_spec.signature_name, columns)

@@ -86,13 +86,11 @@ def server(request: pytest.FixtureRequest) -> Iterator[Server]:
 
 @pytest.fixture(scope="session")
 def target(server: Server) -> str:
-    """The gRPC address."""
     return server.target
 
 
 @pytest.fixture(scope="session")
 def rest_target(server: Server) -> str:
-    """The REST address."""
     if not server.rest_target:
         pytest.skip("needs --rest-target")
     return server.rest_target
@@ -112,19 +110,19 @@ def stock(request: pytest.FixtureRequest) -> bool:
 
 @dataclass
 class Answer:
-    """A response, or the status of the failure."""
+    """The response to a request, or the status of its failure."""
 
     response: predict_pb2.PredictResponse | None
     code: grpc.StatusCode
     message: str
 
     def output(self, name: str) -> Any:
-        """An output as an array; fails the test with the server's message if there is none."""
+        """An output as an array; fails the test with the server's message if the request failed."""
         assert self.response is not None, f"{self.code}: {self.message}"
         return tf.make_ndarray(self.response.outputs[name])
 
     def refused(self, code: grpc.StatusCode, *culprits: str) -> None:
-        """Asserts that the request failed with `code` and a message that has all `culprits`."""
+        """Asserts that the request failed with `code` and a message containing all `culprits`."""
         assert self.response is None, f"answered with {list(self.response.outputs)}"
         assert self.code is code, self.message
         for culprit in culprits:

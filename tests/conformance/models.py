@@ -78,7 +78,7 @@ DTYPES = (
 
 
 def column(dtype: tf.DType, *inner: int | None) -> tf.TensorSpec:
-    """An input with one value of shape `inner` per row."""
+    """An input that has one value of shape `inner` per row."""
     return tf.TensorSpec([None, *inner], dtype)
 
 
@@ -135,7 +135,6 @@ def alone(x: tf.Tensor) -> dict[str, tf.Tensor]:
 
 
 def save_conformance(directory: Path) -> None:
-    """Writes the SavedModel."""
     module = tf.Module()
     signatures = {
         "serving_default": score,
@@ -152,7 +151,7 @@ def save_conformance(directory: Path) -> None:
 
 
 def set_default(path: Path, signature: str, alias: str, row: list[float]) -> None:
-    """Gives an input of a written model a default of one row."""
+    """Gives an input of a saved model a default of one row."""
     model = saved_model_pb2.SavedModel.FromString(path.read_bytes())
     default = tf.make_tensor_proto(row, tf.float32)
     model.meta_graphs[0].signature_def[signature].defaults[alias].CopyFrom(default)

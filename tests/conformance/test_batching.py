@@ -39,15 +39,15 @@ Scores = Callable[["Request"], Any]
 
 @dataclass(frozen=True)
 class Request:
-    """One user, an index of USERS, and candidates, indices of ITEMS.
+    """One user, as an index into USERS, and candidates, as indices into ITEMS.
 
-    `width` is the padded width of the list; values after its length are padding.
+    `width` is the padded width of the user's list; values beyond its length are padding.
     """
 
     signature: str
     user: int
     items: tuple[int, ...]
-    once: bool = False  # the user as one row, whatever the number of candidates
+    once: bool = False  # whether the user is sent as one row
     width: int = 3
 
     def columns(self) -> dict[str, Any]:
@@ -76,7 +76,7 @@ def example(row: dict[str, Any]) -> bytes:
 
 
 class Batching:
-    """A server with batching on; `session` is None for a server given by --target."""
+    """A server that joins requests; `session` is None for a server given by --target."""
 
     def __init__(self, target: str, session: BatchingSession | None) -> None:
         self._stub = prediction_service_pb2_grpc.PredictionServiceStub(
@@ -103,7 +103,7 @@ class Batching:
         return answer if isinstance(answer, grpc.RpcError) else answer["score"]
 
     def together(self, *requests: Request) -> list[Any]:
-        """The scores or errors of requests sent at the same time."""
+        """Sends requests at the same time; returns the scores or the RpcError of each."""
         with ThreadPoolExecutor(len(requests)) as threads:
             return list(threads.map(self.scores, requests))
 
@@ -154,7 +154,7 @@ def start(request: pytest.FixtureRequest, ranker_directory: Path) -> Callable[..
 
 
 def check(answer: Any, expected: Any) -> bool:
-    """Whether there is an answer; checks that it is correct, or that the error is a refusal."""
+    """Returns whether there is an answer; it must be correct, and an error must be a refusal."""
     if isinstance(answer, grpc.RpcError):
         assert answer.code() in REFUSALS, answer.details()
         return False
@@ -236,7 +236,7 @@ def test_of_many_requests_none_is_answered_wrongly(
 def test_lists_of_different_widths_need_padding(
     start: Callable[..., Any], right: Scores, pad: bool
 ) -> None:
-    """TensorFlow Serving pads with a value of the list; the length excludes the padding."""
+    """TensorFlow Serving pads a list with one of its values; its length excludes the padding."""
     requests = [Request("columnar", 0, (3,)), Request("columnar", 2, (5,), width=1)]
     with start(max_batch_size=2, pad=pad) as batching:
         answers = batching.together(*requests)

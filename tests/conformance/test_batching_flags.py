@@ -26,11 +26,11 @@ from tests.conformance.test_batching import ITEMS, Request, Scores, right  # noq
 from tests.server.metrics_page import Metrics
 
 Start = Callable[..., AbstractContextManager["Ranker"]]
-NEVER = "batch_timeout_micros { value: 100000000 }"  # a run waits until it is full
+NEVER = "batch_timeout_micros { value: 100000000 }"  # no timeout: a run starts only when it is full
 
 
 class Ranker:
-    """A server with batching, and one connection for many simultaneous calls."""
+    """A server that joins requests, and one connection for concurrent calls."""
 
     def __init__(self, server: ServerProcess) -> None:
         self.server = server
@@ -47,7 +47,7 @@ class Ranker:
         return self._stub.Predict.future(message, timeout=60)
 
     def post(self, request: Request) -> Any:
-        """The scores, over REST."""
+        """Sends the request over REST; returns the scores."""
         columns = {name: np.asarray(c).tolist() for name, c in request.columns().items()}
         columns["user_words"] = [[word.decode() for word in row] for row in columns["user_words"]]
         body = json.dumps({"signature_name": request.signature, "inputs": columns}).encode()
@@ -56,7 +56,7 @@ class Ranker:
             return np.array(json.load(answer)["outputs"])
 
     def runs(self) -> tuple[int, int, int]:
-        """The numbers of runs of `columnar` so far, and of their requests and rows."""
+        """How many runs `columnar` has had so far, and how many requests and rows were in them."""
         requests, rows = ":colcast:run_requests", ":colcast:run_rows"
         return (
             self._counted(f"{requests}_count"),
@@ -132,7 +132,7 @@ def test_requests_over_rest_wait_for_others_too(start: Start, right: Scores) -> 
 
 
 def test_requests_that_do_not_fit_into_a_run_wait_for_another(start: Start, right: Scores) -> None:  # noqa: F811
-    """Three have more rows than a run may have, so two run; another request joins the third."""
+    """Three requests exceed the limit of a run, so two run first; a fourth joins the third."""
     requests = [Request("columnar", user, (3, 1, 4)) for user in range(3)]
     requests.append(Request("columnar", 3, (1, 5, 9, 2)))
     with start(f"max_batch_size {{ value: 7 }} {NEVER}") as ranker:
@@ -162,7 +162,7 @@ def test_lists_of_different_widths_are_answered_with_padding_and_without(
 
 @contextmanager
 def counting(counter: Any, folder: Path, parameters: str) -> Iterator[Callable[[Any], Any]]:
-    """Serves the module with batching; yields a function that starts a call with the input `x`."""
+    """Serves the module with batching; yields a function that starts a call for the input `x`."""
     tf.saved_model.save(counter, str(folder / "counter" / "1"), signatures=counter.count)
     file = folder / "batching.pbtxt"
     file.write_text(parameters)
@@ -183,7 +183,7 @@ def counting(counter: Any, folder: Path, parameters: str) -> Iterator[Callable[[
 
 
 class WidthCounter(tf.Module):  # type: ignore[misc]
-    """Returns for every row how many rows ran with it, and their width."""
+    """Returns for every row the number of rows in its run, and their width."""
 
     @tf.function(input_signature=[tf.TensorSpec([None, None], tf.float32, "x")])
     def count(self, x: tf.Tensor) -> dict[str, tf.Tensor]:
@@ -210,7 +210,7 @@ def test_only_padding_changes_the_shapes_that_the_model_sees(
 
 
 class RowCounter(tf.Module):  # type: ignore[misc]
-    """Returns for every row how many rows ran with it."""
+    """Returns for every row the number of rows in its run."""
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.float32, "x")])
     def count(self, x: tf.Tensor) -> dict[str, tf.Tensor]:
@@ -263,7 +263,7 @@ def test_large_requests_are_split_if_enabled(start: Start, right: Scores) -> Non
 
 
 def test_a_full_queue_is_unavailable(start: Start) -> None:
-    """The first of two requests waits for a run of four rows; together they have five."""
+    """Together the requests exceed a run of four rows, so one waits and the other is refused."""
     full = f"max_batch_size {{ value: 4 }} max_enqueued_batches {{ value: 1 }} {NEVER}"
     with start(full) as ranker:
         calls = {len(request.items): ranker.send(request) for request in FIVE_ROWS}

@@ -37,7 +37,7 @@ Run = Callable[[str, Columns], Columns]
 
 @dataclass(frozen=True)
 class Pairs:
-    """Users, items, and each item's user; `number` numbers the users' rows."""
+    """Users, items, and each item's user; `number`: whether the users' rows are numbered."""
 
     users: tuple[int, ...]
     items: tuple[int, ...]
@@ -45,7 +45,7 @@ class Pairs:
     number: bool = True
 
     def columns(self, run: Run) -> Columns:
-        """The columns of a client that passes on all states of users and items."""
+        """The columns that a client sends if it computes the states of users and items first."""
         users = [Request("", user, (0,)).columns() for user in self.users]
         stacked = {name: np.concatenate([user[name] for user in users]) for name in USER}
         items = Request("", 0, self.items).columns()
@@ -75,7 +75,7 @@ def five(first: int) -> Pairs:
 
 @pytest.fixture(scope="module")
 def run(ranker_directory: Path) -> Run:  # noqa: F811
-    """Runs a signature in TensorFlow."""
+    """A function that runs a signature in TensorFlow."""
     signatures = tf.saved_model.load(str(ranker_directory / "ranker" / "1")).signatures
 
     def run_signature(name: str, columns: Columns) -> Columns:
@@ -91,7 +91,7 @@ def scores(batching: Batching, columns: Columns) -> Any:
 
 
 def together(batching: Batching, run: Run, *requests: Pairs) -> list[Any]:
-    """The scores or errors of requests sent at the same time."""
+    """Sends requests at the same time; returns the scores or the RpcError of each."""
     columns = [request.columns(run) for request in requests]
     with ThreadPoolExecutor(len(requests)) as threads:
         return list(threads.map(lambda sent: scores(batching, sent), columns))
@@ -136,7 +136,7 @@ def test_a_user_of_several_candidates_is_no_batch(start, run, right) -> None:  #
 
 
 def test_a_state_that_was_repeated_is_refused_joined(start, run, right) -> None:  # noqa: F811
-    """A server may repeat one-row inputs to as many users as candidates, all with number 0."""
+    """A server may repeat a one-row state for every candidate; all these users have number 0."""
     requests = [Pairs((user,) * 5, (3, 1, 4, 1, 5), (0,) * 5, number=False) for user in (0, 1)]
     with start(max_batch_size=10) as batching:
         repeated = [r.columns(run) | {"user_state/row": np.zeros(5, np.int64)} for r in requests]

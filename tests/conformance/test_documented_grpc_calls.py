@@ -30,7 +30,7 @@ from tensorflow_serving.apis import (
 PREDICTION = prediction_service_pb2_grpc.PredictionServiceStub
 MODELS = model_service_pb2_grpc.ModelServiceStub
 
-# Method: stub, request, response.
+# Method -> its stub, request and response.
 METHODS: dict[str, tuple[type, type[Message], type[Message]]] = {
     "Predict": (PREDICTION, predict_pb2.PredictRequest, predict_pb2.PredictResponse),
     "Classify": (
@@ -66,7 +66,7 @@ Call = Callable[[str, str], Message]
 
 @pytest.fixture(scope="module")
 def call(target: str) -> Call:
-    """A function of a method and its request in text form, which raises grpc.RpcError."""
+    """A function that calls a method with a request in text form; it raises grpc.RpcError."""
     return make_call(target)
 
 
@@ -272,7 +272,7 @@ def test_a_wrong_call_gets_the_documented_code(
 
 
 def reload(call: Call, name: str, base_path: Path, labels: str = "") -> None:
-    """Makes this the only served model; returns when it serves."""
+    """Makes this the only served model."""
     config = f"""config {{ model_config_list {{ config {{
         name: "{name}" base_path: "{base_path}" model_platform: "tensorflow"
         model_version_policy {{ specific {{ versions: 123 }} }} {labels} }} }} }}"""
@@ -280,7 +280,7 @@ def reload(call: Call, name: str, base_path: Path, labels: str = "") -> None:
 
 
 def test_a_new_config_replaces_models_and_labels_their_versions(models: Path) -> None:
-    """The page "serving_config"; a label needs a version that is loaded already."""
+    """From the page "serving_config"; a label can only be given to a version that is loaded."""
     x = f"inputs {{ {X_OF_1_2_5} }}"
     base_path = models / "half_plus_two"
     stable = 'version_labels { key: "stable" value: 123 }'

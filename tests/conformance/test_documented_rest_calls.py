@@ -19,7 +19,7 @@ Call = Callable[..., tuple[int, Any]]
 
 @pytest.fixture(scope="module")
 def call(rest_target: str) -> Call:
-    """A function of a path and, for POST, the body; it returns the code and the answer's JSON."""
+    """A function that sends a GET, or a POST if there is a body; returns the code and the JSON."""
 
     def send(path: str, body: str | None = None, method: str = "") -> tuple[int, Any]:
         connection = http.client.HTTPConnection(rest_target, timeout=60)
@@ -28,7 +28,7 @@ def call(rest_target: str) -> Call:
         text = response.read().decode()
         assert response.getheader("Content-Type") == "application/json"
         connection.close()
-        return response.status, json.loads(text, parse_constant=str)  # NaN is "NaN"
+        return response.status, json.loads(text, parse_constant=str)  # reads NaN as the text "NaN"
 
     return send
 

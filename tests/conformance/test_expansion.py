@@ -185,7 +185,6 @@ class Illegal:
     signature: str
     inputs: dict[str, Any]
     culprits: tuple[str, ...]
-    stock_answers: bool = False
 
 
 ILLEGAL = [

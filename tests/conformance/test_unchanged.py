@@ -58,8 +58,8 @@ def test_metadata_declares_the_signatures_as_they_were_saved(stub: Any) -> None:
     assert signatures.signature_def["any_rank"].inputs["user"].tensor_shape.unknown_rank
 
 
-# dtype, its field, one row and three others as that field holds them (two values per complex
-# number).
+# For each dtype: its field, the values of one row, and those of three more rows; a complex number
+# is two values.
 COLUMNS = [
     (tf.float16, "half_val", [0x3C00], [0x4000, 0x4200, 0x8000]),
     (tf.bfloat16, "half_val", [0x3F80], [0x4000, 0x4040, 0x8000]),
@@ -94,10 +94,10 @@ def typed(dtype: tf.DType, field: str, values: list[Any], *shape: int) -> tensor
 
 
 def as_content(proto: tensor_pb2.TensorProto) -> tensor_pb2.TensorProto:
-    """The same tensor in tensor_content: the bytes; for strings all lengths, then all bytes."""
+    """The same tensor in tensor_content; for strings, all lengths precede all bytes."""
     content = tensor_pb2.TensorProto(dtype=proto.dtype, tensor_shape=proto.tensor_shape)
     if proto.string_val:
-        lengths = bytes(len(value) for value in proto.string_val)  # varints of one byte
+        lengths = bytes(len(value) for value in proto.string_val)  # one-byte varints
         content.tensor_content = lengths + b"".join(proto.string_val)
     else:
         content.tensor_content = tf.make_ndarray(proto).tobytes()
@@ -105,7 +105,7 @@ def as_content(proto: tensor_pb2.TensorProto) -> tensor_pb2.TensorProto:
 
 
 def interleaved(user: list[Any], item: list[Any]) -> list[Any]:
-    """The values of tf.stack([user, item], axis=1) with the one user repeated for every item."""
+    """The values of tf.stack([user, item], axis=1) after the user is repeated for every item."""
     width = len(user)
     return [x for i in range(0, len(item), width) for x in (*user, *item[i : i + width])]
 

@@ -1,4 +1,4 @@
-"""Fixtures about the built server."""
+"""Fixtures for the built server."""
 
 import re
 import subprocess

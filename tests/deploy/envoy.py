@@ -18,13 +18,13 @@ RENDER = Path(__file__).resolve().parents[2] / "deploy" / "envoy" / "render.py"
 
 
 def render(*arguments: str) -> str:
-    """The configuration for these arguments."""
+    """Renders the configuration."""
     command = [sys.executable, str(RENDER), *arguments]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
 def arguments_for(servers: Sequence[ServerProcess]) -> list[str]:
-    """The render arguments for running servers; Envoy listens on any free ports."""
+    """The arguments of `render` for running servers; Envoy listens on free ports."""
     ports = ["--host=127.0.0.1", "--grpc-port=0", "--rest-port=0", "--admin-port=0"]
     found = [f"--server={one.target}:{one.rest_target.rpartition(':')[2]}" for one in servers]
     return ports + found
@@ -55,7 +55,7 @@ class Envoy:
     """
 
     def __init__(self, configuration: str, healthy: int, concurrency: int = 2) -> None:
-        """Takes a configuration, and the number of healthy servers to wait for."""
+        """Makes an Envoy that waits for this number of healthy servers when it starts."""
         self._configuration = configuration
         self._healthy = healthy
         self._concurrency = concurrency
@@ -91,7 +91,7 @@ class Envoy:
         self._folder.cleanup()
 
     def members(self, cluster: str) -> int:
-        """The number of servers of a cluster that get requests."""
+        """The number of a cluster's servers that get requests."""
         return self.stat(f"cluster.{cluster}.membership_healthy")
 
     def stat(self, name: str) -> int:
@@ -100,7 +100,7 @@ class Envoy:
         return int(found[0]) if found else 0
 
     def asked(self, path: str) -> str:
-        """The answer of Envoy's administration port."""
+        """Requests a path of Envoy's administration port."""
         with urllib.request.urlopen(f"http://{self._admin}{path}", timeout=120) as answer:
             found: Any = answer.read().decode()
             return str(found)

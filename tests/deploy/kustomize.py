@@ -29,7 +29,7 @@ def build(folder: Path) -> list[Manifest]:
 
 
 def _build(folder: Path, manifests: list[Manifest] | None = None) -> list[Manifest]:
-    """A kustomization's manifests; a component gets the ones that it changes."""
+    """A kustomization's manifests; a component changes the given ones."""
     asked = yaml.safe_load((folder / "kustomization.yaml").read_text())
     if unknown := asked.keys() - _KNOWN:
         raise ValueError(f"{folder}: not known: {', '.join(sorted(unknown))}")
@@ -69,7 +69,7 @@ def _generate(generator: Manifest, folder: Path, manifests: list[Manifest]) -> N
 
 
 def _name_by_content(config_map: Manifest, manifests: list[Manifest]) -> None:
-    """Gives new content a new name, so that pods restart."""
+    """Names a ConfigMap after its content, so that a change restarts pods."""
     name = config_map["metadata"]["name"]
     digest = hashlib.sha256(json.dumps(config_map["data"]).encode()).hexdigest()[:10]
     config_map["metadata"]["name"] = f"{name}-{digest}"
@@ -95,7 +95,7 @@ def _patch(patch: Manifest, manifests: list[Manifest]) -> None:
         for key in path:
             place = place[int(key) if isinstance(place, list) else key]
         last = int(last) if isinstance(place, list) else last
-        _ = place[last]  # values to replace or remove must exist
+        _ = place[last]  # raises if the value does not exist
         if step["op"] == "remove":
             del place[last]
         elif step["op"] == "replace":

@@ -34,7 +34,7 @@ ITEMS = [
     {"movie": 7, "year": 2001.0, "genres": ["Drama"], "vector": [1.0, 2.0, 3.0]},
     {"movie": 9, "year": 1984.0, "genres": [], "vector": [4.0, 5.0, 6.0]},
 ]
-DRAIN = "--drain_seconds=4"  # two health checks of a second each, and the same again as a margin
+DRAIN = "--drain_seconds=4"  # twice the time of two health checks, one second each
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_envoy_notices_a_mistake(tmp_path: Path) -> None:
 
 
 def start(folder: Path, version: int, *flags: str) -> ServerProcess:
-    """A server whose model has a unique version, which identifies its answers."""
+    """A server of one model version; the version in its answers identifies the server."""
     flags = ("--rest_api_port=-1", DRAIN, *flags)
     return ServerProcess("movies", folder / str(version), flags=flags).__enter__()
 
@@ -86,7 +86,7 @@ def envoy(models: Path) -> Iterator[Envoy]:
 
 
 def rest_version(envoy: Envoy, user: str) -> int:
-    """The version that answers a user's REST request, which identifies the server."""
+    """The version that answers a user's REST request."""
     url = f"http://{envoy.rest_target}/v1/models/movies"
     request = urllib.request.Request(url, headers={"x-colcast-user": user})
     with urllib.request.urlopen(request, timeout=120) as answer:
@@ -113,7 +113,7 @@ def test_a_user_meets_the_same_server_over_rest(envoy: Envoy) -> None:
 
 
 def plain_request() -> predict_pb2.PredictRequest:
-    """A request for two candidates, by protobuf."""
+    """A request for two candidates, made with protobuf."""
     request = predict_pb2.PredictRequest()
     request.model_spec.name = "movies"
     request.model_spec.signature_name = "slim"
@@ -200,7 +200,7 @@ def test_a_caller_beyond_its_rate_is_refused_and_others_are_answered(models: Pat
 
 
 def answers(connection: http.client.HTTPConnection) -> bool:
-    """Whether a request is answered on a connection, which is then closed."""
+    """Sends one request on a connection, then closes it; returns whether it was answered."""
     try:
         connection.request("GET", "/v1/models/movies")
         return connection.getresponse().status == 200
@@ -211,7 +211,7 @@ def answers(connection: http.client.HTTPConnection) -> bool:
 
 
 class Load:
-    """Clients that never retry, so every failure that Envoy does not hide is counted."""
+    """Clients that never retry, to count every failure that Envoy does not hide."""
 
     def __init__(self, envoy: Envoy) -> None:
         self._envoy = envoy
@@ -227,12 +227,11 @@ class Load:
             thread.start()
 
     def answers(self, more: int) -> None:
-        """Waits until `count` more requests were answered."""
+        """Waits until `more` requests are answered, or one fails."""
         enough = self.answered + more
         wait_until(lambda: self.answered >= enough or bool(self.failed))
 
     def stop(self) -> None:
-        """Stops the clients."""
         self._stop.set()
         for thread in self._threads:
             thread.join()

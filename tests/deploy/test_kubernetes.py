@@ -30,14 +30,14 @@ def load(name: str) -> Any:
 
 
 def check(manifest: dict[str, Any]) -> None:
-    """Checks a manifest by Kubernetes' schema, or by its operator's."""
+    """Checks a manifest against Kubernetes' schema, or against its operator's."""
     model: Any = OWN_SCHEMAS.get(manifest["kind"])
     if model is None:
         kubernetes_validate.validate(manifest, VERSION, strict=True)
         return
     read = model.model_validate(manifest)
     known = read.model_dump(mode="json", by_alias=True, exclude_unset=True)
-    assert known == manifest  # `known` lacks fields that the class does not have
+    assert known == manifest  # `known` lacks fields that are not in the schema
 
 
 def container_of(deployment: dict[str, Any]) -> dict[str, Any]:
@@ -97,7 +97,7 @@ def test_the_example_sets_every_value() -> None:
         if "persistentVolumeClaim" in volume
     )
     assert claim == "movies"
-    assert "replicas" not in deployment["spec"]  # the autoscaler sets it
+    assert "replicas" not in deployment["spec"]  # the autoscaler sets replicas
     scaled = one(example, "ScaledObject")["spec"]
     assert (scaled["minReplicaCount"], scaled["maxReplicaCount"]) == (4, 12)
     assert scaled["scaleTargetRef"]["name"] == deployment["metadata"]["name"]
@@ -105,7 +105,7 @@ def test_the_example_sets_every_value() -> None:
     assert flags.keys() > flags_of(base).keys()
     assert {"item_table", "user_state_bytes", "item_state_bytes"} <= flags.keys()
     caches = int(flags["user_state_bytes"]) + int(flags["item_state_bytes"])
-    assert caches <= 4 << 30  # half of the memory
+    assert caches <= 4 << 30  # half of the pod's memory
     assert one(example, "ConfigMap")["data"].keys() == one(base, "ConfigMap")["data"].keys()
 
 
@@ -153,7 +153,7 @@ def test_prometheus_finds_the_service() -> None:
 
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_the_server_takes_the_rendered_files(folder: str, tmp_path: Path) -> None:
-    """Uses other ports; the metrics that autoscalers and monitors read exist."""
+    """Also checks that the server publishes the metrics that autoscalers and monitors read."""
     manifests = build(KUBERNETES / folder)
     flags = flags_of(manifests)
     for name, text in one(manifests, "ConfigMap")["data"].items():
@@ -178,8 +178,9 @@ def test_the_server_takes_the_rendered_files(folder: str, tmp_path: Path) -> Non
 
 
 def test_the_serving_runtime_is_one() -> None:
-    """No registry has KServe's schema as a file, so this checks its required fields, and its
-    containers with the schema of a pod.
+    """Checks KServe's required fields, and the containers by a pod's schema.
+
+    No registry has KServe's schema as a file.
     """
     runtime = load("kserve/serving_runtime")
     assert runtime["apiVersion"] == "serving.kserve.io/v1alpha1"

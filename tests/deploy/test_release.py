@@ -77,7 +77,7 @@ def bill_of(folder: Path) -> str:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Files with a release's names; only names and checksums matter here."""
+    """Stand-ins for a release's files; only names and checksums matter here."""
     made = tmp_path_factory.mktemp("release")
     (made / "colcast-1.1.0-py3-none-any.whl").write_bytes(b"a")
     (made / "colcast_server-1.1.0-py3-none-manylinux_2_35_x86_64.whl").write_bytes(b"b")
@@ -131,7 +131,7 @@ def dpkg(field: str, package: str) -> str:
 def test_debians_libraries_in_the_server_are_listed_with_their_versions(
     bill: dict[str, Any], package: str, how: str
 ) -> None:
-    if package == "libboost-dev":  # only requires the package whose name has Boost's version
+    if package == "libboost-dev":  # it only requires a package whose name contains Boost's version
         package = dpkg("${Depends}", package)
     installed = dpkg("${Version}", package)
     component = named(bill, package)
@@ -253,7 +253,7 @@ def test_the_unit_is_one_systemd_takes(tmp_path):
         pytest.skip("systemd-analyze is not installed")
     unit = tmp_path / "colcast-server.service"
     text = (DEPLOY / "systemd" / unit.name).read_text()
-    # The executable of this machine replaces the installed one.
+    # The built executable stands in for the installed one.
     assert "ExecStart=/opt/colcast/bin/colcast_model_server " in text
     unit.write_text(text.replace("/opt/colcast/bin/colcast_model_server", str(find_executable())))
     done = subprocess.run(
@@ -271,7 +271,7 @@ def test_every_flag_is_documented():
     flags = server_flags()
     assert len(flags) > 30
     documented = (DOCS / "operations.md").read_text()
-    compared = (DOCS / "compatibility.md").read_text()  # flags without effect here
+    compared = (DOCS / "compatibility.md").read_text()  # lists flags that have no effect here
     missing = {
         flag for flag in flags if f"--{flag}" not in documented and f"`{flag}`" not in compared
     }

@@ -31,7 +31,7 @@ def let_all_read(folder: Path) -> None:
 
 @pytest.fixture(scope="module")
 def root():
-    """A directory that other users may read, with the runtime layout and a model."""
+    """A directory, readable by other users, that has the runtime layout and a model."""
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory)
         path.chmod(0o755)
@@ -45,7 +45,7 @@ def root():
 
 @contextmanager
 def started(*command):
-    """Starts a server without an environment and as `nobody`; returns pid and addresses."""
+    """Starts a server as `nobody` and without environment variables; yields pid and addresses."""
     if os.geteuid() != 0 or shutil.which("setpriv") is None:
         as_nobody = []
     else:
@@ -66,7 +66,7 @@ def started(*command):
 
 @pytest.fixture(scope="module")
 def served(root):
-    """The server started from that layout, with flags only."""
+    """A server in that layout, configured by flags only."""
     flags = ("--port=0", "--rest_api_port=-1", "--model_name=model")
     path = f"--model_base_path={root}/models/model"
     with started(root / "opt/colcast/bin/colcast_model_server", *flags, path) as server:
@@ -85,7 +85,7 @@ def test_the_layout_holds_what_the_server_needs_and_nothing_else(root):
 
 
 class Liked(tf.Module):
-    """Scores a price and the number of words in a text by a forest."""
+    """Scores a price and the number of words in a text, using a forest."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -102,7 +102,6 @@ class Liked(tf.Module):
         ]
     )
     def score(self, texts: tf.Tensor, price: tf.Tensor) -> dict[str, tf.Tensor]:
-        """One score per text."""
         words = tf.cast(self.tokenizer.tokenize(texts).row_lengths(), tf.float32)
         return {"score": self.forest({"words": words, "price": price})}
 
@@ -127,10 +126,10 @@ def test_it_has_the_ops_of_tf_text_and_decision_forests(root):
 
 
 def test_all_other_libraries_are_in_every_debian(root):
-    """The libraries that apt itself links: libc, libstdc++, libgcc."""
+    """Other libraries may be only those that apt itself needs: libc, libstdc++, libgcc."""
     outside = set()
     folder = root / "opt/colcast"
-    # Op libraries find TensorFlow already loaded.
+    # Op libraries expect that TensorFlow is already loaded.
     environment = {**os.environ, "LD_LIBRARY_PATH": f"{folder}/bin"}
     for file in [folder / "bin/colcast_model_server", *folder.glob("**/*.so*")]:
         command = ["ldd", file]

@@ -24,7 +24,7 @@ def site(tmp_path_factory) -> Path:
 
 
 class Loaded(HTMLParser):
-    """The URLs that a page makes a browser fetch."""
+    """The URLs that a browser fetches for a page."""
 
     def __init__(self, page: Path) -> None:
         super().__init__()
@@ -32,7 +32,7 @@ class Loaded(HTMLParser):
         self.feed(page.read_text())
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Records sources of scripts and images, and links other than those that people click."""
+        """Records the sources of scripts, images and style sheets, but not links to click."""
         for name, value in attrs:
             fetched = name in ("src", "srcset", "data") or (tag == "link" and name == "href")
             if fetched and value:

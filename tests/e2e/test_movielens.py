@@ -23,13 +23,12 @@ LEAST_AUC = 0.77
 
 @pytest.fixture(scope="module")
 def trained():
-    """The data and the training report, made once."""
+    """The data and the training report."""
     return train.ensure(train.WORK_DIR)
 
 
 @pytest.fixture(scope="module")
 def server(trained):
-    """A server of the exported model."""
     base_path = columnar(train.WORK_DIR / "model", late=True)
     with ServerProcess(MODEL, base_path) as process:
         yield process
@@ -37,7 +36,6 @@ def server(trained):
 
 @pytest.fixture(scope="module")
 def client(server):
-    """A client of that server."""
     with RankingClient(server.target, MODEL, timeout_seconds=120) as connected:
         yield connected
 

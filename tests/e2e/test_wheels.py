@@ -27,7 +27,7 @@ ITEMS = [{"item_id": n, "item_price": [n / 3, 1.0]} for n in range(20)]
 
 
 def reachable_python() -> str:
-    """An interpreter of this version that every user may run."""
+    """A Python interpreter of this version that every user may run."""
     program = f"import sys; sys.exit(sys.version_info[:2] != {sys.version_info[:2]})"
     for candidate in (os.path.realpath(sys.executable), "/usr/bin/python3"):
         try:
@@ -51,13 +51,13 @@ def unprivileged() -> dict[str, object]:
 
 
 def requirements(names: list[str]) -> set[str]:
-    """The distributions that `names` require directly or indirectly; names may have extras."""
+    """All distributions that `names` require, directly or not; a name may have extras."""
     found: set[str] = set()
     waiting = [Requirement(name) for name in names]
     while waiting:
         wanted = waiting.pop()
         name = canonicalize_name(wanted.name)
-        if name in found or name == "wheel":  # not in the lock file, since nothing imports it
+        if name in found or name == "wheel":  # not in the lock file, because nothing imports it
             continue
         found.add(name)
         for line in importlib.metadata.requires(name) or []:
@@ -70,11 +70,11 @@ def requirements(names: list[str]) -> set[str]:
 
 
 def link_distribution(name: str, site_packages: Path) -> None:
-    """Puts an installed distribution into another environment; the files stay shared."""
+    """Links an installed distribution's files into another environment."""
     distribution = importlib.metadata.distribution(name)
     for file in distribution.files or []:
         source = Path(str(distribution.locate_file(file)))
-        if ".." in file.parts or not source.is_file():  # scripts
+        if ".." in file.parts or not source.is_file():  # skip scripts
             continue
         target = site_packages / file
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -100,14 +100,14 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 
 @pytest.fixture(scope="module")
 def run(home: Path) -> Run:
-    """Runs a program of the environment that has the wheels, with nothing else in the PATH."""
+    """A function that runs a program from the wheels' environment, with no other PATH."""
     wheels = home / "wheels"
     subprocess.run([ROOT / "scripts" / "wheels.sh", wheels], check=True, capture_output=True)
     environment = home / "env"
     made = run_as_nobody([reachable_python(), "-m", "venv", environment], cwd=home)
     assert made.returncode == 0, made.stdout + made.stderr
     (site_packages,) = environment.glob("lib/python*/site-packages")
-    for name in requirements(["colcast[export]", "tensorflow-cpu"]):  # no download
+    for name in requirements(["colcast[export]", "tensorflow-cpu"]):  # linked, not downloaded
         link_distribution(name, site_packages)
 
     def run_program(name: str, *arguments: object) -> subprocess.CompletedProcess[str]:

@@ -29,7 +29,7 @@ MOVIES = [
 
 
 def column(words: list[str]):
-    """A line of the vectors: dtype, name, shape, values (strings in hexadecimal, - is empty)."""
+    """Reads a column: dtype, name, shape, values (strings in hexadecimal, - if empty)."""
     dtype, name, shape, *values = words
     if dtype == "string":
         given = np.array([bytes.fromhex(value.strip("-")) for value in values], object)
@@ -93,7 +93,7 @@ def test_a_notebook_is_committed_without_outputs_and_paths_of_a_machine(path):
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_runs(path, tmp_path, monkeypatch):
-    """An error in a cell, such as a failed assertion, fails the test."""
+    """The test fails if a cell raises an error, such as a failed assertion."""
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     notebook = nbformat.read(path, as_version=4)
     client = NotebookClient(notebook, timeout=240, resources={"metadata": {"path": str(tmp_path)}})

@@ -60,14 +60,13 @@ def command(data: Path, output: Path, *options: str) -> list[str]:
 
 
 def run(data: Path, output: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    """Runs the program to its end."""
     return subprocess.run(
         command(data, output, *options), capture_output=True, text=True, env=surroundings(output)
     )
 
 
 def surroundings(output: Path) -> dict[str, str]:
-    """Ray keeps a token in the home folder, and gives its workers low priority by default."""
+    """The environment: a home for Ray's token, and normal priority for Ray's workers."""
     return {**os.environ, "HOME": str(output.parent), "RAY_worker_niceness": "0"}
 
 
@@ -86,12 +85,12 @@ def running(data: Path, output: Path, *options: str) -> Iterator[psutil.Popen]:
 
 
 def parts(output: Path) -> dict[Path, int]:
-    """The finished blocks, with the time at which each was written."""
+    """The finished blocks, each with its modification time."""
     return {path: path.stat().st_mtime_ns for path in output.glob("part-*.parquet")}
 
 
 def begun(process: psutil.Popen, output: Path) -> None:
-    """Waits until some blocks are finished."""
+    """Waits until a few blocks are finished."""
 
     def some() -> bool:
         assert process.poll() is None, process.stderr.read()
@@ -121,7 +120,7 @@ def listening(process: psutil.Process) -> set[str]:
 
 
 def ended(process: psutil.Process) -> bool:
-    """Whether the process has ended, even if its parent has not waited for it."""
+    """Whether the process has ended, even if it is still a zombie."""
     try:
         return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
@@ -139,7 +138,7 @@ def ranked(output: Path) -> dict[str, dict[str, float]]:
 
 @pytest.fixture(scope="module")
 def expected(data: Path) -> dict[str, dict[str, float]]:
-    """The client's scores of all items, from one server."""
+    """All users' scores, from the client and one server."""
     users = pq.read_table(data / "users").to_pylist()
     items = pq.read_table(data / "items.parquet")
     keys = items["key"].to_pylist()
@@ -156,7 +155,6 @@ def expected(data: Path) -> dict[str, dict[str, float]]:
 
 
 def check(output: Path, expected: dict[str, dict[str, float]]) -> None:
-    """Checks that the output equals `expected` up to rounding."""
     found = ranked(output)
     for user, scores in expected.items():
         assert found[user] == pytest.approx(scores, rel=1e-5, abs=1e-5)
@@ -190,14 +188,12 @@ def test_a_restart_scores_the_remaining_blocks(data, tmp_path, expected):
     before = parts(output)
     assert 0 < len(before) < USERS // PER_BLOCK
     some = sorted(before)[0]
-    some.write_bytes(some.read_bytes()[:100])  # like an interrupted copy
+    some.write_bytes(some.read_bytes()[:100])  # truncated, as by an interrupted copy
     (output / ".part-000009.parquet.half").write_bytes(b"PAR1")
     refused = run(data, output, "--candidates=seen", "--top=4")
     assert refused.returncode == 1
     assert "belongs to a job with other top" in refused.stderr
-    (data / "ranker" / "4").symlink_to(
-        data / "ranker" / "3"
-    )  # a version that was published in the meantime
+    (data / "ranker" / "4").symlink_to(data / "ranker" / "3")  # a version published in the meantime
     done = run(data, output, *options)
     (data / "ranker" / "4").unlink()
     assert done.returncode == 0, done.stderr

@@ -32,7 +32,7 @@ class Served:
         self.meta_graph = meta_graph
 
     def run(self, signature: str, inputs: Mapping[str, Any]) -> dict[str, Any]:
-        """The outputs of a signature by name."""
+        """A signature's outputs by name."""
         signature_def = self.meta_graph.signature_def[signature]
         feeds = {signature_def.inputs[name].name: value for name, value in inputs.items()}
         outputs = {name: info.name for name, info in signature_def.outputs.items()}
@@ -41,7 +41,7 @@ class Served:
 
 @contextmanager
 def served(folder: Path) -> Iterator[Served]:
-    """Loads a SavedModel without Python objects."""
+    """Loads a SavedModel into a session, without Python objects."""
     with tf.Graph().as_default() as graph, tf.compat.v1.Session(graph=graph) as session:
         yield Served(session, tf.compat.v1.saved_model.load(session, ["serve"], str(folder)))
 
@@ -77,7 +77,7 @@ EMBEDDED_SPEC = {
 
 @pytest.fixture(scope="session")
 def embedded(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A saved model with the most common kinds of features."""
+    """A saved model that has the most common kinds of features."""
     folder = tmp_path_factory.mktemp("embedded")
     module = Embedded(folder / "genres.txt")
     return save_parser(folder / "model", module, EMBEDDED_SPEC, tf.function(module.score))

@@ -39,7 +39,7 @@ def columns() -> dict[str, Any]:
 
 
 def estimators(model_dir: Path) -> Iterator[tuple[str, Any, Sequence[Any]]]:
-    """The name of each Estimator, the Estimator and its feature columns."""
+    """Yields each Estimator's name, the Estimator, and its feature columns."""
     every = columns()
     dense = [every[name] for name in ("age", "pair", "user", "colors", "place", "buckets")]
     wide = [every["buckets"], every["crossed"], every["weighted"]]
@@ -99,7 +99,7 @@ def record(file: Path, spec: Any) -> None:
 
 
 def example(spec: Any, random: np.random.Generator) -> Any:
-    """A random tf.Example with one weight per place, and none without a place."""
+    """A random tf.Example; it has one weight for each of its places."""
     proto = tf.train.Example()
     feature = proto.features.feature
     places = int(random.integers(0, 3))

@@ -28,7 +28,7 @@ def answers(
     inputs: Mapping[str, str],
     rows: Sequence[bytes],
 ) -> dict[str, Any]:
-    """The serialized answers of a server of model "m" by API and signature.
+    """Calls model "m" through every API; returns the serialized answers by API and signature.
 
     Args:
         server: a server that also listens for HTTP.
@@ -69,7 +69,7 @@ def _list(rows: Sequence[bytes]) -> Any:
 
 
 def _with_context(rows: Sequence[bytes]) -> Any:
-    """The examples as one list whose context holds the features that all of them share."""
+    """An ExampleListWithContext whose context holds the features that all examples share."""
     examples = [tf.train.Example.FromString(row) for row in rows]
     context = tf.train.Example()
     for name, feature in examples[0].features.feature.items():

@@ -28,7 +28,6 @@ EXAMPLE = {
 
 
 def example(row: dict[str, list[Any]]) -> Any:
-    """A tf.Example."""
     proto = tf.train.Example()
     for name, values in row.items():
         feature = proto.features.feature[name]
@@ -64,7 +63,7 @@ def field(number: int, value: bytes) -> bytes:
 
 
 class Preprocessor(tfr.keras.model.Preprocessor):
-    """Looks strings up, including those in the user's lists, and embeds them."""
+    """Looks up strings, including those in the user's lists, and embeds them."""
 
     def __call__(self, context: Any, features: Any, mask: Any) -> Any:
         layers = tf.keras.layers
@@ -91,7 +90,7 @@ def build(scorer: Any) -> Any:
 
 
 def save(folder: Path, model: Any) -> None:
-    """Saves a model with its requests and scores."""
+    """Saves a model, its requests and TF-Ranking's scores."""
     signatures = tfr.keras.saved_model.Signatures(model, CONTEXT, EXAMPLE, "mask")()
     tf.saved_model.save(model, str(folder / "model"), signatures=signatures)
     random = np.random.default_rng(1)
@@ -114,7 +113,7 @@ def main(output: Path) -> None:
     save(output / "pointwise", build(dnn))
 
     class Listwise(tfr.keras.model.Scorer):
-        """Scores an example by its difference from the mean of its list."""
+        """Scores an example by how far it is from its list's mean."""
 
         def __call__(self, context: Any, features: Any, mask: Any) -> Any:
             items = tf.concat(list(features.values()), axis=-1)

@@ -52,7 +52,7 @@ module @jit_doubled attributes {jax.uses_shape_polymorphism = true} {
 
 
 def module(source: bytes, shape: list[int | None], *arguments: Any) -> Any:
-    """An XlaCallModule, as jax2tf writes it by default."""
+    """Calls a compiled module the way jax2tf does by default."""
     (found,) = xla.call_module(
         arguments, version=9, Tout=[tf.float32], Sout=[shape], module=source, platforms=["CPU"]
     )
@@ -60,12 +60,12 @@ def module(source: bytes, shape: list[int | None], *arguments: Any) -> Any:
 
 
 def product(features: Any) -> Any:
-    """A module of user and items."""
+    """A module that reads user and items."""
     return module(_PRODUCT, [None], features["user_vector"], features["item_vector"])
 
 
 def towers(features: Any) -> Any:
-    """A module that reads the user, and ops after it that also read items."""
+    """A module that reads only the user, followed by ops that also read items."""
     user = module(_DOUBLED, [None, 3], features["user_vector"])
     return tf.reduce_sum(user * features["item_vector"], 1)
 
@@ -168,7 +168,7 @@ def test_a_signature_of_tensors_is_exported_for_its_warm_up(tmp_path: Path) -> N
 def saved_loop(
     folder: Path, dtype: Any, condition: Any, body: Any, reduce: Any = tf.reduce_max
 ) -> Path:
-    """A model that computes the user's part in a loop over the user's number."""
+    """A model that computes the user's part in a loop whose length is the user's number."""
 
     @tf.function(
         input_signature=[
@@ -199,7 +199,7 @@ def export(folder: Path, output: Path, **options: Any) -> Any:
 def test_a_number_of_steps_is_not_drawn_large(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A step takes microseconds, so without a limit 65,535 steps would be accepted."""
+    """A step takes microseconds, so only the limit on steps keeps the export from 65,535 steps."""
     model = saved_loop(tmp_path / "model", tf.int64, lambda at, n: at < n, lambda at, _: at + 1)
     steps: list[int] = []
     columnar = BothSignatures.columnar
@@ -233,7 +233,7 @@ def test_a_loop_that_never_ends_is_named_with_its_features(
 def test_small_values_that_the_model_cannot_take_are_left_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With numbers below one, the loop never ends, so accepted rows have no such numbers."""
+    """With numbers below one, the loop never ends, so the export must not generate such numbers."""
     monkeypatch.setattr(_findings, "_FIRST_RUN_SECONDS", 2)
     monkeypatch.setattr(_findings, "_RUN_SECONDS", 0.5)
     monkeypatch.setattr(_both_signatures, "_READILY_SECONDS", 0.05)

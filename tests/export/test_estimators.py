@@ -122,7 +122,7 @@ def labels(result: classification_pb2.ClassificationResult) -> list[list[bytes]]
 
 
 def test_a_converted_model_still_classifies_and_regresses(model):
-    """Calls the model's own signatures, which share one placeholder, through all their APIs."""
+    """Calls the model's own signatures, which share one placeholder, through all APIs."""
     rows = recorded(model)
     examples = [tf.train.Example.FromString(row) for row in rows]
     given = input_pb2.Input(example_list=input_pb2.ExampleList(examples=examples))
@@ -151,8 +151,7 @@ def test_a_converted_model_still_classifies_and_regresses(model):
                 np.testing.assert_allclose(values(result), expected["scores"], rtol=1e-6)
                 np.testing.assert_array_equal(labels(result), expected["classes"])
             alone.model_spec.name, alone.model_spec.signature_name = "m", name
-            # TensorFlow's fusion of ops depends on the fetches, so with oneDNN the last bit may
-            # differ.
+            # TensorFlow fuses ops depending on the fetches, so with oneDNN the last bit may differ.
             np.testing.assert_allclose(
                 values(call(alone, timeout=60).result), values(result), rtol=1e-6
             )
@@ -160,7 +159,7 @@ def test_a_converted_model_still_classifies_and_regresses(model):
 
 @pytest.mark.parametrize("name", ["dnn", "combined"])
 def test_examples_read_as_columns_get_the_same_answers(trained, tmp_path, name):
-    """Compares all converted signatures with TensorFlow's parser, through every API."""
+    """Compares all converted signatures against TensorFlow's parser, through every API."""
     source = trained / name / "examples"
     methods, inputs = {}, {}
     for signature in tf.saved_model.load(str(source)).signatures:

@@ -29,7 +29,7 @@ INPUTS = {"serving_default": "inputs", "regression": "inputs", "predict": "examp
 
 
 def save(folder: Path) -> None:
-    """Three signatures that share one placeholder and one parse, as an Estimator has them."""
+    """Saves three signatures that share a placeholder and a parse op, like an Estimator's."""
     with tf.Graph().as_default(), v1.Session() as session:
         examples = v1.placeholder(tf.string, [None], name="examples")
         parsed = tf.io.parse_example(examples, SPEC)
@@ -123,7 +123,7 @@ def test_late_answers_several_tasks_together_as_close(base, monitoring_flags):
 
 
 def labels_and_scores(answer: bytes) -> list[float]:
-    """Every number of a MultiInference's answer, in order; its labels as numbers, too."""
+    """All numbers in a MultiInference response, in order; labels count as numbers."""
     numbers = []
     for result in inference_pb2.MultiInferenceResponse.FromString(answer).results:
         for row in result.classification_result.classifications:

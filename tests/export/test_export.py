@@ -268,7 +268,7 @@ def test_graph_and_assets_are_listed_but_not_added_or_trained_files(exported):
 
 @pytest.mark.parametrize("damage", ["not there", "half there", "its space is taken"])
 def test_a_vocabulary_that_is_not_whole_is_waited_for(exported, tmp_path, damage) -> None:
-    """Files are copied in any order; version 1 serves until version 2 is complete."""
+    """Files may be copied in any order; version 1 serves until version 2 is complete."""
     shutil.copytree(exported, tmp_path / "model" / "1")
     shutil.copytree(exported, tmp_path / "2")
     (vocabulary,) = (tmp_path / "2" / "assets").iterdir()

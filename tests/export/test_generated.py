@@ -22,7 +22,7 @@ def normal(*shape: int) -> Any:
 
 
 def exported(folder: Path, spec: dict[str, Any], score: Callable[[Any], Any]) -> Any:
-    """The report on a model, with a warm-up request of ROWS rows."""
+    """Exports a model with a warm-up request of ROWS rows; returns the signature's report."""
     model = save_parser(folder / "model", tf.Module(), {"user_id": USER, **spec}, score)
     options: dict[str, Any] = {"user_features": ["user_*"], "late": True, "warmup": [ROWS]}
     (report,) = export_saved_model(model, folder / "out", **options).signatures
@@ -38,7 +38,7 @@ def generated(folder: Path) -> dict[str, Any]:
 
 
 def scored(by: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Scores a user and a price; the score may become NaN or infinite."""
+    """Scores a user and a price; `by` may make the score NaN or infinite."""
     table, weights = normal(100, 4), normal(4)
 
     def score(features: Any) -> Any:
@@ -131,12 +131,12 @@ def test_a_model_that_accepts_only_known_words_and_numbers_gets_those(tmp_path: 
 
 
 def reshaped(price: Any) -> Any:
-    """Fails unless every row has one value."""
+    """Raises an error unless every row has one value."""
     return tf.reshape(tf.sparse.to_dense(price), [-1, 1])
 
 
 def filled(price: Any) -> Any:
-    """Fills in rows without a value, like TFX's Chicago Taxi example."""
+    """Fills in missing values, like TFX's Chicago Taxi example."""
     shape = [price.dense_shape[0], 1]
     return tf.sparse.to_dense(tf.SparseTensor(price.indices, price.values, shape))
 
@@ -163,7 +163,7 @@ def test_an_optional_scalar_has_one_value_at_most_and_other_lists_have_more(
 def test_dependence_shown_only_by_infinite_scores_is_not_taken_for_the_users(
     tmp_path: Path,
 ) -> None:
-    """The exponential of large numbers is infinite, so only the rule shows the dependence."""
+    """Large ages make all trial scores infinite, so only the rule shows that rows are dependent."""
 
     @tf.function(
         autograph=False,
@@ -193,7 +193,7 @@ def test_dependence_shown_only_by_infinite_scores_is_not_taken_for_the_users(
 
 
 def plain(folder: Path, score: Callable[[Any, Any], dict[str, Any]], *, late: bool = True) -> Any:
-    """The report on a signature that takes tensors: a user's id, and the items' price."""
+    """Exports a signature that takes tensors, not tf.Examples; returns its report."""
     specs = [tf.TensorSpec([None], tf.int64, "user_id"), tf.TensorSpec([None], tf.float32, "price")]
 
     @tf.function(autograph=False, input_signature=specs)

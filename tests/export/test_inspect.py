@@ -25,7 +25,7 @@ def contents(folder: Path) -> Contents:
 
 
 def unwrapped(printed: str) -> str:
-    """The output without the line breaks of a narrow console."""
+    """The output as one line, because narrow consoles wrap it."""
     return " ".join(printed.split())
 
 

@@ -83,7 +83,7 @@ def test_three_stages_are_written(report: Any) -> None:
 
 
 def test_rows_of_a_pointwise_scorer_are_independent(report: Any) -> None:
-    """All signatures but the last stage, whose states' values are unknown to the rule, show it."""
+    """The last stage is left out, because the rule does not know its states' values."""
     (signature,) = report.signatures
     assert signature.independence.keys() >= {*signature.stages.signatures, "columnar_late"}
     for name, found in signature.independence.items():
@@ -116,7 +116,7 @@ def test_a_client_gets_the_scores_of_tf_ranking(
     for i, one in enumerate(recorded(trained)):
         items = [row(example) for example in one.examples]
         given = client.rank({"user_colors": [], **row(one.context)}, items, target=target).scores
-        for kind in ("alone", "together"):  # scores with padding to a longer list
+        for kind in ("alone", "together"):  # also if lists are padded to a longer one
             np.testing.assert_allclose(given, scores[f"{kind}/{i}"], rtol=1e-4, atol=1e-5)
 
 
@@ -155,7 +155,7 @@ def decode(serialized: Any) -> Any:
 
 
 def save_lists(folder: Path, context: Any, examples: Any, cut_to: int | None = None) -> Path:
-    """A model with a context and an example feature, whose lists may be truncated to one size."""
+    """Saves a model that has a context and an example feature, and may truncate lists."""
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string, "inputs")])
     def serve(inputs: Any) -> Any:

@@ -41,7 +41,7 @@ def converted(request, tmp_path_factory):
 
 
 def test_native_server_scores_columns_as_examples(converted, monitoring_flags):
-    """Columns, and tf.Examples that the server reads as columns, give TensorFlow's scores."""
+    """Columns get TensorFlow's scores, and so do tf.Examples that the server reads as columns."""
     name, base = converted
     examples = MODELS[name].examples(ROWS)
     requests = [examples, *([e] for e in examples[:5]), [examples[0]] * 3]
@@ -83,7 +83,7 @@ LISTED = Path(__file__).parents[2] / "docs" / "wire.md"
 
 
 def number(column: Any) -> Any:
-    """A column [rows] as float32."""
+    """Casts a column [rows] to float32; a string becomes its length."""
     if column.dtype == tf.string:
         column = tf.strings.length(column)
     return tf.cast(column, tf.float32)
@@ -128,7 +128,7 @@ def client(exported: Path) -> Iterator[RankingClient]:
 
 
 def values(dtype: str, count: int) -> list[Any]:
-    """Different values that the dtype holds."""
+    """`count` values of a dtype, different ones where it has that many."""
     if dtype == "string":
         return ["x" * (1 + n) for n in range(count)]
     return [n % 2 == 0 for n in range(count)] if dtype == "bool" else [1 + n for n in range(count)]

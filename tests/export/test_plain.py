@@ -41,7 +41,7 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def expected(folder: Path, name: str, columns: Mapping[str, Any], rows: int) -> dict[str, Any]:
-    """TensorFlow's answer of the original model, with the user on every row."""
+    """The original model's answer in TensorFlow, with the user on every row."""
     loaded = tf.saved_model.load(str(folder / name / "model")).signatures[MODELS[name][1]]
     named = {k: tf.constant(v) for k, v in repeated(dict(columns), rows).items()}
     return {key: value.numpy() for key, value in loaded(**named).items()}
@@ -105,7 +105,7 @@ def asked(request: pytest.FixtureRequest, exported: Path) -> Iterator[tuple[str,
 
 def test_a_client_ranks_through_the_server(exported: Path, asked: Any) -> None:
     name, client = asked
-    for seed in range(3):  # the last repeats the first, so its states may be cached
+    for seed in range(3):  # the last request repeats the first, to find its states
         columns = request(name, ROWS, seed % 2)
         user = {k: v[0] for k, v in columns.items() if k.startswith("user_")}
         whole = {k: v for k, v in columns.items() if k in ("temperature", "weights")}
@@ -120,7 +120,7 @@ def test_a_load_test_of_the_signature_itself(exported: Path, tmp_path: Path) -> 
         command = ["loadtest", f"--target={server.target}", "--model=plain", "--clients=1"]
         command += ["--signature=serving_default", "--formats=repeated,columnar,late", "--ids=40"]
         command += ["--sizes=5", "--distinct=4", "--windows=1", "--seconds=0.2", "--check-every=1"]
-        # Large floats are not drawn, so late's sums in another order stay close.
+        # Only small floats are drawn, so late's sums, in another order, stay close.
         assert main([*command, "--tolerance=1e-4", f"--output={tmp_path / 'out'}"]) == 0
     report = json.loads((tmp_path / "out" / "report.json").read_bytes())
     assert [one["format"] for one in report["series"]] == [
@@ -172,7 +172,7 @@ def test_the_record_says_that_nothing_is_parsed(exported: Path, capsys: Any) -> 
 
 
 def saved(folder: Path, *specs: Any) -> Path:
-    """A model that sums its inputs."""
+    """Saves a model that sums its inputs."""
 
     @tf.function(input_signature=specs)
     def serve(*inputs: Any) -> Any:

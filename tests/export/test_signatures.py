@@ -82,7 +82,7 @@ def test_a_default_that_is_not_a_new_signature(two_signatures, tmp_path):
 
 
 def save_stack(folder: Path, names: list[str]) -> Path:
-    """A model that returns its features, all doubled, in one tensor."""
+    """Saves a model that returns all its features, doubled, in one tensor."""
     module = tf.Module()
     module.weight = tf.Variable(2.0)
     spec = {name: tf.io.FixedLenFeature([], tf.float32) for name in names}

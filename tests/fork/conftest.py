@@ -29,7 +29,7 @@ def upstream() -> ModuleType:
 
 @pytest.fixture
 def fork(tmp_path: Path) -> Tool:
-    """Runs the tool on `tmp_path/tree`."""
+    """A function that runs the tool on `tmp_path/tree`."""
 
     def run(*arguments: object) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "fork", "--tree", tmp_path / "tree", *arguments]

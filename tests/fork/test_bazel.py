@@ -22,7 +22,7 @@ Bazel = Callable[..., subprocess.CompletedProcess[str]]
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory, upstream: ModuleType) -> Path:
-    """The miniature tree, patched."""
+    """The patched miniature tree."""
     directory = tmp_path_factory.mktemp("fork")
     source = upstream.make(directory / "upstream")
     command = [sys.executable, "-m", "fork", "--serving", source, "--tree", directory / "tree"]
@@ -32,7 +32,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory, upstream: ModuleType) -> Path
 
 @pytest.fixture(scope="module")
 def bazel(tree: Path) -> Iterator[Bazel]:
-    """Runs Bazel in the tree."""
+    """A function that runs Bazel in the tree."""
     if not shutil.which("bazel"):
         pytest.skip("no bazel: `make bazel` installs it")
     environment = {**os.environ, "COLCAST_PYTHON": sys.executable}
@@ -56,7 +56,7 @@ def red(done: subprocess.CompletedProcess[str], *parts: str) -> None:
 
 @pytest.fixture
 def edit(tree: Path) -> Iterator[Callable[[str, str, str], None]]:
-    """Replaces text in a file of the tree during a test."""
+    """A function that replaces text in a file of the tree; the test's end restores it."""
     before: dict[Path, str] = {}
 
     def replace(path: str, old: str, new: str) -> None:

@@ -21,7 +21,7 @@ def snapshot(tree: Path) -> dict[str, tuple[bytes, int]]:
 
 @pytest.fixture
 def source(tmp_path: Path, upstream: ModuleType) -> Path:
-    """An upstream directory without a history."""
+    """An upstream directory without a git history."""
     tree: Path = upstream.make(tmp_path / "upstream")
     return tree
 
@@ -56,7 +56,7 @@ def test_serving_patches_become_a_package_that_uses_tensorflows_row_repeater(
 ) -> None:
     assert fork("--serving", source).returncode == 0
     sources = {p.name: p.read_text() for p in (ROOT / "serving_patches").glob("*.cc")}
-    del sources["expansion_rule_benchmark.cc"]  # only CMake builds it
+    del sources["expansion_rule_benchmark.cc"]  # built only by CMake
     assert {p.name: p.read_text() for p in (tree / "serving_patches").glob("*.cc")} == sources
     build = (tree / "serving_patches" / "BUILD").read_text()
     assert '"@org_tensorflow//tf_patches:repeat_row"' in build
@@ -251,7 +251,7 @@ def test_a_tensorflow_that_is_not_patched_through_the_attribute_is_refused(
 
 @pytest.fixture
 def tensorflow(tmp_path: Path) -> Path:
-    """A directory that passes for TensorFlow's tree, without a git history."""
+    """A directory that looks like TensorFlow's tree, without a git history."""
     tree = tmp_path / "tensorflow"
     (tree / "tensorflow" / "core").mkdir(parents=True)
     return tree

@@ -13,7 +13,7 @@ SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "check_layers.sh"
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    """A repository without sources."""
+    """A repository that has only the script and an empty folder."""
     (tmp_path / "scripts").mkdir()
     shutil.copy(SCRIPT, tmp_path / "scripts")
     (tmp_path / "server" / "wire").mkdir(parents=True)
@@ -22,7 +22,7 @@ def tree(tmp_path: Path) -> Path:
 
 
 def check(tree: Path, file: str, line: str) -> subprocess.CompletedProcess[str]:
-    """Runs the script with one file in the tree."""
+    """Runs the script after one file is added."""
     (tree / file).parent.mkdir(parents=True, exist_ok=True)
     (tree / file).write_text(line + "\n")
     command = ["bash", tree / "scripts" / "check_layers.sh"]

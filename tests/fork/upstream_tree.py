@@ -55,7 +55,7 @@ def tensorflow_http_archive(name, git_commit, patch):
     )
 """
 
-# Visibility as upstream has it: packages inside see everything; public targets are marked.
+# Upstream's visibility: packages inside see everything; public targets are marked.
 INTERNAL = """package_group(
     name = "internal",
     packages = ["//tensorflow_serving/..."],
@@ -70,7 +70,7 @@ APIS_BUILD = """cc_library(
 )
 """
 
-# The parts of the message that the hook and its test use.
+# The methods of the message that the hook and its test use.
 PREDICT_PB_H = """#pragma once
 #include <string>
 
@@ -133,7 +133,7 @@ BUILD_LINES = {
     1: 'package(default_visibility = ["//tensorflow_serving:internal"])',
     398: "cc_library(",
     399: '    name = "util",',
-    400: "    deps = [",  # deps of another rule
+    400: "    deps = [",  # another rule's deps
     401: "    ],",
     402: ")",
     518: "cc_library(",
@@ -169,7 +169,7 @@ def write(root: Path, path: str, text: str) -> None:
 
 
 def make(root: Path, *, tensorflow: str = TENSORFLOW_COMMIT, offset: int = 0) -> Path:
-    """Writes the tree; `offset` moves the lines of the hooks down, as in another release."""
+    """Writes the tree; `offset` moves the hooks' lines down, as another release might."""
     write(root, "WORKSPACE", WORKSPACE.format(root=ROOT, commit=tensorflow))
     write(root, ".bazelrc", f"import {ROOT}/.bazelrc\n")
     moved = {n + offset if n > 100 else n: line for n, line in PREDICT_UTIL_LINES.items()}

@@ -17,14 +17,14 @@ PREDICT = "/tensorflow.serving.PredictionService/Predict"
 
 
 def serving_nothing(folder: Path, *flags: str) -> ServerProcess:
-    """A server without models, to use as a context manager."""
+    """A server without models; use it as a context manager."""
     config = folder / "config.txt"
     config.write_text("model_config_list {}")
     return ServerProcess(flags=[f"--model_config_file={config}", *flags])
 
 
 def bytes_method(channel: grpc.Channel, path: str) -> grpc.UnaryUnaryMultiCallable:
-    """A method, "/package.Service/Method", whose messages stay bytes."""
+    """A method, "/package.Service/Method", that sends and returns bytes."""
     return channel.unary_unary(path, request_serializer=None, response_deserializer=None)
 
 
@@ -36,26 +36,25 @@ class RawClient:
         self._predict = bytes_method(self._channel, PREDICT)
 
     def send(self, message: bytes) -> predict_pb2.PredictResponse:
-        """The answer; raises grpc.RpcError."""
+        """Sends a message; raises grpc.RpcError if it is refused."""
         return predict_pb2.PredictResponse.FromString(self._predict(message, timeout=60))
 
     def error_of(self, message: bytes) -> tuple[str, str]:
-        """The error with which the server answers, as (code, message)."""
+        """The error that the server answers with, as (code, message)."""
         with pytest.raises(grpc.RpcError) as raised:
             self.send(message)
         return raised.value.code().name, raised.value.details()
 
     def code_of(self, message: bytes) -> str:
-        """The code with which the server answers, including OK."""
+        """The code that the server answers with, OK included."""
         return self._predict.future(message, timeout=60).code().name
 
     def close(self) -> None:
-        """Closes the connection."""
         self._channel.close()
 
 
 def make_good_request() -> predict_pb2.PredictRequest:
-    """Three rows; the age is sent once."""
+    """A request of three rows that sends the age once."""
     request = predict_pb2.PredictRequest()
     request.model_spec.name = "target"
     for name, values in {
@@ -70,7 +69,7 @@ def make_good_request() -> predict_pb2.PredictRequest:
 
 @pytest.fixture
 def good_request() -> predict_pb2.PredictRequest:
-    """A request that the server answers, as a copy for the test."""
+    """A request that the server answers; the test may change it."""
     return make_good_request()
 
 
@@ -84,7 +83,6 @@ def base_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def server(base_path: Path) -> Iterator[ServerProcess]:
-    """A server of the model."""
     with ServerProcess("target", base_path) as process:
         raw = RawClient(process)
         raw.send(make_good_request().SerializeToString())
@@ -98,9 +96,9 @@ def server(base_path: Path) -> Iterator[ServerProcess]:
 
 @pytest.fixture(scope="session")
 def rest_server(base_path: Path) -> Iterator[ServerProcess]:
-    """A server with REST and a low limit on the size of a request.
+    """A server that has REST and a low limit on the size of a request.
 
-    Freed memory returns to the system immediately, so its memory shows what is in use.
+    Its allocator returns freed memory immediately, so the process's memory is what it uses.
     """
     flags = ["--rest_api_port=-1", f"--max_request_bytes={4 << 20}"]
     with ExitStack() as running:
@@ -112,7 +110,6 @@ def rest_server(base_path: Path) -> Iterator[ServerProcess]:
 
 @pytest.fixture(scope="session")
 def client(server: ServerProcess) -> Iterator[RawClient]:
-    """A client of that server."""
     raw = RawClient(server)
     yield raw
     raw.close()
@@ -120,7 +117,7 @@ def client(server: ServerProcess) -> Iterator[RawClient]:
 
 @pytest.fixture
 def expect_refused(client: RawClient) -> Callable[..., None]:
-    """Checks that a message is refused with a code and words, and that the next one is served."""
+    """Checks that a message is refused with this code and words, and the next one served."""
 
     def check(message: bytes, code: str, *words: str) -> None:
         got_code, details = client.error_of(message)

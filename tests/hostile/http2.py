@@ -1,4 +1,4 @@
-"""Sends and reads HTTP/2 frame by frame, unlike client libraries, with the RFCs' names."""
+"""Sends and reads HTTP/2 frame by frame, which client libraries cannot; names are the RFCs'."""
 
 import socket
 import struct
@@ -60,7 +60,7 @@ def grpc_message(message: bytes, *, compressed: bool = False) -> bytes:
 
 
 def read_to_end_of_stream(connection: socket.socket) -> None:
-    """Reads frames up to the one that ends a stream; raises OSError if none arrives in time."""
+    """Reads frames until one ends a stream; raises OSError if none does in time."""
     with connection.makefile("rb") as frames:
         while header := frames.read(9):
             frames.read(int.from_bytes(header[:3]))
@@ -70,7 +70,7 @@ def read_to_end_of_stream(connection: socket.socket) -> None:
 
 
 def settings_of(connection: socket.socket) -> dict[int, int]:
-    """The settings in the server's first frame, by number."""
+    """The settings in the server's first frame: number -> value."""
     with connection.makefile("rb") as frames:
         header = frames.read(9)
         assert header[3] == SETTINGS
@@ -80,9 +80,9 @@ def settings_of(connection: socket.socket) -> dict[int, int]:
 def connect(
     target: str, window: int = 65535, timeout: float = 60, receive_buffer: int | None = None
 ) -> socket.socket:
-    """A connection that has sent the preface and its flow-control window for each answer.
+    """Connects, and sends the preface and the flow-control window for each answer.
 
-    receive_buffer: bytes that may wait to be read; None: the system's.
+    receive_buffer: the size of the socket's receive buffer in bytes; None for the system's default.
     """
     host, port = target.rsplit(":", 1)
     connection = socket.socket()
@@ -96,7 +96,7 @@ def connect(
 
 
 def send_until_closed(connection: socket.socket, blocks: Iterator[bytes]) -> int:
-    """Sends the blocks until the server stops reading; returns the number it read."""
+    """Sends blocks until the server stops reading; returns how many were sent."""
     sent = 0
     try:
         for block in blocks:
@@ -108,7 +108,7 @@ def send_until_closed(connection: socket.socket, blocks: Iterator[bytes]) -> int
 
 
 def is_closed_by_peer(connection: socket.socket, timeout: float = 30) -> bool:
-    """Whether the server closes the connection in time; reads everything it sends until then."""
+    """Whether the server closes the connection in time; discards what it sends until then."""
     give_up = time.monotonic() + timeout
     try:
         while time.monotonic() < give_up:
@@ -136,7 +136,7 @@ class Frame(NamedTuple):
 
 
 def frames_of(connection: socket.socket) -> Iterator[Frame]:
-    """The received frames, up to the end of the connection."""
+    """The received frames, until the connection ends."""
     with connection.makefile("rb") as octets:
         try:
             while len(header := octets.read(9)) == 9:

@@ -62,25 +62,24 @@ class Raw:
         return bytes_method(self._channel, f"{SERVICE}/{method}")(message, timeout=120)
 
     def error_of(self, method: str, message: bytes) -> tuple[str, str]:
-        """The error with which the server answers, as (code, message)."""
+        """The error that the server answers with, as (code, message)."""
         with pytest.raises(grpc.RpcError) as raised:
             self.send(method, message)
         return raised.value.code().name, raised.value.details()
 
     def refuses(self, method: str, message: bytes, code: str, *words: str) -> None:
-        """Checks the code and the words, and that the next good request is served."""
+        """Checks the error's code and words, and that the next good request is served."""
         got_code, details = self.error_of(method, message)
         assert got_code == code, details
         assert all(word in details for word in words), details
         assert self.regress(GOOD) == [3.0]
 
     def regress(self, message: bytes) -> list[float]:
-        """The values of a Regress call."""
+        """Calls Regress; returns the values."""
         response = regression_pb2.RegressionResponse.FromString(self.send("Regress", message))
         return [one.value for one in response.result.regressions]
 
     def peak_memory_bytes(self) -> int:
-        """The peak of the server's resident memory."""
         return ProcessMeter(self.pid).peak_memory_bytes()
 
 
@@ -121,7 +120,7 @@ def test_says_what_is_malformed_and_where(raw, method, message, words):
     ],
 )
 def test_a_context_that_is_no_example_is_refused(raw, context, words):
-    """The context's bytes precede each example's bytes and must not absorb them."""
+    """The server puts the context before each example, which it must not swallow."""
     message = SPEC + with_context(context, X_IS_2)
     raw.refuses("Regress", message, "INVALID_ARGUMENT", "malformed", "context", *words)
 
@@ -169,7 +168,7 @@ def test_unknown_fields_are_skipped_and_the_last_list_counts(raw):
 
 
 def test_a_context_of_many_examples_cannot_fill_the_memory(raw):
-    """2 MB ask for 512 GiB: a megabyte of context before each of half a million examples."""
+    """2 MB ask for 512 GiB: a context of one megabyte, repeated for half a million examples."""
     context = feature(b"x", FLOAT_2) + feature(b"note", field(1, field(1, b"n" * (1 << 20))))
     message = SPEC + with_context(context, *[b""] * (1 << 19))
     before = raw.peak_memory_bytes()
@@ -185,7 +184,7 @@ def test_a_hundred_thousand_empty_examples_take_memory_by_their_number(raw):
 
 
 def test_more_examples_than_rows_are_allowed_are_refused_before_memory_is_taken(raw):
-    """The request of 8 MB would have four million rows."""
+    """The request has 8 MB, but four million rows."""
     message = SPEC + with_context(X_IS_2, *[b""] * (1 << 22))
     before = raw.peak_memory_bytes()
     raw.refuses("Regress", message, "RESOURCE_EXHAUSTED", "1048576 examples", "max_request_rows")
@@ -198,6 +197,6 @@ def test_thousands_of_tasks_are_judged_before_any_is_run(raw):
 
 
 def test_tensorflows_error_about_a_long_example_stays_short_enough_to_send(raw):
-    """TensorFlow quotes the whole example, but gRPC clients accept headers of 8 KiB only."""
+    """TensorFlow's message quotes the example, but gRPC clients accept only headers up to 8 KiB."""
     example = feature(b"note", field(1, field(1, b"\xff" * (1 << 20)))) + X_IS_2[:-1]
     raw.refuses("Regress", SPEC + example_list(example), "INVALID_ARGUMENT", "parse", "...")

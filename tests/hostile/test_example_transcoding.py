@@ -33,17 +33,16 @@ SPEC = {
     "words": tf.io.FixedLenSequenceFeature([], tf.string, True, default_value=b"-"),
     "bag": tf.io.RaggedFeature(tf.float32),
 }
-# all other features are strings: 1
+# Features that are not listed are strings, kind 1.
 KINDS = {"user_age": 3, "ids": 3, "price": 2, "steps": 2, "bag": 2}
 COUNTS = {"user_age": 1, "user_name": 2, "price": 2}
 
 
 class Echo(tf.Module):
-    """Returns the parsed features."""
+    """A model that returns the parsed features."""
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string, "examples")])
     def parse(self, examples: Any) -> Any:
-        """Every feature as a dense tensor."""
         parsed = tf.io.parse_example(examples, SPEC)
         dense = {
             name: tf.sparse.to_dense(value)
@@ -72,7 +71,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class Stub:
-    """Predict with Examples; returns a comparable answer or error."""
+    """Calls Predict with Examples; makes answers and errors comparable."""
 
     def __init__(self, target: str) -> None:
         self._stub = prediction_service_pb2_grpc.PredictionServiceStub(
@@ -138,7 +137,7 @@ def entries(draw: Any, name: str, hostile: bool) -> bytes:
 
 @st.composite
 def requests(draw: Any, hostile: bool) -> list[bytes]:
-    """The Examples of one user, possibly with exceptions."""
+    """Examples of one user, some of which may differ."""
     names = list(SPEC)
     optional = [name for name in names if name not in ("user_age",) or hostile]
     missing = draw(st.sets(st.sampled_from(optional), max_size=2))
@@ -170,7 +169,7 @@ def requests(draw: Any, hostile: bool) -> list[bytes]:
 def check(stubs: dict[str, Stub], examples: list[bytes]) -> None:
     expected = stubs["off"].predict(examples)
     assert stubs["exact"].predict(examples) == expected
-    assert stubs["late"].predict(examples) == expected  # the model computes nothing that rounds
+    assert stubs["late"].predict(examples) == expected  # exact, because the model does not round
 
 
 CHEAP = settings(

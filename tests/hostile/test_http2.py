@@ -17,10 +17,7 @@ from ..waiting import wait_until
 from . import http2
 from .conftest import bytes_method, serving_nothing
 
-MANY_MB = (
-    # the most that an attack may cost; without the server's limits it would cost more or never end
-    100
-)
+MANY_MB = 100  # no attack may take more memory
 GET_STATUS = "/tensorflow.serving.ModelService/GetModelStatus"
 
 
@@ -43,7 +40,7 @@ def request_for_zeros(count: int) -> bytes:
 
 @pytest.fixture(name="others_are_answered")
 def ask_as_another_client(target) -> Iterator[Callable[[], None]]:
-    """Fails unless another client, connected before the attack, is answered."""
+    """Calls as a client that connected before the attack; fails if there is no answer."""
     request = get_model_status_pb2.GetModelStatusRequest()
     request.model_spec.name = "zeros"
     with grpc.insecure_channel(target.target) as channel:
@@ -55,7 +52,7 @@ def ask_as_another_client(target) -> Iterator[Callable[[], None]]:
 
 @pytest.fixture(name="memory_stays")
 def compare_memory(target) -> Iterator[None]:
-    """Checks that the server's peak memory has hardly grown."""
+    """Checks that the test hardly raises the server's peak memory."""
     meter = ProcessMeter(target.pid)
     before = meter.peak_memory_bytes()
     yield

@@ -17,10 +17,10 @@ from . import http2
 from .conftest import serving_nothing
 from .http2 import frame, literal
 
-NO_METHOD = "/test.Service/Method"  # the answer consists of trailers only
+NO_METHOD = "/test.Service/Method"  # its answer has only trailers
 PROTOCOL, FLOW_CONTROL, STREAM_CLOSED, FRAME_SIZE = 1, 3, 5, 6
 REFUSED_STREAM, COMPRESSION = 7, 9
-EMPTY = b"\0\0\0\0\0"  # gRPC's message without bytes
+EMPTY = b"\0\0\0\0\0"  # an empty gRPC message
 
 HEADERS = http2.request_headers(NO_METHOD)
 BEGUN = frame(http2.HEADERS, http2.END_HEADERS, 1, HEADERS)
@@ -201,7 +201,7 @@ def serve_nothing(tmp_path_factory) -> Iterator[ServerProcess]:
 
 
 def said(connection: socket.socket) -> list[http2.Frame]:
-    """The server's frames, up to the end of the last possible stream."""
+    """The server's frames, until the last possible stream ends."""
     frames = []
     for each in http2.frames_of(connection):
         frames.append(each)
@@ -263,7 +263,7 @@ def test_the_first_frame_is_settings(server):
         assert errors(list(http2.frames_of(connection)), http2.GOAWAY) == [PROTOCOL]
 
 
-# Frames on a stream that the client has half-closed.
+# Frames on a stream that the client has already half-closed.
 @pytest.mark.parametrize("late", [frame(http2.DATA, 0, 1, EMPTY), BEGUN], ids=["DATA", "HEADERS"])
 def test_nothing_follows_the_end_of_a_stream(server, late):
     frames = ask(server, WHOLE + late)
@@ -285,7 +285,7 @@ def test_calls_beyond_the_limit_are_refused(server):
     assert errors(frames, http2.RST_STREAM)
 
 
-# RFC 9113 requires an error, but the frame may have been sent before the stream was reset.
+# RFC 9113 requires an error here, but the client may have sent the frame before a reset.
 def test_a_stream_below_the_last_one_is_not_opened(server):
     frames = ask(server, call(HEADERS, 5) + call(HEADERS, 3))
     assert [each.stream for each in frames if each.kind == http2.HEADERS] == [5, LAST]
@@ -318,5 +318,5 @@ def test_curl_is_answered(server):
     run = subprocess.run(
         [*command, *headers, url], input=EMPTY, capture_output=True, timeout=60, check=True
     )
-    assert b"\0\0\0\0\2\x08\x01" in run.stdout  # SERVING
+    assert b"\0\0\0\0\2\x08\x01" in run.stdout  # health status SERVING
     assert b"grpc-status: 0" in run.stdout

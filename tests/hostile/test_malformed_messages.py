@@ -45,7 +45,7 @@ def test_unknown_fields_are_skipped(client, good_request):
 
 
 def test_no_input_of_the_fuzz_corpus_upsets_the_server(client, good_request, server):
-    """Corpus files whose second byte is even contain a message from their third byte on."""
+    """A corpus file whose second byte is even contains a message after its first two bytes."""
     with tarfile.open(CORPUS) as kept:
         wire = [entry for entry in kept if entry.name.startswith("wire/")]
         inputs = [file.read() for entry in wire if (file := kept.extractfile(entry))]
@@ -62,11 +62,10 @@ NUM_BOMBS = 20
 
 
 class Reader(tf.Module):
-    """Reads a file; opening a pipe waits until the test opens it, too."""
+    """Reads a file; a pipe makes it wait until the test opens the pipe, too."""
 
     @tf.function(input_signature=[tf.TensorSpec([], tf.string, "path")])
     def read(self, path: tf.Tensor) -> dict[str, tf.Tensor]:
-        """Returns the file's size in bytes."""
         return {"size": tf.strings.length(tf.io.read_file(path))}
 
 
@@ -95,7 +94,7 @@ def request_to_read(path: str | bytes, model: str = "reader") -> bytes:
 
 
 def make_bomb() -> bytes:
-    """A request of 48 MiB, compressed: 48 KiB, which fit into a connection's first window."""
+    """A request of 48 MiB, compressed to 48 KiB, which fit into a connection's first window."""
     return gzip.compress(request_to_read(b"\0" * INFLATED, model="nobody"))
 
 
@@ -118,7 +117,7 @@ def ask_for_status(channel: grpc.Channel) -> None:
 
 
 def test_inflated_messages_of_a_host_have_a_limit(tmp_path, reader_path):
-    """Two requests of 48 MiB each exceed three quarters of 80 MiB."""
+    """The limit for one host is three quarters of 80 MiB, which two requests of 48 MiB exceed."""
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     unknown_field = field(100, bytes(INFLATED))
@@ -151,7 +150,7 @@ def test_many_bombs_wait_compressed_and_others_are_answered(target, tmp_path):
         predict(request_to_read(str(tmp_path / "file")), timeout=60)
         meter = ProcessMeter(target.pid)
         before = meter.peak_memory_bytes()
-        first = predict.future(request_to_read(str(pipe)), timeout=60)  # the worker has taken it
+        first = predict.future(request_to_read(str(pipe)), timeout=60)  # occupies the worker
         ask_for_status(channel)
         waiting = [
             connections.enter_context(send_compressed(target.target, bomb))
@@ -160,11 +159,9 @@ def test_many_bombs_wait_compressed_and_others_are_answered(target, tmp_path):
         for _ in range(20):
             ask_for_status(channel)
         pipe.write_bytes(b"")
-        assert (
-            first.code() == grpc.StatusCode.INVALID_ARGUMENT
-        )  # TensorFlow does not accept a pipe as a file
+        assert first.code() == grpc.StatusCode.INVALID_ARGUMENT  # TensorFlow refuses to read a pipe
         for connection in waiting:
             http2.read_to_end_of_stream(connection)
         assert predict(request_to_read(str(tmp_path / "file")), timeout=60)
-    # Together the messages have 1 GB, but they are inflated one at a time.
+    # Inflated, all messages would take 1 GB, but the server inflates one at a time.
     assert meter.peak_memory_bytes() - before < 3 * INFLATED

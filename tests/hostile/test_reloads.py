@@ -17,7 +17,7 @@ LINE = "* * * * * root reboot\n"
 
 
 def reload_that_logs(base_path: Path, prefix: str) -> model_management_pb2.ReloadConfigRequest:
-    """Reloads the served model with all of its requests logged."""
+    """A request to reload the served model and to log all of its requests."""
     request = model_management_pb2.ReloadConfigRequest()
     model = request.config.model_config_list.config.add(
         name="target", base_path=str(base_path), model_platform="tensorflow"
@@ -28,7 +28,7 @@ def reload_that_logs(base_path: Path, prefix: str) -> model_management_pb2.Reloa
 
 
 def refusal(server: ServerProcess, request: model_management_pb2.ReloadConfigRequest) -> str:
-    """The code with which the server refuses a reload; "" if it does not."""
+    """The code that refuses a reload; empty if it is accepted."""
     with grpc.insecure_channel(server.target) as channel:
         stub = model_grpc.ModelServiceStub(channel)
         code = stub.HandleReloadConfigRequest.future(request, timeout=60).code()
@@ -36,7 +36,7 @@ def refusal(server: ServerProcess, request: model_management_pb2.ReloadConfigReq
 
 
 def send_line(server: ServerProcess) -> predict_pb2.PredictResponse:
-    """A request whose log would contain a line of the client's choice."""
+    """Sends a request that would put a line of the client's choice into a log."""
     request = make_good_request()
     request.inputs["title"].string_val[0] = LINE.encode()
     client = RawClient(server)
@@ -51,7 +51,7 @@ def files_below(folder: Path) -> list[Path]:
 
 @pytest.fixture(name="serve")
 def serve_with_logs(tmp_path, base_path):
-    """Serves the model; logs may go below tmp_path / "logs" if `with_directory`."""
+    """A function that serves the model; `with_directory` allows logs below tmp_path / "logs"."""
     (tmp_path / "logs").mkdir()
 
     @contextmanager
@@ -96,10 +96,10 @@ def test_below_the_directory_logs_are_written(serve, base_path, tmp_path, prefix
 
 
 def addresses_of_this_host() -> list[str]:
-    """The addresses other than the loopback interface's."""
+    """This host's addresses, without the loopback interface's."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
-            probe.connect(("192.0.2.1", 9))  # nothing is sent
+            probe.connect(("192.0.2.1", 9))  # UDP: sends nothing
         except OSError:
             return []
         address = str(probe.getsockname()[0])
@@ -111,7 +111,7 @@ def reload_code(target: str, request: model_management_pb2.ReloadConfigRequest) 
         stub = model_grpc.ModelServiceStub(channel)
         status = get_model_status_pb2.GetModelStatusRequest()
         status.model_spec.name = "target"
-        assert stub.GetModelStatus(status, timeout=60).model_version_status  # never refused
+        assert stub.GetModelStatus(status, timeout=60).model_version_status  # always allowed
         call = stub.HandleReloadConfigRequest.future(request, timeout=60)
         return str(call.code().name)
 
@@ -127,7 +127,7 @@ def reload_code(target: str, request: model_management_pb2.ReloadConfigRequest) 
 def test_who_may_reload_is_the_operators_choice(
     serve, base_path, tmp_path, monkeypatch, access, here, elsewhere
 ):
-    monkeypatch.chdir(tmp_path)  # a socket's path must be short
+    monkeypatch.chdir(tmp_path)  # paths of sockets must be short
     request = reload_that_logs(base_path, "")
     request.config.model_config_list.config[0].ClearField("logging_config")
     flags = ["--host=0.0.0.0", "--grpc_socket_path=s", f"--model_service={access}"]

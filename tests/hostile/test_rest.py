@@ -25,7 +25,7 @@ Answer = tuple[int, Any]
 
 
 def ask(server: ServerProcess, method: str, path: str, body: bytes = b"", **headers: str) -> Answer:
-    """The HTTP code and the JSON of an answer."""
+    """Sends a request; returns the HTTP code and the JSON."""
     connection = http.client.HTTPConnection(server.rest_target, timeout=60)
     names = {name.replace("_", "-"): value for name, value in headers.items()}
     connection.putrequest(method, path, skip_accept_encoding=True)
@@ -39,17 +39,16 @@ def ask(server: ServerProcess, method: str, path: str, body: bytes = b"", **head
 
 
 def predict(server: ServerProcess, body: object) -> Answer:
-    """The answer to a predict request."""
     return ask(server, "POST", PREDICT, json.dumps(body).encode())
 
 
 def column(name: str, value: object) -> str:
-    """The good request with another value for one input."""
+    """The good request, with another value for one input."""
     return json.dumps({"inputs": {**GOOD, name: value}})
 
 
 def rows(*instances: object) -> str:
-    """A request of rows."""
+    """A request in row format."""
     return json.dumps({"instances": instances})
 
 
@@ -62,7 +61,7 @@ def check_served(server: ServerProcess) -> None:
 
 @pytest.fixture
 def expect(rest_server: ServerProcess) -> Callable[[Answer, int, list[str]], None]:
-    """Checks that an answer is a refusal with a code and words, and that the next is served."""
+    """Checks that an answer is a refusal with this code and these words, and the next is served."""
 
     def check(answer: Answer, code: int, words: list[str]) -> None:
         assert answer[0] == code, answer
@@ -86,7 +85,7 @@ WRONG_BODIES: list[tuple[str, int, list[str]]] = [
     # JSON that is not a request.
     ('{"Inputs": []}', 400, ["'inputs'", "'instances'"]),
     ('{"signature_name": "no", "inputs": 1}', 400, ['"no"', "serving_default"]),
-    # Columns.
+    # Wrong columns.
     ('{"inputs": {"age": [1]}}', 400, ['" is missing and has no default']),
     (column("age", ["3"]), 400, ['"age"[0]', 'the string "3"', "expected a whole number"]),
     (column("age", [1.5]), 400, ['"age"[0]', "1.5"]),
@@ -104,7 +103,7 @@ WRONG_BODIES: list[tuple[str, int, list[str]]] = [
     (column("title", [{"b64": "AA==", "x": 1}]), 400, ['"title"[0]', "an object of 2"]),
     (column("seen", ["true"]), 400, ['"seen"[0]', '"true"']),
     (column("title", ["x" * 100_000, 1]), 400, ['"title"[1]']),
-    # Rows.
+    # Wrong rows.
     (rows({}), 400, ["instances[0]: no input"]),
     (rows(ROW, {**ROW, "age": "x"}), 400, ['instances[1]: input "age"', 'the string "x"']),
     (rows({**ROW, "pair": 1}), 400, ['"pair"', "[1]", "[?,2]"]),
@@ -237,7 +236,7 @@ def test_bad_requests_leave_no_memory_behind(rest_server: ServerProcess) -> None
             assert ask(rest_server, "POST", PREDICT, body)[0] == 400
         assert ask(rest_server, "POST", PREDICT, BOMB, Content_Encoding="gzip")[0] == 413
 
-    for _ in range(3):  # the allocator's own arenas grow first
+    for _ in range(3):  # first the allocator's own arenas grow
         send_all()
     before = ProcessMeter(rest_server.pid).memory_bytes()
     for _ in range(10):

@@ -29,13 +29,13 @@ def begun(stream: int) -> bytes:
 
 
 def made_to_be_reset(stream: int) -> bytes:
-    """A call with an error, which makes the server reset it (CVE-2025-8671)."""
+    """An erroneous call, which makes the server reset the stream (CVE-2025-8671)."""
     return begun(stream) + http2.frame(http2.WINDOW_UPDATE, 0, stream, bytes(4))
 
 
 @pytest.fixture(name="server", scope="module")
 def serve_one_port(tmp_path_factory) -> Iterator[ServerProcess]:
-    """A server with both protocols on one port."""
+    """A server that has gRPC and REST on one port."""
     with socket.socket() as finder:
         finder.bind(("127.0.0.1", 0))
         port = finder.getsockname()[1]
@@ -45,7 +45,7 @@ def serve_one_port(tmp_path_factory) -> Iterator[ServerProcess]:
 
 
 def answer_to(server: ServerProcess, headers: bytes, after: bytes = b"") -> bytes:
-    """The headers and trailers of the answer to a call, in HPACK's form."""
+    """The answer to a call: its headers and trailers, encoded by HPACK."""
     flags = http2.END_HEADERS | (0 if after else http2.END_STREAM)
     with http2.connect(server.target) as connection:
         connection.sendall(http2.frame(http2.HEADERS, flags, 1, headers) + after)
@@ -75,7 +75,7 @@ def test_an_invalid_deadline_is_an_error(server, more):
         http2.frame(http2.DATA, http2.END_STREAM, 1, EMPTY),
     )
     assert bad != good
-    assert len(bad) > len(good)  # a message says why
+    assert len(bad) > len(good)  # includes a message
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_an_invalid_deadline_is_an_error(server, more):
     ],
 )
 def test_requests_that_are_not_grpc_are_refused_with_an_http_status(server, more):
-    assert len(answer_to(server, http2.request_headers(HEALTH, **more))) < 8  # :status alone
+    assert len(answer_to(server, http2.request_headers(HEALTH, **more))) < 8  # only :status
 
 
 def test_a_trailer_sets_no_deadline(server):
@@ -147,7 +147,7 @@ def test_when_descriptors_run_out_new_connections_are_closed_and_others_served(
 
 
 def test_a_stream_that_waits_is_not_held_by_its_own_windows(server):
-    """Calls earn credit for the window updates and pings between them, so these are not abuse."""
+    """Each call allows some window updates and pings, so these are not abuse."""
     update = http2.frame(http2.WINDOW_UPDATE, 0, 0, struct.pack(">I", 1))
     with http2.connect(server.target) as connection:
         connection.sendall(
@@ -190,7 +190,7 @@ ATTACKS: dict[str, tuple[bytes, bytes]] = {
 
 
 def flood(server: ServerProcess, first: bytes, again: bytes, stop: threading.Event) -> None:
-    """Sends `first` and then `again` until the server hangs up or the limit is reached."""
+    """Sends `first`, then `again` until the server hangs up or enough is sent."""
     host, port = server.rest_target.split(":")
     with socket.create_connection((host, int(port)), timeout=5) as connection:
         try:
@@ -200,14 +200,14 @@ def flood(server: ServerProcess, first: bytes, again: bytes, stop: threading.Eve
                     return
                 connection.sendall(again)
         except OSError:
-            return  # the server refuses, or stops reading
+            return  # the server refuses, or has stopped reading
 
 
 @pytest.fixture
 def under_attack(
     rest_server: ServerProcess,
 ) -> Iterator[Callable[[bytes, bytes], threading.Thread]]:
-    """Starts an attack, which ends after the test."""
+    """A function that starts an attack; it ends with the test."""
     stop = threading.Event()
     attackers: list[threading.Thread] = []
 

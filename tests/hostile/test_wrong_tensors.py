@@ -75,7 +75,7 @@ def test_zero_rows_give_an_empty_answer(client, good_request):
     ],
 )
 def test_one_value_can_not_fill_the_memory(expect_refused, good_request, server, name, text):
-    """A short list repeats its last value, so a few bytes can ask for terabytes."""
+    """TensorFlow repeats a short list's last value, so a few bytes can ask for terabytes."""
     for other in good_request.inputs:
         if other != name:
             first = tf.make_ndarray(good_request.inputs[other])[:1]
@@ -92,7 +92,7 @@ PREDICTION, MODELS = "tensorflow.serving.PredictionService", "tensorflow.serving
 
 @pytest.fixture
 def send(server: ServerProcess):
-    """Sends bytes to any method; raises grpc.RpcError."""
+    """A function that sends bytes to any method; it raises grpc.RpcError."""
     with grpc.insecure_channel(server.target) as channel:
         yield lambda service, method, message: bytes_method(channel, f"/{service}/{method}")(
             message, timeout=60

@@ -20,16 +20,17 @@ _POLL = "--file_system_poll_wait_seconds=1"
 
 
 def main() -> None:
-    """Hammers every model in every variant and prints a line for each."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--answers", type=int, default=2000, help="of each model, all variants")
+    parser.add_argument(
+        "--answers", type=int, default=2000, help="answers per model, in all variants"
+    )
     parser.add_argument("--models", nargs="+", default=list(RANKING), choices=RANKING)
     parser.add_argument("--variants", nargs="+", default=list(VARIANTS), choices=VARIANTS)
     parser.add_argument(
-        "--reload-seconds", type=float, default=0, help="a new version comes so often; 0: none"
+        "--reload-seconds", type=float, default=0, help="seconds between new versions; 0 for none"
     )
     args = parser.parse_args()
-    tf.config.threading.set_intra_op_parallelism_threads(1)  # the last bits depend on the server
+    tf.config.threading.set_intra_op_parallelism_threads(1)  # as in the server, for equal bits
     for name in args.models:
         with tempfile.TemporaryDirectory() as scratch:
             try:

@@ -15,7 +15,7 @@ from .exported import Columns, Exported, Original, Outputs, examples_of
 
 EXACT_FORMATS = ("examples", "examples of users", "columnar", "repeated", "columnar of users")
 SIZES = (1, 1, 2, 2, 5, 5, 20, 20, 150, 1500)
-USERS, ITEMS = 6, 200  # few, so that they repeat
+USERS, ITEMS = 6, 200  # few, so that requests repeat them
 
 
 @dataclass(frozen=True)
@@ -38,13 +38,13 @@ class Case:
 
     @property
     def exact(self) -> bool:
-        """Whether the answer must have the original's bits if the request runs alone."""
+        """Whether the answer must be bit-identical to the original's if the request runs alone."""
         return self.format in EXACT_FORMATS
 
 
 @dataclass(frozen=True)
 class Asked:
-    """Users, items, each item's user, and its index in `items_of`."""
+    """Users, items, each item's user, and each item's index in `items_of`."""
 
     users: Sequence[Row]
     items: Sequence[Row]
@@ -53,7 +53,7 @@ class Asked:
 
     @property
     def rows(self) -> list[Row]:
-        """A row per candidate, with its user's features."""
+        """One row per candidate; includes its user's features."""
         pairs = zip(self.row_to_user, self.items, strict=True)
         return [self.users[user] | item for user, item in pairs]
 
@@ -67,7 +67,7 @@ def cases_of(
 ) -> list[Case]:
     """Requests of these sizes in every format; every second size also with several users.
 
-    Given the name of a key, also requests by the items' numbers in `items_of`.
+    With `item_key`, also requests that name items by their index in `items_of`.
     """
     original = original or exported.original()
     return [
@@ -78,7 +78,7 @@ def cases_of(
 
 
 def items_of(exported: Exported, seed: int = 0) -> list[Row]:
-    """All items that may occur in requests."""
+    """All items that requests may contain."""
     return _drawn(exported, np.random.default_rng(seed))[1]
 
 
@@ -90,7 +90,7 @@ def _asked(exported: Exported, sizes: Sequence[int], seed: int) -> Iterator[Aske
         chosen = [items[i] for i in numbers]
         yield Asked([users[random.integers(USERS)]], chosen, [0] * size, numbers)
         together = min(3, size)
-        # every user has a candidate; otherwise an unused list could determine the padding
+        # Every user has a candidate; otherwise an unused user's list could determine the padding.
         if number % 2 and together > 1:
             some = [users[i] for i in random.integers(0, USERS, together)]
             more = random.integers(0, together, size - together).tolist()
@@ -106,7 +106,7 @@ def _drawn(exported: Exported, random: np.random.Generator) -> tuple[list[Row], 
 
 
 def _cases(exported: Exported, original: Original, asked: Asked, item_key: str) -> Iterator[Case]:
-    """The request in every format; with several users, it names each row's user."""
+    """The request in every format; with several users, it has an index of each row's user."""
     whole = original.score(asked.rows)
     by_user = _by_user(exported, original, asked, whole)
     names = exported.user_features()
@@ -136,7 +136,7 @@ def _cases(exported: Exported, original: Original, asked: Asked, item_key: str) 
 
 
 def _by_user(exported: Exported, original: Original, asked: Asked, whole: Outputs) -> Outputs:
-    """The answers to one request per user, with lists as wide as they were sent.
+    """The expected answers, from one request per user with lists as wide as they were sent.
 
     If an output has no rows, all users are scored at once, because the request must be refused.
     """

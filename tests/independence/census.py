@@ -1,8 +1,8 @@
 """The op types that the independence rule encounters, and its verdict on each model.
 
 `python -m tests.independence.census` exports every model of the registry and, if their TensorFlow
-is installed, Estimators and a pointwise model of TF-Ranking. It prints a line for each, then all op
-types: those with a rule, and those without one that columns reach.
+is installed, Estimators and a pointwise model of TF-Ranking. It prints a line for each model, then
+the op types that have a rule, and those without a rule that columns reach.
 """
 
 import argparse
@@ -25,19 +25,19 @@ from ..models import RANKING
 from ..other_environment import ESTIMATOR
 from .exported import Exported
 
-ESTIMATORS = {  # name -> the features treated as the user's
+ESTIMATORS = {  # name -> the user's features
     "dnn": ["age", "user", "colors"],
     "linear": ["age", "user"],
     "combined": ["age", "user", "colors"],
     "old_dnn": ["age", "user", "colors"],
 }
 
-Found = tuple[Path, Mapping[str, Independence]]  # a SavedModel and what its export found
+Found = tuple[Path, Mapping[str, Independence]]  # a SavedModel, its signatures' verdicts
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--models", nargs="+", choices=RANKING, help="these of the registry only")
+    parser.add_argument("--models", nargs="+", choices=RANKING, help="only these models")
     names = parser.parse_args().models
     graphs, seen, reached = 0, Counter[str](), Counter[str]()
     with tempfile.TemporaryDirectory() as scratch:
@@ -62,7 +62,7 @@ def main() -> None:
 
 
 def op_types(meta_graph: Any, signature: Any) -> tuple[set[str], set[str]]:
-    """The op types of a signature's graph, and the types that a column's values reach."""
+    """The op types of a signature's graph, and those of ops that depend on columns."""
     graph = FlatGraph(meta_graph, [info.name for info in signature.outputs.values()])
     nodes = {producer(info.name) for info in signature.inputs.values()}
     every, below = set[str](), set[str]()
@@ -76,7 +76,7 @@ def op_types(meta_graph: Any, signature: Any) -> tuple[set[str], set[str]]:
 
 
 def _called(graph: FlatGraph, node: Any) -> set[str]:
-    """The op types of the functions that a node calls, including constants, which overestimates."""
+    """The op types in the functions that a node calls; includes constants, so it overestimates."""
     types, known, waiting = set[str](), set[str](), [node]
     while waiting:
         for value in waiting.pop().attr.values():
@@ -89,7 +89,7 @@ def _called(graph: FlatGraph, node: Any) -> set[str]:
 
 
 def _verdicts(independence: Mapping[str, Independence]) -> str:
-    """The verdict on each signature; equal ones are combined."""
+    """The verdict on each signature; signatures with the same verdict are combined."""
     by_verdict: dict[str, list[str]] = {}
     for signature, found in independence.items():
         verdict = "rows" if found.rows else re.sub(r" \([^)]*\)", "", found.why_not)
@@ -100,7 +100,7 @@ def _verdicts(independence: Mapping[str, Independence]) -> str:
 
 
 def _exported(names: list[str] | None, scratch: Path) -> Iterator[tuple[str, Found | str]]:
-    """Every model, exported, or the export's error."""
+    """Every model with its export, or with the export's error."""
     for name in names or RANKING:
         try:
             exported = Exported(RANKING[name], scratch / name)
@@ -118,7 +118,7 @@ def _exported(names: list[str] | None, scratch: Path) -> Iterator[tuple[str, Fou
 
 
 def _elsewhere(scratch: Path) -> Iterator[tuple[str, Path, dict[str, Any]]]:
-    """Models of TensorFlow 2.15: name, folder, and how to export them."""
+    """Models of TensorFlow 2.15: name, folder, and export options."""
     if ESTIMATOR.package("tensorflow"):
         trained = scratch / "estimators"
         ESTIMATOR.run("export/estimators.py", trained)

@@ -45,17 +45,16 @@ class Exported:
             signatures=[model.signature],
             user_features=model.user,
             late=True,
-            exact="always",  # "auto" would depend on the load of the machine
+            exact="always",  # "auto" depends on the machine's load
         )
         written = json.loads((self.base_path / "1/assets.extra/colcast.json").read_text())
         self.record: dict[str, Any] = written["signatures"]["columnar"]
 
     def user_features(self) -> set[str]:
-        """Names of the user's features."""
         return {name for name, f in self.record["features"].items() if f["side"] == "user"}
 
     def columns(self, rows: Sequence[Row], names: set[str] | None = None) -> Columns:
-        """Rows as inputs of a columnar signature: all features, or only those in `names`."""
+        """Converts rows to columns, of all features or only of those in `names`."""
         columns: Columns = {}
         for name, feature in self.record["features"].items():
             if names is None or name in names:
@@ -63,9 +62,9 @@ class Exported:
         return columns
 
     def retrained(self, folder: Path) -> "Exported":
-        """The same graphs with the variables of a retrained model, which becomes the original.
+        """The export with another model's variables, and that model as the original.
 
-        The base path keeps the current version 1; the retrained version waits in `folder` / "2".
+        The base path has the current version 1; the retrained version is in `folder` / "2".
         """
         other = copy.copy(self)
         other.base_path, other._original = folder / self.model.name, folder / "model"
@@ -77,17 +76,17 @@ class Exported:
         return other
 
     def original(self) -> "Original":
-        """The model before the export, loaded."""
+        """Loads the model as it was before the export."""
         return Original(self, self._original)
 
 
 class Original:
     """Scores rows with the model as it was before the export.
 
-    It runs a session, as TensorFlow Serving does: a function called from Python does not know the
-    model's constants, and divides by them where a session multiplies with their reciprocals. It
-    uses the executor that the server prefers, which runs loops as functions; oneDNN's rewriting
-    does not reach the products in them.
+    Uses a session, like TensorFlow Serving: a function called from Python does not know the model's
+    constants, so it divides by them, where a session multiplies by their reciprocals. The session
+    uses the executor that the server prefers, which runs loops as functions; oneDNN does not
+    rewrite products inside them.
     """
 
     def __init__(self, exported: Exported, folder: Path) -> None:
@@ -97,7 +96,7 @@ class Original:
         self._load("SINGLE_THREADED_EXECUTOR")
 
     def score(self, rows: Sequence[Row]) -> Outputs:
-        """Outputs by name."""
+        """The original's outputs for these rows."""
         inputs = self._signature.inputs
         if self._exported.model.parses:
             (name,) = inputs
@@ -139,7 +138,7 @@ class Original:
 
 
 def retrain(variables: Path) -> None:
-    """Changes every float of a checkpoint; variances stay positive."""
+    """Changes every float in a checkpoint; variances stay positive."""
     random = np.random.default_rng(1)
     checkpoint = tf.train.load_checkpoint(str(variables / "variables"))
     tensors = {name: checkpoint.get_tensor(name) for name in checkpoint.get_variable_to_shape_map()}
@@ -158,7 +157,7 @@ def retrain(variables: Path) -> None:
 
 
 def _mend(path: Path) -> None:
-    """Makes the model restore every variable that a signature reads, unlike Keras 3 models."""
+    """Makes the model restore all variables that a signature reads; Keras 3 models may not."""
     model = saved_model_pb2.SavedModel.FromString(path.read_bytes())
     fill_variables(model.meta_graphs[0])
     path.write_bytes(model.SerializeToString())
@@ -176,7 +175,7 @@ def _bytes(values: Sequence[Any]) -> list[Any]:
 
 
 def _columns_of(name: str, feature: dict[str, Any], values: Sequence[Any]) -> Columns:
-    """The columns of a feature: lists padded at the end, with a length if the feature has one."""
+    """Converts a feature to its columns: lists padded at the end, and lengths if it has any."""
     is_text = feature["dtype"] == "string"
     shape, dtype = feature["shape"], np.dtype(object if is_text else feature["dtype"])
     empty = b"" if is_text else dtype.type(0).item()

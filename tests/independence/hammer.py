@@ -22,12 +22,12 @@ from .cases import Case
 from .exported import Outputs
 
 THREADS = 16
-IN_FLIGHT = 16  # requests of each thread, so that some always wait
-_WEIGHTS = {"late": 6, "rest": 2}  # these formats run together and in stages by default
-TOLERANCE = 1e-4  # relative to an output's largest value; a wrong answer is far off
+IN_FLIGHT = 16  # requests in flight per thread, so that some always wait
+_WEIGHTS = {"late": 6, "rest": 2}  # by default, these formats run together and in stages
+TOLERANCE = 1e-4  # relative to an output's largest value; wrong answers differ by far more
 METHOD = "/tensorflow.serving.PredictionService/Predict"
 _OPTIONS = [("grpc.use_local_subchannel_pool", 1), ("grpc.max_receive_message_length", -1)]
-_KEEP_BUSY = 32  # requests that each take milliseconds
+_KEEP_BUSY = 32  # number of requests, each of which takes milliseconds
 
 
 @dataclass
@@ -36,8 +36,9 @@ class Tally:
 
     Attributes:
       answers: the number of answered requests.
-      wrong: the number of wrong answers; `inexact`: the number of answers that differ only in their
-        last bits although the format promises these.
+      wrong: the number of wrong answers.
+      inexact: the number of answers that differ only in rounding, though the format promises the
+    original's bits.
       refused: the number of requests that got an error, by code and message.
       largest: the largest relative difference of a wrong answer.
       shown: the first wrong answer.
@@ -51,7 +52,6 @@ class Tally:
     shown: str = ""
 
     def add(self, case: Case, given: Outputs) -> None:
-        """Counts an answer."""
         self.answers += 1
         apart = difference(case.expected, given)
         if apart > TOLERANCE:
@@ -62,7 +62,6 @@ class Tally:
             self.inexact += 1
 
     def merge(self, other: "Tally") -> None:
-        """Adds another thread's tally."""
         self.answers += other.answers
         self.wrong += other.wrong
         self.inexact += other.inexact
@@ -71,13 +70,13 @@ class Tally:
         self.shown = self.shown or other.shown
 
 
-Tallies = dict[str, Tally]  # by format
+Tallies = dict[str, Tally]  # format -> tally
 
 
 def hammer(
     server: ServerProcess, name: str, cases: Sequence[Case], answers: int, seed: int = 0
 ) -> Tallies:
-    """Sends about `count` requests, drawn from `cases`, on 16 connections at once."""
+    """Sends at least `answers` requests, drawn from `cases`, on 16 connections at once."""
     each = -(-answers // THREADS)
     weights = [_WEIGHTS.get(case.format, 1) for case in cases]
     ready = threading.Barrier(THREADS)
@@ -97,7 +96,7 @@ def hammer(
 
 @contextmanager
 def busy(server: ServerProcess, case: Case) -> Iterator[None]:
-    """Keeps the workers busy, so that requests sent meanwhile wait."""
+    """Keeps the workers busy, so that requests sent in the block must wait."""
     with grpc.insecure_channel(server.target, _OPTIONS) as channel:
         predict = channel.unary_unary(METHOD)
         calls = [predict.future(case.message, timeout=120) for _ in range(_KEEP_BUSY)]
@@ -106,7 +105,7 @@ def busy(server: ServerProcess, case: Case) -> Iterator[None]:
 
 
 def difference(expected: Outputs, given: Outputs) -> float:
-    """The largest difference of any output, relative to its largest value; inf if forms differ."""
+    """The largest difference in any output, relative to its largest value; inf if forms differ."""
     if expected.keys() != given.keys():
         return float("inf")
     return max((_difference(expected[name], given[name]) for name in expected), default=0.0)
@@ -146,7 +145,7 @@ def _rest(server: ServerProcess, name: str, case: Case, tally: Tally) -> None:
         return
     expected = case.expected
     if not isinstance(outputs, dict) or outputs.keys() != expected.keys():
-        outputs = dict.fromkeys(expected, outputs)  # one output has no name in JSON
+        outputs = dict.fromkeys(expected, outputs)  # JSON omits the name of a single output
     tally.add(case, {n: np.array(v).astype(expected[n].dtype) for n, v in outputs.items()})
 
 

@@ -39,7 +39,7 @@ VARIANTS = {
 
 
 def serve(models: Sequence[Exported], variant: str, folder: Path, *more: str) -> ServerProcess:
-    """A server of the models, not yet started, whose configuration is written to `folder`."""
+    """A server of the models, not yet started; writes its configuration to `folder`."""
     folder.mkdir(parents=True, exist_ok=True)
     entries = (
         f'config {{ name: "{model.model.name}" base_path: "{model.base_path}"'
@@ -47,7 +47,7 @@ def serve(models: Sequence[Exported], variant: str, folder: Path, *more: str) ->
         for model in models
     )
     (folder / "models.config").write_text(f"model_config_list {{ {' '.join(entries)} }}")
-    mapped = "--map_tables_min_bytes=1"  # 1, because the tables of test models are small
+    mapped = "--map_tables_min_bytes=1"  # test models have small tables
     flags = [f"--model_config_file={folder}/models.config", mapped, *publishing(folder), *more]
     for flag in VARIANTS[variant]:
         if not flag.startswith("--"):
@@ -60,7 +60,7 @@ def serve(models: Sequence[Exported], variant: str, folder: Path, *more: str) ->
 
 @contextmanager
 def reloading(model: Exported, seconds: float) -> Iterator[None]:
-    """Publishes the model as its next version every `seconds` seconds; 0: never."""
+    """Publishes the model as a new version every `seconds` seconds; 0 for never."""
     ended = threading.Event()
 
     def publish() -> None:

@@ -34,16 +34,16 @@ from .hammer import METHOD, TOLERANCE, Tally, _rest, difference
 from .servers import VARIANTS, serve
 
 DELTAS = 60 if ANSWERS else 12
-AT_ONCE = 3  # deltas published between two polls of the server
+AT_ONCE = 3  # deltas that are published between two polls of the server
 CLIENTS = 12
 SIZES = (1, 2, 5, 20, 150, 700)
 KEY = "item_key"
-MODELS = ("plain_functional", "masked_attention")  # the first takes tensors, the second tf.Examples
+MODELS = ("plain_functional", "masked_attention")  # of tensors, of tf.Examples
 
 
 @dataclass
 class Delta:
-    """Rows of one table."""
+    """New values for rows of one table."""
 
     table: str
     ids: Any
@@ -51,7 +51,7 @@ class Delta:
 
 
 def _deltas(server: ServerProcess, folder: Path) -> list[Delta]:
-    """Deltas of the mapped tables in turn, so a mix of two generations matches neither."""
+    """Deltas that alternate between the mapped tables, so a mix of generations matches none."""
     draw = np.random.default_rng(3)
     mapped = [t["name"] for t in _tables(server)["tables"] if not t["in_memory_because"]]
     tables = [one for name, one in variables_of(folder).items() if "embeddings" in name]
@@ -68,7 +68,7 @@ def _deltas(server: ServerProcess, folder: Path) -> list[Delta]:
 
 @dataclass
 class Client:
-    """Sends requests one after another and finds each answer's generation."""
+    """Sends requests one after another; finds the generation of each answer."""
 
     server: ServerProcess
     model: str
@@ -122,7 +122,7 @@ class Client:
 
 
 class _Kept(Tally):
-    """A tally that keeps the answers."""
+    """A tally that keeps the last answer."""
 
     outputs: Outputs
 
@@ -172,7 +172,7 @@ def test_every_answer_is_of_one_generation_and_none_is_followed_by_an_older_one(
             for each in running:
                 each.result()
         last = Client(server, name, generations, newest=DELTAS)
-        for seed in range(2):  # the second time with the cached states of the first
+        for seed in range(2):  # the second round finds the states of the first
             last.run(seed, threading.Event(), final=True)
     found = [wrong for client in [*clients, last] for wrong in client.wrong]
     total = sum((client.answers for client in clients), Counter[str]())

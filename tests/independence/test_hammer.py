@@ -25,7 +25,7 @@ pytestmark = pytest.mark.timeout(3600 if ANSWERS else 900)
 def test_every_answer_is_the_original_models(
     group: Models, cases: Callable[[str], list[Case]], server: ServerProcess, variant: str
 ) -> None:
-    """Checks all models before it fails, so that one failure does not hide others."""
+    """Checks all models before it fails, so one failure does not hide others."""
     found = {name: hammer(server, name, cases(name), EACH) for name in group}
     wrong = [
         f"{name}, {kind}: {said}"
@@ -48,7 +48,7 @@ def _complaints(expected: Expected, variant: str, kind: str, tally: Tally) -> li
         found.append(f"{tally.wrong} of {tally.answers} wrong, such as {tally.shown}")
     if tally.inexact and "batching" not in variant and variant != "late examples":
         found.append(f"{tally.inexact} of {tally.answers} differ in bits")
-    # Outputs without rows belong to no user.
+    # The server refuses requests of several users if an output has no rows.
     may_refuse = expected is Expected.INTERACTING and kind == "late of users"
     refused = (
         f"{times} times {said}"
@@ -59,7 +59,7 @@ def _complaints(expected: Expected, variant: str, kind: str, tally: Tally) -> li
 
 
 def _check_gain(server: ServerProcess, name: str, cases: list[Case], variant: str) -> None:
-    """Checks that independent rows are cached, joined and split."""
+    """Checks that the server caches, joins and splits independent rows."""
     for store in ("user", "item"):
         assert _sum(server, "states_found", name, store=store), (name, store)
     late = [case for case in cases if case.format == "late"]

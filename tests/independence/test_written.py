@@ -46,7 +46,7 @@ def _serve(tmp_path: Path) -> Callable[..., ServerProcess]:
 
 
 def connected(server: ServerProcess) -> Predict:
-    """A separate connection."""
+    """Opens a separate connection; returns a function that calls a signature."""
     channel = grpc.insecure_channel(server.target, [("grpc.use_local_subchannel_pool", 1)])
     predict = channel.unary_unary(METHOD)
 
@@ -58,14 +58,14 @@ def connected(server: ServerProcess) -> Predict:
 
 
 def by_signature(rows: int, seed: int) -> dict[str, dict[str, Any]]:
-    """One request in every format."""
+    """The same request in every format: signature -> inputs."""
     once = impure.request(rows, seed)
     repeated = {**once, "user_vector": once["user_vector"].repeat(rows, 0)}
     return {"columnar_late": once, "columnar": once, "serving_default": repeated}
 
 
 def ran_apart(server: ServerProcess) -> bool:
-    """Whether no request was joined or split, and no state was found."""
+    """Whether the server joined and split no request, and found no state."""
     metrics = ("joined_requests", "divided_requests", "states_found")
     names = {f":colcast:{metric}_total" for metric in metrics}
     return not sum(s.value for s in Metrics(server).samples if s.name in names)
@@ -77,7 +77,7 @@ def ran_apart(server: ServerProcess) -> bool:
 def test_no_answer_is_of_an_earlier_value(
     serve: Callable[..., ServerProcess], kind: str, unserved: list[str], flags: list[str]
 ) -> None:
-    """With `unserved`, the export wrongly assumes that nothing writes, so rows look independent."""
+    """With `unserved`, the export is told that nothing writes, so rows look independent."""
     written, begun, ended = itertools.count(1), [0], [0]
     with serve(kind, flags, late=True, unserved_signatures=unserved) as server:
         requests = [by_signature(rows, seed) for seed, rows in enumerate((1, 3, 20, 150))]
@@ -117,7 +117,7 @@ def test_no_answer_is_of_an_earlier_value(
 def test_a_counter_counts_each_request_once(
     serve: Callable[..., ServerProcess], exported: bool, flags: list[str]
 ) -> None:
-    """Each request counts even without an export and if all signatures may be joined."""
+    """Every request runs alone, even without an export and with --enable_batching."""
     more = [] if exported else ["--enable_batching"]
     with serve("counter", [*flags, *more], exported=exported, warmup=[1]) as server:
         requests = by_signature(5, 1)
@@ -132,7 +132,7 @@ def test_a_counter_counts_each_request_once(
 
         with ThreadPoolExecutor(THREADS) as pool:
             counted = sorted(each for some in pool.map(read, range(THREADS)) for each in some)
-        # A run reads the counter after its addition, so another run's addition may come between.
+        # A run adds to the counter and then reads it; another run may add in between.
         assert (np.array(counted) > np.arange(2, 2 + THREADS * EACH) - 0.3).all()
         assert counted[-1] == pytest.approx(1 + THREADS * EACH, abs=0.3)
         assert ran_apart(server)
@@ -159,7 +159,7 @@ def test_models_that_read_a_clock_or_random_numbers_run_separately(
         assert ran_apart(server)
 
 
-# Models whose products are split; some at rows that interleave or after a normalization.
+# Models whose products the exporter splits, some with interleaved rows or after a normalization.
 SPLIT = ("interleaved", "plain_functional", "pointwise", "masked_attention", "sparse_lookups")
 REQUESTS = 96
 
@@ -194,11 +194,11 @@ ROW_TO_USER = [0, 2, 1, 1, 2, 0, 2]
 def test_users_sent_to_the_pair_stage_are_scored_as_in_one_run_of_the_original(
     group: Models, server: ServerProcess
 ) -> None:
-    """This holds for any `users_per_run`, which limits only runs that the server plans itself."""
+    """Holds for any `users_per_run`, which limits only runs that the server plans itself."""
     with grpc.insecure_channel(server.target) as channel:
         predict = channel.unary_unary(METHOD)
         for name, exported in group.items():
-            if name == "nan_in_item_price":  # the model's stages refuse such rows
+            if name == "nan_in_item_price":  # the model's stages refuse NaN
                 continue
             if "columnar_pair" in exported.record["independence"]:
                 asked = _draw(exported)

@@ -3,8 +3,8 @@
     python tests/items/killed_builder.py FOLDER
 
 A step is an event of Python's audit hooks, such as opening, renaming or removing a file. Each child
-builds a table and a delta in FOLDER/STEP, and kills itself (SIGKILL) at another step. For each
-child, it prints STEP and the state that a reader then finds.
+builds a table and a delta in FOLDER/STEP, and kills itself (SIGKILL) at a different step. For each
+child, the script prints STEP and the state that a reader then finds.
 """
 
 import os
@@ -22,14 +22,14 @@ _EVENTS = ("open", "os.", "shutil.", "tempfile.", "fcntl.")
 
 
 def build(folder: Path) -> None:
-    """Builds a table and a delta of it."""
+    """Builds a table and then a delta."""
     frame = pd.DataFrame(ROWS)
     build_table(folder.parent / MODEL, frame, key="item_id", output=folder)
     build_delta(folder, frame.assign(title="new").iloc[:1], delete=[9])
 
 
 def found(folder: Path) -> str:
-    """The state that a reader finds: nothing, a complete table, or one with its delta."""
+    """What a reader finds: nothing, a complete table, or a table with its delta."""
     names = [path.name for path in folder.glob("[!.]*")] if folder.exists() else []
     if not names:
         return "nothing"
@@ -41,7 +41,7 @@ def found(folder: Path) -> str:
 
 
 def killed_at(step: int, folder: Path) -> bool:
-    """Builds in a child process that is killed at a step; False if the build has fewer steps."""
+    """Builds in a child that is killed at a step; returns False if it ends before that step."""
     child = os.fork()
     if child == 0:
         left = step
@@ -65,9 +65,9 @@ def killed_at(step: int, folder: Path) -> bool:
 
 
 def main() -> None:
-    """Kills builders at step after step, until a build has no such step."""
+    """Kills a builder at each step in turn, until one ends before its step."""
     parent = Path(sys.argv[1])
-    build(parent / "first")  # imports the modules that the children need
+    build(parent / "first")  # imports modules for the children
     for step in count():
         killed = killed_at(step, parent / str(step))
         print(step, found(parent / str(step)), flush=True)

@@ -1,4 +1,4 @@
-"""Records of exports without models, since builders read only the records."""
+"""Records of exports without their models; builders read only the records."""
 
 from pathlib import Path
 from typing import Any
@@ -13,12 +13,12 @@ def declared(
     default: Any = None,
     side: str = "item",
 ) -> dict[str, Any]:
-    """A feature in the form of colcast.json."""
+    """A feature as colcast.json describes it."""
     return {"kind": kind, "dtype": dtype, "shape": list(shape), "default": default, "side": side}
 
 
 def model(folder: Path, **features: dict[str, Any]) -> Path:
-    """A model's folder with the record of one signature."""
+    """Writes a record of one signature; returns the folder."""
     folder.mkdir(parents=True, exist_ok=True)
     with_record(folder, {"columnar": {"features": features}})
     return folder

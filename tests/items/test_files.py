@@ -56,7 +56,7 @@ item_id,count,price,title,new,genres,scores,steps,grid,other
 
 
 def arrow():
-    """The rows as an Arrow table; two-dimensional vectors are flat lists."""
+    """The rows as an Arrow table, whose two-dimensional vectors are flat lists."""
     return pa.table(
         {
             "item_id": [7, -9],
@@ -74,7 +74,7 @@ def arrow():
 
 
 def example(row):
-    """A tf.Example of a row, without values that are None."""
+    """A row as a tf.Example, which omits values that are None."""
     made = tf.train.Example()
     for name, value in row.items():
         values = value if isinstance(value, list) else [value]
@@ -92,7 +92,7 @@ def example(row):
 
 @pytest.fixture
 def files(tmp_path):
-    """A folder with the model and with the rows in a file of every kind."""
+    """A folder with the model, and the rows in a file of every kind."""
     model(tmp_path / "model", **FEATURES)
     (tmp_path / "items.csv").write_text(CSV)
     parquet.write_table(arrow(), tmp_path / "items.parquet")
@@ -107,7 +107,7 @@ def files(tmp_path):
 
 
 def built(files, name, *more):
-    """The exit code of a build from a file."""
+    """Builds a table from a file; returns the exit code."""
     args = ["--model", str(files / "model"), "--from", str(files / name), "--key", "item_id"]
     return main(["items", "build", *args, "--output", str(files / "table"), *more])
 

@@ -21,7 +21,7 @@ _WITH_DELTA = "2 ['new', None, 'Cube']"
 
 @pytest.fixture(scope="module")
 def killed(tmp_path_factory):
-    """Folders in which a builder was killed, and the state that a reader found, by step."""
+    """A folder in which builders were killed, and the state that a reader found after each step."""
     folder = tmp_path_factory.mktemp("killed")
     model(folder / "model", title=declared(dtype="string"))
     ran = subprocess.run(

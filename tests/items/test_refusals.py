@@ -21,19 +21,18 @@ ROWS = {
 
 @pytest.fixture
 def movies(tmp_path):
-    """A model's folder."""
     return model(tmp_path / "model", **MOVIES)
 
 
 @pytest.fixture
 def table(tmp_path, movies):
-    """A table's folder, with its version 1."""
+    """The folder of a table that has version 1."""
     build_table(movies, pd.DataFrame(ROWS), key="item_id", output=tmp_path / "table")
     return tmp_path / "table"
 
 
 def refused(tmp_path, movies, frame, error=InputError, **more):
-    """The error of building from the frame; checks that nothing is left behind."""
+    """The error from building a table from the frame; checks that no file is left behind."""
     with pytest.raises(error) as raised:
         build_table(movies, frame, **{"key": "item_id", "output": tmp_path / "t", **more})
     output = tmp_path / "t"

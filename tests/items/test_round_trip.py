@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from .records import declared, model
 
-# A folder in memory, because a busy disk would slow down each table.
+# An in-memory folder, because a busy disk would slow down every table.
 _MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 _INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 _FLOATS = {"bfloat16": 16, "float16": 16, "float32": 32, "float64": 64}
@@ -25,7 +25,7 @@ _KINDS = ("fixed_len", "var_len", "fixed_len_sequence", "ragged")
 
 
 def scalars(dtype: str) -> st.SearchStrategy[Any]:
-    """Values of a dtype as Python objects."""
+    """Values of a dtype, as Python objects."""
     if dtype == "string":
         return st.text(st.characters(exclude_categories=["Cs"]), max_size=9)
     if dtype == "bool":
@@ -34,7 +34,7 @@ def scalars(dtype: str) -> st.SearchStrategy[Any]:
         found = st.floats(width=_FLOATS[dtype], allow_nan=False)
         return found.map(_bfloat16) if dtype == "bfloat16" else found
     bounds = np.iinfo(dtype)
-    most = np.iinfo(np.int64).max  # Arrow reads Python's integers as int64
+    most = np.iinfo(np.int64).max  # Arrow reads Python's integers as int64, whatever the dtype
     return st.integers(int(bounds.min), min(int(bounds.max), int(most)))
 
 
@@ -43,7 +43,7 @@ def _bfloat16(value: float) -> float:
 
 
 def nested(values: st.SearchStrategy[Any], shape: tuple[int, ...]) -> st.SearchStrategy[Any]:
-    """Nested lists of a given shape."""
+    """Nested lists that have a given shape."""
     for size in reversed(shape):
         values = st.lists(values, min_size=size, max_size=size)
     return values
@@ -51,7 +51,7 @@ def nested(values: st.SearchStrategy[Any], shape: tuple[int, ...]) -> st.SearchS
 
 @st.composite
 def tables(draw: Any) -> tuple[dict[str, Any], list[Any], dict[str, list[Any]]]:
-    """Features in the form of the record, keys, and the values (or None) of each feature."""
+    """Features as the record describes them, keys, and each feature's values (some None)."""
     strings = draw(st.booleans())
     key = st.text(st.characters(exclude_categories=["Cs"]), max_size=9)
     integers = st.integers(-(2**63), 2**63 - 1)
@@ -76,7 +76,7 @@ def tables(draw: Any) -> tuple[dict[str, Any], list[Any], dict[str, list[Any]]]:
 
 
 def as_read(feature: dict[str, Any], value: Any) -> Any:
-    """The table's value for a given value, which is None if missing."""
+    """The value that a reader of the table gets for a given value; None means missing."""
     if value is None:
         if feature["kind"] != "fixed_len":
             return []
@@ -93,7 +93,7 @@ def _bytes(value: Any) -> Any:
 
 
 def frame_of(library: str, keys: list[Any], columns: dict[str, list[Any]]) -> Any:
-    """The rows in a library's frame."""
+    """The rows as a frame of one library."""
     data = {"item_id": keys, **columns}
     if library == "pandas":
         series = {name: pd.Series(values, dtype=object) for name, values in data.items()}

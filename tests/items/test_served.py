@@ -31,14 +31,14 @@ POLL = "poll_wait_seconds: 0.05"
 
 @pytest.fixture(scope="module", name="base")
 def _base(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A model with domains, and a folder for its tables."""
+    """A folder that has a model with domains, and room for its tables."""
     folder = tmp_path_factory.mktemp("by_key")
     shops.export(folder)
     return folder
 
 
 class Items:
-    """The rows of one domain by key, as columns and as the frame from which a table is built."""
+    """The rows of one domain with their keys, as columns and as a frame."""
 
     def __init__(self, domain: str, count: int, seed: int) -> None:
         random = np.random.default_rng(seed)
@@ -47,7 +47,7 @@ class Items:
         self.keys = random.permutation(10 * count)[:count] - count
 
     def of(self, rows: Any) -> Columns:
-        """The columns at these rows, with lists padded as a client pads them."""
+        """The columns at these rows, with lists padded as clients do."""
         columns = {name: column[rows] for name, column in self.columns.items()}
         for name in [name for name in columns if f"{name}/length" in columns]:
             longest = int(columns[f"{name}/length"].max(initial=0))
@@ -55,7 +55,7 @@ class Items:
         return columns
 
     def frame(self, rows: Any = slice(None)) -> pd.DataFrame:
-        """A frame of these rows."""
+        """The frame from which a table of these rows is built."""
         columns: Columns = {self.key: self.keys[rows]}
         for name, column in self.columns.items():
             if name.endswith("/length"):
@@ -70,7 +70,7 @@ class Items:
 
 @pytest.fixture(name="tables")
 def _tables(base: Path, tmp_path: Path) -> Path:
-    """Tables of items and of shops."""
+    """A folder that has a table of items and one of shops."""
     for items in (Items("item", ITEMS, 1), Items("shop", SHOPS, 2)):
         domain = items.key.removesuffix("_key")
         build_table(
@@ -98,7 +98,7 @@ def _server(base: Path, tables: Path) -> Iterator[ServerProcess]:
 
 
 def request_of(random: np.random.Generator, rows: Any, shop_rows: Any) -> tuple[Columns, Columns]:
-    """A request with features, and the same request by key."""
+    """A request with features, and the same request with keys."""
     common = shops.rows("user", 1, random) | shops.rows("campaign", 1, random)
     items, shop = Items("item", ITEMS, 1), Items("shop", SHOPS, 2)
     features = common | items.of(rows) | shop.of(shop_rows)
@@ -107,7 +107,6 @@ def request_of(random: np.random.Generator, rows: Any, shop_rows: Any) -> tuple[
 
 
 def score(stubs: Stubs, columns: Columns, signature: str) -> Any:
-    """The scores of a request."""
     return stubs.predict(columns, signature_name=signature)["score"]
 
 
@@ -254,7 +253,7 @@ def test_metrics_describe_the_table(server: ServerProcess) -> None:
 
 
 class Load:
-    """Sends requests by key one after another until the context ends; none may fail."""
+    """Sends requests by key, one after another, until the context ends; none may fail."""
 
     def __init__(self, server: ServerProcess) -> None:
         self._stubs = Stubs(server.target, own_connection=True)

@@ -50,17 +50,17 @@ def generated(placeholders: Mapping[str, Any], rows: int, random: np.random.Gene
 
 
 def variable(name: str, *shape: int) -> Any:
-    """A variable of random numbers, not yet initialised."""
+    """A variable of random numbers that is not initialised yet."""
     normal = v1.random_normal_initializer(stddev=0.5)
     return v1.get_variable(name, shape, initializer=normal, use_resource=True)
 
 
-# all other options belong to `observe`
+# Other options are passed to `observe`.
 _LATE_OPTIONS = ("late_signature", "least_gain", "most_gathered_bytes")
 
 
 class Model:
-    """A columnar model with its late signature.
+    """A columnar model, and the late signature made from it.
 
     Attributes:
         report: the report of the late signature.
@@ -79,7 +79,7 @@ class Model:
 
         Args:
             build: makes outputs by name from placeholders by name.
-            columns: dtype and shape without the rows of every input.
+            columns: dtype and shape (without rows) of every input.
             user: the features of the user.
             only_zero: columns that are 0 in all generated rows.
             options: for observe and add_late_signature.
@@ -129,7 +129,7 @@ class Model:
         return result
 
     def ops(self, folder: str) -> list[str]:
-        """The op types that the late signature has in a folder of its graph."""
+        """The types of the late signature's ops in one name scope of its graph."""
         prefix = f"columnar_late/{folder}/"
         return [n.op for n in self.meta_graph.graph_def.node if n.name.startswith(prefix)]
 
@@ -144,14 +144,15 @@ class Model:
     def check(self, rows: tuple[int, ...] = (1, 2, 3, 11, 200)) -> None:
         """Compares both signatures at row counts that the export did not use, bit for bit if exact.
 
-        Repeats this with other weights, because a late graph contains none.
+        Repeats this after new weights are assigned, because the late graph must not contain
+        weights.
         """
         self._compare(rows)
         self.retrain()
         self._compare(rows)
 
     def retrain(self) -> None:
-        """Changes the variables, as the checkpoint of a later training would."""
+        """Changes the variables, like a checkpoint of a later training."""
         with self.session.graph.as_default():
             for each in v1.global_variables():
                 if each.dtype.base_dtype == tf.float32:
@@ -175,13 +176,13 @@ class Model:
 
 @pytest.fixture(scope="session")
 def model() -> type[Model]:
-    """Builds a columnar model and its late signature."""
+    """A function that builds a columnar model and its late signature."""
     return Model
 
 
 @pytest.fixture(scope="session")
 def base_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The base path of the ranker's late export, in the same folder as the original."""
+    """The base path of the ranker's late export; the original is beside it."""
     folder = tmp_path_factory.mktemp("late")
     ranker.save(folder / "model")
     export_saved_model(
@@ -196,7 +197,7 @@ def base_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class Staged:
-    """A model with its stages."""
+    """A model to which stages were added."""
 
     def __init__(self, built: Model, **options: Any) -> None:
         """Adds the stages; `options` are those of `add_stages`."""
@@ -207,7 +208,7 @@ class Staged:
         self.signatures = built.meta_graph.signature_def
 
     def run(self, stage: str, columns: Columns) -> Columns:
-        """The outputs of a stage, given the columns that it takes."""
+        """Runs a stage on the columns that it takes."""
         signature = self.signatures[f"columnar_{stage}"]
         feeds = {
             info.name: columns[key] if key in columns else tf.make_ndarray(signature.defaults[key])
@@ -222,7 +223,7 @@ class Staged:
         return set(self.signatures[f"columnar_{domain}"].inputs)
 
     def check(self, candidates: int, counts: Mapping[str, int], columns: Columns) -> None:
-        """Compares with the model itself; candidates share `counts` random rows of each domain."""
+        """Compares stages with the model; candidates share `counts` random rows of each domain."""
         random = np.random.default_rng(candidates)
         given, repeated = dict[str, Any](), dict(columns)
         domains = [d for d in self.report.domains if d != "item"]

@@ -102,7 +102,7 @@ def _count_as_output(c: dict[str, Any]) -> dict[str, Any]:
 
 
 def _item_mean(c: dict[str, Any]) -> dict[str, Any]:
-    """The item operand has one row, so the user operand must have N rows."""
+    """The product's item side has one row, so the user side must keep N rows."""
     return {"score": tf.reduce_mean(c["x"], axis=0, keepdims=True) * c["u"]}
 
 
@@ -255,7 +255,7 @@ def test_assertion_about_both_sides_still_guards_the_output(model: Any) -> None:
         built.run("columnar_late", columns)
 
 
-_MANY = 200  # more rows than any trial has
+_MANY = 200  # more rows than any trial request has
 
 
 @pytest.mark.parametrize("user", [["u", "id"], ["x"]], ids=["of_user", "of_items"])
@@ -287,7 +287,7 @@ def test_stages_score_as_the_late_signature_or_are_not_written(
 
 
 def _run(built: Any, stage: str, columns: Columns, rows: int) -> Columns:
-    """A stage's states, computed in two batches."""
+    """Runs a stage in two batches."""
     half = (rows + 1) // 2
     batches = [
         built.run(f"columnar_{stage}", {name: c[rows_] for name, c in columns.items()})

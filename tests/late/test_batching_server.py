@@ -1,7 +1,7 @@
-"""A server that joins requests, like TF Serving with --enable_batching, mixes no users.
+"""With a server that joins requests, like TF Serving with --enable_batching, users do not mix.
 
-This server runs the exported model in TensorFlow and joins simultaneous requests under the rules of
-TF Serving's batching session.
+The server here runs the exported model in TensorFlow and joins simultaneous requests under the
+rules of TF Serving's batching session.
 """
 
 import queue
@@ -29,12 +29,12 @@ from ..models.saving import serialized
 v1 = tf.compat.v1
 UNEQUAL = "Batching session Run() input tensors must have equal 0th-dimension size"
 WORDS = ["red", "blue", "green", "unheard of"]
-# All users have two words: the model also reads padding, so its scores depend on the longest list.
+# All users have two words, because this model's scores depend on the longest list in a request.
 USERS = [{**USER, "user_age": 20 + n, "user_words": [WORDS[n % 4], "red"]} for n in range(6)]
 
 
 class BatchingServicer(prediction_service_pb2_grpc.PredictionServiceServicer):  # type: ignore[misc]
-    """Joins the requests to one signature that arrive while it waits."""
+    """Joins requests to one signature that arrive within a short time."""
 
     def __init__(self, folder: Path, metadata: Any) -> None:
         self._metadata = metadata
@@ -45,7 +45,7 @@ class BatchingServicer(prediction_service_pb2_grpc.PredictionServiceServicer):  
         self._waiting: dict[str, queue.Queue[Any]] = {
             name: queue.Queue() for name in self._signatures
         }
-        self.joined: list[tuple[str, int]] = []  # signature and number of requests
+        self.joined: list[tuple[str, int]] = []  # signature, requests per run
         self.smallest = 1  # the first of allowed_batch_sizes
         for name in self._signatures:
             threading.Thread(target=self._join, args=(name,), daemon=True).start()
@@ -55,7 +55,7 @@ class BatchingServicer(prediction_service_pb2_grpc.PredictionServiceServicer):  
         return self._metadata
 
     def Predict(self, request: Any, context: Any) -> Any:
-        """Returns the part of the joined run's outputs that belongs to this request's rows."""
+        """Returns the rows of the joined run's outputs that belong to this request."""
         columns = {name: tf.make_ndarray(tensor) for name, tensor in request.inputs.items()}
         if len({len(column) for column in columns.values()}) > 1:
             context.abort(grpc.StatusCode.INVALID_ARGUMENT, UNEQUAL)
@@ -105,7 +105,7 @@ class BatchingServicer(prediction_service_pb2_grpc.PredictionServiceServicer):  
 
 @pytest.fixture
 def batching(base_path: Path) -> Iterator[tuple[str, BatchingServicer]]:
-    """The address of such a server, and a record of the requests that it joined."""
+    """The address of a joining server, and its servicer, which records the runs."""
     with (
         ServerProcess("ranker", base_path) as real,
         RankingClient(real.target, "ranker", timeout_seconds=60) as client,
@@ -144,8 +144,8 @@ def test_every_user_gets_its_own_scores(
     late = [size for name, size in servicer.joined if name == "columnar_late"]
     joined = [size for name, size in servicer.joined if name == "columnar"]
     assert max(joined) > 1
-    assert candidates > 1 or max(late) > 1  # otherwise the requests were refused earlier
-    assert sum(late) <= len(USERS)  # only in the first round, from which the client learns
+    assert candidates > 1 or max(late) > 1  # several candidates are refused earlier
+    assert sum(late) <= len(USERS)  # the client learns from the first refusals
 
 
 def test_a_lone_padded_row_gets_its_score(

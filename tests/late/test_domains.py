@@ -113,7 +113,7 @@ def staged(
     domains: Mapping[str, Sequence[str]] = DOMAINS,
     user: Sequence[str] = USER,
 ) -> Staged:
-    """A model with its stages, `position` left to the candidates."""
+    """A model with its stages; `position` belongs to the candidates."""
     built = model(build, COLUMNS, list(user))
     staged = Staged(built, domains=domains, context_features=["position"])
     assert staged.report.written, staged.report.reason

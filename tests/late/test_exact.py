@@ -122,7 +122,7 @@ SIGNATURES = ["columnar_late", "columnar_exact"]
 
 
 def _request(user: int) -> Columns:
-    """One user with one candidate: a request that a batching session accepts."""
+    """A request of one user and one candidate, which a batching session accepts."""
     return {
         "user_age": np.array([user]),
         "user_words": np.array([[b"red", b"blue"]], object),
@@ -137,10 +137,10 @@ def _joined(requests: list[Columns]) -> Columns:
 
 
 def _optimizers(toggle: str) -> Any:
-    """A configuration with all graph optimizers set to `toggle`, including those that are off by
+    """A configuration that sets all graph optimizers to `toggle`, even those that are off by
     default.
 
-    Leaves out mixed precision, which ends the process in TensorFlow 2.20 on some CPUs.
+    Leaves out mixed precision, which crashes TensorFlow 2.20 on some CPUs.
     """
     config = v1.ConfigProto()
     if toggle:
@@ -204,7 +204,7 @@ def test_every_input_of_the_user_is_checked_and_named(
 
 @pytest.fixture(scope="module")
 def unguarded(base_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A server of the model with any number of user rows declared, so only the graph refuses."""
+    """A server whose signatures declare any number of user rows, so that only the graph refuses."""
     folder = tmp_path_factory.mktemp("unguarded") / "1"
     shutil.copytree(base_path / "1", folder)
     file = folder / "saved_model.pb"
@@ -217,7 +217,7 @@ def unguarded(base_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Iter
     (folder / "assets.extra" / "colcast_warmup_requests").unlink()
     record = folder / "assets.extra" / "colcast.json"
     recorded = json.loads(record.read_text())
-    del recorded["files"]["saved_model.pb"]  # as the server's refusal advises
+    del recorded["files"]["saved_model.pb"]  # else the server refuses the changed file
     record.write_text(json.dumps(recorded))
     with ServerProcess("ranker", folder.parent) as server:
         yield server.target

@@ -29,24 +29,24 @@ USERS: list[dict[str, Any]] = [
 
 
 class Server:
-    """A server that reads tf.Examples in one way."""
+    """A server with one way of reading tf.Examples, and a client."""
 
     def __init__(self, process: ServerProcess, client: RankingClient) -> None:
         self._process = process
         self._client = client
 
     def scores(self, examples: list[bytes]) -> Any:
-        """The scores of the signature that parses tf.Examples."""
+        """Scores tf.Examples with the signature that parses them."""
         return self._client.predict_examples(examples, target="example").scores
 
     def computed(self, store: str) -> float:
-        """The number of states of users or items computed so far."""
+        """The number of users' or items' states computed so far."""
         samples = Metrics(self._process).samples
         name = ":colcast:states_computed_total"
         return sum(s.value for s in samples if s.name == name and s.labels["store"] == store)
 
     def transcoded(self) -> float:
-        """The number of requests so far whose tf.Examples were read as columns."""
+        """The number of requests so far whose tf.Examples the server read as columns."""
         samples = Metrics(self._process).samples
         return sum(s.value for s in samples if s.name == ":colcast:transcoded_requests_total")
 
@@ -66,7 +66,7 @@ def _monitoring(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 @pytest.fixture(scope="module", name="many")
 def _many(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The base path of a model whose last stage takes several users in one run."""
+    """The base path of a model whose last stage scores several users in one run."""
     folder = tmp_path_factory.mktemp("many")
     save(folder / "model", masked=True)
     report = export_saved_model(
@@ -80,13 +80,13 @@ def _many(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def off(many: Path) -> Iterator[Server]:
-    """A server in which TensorFlow parses Examples."""
+    """A server that lets TensorFlow parse Examples."""
     yield from _serve(many, ["--example_transcoding=off"])
 
 
 @pytest.fixture(scope="module")
 def late(many: Path, monitoring: list[str]) -> Iterator[Server]:
-    """A server that reads Examples and caches no states, so every request computes everything."""
+    """A server that reads Examples as columns and has no state cache, so it computes all states."""
     flags = ["--user_state_bytes=0", "--item_state_bytes=0", "--example_transcoding=late"]
     yield from _serve(many, [*monitoring, *flags])
 
@@ -178,7 +178,7 @@ def test_kept_states_of_users_are_found(many: Path, off: Server, monitoring: Any
 
 
 def said_by(base_path: Path, *flags: str) -> list[str]:
-    """The log's lines about tf.Examples during two requests."""
+    """Sends two requests with tf.Examples; returns the log lines about them."""
     examples = [serialized(USER | item) for item in ITEMS]
     with (
         ServerProcess("ranker", base_path, flags) as server,
@@ -218,7 +218,7 @@ def test_a_model_that_was_never_exported(base_path: Path, tmp_path: Path) -> Non
 
 
 def test_signatures_of_columns_have_none(base_path: Path, tmp_path: Path) -> None:
-    """Checks signatures of one string feature: an export's user stage and a separate model."""
+    """A user stage and a model have one string input each, but it holds no tf.Examples."""
     spec = {name: tf.io.FixedLenFeature([], tf.string) for name in ("user_name", "item_name")}
 
     def score(features: dict[str, tf.Tensor]) -> tf.Tensor:

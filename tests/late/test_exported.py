@@ -29,7 +29,7 @@ def expected(base_path: Path) -> Any:
 
 @pytest.fixture(scope="module")
 def client(base_path: Path) -> Iterator[RankingClient]:
-    """A client of a native server of the exported model."""
+    """A client of a native server that serves the exported model."""
     with ServerProcess("ranker", base_path) as server, RankingClient(server.target, "ranker") as it:
         yield it
 
@@ -125,7 +125,7 @@ def test_the_report_is_read_back_whole(base_path: Path) -> None:
     assert stages is not None
     assert stages.written
     assert stages.signatures == ("columnar_user", "columnar_item", "columnar_pair")
-    # the model sums words together with the padding of a longer list
+    # the model's sum over words includes the padding to a longer list
     assert stages.users_per_run == "one"
 
 
@@ -141,7 +141,7 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def run(exported: Path) -> Iterator[Run]:
-    """Runs a signature."""
+    """A function that runs a signature."""
     with v1.Session(graph=tf.Graph()) as session:
         loaded = v1.saved_model.loader.load(session, ["serve"], str(exported)).signature_def
 

@@ -11,7 +11,7 @@ from colcast.export.graph._requests import Request, Requests, without_a_value
 
 
 class _Values:
-    """A stand-in for a graph: tensor `t` at several numbers of rows, for each user in turn."""
+    """A stand-in for a graph: the values of its tensor `t` per user, at several row counts."""
 
     def __init__(self, *users: Any) -> None:
         self._users = users
@@ -95,7 +95,7 @@ USER, ITEMS = ("id", "seen", "seen/length"), ("price",)
 
 
 def _rows(count: int) -> dict[str, Any]:
-    """Rows that differ in every column; lists of 1, 2, 3, 1, ... values."""
+    """Rows that differ in every column; list lengths cycle through 1, 2, 3."""
     lengths = np.arange(count) % 3 + 1
     return {
         "id": np.arange(count) * 10**9 + 7,

@@ -28,7 +28,7 @@ def _folded(x: Any) -> Any:
 
 
 def _towers(x: Any) -> list[Any]:
-    """A product of the user's columns, and one of all other columns."""
+    """Two products: of the user's columns, and of all other columns."""
     sides = enumerate(tf.split(x, [6, x.shape[-1] - 6], 1))
     with tf.compat.v1.variable_scope("towers", reuse=tf.compat.v1.AUTO_REUSE):
         return [tf.matmul(side, variable(f"w{n}", side.shape[-1], UNITS)) for n, side in sides]
@@ -57,7 +57,7 @@ LAYERS: dict[str, Callable[[Any], Any]] = {
     "tanh": lambda x: tf.tanh(tf.nn.bias_add(tf.matmul(x, _weights(x)), _bias())),
 }
 
-NOT_FUSED = ("scalar bias", "no bias", "sum", "sum of three", "tanh")  # NaN stays NaN
+NOT_FUSED = ("scalar bias", "no bias", "sum", "sum of three", "tanh")  # these layers keep NaN
 
 
 def _model(model: Any, layer: str, of_price: Callable[[Any], Any], **options: Any) -> Any:
@@ -178,14 +178,14 @@ Draw = Callable[[st.SearchStrategy[Any]], Any]
 
 
 class _Drawn:
-    """A model drawn at random from the ops that a splitter follows, in any order."""
+    """A random model of the ops that the splitter can follow, in any order."""
 
     def __init__(self, draw: Draw) -> None:
         self._draw = draw
         self._names = 0
 
     def score(self, columns: Columns) -> Columns:
-        """The output of the last product, after several steps on the columns."""
+        """The score: a product after several random steps on the columns."""
         x = self._joined(columns)
         for _ in range(self._draw(st.integers(0, 3))):
             x = self._changed(x, columns)

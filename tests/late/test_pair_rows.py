@@ -21,7 +21,7 @@ JOINED = "user_state_row_must_be_0_to_U_minus_1_of_one_request"
 NO_USER = "row_to_user_must_be_0_to_U_minus_1"
 AGES = np.arange(5) * 13
 Rewrites = rewriter_config_pb2.RewriterConfig
-ALL_ON = {  # except optimizers that compute with fewer bits
+ALL_ON = {  # except optimizers that reduce precision
     field.name: Rewrites.AGGRESSIVE if field.name == "constant_folding" else Rewrites.ON
     for field in Rewrites.DESCRIPTOR.fields
     if field.enum_type is not None
@@ -32,7 +32,7 @@ ALL_ON = {  # except optimizers that compute with fewer bits
 
 @pytest.fixture(scope="module", params=["default", "all on"])
 def run(request: pytest.FixtureRequest, base_path: Path) -> Iterator[Run]:
-    """Runs a signature in TensorFlow, with the default optimizers or all of them on."""
+    """A function that runs a signature, with TensorFlow's default optimizers or all of them."""
     config = v1.ConfigProto()
     if request.param == "all on":
         rewrites = Rewrites(min_graph_nodes=-1, meta_optimizer_iterations=Rewrites.TWO, **ALL_ON)
@@ -72,7 +72,7 @@ def _items(count: int) -> Columns:
 
 
 def _score(run: Run, users: int, items: int, **rows: Sequence[int]) -> Any:
-    """The scores of the first items for the first users."""
+    """Scores the first `items` items for the first `users` users."""
     states = run("columnar_user", _user(AGES[:users])) | run("columnar_item", _items(items))
     given = {key.replace("__", "/"): np.array(row, np.int64) for key, row in rows.items()}
     return run("columnar_pair", states | given)["score"]
@@ -83,7 +83,7 @@ def _score(run: Run, users: int, items: int, **rows: Sequence[int]) -> Any:
     [
         (1, [0]),
         (3, [0, 1, 2]),
-        (3, [0]),  # the default: such a request cannot have been joined
+        (3, [0]),  # the input's default, which no joined request has
         (5, [0, 1, 2, 3, 4]),
         (5, [0]),
     ],
@@ -100,12 +100,12 @@ def test_users_of_one_request_are_scored(run: Run, users: int, rows: list[int], 
 @pytest.mark.parametrize(
     "rows",
     [
-        [0, 0],  # two requests of one user
-        [0, 0, 0, 0, 0],  # one request, padded, or with its state repeated
-        [0, 1, 0, 1, 2],  # several users each
-        [0, 1, 2, 0, 0],  # padded
-        [3, 4],  # the end of a request that was split
-        [1],  # alone, but numbered like the second of several
+        [0, 0],  # two requests that send the same user
+        [0, 0, 0, 0, 0],  # one request, padded or with its state repeated
+        [0, 1, 0, 1, 2],  # two requests of several users
+        [0, 1, 2, 0, 0],  # one request of three users, padded
+        [3, 4],  # the second half of a split request
+        [1],  # one user, numbered like the second of several
         [1, 0],
     ],
 )
@@ -128,7 +128,7 @@ PAIR_AGES = np.arange(6) * 13
 
 @pytest.fixture(scope="module")
 def predict(base_path: Path) -> Iterator[Predict]:
-    """Sends requests to the native server."""
+    """A function that sends requests to the native server."""
     with (
         ServerProcess("ranker", base_path) as server,
         grpc.insecure_channel(server.target) as channel,

@@ -55,7 +55,7 @@ def test_model_that_fails_on_all_rows(model: Any) -> None:
 
 
 class _NoUserAtFirst:
-    """Rows whose dependence on each other shows only in the proof."""
+    """Trial rows whose dependence on each other shows only in the proof."""
 
     def __init__(self, wrong_after: int) -> None:
         self._left = wrong_after
@@ -90,7 +90,7 @@ def test_ops_over_rows_are_not_the_users_even_if_no_trial_shows_it(model: Any) -
 
 @pytest.fixture(name="without_the_rule")
 def _without_the_rule(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Makes trial runs alone find the user part, so that the proof fails."""
+    """Disables the independence rule: trial runs alone find the user part, so the proof fails."""
     monkeypatch.setattr("colcast.export.cut._observed.facts_of", lambda *_: {})
 
 

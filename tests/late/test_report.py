@@ -70,7 +70,7 @@ def test_features_that_meet_at_once_mean_expansion_at_the_input(model: Any) -> N
 
 
 def test_a_difference_on_large_floats_only_is_reported(model: Any, monkeypatch: Any) -> None:
-    """The test counts values above 1 as large, because a model with that difference is rare."""
+    """Treats values above 1 as large, because few models differ only on truly large floats."""
 
     def apart(expected: Any, given: Any, *_: Any) -> Any:
         return np.where(np.abs(expected) > 1, 0.005, np.zeros(expected.shape))
@@ -104,7 +104,7 @@ def test_a_loop_that_stays_at_n_rows_is_named_if_late_does_not_help(model: Any) 
         return {"score": tf.reduce_sum(state[:, :2] * c["price"], 1)}
 
     report = model(build, COLUMNS, ["age", "seen"]).report
-    # independent of the times measured on this machine
+    # ignores the times measured on this machine
     no_gain = replace(report, late_ms=report.columnar_ms)
     (line,) = [line for line in no_gain.lines() if "does not help" in line]
     assert "over age stays at N rows: control flow" in line
@@ -130,7 +130,7 @@ def test_names_the_feature_that_made_items_new() -> None:
     requests = [[_row(b"ann", item, b"%d" % day)] for day in range(3) for item in (b"tea", b"ham")]
     reuse = count_reuse(requests, ["user"], ["item", "price"])
     assert reuse.items_found == 0
-    assert reuse.made_new["price"] == 4  # with yesterday's price they would have been hits
+    assert reuse.made_new["price"] == 4  # each would be a hit if the price had not changed
     assert "price alone made 67% of rows miss" in reuse.line()
 
 

@@ -133,7 +133,7 @@ def test_the_items_half_of_a_product_with_context_is_a_state(model: Any, build: 
     assert stages.report.written, stages.report.reason
     assert [state.shape for state in stages.report.item_states] == [(1, 16)]
     with tf.Graph().as_default():
-        # fails if a node that others read is missing
+        # The import fails if the graph lacks a node that another one reads.
         tf.import_graph_def(stages.built.meta_graph.graph_def)
     stages.check(12, {"user": 3}, stages.built.rows(12))
 

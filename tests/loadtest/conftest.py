@@ -34,9 +34,9 @@ class _Everything(grpc.GenericRpcHandler):
 
 @pytest.fixture
 def serve() -> Iterator[Callable[..., str]]:
-    """Starts servers that answer with `handler(request bytes, context)`; returns the target.
+    """A function that starts a server which answers with `handler(request bytes, context)`.
 
-    `workers` is the number of requests that a server handles at once; others wait.
+    It returns the target. `workers` is the number of requests that a server handles at once.
     """
     servers = []
 
@@ -58,7 +58,7 @@ def serve() -> Iterator[Callable[..., str]]:
 
 @pytest.fixture(scope="session")
 def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The base path of the model `small`: tf.Example, columnar and late signatures."""
+    """The base path of `small`, a model with tf.Example, columnar and late signatures."""
     folder = tmp_path_factory.mktemp("served")
     original = wide.ensure(SMALL, folder)
     export_saved_model(
@@ -79,7 +79,7 @@ RATES = {"example": 400.0, "repeated": 600.0, "columnar": 1000.0}
 
 
 def recording(seed: int, milliseconds: float, payload: int, errors: int = 0) -> Recording:
-    """Two thousand calls over ten seconds; latencies are gamma distributed."""
+    """A recording of two thousand calls over ten seconds; latencies are gamma distributed."""
     random = np.random.default_rng(seed)
     found = Recording(wall_seconds=10.0, server_cpu_seconds=2.0 * milliseconds)
     request = Request(bytes(payload), rows=200)
@@ -92,7 +92,7 @@ def recording(seed: int, milliseconds: float, payload: int, errors: int = 0) -> 
 
 
 def report(*, wrong: int = 0, errors: int = 0, with_search: bool = True) -> Report:
-    """Series `example`, `repeated` and `columnar`, each faster than the previous one."""
+    """A report on `example`, `repeated` and `columnar`, each faster than the previous one."""
     results = []
     for place, name in enumerate(FORMATS):
         milliseconds = (8.0, 5.0, 3.0)[place]

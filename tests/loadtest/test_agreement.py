@@ -26,7 +26,7 @@ def found(*answers: tuple[Answer, Answer]) -> Agreement:
 
 
 def scores(*pairs: tuple[Any, Any]) -> OutputAgreement:
-    """The agreement of an output with these values in A and in B."""
+    """Compares an output that has these values in A and in B."""
     (output,) = found(*((answer(score=a), answer(score=b)) for a, b in pairs)).outputs
     return output
 

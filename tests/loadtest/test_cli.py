@@ -29,7 +29,7 @@ from .test_search import recording
 
 
 def of_small(address: str) -> list[str]:
-    """The first options of the command line: the model `small` at this address."""
+    """The options that select the model `small` at this address."""
     return ["loadtest", "--target", address, "--model", "small"]
 
 
@@ -44,7 +44,7 @@ def loadtest(folder: Path, served: ServerProcess, *options: str, code: int = 0) 
 
 
 def three_requests(folder: Path) -> Path:
-    """Recorded tf.Examples of three requests with four candidates each."""
+    """Writes a recording of three requests as tf.Examples, each with four candidates."""
     log = folder / "log.tfrecord"
     with TFRecordWriter(str(log)) as writer:
         for request, (user, items) in zip(range(3), wide.requests(SMALL, 4, 1), strict=False):
@@ -146,7 +146,7 @@ def test_recorded_examples_are_replayed_in_every_format(
 def test_the_highest_rate_is_searched_and_shown(
     served: ServerProcess, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):
-    """The latency target cannot be met, so the search is short."""
+    """No rate meets the latency target, which keeps the search short."""
     options = ["--find-max", "--sla-p95", "0.001ms", "--formats", "columnar", "--seconds", "0.1"]
     report = loadtest(tmp_path, served, *options, code=1)
     search = report["series"][0]["search"]
@@ -163,7 +163,7 @@ def searched(rate: float) -> Recording:
 
 @pytest.fixture
 def known_limit(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """Simulates a server that sustains 100 per second; returns the rates that a search tries."""
+    """Simulates a server that sustains 100 requests per second; returns the rates tried."""
     rates: list[float] = []
 
     def window(one: Series, rate: float, *_: Any) -> Recording:
@@ -256,14 +256,14 @@ def test_a_search_keeps_to_its_minutes(
 def test_counts_and_times_are_the_runs(
     served: ServerProcess, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):
-    """The recording has fewer requests than asked for, and one of three formats is left out."""
+    """The recording has too few requests, and one of three formats is left out."""
     log = three_requests(tmp_path)
     options = ["--traffic", f"examples:{log}", "--clients", "1"]
     began = datetime.now().astimezone().replace(microsecond=0)
     report = loadtest(tmp_path, served, *options, "--formats", "example,columnar,recorded")
     assert "3 different requests" in report["settings"]["traffic"]
     assert "3 requests prepared in 2 formats" in capsys.readouterr().out
-    measured = timedelta(seconds=2 * 2 * 0.5)  # windows of each format
+    measured = timedelta(seconds=2 * 2 * 0.5)  # the windows of both formats
     assert datetime.fromisoformat(report["settings"]["finished"]) >= began + measured
 
 
@@ -345,7 +345,7 @@ def test_a_server_that_ends_during_the_test_is_named(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ):
-    """The process that stands in for the server ends once the requests are prepared."""
+    """A process stands in for the server, and ends once the requests are prepared."""
     child = subprocess.Popen(["sleep", "60"])
 
     def end_then_encode(*args: Any) -> Any:

@@ -52,7 +52,7 @@ def test_no_more_clients_are_busy_than_requested(serve: Any):
         with lock:
             busy.append(1)
             most.append(len(busy))
-        all_three.wait(timeout=120)  # passes only if three clients are here at once
+        all_three.wait(timeout=120)  # returns only when three clients are here
         with lock:
             busy.pop()
         return b""
@@ -77,7 +77,7 @@ def test_each_client_has_its_own_connection(serve: Any):
 
 
 def test_bytes_go_through_untouched_whatever_their_size(serve: Any):
-    payload = bytes(range(256)) * 40_000  # 10 MB, beyond gRPC's default limit of 4
+    payload = bytes(range(256)) * 40_000  # 10 MB; gRPC's default limit is 4 MB
     with Connection(serve(lambda request, _: request)) as connection:
         assert connection.call(Request(payload, rows=1)).response == payload
 
@@ -210,7 +210,7 @@ def test_a_terminal_shows_a_temporary_bar_above_the_figures():
         measured("figures so far")
         assert "1/3" in screen.getvalue()
         assert "figures so far" in screen.getvalue()
-    assert screen.getvalue().endswith("\x1b[2K")  # the last line is erased
+    assert screen.getvalue().endswith("\x1b[2K")  # the bar is erased
 
 
 REQUESTS = [Request(b"", rows=1)] * 2

@@ -28,8 +28,8 @@ from ..waiting import wait_until
 from .conftest import SMALL, recording
 from .test_agreement import REQUEST, answer, refused
 
-SIZES = (4, 12, 3)  # candidates of the recorded requests; the second has a top 10
-BUCKET = "item_000"  # an int64 feature, hashed by its remainder
+SIZES = (4, 12, 3)  # candidates per recorded request; only the second has more than ten
+BUCKET = "item_000"  # an int64 feature whose bucket is its remainder
 ALL_VERSIONS = """model_config_list {{ config {{ name: "small" model_platform: "tensorflow"
   base_path: "{}" model_version_policy {{ all {{}} }} }} }}"""
 
@@ -40,14 +40,14 @@ def traffic() -> Iterator[tuple[dict[str, Any], list[dict[str, Any]]]]:
 
 
 def changed_bucket() -> int:
-    """The bucket of candidate 7 of request 1."""
+    """The bucket that candidate 7 of request 1 falls into."""
     _, items = list(traffic())[1]
     return int(items[7][BUCKET]) % SMALL.buckets
 
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Requests to another model, and to a version that does not exist."""
+    """A recording of requests to another model, in a version that the server does not have."""
     log = tmp_path_factory.mktemp("recorded") / "log.tfrecord"
     with TFRecordWriter(str(log)) as writer:
         for user, items in traffic():
@@ -62,14 +62,14 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def write(folder: Path, make: Callable[[wide.WideModule], Callable[..., Any]]) -> None:
-    """Writes the model `small` with the signature that `make` gives it."""
+    """Saves the model `small` with the signature that `make` returns."""
     module = wide.WideModule(SMALL)
     tf.saved_model.save(module, str(folder), signatures={"serving_default": make(module)})
 
 
 @pytest.fixture(scope="module")
 def versions(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    """Serves version 1; 2 has a changed weight, 3 has another output, and 4 refuses five rows."""
+    """Serves four versions: 2 has a changed weight, 3 another output, and 4 refuses five rows."""
     folder = tmp_path_factory.mktemp("versions")
     examples = tf.TensorSpec([None], tf.string, name="examples")
 
@@ -96,7 +96,7 @@ def versions(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess
     config = folder / "models.config"
     config.write_text(ALL_VERSIONS.format(folder / "small"))
     with ServerProcess(flags=[f"--model_config_file={config}"]) as server:
-        # The server is ready once the first version serves.
+        # The server is ready after the first version, so wait for the others.
         wait_until(lambda: server.log().count(": serving, loaded in") == len(makers))
         yield server
 
@@ -111,7 +111,7 @@ def compare(folder: Path, *args: str, code: int = 0) -> dict[str, Any]:
 
 @pytest.fixture
 def between(versions: ServerProcess, recorded: str, tmp_path: Path) -> Callable[..., Any]:
-    """Compares two versions on the recorded requests."""
+    """A function that compares two versions on the recorded requests."""
 
     def run(a: int, b: int, *options: str, code: int = 0) -> dict[str, Any]:
         sides = [f"{versions.target}@{version}" for version in (a, b)]
@@ -197,7 +197,7 @@ def test_a_request_that_both_refuse_is_no_difference(between: Callable[..., Any]
 def test_folders_are_served_with_their_flags_and_timed(
     exported: Path, recorded: str, tmp_path: Path
 ):
-    """Compares a SavedModel with stock TF Serving's flags and a base path with the defaults."""
+    """Side A is a SavedModel, served with stock TF Serving's flags; side B is a base path."""
     version = shutil.copytree(exported / "1", tmp_path / "export")
     report = compare(
         *(tmp_path, str(version), str(exported), "--flag-a=--example_transcoding=off"),
@@ -268,7 +268,7 @@ def test_a_wrong_command_line_names_the_culprit(
 
 
 def report(**limits: float) -> CompareReport:
-    """Output `buy` is equal; `click` differs by up to 0.5 and by a NaN; B refuses a request."""
+    """`buy` is equal in A and B; `click` differs by up to 0.5 and by a NaN; B refuses a request."""
     ramp = np.linspace(0.0, 1.0, 20, dtype=np.float32)
     nan, apart = ramp.copy(), ramp.copy()
     nan[3], apart[7] = np.nan, ramp[7] + 0.5

@@ -31,7 +31,7 @@ FLOAT = dtype_of_array(np.zeros(1, np.float32))
 def signature(
     name: str, outputs: dict[str, int], method: str = "", given: str = "inputs"
 ) -> Signature:
-    """A signature with one string input; `outputs` has the rank of each output."""
+    """A signature that has one string input; `outputs` is each output's rank."""
     specs = {key: TensorSpec(key, FLOAT, (None,) * rank) for key, rank in outputs.items()}
     return Signature(name, {given: TensorSpec(given, STRING, (None,))}, specs, {}, method)
 

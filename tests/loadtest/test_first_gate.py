@@ -53,7 +53,7 @@ def save_estimator(folder: Path) -> None:
 
 
 def compare(folder: Path, *command: str) -> dict[str, Any]:
-    """Runs the command with --output as its only option; returns the report."""
+    """Runs the command without options other than --output; returns the report."""
     assert main(["compare", *command, "--output", str(folder / "report")]) == 0
     report: dict[str, Any] = json.loads((folder / "report/report.json").read_bytes())
     return report

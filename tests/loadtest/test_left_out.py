@@ -98,11 +98,9 @@ def test_recorded_names_its_traffic(
 
 
 class Batching(grpc.GenericRpcHandler):
-    """Forwards requests to a server like a batching session, for a model that checks one-row
-    inputs.
+    """A proxy that refuses simultaneous requests to `columnar_late`, like a batching session.
 
-    Simultaneous requests to `columnar_late` are joined, and the graph refuses them, because it
-    finds as many user rows as requests instead of one.
+    A batching session joins them, so the graph finds several user rows and refuses them.
     """
 
     def __init__(self, target: str) -> None:
@@ -111,7 +109,7 @@ class Batching(grpc.GenericRpcHandler):
 
     def service(self, handler_call_details: grpc.HandlerCallDetails) -> Any:
         if "PredictionService" not in handler_call_details.method:
-            return None  # health check; a server without this service counts as serving
+            return None  # no health service, so the client counts the server as serving
         call = self._channel.unary_unary(handler_call_details.method)
 
         def forward(request: bytes, context: grpc.ServicerContext) -> bytes:
@@ -123,7 +121,7 @@ class Batching(grpc.GenericRpcHandler):
 
     def _join(self, request: bytes, context: grpc.ServicerContext) -> None:
         self._waiting.append(request)
-        time.sleep(0.05)  # like a batch that waits for more requests
+        time.sleep(0.05)  # time in which others can join the batch
         rows = len(self._waiting)
         self._waiting.remove(request)
         if rows > 1:
@@ -166,7 +164,7 @@ SPEC = {
 
 
 def serve(examples: Any) -> Any:
-    """`discount` must have one value per row; the other lists may have any number."""
+    """A model that needs one value of `discount` per row; other lists may have any number."""
     parsed = tf.io.parse_example(examples, SPEC)
     lists = [tf.sparse.reduce_sum(parsed[name], 1) for name in ("user_history", "tags")]
     discount = tf.reshape(tf.sparse.to_dense(parsed["discount"]), [tf.shape(examples)[0], 1])
@@ -176,7 +174,7 @@ def serve(examples: Any) -> Any:
 
 @pytest.fixture(scope="module")
 def optional(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    """A server of the model that `serve` computes."""
+    """A server of the model whose signature is `serve`."""
     folder = tmp_path_factory.mktemp("optional")
     signature = tf.function(serve, [tf.TensorSpec([None], tf.string, "examples")])
     tf.saved_model.save(tf.Module(), str(folder / "model"), signatures=signature)

@@ -65,7 +65,7 @@ def test_an_invalid_mix_is_refused(served: ServerProcess, wrong: str):
 
 
 def recorded(folder: Path) -> list[str]:
-    """Options to replay one request against any server, whatever its model."""
+    """Records a request; returns the options to replay it against any server."""
     from tensorflow_serving.apis import predict_pb2
 
     request = predict_pb2.PredictRequest()
@@ -91,9 +91,10 @@ def test_failures_are_counted_by_their_grpc_code_with_the_servers_message(
 
 
 def test_users_that_wait_do_not_see_an_overload(serve: Any, tmp_path: Path):
-    """With a slow server, two users still have only two calls in flight, so no queue grows.
+    """However slow the server is, two waiting users have only two calls in flight, so no queue
+    grows.
 
-    Calls on a schedule pile up, as test_open_loop shows.
+    With a schedule, calls would pile up; see test_open_loop.
     """
     under_way: list[bytes] = []
     most = []

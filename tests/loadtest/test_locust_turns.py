@@ -52,13 +52,13 @@ def compared(folder: Path) -> dict[str, dict[str, str]]:
 
 
 def counted(folder: Path) -> dict[str, int]:
-    """The number of requests by name, according to Locust itself."""
+    """The number of requests per name that Locust itself counted."""
     stats = json.loads((folder / "run.json").read_text())
     return {one["name"]: one["num_requests"] for one in stats}
 
 
 def answered(server: ServerProcess, signature: str) -> float:
-    """The number of requests according to the server."""
+    """The number of requests that the server answered."""
     labels = {"model_name": "small", "API": "Predict", "entrypoint": "GRPC", "status": "OK"}
     return Metrics(server).value(":colcast:requests_total", signature_name=signature, **labels)
 
@@ -80,7 +80,7 @@ def test_a_run_in_turns_ends_with_the_comparison(measured: ServerProcess, tmp_pa
 
 
 class Watching(grpc.GenericRpcHandler):
-    """Forwards requests to a server, and records which formats were in flight together."""
+    """A proxy that records which formats were in flight at the same time."""
 
     def __init__(self, target: str) -> None:
         self._channel = grpc.insecure_channel(target)
@@ -183,7 +183,7 @@ def test_workers_take_the_masters_turns(measured: ServerProcess, tmp_path: Path)
         for worker in workers:
             worker.kill()
     assert list(rows) == ["tf.Example", "user once", "user late"]
-    warm_up = 2 * 5  # each worker first sends its requests once
+    warm_up = 2 * 5  # each of two workers first sends its five requests once
     sent = answered(measured, "columnar_late") - before - warm_up
     assert int(rows["user late"]["answered"]) == sent
     assert all(float(row["server_cpu_ms"]) > 0 for row in rows.values())

@@ -25,7 +25,7 @@ def test_calls_do_not_wait_for_each_other(serve: Any):
     together = threading.Barrier(5)
 
     def meet(request: bytes, context: grpc.ServicerContext) -> bytes:
-        together.wait(timeout=120)  # passes only if all five are here at once
+        together.wait(timeout=120)  # returns only when five calls are here
         return b""
 
     recording = OpenLoop(serve(meet, workers=8), connections=2).run(REQUESTS, at(*[0.0] * 5))
@@ -43,9 +43,9 @@ def test_the_schedule_decides_what_is_sent_and_when(serve: Any):
 
 
 def test_an_overload_piles_up_where_clients_that_wait_hide_it(serve: Any):
-    """Every call is sent even to a server that answers only after the last call has arrived.
+    """The generator sends every call, although the server answers none until the last one arrives.
 
-    Latencies are measured from the due time, so the first call's includes the whole wait.
+    A latency is measured from the call's due time, so the first call's includes the whole wait.
     """
     requests, schedule = [Request(b"x", rows=1)], poisson(40, 0.5, 1, seed=5)
     everybody = threading.Barrier(len(schedule.due))
@@ -95,7 +95,7 @@ def late(*seconds: float) -> Recording:
 @pytest.mark.parametrize(
     ("sends", "late_sends", "percentile", "expected"),
     [
-        (100, 1, 99, True),  # one hiccup of the machine
+        (100, 1, 99, True),  # a single delay may come from the machine
         (100, 9, 99, True),
         (100, 10, 99, False),
         (10_000, 50, 99, True),
@@ -112,7 +112,7 @@ def test_a_generator_is_late_when_enough_of_its_sends_are(
 
 
 def test_every_one_of_a_thousand_requests_gets_its_answer(serve: Any):
-    """The server of this test is Python as well and shares the machine."""
+    """The rate is low because the test's server is in Python and on the same machine."""
     target, schedule = serve(lambda request, _: b"", workers=2), poisson(1000, 1.0, 5, seed=1)
     recording = OpenLoop(target, timeout_seconds=60).run(REQUESTS, schedule)
     assert recording.codes == {"OK": len(schedule.due)}
@@ -152,7 +152,7 @@ def test_gaps_are_exponential(seed: int):
 
 
 def test_gaps_rounded_to_milliseconds_would_fail_that_test():
-    """The test detects a common mistake: Poisson arrivals in whole milliseconds."""
+    """Checks that the test above detects a common mistake: gaps of whole milliseconds."""
     wrong = np.random.default_rng(1).poisson(4, 10_000) / 1000
     assert wrong.std() / wrong.mean() < 0.95
     assert stats.kstest(wrong, stats.expon(scale=1 / 250).cdf).pvalue < 1e-9

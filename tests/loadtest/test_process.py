@@ -74,7 +74,7 @@ def test_the_process_behind_a_local_address_is_found(serve: Any):
 
 @pytest.fixture
 def metrics_page() -> Iterator[Callable[[str], str]]:
-    """Serves a text at a URL."""
+    """A function that serves a text; it returns the URL."""
     servers = []
 
     def publish(text: str) -> str:
@@ -116,14 +116,14 @@ def test_metrics_without_the_figures_are_named(metrics_page: Callable[[str], str
 
 
 class Destroyed:
-    """Raises an interrupt while it is destroyed."""
+    """An object whose destructor is interrupted by a signal."""
 
     def __init__(self, how: signal.Signals) -> None:
         self._how = how
 
     def __del__(self) -> None:
         os.kill(os.getpid(), self._how)
-        time.sleep(0)  # the handler runs here
+        time.sleep(0)  # Python runs the handler here
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])

@@ -128,7 +128,7 @@ def test_wrong_scores_win_nothing():
 
 
 def test_calls_refused_under_load_are_refusals_and_win_nothing():
-    """The error of a server that joins one-row requests of several users into one run."""
+    """A server that joins several users' one-row requests into one run answers with this error."""
     refusing = report(with_search=False)
     late = refusing.results[2].recording
     late.calls = [
@@ -193,7 +193,7 @@ def test_a_browser_draws_every_chart_without_errors(
 
 @pytest.mark.parametrize("width", [390, 1280])
 def test_nothing_but_the_table_is_wider_than_the_window(chromium: str, tmp_path: Path, width: int):
-    """The page is in a frame of that width, because a window is never narrower than 500."""
+    """The page is in a frame, because Chromium's window is never narrower than 500 pixels."""
     (tmp_path / "report.html").write_text(render(report().as_json()))
     seen = "this.contentDocument.documentElement"
     tell = f"document.title = {seen}.scrollWidth - {seen}.clientWidth"
@@ -236,7 +236,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 def group(chart: str, name: str) -> ElementTree.Element:
-    """The shapes drawn under a name."""
+    """The group of shapes that a chart draws under a name."""
     root = ElementTree.fromstring(chart)
     return next(it for it in root.iter(f"{SVG}g") if it.get("id") == name)
 
@@ -246,7 +246,7 @@ def texts(chart: str) -> list[str]:
 
 
 def outline(chart: str, name: str) -> list[tuple[float, float]]:
-    """The corners of the first shape of that name."""
+    """The corners of the first shape that has this name."""
     path = next(group(chart, name).iter(f"{SVG}path")).attrib["d"]
     return [(float(x), float(y)) for x, y in re.findall(r"[ML] (\S+) (\S+)", path)]
 

@@ -29,7 +29,7 @@ def recording(*milliseconds: float, code: str = "OK", late: float = 0.0) -> Reco
 
 
 def server(limit: float):
-    """A server that answers in 5 ms up to its limit, and in 500 ms above it."""
+    """Simulates a server that answers in 5 ms up to its limit, and in 500 ms above."""
     return lambda rate, window: recording(*[5.0 if rate <= limit else 500.0] * 20)
 
 
@@ -46,7 +46,7 @@ def test_few_windows_are_needed():
 
 
 def test_the_outlook_counts_no_low_rate_that_missed_and_no_undecided_one():
-    """Only the bisection between the last rate that held and the first that missed remains."""
+    """Only the bisection remains, between the highest rate that held and the next that missed."""
     windows = [
         Window(rate, ms, Verdict.MISSES) for rate, ms in ((1, 40.0), (100, 20.0), (200, 90.0))
     ]

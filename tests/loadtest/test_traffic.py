@@ -61,7 +61,7 @@ def test_a_record_with_an_absurd_length_is_named(tmp_path: Path, length: int):
 
 
 def claiming(path: Path, length: int) -> Path:
-    """Adds a record of few bytes that claims to be longer, with a correct checksum."""
+    """Adds a record that claims to be longer than it is, with a correct checksum of the length."""
     header = struct.pack("<Q", length)
     checksum = struct.pack("<I", _masked_crc32c(header))
     path.write_bytes(path.read_bytes() + header + checksum + b"few")
@@ -216,7 +216,7 @@ def test_generated_values_for_any_signature():
     [
         ("repeated", "serving_default", "serving_default"),
         ("columnar", "serving_default", "serving_default"),
-        ("late", "serving_default", None),  # columnar_late
+        ("late", "serving_default", None),  # its usual signature, columnar_late
         ("late", "columnar", "columnar_late"),
         ("late", "columnar_late", "columnar_late"),
         ("columnar", "other", "columnar_other"),

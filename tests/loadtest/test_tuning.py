@@ -23,7 +23,7 @@ from .test_search import recording
 
 
 def tune(exported: Path, folder: Path, *options: str) -> int:
-    """Runs a short search."""
+    """Runs a short `colcast tune`."""
     command = ["tune", "--model", "small", "--model-base-path", str(exported)]
     command += ["--sizes", "20", "--distinct", "4", "--seconds", "0.2", "--output", str(folder)]
     return main([*command, *options])
@@ -31,13 +31,13 @@ def tune(exported: Path, folder: Path, *options: str) -> int:
 
 @pytest.fixture(autouse=True)
 def two_knobs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Few settings, so that a search is short."""
+    """Reduces the knobs to one with two values."""
     few = [Knob("workers", "--num_workers={}", (1, 2), 2)], [("workers",)]
     monkeypatch.setattr("colcast.loadtest.tune.tuning.knobs", lambda *_: few)
 
 
 class UpToSixty:
-    """A window whose calls are answered in time, whatever the speed of this machine."""
+    """A load generator whose windows meet the target up to 60 calls, on any machine."""
 
     def __init__(self, target: str) -> None:
         assert target
@@ -122,7 +122,7 @@ def test_the_plot_shows_the_best_setting_and_the_start():
 
 
 class Interrupted(UpToSixty):
-    """Raises an interrupt as soon as the second setting is measured."""
+    """Raises an interrupt when the second setting is measured."""
 
     servers: ClassVar[set[str]] = set()
 
@@ -192,7 +192,7 @@ def climbed(figure: Callable[[int, int], float], **options: float) -> Climbed:
 
 
 def hill(workers: int, rows: int) -> float:
-    """A figure that is highest at 8 workers and 4 rows."""
+    """The figure of a setting; it is highest at 8 workers and 4 rows."""
     return 100.0 - 9 * abs(STEPS.index(workers) - 3) - 9 * abs(STEPS.index(rows) - 2)
 
 

@@ -1,11 +1,11 @@
 """The tests' models by name.
 
-`REGISTRY` has all of them. `RANKING` has ranking models of all kinds, each with the expected
-verdict on its rows. `_interacting` has list-wise models, `_lengths` models whose result depends on
-how far lists are padded. The models of `_towers`, `_histories`, `_preprocessing`, `_papers` and,
-with NaN inside, `_not_finite` score each candidate by itself. `_elsewhere` has the models of the
-exporter's tests and of the zoo. `SERVED` has small models that several tests serve. A model that
-only one test needs may stay beside that test.
+`REGISTRY` has all of them. `RANKING` has the ranking models, each with the verdict on its rows that
+is expected from the export. `_interacting` has list-wise models, `_lengths` models whose result
+depends on how far lists are padded. The models of `_towers`, `_histories`, `_preprocessing`,
+`_papers` and, with NaN inside, `_not_finite` score each candidate by itself. `_elsewhere` has the
+models of the exporter's tests and of the zoo. `SERVED` has small models that several tests serve. A
+model that only one test needs may stay beside that test.
 """
 
 from pathlib import Path
@@ -37,5 +37,5 @@ REGISTRY: dict[str, Model] = {**RANKING, **SERVED}
 
 
 def build(name: str, folder: Path, **options: Any) -> None:
-    """Saves a version of a model of the registry; the model's `build` takes `options`."""
+    """Saves a model of the registry; `options` go to the model's `build`."""
     REGISTRY[name].build(folder, **options)

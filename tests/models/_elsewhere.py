@@ -1,4 +1,4 @@
-"""Models of other tests and of the zoo."""
+"""Models of other tests and of the zoo, in the registry's form."""
 
 import shutil
 from collections.abc import Callable, Mapping

@@ -1,6 +1,6 @@
-"""A ranker whose weights are small whole numbers: its sums are exact in any order.
+"""A ranker whose weights are small whole numbers, so sums are exact in any order.
 
-A rank or threshold of its scores therefore does not depend on rounding; a wrong one is a bug.
+Ranks and thresholds of its scores therefore do not depend on rounding; a difference is a bug.
 """
 
 from collections.abc import Callable, Mapping
@@ -28,11 +28,11 @@ MORE = {
     "item_shop": tf.io.FixedLenFeature([], tf.int64, 0),
     "item_tags": tf.io.VarLenFeature(tf.int64),
 }
-WIDTH, WIDE = 64, 2048  # widths of the hidden layer; WIDE is worth splitting at 1,500 candidates
+WIDTH, WIDE = 64, 2048  # widths of the hidden layer; at 1,500 candidates, WIDE is worth splitting
 
 
 class Exact(tf.Module):
-    """Embeddings of user and item, a hidden layer, a score.
+    """A ranker with embeddings of user and item and one hidden layer.
 
     Args:
       hidden: the width of the hidden layer.
@@ -50,22 +50,22 @@ class Exact(tf.Module):
         self.scale = 2.0 ** -np.ceil(np.log2(4 * hidden**0.5))
 
     def embedded(self, table: Any, ids: Any) -> Any:
-        """Rows of a table, for arbitrary ids."""
+        """The table's rows for any ids."""
         return tf.gather(table, tf.math.floormod(ids, 64))
 
     def score(self, f: Features, user: Any = None) -> Any:
-        """Scores [rows]; `user` [rows, 16] replaces the embedded id."""
+        """Scores [rows]; `user` [rows, 16] replaces the user's embedding."""
         user = self.embedded(self.users, f["user_id"]) if user is None else user
         item = self.embedded(self.items, f["item_id"])
         both = tf.concat([user, item, f["item_price"][:, None]], 1)
         return tf.squeeze(tf.nn.relu(both @ self.kernel) @ self.last, 1) * self.scale
 
 
-Build = Callable[[Exact, Features], dict[str, Any]]  # outputs by name
+Build = Callable[[Exact, Features], dict[str, Any]]  # returns outputs by name
 
 
 def saver(build: Build, spec: Features, hidden: int = WIDTH) -> Callable[[Path], None]:
-    """Returns a function that saves a model that scores parsed features with `build`."""
+    """A function that saves a model whose outputs `build` computes from parsed features."""
 
     def save(folder: Path) -> None:
         module = Exact(hidden)
@@ -75,5 +75,5 @@ def saver(build: Build, spec: Features, hidden: int = WIDTH) -> Callable[[Path],
 
 
 def spec_of(*more: str) -> dict[str, Any]:
-    """The features that every model has, and additional ones."""
+    """The features that every model has, and some of MORE."""
     return SPEC | {name: MORE[name] for name in more}

@@ -15,7 +15,7 @@ SPEC = {
     "item_tags": tf.io.VarLenFeature(tf.int64),
 }
 HISTORY = ("user_history",)
-STEPS = 6  # the length to which a history is truncated or padded
+STEPS = 6  # histories are truncated or padded to this length
 FIXED = {
     "user_steps": tf.io.FixedLenFeature([STEPS], tf.int64),
     "item_id": tf.io.FixedLenFeature([], tf.int64),

@@ -20,7 +20,7 @@ def _count(f: Features) -> Any:
 
 
 def _best(values: Any) -> Any:
-    """The last value that is kept."""
+    """The lowest of the KEPT largest values."""
     return tf.math.top_k(values, tf.minimum(KEPT, tf.shape(values)[0])).values[-1]
 
 

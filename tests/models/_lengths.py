@@ -14,7 +14,7 @@ Outputs = dict[str, Any]
 
 
 def _mean(m: Exact, table: Any, ids: Any) -> Any:
-    """The mean, including padding; zeros if there are no ids."""
+    """The mean, padding included; zeros if there are no ids."""
     embedded = m.embedded(table, ids)
     steps = tf.cast(tf.maximum(tf.shape(ids)[1], 1), tf.float32)
     return tf.reduce_sum(embedded, 1) / steps
@@ -53,7 +53,7 @@ def longest_list(m: Exact, f: Features) -> Outputs:
 
 
 def _attention(m: Exact, f: Features, masked: Any) -> Outputs:
-    """Attention over a history and its positions; for an empty history, the mean of the padding."""
+    """Attention over a history and its positions; an empty history gets the mean of the padding."""
     history = tf.sparse.to_dense(f["user_history"], -1)
     there = history >= 0
     position = tf.cast(tf.range(tf.shape(history)[1]), tf.float32)
@@ -93,7 +93,7 @@ def _model(build: Build, why: str, feature: str) -> RankingModel:
 
 
 def _save_named_length(folder: Path) -> None:
-    """Takes tensors; `user_seen/length` is an ordinary number, not a list's length."""
+    """A model of tensors; its `user_seen/length` is an ordinary number, not a list's length."""
     with tf.Graph().as_default(), v1.Session() as session:
         seen = v1.placeholder(tf.float32, [None, None], "seen")
         length = v1.placeholder(tf.int64, [None], "length")

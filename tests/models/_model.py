@@ -1,4 +1,4 @@
-"""Describes the registry's models, and draws their rows."""
+"""Describes the models of the registry, and draws random rows for them."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,11 +14,11 @@ Random = np.random.Generator
 
 
 class Expected(StrEnum):
-    """The influences on a candidate's outputs besides the candidate and its user."""
+    """What a candidate's outputs depend on, besides the candidate and its user."""
 
     INDEPENDENT = "independent"
     INTERACTING = "interacting"
-    LENGTH = "length"  # the padding of a request's lists
+    LENGTH = "length"  # how far lists are padded
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Model:
 
     Attributes:
       name: its name in the registry and on a server.
-      build: saves a version into a folder; may take options.
+      build: saves a version of the model into a folder; may take options.
     """
 
     name: str
@@ -40,7 +40,7 @@ class ServedModel(Model):
 
     Attributes:
       columns: the inputs of its signatures, apart from states and indices.
-      shows: the purpose that it has in tests.
+      shows: its purpose in tests.
       domains: domain -> its columns, or patterns of them; all others are the items'.
     """
 
@@ -51,19 +51,20 @@ class ServedModel(Model):
 
 @dataclass(frozen=True)
 class RankingModel(Model):
-    """A model that is exported, and requests to it.
+    """A model that is exported, and what to expect from its export.
 
     Attributes:
-      spec: its features; for a model that takes tensors, the features that a parse would read.
-      expected: the finding that the export must reach.
-      why: the ops that cause this.
+      spec: its features; for a model that takes tensors, the features from which they are made.
+      expected: the verdict that the export must reach.
+      why: the ops that cause this verdict.
       user: the user's features, or patterns of them.
       row: draws a row of all features.
       signature: the signature to export.
       parses: whether it takes tf.Examples; otherwise it takes tensors.
-      users_per_run: for an independent model: "one" if gathering its states would cost more.
-      own_length: for an independent model, the user's lists that must be equally long in one run: a
-          state has an entry per value, or a softmax weights padding.
+      users_per_run: for an independent model, "one" if gathering its states would cost more than it
+    saves.
+      own_length: for an independent model, the user's lists that must be equally long in one run,
+    because a state has an entry per value, or a softmax weights padding.
       slow: whether saving and exporting it takes more than five seconds.
     """
 
@@ -79,7 +80,6 @@ class RankingModel(Model):
     slow: bool = False
 
     def draw(self, random: Random) -> Row:
-        """A random row."""
         return dict(self.row(random) if self.row else row_of(self.spec, random))
 
 
@@ -96,11 +96,10 @@ def row_of(spec: Spec, random: Random) -> Row:
 
 
 COUNTRIES = [b"DE", b"FR", b"IT", b"LI", b"US"]
-RARE_COUNTRY, RARE_LEVEL = b"LI", 777.25  # values that do not occur in any trial of an export
+RARE_COUNTRY, RARE_LEVEL = b"LI", 777.25  # values that no trial of an export contains
 
 
 def values(name: str, dtype: Any, count: int, random: Random) -> list[Any]:
-    """`count` values of a feature."""
     if dtype == tf.int64:
         return random.integers(1, 64, count).tolist()
     if dtype == tf.string:

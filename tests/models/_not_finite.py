@@ -1,4 +1,4 @@
-"""Models that compute NaN for some rows, and models in which one value decides for all rows."""
+"""Models that compute NaN for some rows, or in which one value decides for all rows."""
 
 from collections.abc import Callable
 from functools import partial
@@ -20,12 +20,12 @@ TITLES = {
 
 
 def _of_price(function: Callable[[Any], Any], f: Features, w: Weights) -> Any:
-    """The item's price through a function that is undefined for some prices."""
+    """A ranker that applies a function to the item's price, undefined for some prices."""
     return w.score(w.table(f["user_id"]), w.table(f["item_id"]), function(f["item_price"]))
 
 
 def _average(vectors: Any, mask: Any) -> Any:
-    """The mean as in GlobalAveragePooling1D: 0 / 0 for an empty list."""
+    """The mean as GlobalAveragePooling1D computes it: 0 / 0 for an empty list."""
     mask = tf.cast(mask, tf.float32)[:, :, None]
     return tf.reduce_sum(vectors * mask, 1) / tf.reduce_sum(mask, 1)
 
@@ -71,7 +71,7 @@ def _rare_branch(f: Features, w: Weights) -> Any:
 
 
 def _with(spec: Any, name: str, rare: Any, random: Any) -> Row:
-    """A row in which a feature occasionally has another value."""
+    """A row in which a feature has a rare value, with probability 0.1."""
     row = row_of(spec, random)
     if random.random() < 0.1:
         row[name] = [rare] * len(row[name])

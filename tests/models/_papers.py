@@ -1,4 +1,4 @@
-"""Building blocks of ranking models in papers, each in a few lines."""
+"""Building blocks of published ranking models, each in a few lines."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ STEPS = {
 
 
 def _fields(f: Features, w: Weights) -> Any:
-    """Vectors [rows, 4, 8]."""
+    """The features as vectors [rows, 4, 8]."""
     user, item = w.table(f["user_id"]), w.table(f["item_id"])
     dense = [w.dense(f[name], 8) for name in ("user_age", "item_price")]
     return tf.stack([user, item, *dense], 1)
@@ -63,7 +63,7 @@ def _whitened(f: Features, w: Weights) -> Any:
 
 
 def _lengths(lists: Any) -> Any:
-    """The number of values in each row."""
+    """The number of values in each row of a sparse tensor."""
     rows = tf.cast(lists.dense_shape[0], tf.int32)
     return tf.math.bincount(tf.cast(lists.indices[:, 0], tf.int32), minlength=rows)
 
@@ -93,7 +93,7 @@ def _transformer(f: Features, w: Weights) -> Any:
 
 
 def _evolution(f: Features, w: Weights) -> Any:
-    """GRU steps gated by attention, cut off at the end of a history."""
+    """A GRU whose steps are gated by attention and end with the history."""
     there = tf.sequence_mask(tf.math.count_nonzero(f["user_steps"], 1), 6, tf.float32)
     item, keys = w.table(f["item_id"]), w.table(f["user_steps"])
     update, kept, state = w(16, 8), w(16, 8), tf.zeros_like(item)

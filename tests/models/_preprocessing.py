@@ -30,7 +30,7 @@ def preprocessing_layers() -> Score:
     country = layers.StringLookup(vocabulary=["DE", "FR"])
     number = layers.IntegerLookup(vocabulary=[3, 5, 8], output_mode="one_hot")
     normal = layers.Normalization(mean=2.0, variance=4.0)
-    normal(tf.zeros([1, 1]))  # called here, so that its constants belong to no function
+    normal(tf.zeros([1, 1]))  # called outside `score`, so its constants belong to no function
     edges = layers.Discretization([-1.0, 0.0, 1.0], output_mode="one_hot")
     one_hot, hashed = layers.CategoryEncoding(4, "one_hot"), layers.Hashing(16)
     crossed = layers.HashedCrossing(32, output_mode="one_hot")
@@ -71,7 +71,7 @@ COLUMNS = {
 
 
 def _feature_columns() -> list[Any]:
-    """Feature columns as in Estimators."""
+    """Feature columns of the kinds that Estimators use."""
     column = tf.feature_column
     age = column.numeric_column("user_age")
     ages = column.bucketized_column(age, [-1.0, 0.5, 2.0])
@@ -90,7 +90,7 @@ def _feature_columns() -> list[Any]:
 
 
 def _save_feature_columns(folder: Path) -> None:
-    """Saves the model in graph mode, as Estimators are."""
+    """Saves the model in graph mode, like an Estimator."""
     with tf.Graph().as_default(), v1.Session() as session:
         v1.set_random_seed(3)
         examples = v1.placeholder(tf.string, [None], "examples")

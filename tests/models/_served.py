@@ -11,7 +11,7 @@ from . import dependent_model, impure, movies, shops, stages_model, tf1
 from ._model import ServedModel
 from .saving import save_version
 
-TOTALS_WIDTH = 1000  # values per row of `totals`
+TOTALS_WIDTH = 1000  # `totals` has this many values per row
 _Columns = Mapping[str, tf.TensorSpec]
 
 
@@ -22,7 +22,7 @@ def _columns(**inputs: tuple[tf.DType, list[int | None]]) -> _Columns:
 def _functions(
     name: str, shows: str, **signatures: tuple[Callable[..., Any], _Columns]
 ) -> ServedModel:
-    """Functions of columns, by signature; options of a build are keywords of all functions."""
+    """A model whose signatures are functions of columns; build options go to every function."""
 
     def build(folder: Path, **options: Any) -> None:
         made = {
@@ -64,7 +64,7 @@ def _slow(x: tf.Tensor, milliseconds: int = 1) -> dict[str, tf.Tensor]:
     rows = tf.raw_ops.TensorDataset(components=[x], output_shapes=shapes)
     slept = tf.raw_ops.ExperimentalSleepDataset(
         input_dataset=rows,
-        sleep_microseconds=milliseconds * 500,  # the run requests 2 elements of `TensorDataset`
+        sleep_microseconds=milliseconds * 500,  # the run requests two elements
         output_types=[tf.float32],
         output_shapes=shapes,
     )
@@ -80,7 +80,7 @@ _RANKED = _columns(user=_FLOATS, item=_FLOATS, user_name=_STRINGS, item_name=_ST
 
 
 def _build_ranker(folder: Path, weight: float = 1.0, waits: bool = False) -> None:
-    """With `waits`, a signature opens a pipe for writing, which waits for a reader."""
+    """With `waits`, a signature opens a pipe for writing, so it waits for a reader."""
     module = tf.Module()
     module.weight = tf.Variable(weight)
 

@@ -18,7 +18,7 @@ Score = Callable[[Features], Any]
 
 
 def _tables() -> Score:
-    """Embeddings [rows, 3, 8] of the user, the user's country, and the item."""
+    """A ranker of the embeddings of user, country and item, stacked as [rows, 3, 8]."""
     user, country, item = (layers.Embedding(64, 8, "normal") for _ in range(3))
 
     def fields(f: Features) -> Any:
@@ -52,7 +52,7 @@ def pointwise() -> Score:
 
 
 def interleaved() -> Score:
-    """The user's and items' columns, interleaved before a product."""
+    """A ranker that interleaves the user's and the item's columns before a product."""
     user, country, item = (layers.Embedding(64, 8, "normal") for _ in range(3))
     norm = layers.BatchNormalization()
     first, last = layers.Dense(32, "relu"), layers.Dense(1)

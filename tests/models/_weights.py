@@ -12,12 +12,12 @@ from ._model import Expected, RankingModel
 from .saving import save_parser
 
 Features = Mapping[str, Any]
-# makes layers once, and returns the function that scores with them
+# Makes layers once; returns the function that scores with them.
 Make = Callable[[], Callable[[Features], Any]]
 
 
 def keras_model(make: Make, spec: Features, why: str, **more: Any) -> RankingModel:
-    """An independent model: `make` returns the function from parsed features to scores."""
+    """A model with independent rows; `make` returns a function from parsed features to scores."""
 
     def save(folder: Path) -> None:
         tf.keras.utils.set_random_seed(3)
@@ -30,7 +30,7 @@ def keras_model(make: Make, spec: Features, why: str, **more: Any) -> RankingMod
 
 
 def _closed_over(function: Any) -> Iterator[Any]:
-    """The closure variables of a function and of the functions that it calls."""
+    """The variables that a function, and the functions it calls, close over."""
     for cell in function.__closure__ or ():
         if isinstance(cell.cell_contents, FunctionType):
             yield from _closed_over(cell.cell_contents)
@@ -39,7 +39,7 @@ def _closed_over(function: Any) -> Iterator[Any]:
 
 
 class Weights(tf.Module):
-    """Variables that a model requests in the same order each time it is traced."""
+    """A model's variables, which it requests in the same order whenever it is traced."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -47,12 +47,12 @@ class Weights(tf.Module):
         self._asked = 0
 
     def again(self) -> "Weights":
-        """Starts over with the first variable."""
+        """Restarts at the first variable, for another trace."""
         self._asked = 0
         return self
 
     def __call__(self, *shape: int) -> Any:
-        """The next variable."""
+        """The next variable, made on first use."""
         if self._asked == len(self.made):
             with tf.init_scope():
                 self.made.append(tf.Variable(tf.random.normal(shape, stddev=0.4)))
@@ -60,18 +60,16 @@ class Weights(tf.Module):
         return self.made[self._asked - 1]
 
     def table(self, ids: Any, width: int = 8) -> Any:
-        """A row for each id or word."""
+        """Embeds ids or words."""
         if ids.dtype == tf.string:
             ids = tf.strings.to_hash_bucket_fast(ids, 64)
         return tf.gather(self(64, width), ids % 64)
 
     def dense(self, x: Any, units: int = 16, activation: Any = tf.nn.relu) -> Any:
-        """A layer with a bias."""
         product = tf.matmul(x, self(x.shape[-1], units))
         return activation(tf.nn.bias_add(product, self(units)))
 
     def score(self, *columns: Any) -> Any:
-        """Two layers over the concatenated columns."""
         return self.dense(self.dense(tf.concat(columns, 1)), 1, tf.identity)[:, 0]
 
 

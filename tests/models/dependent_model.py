@@ -19,9 +19,9 @@ def save(directory: Path) -> None:
 
     `columnar` and `columnar_late` compute a softmax over the candidates and a sum, and are recorded
     as dependent. `listed` depends on the greatest length of `history`, and is recorded so. Three
-    signatures have no record: `wide` depends on the width of `seen`, although an input with another
-    meaning is named its length; `total` has an output without rows; `best` has an output of one
-    row.
+    signatures have no record: `wide` depends on the width of `seen`, although an input that is not
+    its length has the length's name; `total` has an output without rows; `best` has an output of
+    one row.
     """
     with tf.Graph().as_default(), v1.Session() as session:
         signatures = {

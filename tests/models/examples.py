@@ -1,4 +1,4 @@
-"""A dozen small models that parse tf.Example, each with a different feature, graph or API."""
+"""A dozen small models that parse tf.Examples, each with a different feature, graph or API."""
 
 import dataclasses
 from collections.abc import Callable, Mapping
@@ -23,7 +23,7 @@ class Model:
     Attributes:
         build: saves it into a folder, with signature `serving_default`.
         spec: the features it parses.
-        row: draws the features of one row; by default from the spec.
+        row: draws one row's features; None to draw them from the spec.
     """
 
     build: Callable[[Path], None]
@@ -31,7 +31,7 @@ class Model:
     row: Callable[[Random], Mapping[str, list[Any]]] | None = None
 
     def examples(self, rows: int, seed: int = 0) -> list[bytes]:
-        """Random rows, with missing and empty features if the model allows these."""
+        """Random rows, in which features may be missing or empty where the model allows it."""
         random = np.random.default_rng(seed)
         draw = self.row or (lambda random: row_of(self.spec, random))
         return [serialized(draw(random)) for _ in range(rows)]
@@ -55,7 +55,6 @@ def row_of(spec: Spec, random: Random) -> dict[str, list[Any]]:
 
 
 def values(dtype: Any, count: int, random: Random) -> list[Any]:
-    """`count` random values."""
     if dtype == tf.int64:
         return random.integers(0, 8, count).tolist()
     if dtype == tf.float32:
@@ -64,7 +63,7 @@ def values(dtype: Any, count: int, random: Random) -> list[Any]:
 
 
 def weight(*shape: int, seed: int = 0) -> Any:
-    """A variable of fixed random values."""
+    """A variable whose random values are the same in every run."""
     return tf.Variable(tf.random.stateless_normal(shape, seed=[seed, 1]))
 
 
@@ -79,7 +78,7 @@ NESTED = {
 
 
 def build_nested(folder: Path) -> None:
-    """Functions that call functions, three levels deep, each with its own variables."""
+    """Nests three functions, each of which has its own variables."""
     module = tf.Module()
     module.kernel, module.buckets = weight(6, 4), weight(10, 4, seed=1)
 
@@ -109,7 +108,7 @@ TABLE = {
 
 
 def vocabulary_table(file: Path, *words: str) -> Any:
-    """A table of the words and two buckets, initialised from a file that this function writes."""
+    """Writes a vocabulary file; returns a table of its words and two extra buckets."""
     file.write_text("".join(f"{word}\n" for word in words))
     of_lines = tf.lookup.TextFileInitializer(
         str(file),
@@ -122,7 +121,7 @@ def vocabulary_table(file: Path, *words: str) -> Any:
 
 
 def build_table(folder: Path) -> None:
-    """A vocabulary file, and a table whose keys are in the graph."""
+    """Looks up words in a vocabulary file and in a table whose keys are in the graph."""
     module = tf.Module()
     module.file = vocabulary_table(folder.with_suffix(".txt"), "red", "green", "blue")
     module.keys = tf.lookup.StaticHashTable(
@@ -146,7 +145,7 @@ COMBINERS = {
 
 
 def combiners_row(random: Random) -> dict[str, list[Any]]:
-    """Random ids, and positions with one weight each."""
+    """Random ids; random positions with one weight each."""
     count = int(random.integers(0, 5))
     at = sorted(random.choice(8, count, replace=False).tolist())
     row = row_of({"ids": COMBINERS["ids"]}, random)
@@ -154,7 +153,7 @@ def combiners_row(random: Random) -> dict[str, list[Any]]:
 
 
 def build_combiners(folder: Path) -> None:
-    """Sparse embeddings with every combiner, and one of a crossed feature."""
+    """Embeds sparse ids with every combiner, and a crossed feature."""
     module = tf.Module()
     module.embedding, module.wide = weight(8, 4), weight(8, 1, seed=1)
 
@@ -188,7 +187,7 @@ RAGGED = {
 
 
 def ragged_row(random: Random) -> dict[str, list[Any]]:
-    """Values, and their row partitions of every kind."""
+    """Values, with row partitions of every kind."""
     lengths = (2 * random.integers(0, 3, int(random.integers(0, 4)))).tolist()
     splits = [0, *np.cumsum(lengths, dtype=int).tolist()]
     flat = row_of({"tags": RAGGED["tags"], "ids": RAGGED["ids"]}, random)
@@ -202,7 +201,7 @@ def ragged_row(random: Random) -> dict[str, list[Any]]:
 
 
 def build_ragged(folder: Path) -> None:
-    """Ragged features with several kinds of partitions; the parse op treats each as a feature."""
+    """Ragged features with every kind of partition; to the parse op, a partition is a feature."""
     module = tf.Module()
     module.embedding = weight(8, 2)
 
@@ -228,13 +227,13 @@ PAIRS = {
 
 
 def pairs_row(random: Random) -> dict[str, list[Any]]:
-    """An even number of values, which the model needs."""
+    """An even number of values, as the model needs."""
     pairs = values(tf.float32, 2 * int(random.integers(0, 4)), random)
     return {"user_pairs": pairs, "price": values(tf.float32, 1, random)}
 
 
 def build_pairs(folder: Path) -> None:
-    """A user's pairs of numbers; the model fails on an odd number of values in a request."""
+    """Reshapes a user's numbers into pairs; fails on an odd number of values."""
     module = tf.Module()
     module.scale = weight(1)
 
@@ -252,7 +251,7 @@ CONTROL = {
 
 
 def build_control_flow(folder: Path) -> None:
-    """A branch and a loop on the item side, both as TensorFlow 2 functions."""
+    """A branch and a loop on the item side, as TensorFlow 2 functions."""
     module = tf.Module()
     module.kernel = weight(3, 3)
 
@@ -272,13 +271,13 @@ PROTO = {"blob": tf.io.FixedLenFeature([], tf.string)}
 
 
 def proto_row(random: Random) -> dict[str, list[Any]]:
-    """A serialized message in a feature."""
+    """A row whose only feature is a serialized message."""
     listed = tf.train.FloatList(value=values(tf.float32, 3, random))
     return {"blob": [listed.SerializeToString()]}
 
 
 def build_decode_proto(folder: Path) -> None:
-    """tf.io.decode_proto after the parse op."""
+    """Decodes a message inside a feature by tf.io.decode_proto."""
     module = tf.Module()
     module.kernel = weight(3, 1)
 
@@ -301,7 +300,7 @@ KERAS = {
 
 
 def keras_functional() -> tf.keras.Model:
-    """Preprocessing layers and a network in one functional model."""
+    """A Keras functional model: preprocessing layers, then a small dense network."""
     layers = tf.keras.layers
     color = tf.keras.Input([1], name="color", dtype="string")
     number = tf.keras.Input([1], name="id", dtype="int64")
@@ -317,7 +316,7 @@ def keras_functional() -> tf.keras.Model:
 
 
 def build_keras_functional(folder: Path) -> None:
-    """Exports the model with Keras's own archive."""
+    """Exports the model as a Keras ExportArchive."""
     tf.keras.utils.set_random_seed(0)
     model = keras_functional()
     archive = tf.keras.export.ExportArchive()
@@ -340,13 +339,13 @@ class TwoTowers(tf.keras.Model):
         self.item = tf.keras.layers.Embedding(8, 4)
 
     def call(self, features: Any) -> Any:
-        """The dot product of the towers, plus the price."""
+        """The towers' dot product, plus the price."""
         user = self.user(self.colors(features["color"]))
         return tf.reduce_sum(user * self.item(features["id"]), [1, 2]) + features["price"][:, 0]
 
 
 def build_keras_subclass(folder: Path) -> None:
-    """Saves the model with tf.saved_model.save, with the parsing in a separate signature."""
+    """Saves the model with a signature that parses tf.Examples."""
     tf.keras.utils.set_random_seed(0)
     model = TwoTowers()
     model({"color": tf.constant([["red"]]), "id": tf.constant([[1]]), "price": tf.zeros([1, 1])})
@@ -360,13 +359,13 @@ SEQUENCE = {
 
 
 def build_recurrent(folder: Path) -> None:
-    """Sequences of any length through a recurrent layer."""
+    """A recurrent layer over sequences of any length."""
     tf.keras.utils.set_random_seed(0)
     model = tf.keras.Sequential([tf.keras.layers.Embedding(8, 4), tf.keras.layers.GRU(5)])
     model.build([None, None])
 
     def score(features: Any) -> Any:
-        # at least one step, even if all are empty
+        # The recurrent layer needs at least one step.
         first = tf.pad(features["history"], [[0, 0], [0, 1]])
         return tf.reduce_sum(model(first), 1) + tf.reduce_sum(features["points"], [1, 2])
 
@@ -383,7 +382,7 @@ FLAT = {
 
 
 def build_flat_graph(folder: Path) -> None:
-    """A flat graph with the old parse op, resource variables, a table, Switch and Merge."""
+    """A TensorFlow 1 graph: the old parse op, resource variables, a table, Switch and Merge."""
     v1.disable_control_flow_v2()
     try:
         with tf.Graph().as_default(), v1.Session() as session:

@@ -16,7 +16,7 @@ INPUTS = [
 
 
 class _Ranker(tf.Module):
-    """A user's and an item's vector, interleaved before a product with weights."""
+    """Interleaves a user's vector with an item's before a product."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -58,17 +58,17 @@ KINDS: Mapping[str, Callable[[_Ranker], tuple[Any, Any]]] = {
     "random": _random,
     "counter": _counter,
 }
-"""Kind -> what makes the term that is added to scores and, if another signature sets it, how."""
+"""Kind -> makes a function for a term of the scores, and one that sets the term or None."""
 
 
 def save(folder: Path, kind: str) -> None:
-    """Saves a ranker; its signature `set`, if it has one, writes a term that is added to scores."""
+    """Saves a ranker; its signature `set`, if it has one, writes a term that the scores include."""
     ranker = _Ranker()
     term, write = KINDS[kind](ranker)
 
     @tf.function(input_signature=INPUTS)
     def serve(user_vector: Any, price: Any) -> Any:
-        of_user = tf.reduce_sum(user_vector, 1) + term()  # cached with the user's state
+        of_user = tf.reduce_sum(user_vector, 1) + term()  # a state of the user, which is cached
         return {"score": ranker.score(user_vector, price) + of_user}
 
     signatures = {"serving_default": serve}
@@ -84,7 +84,7 @@ def save(folder: Path, kind: str) -> None:
 
 
 def request(rows: int, seed: int = 0) -> Columns:
-    """One user and some items."""
+    """A request with one user and `rows` items."""
     random = np.random.default_rng(seed)
     return {
         "user_vector": random.normal(size=(1, 4)).astype(np.float32),
@@ -103,15 +103,15 @@ class Gate:
         self.path = path
 
     def is_reached(self) -> bool:
-        """Whether a run waits, or is about to."""
+        """Whether a run is waiting, or is about to."""
         return self.path.with_name(self.path.name + ".reached").exists()
 
     def open(self) -> None:
-        """Lets the run continue, once it waits."""
+        """Releases the run that waits, or the next one."""
         self.path.write_bytes(b"")
 
 
 def pass_gate(path: tf.Tensor) -> tf.Tensor:
-    """The length of the file, 0."""
+    """Reads the file or pipe at `path`; returns its length, 0."""
     with tf.control_dependencies([tf.io.write_file(tf.strings.join([path, ".reached"]), "")]):
         return tf.cast(tf.strings.length(tf.io.read_file(path)), tf.float32)

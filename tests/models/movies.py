@@ -1,8 +1,8 @@
 """A small SavedModel with the signatures of a served ranking model, written with TensorFlow.
 
-Its features are those of `COLUMNS` in tests/client/conftest.py. It scores the same formula from
-tf.Examples, from columns, and from columns whose user columns have one row. `brief` scores another
-formula of some of the item features, and `slim` does so from columns.
+Its features are `COLUMNS` in tests/client/conftest.py. It computes the same scores from
+tf.Examples, from columns, and from columns with the user as one row. `brief` and `slim` compute
+another score from some item features, `brief` from tf.Examples and `slim` from columns.
 """
 
 from pathlib import Path
@@ -28,7 +28,7 @@ def _hashed(strings: Any) -> Any:
 
 
 def _meant(values: Any, lengths: Any) -> Any:
-    """The sum of each row's list, without its padding."""
+    """Sums each row's list without its padding."""
     mask = tf.sequence_mask(lengths, tf.shape(values)[1], tf.float32)
     return tf.reduce_sum(values * mask, 1)
 
@@ -92,7 +92,6 @@ def _slim() -> Any:
 
 
 def save(path: Path) -> None:
-    """Saves the model."""
     module = tf.Module()
     examples = tf.TensorSpec([None], tf.string, "examples")
     signatures = {"serving_default": tf.function(_from_examples).get_concrete_function(examples)}
@@ -111,7 +110,7 @@ def save(path: Path) -> None:
 
 
 def _finish(file: Path) -> None:
-    """Renames inputs to names with a slash, and gives `year` its default, like the exporter."""
+    """Renames inputs to names with a slash, and sets the default of `year`, like the exporter."""
     model = saved_model_pb2.SavedModel.FromString(file.read_bytes())
     for name, signature in model.meta_graphs[0].signature_def.items():
         if not name.startswith("columnar"):

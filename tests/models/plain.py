@@ -74,7 +74,7 @@ def archive(folder: Path) -> None:
 
 
 def module(folder: Path) -> None:
-    """A tf.Module: a scalar, an input with one shape for all requests, strings, small integers."""
+    """A tf.Module whose inputs include a scalar, a fixed shape, strings and small integers."""
     model = tf.Module()
     model.table = tf.Variable(tf.random.stateless_normal([30, 8], seed=[4, 1]))
     model.kernel = tf.Variable(tf.random.stateless_normal([16, 1], seed=[4, 2]))
@@ -108,11 +108,11 @@ MODELS: Mapping[str, tuple[Callable[[Path], None], str]] = {
     "archive": (archive, "rank"),
     "module": (module, "serving_default"),
 }
-"""Model -> what saves it, and its signature."""
+"""Model -> the function that saves it, and its signature."""
 
 
 def request(name: str, rows: int, seed: int = 0) -> Columns:
-    """A model's inputs: the user's with one row, the items' with `rows` rows."""
+    """Random inputs of a model: one row for the user's, `rows` rows for the items'."""
     random = np.random.default_rng(seed)
 
     def normal(*shape: int) -> Any:

@@ -19,12 +19,11 @@ ITEMS = [{"item_id": 7 * n % 40, "item_price": [n / 3, -1.0]} for n in range(23)
 
 
 class Ranker(tf.Module):  # type: ignore[misc]
-    """A user tower, an item tower, and a network with batch normalisation over both and their
-    product.
+    """A user tower, an item tower, and a network over both and their product.
 
     Args:
       masked: whether words that pad a row to the longest of the batch are ignored. Otherwise a
-        user's score depends on the other users of a request.
+    user's score depends on the other users of a request.
     """
 
     def __init__(self, masked: bool = False) -> None:
@@ -40,7 +39,6 @@ class Ranker(tf.Module):  # type: ignore[misc]
         self.score = layers.Dense(1, activation="sigmoid")
 
     def scores(self, columns: dict[str, Any]) -> dict[str, Any]:
-        """Scores rows."""
         written = tf.sparse.to_dense(columns["user_words"])
         words = self.word_table(self.words(written))
         if self.masked:
@@ -53,6 +51,5 @@ class Ranker(tf.Module):  # type: ignore[misc]
 
 
 def save(folder: Path, masked: bool = False) -> None:
-    """Writes the model as a SavedModel."""
     module = Ranker(masked)
     save_parser(folder, module, SPEC, module.scores)

@@ -10,7 +10,7 @@ v1 = tf.compat.v1
 
 
 def save_version(directory: Path, module: tf.Module, signatures: Any) -> None:
-    """Writes a version of a model, which appears by a rename when it is complete."""
+    """Saves a version of a model; a rename makes it appear only when it is complete."""
     beside = directory.with_name(directory.name + ".tmp")
     tf.saved_model.save(module, str(beside), signatures=signatures)
     beside.rename(directory)
@@ -38,14 +38,14 @@ def save_parser(
 
 
 def save_graph(folder: Path, session: Any, signatures: Mapping[str, Any], **options: Any) -> None:
-    """Saves a TensorFlow 1 graph with its variables' values; the builder takes `options`."""
+    """Saves a TensorFlow 1 graph and its variables' values; `options` go to the builder."""
     builder = v1.saved_model.Builder(str(folder))
     builder.add_meta_graph_and_variables(session, ["serve"], signatures, **options)
     builder.save()
 
 
 def serialized(row: Mapping[str, Any]) -> bytes:
-    """A row as a tf.Example: an int, float, text or bytes, or a list of them, by feature name."""
+    """A row as a tf.Example; a feature is an int, float, text or bytes, or a list of them."""
     proto = tf.train.Example()
     for name, value in row.items():
         values = value if isinstance(value, list) else [value]

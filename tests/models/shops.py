@@ -22,7 +22,7 @@ _KINDS = {
 
 
 def spec(of_a_kind: int = 1) -> dict[str, Any]:
-    """The features: `of_a_kind` of each kind for each domain."""
+    """The features of all domains: `of_a_kind` of each kind per domain."""
     return {
         f"{domain}_{kind}_{number}": feature
         for domain in DOMAINS
@@ -55,7 +55,6 @@ class Shops(tf.Module):  # type: ignore[misc]
         return tf.math.log1p(tf.abs(column))
 
     def scores(self, columns: dict[str, Any]) -> dict[str, Any]:
-        """Scores rows."""
         towers = []
         for domain, tower in self.towers.items():
             names = [name for name in columns if name.startswith(f"{domain}_")]
@@ -65,13 +64,12 @@ class Shops(tf.Module):  # type: ignore[misc]
 
 
 def save(folder: Path, of_a_kind: int = 1) -> None:
-    """Writes the model as a SavedModel."""
     module = Shops(of_a_kind)
     save_parser(folder, module, module.spec, module.scores)
 
 
 def export(folder: Path) -> Path:
-    """Writes the model and its export with stages of all domains; returns the base path."""
+    """Saves the model and its export, which has a stage for every domain; returns the base path."""
     save(folder / "model")
     served = folder / "served"
     export_saved_model(
@@ -81,14 +79,14 @@ def export(folder: Path) -> Path:
 
 
 def saved(version: Path) -> Path:
-    """The original of an exported version."""
+    """The folder of the original of an exported version."""
     return version.parents[1] / "model"
 
 
 def rows(
     domain: str, count: int, random: np.random.Generator, of_a_kind: int = 1
 ) -> dict[str, Any]:
-    """The columns of `rows` rows of a domain."""
+    """Random columns of `count` rows of a domain."""
     columns: dict[str, Any] = {}
     for name, feature in spec(of_a_kind).items():
         if not name.startswith(f"{domain}_"):

@@ -1,7 +1,8 @@
-"""A handwritten ranker with stages like the exporter's signatures.
+"""A handwritten ranker that has stages like the exporter's signatures.
 
 It has histories of any length, strings among the states, a context feature, and every dtype that
-ranking requests usually have. `columnar` and `columnar_late` compute the same as whole signatures.
+ranking requests usually have. `columnar` and `columnar_late` compute the same scores without
+stages.
 """
 
 from collections.abc import Sequence
@@ -22,7 +23,7 @@ _ITEM = {
     "id": (tf.int64, []),
     "title": (tf.string, []),
     "shape": (tf.float32, [2]),
-    "tags": (tf.int64, [None]),  # padded with anything after `tags/length` values
+    "tags": (tf.int64, [None]),  # values after `tags/length` are arbitrary
     "tags/length": (tf.int64, []),
 }
 _CONTEXT = {"position": (tf.float32, [])}
@@ -43,9 +44,9 @@ def save(
     """Writes the model; a different weight gives different scores for the same request.
 
     Without `numbered`, the model is like one exported before users' rows had numbers. With `fails`,
-    its last stage always fails. The record declares the rows of the signatures in `dependent` as
-    dependent, and all signatures as dependent on the greatest length of the lists in `own_length`.
-    The `layers` over the user's history are work that a cached user saves.
+    its last stage always fails. The record declares the signatures in `dependent` as having
+    dependent rows, and all signatures as dependent on the greatest length of the lists in
+    `own_length`. `layers` over the user's history make the user's state worth caching.
     """
     with tf.Graph().as_default(), v1.Session() as session:
         model = _Model(weight, layers)
@@ -71,7 +72,7 @@ def save(
 
 
 def inputs(random: np.random.Generator, users: int, items: int, length: int = 3) -> dict[str, Any]:
-    """Columns with `users` and `items` rows, drawn from so few values that rows repeat."""
+    """Columns of `users` and `items` rows, whose few distinct values make rows repeat."""
     few = np.arange(12)
     ids = random.choice(few, items)
     return {
@@ -122,7 +123,7 @@ class _Model:
         }
 
     def whole(self, name: str, users: int | None) -> Any:
-        """The signature as a whole; `users` is the declared number of rows of user columns."""
+        """A signature without stages; `users` is the declared number of rows of user columns."""
         user = _placeholders(name, _USER, users)
         item = _placeholders(name, _ITEM)
         context = _placeholders(name, _CONTEXT)
@@ -130,17 +131,17 @@ class _Model:
         return v1.saved_model.predict_signature_def(user | item | context, outputs)
 
     def user_stage(self) -> Any:
-        """User columns [U, ...] to states [U, ...]."""
+        """The signature from user columns [U, ...] to states [U, ...]."""
         user = _placeholders("columnar_user", _USER)
         return v1.saved_model.predict_signature_def(user, _named("user_state", self._user(**user)))
 
     def item_stage(self) -> Any:
-        """Item columns [I, ...] to states [I, ...]."""
+        """The signature from item columns [I, ...] to states [I, ...]."""
         item = _placeholders("columnar_item", _ITEM)
         return v1.saved_model.predict_signature_def(item, _named("item_state", self._item(**item)))
 
     def last_stage(self, users_per_run: str, numbered: bool, fails: bool) -> Any:
-        """States, row_to_user and context columns to scores."""
+        """The signature from states, row_to_user and context columns to scores."""
         rows = {"row_to_user": v1.placeholder(tf.int64, [None], "columnar_pair/row_to_user")}
         states = {
             "user_state/0": v1.placeholder(tf.float32, [None, WIDTH], "columnar_pair/user_0"),
@@ -171,7 +172,7 @@ def _placeholders(prefix: str, columns: dict[str, Any], rows: int | None = None)
 
 
 def _numbers(states: Any) -> Any:
-    """0 to U - 1."""
+    """The row numbers 0 to U - 1."""
     return tf.range(tf.shape(states, tf.int64)[0])
 
 

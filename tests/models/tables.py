@@ -1,4 +1,4 @@
-"""A model whose variables are read in all ways that could prevent mapping."""
+"""A model that reads its variables in all ways that could prevent mapping them."""
 
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from .saving import save_version
 
 ROWS = 50
 GATHERED = ["by_handle", "by_value", "by_int32", "in_function", "of_halves"]
-"""Signatures of tables whose rows are looked up and nothing else."""
+"""Signatures that only look up rows of their tables."""
 OTHERWISE = {
     "of_lists": "summed by segment",
     "whole": "MatMul",
@@ -18,18 +18,21 @@ OTHERWISE = {
     "returned": "it is an output",
     "in_condition": "If",
 }
-"""Signature -> what else is done with its table."""
+"""Signature -> how else it uses its table, as the server names it."""
 
 
 def save(version: Path, seed: int = 0) -> None:
-    """Each signature takes `ids` [N] and reads the table of its own name; `axis` reads columns."""
+    """Saves a model in which each signature takes `ids` [N] and reads the table of its own name.
+
+    `axis` reads columns of its table instead of rows.
+    """
     random = np.random.default_rng(seed)
 
     def variable(name: str, *shape: int, dtype: Any = tf.float32) -> tf.Variable:
         return tf.Variable(tf.cast(random.normal(size=[ROWS, *(shape or (7,))]), dtype), name=name)
 
     module = tf.Module()
-    # One byte at the start gives all other tensors odd addresses in the file.
+    # This one byte at the start gives all later tensors odd addresses in the file.
     module.aa = tf.Variable(tf.constant([1], tf.int8), name="aa")
     names = [*GATHERED, *OTHERWISE, "axis"]
     shapes = {"of_halves": (3, 2)}
@@ -39,7 +42,7 @@ def save(version: Path, seed: int = 0) -> None:
         for name in names
     }
     module.tables = tables
-    # A function that reads a mapped table, and a table that cannot be mapped.
+    # This function reads a mapped table, and also a table that cannot be mapped.
     shared = tf.function(lambda table, ids: tf.gather(table, ids))
     inner = tf.function(lambda ids: tf.nn.embedding_lookup(tables["in_function"], ids))
 

@@ -12,7 +12,7 @@ PARAMETERS = ("x", "keep", "training", "branch", "times")
 
 
 def save_parameters(folder: Path) -> None:
-    """Saves signatures that each take the rows x [?,4] and one parameter of unknown rank."""
+    """Saves signatures that each take rows x [?,4] and one parameter of unknown rank."""
 
     @tf.function
     def nested(training: Any, x: Any) -> Any:
@@ -46,7 +46,7 @@ def save_parameters(folder: Path) -> None:
 
 
 def save_unsaved(folder: Path, resource: bool = False, saved: bool = False) -> None:
-    """Computes three times x with a local variable that only the model's main op fills.
+    """Saves a model of three times x; only its main op fills the local variable that it reads.
 
     Args:
       folder: the version's folder.

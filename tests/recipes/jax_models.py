@@ -20,7 +20,7 @@ from jax.experimental import jax2tf
 from keras import layers
 
 PLAIN = {"native_serialization": False, "enable_xla": False}
-"""What makes TensorFlow's own ops of a function, up to JAX 0.6."""
+"""The options by which jax2tf writes TensorFlow's own ops, up to JAX 0.6."""
 
 USERS, ITEMS = 100, 200
 
@@ -36,7 +36,7 @@ def draw(rows: int) -> dict[str, Any]:
 
 
 def by_keras() -> Any:
-    """A functional Keras model."""
+    """A functional Keras model, with JAX as Keras's backend."""
     keras.utils.set_random_seed(1)
     user = keras.Input([], name="user_id", dtype="int32")
     age = keras.Input([1], name="user_age")
@@ -55,7 +55,7 @@ def weights() -> dict[str, Any]:
 
 
 def by_hand(weights: Any, user_id: Any, user_age: Any, item_id: Any, price: Any) -> Any:
-    """A function of JAX."""
+    """A model that is a plain JAX function."""
     columns = [weights["users"][user_id], user_age, weights["items"][item_id], price]
     return (jax.nn.relu(jnp.concatenate(columns, 1) @ weights["hidden"]) @ weights["last"])[:, 0]
 

@@ -30,7 +30,7 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def request(saved: Path, rows: int) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The first user, and the first items."""
+    """A request of the first user and the first `rows` items."""
     with np.load(saved / "rows.npz") as file:
         user = {name: file[name][0] for name in file if name.startswith("user_")}
         return user, {name: file[name][:rows] for name in ("item_id", "price")}
@@ -38,7 +38,7 @@ def request(saved: Path, rows: int) -> tuple[dict[str, Any], dict[str, Any]]:
 
 @pytest.fixture(scope="module", params=MODELS)
 def served(request: pytest.FixtureRequest, saved: Path) -> tuple[str, dict[str, Path]]:
-    """The answers of servers of the original, of one compiled op, and of plain ops."""
+    """A model's name, and the base paths of its exports as one compiled op and as plain ops."""
     name = request.param
     compiled, plain = saved / name / "served" / "1", saved / f"{name}_plain" / "served" / "1"
     (report,) = export(saved / name / "model", compiled, warmup=[20]).signatures

@@ -24,7 +24,7 @@ OUT_OF_VOCABULARY = 4
 
 
 class Transform(tf.Module):
-    """The graph of a tf.Transform preprocessing_fn: fills in, scales, looks up, buckets."""
+    """Does what a tf.Transform preprocessing_fn does: fills in, scales, looks up, buckets."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -46,7 +46,7 @@ class Transform(tf.Module):
         return tf.lookup.StaticVocabularyTable(made, OUT_OF_VOCABULARY)
 
     def _filled(self, column: Any) -> Any:
-        """An optional scalar as [rows], with 0 or '' where it is missing."""
+        """An optional scalar as [rows]; 0 or '' stands for a missing value."""
         shape = [column.dense_shape[0], 1]
         default = "" if column.dtype == tf.string else tf.constant(0, column.dtype)
         one = tf.SparseTensor(column.indices, column.values, shape)
@@ -54,7 +54,7 @@ class Transform(tf.Module):
 
 
 def wide_and_deep() -> Any:
-    """A Keras model of the transformed features."""
+    """A Keras model that takes the transformed features."""
     sizes = {"user_company_xf": 7, "payment_xf": 6, "latitude_xf": 4, "user_hour_xf": 24}
     inputs = {name: keras.Input([], name=name, dtype="int64") for name in sizes}
     inputs["miles_xf"] = miles = keras.Input([], name="miles_xf")
@@ -69,7 +69,7 @@ def wide_and_deep() -> Any:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The model as saved, and its export."""
+    """A folder that has the model as TFX saves it, and its export."""
     keras.utils.set_random_seed(3)
     model = wide_and_deep()
     model.tft_layer = Transform()

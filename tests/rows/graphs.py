@@ -30,7 +30,7 @@ _INNER = {  # column -> dtype and shape of a row
 
 
 def sparse(columns: Mapping[str, Any], name: str) -> Any:
-    """A list feature in the form that parsing returns."""
+    """A list feature as the parse op returns it."""
     feature = Feature(name=name, kind=Kind.VAR_LEN, dtype=columns[name].dtype.name, shape=())
     return tf.SparseTensor(*parsed_tensors(feature, columns))
 
@@ -42,7 +42,7 @@ def ragged(columns: Mapping[str, Any], name: str) -> Any:
 
 
 class Graph:
-    """One output over columns.
+    """A graph of columns with one output.
 
     Attributes:
         found: the rule's verdict.
@@ -50,7 +50,7 @@ class Graph:
     """
 
     def __init__(self, build: Build) -> None:
-        """Builds the output and follows the rows through it."""
+        """Builds the output and applies the rule to it."""
         with tf.Graph().as_default() as graph:
             self._columns = {
                 name: v1.placeholder(dtype, [None, *inner], name=name.replace("/", "_"))
@@ -69,13 +69,13 @@ class Graph:
             )
 
     def run(self, columns: Columns) -> Any:
-        """The output on some rows."""
+        """Computes the output on some rows."""
         return self._session.run(
             self._output, {self._columns[name]: column for name, column in columns.items()}
         )
 
     def scores_rows_alike(self, seed: int, *, equal_lengths: bool = False) -> bool:
-        """Whether rows get the same output together, alone, in slices and in another order."""
+        """Whether each row gets the same output together, alone, in slices and in another order."""
         columns = draw(np.random.default_rng(seed), ROWS, equal_lengths=equal_lengths)
         whole = self.run(columns)
         if whole.shape[:1] != (ROWS,):
@@ -90,7 +90,7 @@ class Graph:
 
 
 def draw(random: np.random.Generator, rows: int, *, equal_lengths: bool = False) -> Columns:
-    """Random rows of every column; lists of 0 to 5 values."""
+    """Random rows of every column; lists have 0 to 5 values."""
     longest = 5
     lengths = random.integers(0, longest + 1, rows)
     if equal_lengths:
@@ -111,7 +111,7 @@ def draw(random: np.random.Generator, rows: int, *, equal_lengths: bool = False)
 
 
 def _alike(given: Any, expected: Any) -> bool:
-    """Whether outputs are equal up to rounding; lists in a slice may have less padding."""
+    """Whether outputs are equal up to rounding; a slice's lists may have less padding."""
     if given.ndim != expected.ndim:
         return False
     inside = expected[tuple(slice(0, size) for size in given.shape)]

@@ -1,7 +1,7 @@
 """Graphs of random ops, most of which rearrange rows or lists.
 
-A graph is a list of numbers: each choice among ops, operands and arguments takes the next number,
-so Hypothesis can shrink a failing graph by dropping numbers.
+A list of numbers determines a graph: each choice of an op, an operand or an argument uses the next
+number, so Hypothesis can shrink a failing graph by dropping numbers.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,10 +16,9 @@ _MOST_OPS = 12
 
 
 class Choices:
-    """Returns numbers one by one; 0 after the last."""
+    """Makes choices by the given numbers, in order; after the last, by 0."""
 
     def __init__(self, numbers: Sequence[int]) -> None:
-        """Takes the numbers in their order."""
         self._numbers: Iterator[int] = iter(numbers)
         self.ended = False
 
@@ -30,15 +29,13 @@ class Choices:
         return (number or 0) % count
 
     def of(self, options: Sequence[Any]) -> Any:
-        """One of several options."""
         return options[self.below(len(options))]
 
 
 class Drawing:
-    """The tensors made so far, from which operands are drawn."""
+    """The tensors made so far, which later ops take as operands."""
 
     def __init__(self, columns: C, choices: Choices) -> None:
-        """Starts with the columns."""
         self.choices = choices
         self.tensors = [
             columns["x"],
@@ -54,28 +51,28 @@ class Drawing:
         ]
 
     def any(self) -> Any:
-        """A tensor; the newest ones are drawn first."""
+        """One of the tensors; small numbers choose the newest."""
         return self.tensors[-1 - self.choices.below(len(self.tensors))]
 
     def float(self) -> Any:
-        """A tensor as float32."""
+        """One of the tensors, as float32."""
         return tf.cast(self.any(), tf.float32)
 
     def int(self) -> Any:
-        """A tensor as small integers."""
+        """One of the tensors, as small integers."""
         found = self.any()
         return tf.cast(tf.clip_by_value(tf.cast(found, tf.float32), -9, 9), tf.int32)
 
     def index(self) -> Any:
-        """Integers that are usually valid positions in every dimension."""
+        """Integers that are mostly valid positions in any dimension."""
         return tf.abs(self.int()) % self.choices.of([2, 1, 4])
 
     def axis(self) -> Any:
-        """An axis of a tensor; often one that it does not have."""
+        """An axis, which a tensor may not have."""
         return self.choices.of([0, -1, 1, 2, -2])
 
     def size(self) -> Any:
-        """A scalar: a constant, or a number taken from a shape or a tensor."""
+        """A scalar: a constant, or computed from a tensor or its shape."""
         some = self.any()
         return self.choices.of(
             [
@@ -346,7 +343,7 @@ OPS: list[Callable[[Drawing], Any]] = [
 
 
 def build(columns: C, numbers: Sequence[int]) -> Any:
-    """The last tensor of a graph; ops that TensorFlow refuses are skipped."""
+    """Builds a graph and returns its last tensor; skips ops that TensorFlow refuses."""
     choices = Choices(numbers)
     drawing = Drawing(columns, choices)
     for _ in range(_MOST_OPS):

@@ -16,32 +16,31 @@ C = Mapping[str, Any]
 
 
 def table(*shape: int) -> Any:
-    """A table of weights."""
+    """A constant table of random weights."""
     return tf.constant(np.random.default_rng(1).normal(size=shape).astype(np.float32))
 
 
 def rows(c: C) -> Any:
-    """The number of rows."""
     return tf.shape(c["f"])[0]
 
 
 def dense(c: C, fill: Any = 0) -> Any:
-    """A list feature with padding after its values."""
+    """A list feature as a dense tensor, padded with `fill`."""
     return tf.sparse.to_dense(sparse(c, "ids"), default_value=fill)
 
 
 def mask(c: C) -> Any:
-    """1 where a list has a value; its ids are 0 to 5."""
+    """A mask: 1 where a list has a value."""
     return tf.cast(tf.not_equal(dense(c, -1), -1), tf.float32)
 
 
 def embedded(c: C) -> Any:
-    """Vectors of a list, [rows, longest, 3]."""
+    """Vectors of a list's ids, [rows, longest, 3]."""
     return tf.gather(table(7, 3), dense(c, -1) + 1)
 
 
 def static_table(values: Any) -> Any:
-    """A lookup table over the first ids."""
+    """A lookup table that has the ids 0 to 2."""
     keys = tf.constant([0, 1, 2], tf.int64)
     return tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(keys, values), -1)
 
@@ -240,7 +239,7 @@ SUMS: dict[str, Build] = {
 
 
 def _square(c: C) -> Any:
-    """A positive matrix of each row."""
+    """For each row, a positive definite matrix."""
     matrix = c["image"][..., 0]
     return tf.matmul(matrix, matrix, transpose_b=True) + 5 * tf.eye(5)
 
@@ -287,7 +286,7 @@ LOOKUPS: dict[str, Build] = {
 
 
 def own_column(c: C) -> Any:
-    """One position per row in a matrix: the row itself, and a column chosen by a value."""
+    """One position per row in a matrix: the row's own number, and a column given by a value."""
     return tf.stack([tf.range(rows(c), dtype=tf.int32), tf.cast(c["i"], tf.int32)], 1)
 
 
@@ -386,12 +385,12 @@ CONTROL: dict[str, Build] = {
 
 
 def _filled(c: C, name: str) -> Any:
-    """A list feature with a value in every row."""
+    """A list feature in which every row has a value."""
     return tf.sparse.fill_empty_rows(sparse(c, name), tf.constant(0, c[name].dtype))[0]
 
 
 def _by_row(op: str, c: C) -> Any:
-    """A row's combined weights; without a value in every row, the last rows could be missing."""
+    """Combines each row's weights; the op omits last rows without a value, so every row has one."""
     lists = _filled(c, "weights")
     return getattr(raw, op)(data=lists.values, segment_ids=lists.indices[:, 0])
 
@@ -417,7 +416,7 @@ def _norm(op: str, c: C) -> Any:
 
 _COMBINERS = ("Sum", "Max", "Min", "Prod")
 
-# variants of the ops above: older and newer versions, other combiners
+# Variants of the ops above: older and newer versions, other combiners.
 VARIANTS: dict[str, Build] = {
     **{op: partial(_by_row, op) for op in (f"Segment{each}" for each in (*_COMBINERS, "Mean"))},
     **{op: partial(_by_number, op) for op in ("UnsortedSegmentMin", "UnsortedSegmentProd")},
@@ -473,18 +472,18 @@ VARIANTS: dict[str, Build] = {
 
 
 def hidden(tensor: Any) -> Any:
-    """The same tensor, with its dimensions hidden from TensorFlow."""
+    """The same tensor, whose shape TensorFlow does not know."""
     return raw.PlaceholderWithDefault(input=tensor, shape=tf.TensorShape(None))
 
 
 def raw_sparse(words: Any) -> Any:
-    """The outputs of raw ops, combined."""
+    """Combines a raw op's outputs into a sparse tensor."""
     return tf.SparseTensor(*words)
 
 
 INDEPENDENT = {**ELEMENTS, **SHAPES, **SUMS, **LOOKUPS, **LISTS, **CONTROL, **VARIANTS}
 
-BEHIND: dict[str, Build] = {  # padding after the ends of lists, including empty ones
+BEHIND: dict[str, Build] = {  # these also read the padding after lists
     "attention to nothing": lambda c: _attention(c, lambda fit: tf.where(mask(c) > 0, fit, -1e9)),
     "attention to nothing, mask added": lambda c: _attention(
         c, lambda fit: fit + (1 - mask(c)) * -1e9
@@ -559,14 +558,14 @@ def longest(c: C) -> Any:
 
 
 def _attention(c: C, masked: Any) -> Any:
-    """Weighted vectors of a list and its positions."""
+    """Attention over a list's ids and their positions."""
     place = tf.cast(tf.range(tf.shape(dense(c))[1]), tf.float32)
     keys = embedded(c) + place[None, :, None]
     return tf.einsum("rl,rld->rd", tf.nn.softmax(masked(tf.reduce_sum(keys, 2))), keys)
 
 
 def _mean(c: C) -> Any:
-    """The mean of a list's ids; NaN without ids."""
+    """The mean of a list's ids; NaN for an empty list."""
     return tf.reduce_sum(tf.cast(dense(c), tf.float32) * mask(c), 1) / tf.reduce_sum(mask(c), 1)
 
 
@@ -576,7 +575,7 @@ def _switched(x: Any, condition: Any) -> Any:
 
 
 def _loop(c: C, entry: Any, start: int = 0, longer: int = 1) -> Any:
-    """Iteration i writes an entry computed from i, the number of rows and a column."""
+    """A loop whose step i writes an entry computed from i, the number of rows and a column."""
     count = rows(c)
     column = tf.TensorArray(tf.float32, count, clear_after_read=False).unstack(c["f"])
     return tf.while_loop(
@@ -587,7 +586,7 @@ def _loop(c: C, entry: Any, start: int = 0, longer: int = 1) -> Any:
 
 
 def _written(c: C) -> Any:
-    """A list with a place for each row; only the first one is written."""
+    """An array with an entry per row, of which only the first is written."""
     return tf.TensorArray(tf.float32, rows(c), element_shape=[]).write(0, 5.0)
 
 

@@ -1,4 +1,4 @@
-"""The rule on random graphs: rows that it calls independent are independent."""
+"""The rule on random graphs: rows are independent wherever it says so."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -11,15 +11,15 @@ from . import random_graphs
 from .graphs import Build, Graph, sparse
 from .random_graphs import C, Choices
 
-# In graphs over lists, most draws are masked somewhere, which may or may not suffice.
+# Most random graphs over lists mask padding somewhere; the rule must judge whether that suffices.
 _MOST_OPS = 6
 
 
 class Lists:
-    """A list's current tensor, float32 [rows, longest], and tensors that belong to it."""
+    """A list, whose tensor [rows, longest] each op replaces, and tensors that belong to it."""
 
     def __init__(self, columns: C, choices: Choices) -> None:
-        """Starts with the unchanged ids, with random padding."""
+        """Starts with the ids, padded with a random value."""
         self.choices = choices
         self.columns = columns
         ids = sparse(columns, "ids")
@@ -34,19 +34,19 @@ class Lists:
 
     @property
     def own(self) -> Any:
-        """A number of each row, [rows, 1]."""
+        """One number per row, [rows, 1]."""
         return self.columns["f"][:, None]
 
     @property
     def mean(self) -> Any:
-        """The mean of each row's list; for an empty list it may be anything."""
+        """The mean of each row's list; an empty list may give any value."""
         count = tf.reduce_sum(self.mask, 1, keepdims=True)
         least = self.choices.of([0.0, 1.0, 1e-6])
         return tf.reduce_sum(self.now * self.mask, 1, keepdims=True) / tf.maximum(count, least)
 
     @property
     def low(self) -> Any:
-        """A number that scores are masked with."""
+        """A low score that hides padding in a softmax."""
         return self.choices.of([-1e9, -1e6, -1e4, -tf.float32.max, -float("inf")])
 
 
@@ -87,7 +87,7 @@ _ENDS: list[Callable[[Any, Lists], Any]] = [
 
 
 def lists_built(columns: C, numbers: Sequence[int]) -> Any:
-    """One number per row, from its list; ops that TensorFlow refuses are skipped."""
+    """Computes one number per row from its list; skips ops that TensorFlow refuses."""
     choices = Choices(numbers)
     lists = Lists(columns, choices)
     for _ in range(_MOST_OPS):
@@ -102,7 +102,7 @@ def lists_built(columns: C, numbers: Sequence[int]) -> Any:
     return tf.clip_by_value(made, -1e6, 1e6)
 
 
-_SEEDS = 3  # seeds of the rows on which a graph is tried
+_SEEDS = 3  # each graph runs on rows from this many seeds
 
 
 @settings(max_examples=120, deadline=None)

@@ -1,4 +1,4 @@
-"""Signatures: a user's repeated list, TensorFlow 1's control flow, rows together and separate."""
+"""The rule on signatures: a user's repeated list, and TensorFlow 1's control flow."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -22,7 +22,7 @@ TABLE = [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]
 
 
 def verdict(score: Callable[[C, Any], Any]) -> Independence:
-    """The rule's verdict on a signature whose user has a list and one row."""
+    """The rule's verdict on a signature that takes one user, who has a list."""
     with tf.Graph().as_default() as graph, v1.Session(graph=graph) as session:
         user = {
             name: v1.placeholder(dtype, shape, name=name.replace("/", "_"))
@@ -36,7 +36,7 @@ def verdict(score: Callable[[C, Any], Any]) -> Independence:
 
 
 def repeated(column: Any, item: Any) -> Any:
-    """A column of one row for each candidate."""
+    """Repeats a column of one row for every candidate."""
     multiples = tf.concat([tf.shape(item), tf.ones([len(column.shape) - 1], tf.int32)], 0)
     return tf.tile(tf.ensure_shape(column, column.shape), multiples)
 
@@ -48,7 +48,7 @@ def as_sparse(user: C, item: Any) -> Any:
 
 
 def as_long_as(lengths: Callable[[Any], Any]) -> Callable[[C, Any], Any]:
-    """A ragged list, with lengths computed from the user's."""
+    """Makes a score from a ragged list whose lengths are computed from the user's."""
 
     def score(user: C, item: Any) -> Any:
         columns = {name: repeated(column, item) for name, column in user.items()}
@@ -89,7 +89,7 @@ Columns = Mapping[str, Any]
 
 
 def switched(condition: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
-    """The nodes that tf.cond makes for its branches in TensorFlow 1."""
+    """A branch as tf.cond builds it in TensorFlow 1."""
     no, yes = raw.Switch(data=condition, pred=condition)
     with tf.control_dependencies([tf.identity(yes)]):
         first = then()
@@ -99,7 +99,7 @@ def switched(condition: Any, then: Callable[[], Any], otherwise: Callable[[], An
 
 
 def two_or_one(condition: Any) -> Any:
-    """A different constant for each branch."""
+    """A branch between two constants."""
     return switched(condition, lambda: tf.constant(2.0), lambda: tf.constant(1.0))
 
 
@@ -109,14 +109,14 @@ def a_weight_is_positive() -> Any:
 
 
 def nested(c: Columns, condition: Any) -> Any:
-    """A condition within the branches of another one."""
+    """A branch whose two sides are branches."""
     outer = a_weight_is_positive()
     inner = tf.identity(condition)
     return c["f"] * switched(outer, lambda: two_or_one(inner), lambda: two_or_one(inner))
 
 
 def behind_a_check(c: Columns) -> Any:
-    """A branch that does not depend on rows, after an assertion that does."""
+    """A branch that does not depend on rows, after a check that does."""
     with tf.control_dependencies([two_or_one(tf.reduce_all(c["i"] >= 0))]):
         doubled = c["f"] * 2
     return switched(a_weight_is_positive(), lambda: tf.identity(doubled), lambda: c["f"] * 1)

@@ -14,11 +14,11 @@ import pytest
 
 
 class Page:
-    """One tab.
+    """A browser tab.
 
     Attributes:
-      requested: the URLs of everything that it has fetched since it was opened.
-      complaints: its console output since then, and uncaught exceptions.
+      requested: the URLs that the page has fetched since it was opened.
+      complaints: the page's console output and uncaught exceptions since then.
     """
 
     def __init__(self, to_browser: int, from_browser: int) -> None:
@@ -35,7 +35,7 @@ class Page:
             self.call(f"{domain}.enable")
 
     def call(self, method: str, **params: Any) -> dict[str, Any]:
-        """Calls a method of the protocol, and records events meanwhile."""
+        """Calls a method of the protocol; records events that arrive in the meantime."""
         message: dict[str, Any] = {"id": next(self._ids), "method": method, "params": params}
         if self._session:
             message["sessionId"] = self._session
@@ -49,7 +49,7 @@ class Page:
             self._note(answer)
 
     def open(self, url: str) -> None:
-        """Goes to a URL, waits until it is loaded, and forgets the previous page's events."""
+        """Opens a URL and waits until it is loaded; forgets the previous page's events."""
         self.call("Page.navigate", url="about:blank")
         assert self.wait_for("location.href === 'about:blank'")
         self.requested.clear()
@@ -60,7 +60,7 @@ class Page:
         )
 
     def evaluate(self, expression: str) -> Any:
-        """The value of a JavaScript expression; promises are waited for."""
+        """The value of a JavaScript expression; if it is a promise, waits for its value."""
         answer = self.call(
             "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True
         )
@@ -68,7 +68,7 @@ class Page:
         return answer["result"].get("value")
 
     def wait_for(self, condition: str, seconds: float = 30) -> bool:
-        """Waits until a JavaScript expression is true; returns whether it became true in time."""
+        """Waits until a JavaScript expression is true; returns False if it is not in time."""
         return bool(
             self.evaluate(
                 f"new Promise(done => {{ const end = Date.now() + {seconds * 1000};"
@@ -100,13 +100,13 @@ class Page:
 
 @contextmanager
 def browser(profile: Path) -> Iterator[Page]:
-    """A page of a separate browser, which ends with the block."""
+    """Starts a browser; yields a tab."""
     chromium = shutil.which("chromium")
     if chromium is None:
         pytest.skip("needs chromium (Debian package chromium)")
     child_reads, to_browser = os.pipe()
     from_browser, child_writes = os.pipe()
-    # The protocol's pipe is file descriptors 3 and 4 of the browser.
+    # Chromium reads the protocol from file descriptor 3 and writes to 4.
     script = f'exec "$0" "$@" 3<&{child_reads} 4>&{child_writes}'
     flags = ["--headless", "--no-sandbox", "--disable-gpu", "--remote-debugging-pipe"]
     process = subprocess.Popen(

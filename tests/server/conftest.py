@@ -22,7 +22,7 @@ from .servers import FAST, Servers, Stubs
 
 
 def config_flag(file: Path, base_paths: Mapping[str, Path]) -> str:
-    """A --model_config_file flag with these models."""
+    """Writes a configuration of these models; returns its --model_config_file flag."""
     models = "".join(
         f'config {{ name: "{name}" base_path: "{path}" model_platform: "tensorflow" }}\n'
         for name, path in base_paths.items()
@@ -41,25 +41,25 @@ RANKER_INPUTS = {
 
 @pytest.fixture
 def ranker_inputs() -> dict[str, Any]:
-    """One user, three items."""
+    """A request of one user and three items."""
     return dict(RANKER_INPUTS)
 
 
 @pytest.fixture(scope="session")
 def ranker_versions() -> Callable[..., None]:
-    """Writes a version of the ranker, given its directory and perhaps a `weight`."""
+    """A function that saves a version of the ranker in a directory, perhaps with a `weight`."""
     return partial(models.build, "ranker")
 
 
 @pytest.fixture(scope="session", name="wait_until")
 def wait_until_fixture() -> Callable[..., None]:
-    """Waits for a condition: wait_until(condition, timeout_seconds=60)."""
+    """The function wait_until(condition, timeout_seconds=60)."""
     return wait_until
 
 
 @pytest.fixture(scope="session")
 def ranker_base_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A base path with the ranker as version 3."""
+    """A base path that has the ranker as version 3."""
     base_path = tmp_path_factory.mktemp("ranker")
     models.build("ranker", base_path / "3")
     return base_path
@@ -91,7 +91,7 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
 
 @pytest.fixture(scope="session")
 def log_folder(servers: Servers) -> Callable[[], Path]:
-    """Makes a folder where servers may log requests."""
+    """A function that makes a folder in which servers may log requests."""
     numbers = count(1)
 
     def make() -> Path:
@@ -104,14 +104,14 @@ def log_folder(servers: Servers) -> Callable[[], Path]:
 
 @pytest.fixture(scope="module")
 def serve(servers: Servers) -> Iterator[Callable[..., "Stubs"]]:
-    """`Servers.serve`, for the tests of a module."""
+    """`Servers.serve`; models are removed after the module's tests."""
     yield servers.serve
     servers.forget()
 
 
 @pytest.fixture(scope="session")
 def reloading(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    """A server whose configuration only the test changes."""
+    """A server for tests that change its configuration."""
     empty = tmp_path_factory.mktemp("reloading") / "models.config"
     empty.write_text("model_config_list {}")
     with ServerProcess(flags=[f"--model_config_file={empty}", *FAST]) as server:
@@ -120,26 +120,26 @@ def reloading(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProces
 
 @pytest.fixture(scope="session")
 def choices(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of --graph_choices of `serve_fast`."""
+    """The folder that `serve_fast` passes as --graph_choices."""
     return tmp_path_factory.mktemp("choices")
 
 
 @pytest.fixture
 def serve_fast(serve: Callable[..., "Stubs"], choices: Path) -> Callable[[Path], "Stubs"]:
-    """Serves a model with --graph_optimization=fast; it reads the choices when it loads."""
+    """A function that serves a model with --graph_optimization=fast and the current choices."""
     flags = ["--graph_optimization=fast", f"--graph_choices={choices}"]
     return lambda base_path: serve(base_path, *flags)
 
 
 @pytest.fixture(scope="session")
 def shops_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A base path with the model of shops and campaigns, exported."""
+    """The base path of the exported model of shops and campaigns."""
     return shops.export(tmp_path_factory.mktemp("shops"))
 
 
 @pytest.fixture(scope="session")
 def stages_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A base path with the model that has stages."""
+    """The base path of the model that has stages."""
     base_path = tmp_path_factory.mktemp("stages")
     stages_model.save(base_path / "1")
     return base_path
@@ -153,17 +153,17 @@ def stubs(servers: Servers, ranker_base_path: Path) -> "Stubs":
 
 @pytest.fixture(scope="session")
 def server(stubs: "Stubs") -> ServerProcess:
-    """A server of the ranker and other models."""
+    """The server of the ranker and of other models."""
     return stubs.server
 
 
 @pytest.fixture(scope="session")
 def connect() -> Callable[[str], Stubs]:
-    """Stubs for a target."""
+    """A function that makes stubs for a target."""
     return Stubs
 
 
 @pytest.fixture(scope="session")
 def monitoring(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """Flags for HTTP on a free port, with metrics at TF Serving's path."""
+    """Flags for HTTP on a free port, with metrics at TF Serving's usual path."""
     return publishing(tmp_path_factory.mktemp("monitoring"))

@@ -17,7 +17,7 @@ COUNTRIES = ["de", "fr", "us", "", "rare"]  # "" is a missing value
 
 
 def draw(random: np.random.Generator, count: int) -> pd.DataFrame:
-    """Features of rows, some of them missing."""
+    """Random features of rows; some are missing."""
     price = random.lognormal(size=count).astype(np.float32)
     price[random.random(count) < 0.2] = np.nan
     return pd.DataFrame(
@@ -31,7 +31,7 @@ def draw(random: np.random.Generator, count: int) -> pd.DataFrame:
 
 
 def labels(random: np.random.Generator, rows: pd.DataFrame) -> dict[str, np.ndarray]:
-    """The labels to learn: two classes, three classes, a number."""
+    """The labels to learn: one of two classes, one of three, a number."""
     cheap = rows["price"].fillna(3) < 1.5
     chance = 0.1 + 0.4 * cheap + 0.3 * (rows["age"] > 50) * (rows["country"] != "us")
     return {

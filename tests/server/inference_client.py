@@ -1,4 +1,4 @@
-"""Triton's client, with short methods for tests."""
+"""A wrapper of Triton's client with short methods for tests."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from tritonclient.utils import InferenceServerException, np_to_triton_dtype
 
 
 class InferenceClient:
-    """Triton's client, over gRPC, HTTP with binary tensors, or HTTP with JSON alone."""
+    """Triton's client over gRPC, over HTTP with binary tensors, or over HTTP with only JSON."""
 
     def __init__(self, server: ServerProcess, form: str) -> None:
         self.form = form
@@ -28,7 +28,7 @@ class InferenceClient:
         outputs: tuple[str, ...] = (),
         **options: Any,
     ) -> Any:
-        """The client's own result."""
+        """Calls ModelInfer; returns the result as Triton's client does."""
         inputs = []
         for name, value in columns.items():
             array = np.asarray(value)
@@ -42,7 +42,7 @@ class InferenceClient:
         return self.triton.infer(model, inputs, outputs=wanted or None, **options)
 
     def scores(self, columns: dict[str, Any], signature: str, **options: Any) -> dict[str, Any]:
-        """The ranker's outputs."""
+        """The outputs of the ranker, by name."""
         result = self.infer(columns, signature, outputs=("score", "tag"), **options)
         return {name: result.as_numpy(name) for name in ("score", "tag")}
 
@@ -53,12 +53,12 @@ class InferenceClient:
         return raised.value.status(), raised.value.message()
 
     def metadata(self, model: str, signature: str) -> dict[str, Any]:
-        """The inputs and outputs of a signature."""
+        """The metadata of a signature: its inputs and outputs."""
         if self.form == "grpc":
             found = self.triton.get_model_metadata(
                 model, headers={"x-colcast-signature-name": signature}, as_json=True
             )
-            # int64 values are text in protobuf's JSON
+            # protobuf's JSON writes int64 values as text
             for tensor in (*found["inputs"], *found["outputs"]):
                 tensor["shape"] = [int(size) for size in tensor["shape"]]
             return found  # type: ignore[no-any-return]

@@ -1,4 +1,4 @@
-"""The metrics page as Prometheus reads it, and the status page's figures."""
+"""The metrics page as Prometheus reads it, and the status page's JSON."""
 
 import json
 import urllib.request
@@ -11,7 +11,6 @@ PATH = "/monitoring/prometheus/metrics"
 
 
 def status(server: ServerProcess) -> dict[str, Any]:
-    """The JSON of the status page."""
     with urllib.request.urlopen(f"http://{server.rest_target}/status.json", timeout=120) as answer:
         assert answer.headers["Content-Type"] == "application/json"
         figures: dict[str, Any] = json.load(answer)
@@ -19,7 +18,7 @@ def status(server: ServerProcess) -> dict[str, Any]:
 
 
 class Metrics:
-    """One reading of a metrics page."""
+    """The metrics page at one moment."""
 
     def __init__(self, server: ServerProcess, path: str = PATH) -> None:
         url = f"http://{server.rest_target}{path}"
@@ -29,8 +28,8 @@ class Metrics:
         self.samples = [sample for family in self.families for sample in family.samples]
 
     def value(self, name: str, **labels: str) -> float:
-        """The only sample of that name with exactly these labels; 0 if there is none."""
-        # the parser appends the suffix of newer formats to every counter
+        """The value of the sample with this name and exactly these labels; 0 if there is none."""
+        # the parser appends "_total" to every counter
         names = (name, f"{name}_total")
         found = [s.value for s in self.samples if s.name in names and s.labels == labels]
         assert len(found) <= 1
@@ -38,13 +37,13 @@ class Metrics:
 
 
 def states_computed(stubs: Any, store: str) -> float:
-    """The number of one domain's states that version 1's `columnar_late` has computed so far."""
+    """The number of states that version 1's `columnar_late` has computed so far for one domain."""
     labels = {"model_name": stubs.model, "version": "1", "signature_name": "columnar_late"}
     return Metrics(stubs.server).value(":colcast:states_computed", store=store, **labels)
 
 
 def of_predicts(stubs: Any, metric: str, signature: str, entrypoint: str = "GRPC") -> float:
-    """A counter of the Predict requests to a model."""
+    """The value of a counter for Predict requests to a model."""
     return Metrics(stubs.server).value(
         f":colcast:{metric}",
         model_name=stubs.model,

@@ -1,4 +1,4 @@
-"""TF Serving's stubs, servers that all tests share, and one whose only worker is busy."""
+"""TF Serving's stubs, servers that all tests share, and a server whose only worker is busy."""
 
 import contextlib
 from collections.abc import Callable, Iterator
@@ -38,7 +38,7 @@ FAST = (
 _NUMBERS = count(1)
 
 
-# The servers' flags; each server is started once for all tests.
+# The flags of servers that tests share; each server is started once.
 EVERYTHING = (
     "--num_workers=4",
     "--caller_header=x-colcast-caller",
@@ -63,27 +63,27 @@ ONE_WAITS = ("--num_workers=1", "--max_queued_requests=1")
 
 
 def array_of(proto: tensor_pb2.TensorProto) -> np.ndarray:
-    """The value of a TensorProto, including strings in tensor_content."""
+    """A TensorProto's value as an array, even if strings are in tensor_content."""
     if proto.dtype == tf.string.as_datatype_enum:
         return np.asarray(tf.io.parse_tensor(proto.SerializeToString(), tf.string).numpy(), object)
     return np.asarray(tf.make_ndarray(proto))
 
 
 class Stubs:
-    """TF Serving's stubs on one channel, with short methods that by default call `model`."""
+    """TF Serving's stubs on one channel, and short methods that call `model` by default."""
 
     server: ServerProcess
 
     def __init__(self, target: str, *, own_connection: bool = False, model: str = "ranker") -> None:
         self.model = model
-        # Otherwise channels to one target share a connection.
+        # Without this option, channels to one target share a connection.
         options = [("grpc.use_local_subchannel_pool", 1)] if own_connection else []
         self.channel = grpc.insecure_channel(target, options)
         self.prediction = prediction_service_pb2_grpc.PredictionServiceStub(self.channel)
         self.models = model_service_pb2_grpc.ModelServiceStub(self.channel)
 
     def request(self, inputs: dict[str, Any], **spec: Any) -> predict_pb2.PredictRequest:
-        """A PredictRequest; values are anything that make_tensor_proto accepts."""
+        """A PredictRequest; accepts all values that make_tensor_proto accepts."""
         request = predict_pb2.PredictRequest()
         request.model_spec.name = spec.pop("name", self.model)
         request.model_spec.signature_name = spec.pop("signature_name", "serving_default")
@@ -100,12 +100,12 @@ class Stubs:
         return request
 
     def predict(self, inputs: dict[str, Any], **spec: Any) -> dict[str, Any]:
-        """The outputs as arrays; raises grpc.RpcError."""
+        """Calls Predict; returns the outputs as arrays, or raises grpc.RpcError."""
         response = self.prediction.Predict(self.request(inputs, **spec), timeout=120)
         return {name: array_of(proto) for name, proto in response.outputs.items()}
 
     def states(self, name: str = "") -> dict[int, tuple[str, int, str]]:
-        """For each version its state, and the code and message of its error."""
+        """By version: its state, and the code and message of its error."""
         request = get_model_status_pb2.GetModelStatusRequest()
         request.model_spec.name = name or self.model
         response = self.models.GetModelStatus(request, timeout=120)
@@ -119,7 +119,7 @@ class Stubs:
         }
 
     def reload(self, configs: str) -> None:
-        """Reloads the server with this list of models; raises grpc.RpcError."""
+        """Reloads the server with these models; raises grpc.RpcError."""
         config = text_format.Parse(
             f"model_config_list {{ {configs} }}", model_server_config_pb2.ModelServerConfig()
         )
@@ -127,7 +127,6 @@ class Stubs:
         self.models.HandleReloadConfigRequest(request, timeout=120)
 
     def metadata(self, name: str = "") -> get_model_metadata_pb2.SignatureDefMap:
-        """The model's signatures."""
         request = get_model_metadata_pb2.GetModelMetadataRequest(metadata_field=["signature_def"])
         request.model_spec.name = name or self.model
         response = self.prediction.GetModelMetadata(request, timeout=120)
@@ -137,11 +136,11 @@ class Stubs:
 
 
 class Servers:
-    """Running servers by their flags; models are added and removed."""
+    """The running servers by their flags, to which tests add models."""
 
     def __init__(self, folder: Path) -> None:
         self.running = ExitStack()
-        self.folder = folder  # request logs are also in this folder
+        self.folder = folder  # also has request logs
         self._stay: set[str] = set()
         self._served: dict[tuple[str, ...], tuple[ServerProcess, dict[str, str]]] = {}
 
@@ -155,8 +154,8 @@ class Servers:
     ) -> "Stubs":
         """Serves one more model, with these fields in its configuration; returns its stubs.
 
-        By default its name is unique and the server's flags are EVERYTHING. The model is removed
-        after the module of its tests, unless it is permanent.
+        By default, its name is unique and the server's flags are EVERYTHING. The model is removed
+        after the module's tests, unless `stays` is set.
         """
         server, served = self._server(flags or EVERYTHING)
         name = name or f"{base_path.name}_{next(_NUMBERS)}"
@@ -175,7 +174,7 @@ class Servers:
         return stubs
 
     def forget(self) -> None:
-        """Marks all models except permanent ones for removal when the next one is added."""
+        """Marks models for removal when the next one is added, except those that stay."""
         for _, served in self._served.values():
             for name in served.keys() - self._stay:
                 del served[name]
@@ -191,25 +190,25 @@ class Servers:
 
 
 class BusyServer(NamedTuple):
-    """A server of a gated model whose only worker waits at a gate; one more request may wait."""
+    """A server whose only worker waits at a gate and whose queue holds one more request."""
 
     stubs: Stubs
     gate: Gate
     before: Metrics
 
     def ask(self, path: Path | None = None, timeout: float = 120) -> Any:
-        """Starts a call; without a file to read, it fails as soon as it runs."""
+        """Starts a call that reads a file; with no path, it fails as soon as it runs."""
         path = path or self.gate.path.with_name("none")
         request = self.stubs.request({"path": str(path), "x": [1.0]})
         return self.stubs.prediction.Predict.future(request, timeout=timeout)
 
     def grown(self, name: str, **labels: str) -> float:
-        """The increase of a sample of the metrics page since the gate was reached."""
+        """How much a sample of the metrics page has grown since the worker reached the gate."""
         now = Metrics(self.stubs.server).value(name, **labels)
         return now - self.before.value(name, **labels)
 
     def wait_for_a_queue(self) -> None:
-        """Returns once a request waits for the worker."""
+        """Waits until a request waits for the worker."""
         wait_until(lambda: self.grown(":colcast:queue_length") == 1)
 
 
@@ -217,18 +216,18 @@ class BusyServer(NamedTuple):
 def held_worker(
     folder: Path, serve: Callable[..., Stubs], *flags: str
 ) -> Iterator[tuple[Stubs, Gate]]:
-    """A gate at which the only worker of a server with these flags waits until it is opened."""
+    """Starts a request that holds a server's only worker; yields stubs and the gate to open."""
     models.build("gated", folder / "gated" / "1")
     stubs, gate = serve(folder / "gated", *flags), Gate(folder / "gate")
     request = stubs.request({"path": str(gate.path), "x": [1.0]})
     running = stubs.prediction.Predict.future(request, timeout=300)
     wait_until(gate.is_reached)
     yield stubs, gate
-    assert "Illegal seek" in running.details()  # TensorFlow does not accept a pipe as a file
+    assert "Illegal seek" in running.details()  # TensorFlow cannot read a pipe as a file
 
 
 @contextlib.contextmanager
 def busy_server(folder: Path, serve: Callable[..., Stubs]) -> Iterator[BusyServer]:
-    """Holds the worker until the caller opens the gate."""
+    """A server whose worker is busy until the caller opens the gate."""
     with held_worker(folder, serve, *ONE_WAITS) as (stubs, gate):
         yield BusyServer(stubs, gate, Metrics(stubs.server))

@@ -1,4 +1,4 @@
-"""A client does not wait for other clients' requests; each case blocks a run at a pipe."""
+"""A client's requests do not wait for those of other clients; here, pipes block the others."""
 
 import http.client
 import json
@@ -16,7 +16,6 @@ from .servers import ONE_WORKER, Stubs
 
 
 def many(rows: int) -> np.ndarray:
-    """A column of `rows` rows."""
     return np.arange(rows, dtype=np.float32)
 
 
@@ -32,7 +31,7 @@ def _gated(serve: Any, gated_path: Path) -> Stubs:
     return serve(gated_path, *ONE_WORKER)
 
 
-# A request of up to a second does not count as long, because the machine may be busy.
+# Here, requests of up to one second do not count as long, because the machine may be busy.
 @pytest.mark.parametrize(
     "flags",
     [ONE_WORKER, ("--num_workers=2", "--max_piece_milliseconds=1000")],
@@ -46,12 +45,12 @@ def test_long_requests_that_cannot_be_split_leave_a_worker_to_others(
         stubs = serve(base_path, *flags)
         target, names = stubs.server.target, [*names, stubs.model]
     attacker, victim = (connect(target, own_connection=True, model=name) for name in names)
-    for _ in range(5):  # from these the server learns that they are short
+    for _ in range(5):  # teaches the server that these are short
         victim.predict(ranker_inputs)
     held = [Gate(tmp_path / "first"), Gate(tmp_path / "second")]
     answers = []
     for gate in held:
-        inputs = {"path": str(gate.path), "x": many(100_000)}  # a large request of unknown cost
+        inputs = {"path": str(gate.path), "x": many(100_000)}  # large, and of unknown cost
         request = attacker.request(inputs)
         answers.append(attacker.prediction.Predict.future(request, timeout=120))
     wait_until(lambda: any(gate.is_reached() for gate in held))
@@ -62,12 +61,12 @@ def test_long_requests_that_cannot_be_split_leave_a_worker_to_others(
     first.open()
     second.open()
     for answer in answers:
-        assert "Illegal seek" in answer.details()  # TensorFlow does not accept a pipe as a file
+        assert "Illegal seek" in answer.details()  # TensorFlow cannot read a pipe as a file
 
 
 @pytest.fixture(name="place_of_another_clients")
 def _place_of_another_clients(gated: Stubs, tmp_path: Path, wait_until: Any) -> Any:
-    """The position of another client's request among 41 runs that wait for one worker."""
+    """A function that returns the place of another client's request among 41 waiting requests."""
 
     def place(ask: Any) -> int:
         held, *gates = [Gate(tmp_path / str(number)) for number in range(42)]

@@ -47,14 +47,14 @@ def _batching(serve: Any, base_path: Path, flags: list[str]) -> Stubs:
 
 @pytest.fixture(scope="module", name="staged")
 def _staged(tmp_path_factory: pytest.TempPathFactory, serve: Any, flags: list[str]) -> Stubs:
-    """Stubs of a model with stages, whose last stage takes one user's candidates."""
+    """Stubs of a model with stages, whose last stage scores one user's candidates per run."""
     base_path = tmp_path_factory.mktemp("staged")
     stages_model.save(base_path / "1", users_per_run="one", dependent="columnar_pair columnar_late")
     return serve(base_path, *flags)
 
 
 def together(stubs: Stubs, signature: str, requests: list[Inputs], name: str) -> list[Any]:
-    """An output of requests that are sent at the same time."""
+    """Sends requests at the same time; returns one output of each."""
     calls = [
         stubs.prediction.Predict.future(stubs.request(inputs, signature_name=signature), timeout=60)
         for inputs in requests
@@ -64,7 +64,7 @@ def together(stubs: Stubs, signature: str, requests: list[Inputs], name: str) ->
 
 @pytest.mark.parametrize("signature", ["columnar", "columnar_late"])
 def test_a_large_request_is_not_split(serve, base_path, batching, signature):
-    """Workers are idle and its cost is unknown, so an independent request would be split."""
+    """If its rows were independent, the request would be split, because workers are idle."""
     item = np.random.default_rng(1).random(4000, np.float32)
     expected = np.exp(item) / np.exp(item).sum()
     for stubs in (serve(base_path), batching):
@@ -88,7 +88,7 @@ def test_lists_whose_greatest_length_matters_run_with_their_own_length(batching)
     for seed in range(REQUESTS):
         draw = np.random.default_rng(seed)
         length = draw.integers(1, 4, draw.integers(1, 5))
-        # all have one width, so that they could run together
+        # lists of equal width may run together
         history = draw.random((len(length), 3), np.float32)
         requests.append({"history": history, "history/length": length})
     for inputs, mean in zip(requests, together(batching, "listed", requests, "mean"), strict=True):
@@ -128,7 +128,7 @@ def test_a_large_request_in_stages_is_not_split(staged):
 
 
 def states_of(stubs: Any, inputs: Inputs) -> Inputs:
-    """The states of users and items."""
+    """The states of the request's users and items, from their stages."""
     states: Inputs = {}
     for domain in ("user", "item"):
         columns = {name: inputs[name] for name in stages_model.DOMAINS[domain]}
@@ -150,7 +150,7 @@ def test_requests_to_the_last_stage_do_not_run_together(staged):
 
 
 def test_users_of_several_requests_are_refused_by_the_last_stage(staged):
-    """The input is joined as by another server's batching, so rows are numbered from 0 twice."""
+    """The input is like two joined requests, so the users' rows are numbered from 0 twice."""
     inputs = stages_model.inputs(np.random.default_rng(1), 2, 2)
     sent: Inputs = {"row_to_user": np.zeros(2, np.int64), "position": inputs["position"]}
     sent |= states_of(staged, inputs)
@@ -176,7 +176,7 @@ def _alone(serve: Callable[..., Stubs], shops_path: Path) -> Stubs:
 def _together(
     request: pytest.FixtureRequest, serve: Callable[..., Stubs], shops_path: Path
 ) -> Stubs:
-    """Stubs of a server whose worker is busy with one request while all others arrive."""
+    """Stubs of a server with one worker, so requests that arrive during a run wait."""
     return serve(shops_path, *request.param)
 
 
@@ -186,25 +186,25 @@ def _slices(request: pytest.FixtureRequest, serve: Callable[..., Stubs], shops_p
 
 
 def drawn(seed: int, most: int = 25) -> tuple[Columns, int]:
-    """A request with indices for some domains, or for none, and its number of candidates."""
+    """A random request, with indices for some domains or for none, and its number of candidates."""
     draw = random.Random(seed)
     count = draw.randint(1, most)
     rows = {domain: draw.randint(1, 6) for domain in INDEXED if draw.random() < 0.4}
     columns = request_of(np.random.default_rng(seed), rows, count)
     for name in list(columns):
         domain = name.partition("_")[0]
-        if domain in rows and draw.random() < 0.2:  # one row for all rows of its domain
+        if domain in rows and draw.random() < 0.2:  # one row stands for all rows of its domain
             lengths = name.removesuffix("/length")
             for column in (lengths, f"{lengths}/length"):
                 if column in columns and rows[domain] > 1:
                     columns[column] = columns[column][:1]
         elif domain in ("shop", "campaign") and domain not in rows and seed % 3 == 0:
-            columns[name] = columns[name][:1]  # sent once, without an index
+            columns[name] = columns[name][:1]  # one row for all candidates, without an index
     return columns, count
 
 
 def wrong(columns: Columns, kind: int) -> Columns:
-    """The same request with one of five errors."""
+    """The request, with an error of one of five kinds."""
     indices = [name for name in columns if name.startswith("row_to_")]
     if kind == 0 or not indices:
         return {name: column for name, column in columns.items() if name != "user_id_0"}
@@ -255,7 +255,7 @@ def test_with_wrong_ones_among_them_each_is_answered_as_alone(
 def test_shared_rows_of_a_run_are_computed_once(
     serve: Callable[..., Stubs], shops_path: Path, tmp_path: Path
 ) -> None:
-    """Five requests differ in users and items but share shops and campaigns."""
+    """The requests differ in users and items, but have the same shops and campaigns."""
     base = request_of(np.random.default_rng(1), {"shop": 4, "campaign": 3}, 20)
     requests = []
     for seed in range(40):

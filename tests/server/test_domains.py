@@ -26,7 +26,7 @@ SIGNATURES = ("columnar", "columnar_late")
 
 @pytest.fixture(scope="module", name="score")
 def _score(shops_path: Path) -> Iterator[Any]:
-    """TensorFlow's scores of candidates, with one row per candidate in every column."""
+    """A function that scores candidates in TensorFlow; every column has a row per candidate."""
     with v1.Session(graph=tf.Graph()) as session:
         loaded = v1.saved_model.loader.load(session, ["serve"], str(shops_path / "1"))
         signature = loaded.signature_def["columnar"]
@@ -47,12 +47,12 @@ def _stubs(request: pytest.FixtureRequest, shops_path: Path, serve: Any) -> Stub
 
 @pytest.fixture(scope="module", name="counted")
 def _counted(shops_path: Path, serve: Any) -> Stubs:
-    """Stubs of a model for tests whose random rows no other test draws."""
+    """Stubs of a model whose random rows no other test sends."""
     return serve(shops_path)
 
 
 def request_of(random: np.random.Generator, rows: Mapping[str, int], count: int) -> Columns:
-    """A request of `count` candidates, with an index of each domain in `rows`."""
+    """A random request of `count` candidates; it has an index for each domain in `rows`."""
     columns: Columns = {}
     for domain in INDEXED:
         own = rows.get(domain, 1 if domain == "user" else count)
@@ -63,12 +63,12 @@ def request_of(random: np.random.Generator, rows: Mapping[str, int], count: int)
 
 
 def taken(columns: Columns, domain: str, rows: Any) -> Columns:
-    """The columns of a domain, at the given rows."""
+    """Selects rows of a domain's columns."""
     return {name: c[rows] for name, c in columns.items() if name.startswith(f"{domain}_")}
 
 
 def repeated(columns: Columns, count: int) -> Columns:
-    """The same request with one row per candidate in every column."""
+    """Expands every column of the request to one row per candidate."""
     made = {}
     for name, column in columns.items():
         if name.startswith("row_to_"):
@@ -92,7 +92,7 @@ def test_scores_are_those_of_repeated_rows(
 ) -> None:
     random = np.random.default_rng(seed)
     columns = request_of(random, rows, count)
-    if "item" not in rows:  # nothing tells the server that an item repeats
+    if "item" not in rows:  # no index tells the server which items repeat
         columns |= taken(columns, "item", random.integers(0, min(items, count), count))
     expected = score(repeated(columns, count))
     for signature in SIGNATURES:
@@ -131,18 +131,18 @@ def test_rows_of_another_number_are_refused(stubs: Any) -> None:
 
 
 def computed(stubs: Stubs) -> dict[str, float]:
-    """The number of computed rows of each domain."""
+    """The number of rows computed so far, by domain."""
     return {store: states_computed(stubs, store) for store in INDEXED}
 
 
 def grown(stubs: Stubs, before: dict[str, float]) -> dict[str, float]:
-    """The number of rows computed since `before`."""
+    """The number of rows computed since `before`, by domain."""
     return {store: count - before[store] for store, count in computed(stubs).items()}
 
 
 @pytest.mark.parametrize("indexed", [True, False])
 def test_each_distinct_row_is_computed_once(counted: Stubs, indexed: bool) -> None:
-    """This holds for indices sent by the client and for equal rows that the server finds."""
+    """Tests rows that repeat by an index, and equal rows that the server must find."""
     random = np.random.default_rng([3, indexed])
     columns = request_of(random, {"shop": 5, "campaign": 2}, 60)
     if not indexed:
@@ -154,7 +154,7 @@ def test_each_distinct_row_is_computed_once(counted: Stubs, indexed: bool) -> No
 
 
 def test_items_that_users_share_are_computed_once(stubs: Any, score: Any) -> None:
-    """This holds even with one row per candidate, with and without state caches."""
+    """Here items have one row per candidate; states may be cached or not."""
     random = np.random.default_rng([4, 4])
     columns = request_of(random, {"user": 3, "shop": 5, "campaign": 2}, 60)
     columns |= taken(columns, "item", np.tile(np.arange(20), 3))
@@ -165,13 +165,13 @@ def test_items_that_users_share_are_computed_once(stubs: Any, score: Any) -> Non
     np.testing.assert_allclose(got, score(repeated(columns, 60)), rtol=2e-5)
 
 
-# How the client sends such requests.
+# The client's requests.
 
 CANDIDATES = 1600
 
 
 def user_of(random: np.random.Generator) -> Columns:
-    """A user's features in the form that a client has."""
+    """A user's features as a client's caller has them."""
     columns = shops.rows("user", 1, random)
     return {
         name: values[0][: columns[f"{name}/length"][0]]
@@ -183,7 +183,7 @@ def user_of(random: np.random.Generator) -> Columns:
 
 
 def candidates(random: np.random.Generator) -> dict[str, list[Any]]:
-    """Candidates of few shops and campaigns, entry by entry."""
+    """Candidates that have few shops and campaigns: feature -> an entry per candidate."""
     columns: Columns = shops.rows("item", CANDIDATES, random)
     for domain, rows in (("shop", 40), ("campaign", 5)):
         picked = random.integers(0, rows, CANDIDATES)
@@ -199,7 +199,7 @@ def candidates(random: np.random.Generator) -> dict[str, list[Any]]:
 
 
 def in_form(form: str, items: dict[str, list[Any]], rows: int = CANDIDATES) -> Any:
-    """The first candidates, in a form that the client accepts."""
+    """The first candidates, in one of the forms that the client accepts."""
     items = {name: column[:rows] for name, column in items.items()}
     if form == "rows":
         return [dict(zip(items, row, strict=True)) for row in zip(*items.values(), strict=True)]
@@ -217,7 +217,7 @@ def in_form(form: str, items: dict[str, list[Any]], rows: int = CANDIDATES) -> A
 
 @pytest.fixture(scope="module", name="clients")
 def _clients(stubs: Any) -> Iterator[tuple[RankingClient, RankingClient]]:
-    """A client that sends distinct rows once, and one that does not."""
+    """A client that sends distinct rows once, and one that sends all rows."""
     options = {"timeout_seconds": 60}
     with (
         RankingClient(stubs.server.target, stubs.model, **options) as once,
@@ -227,7 +227,7 @@ def _clients(stubs: Any) -> Iterator[tuple[RankingClient, RankingClient]]:
 
 
 def same(signature: str, got: Any, expected: Any) -> None:
-    """Checks `columnar`'s scores for equal bits, the late signature's within its tolerance."""
+    """Checks scores: those of `columnar` bit for bit, late ones within their tolerance."""
     tolerance = 0 if signature == "columnar" else 2e-5
     np.testing.assert_allclose(got, expected, rtol=tolerance, err_msg=signature)
 

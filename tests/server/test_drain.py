@@ -66,7 +66,7 @@ def test_health_turns_first_while_all_is_answered_and_a_second_signal_ends_it(
 
 @contextlib.contextmanager
 def watching(channel: grpc.Channel) -> Iterator[None]:
-    """Watches every service; checks that all watches are notified and end with the block."""
+    """Watches the health of every service; checks that each watch is notified and then ends."""
 
     def states_of(watch: Any) -> list[int]:
         states = []
@@ -93,7 +93,7 @@ def watching(channel: grpc.Channel) -> Iterator[None]:
 
 @contextlib.contextmanager
 def reflecting(server: ServerProcess, wait_until: Any) -> Iterator[None]:
-    """Opens reflection streams; one has more unread answers than the connection holds."""
+    """Opens reflection streams, one with more unread answers than the connection can hold."""
     with grpc.insecure_channel(server.target) as channel:
         reflection = reflection_pb2_grpc.ServerReflectionStub(channel)
         questions: queue.SimpleQueue[Any] = queue.SimpleQueue()
@@ -121,7 +121,7 @@ def reflecting(server: ServerProcess, wait_until: Any) -> Iterator[None]:
 
 @contextlib.contextmanager
 def saying_nothing(server: ServerProcess) -> Iterator[None]:
-    """Connects clients to a shared port that send nothing or are idle."""
+    """Connects clients that send nothing, or are idle after a request."""
     with socket_to(server), socket_to(server) as idle:
         idle.sendall(f"GET {STATUS} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
         assert idle.recv(4096).startswith(b"HTTP/1.1 200 ")
@@ -132,7 +132,7 @@ def saying_nothing(server: ServerProcess) -> Iterator[None]:
 def test_requests_during_the_drain_are_all_answered_and_the_exit_is_clean(
     ranker_base_path, connect, ranker_inputs, wait_until
 ):
-    """Watches, open streams and silent clients do not keep the server running."""
+    """Watches, open streams and silent clients do not prevent the server from stopping."""
     with one_port_server(ranker_base_path, "--drain_seconds=1") as server:
         stubs = connect(server.target, own_connection=True)
         request = stubs.request(ranker_inputs)

@@ -1,7 +1,7 @@
 """A request that sends the user once runs as the exact signature.
 
-In an exported model both signatures give the same scores. Here the exact one adds 0.5, so that
-tests can tell which one ran.
+In an export, both signatures give the same scores. Here the exact one adds 0.5, to show which one
+ran.
 """
 
 from collections.abc import Callable
@@ -26,7 +26,7 @@ USER_ONCE = {"user": [2.0], "item": [1.0, 2.0], "scale": 1.0}
 
 
 def save(directory: Path, recorded: bool = True) -> None:
-    """Writes score = 100 user + item; the exact signature is used only if it is recorded."""
+    """Saves score = 100 user + item; the server uses the exact signature only if it is recorded."""
     with tf.Graph().as_default(), v1.Session() as session:
 
         def signature(prefix: str, user_shape: list[int | None], more: float) -> Any:
@@ -112,7 +112,7 @@ def test_a_signature_that_only_has_the_name_is_not_used(tmp_path: Path, serve):
 KINDS = ("written_variable", "mutable_table")
 RECORDS = {
     "new": [],
-    "says_nothing_of_writers": ["set"],  # like the records of 0.2.0
+    "says_nothing_of_writers": ["set"],  # as version 0.2.0 recorded it
 }
 MODELS = [f"{kind}-{record}" for kind in KINDS for record in RECORDS]
 

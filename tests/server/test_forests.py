@@ -35,12 +35,12 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def forests(trained: Path, serve: Any) -> dict[str, Stubs]:
-    """All forests side by side."""
+    """Stubs of all forests by name."""
     return {name: serve(trained / name) for name in NAMES}
 
 
 def rows_of(trained: Path, name: str) -> tuple[Columns, np.ndarray]:
-    """Features, and TF-DF's answers."""
+    """The features of recorded rows, and TF-DF's answers."""
     with np.load(trained / name / "rows.npz") as file:
         columns = dict(file)
     return columns, columns.pop("expected")
@@ -80,7 +80,7 @@ def test_the_user_may_be_sent_once(trained: Path, forests) -> None:
 
 
 def draw(count: int, seed: int) -> dict[str, Any]:
-    """Features of rows, some of them missing; the user's sections are a set of any size."""
+    """Random features; some are missing, and the user's sections are a set of any size."""
     random = np.random.default_rng(seed)
     price = random.lognormal(size=count).astype(np.float32)
     price[random.random(count) < 0.2] = np.nan
@@ -95,7 +95,7 @@ def draw(count: int, seed: int) -> dict[str, Any]:
 
 
 def example(columns: dict[str, Any], row: int) -> bytes:
-    """A serialized tf.Example; missing values are left out."""
+    """A row as a serialized tf.Example, which omits missing values."""
     proto = tf.train.Example()
     for name in ("age", "price"):
         if not np.isnan(columns[name][row]):
@@ -110,7 +110,7 @@ def example(columns: dict[str, Any], row: int) -> bytes:
 
 
 def padded(columns: dict[str, Any], user: slice = slice(None)) -> Columns:
-    """The inputs of the columnar signatures, with the user's rows selected by `user`."""
+    """The inputs of the columnar signatures; `user` selects the user's rows."""
     lists = columns["sections"][user]
     sections = np.full((len(lists), max(map(len, lists))), "", object)
     for row, values in enumerate(lists):
@@ -126,7 +126,7 @@ def padded(columns: dict[str, Any], user: slice = slice(None)) -> Columns:
 
 @pytest.fixture(scope="module")
 def exported(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Path]:
-    """A forest of YDF that takes tf.Examples, and the base path of its columnar form."""
+    """A YDF forest that takes tf.Examples, and the base path of its export."""
     folder, columns = tmp_path_factory.mktemp("ydf"), draw(2000, 7)
     chance = 0.4 * np.array(["a" in one for one in columns["sections"]])
     chance += 0.3 * (np.nan_to_num(columns["price"], nan=3.0) < 1.5) * (columns["country"] != "us")
@@ -139,7 +139,7 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Path]:
     )
     forest = learner.train({**columns, "clicked": clicked}, verbose=0)
     forest.to_tensorflow_saved_model(str(folder / "1"), feed_example_proto=True)
-    # In a separate process: this one has already loaded ops that the export must find itself.
+    # The export must load the ops itself, so it runs in a process that has not loaded them.
     command = [sys.executable, "-m", "colcast.cli.main", "export"]
     folders = ["--saved-model", folder / "1", "--output", folder / "served" / "1"]
     options = ["--late", "--user-features", *USER]

@@ -27,7 +27,7 @@ _KEY = re.compile(r'this is "([^"]+)"')
 
 
 def has_bfloat16() -> bool:
-    """Whether the CPU has the instructions of "bfloat16 products"."""
+    """Whether the CPU has the instructions that "bfloat16 products" need."""
     return "avx512_bf16" in Path("/proc/cpuinfo").read_text()
 
 
@@ -43,7 +43,7 @@ def write_choice(
     base_path: Path,
     rewrites: Sequence[str],
 ) -> Path:
-    """A choice for the model on this machine, in the folder of --graph_choices."""
+    """Writes a choice for the model on this machine to the folder of --graph_choices."""
     log = log_of(serve_fast(base_path))
     found = _KEY.search(log)
     assert found, log
@@ -63,13 +63,13 @@ def base_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def saved(base_path: Path) -> dict[Path, int]:
-    """The model's files before it is served."""
+    """The model's files, read before it is served."""
     return files(base_path)
 
 
 @pytest.fixture(scope="module")
 def modes(base_path: Path, saved: dict[Path, int], serve: Any) -> list[Stubs]:
-    """The model without --graph_optimization and with its default, exact."""
+    """The model served as saved, and with --graph_optimization's default, exact."""
     return [serve(base_path, *AS_SAVED), serve(base_path)]
 
 
@@ -118,7 +118,7 @@ def test_rewrites_are_reported_and_nothing_is_written(base_path, saved, modes):
 
 
 def test_fast_is_exact_without_a_choice_that_fits(base_path: Path, serve_fast, choices: Path):
-    """Changes each component of a choice's key."""
+    """A choice does not fit if any component of its key differs."""
     choice = write_choice(choices, serve_fast, base_path, ["bfloat16 products"])
     changed = json.loads(choice.read_text())
     changed["key"] = changed["key"].replace("TensorFlow 2", "TensorFlow 1")
@@ -130,7 +130,7 @@ def test_fast_is_exact_without_a_choice_that_fits(base_path: Path, serve_fast, c
 
 
 class Siamese(tf.Module):
-    """Scores by the distance of two vectors of one tower, which are close to each other."""
+    """Scores by the distance between two vectors of one tower, which are nearly equal."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -140,12 +140,10 @@ class Siamese(tf.Module):
         self.bias = tf.Variable(2 * tf.ones([256]))
 
     def tower(self, features: tf.Tensor) -> tf.Tensor:
-        """Returns a vector for each row."""
         return tf.nn.relu(0.05 * features @ self.first + self.bias) @ self.last
 
     @tf.function(input_signature=[tf.TensorSpec([None, 64], name=n) for n in ("user", "item")])
     def score(self, user: tf.Tensor, item: tf.Tensor) -> dict[str, tf.Tensor]:
-        """Scores."""
         apart = self.tower(user) - self.tower(item)
         return {"score": -tf.reduce_sum(apart**2, 1)}
 
@@ -161,7 +159,7 @@ def siamese(tmp_path: Path) -> tuple[Siamese, Path]:
 
 
 def test_scores_that_rounding_moves_too_far_are_not_tuned(siamese, tmp_path: Path, capsys):
-    """Products in bfloat16 are precise enough for vectors, but not for their distance."""
+    """Products in bfloat16 are precise enough for the vectors, but not for their distance."""
     _, base_path = siamese
     assert main(["tune", "--graphs", "--model=siamese", f"--model-base-path={base_path}",
                  "--distinct=8", f"--output={tmp_path / 'tuned'}"]) == 1  # fmt: skip
@@ -178,7 +176,7 @@ def test_a_tuned_choice_is_applied_to_every_signature(
 ):
     sizes = wide.Wide(name="tuned", user_features=12, item_features=9, buckets=50)
     base_path = columnar(wide.ensure(sizes, tmp_path), late=True)
-    # A busy machine may show no gain, but the test is about what a choice does.
+    # Ignores the measured gain, which a busy machine may hide.
     with mock.patch.object(tune_graphs.Proof, "judge", return_value=None):
         assert main(["tune", "--graphs", "--model=tuned", f"--model-base-path={base_path}",
                      "--distinct=4", f"--output={tmp_path}"]) == 0  # fmt: skip
@@ -205,13 +203,13 @@ def test_a_tuned_choice_is_applied_to_every_signature(
 v1 = tf.compat.v1
 
 ROWS, WIDTH, LIST = 20_000, 64, 12
-# Random numbers cancel out in sums, so the relative difference is larger than in trained models.
+# Sums of random numbers cancel out, so relative differences exceed those of trained models.
 TOLERANCE = 0.05
 ALONE = "2 tables in int8 alone: 0.0102 GB freed"
 
 
 def save(directory: Path) -> None:
-    """Saves a model that gathers and sums lists of ids, which one op can do in far less time."""
+    """Saves a model with lookups and sums of lists, which a single op can do in far less time."""
     with tf.Graph().as_default(), v1.Session() as session:
         ids = {name: v1.placeholder(tf.int64, [None, None], name) for name in ("user", "item")}
         rows = []

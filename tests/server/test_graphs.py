@@ -39,7 +39,7 @@ def save_graph(directory, build):
 
 
 def save_function(directory, function):
-    """Saves y = function(x) as a TF2 SavedModel."""
+    """Saves y = function(x) as a SavedModel of TF2."""
     module = tf.Module()
     module.f = tf.function(
         lambda x: {"y": function(x)}, input_signature=[tf.TensorSpec([None], tf.float32, "x")]
@@ -48,12 +48,12 @@ def save_function(directory, function):
 
 
 def doubled_thrice(x):
-    """Returns x * 8, by a loop."""
+    """Returns 8 x by a loop."""
     return tf.while_loop(lambda i, _: i < 3, lambda i, a: (i + 1, a * 2), [tf.constant(0), x])[1]
 
 
 def by_old_control_flow(x):
-    """Returns x * 8, by the Switch and Merge nodes of TF1."""
+    """Returns 8 * x, computed with TF1's Switch and Merge nodes."""
     v1.disable_control_flow_v2()
     try:
         return doubled_thrice(x)
@@ -62,12 +62,12 @@ def by_old_control_flow(x):
 
 
 def by_reference_variable(x):
-    """Returns x * 8, by the variables of TF1."""
+    """Returns 8 x by a reference variable of TF1."""
     return x * v1.get_variable("eight", initializer=8.0, use_resource=False)
 
 
 def by_table(x):
-    """Returns x * 8, by a hash table that an init op fills."""
+    """Returns 8 x by a hash table that an init op fills."""
     table = tf.lookup.StaticHashTable(
         tf.lookup.KeyValueTensorInitializer(tf.constant(["w"]), tf.constant([8.0])), 0.0
     )
@@ -86,7 +86,7 @@ FLOATS = {"reciprocal": tf.math.reciprocal, "third": lambda x: x / 3, "sum": lam
 
 
 def save_method_name(directory):
-    """Saves y = x * 8 in a signature with an unknown method name."""
+    """Saves y = 8 x in a signature that has an unknown method name."""
     with tf.Graph().as_default(), v1.Session() as session:
         x = v1.placeholder(tf.float32, [None], "x")
         signature = v1.saved_model.build_signature_def(
@@ -99,7 +99,7 @@ def save_method_name(directory):
 
 @pytest.fixture(scope="module")
 def base_paths(tmp_path_factory):
-    """The base paths of all models."""
+    """The base path of each model, by name."""
     folder = tmp_path_factory.mktemp("graphs")
     for name, (save, function) in EIGHT_TIMES.items():
         save(folder / name / "1", function)
@@ -117,7 +117,7 @@ def base_paths(tmp_path_factory):
 
 @pytest.fixture(scope="module", params=[(), AS_SAVED])
 def ask(request, base_paths, serve):
-    """A function that returns the model's y for x."""
+    """A function that returns y for a model's name and x."""
 
     @cache
     def stubs(name):
@@ -153,7 +153,7 @@ LIBRARY = Path(text.__file__).parent / "python" / "ops" / "_whitespace_tokenizer
 
 
 class Tokens(tf.Module):
-    """The WordPiece ids of texts, padded, and their number."""
+    """A model that tokenizes texts with a TF Text op."""
 
     def __init__(self):
         super().__init__()
@@ -161,21 +161,21 @@ class Tokens(tf.Module):
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string, "text")])
     def count(self, texts):
-        """The ids of each text, padded with -1 to the longest text, and their number."""
+        """Each text's WordPiece ids, padded with -1 to the longest text, and their number."""
         ids = self.tokenizer.tokenize(text.case_fold_utf8(texts))
         return {"ids": ids.to_tensor(-1), "count": ids.row_lengths()}
 
 
 @pytest.fixture(scope="module")
 def tokens(tmp_path_factory):
-    """A module, and the base path of its only version."""
+    """The module, and the base path of its only version."""
     base, module = tmp_path_factory.mktemp("tokens"), Tokens()
     save_version(base / "1", module, module.count)
     return module, base
 
 
 def rename_op(version, old, new):
-    """Renames an op in the whole graph to a name of the same length."""
+    """Renames an op in the graph, to a name of the same length."""
     assert len(old) == len(new)
     graph = version / "saved_model.pb"
     graph.write_bytes(graph.read_bytes().replace(old.encode(), new.encode()))
@@ -189,7 +189,7 @@ UNKNOWN_OPS = {
 
 @pytest.fixture(scope="module")
 def stubs(tokens, tmp_path_factory):
-    """Stubs of a server that loads two models with TF Text's ops side by side, and others."""
+    """Stubs of a server of two models that use TF Text's ops, and of models with unknown ops."""
     folder = tmp_path_factory.mktemp("models")
     known = "FastWordpieceTokenizeWithOffsets"
     for name, (op, _) in UNKNOWN_OPS.items():
@@ -198,7 +198,7 @@ def stubs(tokens, tmp_path_factory):
     base_paths = {"ranker": tokens[1], "other": tokens[1]}
     base_paths |= {name: folder / name for name in UNKNOWN_OPS}
     config = config_flag(folder / "models.config", base_paths)
-    # A library may be given several times.
+    # The same library may be given more than once.
     library = [f"--op_library={LIBRARY}"] * 2
     with ServerProcess(flags=[config, "--num_load_threads=2", *library]) as server:
         yield Stubs(server.target)
@@ -242,7 +242,7 @@ def test_a_library_that_ends_or_stops_the_process_is_named(tmp_path, tokens, bod
 
 
 def refusal(base, library, *more):
-    """The error with which the server refuses to start with a library."""
+    """The error of a server that refuses to start because of a library."""
     flags = ["--host=127.0.0.1", f"--model_base_path={base}", f"--op_library={library}"]
     command = [find_executable(), *flags, *more]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)

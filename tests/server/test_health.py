@@ -1,4 +1,4 @@
-"""grpc.health.v1.Health: checks and watches, and the conditions for readiness."""
+"""grpc.health.v1.Health: checks, watches, and the conditions of readiness."""
 
 import contextlib
 import socket
@@ -98,7 +98,7 @@ def test_a_watch_without_a_message_is_refused(server, health):
 def test_a_watch_reports_when_the_server_has_loaded_its_model(
     tmp_path, monkeypatch, ranker_versions
 ):
-    monkeypatch.chdir(tmp_path)  # a socket's path must be short
+    monkeypatch.chdir(tmp_path)  # Unix socket paths must be short
     command = [find_executable(), "--port=0", "--grpc_socket_path=s", "--model_name=ranker"]
     command.append(f"--model_base_path={tmp_path}")
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
@@ -117,7 +117,7 @@ def test_a_watch_reports_when_the_server_has_loaded_its_model(
 
 @contextlib.contextmanager
 def starting(file: Path, *flags: str) -> Iterator[tuple[str, Path]]:
-    """A server that may never become ready; yields its address and log file."""
+    """Starts a server that may never become ready; yields its address and its log file."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -137,13 +137,13 @@ def state_of(target: str) -> int:
         try:
             answer = stub.Check(health_pb2.HealthCheckRequest(), timeout=120)
         except grpc.RpcError:
-            return int(Status.UNKNOWN)  # it does not listen yet
+            return int(Status.UNKNOWN)  # the server does not listen yet
     return int(answer.status)
 
 
 @pytest.fixture
 def rankers(tmp_path: Path, ranker_versions: Any) -> Path:
-    """A base path with version 1."""
+    """A base path that has version 1."""
     base = tmp_path / "rankers"
     base.mkdir()
     ranker_versions(base / "1", weight=1.0)
@@ -153,7 +153,7 @@ def rankers(tmp_path: Path, ranker_versions: Any) -> Path:
 def test_a_label_is_waited_for_until_its_version_serves(
     tmp_path, rankers, ranker_versions, connect, ranker_inputs, wait_until
 ):
-    """This also holds for a model that is added to the configuration later."""
+    """Also tests a label of a model that is added to the configuration later."""
     file = tmp_path / "models.config"
     labels = {"stable": 1, "canary": 2}
     file.write_text(str(config(ranker=(rankers, [1, 2], labels))))

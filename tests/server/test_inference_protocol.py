@@ -31,7 +31,7 @@ SIGNATURES = ("columnar", "columnar_late")
 
 
 class Examples(tf.Module):
-    """The default signature returns twice a feature of tf.Examples; `kinds` has other datatypes."""
+    """A model whose default signature takes tf.Examples; `kinds` has other datatypes."""
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string, "examples")])
     def score(self, examples: tf.Tensor) -> dict[str, tf.Tensor]:
@@ -60,7 +60,7 @@ def _logs(log_folder: Any) -> Path:
 def _stubs(
     tmp_path_factory: pytest.TempPathFactory, serve: Any, stages_path: Path, logs: Path
 ) -> Stubs:
-    """Stubs of the models "staged" and "examples", whose requests are all logged."""
+    """Stubs of the models "staged" and "examples", which log every request."""
     path, module = tmp_path_factory.mktemp("protocol"), Examples()
     signatures = {"serving_default": module.score, "kinds": module.kinds}
     tf.saved_model.save(module, str(path / "4"), signatures=signatures)
@@ -91,7 +91,7 @@ def _grpc_client(server: ServerProcess) -> InferenceClient:
 
 @pytest.fixture(scope="module", name="rest")
 def _rest(server: ServerProcess) -> Any:
-    """Sends a request with urllib: returns (code, headers, JSON)."""
+    """A function that sends a request with urllib; returns (code, headers, JSON)."""
 
     def ask(path: str, body: Any = None) -> Any:
         data = None if body is None else json.dumps(body).encode()
@@ -116,7 +116,7 @@ def assert_same(answer: dict[str, Any], expected: dict[str, Any]) -> None:
 
 
 def _bytes(text: Any) -> bytes:
-    """The text of a JSON string."""
+    """Encodes text in UTF-8; returns other values unchanged."""
     return text.encode() if isinstance(text, str) else text  # type: ignore[no-any-return]
 
 
@@ -142,7 +142,7 @@ def test_tf_examples_are_bytes(client, stubs, rest):
         example = tf.train.Example()
         example.features.feature["x"].float_list.value.append(value)
         examples.append(example.SerializeToString())
-    if client.form == "json":  # bytes as in the server's other REST API; Triton's client sends text
+    if client.form == "json":  # Triton's client sends text, so send bytes as in the other REST API
         data = [{"b64": base64.b64encode(example).decode()} for example in examples]
         tensor = {"name": "examples", "shape": [3], "datatype": "BYTES", "data": data}
         scores = rest("/v2/models/examples/infer", {"inputs": [tensor]})[2]["outputs"][0]["data"]
@@ -236,7 +236,7 @@ def test_requests_that_waited_beyond_their_deadline_are_not_run(tmp_path, serve,
         busy.wait_for_a_queue()
         assert waiting.code() is grpc.StatusCode.DEADLINE_EXCEEDED
         busy.gate.open()
-        # At the client's deadline gRPC ends a call in either of two ways, whichever happens first.
+        # At the deadline, either the server drops the request first, or the client cancels it.
         dropped = ":colcast:dropped_requests_total"
         reasons = ("deadline_exceeded", "cancelled")
         wait_until(lambda: sum(busy.grown(dropped, reason=reason) for reason in reasons) == 1)
@@ -301,7 +301,7 @@ def test_model_metadata_without_a_signature_is_that_of_the_default_one(client):
     assert [it["name"] for it in found["inputs"]] == ["examples"]
     with pytest.raises(InferenceServerException) as raised:
         client.metadata("staged", "")
-    assert "columnar_late" in raised.value.message()  # the message lists the existing signatures
+    assert "columnar_late" in raised.value.message()  # lists the existing signatures
     with pytest.raises(InferenceServerException) as raised:
         client.triton.get_model_metadata("nobody")
     assert raised.value.status() in ("StatusCode.NOT_FOUND", "404")
@@ -382,7 +382,7 @@ def assert_same_message(ours: Any, theirs: Any) -> None:
 
 
 def test_json_has_the_published_shapes(rest):
-    """The shapes in github.com/kserve/open-inference-protocol, inference_rest.md."""
+    """Shapes are from github.com/kserve/open-inference-protocol, inference_rest.md."""
     assert rest("/v2/health/live")[0::2] == (200, {"live": True})
     assert rest("/v2/health/ready")[0::2] == (200, {"ready": True})
     assert rest("/v2/models/staged/ready")[0::2] == (200, {"name": "staged", "ready": True})
@@ -410,7 +410,7 @@ def test_an_answer_has_the_published_shape(rest):
                 "name": name,
                 "shape": list(values.shape),
                 "datatype": np_to_triton_dtype(values.dtype),
-                "data": values.tolist(),  # nested like the shape
+                "data": values.tolist(),  # nested lists of this shape
             }
             for name, values in sent.items()
         ],

@@ -29,7 +29,7 @@ def _alone(serve: Callable[..., Stubs], stages_path: Path) -> Stubs:
 
 @pytest.fixture(scope="module", name="together")
 def _together(serve: Callable[..., Stubs], stages_path: Path) -> Stubs:
-    """Stubs of a server whose worker is busy with one request while all others arrive."""
+    """Stubs of a server with one worker, so requests that arrive during a run wait."""
     return serve(stages_path, *ONE_WORKER)
 
 
@@ -39,7 +39,7 @@ def _batching(serve: Callable[..., Stubs], stages_path: Path) -> Stubs:
 
 
 def inputs_of(seed: int) -> dict[str, Any]:
-    """One user, and 1 to 30 candidates."""
+    """A random request of one user and 1 to 30 candidates."""
     draw = np.random.default_rng(seed)
     return stages_model.inputs(draw, 1, int(draw.integers(1, 31)), int(draw.integers(1, 4)))
 
@@ -49,7 +49,7 @@ def joined(stubs: Stubs, signature: str = "columnar_late", entrypoint: str = "GR
 
 
 def wrong(inputs: dict[str, Any], kind: int) -> tuple[dict[str, Any], dict[str, str], Code]:
-    """A request with one of five errors, and the code of its refusal."""
+    """The request with one of five kinds of errors, and the code that refuses it."""
     spec = {"signature_name": "columnar_late"}
     if kind == 0:
         return {name: v for name, v in inputs.items() if name != "age"}, spec, Code.INVALID_ARGUMENT
@@ -94,7 +94,7 @@ def test_scores_equal_those_of_requests_alone_with_wrong_ones_among_them(alone, 
                 else:
                     np.testing.assert_allclose(got, values, rtol=0, atol=1e-6)
     assert joined(together) > before
-    assert joined(together, "columnar") == 0  # its last bits must not depend on other requests
+    assert joined(together, "columnar") == 0  # joining could change the last bits of its scores
     assert joined(alone) == 0
 
 
@@ -103,7 +103,7 @@ def test_with_batching_users_sent_once_to_columnar_are_computed_once(alone, batc
     for seed in range(60):
         inputs = inputs_of(seed)
         rows = len(inputs["id"])
-        if seed % 3 == 0:  # the user on every row
+        if seed % 3 == 0:  # send the user on every row
             users = ("age", "city", "history")
             inputs |= {name: np.repeat(inputs[name], rows, axis=0) for name in users}
         requests.append(inputs)
@@ -119,13 +119,13 @@ def test_with_batching_users_sent_once_to_columnar_are_computed_once(alone, batc
         scores = np.array(call.result().outputs["score"].float_val)
         np.testing.assert_allclose(scores, expected["score"], rtol=0, atol=1e-6)
     assert joined(batching, "columnar") > 0
-    # Only the stages of columnar_late look up users.
+    # Only stages look up users, so with batching these requests ran in stages.
     assert states_computed(batching, "user") > before[batching]
     assert states_computed(alone, "user") == before[alone]
 
 
 def test_with_batching_one_request_to_columnar_runs_as_many_do(alone, batching):
-    inputs = inputs_of(1000)  # a user that no other test has
+    inputs = inputs_of(1000)  # no other test sends this user
     before = {stubs: states_computed(stubs, "user") for stubs in (alone, batching)}
     scores = batching.predict(inputs, signature_name="columnar")["score"]
     expected = alone.predict(inputs, signature_name="columnar")["score"]
@@ -149,7 +149,7 @@ def test_a_request_that_claims_endless_rows_leaves_others_their_room(together):
 
 
 def test_deadlines_and_hang_ups_are_those_of_one_request(together, serve, tmp_path):
-    """All requests wait for the worker until every deadline has passed."""
+    """Every deadline passes while all requests wait for the worker."""
     before = joined(together)
 
     def send(number: int, timeout: float) -> Any:
@@ -219,7 +219,7 @@ def test_an_accepted_rest_request_is_answered_though_the_queue_fills_while_it_is
             assert {call.code() for call in calls} <= {Code.OK, Code.RESOURCE_EXHAUSTED}
 
     def answered() -> bool:
-        statuses.append(post())  # 429: the queue was full when it arrived
+        statuses.append(post())  # 429 if the queue is full
         return statuses.count(200) >= 3
 
     statuses: list[int] = []
@@ -280,7 +280,7 @@ def test_lanes_count_the_waits_of_short_requests_and_of_pieces_of_long_ones(
     wait_until(long_ones_have_waited)
     pieces = of_predicts(stubs, "pieces", "columnar_late")
     assert pieces >= 2
-    # Each request has waited for a worker once, and each of its slices once more.
+    # Each request waits for a worker once, and each of its slices waits once more.
     assert waits("short") + waits("long") == asked + pieces
     assert waits("short") >= asked / 2
 
@@ -289,7 +289,7 @@ def test_a_large_request_runs_in_pieces_and_scores_as_in_one(serve, stages_path,
     large = stages_model.inputs(np.random.default_rng(5), 1, 4000)
     stubs = serve(stages_path)
     expected = alone.predict(large, signature_name="columnar_late")
-    for _ in range(5):  # the server learns the cost from the first requests
+    for _ in range(5):  # the first requests teach the server the cost
         answer = stubs.predict(large, signature_name="columnar_late")
         assert answer["tag"].tolist() == expected["tag"].tolist()
         np.testing.assert_allclose(answer["score"], expected["score"], rtol=0, atol=1e-6)

@@ -1,4 +1,4 @@
-"""Signatures with independent rows: repeated rows are not computed again."""
+"""Rows that repeat are not computed again, in signatures with independent rows."""
 
 from collections.abc import Callable, Sequence
 from functools import cache, partial
@@ -18,7 +18,7 @@ TEXTS = ["send the user once", "", "rank", "rank every candidate"]
 
 
 class Texts(tf.Module):
-    """Counts the bytes of texts."""
+    """A model that counts the bytes of texts."""
 
     @tf.function(
         input_signature=[
@@ -27,7 +27,7 @@ class Texts(tf.Module):
         ]
     )
     def encode(self, texts: tf.Tensor, longest: tf.Tensor) -> dict[str, tf.Tensor]:
-        """Rows of `letters` are as long as the longest text."""
+        """Returns sizes, cut texts, and `letters`, whose rows are as wide as the longest text."""
         cut = tf.strings.substr(texts, 0, longest)
         sizes = tf.strings.length([texts, cut])
         letters = tf.strings.bytes_split(texts).to_tensor()
@@ -44,12 +44,12 @@ class Texts(tf.Module):
         ]
     )
     def rank(self, query: tf.Tensor, titles: tf.Tensor) -> dict[str, tf.Tensor]:
-        """Scores are 1,000 times the query's bytes and the title's."""
+        """Returns 1,000 times the bytes of the query plus those of each title."""
         return {"scores": 1000 * tf.strings.length(query) + tf.strings.length(titles)}
 
 
 class Served:
-    """The model, served."""
+    """A served model, with the metrics from before the test."""
 
     def __init__(self, stubs: Stubs) -> None:
         self.stubs = stubs
@@ -58,7 +58,7 @@ class Served:
     def encode(
         self, texts: Sequence[Any], longest: int | None = None, outputs: Sequence[str] = ()
     ) -> dict[str, Any]:
-        """The outputs of `encode`, by default those whose rows have one shape."""
+        """Calls `encode`; by default asks for the outputs whose rows all have one shape."""
         inputs: dict[str, Any] = {"texts": np.array(texts, object)}
         if longest is not None:
             inputs["longest"] = np.int32(longest)
@@ -68,7 +68,7 @@ class Served:
         return {name: value.tolist() for name, value in answer.items()}
 
     def rank(self, query: str, titles: Sequence[str]) -> list[int]:
-        """The scores."""
+        """Calls `rank`; returns the scores."""
         inputs = {"query": [query], "titles": np.array(titles, object)}
         scores: list[int] = self.stubs.predict(inputs, signature_name="rank")["scores"].tolist()
         return scores
@@ -104,7 +104,7 @@ def _known(serve: Callable[..., Served]) -> Served:
 
 
 def own(number: int) -> list[str]:
-    """Texts that are unique to a number."""
+    """Texts that no other number has."""
     return [f"{text}{number}" for text in TEXTS]
 
 
@@ -139,7 +139,7 @@ def test_only_new_rows_are_run(serve):
     assert served.counted("item") == (0, 4)
     again = ["new 1", *texts[::-1], "new 1"]
     assert served.encode(again) == expected(again, 3)
-    assert served.counted("item") == (5, 5)  # rows that repeat within a request count as hits, too
+    assert served.counted("item") == (5, 5)  # repeats within a request are hits, too
 
 
 def test_another_setting_or_other_outputs_are_another_row(serve):
@@ -185,7 +185,7 @@ def test_requests_that_wait_run_together(serve, flags):
             inputs, signature_name="encode", output_filter=["sizes", "cut"]
         )
         requests.append(request)
-    for _ in range(50):  # sends bursts until some requests had to wait
+    for _ in range(50):  # repeats bursts until some requests have waited
         calls = [
             served.stubs.prediction.Predict.future(request, timeout=60) for request in requests
         ]
@@ -201,7 +201,7 @@ def test_requests_that_wait_run_together(serve, flags):
 
 @pytest.fixture(scope="module")
 def splitting(tmp_path_factory):
-    """The flag of a file that splits requests of more than seven rows."""
+    """The flag of a batching configuration that splits requests of more than seven rows."""
     parameters = tmp_path_factory.mktemp("batching") / "parameters"
     parameters.write_text(
         "enable_large_batch_splitting { value: true } max_batch_size { value: 1000 } "

@@ -15,7 +15,7 @@ from colcast.server import find_executable
 
 
 def run_server(*flags):
-    """Runs a server that should refuse to start; returns its exit code and the printed lines."""
+    """Runs a server that should refuse to start; returns its exit code and its output lines."""
     done = subprocess.run(
         [find_executable(), "--host=127.0.0.1", *flags], capture_output=True, text=True, timeout=60
     )
@@ -23,7 +23,7 @@ def run_server(*flags):
 
 
 def test_a_wrong_flag_is_refused_in_one_line():
-    """The line is JSON if the log is JSON."""
+    """If the log is JSON, so is this line."""
     code, (line,) = run_server("--log_format=json", "--model_base_path=x", "--port=70000")
     assert code == 1
     last = json.loads(line)
@@ -72,7 +72,7 @@ def test_every_line_of_a_log_may_be_json_and_its_reader_may_exit(
         while not lines or "ready: gRPC on" not in lines[-1]["message"]:
             lines.append(json.loads(server.stderr.readline()))
         server.stderr.close()
-        server.send_signal(signal.SIGHUP)  # the server logs the signal
+        server.send_signal(signal.SIGHUP)  # the server logs it, to a closed pipe
         stubs = connect(re.search(r"gRPC on (\S+)", lines[-1]["message"])[1])
         assert stubs.predict(ranker_inputs)["score"][0] == 201
         server.terminate()
@@ -104,7 +104,7 @@ def test_many_threads_get_their_own_answers(stubs, ranker_inputs):
 
 
 def exported_symbols(binary):
-    """The dynamic symbols that a binary defines, without copies of libc's and libstdc++'s."""
+    """The dynamic symbols that a binary defines, except copies of libc's and libstdc++'s."""
     listing = subprocess.run(
         ["nm", "-D", "--defined-only", "--extern-only", binary],
         capture_output=True,
@@ -146,7 +146,7 @@ COMMAND = "pip uninstall -y tensorflow tensorflow-cpu; pip install tensorflow-cp
 
 @pytest.fixture
 def executable(tmp_path):
-    """A folder as installed by pip, but without an engine."""
+    """The executable in a folder like pip's, but without an engine library."""
     path = tmp_path / "colcast_server" / "bin" / "colcast_model_server"
     path.parent.mkdir(parents=True)
     shutil.copy(find_executable(), path)
@@ -161,7 +161,7 @@ def refusal(executable):
 
 
 def install_tensorflow(tmp_path, release):
-    """Installs a library that claims to be TensorFlow's."""
+    """Makes a library that claims to be this release of TensorFlow."""
     (tmp_path / "tensorflow").mkdir()
     library = tmp_path / "tensorflow" / "libtensorflow_cc.so.2"
     source = f'extern const char* TF_Version(void) {{ return "{release}"; }}'

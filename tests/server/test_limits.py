@@ -27,16 +27,16 @@ def limited_stubs(serve, ranker_base_path):
 
 
 def error_of(call):
-    """The code and the message of a call."""
+    """The code and the message with which a call ended."""
     return call.code(), call.details()
 
 
 @pytest.fixture
 def expect_refused(limited_stubs, ranker_inputs):
-    """Checks that a request is refused with these words and flat memory; the next is served."""
+    """Checks that a request is refused with these words and takes no memory; the next is served."""
 
     def check(request, *words, **call):
-        # The first request pays for memory that the server keeps.
+        # The first request may allocate memory that the server keeps.
         assert limited_stubs.predict(ranker_inputs)["score"].tolist() == [201, 202, 203]
         meter = ProcessMeter(limited_stubs.server.pid)
         before = meter.peak_memory_bytes()
@@ -72,7 +72,7 @@ def test_a_compressed_request_is_answered(limited_stubs, ranker_inputs, compress
 
 
 def test_random_bytes_survive_compression(limited_stubs, ranker_inputs):
-    """The message needs many blocks of input and of output."""
+    """Decompressing the message takes many blocks of input and of output."""
     names = [np.random.default_rng(i).bytes(200_000) for i in range(3)]
     request = limited_stubs.request(ranker_inputs | {"item_name": names})
     answer = limited_stubs.prediction.Predict(
@@ -94,7 +94,7 @@ def test_a_bomb_is_refused_before_it_is_inflated(
 def test_compressed_bytes_that_do_not_inflate_are_an_error(limited_stubs, ranker_inputs):
     with grpc.insecure_channel(limited_stubs.server.target) as channel:
         predict = channel.unary_unary("/tensorflow.serving.PredictionService/Predict")
-        # A message marked as compressed that is not compressed; the metadata names its encoding.
+        # The message is marked as compressed but is not; the metadata names the encoding.
         call = predict.future(b"no gzip", timeout=60, metadata=[("grpc-encoding", "gzip")])
         assert call.code() != grpc.StatusCode.OK
     assert limited_stubs.predict(ranker_inputs)["score"].size == 3
@@ -113,7 +113,7 @@ def test_rows_beyond_the_limit_are_refused(limited_stubs, ranker_inputs, expect_
 
 
 def test_a_long_string_repeated_counts_with_its_bytes(limited_stubs, ranker_inputs, expect_refused):
-    """Every row would have a copy of the string."""
+    """The long string would be copied to every row."""
     inputs = ranker_inputs | {
         "item": np.zeros(100, np.float32),
         "item_name": ["x"] * 100,
@@ -124,7 +124,7 @@ def test_a_long_string_repeated_counts_with_its_bytes(limited_stubs, ranker_inpu
 
 
 def short_list(text_dtype, rows, **values):
-    """A TensorProto of `rows` rows with fewer values."""
+    """A TensorProto that declares `rows` rows but has fewer values."""
     proto = tensor_pb2.TensorProto(dtype=text_dtype, **values)
     proto.tensor_shape.dim.add(size=rows)
     return proto
@@ -142,7 +142,7 @@ def test_the_last_string_of_a_short_list_counts_with_its_bytes(
 
 
 class Defaulted(tf.Module):
-    """A user of 4 kB that has a default."""
+    """A model whose user input of 4 kB has a default."""
 
     @tf.function(
         input_signature=[
@@ -155,7 +155,7 @@ class Defaulted(tf.Module):
 
 
 def test_short_lists_count_together(limited_stubs, ranker_inputs):
-    """Any one of the lists would be accepted."""
+    """Each of the lists alone would be accepted."""
     rows = 140_000
     request = limited_stubs.request(ranker_inputs)
     request.inputs["item"].CopyFrom(short_list(tf.float32.as_datatype_enum, rows, float_val=[1.0]))
@@ -168,7 +168,7 @@ def test_short_lists_count_together(limited_stubs, ranker_inputs):
 
 
 def test_a_default_that_is_repeated_counts(serve, tmp_path):
-    """A default counts because the request does not contain its repeated rows."""
+    """The repeated default counts, although the request does not contain it."""
     module = Defaulted()
     tf.saved_model.save(module, str(tmp_path / "1"), signatures=module.score)
     with_defaults(tmp_path / "1", "serving_default", {"user": np.zeros((1, 1000))})

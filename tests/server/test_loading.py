@@ -1,6 +1,6 @@
 """Requests to a model get UNAVAILABLE while it loads, and then its real status.
 
-The loads in this file wait in warm-up for a pipe that nobody reads yet.
+Here, models load slowly because their warm-up waits until a test reads a pipe.
 """
 
 import http.client
@@ -26,14 +26,14 @@ from ..models.saving import save_version
 from .conftest import save_waiting_ranker
 from .metrics_page import Metrics
 
-# The load check would be a second process that opens the pipe.
+# The check of versions before a load would open the pipe in a second process.
 FLAGS = ["--rest_api_port=-1", "--load_check=false"]
 ENTRY = 'config {{ name: "{0}" base_path: "{1}" model_platform: "tensorflow" }}'
 
 
 @pytest.fixture(name="slow")
 def slow_version(tmp_path):
-    """Makes a base path whose version 3 loads, or fails, once the pipe has a reader."""
+    """A function that makes a base path; version 3 loads, or fails, once the pipe has a reader."""
 
     def make(**options):
         save_waiting_ranker(tmp_path / "slow" / "3", tmp_path / "pipe", **options)
@@ -64,8 +64,8 @@ def rest_predict(target, name):
 def tensorflow_servings_check(stubs):
     """Whether the server is ready according to TensorFlow Serving's integration test.
 
-    That test requests a model that does not exist: once all models have loaded, TensorFlow
-    Serving's answer names a servable. Other tests look for NOT_FOUND.
+    That test requests a model that does not exist. Once all models have loaded, TensorFlow
+    Serving's answer mentions a servable. Other tests look for NOT_FOUND.
     """
     with pytest.raises(grpc.RpcError) as error:
         stubs.predict({}, name="intentionally_missing_model")
@@ -132,7 +132,7 @@ def test_a_server_is_unavailable_until_its_models_serve(
     slow, ranker_base_path, connect, ranker_inputs, tmp_path, monkeypatch, wait_until
 ):
     base_path, pipe = slow()
-    monkeypatch.chdir(tmp_path)  # a socket's path must be short
+    monkeypatch.chdir(tmp_path)  # paths of sockets must be short
     entries = [ENTRY.format("quick", ranker_base_path), ENTRY.format("slow", base_path)]
     (tmp_path / "models.config").write_text(f"model_config_list {{ {' '.join(entries)} }}")
     command = [find_executable(), "--host=127.0.0.1", "--port=0", "--grpc_socket_path=s"]
@@ -187,7 +187,7 @@ KINDS = {
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a base path for each kind of model."""
+    """A folder that has a base path for each kind of model."""
     folder = tmp_path_factory.mktemp("variables")
     for name, (resource, saved) in KINDS.items():
         models.build("unsaved", folder / name / "1", resource=resource, saved=saved)
@@ -219,7 +219,7 @@ HUGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage/enabled")
 
 
 class Large(tf.Module):
-    """A model that takes 16 KiB per row, and a given amount of memory for its weights."""
+    """A model that needs 16 KiB per row, and this many bytes for its weights."""
 
     def __init__(self, bytes_of_weights: int = 4) -> None:
         super().__init__()
@@ -227,7 +227,7 @@ class Large(tf.Module):
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.float32, "x")])
     def score(self, x: tf.Tensor) -> dict[str, tf.Tensor]:
-        """Returns 4096 x plus the first weight, added up one by one."""
+        """Returns 4096 x plus the first weight, by a cumulative sum."""
         return {"sum": tf.cumsum(tf.tile(x[:, None], [1, 4096]), axis=1)[:, -1] + self.weights[0]}
 
 
@@ -237,12 +237,12 @@ def save(directory: Path, bytes_of_weights: int = 4) -> None:
 
 
 def page_faults(pid: int) -> int:
-    """The number of the process's page faults so far."""
+    """The number of the process's page faults since it started."""
     return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[7])
 
 
 def huge_page_bytes(pid: int) -> int:
-    """The process's memory on huge pages."""
+    """The bytes of the process's memory that are on huge pages."""
     lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("AnonHugePages:"))
 
@@ -250,8 +250,8 @@ def huge_page_bytes(pid: int) -> int:
 def test_the_next_request_reuses_the_memory_of_large_tensors(
     tmp_path: Path, connect, monkeypatch: pytest.MonkeyPatch
 ):
-    """Tests buffers of 16 MiB and of 64 MiB; the latter have a separate arena."""
-    monkeypatch.setenv("MALLOC_CONF", "thp:never")  # huge pages would need fewer page faults
+    """Tests buffers of 16 MiB, and of 64 MiB, which have a separate arena."""
+    monkeypatch.setenv("MALLOC_CONF", "thp:never")  # with huge pages, there would be fewer faults
     save(tmp_path / "1")
     requests = 10
     with ServerProcess("large", tmp_path, ["--num_workers=1"]) as server:
@@ -292,13 +292,13 @@ def test_waiting_requests_keep_no_memory_of_earlier_large_ones(tmp_path, connect
     base = tmp_path / "model"
     models.build("weighted", base / "1")
     parameters = tmp_path / "batching"
-    parameters.write_text("batch_timeout_micros { value: 100000000 }")  # longer than the test
+    parameters.write_text("batch_timeout_micros { value: 100000000 }")  # until the test ends
     flags = ["--num_workers=1", "--enable_batching", f"--batching_parameters_file={parameters}"]
     flags.append(f"--max_request_columns={4 * MIB}")
     with ServerProcess("ranker", base, [*monitoring, *flags]) as server:
         stubs = connect(server.target)
         small = stubs.request({"x": np.float32([1])}).SerializeToString()
-        # parts of one TensorProto; the server's views of them take 64 MiB
+        # One TensorProto in many parts; the server's views of the parts take 64 MiB.
         parts = b"\x12\x04\x08\x07\x42\x00" * (2 * MIB)
         entry = b"\x0a\x05texts" + parts
         large = small + b"\x12" + varint(len(entry)) + entry
@@ -308,7 +308,7 @@ def test_waiting_requests_keep_no_memory_of_earlier_large_ones(tmp_path, connect
         for _ in range(8):
             with pytest.raises(grpc.RpcError, match="texts"):
                 send(large, timeout=60)
-            # Decoded into the memory of the large request, except the second input.
+            # The small request is decoded into the large one's memory, except the second input.
             waiting.append(send.future(small, timeout=60))
         after = Metrics(server).value("process_resident_memory_bytes")
         assert not any(call.done() for call in waiting)

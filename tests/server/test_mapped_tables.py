@@ -22,12 +22,12 @@ from .servers import AS_SAVED, NOTHING_KEPT, Stubs
 DATA = "variables/variables.data-00000-of-00001"
 IDS = np.int64([3, 0, 49, 3, 17])
 SEEDS = count(1)
-MAPPED_BYTES = 4 * 50 * 7 * 4 + 50 * 6 * 2 + 1  # the last byte is `aa`
+MAPPED_BYTES = 4 * 50 * 7 * 4 + 50 * 6 * 2 + 1  # the last byte is the table `aa`
 
 
 @pytest.fixture(name="saved")
 def _saved(tmp_path: Path) -> Path:
-    """A version with its own tables, because models with equal tables share a file."""
+    """A version with unique tables, because models with equal tables share a file."""
     tables.save(tmp_path / "saved" / "1", seed=next(SEEDS))
     return tmp_path / "saved" / "1"
 
@@ -264,6 +264,6 @@ def test_versions_with_the_same_tables_share_a_mapping(
 
 
 def versions_of(stubs: Stubs) -> list[dict[str, Any]]:
-    """The status page's entry of the model."""
+    """The versions of the model on the status page."""
     (model,) = (one for one in status(stubs.server)["models"] if one["name"] == stubs.model)
     return list(model["versions"])

@@ -35,19 +35,18 @@ class Monitored(NamedTuple):
     stubs: Any
 
     def read(self) -> Metrics:
-        """Reads the page."""
         return Metrics(self.server)
 
 
 @pytest.fixture
 def monitored(stubs: Stubs) -> Monitored:
-    """A server of the ranker, which counts all tests' requests."""
+    """The ranker's server, which also counts other tests' requests."""
     return Monitored(stubs.server, stubs)
 
 
 @pytest.fixture
 def growth(monitored: Monitored) -> Callable[..., float]:
-    """The increase of a sample since the test began."""
+    """A function that returns how much a sample has grown since the test began."""
     before = monitored.read()
 
     def grown(name: str, **labels: str) -> float:
@@ -130,7 +129,7 @@ def test_bytes_saved_are_what_repeating_the_row_would_have_added(monitored, grow
     monitored.stubs.prediction.Predict(request, timeout=120)
     assert growth(":colcast:rows_sum", **OURS) == rows
     assert growth(":colcast:columns_sent_once_total", **OURS) == 1
-    assert growth(":colcast:bytes_saved_total", **OURS) == (rows - 1) * 4  # bytes of a float
+    assert growth(":colcast:bytes_saved_total", **OURS) == (rows - 1) * 4  # a float has 4 bytes
 
 
 def test_histograms_add_up(monitored, ranker_inputs):
@@ -195,7 +194,7 @@ def test_requests_that_find_the_queue_full_are_counted(busy):
 
 
 def test_requests_that_wait_too_long_are_counted(busy):
-    # At the client's deadline gRPC ends a call in either of two ways, whichever happens first.
+    # At the deadline, either the server drops the request first, or the client cancels it.
     reasons = {"deadline_exceeded": "DEADLINE_EXCEEDED", "cancelled": "CANCELLED"}
 
     def dropped(reason: str) -> float:
@@ -219,7 +218,7 @@ def test_requests_whose_client_hung_up_while_they_waited_are_counted(busy):
     waiting = busy.ask()
     busy.wait_for_a_queue()
     waiting.cancel()
-    busy.stubs.states()  # a later call on the same connection
+    busy.stubs.states()  # another call on the same connection, after the cancellation
     busy.gate.open()
     wait_until(lambda: busy.grown(":colcast:dropped_requests_total", reason="cancelled") == 1)
 
@@ -279,5 +278,5 @@ def test_every_metric_is_documented_and_no_other(monitored, ranker_inputs):
     page = Path(__file__).parents[2].joinpath("docs", "metrics.md").read_text()
     documented = re.findall(r"^\| `((?::|process_)[a-z_:]+)`", page, re.M)
     published = [family.name for family in monitored.read().families]
-    # The parser removes "_total" from counters' names.
+    # The parser removes "_total" from the names of counters.
     assert sorted(name.removesuffix("_total") for name in documented) == sorted(published)

@@ -1,4 +1,4 @@
-"""The configuration: refusals, and changes while the server runs."""
+"""The configuration: which ones are refused, and changes while the server runs."""
 
 import os
 import signal
@@ -19,7 +19,7 @@ CONFIG = model_server_config_pb2.ModelServerConfig
 
 @pytest.fixture(scope="module")
 def rankers(tmp_path_factory, ranker_versions):
-    """A base path with versions 1 and 2; version N multiplies the user by 100 N."""
+    """A base path of versions 1 and 2; version N multiplies the user by 100 N."""
     base_path = tmp_path_factory.mktemp("rankers")
     for version in (1, 2):
         ranker_versions(base_path / str(version), weight=float(version))
@@ -27,7 +27,7 @@ def rankers(tmp_path_factory, ranker_versions):
 
 
 def config(**models):
-    """A configuration from model=(base path, versions, labels)."""
+    """A configuration of models, each given as (base path, versions, labels)."""
     result = CONFIG()
     result.model_config_list.SetInParent()
     for name, (path, versions, labels) in models.items():
@@ -40,7 +40,7 @@ def config(**models):
 
 @pytest.fixture
 def reloaded(reloading):
-    """Reloads the server with a configuration; returns stubs for its first model."""
+    """A function that reloads the server; returns it and stubs for the first model."""
 
     def reloaded(first):
         stubs = Stubs(reloading.target, model=first.model_config_list.config[0].name)
@@ -52,7 +52,7 @@ def reloaded(reloading):
 
 @pytest.fixture
 def serve(tmp_path):
-    """Makes a server from a configuration and further flags."""
+    """A function that makes a server from a configuration and further flags."""
 
     def serve(first, *flags):
         file = tmp_path / "models.config"

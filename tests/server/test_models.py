@@ -1,4 +1,4 @@
-"""Several models: the versions that serve, broken versions, and the status."""
+"""Several models: which versions serve, broken versions, and the status."""
 
 import contextlib
 import shutil
@@ -14,20 +14,20 @@ OK = grpc.StatusCode.OK.value[0]
 
 
 class Served(NamedTuple):
-    """A server with only a test's models; the first one is the default."""
+    """A server that has only the test's models; `stubs` call the first one."""
 
     server: ServerProcess
     stubs: Stubs
 
     def log(self) -> str:
-        """The log's lines about the first model."""
+        """The lines of the log that mention the first model."""
         lines = self.server.log().splitlines()
         return "\n".join(line for line in lines if f'"{self.stubs.model}"' in line)
 
 
 @pytest.fixture
 def serve(reloading, request):
-    """Serves base paths with additional fields; each test's models have unique names."""
+    """A function that serves base paths; each test's models have unique names."""
 
     def serve(base_path, more="", **others):
         stubs = Stubs(reloading.target, model=request.node.name)
@@ -35,7 +35,7 @@ def serve(reloading, request):
             f'config {{ name: "{name}" base_path: "{path}" model_platform: "tensorflow" {more} }}'
             for name, (path, more) in {stubs.model: (base_path, more), **others}.items()
         )
-        with contextlib.suppress(grpc.RpcError):  # the error for models that cannot be loaded
+        with contextlib.suppress(grpc.RpcError):  # a model may fail to load
             stubs.reload(text)
         return Served(reloading, stubs)
 
@@ -55,7 +55,7 @@ def retrying(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def rankers(tmp_path_factory, ranker_versions):
-    """A base path with versions 1, 2 and 3; version N multiplies the user by 100 N."""
+    """A base path of versions 1, 2 and 3; version N multiplies the user by 100 N."""
     base_path = tmp_path_factory.mktemp("rankers")
     for version in (1, 2, 3):
         ranker_versions(base_path / str(version), weight=float(version))
@@ -64,7 +64,7 @@ def rankers(tmp_path_factory, ranker_versions):
 
 @pytest.fixture
 def copy(tmp_path, rankers):
-    """Copies a version of `rankers` so that it appears only when it is complete."""
+    """A function that copies a version of `rankers`; it appears only when it is complete."""
 
     def copy(version, to):
         beside = tmp_path / "copying"

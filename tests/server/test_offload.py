@@ -19,11 +19,11 @@ from tensorflow_serving.apis import predict_pb2
 from .metrics_page import Metrics
 from .servers import Stubs
 
-ROWS = 100  # requests of at least this many rows are forwarded
+ROWS = 100  # the server forwards requests of at least this many rows
 
 
 class StandIn:
-    """A stand-in for the accelerator's server: records requests and answers as instructed."""
+    """Stands in for the server with an accelerator: records requests, and answers as told."""
 
     def __init__(self, answer: Callable[..., Any], address: str = "127.0.0.1:0") -> None:
         self.requests: list[predict_pb2.PredictRequest] = []
@@ -56,7 +56,7 @@ class StandIn:
 
 @pytest.fixture
 def stand_in() -> Iterator[Callable[..., StandIn]]:
-    """Starts stand-ins that are closed at the end."""
+    """A function that starts a stand-in, which is closed after the test."""
     started: list[StandIn] = []
 
     def start(answer: Callable[..., Any], **where: Any) -> StandIn:
@@ -70,8 +70,8 @@ def stand_in() -> Iterator[Callable[..., StandIn]]:
 
 @pytest.fixture(scope="module")
 def offloading(ranker_base_path, monitoring):
-    """A server that sends large requests to a port of this machine, and stubs for it."""
-    # a long timeout, in case the machine is busy
+    """A function that starts a server which forwards large requests to a port; makes stubs."""
+    # The timeout is long because the machine may be busy.
     flags = [*monitoring, f"--offload_rows={ROWS}", "--offload_timeout_ms=60000"]
     with contextlib.ExitStack() as running:
 
@@ -85,11 +85,11 @@ def offloading(ranker_base_path, monitoring):
 
 
 class Pair(NamedTuple):
-    """A server and its stand-in, which answers as instructed."""
+    """A server and its stand-in, which answers as told."""
 
     server: ServerProcess
     stubs: Stubs
-    answers: list[Callable[..., Any]]  # the last one also answers all later requests
+    answers: list[Callable[..., Any]]  # one per request; the last answers all further ones
     requests: list[predict_pb2.PredictRequest]
 
 
@@ -104,7 +104,7 @@ def both(offloading) -> Iterator[Pair]:
 
 @pytest.fixture
 def pair(both, wait_until) -> Pair:
-    """Waits until the server considers its stand-in available."""
+    """The server and its stand-in, once the server considers it available."""
 
     def is_asked() -> bool:
         both.stubs.predict(inputs(ROWS))
@@ -118,7 +118,7 @@ def pair(both, wait_until) -> Pair:
 
 
 def inputs(rows: int) -> dict[str, Any]:
-    """One user and `rows` items."""
+    """A request of one user and `rows` items."""
     return {
         "user": [2.0],
         "user_name": ["ann"],
@@ -128,7 +128,7 @@ def inputs(rows: int) -> dict[str, Any]:
 
 
 def offloaded(server: ServerProcess, status: str) -> float:
-    """The number of forwarded requests with this outcome."""
+    """The number of forwarded requests that had this outcome."""
     return Metrics(server).value(":colcast:offloaded_requests_total", status=status)
 
 
@@ -138,7 +138,7 @@ def refuse(code: grpc.StatusCode) -> Callable[..., Any]:
 
 @pytest.fixture
 def free_port() -> Iterator[int]:
-    """A port on which nobody listens. It stays bound, so that no other process can take it.
+    """A port without a listener; it stays bound, so that no other process can take it.
 
     A stand-in can still listen there, because gRPC also sets SO_REUSEPORT.
     """
@@ -225,10 +225,10 @@ def test_half_of_the_deadline_is_left_and_a_hanging_server_is_skipped(
     other = stand_in(lambda *_: (release.wait(60), predict_pb2.PredictResponse())[1])
     server, stubs = offloading(other.port, "--offload_timeout_ms=2500")
     try:
-        for sent in range(1, 11):  # after each failure, the target gets no request for a second
+        for sent in range(1, 11):  # a failure pauses forwarding for a second
             response = stubs.prediction.Predict(stubs.request(inputs(ROWS)), timeout=2)
             assert response.outputs["score"].tensor_shape.dim[0].size == ROWS
-            if sent < 3:  # a client's short deadline proves nothing about the other server
+            if sent < 3:  # a client's short deadline is no failure of the target
                 assert len(other.requests) == sent
         assert offloaded(server, "failed") == len(other.requests) < 10
         wait_until(lambda: "does not answer" in server.log())
@@ -250,7 +250,7 @@ def test_an_unreadable_answer_is_not_passed_on(pair, wait_until, answer):
 def test_offload_cycles_do_not_forward_endlessly(
     ranker_base_path, monitoring, connect, wait_until, tmp_path, monkeypatch
 ):
-    monkeypatch.chdir(tmp_path)  # a socket's path must be short
+    monkeypatch.chdir(tmp_path)  # paths of sockets must be short
     to_b = ["--grpc_socket_path=a", "--offload_target=unix:b", *monitoring]
     to_a = ["--grpc_socket_path=b", "--offload_target=unix:a", *monitoring]
     with (
@@ -289,7 +289,7 @@ def test_wrong_requests_get_this_servers_error(pair):
     with pytest.raises(grpc.RpcError) as error:
         stubs.prediction.Predict(unknown, timeout=120)
     assert error.value.code() == grpc.StatusCode.NOT_FOUND
-    assert len(pair.requests) == 1  # the other two name no model of this server
+    assert len(pair.requests) == 1  # the other requests name no model of this server
 
 
 def test_without_a_listener_requests_run_here_until_one_exists(

@@ -26,7 +26,7 @@ STATUS = "/v1/models/ranker"
 
 
 def one_port_server(base_path, *flags: str) -> ServerProcess:
-    """A server with one port for gRPC and REST."""
+    """A server that has gRPC and REST on one port."""
     with socket.socket() as finder:
         finder.bind(("127.0.0.1", 0))
         port = finder.getsockname()[1]
@@ -90,7 +90,7 @@ def test_http2_is_known_from_its_first_bytes_however_they_come(one_port):
         for byte in PREFACE + SETTINGS:
             connection.sendall(bytes([byte]))
         header = connection.recv(9, socket.MSG_WAITALL)
-    assert header[3:5] == b"\4\0"  # the server's SETTINGS
+    assert header[3:5] == b"\4\0"  # a SETTINGS frame
 
 
 def test_with_tls_the_handshake_says_which_it_is(one_tls_port, authority, stubs, ranker_inputs):
@@ -124,13 +124,13 @@ def test_plain_http_to_the_tls_port_gets_a_hint(one_tls_port):
 
 @pytest.fixture
 def socket_path(tmp_path, monkeypatch):
-    """A path that is short enough for a socket."""
+    """A relative path, because paths of sockets must be short."""
     monkeypatch.chdir(tmp_path)
     return "grpc.sock"
 
 
 def expect_settings(target, connect, ranker_inputs):
-    """Checks that the limits are those of the flags."""
+    """Checks that the limits of the flags are in force."""
     stubs = connect(target)
     np.testing.assert_array_equal(stubs.predict(ranker_inputs)["score"], [201, 202, 203])
     call = stubs.prediction.Predict.future(
@@ -148,10 +148,10 @@ def expect_settings(target, connect, ranker_inputs):
 def test_a_socket_is_taken_over_without_a_gap_and_answers_beside_the_port(
     socket_path, ranker_base_path, connect, ranker_inputs, tmp_path, wait_until
 ):
-    """Takes a socket over from a crashed server, then from a listening one.
+    """Takes a socket over, first from a crashed server, then from one that still listens.
 
-    New connections succeed at any time; existing ones stay with the old server. That server drains,
-    so it answers a request on a connection made just before the takeover.
+    New connections always succeed; existing ones stay with the old server. That server drains, so
+    it answers a request on a connection that was made just before.
     """
     flag = f"--grpc_socket_path={socket_path}"
     settings = [
@@ -202,7 +202,7 @@ def test_an_error_about_a_name_of_a_megabyte_fits_the_client_s_headers(stubs, ra
 
 
 def test_calls_have_no_threads_besides_the_workers(server, stubs, ranker_inputs):
-    """The only exception is a standby thread while all workers are busy."""
+    """A standby thread may exist, but only while all workers are busy."""
     assert stubs.predict(ranker_inputs)["score"].shape == (3,)
     health = health_pb2_grpc.HealthStub(stubs.channel)
     assert next(health.Watch(health_pb2.HealthCheckRequest(), timeout=120)).status
@@ -210,4 +210,4 @@ def test_calls_have_no_threads_besides_the_workers(server, stubs, ranker_inputs)
     threads = Path(f"/proc/{server.pid}/task").glob("*/comm")
     names = {thread.read_text().strip() for thread in threads}
     assert {"worker_0", "sockets"} <= names
-    assert "event_engine" not in names  # a thread of gRPC's library
+    assert "event_engine" not in names  # gRPC's library would start it

@@ -29,7 +29,7 @@ MB = 1 << 20
 
 @pytest.fixture(name="serve_limited")
 def _serve_limited(serve: Any) -> Iterator[Callable[[Path], Stubs]]:
-    """Serves models until the test ends, on a server whose address space the test limits."""
+    """A function that serves models until the test ends; the test limits their address space."""
     pids = set()
 
     def serve_limited(base_path: Path) -> Stubs:
@@ -43,7 +43,7 @@ def _serve_limited(serve: Any) -> Iterator[Callable[[Path], Stubs]]:
 
 
 def leave(stubs: Stubs, megabytes: int) -> None:
-    """Limits the server's address space to its current size plus this."""
+    """Limits the server's address space to what it uses now, plus this."""
     pid = stubs.server.pid
     status = Path(f"/proc/{pid}/status").read_text()
     used = next(int(line.split()[1]) for line in status.splitlines() if "VmSize" in line)
@@ -59,7 +59,7 @@ def test_an_answer_without_memory_fails_and_the_server_continues(serve_limited, 
         return stubs.predict({"count": np.int64(count)})["zeros"]
 
     assert len(ask(10)) == 10
-    # enough for the output, but not for the output and the encoded answer together
+    # This suffices for the output, but not for both the output and the encoded answer.
     leave(stubs, 600)
     for _ in range(3):
         with pytest.raises(grpc.RpcError) as failed:
@@ -70,7 +70,7 @@ def test_an_answer_without_memory_fails_and_the_server_continues(serve_limited, 
 
 
 class Wide(tf.Module):
-    """A hidden layer of 256 units per row: a kilobyte, from an id of eight bytes."""
+    """A model whose hidden layer takes a kilobyte per row, from an id of eight bytes."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -106,7 +106,7 @@ def _wide(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def of_rows(stubs: Stubs, rows: int) -> predict_pb2.PredictRequest:
-    """A request of a few hundred bytes: one id, declared as `rows` rows, and one user."""
+    """A request of a few hundred bytes: one user, and one id that is declared as `rows` rows."""
     request = stubs.request({"user": np.ones([1, 8], np.float32)})
     request.inputs["id"].dtype = tf.int64.as_datatype_enum
     request.inputs["id"].tensor_shape.dim.add().size = rows
@@ -118,7 +118,7 @@ RUN_BYTES = f"--max_run_bytes={64 * MB}"
 
 
 def ask_rows(stubs: Stubs, *counts: int) -> None:
-    """Sends requests with these numbers of rows; all must be answered."""
+    """Sends requests of these numbers of rows, which must all be answered."""
     for rows in counts:
         answer = stubs.prediction.Predict(of_rows(stubs, rows), timeout=120)
         assert len(answer.outputs["score"].float_val) == rows
@@ -128,7 +128,7 @@ def test_a_small_request_for_too_much_memory_is_refused_before_it_runs(wide, ser
     stubs = serve(wide, RUN_BYTES)
     attack = of_rows(stubs, 1 << 20)
     assert attack.ByteSize() < 553
-    ask_rows(stubs, 20, 20, 100, 500)  # from these the server learns a row's memory
+    ask_rows(stubs, 20, 20, 100, 500)  # teaches the server the memory of a row
     before = peak_memory(stubs)
     for _ in range(3):
         with pytest.raises(grpc.RpcError) as failed:
@@ -141,7 +141,7 @@ def test_a_small_request_for_too_much_memory_is_refused_before_it_runs(wide, ser
 
 
 def test_under_a_limit_of_address_space_attacks_end_with_an_error(wide, serve_limited):
-    """Tests a small request for much memory, and compressed messages that exceed the memory."""
+    """Tests a small request that needs much memory, and compressed messages larger than memory."""
     stubs = serve_limited(wide)
     bomb = of_rows(stubs, 1 << 20)
     bomb.inputs["user"].CopyFrom(tf.make_tensor_proto(np.zeros([1 << 20, 8], np.float32)))
@@ -168,11 +168,11 @@ def test_where_rows_are_independent_a_request_runs_in_pieces_that_fit(tmp_path, 
     ask_rows(stubs, 20, 20, 100, 500)
     before = peak_memory(stubs)
     ask_rows(stubs, 1 << 19)
-    assert peak_memory(stubs) - before < 256 * MB  # in one run it would be half a gigabyte or more
+    assert peak_memory(stubs) - before < 256 * MB  # a single run would need at least 512 MB
 
 
 class OfExamples(tf.Module):
-    """Computes a thousand floats per tf.Example; its rows interact."""
+    """A model that computes a thousand floats per tf.Example; its rows interact."""
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string, "inputs")])
     def score(self, inputs: tf.Tensor) -> dict[str, tf.Tensor]:
@@ -185,7 +185,7 @@ class OfExamples(tf.Module):
 
 
 def asks_of_examples(stubs: Stubs) -> dict[str, Callable[[int], str]]:
-    """Every way to score `count` empty tf.Examples; returns the error, or "" if there is none."""
+    """By API: a function that scores `count` empty tf.Examples and returns the error, if any."""
 
     def over_grpc(method: Any, request: Any, input: Any) -> Callable[[int], str]:
         def ask(rows: int) -> str:
@@ -241,23 +241,22 @@ def test_tf_examples_share_the_memory_of_all_runs(tmp_path, serve):
     stubs = serve(tmp_path, RUN_BYTES)
     asks = asks_of_examples(stubs)
     for ask in asks.values():
-        for rows in (20, 20, 200):  # from these the server learns an Example's memory
+        for rows in (20, 20, 200):  # teaches the server the memory of an Example
             assert ask(rows) == ""
     before = peak_memory(stubs)
     for name, ask in asks.items():
         assert "100000 rows" in ask(100_000), name
         assert f"--max_run_bytes is {64 * MB}" in ask(100_000), name
         assert ask(20) == "", name
-    assert peak_memory(stubs) - before < 128 * MB  # in one run it would be 400 MB
+    assert peak_memory(stubs) - before < 128 * MB  # a single run would need 400 MB
 
 
 def peak_memory(stubs: Stubs) -> int:
-    """The server's peak memory in bytes since it started."""
     return ProcessMeter(stubs.server.pid).peak_memory_bytes()
 
 
 def body_of(size: int, value: bytes) -> bytes:
-    """A request of "totals" of about `size` bytes."""
+    """A REST body of about `size` bytes for the model "totals"."""
     row = b"[" + b",".join([value] * TOTALS_WIDTH) + b"]"
     rows = b",".join([row] * max(1, size // (len(row) + 1)))
     return b'{"signature_name": "floats", "inputs": [%s]}' % rows
@@ -279,7 +278,7 @@ def test_a_body_without_memory_is_refused_and_the_server_continues(serve_limited
     short = body_of(1, b"0.25")
     assert ask(short) == 200
     leave(stubs, 150)
-    for value in (b"0.25", b"0"):  # too large as a body, and as columns
+    for value in (b"0.25", b"0"):  # large as a body; large as columns
         for size in (250 * MB, 90 * MB):
             code = ask(body_of(size, value))
             assert code == 429 or size < 150 * MB

@@ -38,7 +38,7 @@ def stubs(
 
 
 def answer(stubs: Stubs, inputs: dict[str, Any], form: str, signature: str = "") -> Any:
-    """The answer's rows, or the error message."""
+    """Calls the model in one form; returns the answer's rows, or the error message."""
     signature = signature or "serving_default"
     if form in ("grpc", "json"):
         client = InferenceClient(stubs.server, form)
@@ -140,8 +140,8 @@ def test_the_client_sends_a_parameter_as_the_user_gives_it(stubs: Stubs, target:
         assert ranking.outputs["y"].tolist() == [[0.5] * 4, [1.0] * 4]
 
 
-# Flags of the command lines in TensorFlow Serving's documentation and in its issues #675, #836,
-# #1253, #1267, #1451 and #1735. Paths and ports are the test's; the rest is quoted literally.
+# Command lines from TensorFlow Serving's documentation and from its issues #675, #836, #1253,
+# #1267, #1451 and #1735. Only paths and ports are the test's own.
 COMMAND_LINES = {
     "one model": "--rest_api_port=-1 --model_name=ranker --model_base_path={base} "
     "--enable_batching=true --batching_parameters_file={batching} "
@@ -166,7 +166,7 @@ COMMAND_LINES = {
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory, ranker_base_path):
-    """The files that command lines name, by the name in braces."""
+    """The files of the command lines, by their name in braces."""
     texts = {
         "config": f'model_config_list {{ config {{ name: "ranker" base_path: "{ranker_base_path}" '
         'model_platform: "tensorflow" }}',
@@ -184,7 +184,7 @@ def files(tmp_path_factory, ranker_base_path):
 
 @pytest.fixture(scope="module")
 def started(files):
-    """Servers by the name of their command line."""
+    """A function that starts a server with one of the command lines, by its name."""
     with contextlib.ExitStack() as running:
 
         @cache

@@ -1,6 +1,6 @@
 """Messages of refused Predicts; the server reads any TensorProto like TensorFlow.
 
-Compares a served identity model, for every dtype, with tf.io.parse_tensor, which is
+For every dtype, compares a served identity model with tf.io.parse_tensor, which calls
 Tensor::FromProto.
 """
 
@@ -25,7 +25,7 @@ from .servers import AS_SAVED, Stubs
 
 
 def error_of(call):
-    """Runs call() and returns (code, message) of the RpcError it raises."""
+    """The (code, message) of the RpcError that call() raises."""
     with pytest.raises(grpc.RpcError) as raised:
         call()
     return raised.value.code(), raised.value.details()
@@ -76,7 +76,7 @@ SETS = [
 
 
 class Products(tf.Module):
-    """A model with as many outputs as factors."""
+    """A model that has one output per factor in OUTPUTS."""
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.float32, "x")])
     def products(self, x: tf.Tensor) -> dict[str, tf.Tensor]:
@@ -141,7 +141,7 @@ ENCODINGS = ["typed fields", "tensor_content"]
 
 
 def identity_model() -> tuple[tf.Module, dict[str, tf.types.experimental.ConcreteFunction]]:
-    """A signature for each dtype, named after it: y = x, of any shape."""
+    """A module, and a signature y = x of any shape for each dtype, named after it."""
     signatures = {}
     for dtype in DTYPES:
         identity = tf.function(lambda x: {"y": tf.identity(x)})
@@ -151,7 +151,7 @@ def identity_model() -> tuple[tf.Module, dict[str, tf.types.experimental.Concret
 
 @pytest.fixture(scope="module")
 def stubs_by_encoding(tmp_path_factory, serve) -> dict[str, Stubs]:
-    """Stubs of a server that answers in typed fields and of one that uses tensor_content."""
+    """By encoding: stubs of a server whose answers use typed fields or tensor_content."""
     base_path = tmp_path_factory.mktemp("identity")
     module, signatures = identity_model()
     tf.saved_model.save(module, str(base_path / "1"), signatures=signatures)
@@ -161,7 +161,7 @@ def stubs_by_encoding(tmp_path_factory, serve) -> dict[str, Stubs]:
 
 @st.composite
 def tensor_protos(draw: st.DrawFn) -> tensor_pb2.TensorProto:
-    """A TensorProto that is mostly valid: its values usually fit its shape."""
+    """A random TensorProto that is usually valid: its values fit its shape."""
     dtype = draw(st.sampled_from(DTYPES))
     dims = draw(st.lists(st.integers(0, 4), max_size=3))
     proto = tensor_pb2.TensorProto(dtype=dtype.as_datatype_enum)
@@ -181,14 +181,14 @@ def tensor_protos(draw: st.DrawFn) -> tensor_pb2.TensorProto:
 
 
 def fill(draw: st.DrawFn, proto: tensor_pb2.TensorProto, field: str, count: int) -> None:
-    """Adds values to a repeated field: usually at most `count` elements, sometimes one more."""
+    """Adds values to a repeated field: at most `count` elements or, sometimes, one more."""
     per_element = 2 if field in ("scomplex_val", "dcomplex_val") else 1
     most = count * per_element + draw(st.sampled_from([0, 0, 0, 0, 1]))
     getattr(proto, field).extend(draw(st.lists(SMALL_FIELDS[field], max_size=most)))
 
 
 def contents(dtype: tf.DType, count: int) -> st.SearchStrategy[bytes]:
-    """tensor_content for `count` elements, occasionally of another size."""
+    """tensor_content of `count` elements; sometimes its size is wrong."""
     if dtype == tf.string:
         texts = st.lists(st.binary(max_size=20), min_size=count, max_size=count)
         return texts.map(lambda strings: bytes(map(len, strings)) + b"".join(strings))
@@ -200,7 +200,7 @@ def contents(dtype: tf.DType, count: int) -> st.SearchStrategy[bytes]:
 
 
 def more_is_sent_than_fits(proto: tensor_pb2.TensorProto) -> bool:
-    """Whether values exceed the shape: TensorFlow drops these, the server refuses them."""
+    """Whether values exceed the shape; TensorFlow drops the excess, the server refuses it."""
     count = math.prod(dim.size for dim in proto.tensor_shape.dim)
     if proto.tensor_content:
         return count == 0
@@ -212,7 +212,7 @@ def more_is_sent_than_fits(proto: tensor_pb2.TensorProto) -> bool:
 
 
 def understood_by_tensorflow(proto: tensor_pb2.TensorProto) -> np.ndarray | None:
-    """The array; None if TensorFlow refuses the proto."""
+    """The array that TensorFlow reads; None if it refuses the proto."""
     try:
         tensor = tf.io.parse_tensor(proto.SerializeToString(), tf.as_dtype(proto.dtype))
     except (tf.errors.InvalidArgumentError, tf.errors.InternalError):
@@ -221,11 +221,11 @@ def understood_by_tensorflow(proto: tensor_pb2.TensorProto) -> np.ndarray | None
 
 
 def assert_same(got: np.ndarray, expected: np.ndarray) -> None:
-    """Checks that dtype, shape and bits are equal, including the payload of NaNs."""
+    """Checks that dtype, shape and all bits are equal, including the payloads of NaNs."""
     assert (got.dtype, got.shape) == (expected.dtype, expected.shape)
     if got.dtype == object:
         assert got.tolist() == expected.tolist()
-    elif got.dtype.name in BELOW_A_BYTE:  # the upper bits of their bytes have no meaning
+    elif got.dtype.name in BELOW_A_BYTE:  # the upper bits of each byte have no meaning
         np.testing.assert_array_equal(got.astype(int), expected.astype(int))
     else:
         assert got.tobytes() == expected.tobytes()

@@ -31,13 +31,12 @@ def reflected(server):
 
 @pytest.fixture
 def reflection(server):
-    """The service's stub."""
     with grpc.insecure_channel(server.target) as channel:
         yield reflection_pb2_grpc.ServerReflectionStub(channel)
 
 
 def answers(reflection, *questions):
-    """The answers of a stream; a question is a dict of the request's fields."""
+    """Sends questions, each a dict of the request's fields, on one stream; returns the answers."""
     requests = [reflection_pb2.ServerReflectionRequest(**question) for question in questions]
     responses = list(reflection.ServerReflectionInfo(iter(requests), timeout=120))
     assert [response.original_request for response in responses] == requests
@@ -45,7 +44,7 @@ def answers(reflection, *questions):
 
 
 def files_in(response):
-    """The names of the files that an answer describes."""
+    """The names of the files that a response describes."""
     files = response.file_descriptor_response.file_descriptor_proto
     return [FileDescriptorProto.FromString(file).name for file in files]
 

@@ -1,4 +1,4 @@
-"""Request logs: sampling by a model's logging_config, and files."""
+"""Request logs: sampling by a model's logging_config, and the files."""
 
 import json
 import resource
@@ -26,7 +26,7 @@ FEATURES = {"numbers": [1, 2], "word": "red"}
 
 
 class Model(tf.Module):
-    """Returns twice x and a name; for tf.Examples, returns their bytes as scores or values."""
+    """A model that returns 2 x and a name and, for tf.Examples, their bytes as scores or values."""
 
     @tf.function(
         input_signature=[
@@ -65,7 +65,7 @@ def logs(log_folder) -> Path:
 
 
 def logging(logs: Path, rate: float = 1.0, kind: str = "") -> str:
-    """A logging_config that logs this share of requests."""
+    """A logging_config that logs this share of the requests."""
     return (
         f'logging_config {{ log_collector_config {{ type: "{kind}" filename_prefix: "{logs}/log" }}'
         f" sampling_config {{ sampling_rate: {rate} }} }}"
@@ -73,13 +73,13 @@ def logging(logs: Path, rate: float = 1.0, kind: str = "") -> str:
 
 
 class Logged(NamedTuple):
-    """A model that logs every request, and the location of its log."""
+    """A model that logs every request, and the folder of its log."""
 
     stubs: Stubs
     logs: Path
 
     def after(self, requests: Callable[[], None], count: int) -> list[Any]:
-        """The records of these requests; there must be one for each."""
+        """Sends requests; returns their records, of which there must be `count`."""
         before = len(list(read(self.logs)))
         requests()
         wait_until(lambda: len(list(read(self.logs))) >= before + count)
@@ -196,7 +196,7 @@ def test_requests_that_fail_are_not_logged(logged):
             stubs.predict({"x": [1.0, 2.0, 3.0], "name": ["a", "b"]})
         stubs.predict({"x": [7.0], "name": [b"bob"]})
 
-    (log,) = logged.after(ask, 1)  # in the order of requests
+    (log,) = logged.after(ask, 1)  # records are in the order of requests
     assert tf.make_ndarray(log.predict_log.request.inputs["x"]).tolist() == [7.0]
 
 
@@ -235,7 +235,7 @@ def test_a_file_that_may_not_grow_ends_nothing(base_path, serve, logs):
         stubs.predict(INPUTS)
         wait_until(lambda: "File too large" in stubs.server.log())
         stubs.predict(INPUTS)
-    finally:  # other tests use this server, too
+    finally:  # for other tests that use this server
         resource.prlimit(stubs.server.pid, resource.RLIMIT_FSIZE, unlimited)
     stubs.predict(INPUTS)
     wait_until(lambda: list(read(logs)))

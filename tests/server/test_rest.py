@@ -36,10 +36,10 @@ DTYPES = {
 
 
 class Echo(tf.Module):
-    """One signature per dtype and rank; each returns its input."""
+    """A model that has one signature per dtype and rank; each returns its input."""
 
     def signatures(self) -> dict[str, Any]:
-        """Scalars, vectors, rows of vectors; strings as text and as bytes; a user and items."""
+        """Signatures for scalars, vectors and rows of vectors; text and bytes; a user and items."""
 
         def echo(x: tf.Tensor) -> dict[str, tf.Tensor]:
             return {"y": tf.identity(x)}
@@ -85,7 +85,7 @@ class Rest:
     def ask(
         self, method: str, path: str, body: bytes | str = b"", **headers: str
     ) -> tuple[http.client.HTTPResponse, bytes]:
-        """The response and its body; paths "" and ":method" are relative to the model's path."""
+        """Sends a request and returns the answer; "" and ":method" extend the model's path."""
         path = self.model + path if path[:1] in ("", ":") else path
         self.connection.request(
             method, path, body, {name.replace("_", "-"): v for name, v in headers.items()}
@@ -94,7 +94,7 @@ class Rest:
         return response, response.read()
 
     def predict(self, signature: str, body: dict[str, Any]) -> Any:
-        """The outputs or predictions; fails with the server's message if there are none."""
+        """The outputs or predictions; fails with the server's message if the request fails."""
         text = json.dumps({"signature_name": signature, **body})
         response, content = self.ask("POST", ":predict", text)
         answer = json.loads(content)
@@ -110,7 +110,7 @@ def rest(stubs: Stubs) -> Iterator[Rest]:
 
 
 def some_values(dtype: Any, shape: tuple[int, ...]) -> np.ndarray:
-    """Values over the whole range; every bit pattern for floats."""
+    """Random values; any bit pattern may occur in numbers."""
     size = np.dtype(dtype).itemsize * math.prod(shape)
     if dtype is np.bool_:
         return np.random.default_rng(7).random(shape) < 0.5
@@ -217,7 +217,7 @@ def test_without_cors_headers_a_request_that_waits_too_long_is_answered_504(tmp_
     class Slow(tf.Module):
         @tf.function(input_signature=[tf.TensorSpec([None], tf.int32, "n")])
         def run(self, n: tf.Tensor) -> dict[str, tf.Tensor]:
-            """Returns n[0], by counting to it."""
+            """Returns n[0], after counting to it."""
             return {"y": tf.while_loop(lambda i: i < n[0], lambda i: [i + 1], [0])[0]}
 
     module = Slow()
@@ -252,7 +252,7 @@ CALLS = [(command, answer) for command, answer in BLOCKS if "curl" in command]
 
 
 class Movies(tf.Module):
-    """The model that the page describes."""
+    """The model of docs/rest.md."""
 
     @tf.function(
         input_signature=[
@@ -262,12 +262,12 @@ class Movies(tf.Module):
         ]
     )
     def rank(self, age: tf.Tensor, year: tf.Tensor, title: tf.Tensor) -> dict[str, tf.Tensor]:
-        """Ranks newer movies higher for younger users."""
+        """Scores movies; younger users get newer ones first."""
         return {"score": tf.cast(year, tf.float32) - age, "name": title + "!"}
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.float32, "x")])
     def halve(self, x: tf.Tensor) -> dict[str, tf.Tensor]:
-        """Halves its input: one input and one output."""
+        """Halves its only input."""
         return {"y": x / 2}
 
 

@@ -33,7 +33,7 @@ def _base_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(name="server", scope="module")
 def _server(base_path: Path) -> Iterator[ServerProcess]:
     with pytest.MonkeyPatch.context() as environment:
-        # Freed memory is returned immediately, so the peak is the memory held at the same time.
+        # The allocator returns freed memory immediately, so the peak is what is held at one time.
         environment.setenv("MALLOC_CONF", "dirty_decay_ms:0,muzzy_decay_ms:0")
         with ServerProcess("totals", base_path, FLAGS) as server:
             for signature, value in (("floats", b"0.5"), ("integers", b"7"), ("texts", b'"a"')):
@@ -42,14 +42,14 @@ def _server(base_path: Path) -> Iterator[ServerProcess]:
 
 
 def body_of(signature: str, value: bytes, size: int, key: str) -> bytes:
-    """A request of about `size` bytes, filled with one repeated value."""
+    """A request of about `size` bytes in which one value repeats."""
     row = b"[" + b",".join([value] * WIDTH) + b"]"
     rows = b",".join([row] * max(1, size // (len(row) + 1)))
     return b'{"signature_name": "%s", "%s": [%s]}' % (signature.encode(), key.encode(), rows)
 
 
 def ask(server: ServerProcess, model: str, body: bytes) -> tuple[int, dict]:
-    """The code and the answer; a gzip body is sent with its Content-Encoding."""
+    """Sends a body, with Content-Encoding if it is gzip; returns the code and the JSON."""
     connection = http.client.HTTPConnection(server.rest_target, timeout=300)
     headers = {"Content-Encoding": "gzip"} if body.startswith(b"\x1f\x8b") else {}
     connection.request("POST", f"/v1/models/{model}:predict", body, headers)
@@ -60,7 +60,7 @@ def ask(server: ServerProcess, model: str, body: bytes) -> tuple[int, dict]:
 
 
 def growth_while(server: ServerProcess, model: str, body: bytes) -> tuple[int, int]:
-    """The answer's code, and the bytes by which the server's memory grew."""
+    """Sends a body; returns the code, and by how many bytes the peak exceeded the memory before."""
     meter = ProcessMeter(server.pid)
     before = meter.memory_bytes()
     meter.forget_peak()
@@ -80,10 +80,10 @@ def test_a_body_that_no_model_wants_is_not_kept(server: ServerProcess) -> None:
     ("signature", "value", "factor"),
     [
         ("floats", b"0.25", 2.2),
-        ("floats", b"0", 4.4),  # 2 bytes of text take 4 in the column and 4 in the tensor
+        ("floats", b"0", 4.4),  # 2 bytes of text become 4 in the column and 4 in the tensor
         ("integers", b"1234567", 2.4),
-        ("integers", b"7", 8.4),  # 2 bytes of text take 8 twice
-        ("texts", b'"some text"', 3.4),  # a string of the tensor takes 24 bytes
+        ("integers", b"7", 8.4),  # 2 bytes of text become 8 and 8
+        ("texts", b'"some text"', 3.4),  # each string in the tensor takes 24 bytes
     ],
 )
 def test_a_body_takes_a_small_multiple_of_its_size(
@@ -116,7 +116,7 @@ def test_more_rows_than_allowed_are_neither_inflated_nor_kept(base_path: Path, k
 
 
 def is_read(connection: socket.socket) -> bool:
-    """Whether the other end has read everything from the kernel."""
+    """Whether the other end has read everything that was sent."""
     ports = {connection.getsockname()[1], connection.getpeername()[1]}
     for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
         _, local, remote, _, queues, *_ = line.split()
@@ -145,15 +145,15 @@ def test_all_bodies_together_have_a_limit(
         with contextlib.ExitStack() as held:
 
             def has_the_room() -> bool:
-                held.close()  # ends the earlier attempt, which the short body overtook
+                held.close()  # ends the previous attempt, in which the short body came first
                 holder = socket.create_connection((host, int(port)), timeout=60)
                 held.enter_context(holder)
-                # the server refuses while the client is still sending
+                # The server may refuse while the client is still sending.
                 with contextlib.suppress(OSError):
-                    holder.sendall(head + b" " * (length - 1))  # all but the last byte
+                    holder.sendall(head + b" " * (length - 1))  # all but one byte
                     wait_until(lambda: is_read(holder))
                     refused = "--max_rest_bytes" in ask(server, "totals", short)[1].get("error", "")
-                    return refused and not select.select([holder], [], [], 0)[0]  # not `holder`
+                    return refused and not select.select([holder], [], [], 0)[0]  # no answer
                 return False
 
             wait_until(has_the_room)

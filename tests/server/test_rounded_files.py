@@ -1,4 +1,4 @@
-"""Rounded tables that an export wrote give the same bits as tables rounded at load."""
+"""Rounded tables written by an export give the same bits as tables that are rounded at load."""
 
 import json
 import os
@@ -27,19 +27,19 @@ from .test_graph_optimization import _KEY
 v1 = tf.compat.v1
 ROWS, WIDTH = 20_000, 40
 NAMES = ("user", "item")
-VALUES = {"int8": WIDTH + 2, "bfloat16": 2 * WIDTH}  # bytes of a row
+VALUES = {"int8": WIDTH + 2, "bfloat16": 2 * WIDTH}  # bytes per row
 both_types = pytest.mark.parametrize("base_path", VALUES, indirect=True)
 
 
 def hostile_rows(seed: int) -> np.ndarray:
-    """Rows with NaN and infinity, ties, zeros, one large value, and denormals."""
+    """Random rows, among them NaN, infinity, ties, zeros, a large value, and denormals."""
     rows = np.random.default_rng(seed).normal(size=(ROWS, WIDTH)).astype(np.float32)
     rows[1, 4], rows[2, 0], rows[3] = np.nan, -np.inf, 0
     rows[4, 9], rows[5] = 1e6, 1e-40
     rows[6] = np.arange(WIDTH) - 0.5
     rows[7] = 3.3e38
     rows[8:64] *= np.float32(2.0) ** np.arange(-28, 28, dtype=np.float32)[:, None]
-    rows[64] = 1 + (2 * np.arange(WIDTH) + 1) / 256  # between two of bfloat16
+    rows[64] = 1 + (2 * np.arange(WIDTH) + 1) / 256  # halfway between two bfloat16 values
     rows[65], rows[66] = -np.nextafter(np.float32(np.inf), np.float32(0)), -0.0
     rows[67] = np.arange(WIDTH, dtype=np.uint32).view(np.float32)
     rows[68] = (0x7F800001 + 0x80000000 * (np.arange(WIDTH) % 2)).astype(np.uint32).view(np.float32)
@@ -47,7 +47,7 @@ def hostile_rows(seed: int) -> np.ndarray:
 
 
 def in_bfloat16(values: np.ndarray) -> np.ndarray:
-    """What TensorFlow makes of them."""
+    """Rounds values to bfloat16, as TensorFlow does."""
     return np.asarray(tf.cast(tf.cast(values, tf.bfloat16), tf.float32))
 
 
@@ -93,14 +93,14 @@ def _base_path(exported: Callable[[str], Path], tmp_path: Path, request: Any) ->
 
 
 def type_of(base_path: Path) -> str:
-    """The type of the version's tables."""
+    """The type of the version's rounded tables."""
     return next(name for name in VALUES if (base_path / "1" / name).exists())
 
 
 @pytest.fixture(name="serving")
 def _serving(tmp_path: Path, monitoring: list[str]) -> Callable[..., Any]:
     choice = tmp_path / "graphs.json"
-    # A stage with a single lookup would read float32, since there is no other lookup to merge.
+    # Stages are left out: one that has a single lookup has nothing to merge, so it reads float32.
     fast = [
         *("--graph_optimization=fast", f"--graph_choices={choice}"),
         "--unserved_signatures=columnar_user,columnar_item",
@@ -146,7 +146,7 @@ def test_rows_are_those_of_tables_rounded_at_load_bit_for_bit(base_path: Path, s
         assert said in server.log()
         (version,) = status(server)["models"][0]["versions"]
         size = 2 * ROWS * VALUES[name]
-        assert version["tables"]["mapped_bytes"] == size  # but not the float32 tables
+        assert version["tables"]["mapped_bytes"] == size  # the float32 tables are not mapped
         wait_until(lambda: tables_of(server)["checked_bytes"] == size)
     shutil.rmtree(base_path / "1" / name)
     with serving(base_path) as server:
@@ -160,7 +160,7 @@ def test_rows_in_int8_are_close_to_the_original_models(base_path: Path, serving:
     with ServerProcess("ranker", base_path) as server:
         exact = answer(server)
     assert mapped.tobytes() != exact.tobytes()
-    alone = len(exact) // 2  # rows with lists of one id
+    alone = len(exact) // 2  # the first half has lists of one id
     for table in (slice(WIDTH), slice(WIDTH, None)):
         got, rows = mapped[:alone, table], exact[:alone, table]
         largest = np.abs(rows).max(axis=1, keepdims=True)
@@ -180,7 +180,7 @@ def test_rows_in_bfloat16_are_the_original_models_with_tables_that_tensorflow_ro
         expected = answer(server)
     is_nan = np.isnan(expected)
     assert np.isnan(mapped[is_nan]).all()
-    # Where TensorFlow adds, it flushes denormals.
+    # TensorFlow flushes denormals when it adds.
     tiny = np.finfo(np.float32).tiny
     is_denormal = (np.abs(expected) < tiny) & (np.abs(mapped) < tiny) & (mapped != 0)
     same = mapped.view(np.uint32) == expected.view(np.uint32)
@@ -249,7 +249,7 @@ def test_rows_of_a_delta_are_read_in_float32(base_path: Path, serving: Any):
         wait_until(lambda: tables_of(server)["deltas"] == 1)
         after = answer(server, ids)
     assert (after[at, :WIDTH] == row).all()
-    # the rows of the id alone, and of both lists that contain it
+    # These rows contain the id: one alone, two in lists.
     changed = [at, 100 + at, 199 - at]
     kept = np.delete(np.arange(200), changed)
     assert after[kept].tobytes() == before[kept].tobytes()

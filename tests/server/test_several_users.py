@@ -1,4 +1,4 @@
-"""Several users in one request: every candidate is scored with the user in row_to_user."""
+"""Several users in one request: row_to_user gives each candidate its user."""
 
 import json
 import urllib.error
@@ -31,7 +31,7 @@ KINDS = {
 
 @pytest.fixture(scope="module", name="serve")
 def _serve(tmp_path_factory: pytest.TempPathFactory, serve: Any) -> Callable[..., Stubs]:
-    """A function that serves a kind of model and returns its stubs."""
+    """A function that serves one kind of model and returns its stubs."""
     folder = tmp_path_factory.mktemp("several")
     for kind, options in KINDS.items():
         stages_model.save(folder / kind / "1", **options)
@@ -52,7 +52,7 @@ def request_of(seed: int, users: int, items: int, length: int = 3) -> dict[str, 
 
 
 def one_by_one(stubs: Any, inputs: dict[str, Any], signature: str) -> dict[str, Any]:
-    """The same scores from one request per candidate."""
+    """The outputs from one request per candidate."""
     answers = []
     for row, user in enumerate(inputs["row_to_user"]):
         single = {
@@ -119,7 +119,7 @@ def test_where_candidates_interact_columnar_is_one_run_and_late_one_for_each_use
         of_user = row_to_user == user
         alone = share({"user": users[[user]], "item": items[of_user]}, "columnar_late")
         np.testing.assert_allclose(late[of_user], alone, rtol=1e-6)
-    # An output without rows belongs to the whole request, not to a user.
+    # An output without rows belongs to the whole request, not to one user.
     total = stubs.predict(several, signature_name="columnar")["total"]
     assert total == repeated["total"]
     with pytest.raises(grpc.RpcError) as error:
@@ -175,7 +175,7 @@ def test_errors_name_the_column(stubs, signature, wrong, words):
 
 
 class TestRest:
-    """The same request as JSON in column format."""
+    """The same requests as JSON in column format."""
 
     def post(self, stubs: Any, signature: str, inputs: dict[str, Any]) -> Any:
         plain = {name: np.asarray(value).tolist() for name, value in inputs.items()}
@@ -207,7 +207,7 @@ class TestRest:
 
 @pytest.fixture(scope="module", name="fresh")
 def _fresh(serve: Callable[..., Any]) -> Any:
-    """Stubs of a model of this test only, whose users never repeat."""
+    """Stubs of a model that only this test uses, whose users never repeat."""
     return serve("many", *ONE_WORKER)
 
 
@@ -218,7 +218,7 @@ def _client(fresh: Any) -> Iterator[RankingClient]:
 
 
 def pair(seed: int, candidates: int = 5) -> tuple[dict[str, Any], dict[str, Any]]:
-    """A user that is unique to the seed, and candidates."""
+    """A user that only this seed gives, and candidates."""
     columns = stages_model.inputs(np.random.default_rng(seed), 1, candidates, 1 + seed % 3)
     columns["age"] = np.array([1000 + seed])
     user = {name: columns.pop(name)[0] for name in USER}

@@ -1,4 +1,4 @@
-"""Shadow versions: another version also runs a share of live requests, and is compared."""
+"""Shadow versions: another version also runs a share of live requests, and answers are compared."""
 
 import json
 import urllib.request
@@ -19,12 +19,12 @@ from ..models.saving import save_version
 from .metrics_page import Metrics, status
 
 LIVE, SHADOW = 1, 2
-QUEUED = 16  # the largest number of requests in the queue
+QUEUED = 16  # the most requests that the shadow queue holds
 CANDIDATES = np.linspace(-1, 1, 12, dtype=np.float32)
 
 
 class Scorer(tf.Module):
-    """score = weight * x"""
+    """A model of score = weight * x."""
 
     def __init__(self, weight: float = 1.0) -> None:
         super().__init__()
@@ -51,7 +51,7 @@ def save(base_path: Path, live: Any, shadow: Any) -> None:
 
 
 def configured(folder: Path, *models: str) -> list[str]:
-    """Flags for a configuration in which both versions of these models serve; 2 is `next`."""
+    """Flags that serve both versions of these models; version 2 has the label `next`."""
     config = folder / "models.config"
     config.write_text(
         "model_config_list {"
@@ -82,7 +82,7 @@ def not_run(server: ServerProcess, model: str, reason: str) -> float:
 
 @pytest.fixture(scope="module")
 def base_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A base path for each fault of version 2."""
+    """A folder that has a base path for each fault of version 2."""
     folder = tmp_path_factory.mktemp("shadow")
     live, changed = Scorer(), Scorer(-1.0)
     whole = (live, live.score)
@@ -99,7 +99,7 @@ def base_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 MODELS = ("same", "changed", "renamed", "failing", "reshaped", "stuck", "ranker", "absent")
-VERSIONS = {"changed": "next", "absent": 77}  # the shadow version; 2 for all other models
+VERSIONS = {"changed": "next", "absent": 77}  # shadow versions other than 2
 
 
 @pytest.fixture(scope="module")
@@ -109,7 +109,7 @@ def server(
     shadows = ",".join(f"{name}:{VERSIONS.get(name, SHADOW)}:1" for name in MODELS)
     flags = [*configured(base_path, *MODELS), f"--shadow_model_version={shadows}", *monitoring]
     with ServerProcess(flags=flags) as process:
-        # The server is ready with the first versions.
+        # The server is ready with one version of each model, so wait for both.
         wait_until(lambda: process.log().count(": serving, loaded in") == 2 * len(MODELS))
         yield process
 
@@ -216,7 +216,7 @@ def test_a_stuck_shadow_holds_no_live_request_and_a_few_only_wait_for_it(
 
 
 def test_a_busy_server_drops_them(base_path, monitoring, connect, tmp_path, wait_until):
-    """The only worker goes from a live request to one that keeps it busy."""
+    """The only worker runs a live request and then another one that keeps it busy."""
     for version in (LIVE, SHADOW):
         models.build("gated", tmp_path / "gated" / str(version))
     (tmp_path / "same").symlink_to(base_path / "same")

@@ -1,4 +1,4 @@
-"""With state caches, scores are the same, users and items run once, and memory is bounded."""
+"""State caches keep scores the same, compute each user and item once, and bound memory."""
 
 import concurrent.futures
 import json
@@ -22,7 +22,7 @@ MIB = 1 << 20
 
 
 class Ranker:
-    """The model with stages, served."""
+    """A served model that has stages, with the metrics from before the test."""
 
     def __init__(self, stubs: Stubs) -> None:
         self.stubs = stubs
@@ -35,17 +35,17 @@ class Ranker:
         signature: str = "columnar_late",
         outputs: Sequence[str] = (),
     ) -> dict[str, Any]:
-        """The outputs of a request."""
+        """Calls a signature; returns the outputs."""
         return self.stubs.predict(  # type: ignore[no-any-return]
             inputs, signature_name=signature, output_filter=outputs
         )
 
     def count(self, what: str, store: str, version: str = "1") -> float:
-        """The value of a state cache's counter or gauge."""
+        """The value of a counter or gauge of a state cache."""
         return self._value(Metrics(self.server), what, store, version)
 
     def grown(self, what: str, store: str) -> float:
-        """The counter's increase since this object was made."""
+        """How much a counter has grown since this object was made."""
         return self.count(what, store) - self._value(self._before, what, store, "1")
 
     def _value(self, page: Metrics, what: str, store: str, version: str) -> float:
@@ -57,7 +57,7 @@ class Ranker:
 def test_a_program_that_fails_is_counted_and_logged_once(
     tmp_path: Path, serve: Callable[..., Ranker], counted: Ranker
 ) -> None:
-    """Another program answers, so only metrics show that every request is computed twice."""
+    """Another program then answers, so only metrics show that each request runs twice."""
     stages_model.save(tmp_path / "1", fails=True)
     inputs = stages_model.inputs(np.random.default_rng(1), 1, 8)
     ranker = serve(tmp_path)
@@ -70,7 +70,7 @@ def test_a_program_that_fails_is_counted_and_logged_once(
 
 
 def programs(ranker: Ranker) -> dict[tuple[str, str], float]:
-    """Runs of columnar_late by program and outcome."""
+    """The number of runs of columnar_late, by program and outcome."""
     return {
         (sample.labels["program"], sample.labels["outcome"]): sample.value
         for sample in Metrics(ranker.server).samples
@@ -97,7 +97,7 @@ def _without_states(serve: Callable[..., Ranker], stages_path: Path) -> Ranker:
 
 @pytest.fixture(name="counted")
 def _counted(serve: Callable[..., Ranker], stages_path: Path) -> Ranker:
-    """A model of this test only, whose requests are not split."""
+    """A model that only this test uses, on a server that does not split requests."""
     return serve(stages_path, *ONE_WORKER)
 
 
@@ -107,7 +107,7 @@ def _busy(serve: Callable[..., Ranker], stages_path: Path) -> Ranker:
 
 
 def own_inputs(number: int, items: int) -> dict[str, Any]:
-    """A user and items that are unique to a number."""
+    """A user and items that no other number has."""
     inputs = stages_model.inputs(np.random.default_rng(number), 1, items)
     return inputs | {"age": np.array([1000 + number]), "id": 1000 * number + np.arange(items)}
 
@@ -287,13 +287,13 @@ def test_memory_stays_within_the_flag_and_a_tenth(serve, stages_path):
     def rank_new(first: int, requests: int) -> None:
         for n in range(first, first + requests):
             inputs = stages_model.inputs(np.random.default_rng(5), 1, 500)
-            # Half of the items repeat soon, so that looking them up pays.
+            # Half of the items repeat soon, so looking them up stays worthwhile.
             inputs["id"] = np.arange(500) + 250 * n
             inputs["title"] = np.array([f"title {i}" for i in inputs["id"]], object)
             inputs["shape"][:] = 1
             ranker.rank(inputs)
 
-    rank_new(0, 4)  # all memory for requests exists from now on
+    rank_new(0, 4)  # allocates the memory that requests need
     before = Metrics(ranker.server).value("process_resident_memory_bytes")
     rank_new(4, 600)
     after = Metrics(ranker.server).value("process_resident_memory_bytes")

@@ -13,12 +13,12 @@ from .browser import Page, browser
 from .metrics_page import status
 from .servers import Stubs
 
-NAME = "<b>ranker</b>"  # as hostile as a model's name can be
+NAME = "<b>ranker</b>"  # as hostile as a model name may be
 COLUMN = "<img src=x onerror=alert(1)>"
 
 
 class Late(tf.Module):
-    """A signature whose user column is declared with one row."""
+    """A model whose signature declares the user's column with one row."""
 
     @tf.function(
         input_signature=[
@@ -27,12 +27,11 @@ class Late(tf.Module):
         ]
     )
     def score(self, user: tf.Tensor, item: tf.Tensor) -> dict[str, tf.Tensor]:
-        """Returns one score per item row."""
         return {COLUMN: user + tf.reduce_sum(item, axis=1)}
 
 
 class Served(NamedTuple):
-    """The server, its page's address, and a function that sends it one request of three rows."""
+    """A server, the address of its page, and a function that sends one request of three rows."""
 
     server: ServerProcess
     url: str
@@ -71,7 +70,7 @@ def text(page: Page, selector: str) -> str:
 
 
 def cells(page: Page, section: str) -> dict[str, str]:
-    """The first row of a section's table."""
+    """The first row of a section's table: column -> text."""
     found = page.evaluate(
         f"Object.fromEntries([...document.querySelector('#{section} tbody tr').cells]"
         ".map(cell => [cell.dataset.name, cell.innerText]))"
@@ -81,7 +80,7 @@ def cells(page: Page, section: str) -> dict[str, str]:
 
 
 def show(page: Page, figures: dict[str, Any]) -> None:
-    """Shows these figures instead of the server's."""
+    """Makes the page show these figures instead of the server's."""
     page.evaluate("globalThis.fetch = () => new Promise(() => {})")
     page.evaluate(f"draw({json.dumps(figures)})")
 
@@ -192,7 +191,7 @@ def test_it_fits_its_window(page, served, width):
 
 
 def test_a_lost_server_is_distinguished_from_an_idle_one(page, served):
-    """Must be the last test, because it stops the server that the others use."""
+    """This must be the last test, because it stops the server."""
     open_status(page, served.url)
     served.server.kill()
     assert page.wait_for("document.body.className === 'stale'")

@@ -22,7 +22,7 @@ from .metrics_page import Metrics, states_computed, status
 from .servers import STATES_OFF
 
 IDS = np.int64([3, 0, 49, 3, 17])
-ROWS = np.arange(14, dtype=np.float32).reshape(2, 7)  # rows 3 and 49
+ROWS = np.arange(14, dtype=np.float32).reshape(2, 7)  # the new values of rows 3 and 49
 Ask = Callable[..., Any]
 
 
@@ -156,7 +156,7 @@ def test_a_new_version_applies_none_of_the_old_ones_deltas(
     publish(base_path)
     applied(server, 1)
     tables.save(base_path / "tmp", seed=1)
-    shutil.copytree(base_path / "1/deltas", base_path / "tmp/deltas")  # made for another checkpoint
+    shutil.copytree(base_path / "1/deltas", base_path / "tmp/deltas")  # made for version 1
     (base_path / "tmp").rename(base_path / "2")
     wait_until(lambda: "made for the checkpoint" in server.log())
     shutil.copytree(saved, base_path / "tmp")
@@ -185,7 +185,7 @@ def test_existing_deltas_are_applied_before_a_version_serves(
 
 
 def table_of(version: Path, feature: str) -> str:
-    """The variable in which a feature's rows are looked up."""
+    """The name of the variable that holds a feature's rows."""
     saved = saved_model_pb2.SavedModel.FromString((version / "saved_model.pb").read_bytes())
     (graph,) = saved.meta_graphs
     nodes = {node.name: node for node in graph.graph_def.node}

@@ -55,7 +55,7 @@ def mutual_tls_server(tmp_path_factory, ranker_base_path, identity, authority):
 
 
 def rank(server: ServerProcess, tls: Tls | None, timeout_seconds: float = 20) -> np.ndarray:
-    """Scores of one user and three items by this repository's client."""
+    """Ranks three items for one user with this repository's client; returns the scores."""
     channel = ChannelOptions(tls=tls)
     settings = {"channel": channel, "timeout_seconds": timeout_seconds}
     with RankingClient(server.target, "ranker", **settings) as client:
@@ -65,7 +65,7 @@ def rank(server: ServerProcess, tls: Tls | None, timeout_seconds: float = 20) ->
 
 
 def code_of_call(server, request, credentials):
-    """The status of a Predict through TF Serving's stub."""
+    """Calls Predict with TF Serving's stub; returns the status code."""
     with grpc.secure_channel(server.target, credentials) as channel:
         stub = prediction_service_pb2_grpc.PredictionServiceStub(channel)
         return stub.Predict.future(request, timeout=120).code()
@@ -155,7 +155,7 @@ def test_a_certificate_names_the_caller(mutual_tls_server, authority, request_of
         )
         with grpc.secure_channel(mutual_tls_server.target, credentials) as channel:
             stub = prediction_service_pb2_grpc.PredictionServiceStub(channel)
-            # Other claims of the client do not count.
+            # The certificate counts, not what the client claims.
             metadata = [("x-colcast-caller", "search")]
             stub.Predict(request_of_ranker, timeout=120, metadata=metadata)
 
@@ -172,7 +172,7 @@ def test_a_certificate_names_the_caller(mutual_tls_server, authority, request_of
 
 
 def rest_code(server: ServerProcess, trusted: Path, own: Identity | None = None) -> int:
-    """The HTTP code of a request for a model's status."""
+    """Requests a model's status over HTTPS; returns the HTTP code."""
     context = ssl.create_default_context(cafile=trusted)
     if own is not None:
         context.load_cert_chain(own.chain, own.key)
@@ -241,7 +241,7 @@ def test_renewed_certificates_are_used_and_wrong_ones_are_not(
     wait_until(lambda: renewed in server.log())
     assert rest_code(server, stranger.root, stranger.issue("web")) == 200
     old.check_hostname, old.verify_mode = False, ssl.CERT_NONE
-    # The session is not resumed either, because it was accepted under other authorities.
+    # The session was accepted under other authorities, so it is not resumed, either.
     with pytest.raises((ssl.SSLError, ConnectionError)):
         resumed(server, old, session)
     path.write_text(before)
@@ -252,7 +252,7 @@ HINT = b'{ "error": "this port speaks TLS, but the request is plain HTTP: use ht
 
 
 def answer_to(server: ServerProcess, *pieces: bytes, half_closed: bool = False) -> bytes:
-    """Everything that the HTTP port sends to a client that sends these pieces, until it closes."""
+    """Sends these pieces to the HTTP port; returns everything that it answers until it closes."""
     host, _, port = server.rest_target.rpartition(":")
     with socket.create_connection((host, int(port)), timeout=120) as connection:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -276,7 +276,7 @@ def test_plain_http_gets_a_hint_that_the_port_speaks_tls(tls_server, mutual_tls_
         assert (answer.status, answer.getheader("Connection")) == (400, "close")
         assert answer.getheader("Content-Type") == "application/json"
         assert answer.read() == HINT
-        assert connection.sock is None  # the server closes
+        assert connection.sock is None  # the server has closed the connection
 
 
 def test_curl_without_tls_gets_a_hint(tls_server):
@@ -314,7 +314,7 @@ def test_plain_http_byte_by_byte_gets_one_hint(tls_server, authority):
 )
 def test_neither_tls_nor_http_gets_a_plain_answer(tls_server, authority, said):
     answer = answer_to(tls_server, said, half_closed=True)
-    assert answer[:1] in (b"", b"\x15")  # nothing, or an alert of TLS
+    assert answer[:1] in (b"", b"\x15")  # nothing, or a TLS alert
     assert b"HTTP" not in answer
     assert rest_code(tls_server, authority.root) == 200
 
@@ -326,7 +326,7 @@ def test_plain_text_within_tls_handshakes_is_not_answered_in_clear(tls_server, a
     with pytest.raises(ssl.SSLWantReadError):
         half.do_handshake()
     answer = answer_to(tls_server, outgoing.read(), b"GET / HTTP/1.1\r\n\r\n")
-    assert answer[:1] == b"\x16"  # the server's part of the handshake
+    assert answer[:1] == b"\x16"  # a TLS handshake record
     assert HINT not in answer
 
 
@@ -345,7 +345,7 @@ def test_our_client_speaks_mutual_tls(mutual_tls_server, authority):
 
 
 def test_a_wrong_field_is_named(mutual_tls_server, identity, authority):
-    """The file changes while the server runs; TlsConfigTest covers the start."""
+    """Here the file changes while the server runs; TlsConfigTest covers its start."""
     path, chain = mutual_tls_server.tls_config, identity.chain.read_text()
     before = path.read_text()
     for fields, words in (

@@ -1,4 +1,4 @@
-"""Spans that a collector receives for a request; no request waits for a collector."""
+"""Spans that a collector receives; no request waits for a collector."""
 
 import http.server
 import json
@@ -23,7 +23,7 @@ RPC = "tensorflow.serving.PredictionService/Predict"
 
 
 class Collector:
-    """Receives OTLP over HTTP and keeps the spans; answers nothing while it hangs."""
+    """A collector that receives OTLP over HTTP and keeps the spans; it can be made to hang."""
 
     def __init__(self) -> None:
         self.requests: list[Any] = []
@@ -49,7 +49,7 @@ class Collector:
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
 
     def spans(self, trace: str = "") -> list[Any]:
-        """All received spans, or those of one trace."""
+        """The spans received so far, or those of one trace."""
         return [
             span
             for request in list(self.requests)
@@ -68,7 +68,6 @@ class Collector:
         }
 
     def close(self) -> None:
-        """Stops the collector."""
         self.answers.set()
         self._server.shutdown()
         self._server.server_close()
@@ -91,7 +90,7 @@ def collector() -> Iterator[Collector]:
 def traced(
     collector: Collector, tmp_path_factory: pytest.TempPathFactory, monitoring: list[str]
 ) -> Iterator[ServerProcess]:
-    """A server of the model by stages that traces what its clients sample.
+    """A server of the model with stages; it traces requests that clients have sampled.
 
     OpenTelemetry's environment variables name the collector; in the last test, a flag does.
     """
@@ -106,7 +105,7 @@ def traced(
 
 
 def predict(stubs: Any, traceparent: str, seed: int = 1, candidates: int = 8) -> None:
-    """One request with a traceparent."""
+    """Sends one request that has a traceparent."""
     inputs = stages_model.inputs(np.random.default_rng(seed), 1, candidates)
     request = stubs.request(inputs, signature_name="columnar_late")
     stubs.prediction.Predict(request, timeout=60, metadata=[("traceparent", traceparent)])
@@ -115,10 +114,10 @@ def predict(stubs: Any, traceparent: str, seed: int = 1, candidates: int = 8) ->
 def test_the_spans_of_a_request(
     traced: ServerProcess, collector: Collector, connect: Any, wait_until: Callable[..., None]
 ) -> None:
-    """Checks names, parents and attributes; each span's times are within its parent's."""
+    """Checks names, parents and attributes, and that each span lies within its parent."""
     stubs = connect(traced.target)
     traces = [f"{number:032x}" for number in range(1, 5)]
-    for trace in traces:  # the same user and items again
+    for trace in traces:  # repeats the user and the items
         predict(stubs, f"00-{trace}-{PARENT}-01")
     wait_until(lambda: all(collector.spans(trace) for trace in traces))
     assert collector.services() == {"named"}
@@ -135,7 +134,7 @@ def test_the_spans_of_a_request(
 
 
 def check_request(spans: list[Any]) -> None:
-    """Checks the spans of one request that ran."""
+    """Checks the spans of a request that succeeded."""
     by_name = {span.name: span for span in spans}
     assert len(by_name) == len(spans)
     request, run = by_name[RPC], by_name["run"]
@@ -166,7 +165,7 @@ def check_request(spans: list[Any]) -> None:
 
 
 def post(server: ServerProcess, trace: str, body: dict[str, Any]) -> None:
-    """One request over REST."""
+    """Sends one request over REST."""
     request = urllib.request.Request(
         f"http://{server.rest_target}/v1/models/ranker:predict",
         data=json.dumps(body).encode(),
@@ -178,7 +177,7 @@ def post(server: ServerProcess, trace: str, body: dict[str, Any]) -> None:
 def test_rest_and_errors(
     traced: ServerProcess, collector: Collector, wait_until: Callable[..., None]
 ) -> None:
-    """The header works like gRPC's metadata; a failed request has a span with the error."""
+    """The HTTP header works like gRPC's metadata; a failed request has a span with the error."""
     columns = stages_model.inputs(np.random.default_rng(2), 1, 8)
     inputs = {name: values.tolist() for name, values in columns.items()}
     ran, failed = "d" * 32, "e" * 32
@@ -199,7 +198,7 @@ def test_rest_and_errors(
 def test_unsampled_or_malformed_requests_are_answered_and_not_traced(
     traced: ServerProcess, collector: Collector, connect: Any, wait_until: Callable[..., None]
 ) -> None:
-    """The values include hostile ones."""
+    """Some of the values are hostile."""
     stubs = connect(traced.target)
     before = {span.trace_id for span in collector.spans()}
     trace = "b" * 32
@@ -239,7 +238,7 @@ def test_a_clients_span_is_the_parent_of_the_servers(
 
 
 def client_spans() -> Any:
-    """Keeps this process's spans from now on; another test may have set its provider."""
+    """Keeps the spans of this process; another test may already have set a provider."""
     from opentelemetry import trace
     from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.sdk.trace.export import SimpleSpanProcessor
@@ -259,7 +258,7 @@ def test_a_collector_that_hangs_or_is_gone_costs_spans_only(
     ranker_inputs: dict[str, Any],
     wait_until: Callable[..., None],
 ) -> None:
-    """Every request is answered even if nobody receives the spans."""
+    """Every request is answered, although no collector answers."""
     collector = Collector()
     collector.answers.clear()
     flags = [*monitoring, f"--trace_endpoint={collector.url}", "--trace_sampling_ratio=1"]
@@ -272,7 +271,7 @@ def test_a_collector_that_hangs_or_is_gone_costs_spans_only(
         def dropped() -> float:
             return Metrics(server).value(":colcast:trace_spans_total", status="dropped")
 
-        for _ in range(2500):  # five spans each; at most 8192 wait
+        for _ in range(2500):  # at five spans each, more than the 8192 that may wait
             ask()
         assert dropped() > 0
         collector.close()

@@ -21,7 +21,7 @@ OK = grpc.StatusCode.OK.value[0]
 
 
 class Counter(tf.Module):
-    """Each run of any signature adds one; the output is the count so far."""
+    """A model that counts its runs; the output is the count so far."""
 
     def __init__(self):
         super().__init__()
@@ -44,7 +44,7 @@ class Counter(tf.Module):
 
 
 def save(base_path, version, warmup):
-    """Writes a version of the counter with a warm-up file of these bytes or logs."""
+    """Saves a version of the counter, with a warm-up file of these bytes or logs."""
     module = Counter()
     folder = base_path.with_name("saving")
     signatures = {
@@ -108,7 +108,7 @@ def test_recorded_requests_run_before_the_version_serves(serve, tmp_path, flags,
 def test_every_record_runs_once(serve, tmp_path):
     records = {
         "predict": [predict_log(x=[0.0])] * 3,
-        "examples": example_logs(),  # MultiInference runs both signatures
+        "examples": example_logs(),  # a MultiInference runs two signatures
         "nothing": [prediction_log_pb2.PredictionLog(), predict_log(x=[0.0])],
     }
     for name, logs in records.items():
@@ -154,7 +154,7 @@ FAST = ["--file_system_poll_wait_seconds=0.05", "--max_num_load_retries=0"]
 
 
 def clear_a_calls_outputs(model):
-    """Causes a SIGABRT while variables are restored."""
+    """Makes TensorFlow abort (SIGABRT) while it restores variables."""
     for node in model.meta_graphs[0].graph_def.node:
         if "Tout" in node.attr:
             del node.attr["Tout"].list.type[:]
@@ -162,7 +162,7 @@ def clear_a_calls_outputs(model):
 
 @pytest.fixture(scope="module", name="ranker")
 def _ranker(tmp_path_factory, ranker_base_path):
-    """The base path of a ranker for this module only."""
+    """The base path of a ranker that only this module uses."""
     base_path = tmp_path_factory.mktemp("checked") / "ranker"
     shutil.copytree(ranker_base_path, base_path)
     return base_path
@@ -170,7 +170,7 @@ def _ranker(tmp_path_factory, ranker_base_path):
 
 @pytest.fixture(scope="module", name="served")
 def _served(ranker):
-    """A server that checks versions before it loads them."""
+    """A server that checks versions in another process before it loads them."""
     bad = ranker.with_name("bad")
     save_damaged(ranker / "3", bad / "9")
     config = config_flag(ranker.with_name("models.config"), {"ranker": ranker, "bad": bad})
@@ -179,7 +179,7 @@ def _served(ranker):
 
 
 def save_damaged(version, to):
-    """Saves a version on which TensorFlow crashes."""
+    """Saves a version that makes TensorFlow crash."""
     shutil.copytree(version, to.with_name("copied"))
     file = to.with_name("copied") / "saved_model.pb"
     model = saved_model_pb2.SavedModel.FromString(file.read_bytes())
@@ -229,7 +229,7 @@ def test_an_invalid_version_is_refused_by_name_and_by_the_load_itself(
 def test_after_an_upgrade_of_its_files_the_old_version_still_serves(
     tmp_path, ranker_base_path, ranker_inputs, wait_until
 ):
-    """Like pip and dpkg, the test replaces the old file by a new one of the same name."""
+    """The test replaces the old file with a new one of the same name, like pip and dpkg."""
     shutil.copytree(find_executable().parent, tmp_path / "bin")
     shutil.copytree(ranker_base_path, tmp_path / "ranker")
     executable = tmp_path / "bin" / find_executable().name
@@ -252,7 +252,7 @@ def test_a_version_that_never_loads_is_given_up_by_name(
     tmp_path, ranker_base_path, connect, ranker_inputs, wait_until
 ):
     shutil.copytree(ranker_base_path, tmp_path / "ranker")
-    save_waiting_ranker(tmp_path / "9", tmp_path / "pipe")  # a pipe that nobody reads
+    save_waiting_ranker(tmp_path / "9", tmp_path / "pipe")  # nobody reads the pipe
     flags = [*FAST, "--load_check_timeout_seconds=2"]
     with ServerProcess("ranker", tmp_path / "ranker", flags) as server:
         stubs = connect(server.target)
@@ -265,7 +265,7 @@ def test_a_version_that_never_loads_is_given_up_by_name(
 
 
 def test_a_stop_ends_the_check_first(tmp_path, ranker_base_path, wait_until):
-    """The checking process waits for a pipe that nobody reads."""
+    """The check waits because nobody reads its pipe."""
     directory = tmp_path / "ranker" / "3"
     save_waiting_ranker(directory, tmp_path / "pipe")
     models = {"ranker": tmp_path / "ranker", "other": ranker_base_path}
@@ -282,7 +282,7 @@ def test_a_stop_ends_the_check_first(tmp_path, ranker_base_path, wait_until):
 
 
 def command_lines():
-    """The command lines of all processes."""
+    """The command line of every running process."""
     for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             yield (process / "cmdline").read_text(errors="replace")

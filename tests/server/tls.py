@@ -1,4 +1,4 @@
-"""A throw-away authority, the certificates it signs, and --ssl_config_file."""
+"""A throw-away authority, certificates that it signs, and --ssl_config_file."""
 
 import subprocess
 from dataclasses import dataclass
@@ -10,13 +10,12 @@ EC = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
 
 
 def openssl(*arguments):
-    """Runs the openssl command."""
     subprocess.run(["openssl", *map(str, arguments)], check=True, capture_output=True)
 
 
 @dataclass
 class Identity:
-    """A key and its certificate chain, as files."""
+    """The files of a key and of its certificate chain."""
 
     key: Path
     chain: Path
@@ -26,14 +25,14 @@ class Identity:
         return self.key.read_bytes(), self.chain.read_bytes()
 
 
-# Python 3.13 refuses authorities without these extensions (RFC 5280).
+# Since Python 3.13, authorities need these extensions (RFC 5280).
 SIGNS = "keyUsage=critical,keyCertSign,cRLSign"
 CA = f"basicConstraints=critical,CA:TRUE\n{SIGNS}"
 KEY_IDENTIFIERS = "subjectKeyIdentifier=hash\nauthorityKeyIdentifier=keyid"
 
 
 class Authority:
-    """A root that signs through an intermediate, as real ones do."""
+    """A root that signs through an intermediate authority, as real ones do."""
 
     def __init__(self, directory: Path, name: str) -> None:
         self._directory = directory / name
@@ -46,7 +45,7 @@ class Authority:
         self._between = self._sign("between", Identity(root_key, self.root), CA, "DNS:none")
 
     def issue(self, name: str, names: str = "IP:127.0.0.1,DNS:localhost") -> Identity:
-        """A key and a certificate for this machine, followed by the intermediate certificate."""
+        """Issues a key and a certificate for this machine; its chain has the intermediate's."""
         identity = self._sign(name, self._between, "basicConstraints=critical,CA:FALSE", names)
         identity.chain.write_text(identity.chain.read_text() + self._between.chain.read_text())
         return identity
@@ -62,7 +61,7 @@ class Authority:
 
 
 def write_config(path: Path, **fields: str | bool) -> str:
-    """A --ssl_config_file flag, with an SSLConfig of these fields."""
+    """Writes an SSLConfig of these fields; returns its --ssl_config_file flag."""
     lines = [
         f"{name}: {str(value).lower()}"
         if isinstance(value, bool)

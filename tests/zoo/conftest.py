@@ -1,4 +1,4 @@
-"""A MovieLens of five movies and two people, small enough to check by hand."""
+"""A MovieLens data set of five movies and two people, which can be checked by hand."""
 
 import pytest
 from colcast.zoo.movielens.data import Movie, MovieLens, Rating, User

@@ -1,4 +1,4 @@
-"""MovieLens: data read from its wheel, features from earlier ratings, the trained model."""
+"""MovieLens: the data from its wheel, features from earlier ratings, and the trained model."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -60,7 +60,7 @@ def test_scores_are_one_probability_a_row(score: Scorer, request_405: RankingReq
 
 
 def test_a_row_scores_the_same_alone_and_in_a_batch(score: Scorer, request_405: RankingRequest):
-    """Padding to the longest title of the request must not leak into other rows."""
+    """Padding titles to the longest one in a request must not change other rows."""
     examples = serialize_request(request_405.user_row, request_405.items[:50])
     together = score(examples)
     alone = np.concatenate([score([example]) for example in examples])
@@ -93,7 +93,7 @@ def test_a_value_no_example_can_hold_names_its_feature():
 
 
 def mean(*stars: float) -> float:
-    """The mean with the documented prior: five ratings of 3.5."""
+    """The mean rating with the documented prior, five ratings of 3.5."""
     return (sum(stars) + 5 * 3.5) / (len(stars) + 5)
 
 
@@ -115,7 +115,7 @@ def test_rows_hold_every_feature(tiny: MovieLens):
         "user_gender": "M",
         "user_occupation": "technician",
         "user_zip": "85",
-        "user_liked": [2, 1],  # newest first; movie 3 got only two stars
+        "user_liked": [2, 1],  # newest first; not movie 3, which got only two stars
         "user_mean_rating": pytest.approx(mean(5, 4, 2)),
     }
     assert seen.item == {

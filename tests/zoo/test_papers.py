@@ -75,7 +75,7 @@ def test_requests_repeat_with_the_seed_and_hold_every_feature(name: str):
 
 
 def test_ncf_multiplies_embeddings_where_a_sum_would_not_do():
-    """With a product, a user of zeros silences the item; a sum would not."""
+    """If all values of a user are zero, a product hides the item; a sum would not."""
     network = network_of("ncf")
     tables = [layer for layer in network.layers if isinstance(layer, tf.keras.layers.Embedding)]
     of_user = [table for table in tables if table.embeddings.shape[0] == 140]
@@ -138,7 +138,7 @@ def test_dien_lets_the_candidate_gate_the_behaviours():
 
 
 def test_dien_is_not_moved_by_padding():
-    """Attention is 0 on padding, so the update gate is closed there for any padding id."""
+    """Padding gets no attention, whatever its id, so it leaves the state unchanged."""
     network = network_of("dien")
     columns = {
         "user_id": tf.constant([1]),

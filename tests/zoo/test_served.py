@@ -58,7 +58,7 @@ TINY = 0.001  # scale of the papers' tables
 
 
 def requests_and_model(name: str, folder: Path) -> tuple[list[list[bytes]], Path]:
-    """Requests, each of one user, one request of two users, and the model's base path."""
+    """Requests of one user each, a request of two users, and the model's base path."""
     sizes = [1, 30, 40]
     if name == "movielens":
         train.ensure(train.WORK_DIR)
@@ -93,7 +93,7 @@ def test_scores_are_bit_identical_or_late_within_rounding(name: str, tmp_path: P
             np.testing.assert_allclose(late[output], expected, rtol=1e-5)
 
 
-USERS = range(1, 944, 27)  # 35 of the 943, with 900 to 1,600 candidates each
+USERS = range(1, 944, 27)  # 35 of 943 users, with 900 to 1,600 candidates each
 
 
 @pytest.fixture(scope="module")

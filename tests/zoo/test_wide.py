@@ -141,7 +141,7 @@ def test_another_program_that_makes_it_is_waited_for(tmp_path: Path):
 def test_errors_of_tensorflows_own_are_not_logged_unless_asked_for(
     given: str | None, expected: str
 ) -> None:
-    """A build for GPUs logs the failed call to cuInit as an error, level 2."""
+    """TensorFlow for GPUs logs a failed call of cuInit as an error, level 2."""
     environment = {name: os.environ[name] for name in os.environ if "TF_CPP" not in name}
     if given:
         environment["TF_CPP_MIN_LOG_LEVEL"] = given

@@ -1,6 +1,6 @@
 """A server of a model that takes tf.Examples; some of its signatures can classify.
 
-It also has requests, TF Serving's stubs, and the same signatures run by TensorFlow.
+Also has requests for it, TF Serving's stubs, and the same signatures run by TensorFlow.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -25,7 +25,7 @@ MODEL = "judge"
 VERSION = 7
 CLASSIFY = "tensorflow/serving/classify"
 REGRESS = "tensorflow/serving/regress"
-METHOD_NAMES = {  # all others have "predict"
+METHOD_NAMES = {  # other signatures have the method name of Predict
     "serving_default": CLASSIFY,
     "regress": REGRESS,
     "only_classes": "judge/own",
@@ -42,11 +42,11 @@ Outputs = Callable[[tf.Tensor, tf.Tensor], dict[str, tf.Tensor]]
 
 
 def pair(tensor: tf.Tensor) -> tf.Tensor:
-    """[rows] as [rows, 2]: every value twice."""
+    """Duplicates every value: [rows] becomes [rows, 2]."""
     return tf.stack([tensor, tensor], axis=1)
 
 
-# The outputs of each signature, made from every row's score and tag.
+# signature -> its outputs, computed from every row's score and tag
 OUTPUTS: dict[str, Outputs] = {
     "serving_default": lambda score, tag: {
         "classes": tf.stack([tag, tag + "!"], axis=1),
@@ -90,7 +90,7 @@ def float_input(inputs: tf.Tensor) -> dict[str, tf.Tensor]:
 
 
 def save_judge(directory: Path) -> None:
-    """Writes the model, with the method names of METHOD_NAMES, which only TF 1 could set."""
+    """Saves the model, with the method names of METHOD_NAMES, which TF 2 cannot set."""
     signatures: dict[str, Any] = {
         name: signature_of(outputs) for name, outputs in OUTPUTS.items()
     } | {"two_inputs": two_inputs, "float_input": float_input}
@@ -103,7 +103,7 @@ def save_judge(directory: Path) -> None:
 
 
 def example(**features: float | str | Sequence[int]) -> tf.train.Example:
-    """A tf.Example: floats as float_list, strings as bytes_list, sequences as int64_list."""
+    """A tf.Example: numbers become a float_list, strings a bytes_list, sequences an int64_list."""
     made = tf.train.Example()
     for name, value in features.items():
         feature = made.features.feature[name]
@@ -119,7 +119,7 @@ def example(**features: float | str | Sequence[int]) -> tf.train.Example:
 def input_of(
     examples: Sequence[tf.train.Example], context: tf.train.Example | None = None
 ) -> input_pb2.Input:
-    """An example_list; with a context, an example_list_with_context."""
+    """An example_list or, with a context, an example_list_with_context."""
     if context is None:
         return input_pb2.Input(example_list=input_pb2.ExampleList(examples=examples))
     return input_pb2.Input(
@@ -130,7 +130,7 @@ def input_of(
 
 
 class Judge:
-    """Calls the model; every call raises grpc.RpcError on an error."""
+    """Calls the model; every method raises grpc.RpcError on an error."""
 
     def __init__(self, target: str, server: ServerProcess | None = None) -> None:
         self.server = server
@@ -189,7 +189,7 @@ class Error(NamedTuple):
 
 @pytest.fixture(scope="session")
 def error_of() -> Callable[..., Error]:
-    """A function from a call and its arguments to the error that it raises."""
+    """A function that makes a call with these arguments and returns the error that it raises."""
 
     def run(call: Callable[..., Any], *args: Any, **kwargs: Any) -> Error:
         with pytest.raises(grpc.RpcError) as raised:
@@ -214,13 +214,13 @@ def judge(judge_base_path: Path, servers: Any) -> Judge:
 
 @pytest.fixture(scope="session")
 def connect_judge() -> type[Judge]:
-    """A Judge for a target."""
+    """A function that makes a Judge for a target."""
     return Judge
 
 
 @pytest.fixture(scope="session")
 def strict_judge(judge_base_path: Path) -> Iterator[Judge]:
-    """The same model behind --enable_signature_method_name_check."""
+    """The model behind a server with --enable_signature_method_name_check."""
     flags = ["--enable_signature_method_name_check"]
     with ServerProcess(MODEL, judge_base_path, flags=flags) as process:
         yield Judge(process.target)
@@ -228,7 +228,7 @@ def strict_judge(judge_base_path: Path) -> Iterator[Judge]:
 
 @pytest.fixture(scope="session")
 def in_tensorflow(judge_base_path: Path) -> Callable[..., dict[str, Any]]:
-    """A function from a signature's name and examples to TensorFlow's own outputs."""
+    """A function that runs a signature on examples in TensorFlow and returns its outputs."""
     loaded = tf.saved_model.load(str(judge_base_path / str(VERSION)))
 
     def run(signature_name: str, examples: Sequence[tf.train.Example]) -> dict[str, Any]:

@@ -18,7 +18,7 @@ def examples(make_example):
 
 
 def labels_and_scores(response):
-    """The labels and the scores, as two lists of rows."""
+    """The labels and the scores, each a list of rows."""
     rows = response.result.classifications
     return (
         [[one.label.encode() for one in row.classes] for row in rows],
@@ -145,14 +145,14 @@ def test_method_names_matter_only_if_the_flag_says_so(
 def test_the_flag_asks_predict_for_a_method_name_it_knows(judge, strict_judge, examples, error_of):
     assert judge.predict(examples, "only_classes").outputs
     code, message = error_of(strict_judge.predict, examples, "only_classes")
-    assert code == "INTERNAL"  # as in TensorFlow Serving
+    assert code == "INTERNAL"  # the code that TensorFlow Serving returns
     assert all(word in message for word in ("method_name", CLASSIFY, '"judge/own"'))
     for known in ("", "regress", "only_scores"):
         assert strict_judge.predict(examples, known).outputs
 
 
 def test_every_call_that_waits_is_answered(judge, make_input, examples):
-    """With far more concurrent calls than workers, each call gets its own answer."""
+    """Far more calls wait than there are workers; each gets its own answer."""
     request = classification_pb2.ClassificationRequest(input=make_input(examples))
     request.model_spec.name = "judge"
     expected = judge.stub.Classify(request)
@@ -167,7 +167,7 @@ def items(make_example):
 
 @pytest.fixture
 def given(make_input, make_example, items):
-    """A user as context, and two items; the second item has its own user."""
+    """A user as the context of two items; the second item overrides the user."""
     return make_input(items, make_example(user=2.0))
 
 

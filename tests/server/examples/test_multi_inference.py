@@ -110,7 +110,7 @@ MODEL = "counter"
 
 
 def save_counter(directory: Path) -> None:
-    """Signatures that each return the number of runs of the graph; three of them share an input."""
+    """Saves signatures that return how often the graph has run; three of them share an input."""
     with v1.Graph().as_default(), v1.Session() as session:
         runs = v1.get_variable("runs", initializer=0.0, use_resource=True)
         signatures = {}
@@ -136,7 +136,7 @@ def counter(tmp_path_factory: pytest.TempPathFactory, serve: Any, connect_judge:
 
 
 def runs_seen(judge, given, *names) -> list[list[float]]:
-    """The values of each task, minus 100 times its position."""
+    """The values that each task returned."""
     response = judge.infer(given, *((REGRESS, name, MODEL) for name in names))
     assert [one.model_spec.signature_name for one in response.results] == list(names)
     return [[one.value for one in task.regression_result.regressions] for task in response.results]

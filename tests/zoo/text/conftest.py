@@ -1,4 +1,4 @@
-"""The published weights, and the encoder made from them."""
+"""The published weights, and an encoder made from them."""
 
 from pathlib import Path
 
@@ -24,7 +24,7 @@ def base_path() -> Path:
 
 @pytest.fixture(scope="session")
 def encode(base_path: Path):
-    """A function from texts and max_seq_len to the signature's outputs as arrays."""
+    """A function that encodes texts in TensorFlow; returns the outputs as arrays."""
     import tensorflow_text  # noqa: F401  the ops of the graph
 
     model = tf.saved_model.load(str(base_path / "1"))

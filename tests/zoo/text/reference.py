@@ -10,7 +10,7 @@ _erf = np.vectorize(math.erf, otypes=[np.float64])
 
 
 def words(text: str) -> list[str]:
-    """The words of a text, in lower case, without accents and control characters."""
+    """Splits a text into words in lower case, without accents and control characters."""
     kept = "".join(
         " " if each in "\t\n\r" or unicodedata.category(each) == "Zs" else each
         for each in text
@@ -26,14 +26,14 @@ def words(text: str) -> list[str]:
 
 
 def _alone(each: str) -> bool:
-    """Whether a character is a word by itself: punctuation, an ASCII symbol, or Chinese."""
+    """Whether a character is a separate word: punctuation, an ASCII symbol, or Chinese."""
     symbol = each.isascii() and each.isprintable() and not each.isalnum() and each != " "
     chinese = 0x4E00 <= ord(each) <= 0x9FFF or 0x3400 <= ord(each) <= 0x4DBF
     return symbol or chinese or unicodedata.category(each)[0] == "P"
 
 
 def tokens(text: str, vocabulary: dict[str, int], max_seq_len: int) -> list[int]:
-    """The tokens: [CLS], the longest pieces of each word in the vocabulary, [SEP]."""
+    """The ids of [CLS], of each word's longest pieces in the vocabulary, and of [SEP]."""
     pieces = [piece for word in words(text) for piece in _pieces(word, vocabulary)]
     return [vocabulary["[CLS]"], *pieces[: max_seq_len - 2], vocabulary["[SEP]"]]
 
@@ -55,7 +55,7 @@ def _pieces(word: str, vocabulary: dict[str, int]) -> list[int]:
 
 
 def token_vectors(numbers: list[int], model: MiniLM, kinds: list[int] | None = None) -> np.ndarray:
-    """[tokens, width], computed in float64; `kinds` marks the tokens of the second text."""
+    """Token vectors [tokens, width], in float64; `kinds` is 1 for tokens of the second text."""
 
     def tensor(name: str) -> np.ndarray:
         return model.tensors[name].astype(np.float64)

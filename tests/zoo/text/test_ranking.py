@@ -24,7 +24,7 @@ TITLES = [
 
 
 def pair(query, title, vocabulary, longest=128):
-    """The tokens of a pair and their kinds, computed by hand."""
+    """The tokens of a query and a title, and their kinds, computed without the model."""
     first = tokens(query, vocabulary, 10_000)[1:-1][: longest // 2]
     second = tokens(title, vocabulary, 10_000)[1:-1][: longest - len(first) - 3]
     numbers = [101, *first, 102, *second, 102]
@@ -38,7 +38,7 @@ def values(minilm):
 
 @pytest.fixture(scope="module")
 def base(tmp_path_factory, minilm, values):
-    """The base path of a model with an untrained head."""
+    """The base path of a model whose head is not trained."""
     base = tmp_path_factory.mktemp("reranker")
     reranker.save(reranker.Reranker(minilm, values), base / "1")
     return base
@@ -157,7 +157,7 @@ def target():
 
 def test_scores_are_the_sums_of_the_nearest_tokens(target, summed):
     with RankingClient(target, "titles", timeout_seconds=60) as client:
-        for _ in range(2):  # computed the first time, found the second time
+        for _ in range(2):  # the second time, states are cached
             ranking = client.rank({"query": QUERY}, {"title": FOUR}, target="late")
             np.testing.assert_allclose(ranking.scores, summed(QUERY, FOUR), atol=1e-4)
 

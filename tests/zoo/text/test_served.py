@@ -91,7 +91,7 @@ def server(base_path, flags):
 
 
 def counted(server, store):
-    """The numbers of texts found in the cache and computed."""
+    """The numbers of hits and misses of texts so far."""
     samples = [s for s in Metrics(server).samples if s.labels.get("store") == store]
     names = [f":colcast:states_{what}_total" for what in ("found", "computed")]
     return [sum(sample.value for sample in samples if sample.name == name) for name in names]
@@ -103,7 +103,7 @@ POOLINGS = {"mean": "embeddings", "cls": "embeddings/cls", "max": "embeddings/ma
 @pytest.mark.parametrize("pooling", POOLINGS)
 @pytest.mark.parametrize("max_seq_len", [None, 8])
 def test_vectors_equal_those_without_stores(server, encode, pooling, max_seq_len):
-    spaces = [*POOLINGS].index(pooling) + (3 if max_seq_len else 0)  # unique to this case
+    spaces = [*POOLINGS].index(pooling) + (3 if max_seq_len else 0)  # unique per case
     *texts, new = [spaces * (b" " if isinstance(t, bytes) else " ") + t for t in (*TEXTS, NEW)]
     before = np.array(counted(server, "item"))
     with TextClient(server.target, "encoder") as client:
@@ -112,7 +112,7 @@ def test_vectors_equal_those_without_stores(server, encode, pooling, max_seq_len
             expected = encode(some, max_seq_len or 256)[POOLINGS[pooling]]
             np.testing.assert_allclose(vectors, expected, atol=2e-6)
         assert (counted(server, "item") - before).tolist() == [9, 7]
-        client.encode(texts, pooling=pooling, max_seq_len=9)  # computes other vectors
+        client.encode(texts, pooling=pooling, max_seq_len=9)  # its vectors are not cached
         assert (counted(server, "item") - before).tolist() == [9, 13]
 
 
@@ -120,7 +120,7 @@ FOUR_TEXTS = ["Cocoa", "", "Crude oil prices rose sharply after the ministers me
 
 
 class Sizes(tf.Module):
-    """An encoder with recognizable vectors: a text's bytes, and the number of texts in its run."""
+    """An encoder whose vectors are a text's bytes and the number of texts in the run."""
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="texts")])
     def encode(self, texts):
@@ -182,7 +182,7 @@ def test_a_hundred_thousand_texts(sizes):
 
 
 def test_a_request_keeps_within_the_budget_of_tokens(sizes):
-    # 10 tokens each, plus [CLS] and [SEP]
+    # Each text has 10 tokens, plus [CLS] and [SEP].
     vectors = sizes.encode([f"{number:040}" for number in range(50)])
     assert vectors[:, 1].max() == 3
 
