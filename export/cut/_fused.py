@@ -2,9 +2,14 @@
 
 For several users, a split product is not fused, and its separate Relu would pass NaN on. So such a
 product is split only if its inputs were finite in trials; the graph checks that its terms are.
+
+TensorFlow first replaces a Concat of nothing but Relus by a Relu of a Concat, which it does not
+fuse, unless a BiasAdd adds the bias. A copy may concatenate other tensors, so it must not depend on
+that.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -18,6 +23,7 @@ from colcast.export.graph._signature import Signature
 
 _RELUS = ("Relu", "Relu6")
 _BIASES = ("Add", "AddV2", "BiasAdd")
+_NOT_MOVED_FROM = {"BiasAdd", "FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3"}
 # Ops that TensorFlow removes before it fuses others.
 _REMOVED = ("Identity", "PreventGradient", "Snapshot", "StopGradient")
 
@@ -31,6 +37,9 @@ class Fused:
         biases: the nodes that add the biases.
         alone: nodes that a Relu reads but that are not fused with it: MatMuls without a bias, and
             sums whose addend is not a bias.
+        moved: Relus that TensorFlow does not fuse because it moves them behind a Concat.
+        may_move: nodes of `biases` whose Relu TensorFlow might move in a copy, but not if BiasAdd
+            added the bias.
         not_finite: MatMuls of `read` that read NaN or infinity in a trial row whose scores were
             finite. Requests may contain such rows.
     """
@@ -38,6 +47,8 @@ class Fused:
     read: Mapping[str, str] = field(default_factory=dict)
     biases: frozenset[str] = frozenset()
     alone: frozenset[str] = frozenset()
+    moved: frozenset[str] = frozenset()
+    may_move: frozenset[str] = frozenset()
     not_finite: frozenset[str] = frozenset()
 
 
@@ -50,7 +61,8 @@ def find_fused(
         A function that runs the columnar signature on batches to see which products read NaN or
         infinity. It takes the batches and, if there is one, a probe of the inner tensors.
     """
-    read, biases, alone = {}, set[str](), set[str]()
+    read, biases, alone, may_move = {}, set[str](), set[str](), set[str]()
+    moved, concatenated = _concatenated_relus(graph, signature)
     find = session.graph.get_tensor_by_name
     for relu in graph.nodes.values():
         if relu.op not in _RELUS:
@@ -61,9 +73,13 @@ def find_fused(
         sources = data_inputs(node) if node.op in _BIASES else []
         for source, other in zip(sources, sources[::-1], strict=True):
             product = _behind(graph, source)
-            if product.op == "MatMul" and _is_bias(find(other).shape, find(source).shape):
+            is_bias = product.op == "MatMul" and _is_bias(find(other).shape, find(source).shape)
+            if is_bias and relu.name not in moved:
                 read[product.name] = data_inputs(product)[0]
                 biases.add(node.name)
+                bias, units = find(sources[1]).shape, find(source).shape[-1:]
+                if relu.name in concatenated and bias.is_fully_defined() and bias == units:
+                    may_move.add(node.name)
     tensors = sorted({t for t in read.values() if session.graph.is_fetchable(find(t))})
     outputs = sorted(signature.outputs.values())
     fetched = {tensor: tensor for tensor in [*tensors, *outputs]}
@@ -74,9 +90,36 @@ def find_fused(
         finite = whole and set(tensors) <= set(whole.names) and _all_finite(whole, batches)
         seen = _not_finite(probe, tensors, outputs, batches) if probe and not finite else set[str]()
         not_finite = frozenset(name for name, tensor in read.items() if tensor in seen)
-        return Fused(read, frozenset(biases), frozenset(alone - biases), not_finite)
+        unfused = frozenset(alone - biases)
+        apart = frozenset(moved), frozenset(may_move)
+        return Fused(read, frozenset(biases), unfused, *apart, not_finite)
 
     return fused
+
+
+def _concatenated_relus(graph: FlatGraph, signature: Signature) -> tuple[set[str], set[str]]:
+    """The Relus that TensorFlow moves behind a Concat, and all Relus that a Concat reads."""
+    readers = Counter(producer(tensor) for tensor in signature.outputs.values())
+    for node in graph.nodes.values():
+        readers.update({producer(source.removeprefix("^")) for source in node.input})
+    moved, concatenated = set[str](), set[str]()
+    for inputs in _concat_inputs(graph):
+        relus = [node for node in inputs if node.op in _RELUS]
+        concatenated |= {relu.name for relu in relus}
+        ops = {node.op for node in inputs}
+        alike = len(ops) == 1 and len(inputs) == len({node.name for node in inputs}) > 1
+        before = {graph.nodes[producer(data_inputs(relu)[0])].op for relu in relus}
+        if relus and alike and before.isdisjoint(_NOT_MOVED_FROM):
+            moved |= {relu.name for relu in relus if all(readers[n.name] == 1 for n in inputs)}
+    return moved, concatenated
+
+
+def _concat_inputs(graph: FlatGraph) -> Iterator[list[NodeDef]]:
+    for node in graph.nodes.values():
+        if node.op in ("Concat", "ConcatV2"):
+            tensors = data_inputs(node)
+            tensors = tensors[1:] if node.op == "Concat" else tensors[:-1]
+            yield [_behind(graph, tensor) for tensor in tensors]
 
 
 def _is_bias(shape: tf.TensorShape, of: tf.TensorShape) -> bool:

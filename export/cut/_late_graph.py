@@ -230,7 +230,7 @@ class LateGraph(Copy):
         sources = [c for c in self._awaited(node) if self._colours.of[c] != PAIR]
         controls = [self._control(source) for source in sources]
         inputs = [self.once(tensor) for tensor in data_inputs(node)]
-        self.emit.copy(node, self.emit.name("user", node.name), inputs, controls)
+        self._copy(node, "user", inputs, controls)
         if node.name not in self._again:
             return
         if node.op == "Shape" and self.finding(data_inputs(node)[0]).kind is RowKind.ROW:
@@ -243,7 +243,20 @@ class LateGraph(Copy):
         if inputs is None:
             inputs = [self.many(tensor) for tensor in data_inputs(node)]
         controls = [self._control(source) for source in self._awaited(node)]
-        return self.emit.copy(node, self.emit.name("item", node.name), inputs, controls)
+        return self._copy(node, "item", inputs, controls)
+
+    def _copy(
+        self, node: NodeDef, folder: str, inputs: Sequence[str], controls: Sequence[str]
+    ) -> NodeDef:
+        """Copies a node so that TensorFlow fuses a Relu if and only if it does in the model."""
+        copy = self.emit.copy(node, self.emit.name(folder, node.name), inputs, controls)
+        if node.name in self._fused.moved and node.op == "Relu":
+            zero = np.zeros((), self.dtype(f"{node.name}:0").as_numpy_dtype)
+            copy.op = "Maximum"
+            copy.input.insert(1, self.emit.constant(zero))
+        elif node.name in self._fused.may_move:
+            copy.op = "BiasAdd"
+        return copy
 
     def _awaited(self, node: NodeDef) -> list[str]:
         return [source for source in control_inputs(node) if source in self._colours.awaited]

@@ -140,6 +140,39 @@ def test_columns_with_nan_are_not_scored_by_stages(model: Any, layer: str) -> No
             _by_stages(built, spoiled)
 
 
+@pytest.mark.parametrize("beside", [(), ("price",)], ids=["only Relus", "Relus and a column"])
+def test_concatenated_relus_treat_nan_as_the_model_does(
+    model: Any, beside: tuple[str, ...]
+) -> None:
+    def build(c: Columns) -> Columns:
+        towers = [
+            tf.nn.relu(tf.matmul(c[n], variable(f"w_{n}", c[n].shape[-1], 8)) + variable(n, 8))
+            for n in ("age", "far", "price")
+        ]
+        x = tf.concat([*towers, *(c[name] for name in beside)], 1)
+        hidden = tf.tanh(tf.matmul(x, variable("w", x.shape[-1], 4)))
+        return {"score": tf.matmul(hidden, variable("last", 4, 1))}
+
+    user, shapes = ["age", "far"], {name: COLUMNS[name] for name in ("age", "far", "price")}
+    built = model(build, shapes, user)
+    assert add_stages(built.meta_graph, built.observed, rows=built.rows).written
+    drawn = built.rows(9)
+    for spoiled in shapes:
+        columns = {n: c[:1] if n in user else c for n, c in drawn.items()}
+        columns[spoiled] = np.full_like(columns[spoiled], np.nan)
+        repeated = {n: np.repeat(c, 9, 0) if n in user else c for n, c in columns.items()}
+        expected = built.run("columnar", repeated)["score"]
+        assert np.isfinite(expected).all() == (beside != () and spoiled != "price")
+        states = built.run("columnar_user", {name: columns[name] for name in user})
+        states |= built.run("columnar_item", {"price": columns["price"]})
+        rows = {"row_to_user": np.zeros(9, int), "user_state/row": np.zeros(1, int)}
+        for found in (
+            built.run("columnar_late", columns),
+            built.run("columnar_pair", states | rows),
+        ):
+            np.testing.assert_allclose(found["score"], expected, 1e-5, 1e-6)
+
+
 def _layer_norm(x: Any) -> Any:
     mean, variance = tf.nn.moments(x, [1], keepdims=True)
     return (x - mean) * tf.math.rsqrt(variance + 1e-3) * variable("gamma", 8) + variable("beta", 8)
