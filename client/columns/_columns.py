@@ -259,7 +259,9 @@ def _nested(source: Source, values: Any, sizes: tuple[int, ...]) -> Sequence[Any
             seen = "lists of unequal length" if got is None else f"shape {list(got)}"
             wanted = f"{source.feature.dtype} of shape {list(sizes)}"
             raise source.error(row, f"expected {wanted}, got {seen}")
-    if all(isinstance(value, np.ndarray) and value.dtype != object for value in rows):
+    # NumPy would turn integers into floats next to floats.
+    kinds = {value.dtype.kind if isinstance(value, np.ndarray) else "O" for value in rows}
+    if len(kinds) == 1 and kinds != {"O"}:
         return np.concatenate([value.reshape(-1) for value in rows])
     for _ in sizes:
         rows = list(chain.from_iterable(v if is_nested(v) else [v] for v in rows))

@@ -198,6 +198,8 @@ def _exact_integers(values: Sequence[Any], dtype: DType, place: Place) -> Array:
             raise place.error(i, f"expected {dtype}, got {shown(value)}")
         if not _fits(int(value), dtype):
             raise place.error(i, _out_of_range(int(value), dtype))
+        if isinstance(value, _FLOATS) and abs(float(value)) >= _inexact_from(type(value)):
+            raise place.error(i, _inexact(value, dtype))
     return np.array([int(value) for value in values], dtype.storage)
 
 
@@ -221,6 +223,15 @@ def _out_of_range(value: Any, dtype: DType) -> str:
     return f"{value} is out of the range of {dtype} [{bounds.min}, {bounds.max}]"
 
 
+def _inexact_from(float_type: Any) -> int:
+    """The smallest integer that may have been rounded when it became such a float."""
+    return int(2 ** (np.finfo(float_type).nmant + 1))
+
+
+def _inexact(value: Any, dtype: DType) -> str:
+    return f"expected {dtype}, got {shown(value)}, perhaps rounded; pass integers (pandas: Int64)"
+
+
 def _integers(array: Array, dtype: DType, place: Place) -> Array:
     if np.can_cast(array.dtype, dtype.storage):
         return array.astype(dtype.storage, copy=False)
@@ -240,6 +251,10 @@ def _integers(array: Array, dtype: DType, place: Place) -> Array:
     if outside.any():
         first = int(np.flatnonzero(outside)[0])
         raise place.error(first, _out_of_range(array[first].item(), dtype))
+    if array.dtype.kind == "f":
+        inexact = np.flatnonzero(np.abs(array) >= _inexact_from(array.dtype))
+        if inexact.size:
+            raise place.error(int(inexact[0]), _inexact(array[inexact[0]], dtype))
     return array.astype(dtype.storage)
 
 

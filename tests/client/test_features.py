@@ -96,6 +96,22 @@ def test_integers_beside_another_type_of_array_stay_exact(other: Any) -> None:
     schema = model(spec("x", "int64", None, None), spec("x/length", "int64", None))
     rows = {"item": [1, 2], "x": [np.array([2**53 + 1]), other]}
     assert sent(schema, Rows(rows))["x"] == [[2**53 + 1], [1]]
+    vectors = model(spec("x", "int64", None, 1))
+    assert sent(vectors, Rows(rows))["x"] == [[2**53 + 1], [1]]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pd.Series([2**53 + 1, None, 1])[::2],  # pandas makes it float64
+        [float(2**53), 1],
+        np.array([2**24 + 1, 1], np.float32),
+    ],
+)
+def test_floats_that_may_be_rounded_integers_are_refused(values: Any) -> None:
+    schema = model(spec("x", "int64", None))
+    with pytest.raises(InputError, match=r"^feature 'x', row 0: expected int64, got .* rounded"):
+        sent(schema, Rows({"item": [1, 2], "x": values}))
 
 
 def test_integers_beyond_what_a_float_holds_stay_exact() -> None:
