@@ -9,7 +9,7 @@ that.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -77,7 +77,7 @@ def find_fused(
             if is_bias and relu.name not in moved:
                 read[product.name] = data_inputs(product)[0]
                 biases.add(node.name)
-                bias, units = find(sources[1]).shape, find(source).shape[-1:]
+                bias, units = find(other).shape, find(source).shape[-1:]
                 if relu.name in concatenated and bias.is_fully_defined() and bias == units:
                     may_move.add(node.name)
     tensors = sorted({t for t in read.values() if session.graph.is_fetchable(find(t))})
@@ -99,11 +99,16 @@ def find_fused(
 
 def _concatenated_relus(graph: FlatGraph, signature: Signature) -> tuple[set[str], set[str]]:
     """The Relus that TensorFlow moves behind a Concat, and all Relus that a Concat reads."""
+    concats = {node.name: _concatenated(node) for node in graph.nodes.values()}
+    # TensorFlow first merges equal Concats; their axes are hardly ever different.
+    once = {tensors: name for name, tensors in concats.items() if tensors}
     readers = Counter(producer(tensor) for tensor in signature.outputs.values())
     for node in graph.nodes.values():
-        readers.update({producer(source.removeprefix("^")) for source in node.input})
+        if once.get(concats[node.name], node.name) == node.name:
+            readers.update({producer(source.removeprefix("^")) for source in node.input})
     moved, concatenated = set[str](), set[str]()
-    for inputs in _concat_inputs(graph):
+    for tensors in once:
+        inputs = [_behind(graph, tensor) for tensor in tensors]
         relus = [node for node in inputs if node.op in _RELUS]
         concatenated |= {relu.name for relu in relus}
         ops = {node.op for node in inputs}
@@ -114,12 +119,9 @@ def _concatenated_relus(graph: FlatGraph, signature: Signature) -> tuple[set[str
     return moved, concatenated
 
 
-def _concat_inputs(graph: FlatGraph) -> Iterator[list[NodeDef]]:
-    for node in graph.nodes.values():
-        if node.op in ("Concat", "ConcatV2"):
-            tensors = data_inputs(node)
-            tensors = tensors[1:] if node.op == "Concat" else tensors[:-1]
-            yield [_behind(graph, tensor) for tensor in tensors]
+def _concatenated(node: NodeDef) -> tuple[str, ...]:
+    tensors = tuple(data_inputs(node))
+    return {"Concat": tensors[1:], "ConcatV2": tensors[:-1]}.get(node.op, ())
 
 
 def _is_bias(shape: tf.TensorShape, of: tf.TensorShape) -> bool:

@@ -256,6 +256,8 @@ class LateGraph(Copy):
             copy.input.insert(1, self.emit.constant(zero))
         elif node.name in self._fused.may_move:
             copy.op = "BiasAdd"
+            if self._session.graph.get_tensor_by_name(data_inputs(node)[0]).shape.rank == 1:
+                copy.input[0], copy.input[1] = copy.input[1], copy.input[0]
         return copy
 
     def _awaited(self, node: NodeDef) -> list[str]:

@@ -145,12 +145,15 @@ def test_concatenated_relus_treat_nan_as_the_model_does(
     model: Any, beside: tuple[str, ...]
 ) -> None:
     def build(c: Columns) -> Columns:
-        towers = [
-            tf.nn.relu(tf.matmul(c[n], variable(f"w_{n}", c[n].shape[-1], 8)) + variable(n, 8))
-            for n in ("age", "far", "price")
-        ]
-        x = tf.concat([*towers, *(c[name] for name in beside)], 1)
+        age, far, price = (
+            (tf.matmul(c[name], variable(f"w_{name}", c[name].shape[-1], 8)), variable(name, 8))
+            for name in ("age", "far", "price")
+        )
+        sums = [age[0] + age[1], far[1] + far[0], price[0] + price[1]]
+        towers = [tf.nn.relu(one) for one in sums]
+        x, again = (tf.concat([*towers, *(c[name] for name in beside)], 1) for _ in range(2))
         hidden = tf.tanh(tf.matmul(x, variable("w", x.shape[-1], 4)))
+        hidden += tf.tanh(tf.matmul(again, variable("w2", x.shape[-1], 4)))
         return {"score": tf.matmul(hidden, variable("last", 4, 1))}
 
     user, shapes = ["age", "far"], {name: COLUMNS[name] for name in ("age", "far", "price")}
