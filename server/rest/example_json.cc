@@ -173,6 +173,8 @@ class BodyReader final : public MembersReader {
 }  // namespace
 
 Status ExamplesJson::Read(const BodyBytes& body) {
+  bytes_.Clear();
+  input_ = ExampleInput();
   BodyReader reader(body.rows, memory_, &bytes_, &input_.context);
   if (Status status = ReadJson(body, memory_, &reader); !status.ok()) return status;
   if (!reader.status().ok()) return reader.status();

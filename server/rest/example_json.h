@@ -18,12 +18,12 @@ class ExamplesJson {
   // `memory` may be null, and must outlive this object.
   explicit ExamplesJson(RequestMemory* memory) : memory_(memory), bytes_(memory) {}
 
-  // Reads "signature_name", "examples" and, if present, "context"; `body` need not outlive the
-  // call. A feature is a value or a list of values of one kind: whole numbers, true and false are
-  // int64, other numbers float, strings and {"b64": ...} bytes. INVALID_ARGUMENT names the example,
-  // the feature and the value. Returns RESOURCE_EXHAUSTED for more examples than allowed rows. A
-  // syntax error takes precedence over one in the signature's name; errors in the examples are in
-  // examples_status().
+  // Reads "signature_name", "examples" and, if present, "context", replacing what an earlier call
+  // read; `body` need not outlive the call. A feature is a value or a list of values of one kind:
+  // whole numbers, true and false are int64, other numbers float, strings and {"b64": ...} bytes.
+  // INVALID_ARGUMENT names the example, the feature and the value. Returns RESOURCE_EXHAUSTED for
+  // more examples than allowed rows. A syntax error takes precedence over one in the signature's
+  // name; errors in the examples are in examples_status().
   Status Read(const BodyBytes& body);
   const Status& examples_status() const { return examples_status_; }
 

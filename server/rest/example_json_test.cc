@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "server/wire/inflater_testing.h"
 #include "tensorflow/core/example/example.pb.h"
 
 namespace colcast::http {
@@ -146,6 +147,18 @@ TEST(ExampleJson, ErrorsNameExampleFeatureAndValue) {
     EXPECT_EQ(parsed.status.code, StatusCode::kInvalidArgument);
     EXPECT_EQ(parsed.status.message, error);
   }
+}
+
+// A compressed body that turns out to be long is read again by another thread.
+TEST(ExampleJson, NothingIsLeftOfAReadingThatEndedEarly) {
+  std::string text = R"({"examples": [{})";
+  while (text.size() < 200'000) text += R"(, {"f": 1})";
+  const std::string compressed = Deflated(text + "]}", MAX_WBITS + 16);
+  const Slice slice = {reinterpret_cast<const uint8_t*>(compressed.data()), compressed.size()};
+  ExamplesJson json(nullptr);
+  EXPECT_EQ(json.Read({{&slice, 1}, true, 150'000}).code, StatusCode::kResourceExhausted);
+  ASSERT_TRUE(json.Read({{&slice, 1}, true, 1 << 20}).ok());
+  EXPECT_EQ(TextOf(json.input().examples[0].ToString()), "features { } ");
 }
 
 TEST(ExampleJson, MoreExamplesThanAllowedAreRefused) {

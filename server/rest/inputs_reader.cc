@@ -194,7 +194,7 @@ void ColumnsReader::OnValue(const JsonValue& value) {
   if (depth() == 0) {
     object_ = value.kind == JsonValue::Kind::kObject;
     if (object_) return;
-    if (signature().inputs_size() > 1) {
+    if (signature().inputs_size() != 1) {
       return FailAt("\"inputs\" is ", value,
                     ", expected an object with the signature's inputs " + InputNames());
     }

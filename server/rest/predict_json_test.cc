@@ -117,6 +117,11 @@ TEST(ReadInputs, ColumnsMayBeAbsentForTheModelToJudge) {
             "columns name:DT_STRING[]=a;");
 }
 
+TEST(ReadInputs, ASignatureWithoutInputsTakesNoValue) {
+  EXPECT_EQ(Parsed(R"({"inputs": [1]})", SignatureDef()).ToString(),
+            "\"inputs\" is a list of 1, expected an object with the signature's inputs none");
+}
+
 // The text after the limit is malformed, but not read.
 TEST(ReadInputs, TooManyRowsAreRefusedBeforeTheRestIsRead) {
   const RowLimit limit{3, [](const std::string& input) { return input != "fixed"; }};
