@@ -82,6 +82,11 @@ Status UnknownKeys(const std::string& name, const Keys& keys, const std::vector<
                          without_default.empty() ? "" : Quoted(without_default));
 }
 
+// Does not compare addresses, because a new table may have a freed one's.
+bool IsSame(const std::weak_ptr<const ItemTable>& a, const std::shared_ptr<const ItemTable>& b) {
+  return !a.owner_before(b) && !b.owner_before(a);
+}
+
 bool ReadsAny(const tensorflow::SignatureDef& signature, const ExampleFeatures& features) {
   for (size_t i = 0; i < features.size(); ++i) {
     if (signature.inputs().contains(features[i].feature.name)) return true;
@@ -104,9 +109,9 @@ ItemLookup::ItemLookup(ItemSources sources, const Signatures& signatures)
 std::shared_ptr<const ItemLookup::Choice> ItemLookup::Choose(Table* table) const {
   std::shared_ptr<const ItemTable> newest = table->source->table();
   const std::lock_guard<std::mutex> lock(table->mutex);
-  if (table->choice != nullptr && table->choice->newest == newest.get()) return table->choice;
+  if (table->choice != nullptr && IsSame(table->choice->newest, newest)) return table->choice;
   auto choice = std::make_shared<Choice>();
-  choice->newest = newest.get();
+  choice->newest = newest;
   if (newest == nullptr) {
     const std::string& path = table->source->config().base_path;
     choice->status = FailedPrecondition("no item table has been loaded from ", path);

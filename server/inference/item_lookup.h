@@ -56,7 +56,7 @@ class ItemLookup {
   // The table that is in use, and which of its features each signature reads.
   struct Choice {
     // The newest table, whether or not it is in use.
-    const items::ItemTable* newest = nullptr;
+    std::weak_ptr<const items::ItemTable> newest;
     // The table in use; null if there is none.
     std::shared_ptr<const items::ItemTable> table;
     // Why the newest table is not used.

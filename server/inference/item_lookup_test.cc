@@ -245,6 +245,24 @@ TEST_F(ItemLookupTest, ATableThatTheModelDoesNotFitLeavesTheOneBefore) {
   EXPECT_THAT(lookup().problems(), ElementsAre(HasSubstr("\"price\" has a different default")));
 }
 
+// A table made later may have the address of a freed one.
+TEST_F(ItemLookupTest, FindsTheNewestTableWhateverItsAddress) {
+  lookup();
+  items::TestFile other = items::MakeTestTable({40});
+  std::string& features = other.metadata["features"];
+  features.replace(features.find("[0.5]"), 5, "[0.6]");
+  Publish(2, other);
+  source_->Poll();
+  const items::ItemTable* const unused = source_->table().get();
+  ASSERT_NE(lookup().tables().front().get(), unused);
+  for (int64_t key = 0; key < 100; ++key) {
+    Publish(3, items::MakeTestTable({key}));
+    source_->Poll();
+    if (source_->table().get() == unused) break;
+  }
+  EXPECT_EQ(lookup().tables().front(), source_->table());
+}
+
 TEST_F(ItemLookupTest, WithoutATableARequestByKeyIsRefused) {
   fs::remove_all(base_);
   fs::create_directories(base_);
