@@ -60,7 +60,8 @@ class Reader {
     const PartialTensorShape shape = graph_.ShapeOf(part);
     if (shape.dims() != 2 || !tensorflow::DataTypeCanUseMemcpy(part.type())) return {};
     if (ReadLookup(part, shape.dim_size(1)) || ReadCopy(part, shape.dim_size(1))) {
-      if (shape.dim_size(0) >= 0) chain_.shape.set_dim(0, shape.dim_size(0));
+      const bool is_known = shape.dim_size(0) >= 0;
+      if (is_known && chain_.rows.node == nullptr) chain_.shape.set_dim(0, shape.dim_size(0));
       return std::move(chain_);
     }
     chain_ = FeatureChain();  // the column is copied unchanged

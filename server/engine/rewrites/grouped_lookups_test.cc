@@ -393,6 +393,21 @@ TEST_F(GroupedLookupsTest, ARowThatIsRepeatedIsChecked) {
   }
 }
 
+TEST_F(GroupedLookupsTest, ARowMayBeRepeatedAKnownNumberOfTimes) {
+  const Scope scope = Scope::NewRootScope();
+  const auto of = [](int64_t rows) { return ops::Placeholder::Shape({rows}); };
+  const auto user = ops::Placeholder(scope.WithOpName("user"), tensorflow::DT_INT64, of(1));
+  const auto item = ops::Placeholder(scope.WithOpName("item"), tensorflow::DT_INT64, of(3));
+  const auto table = ops::Fill(scope, {5, 2}, 1.0f);
+  const auto multiples = ops::Concat(scope, {Input(ops::Shape(scope, item)), Input({1})}, 0);
+  const auto repeated = ops::Tile(scope, ops::GatherV2(scope, table, user, 0), multiples);
+  const auto looked_up = ops::GatherV2(scope, table, item, 0);
+  ops::Concat(scope.WithOpName("joined"), std::vector<Output>{looked_up, repeated}, 1);
+  const auto session = Start(Rewritten(GraphOf(scope), 2));
+  const auto joined = Fetch(session.get(), {{"item", Ids({0, 1, 2})}, {"user", Ids({4})}});
+  EXPECT_TRUE(joined.ok()) << joined.status();
+}
+
 TEST_F(GroupedLookupsTest, AnUpdateOfTheVariableIsSeen) {
   const auto session = Start(Rewritten(GraphOf(scope_), 2));
   const Feeds feeds = {{"first", Ids({0, 1, 2})}, {"second", Ids({3, 4, 0})}};
