@@ -71,10 +71,13 @@ bool Fit(const Signature& signature, const BatchRules& rules, const Joinable& a,
 // A request with no candidates, or with a column that lacks rows, must run alone.
 bool HasRows(const Programs& programs, const Batch& batch) {
   if (batch.candidates == 0) return false;
+  const absl::Span<const DeclaredInput> inputs = programs.signature().inputs().inputs();
   for (size_t i = 0; i < batch.columns.size(); ++i) {
     if (batch.columns[i] == nullptr) continue;
     const absl::Span<const int64_t> dims = batch.columns[i]->dims();
-    const int64_t rows = batch.rows_of(programs.domains().domain_of(i));
+    const int domain = programs.domains().domain_of(i);
+    if (domain == Domains::kCandidates && !inputs[i].batched()) return false;
+    const int64_t rows = batch.rows_of(domain);
     if (dims.empty() || rows == 0 || (dims[0] != 1 && dims[0] != rows)) return false;
   }
   return true;

@@ -42,6 +42,13 @@ absl::Status CheckIndex(const std::string& domain, absl::Span<const int64_t> ind
   return absl::OkStatus();
 }
 
+// Whether the columnar signature, if there is one, takes rows of the column. A first dimension of 1
+// that the late signature declares means one user if it does, and no rows at all if it does not.
+bool TakesRows(const Signature* columnar, const std::string& column) {
+  const int input = columnar == nullptr ? -1 : columnar->inputs().Find(column);
+  return input < 0 || columnar->inputs().inputs()[input].batched();
+}
+
 }  // namespace
 
 Domains::Domains(const SignatureDef& declared, std::vector<DomainColumns> domains,
@@ -61,7 +68,7 @@ Domains::Domains(const SignatureDef& declared, std::vector<DomainColumns> domain
     }
     for (const std::string& column : domains_[domain].columns) {
       const int input = inputs_.Find(column);
-      if (input >= 0 && domain_of_[input] == kCandidates) {
+      if (input >= 0 && domain_of_[input] == kCandidates && TakesRows(columnar_, column)) {
         domain_of_[input] = static_cast<int>(domain);
       }
     }

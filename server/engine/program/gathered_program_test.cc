@@ -4,11 +4,16 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <deque>
 #include <limits>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "server/engine/batch/joined_requests.h"
 #include "server/engine/program/testing.h"
+#include "server/engine/tensor_outputs.h"
 
 namespace colcast::engine {
 namespace {
@@ -83,6 +88,104 @@ TEST_F(GatheredProgramTest, AnIndexOfADomainWithoutColumnsIsUnknown) {
       MessageOf({{"user", {2}}, {"item", {1}}, {"shop", {0}}, {"candidate", {0}}}) +
       Int64Input("row_to_item", {0});
   EXPECT_THAT(Error(message), HasSubstr("\"row_to_item\" is not in the signature"));
+}
+
+// score = 10 * user + item + 1000 * the sum of `weight`, an input without rows.
+class WeightedModel {
+ public:
+  WeightedModel() {
+    namespace ops = tensorflow::ops;
+    const tensorflow::Scope scope = tensorflow::Scope::NewRootScope();
+    const auto input = [&](const std::string& name) {
+      return ops::Placeholder(scope.WithOpName(name), tensorflow::DT_FLOAT);
+    };
+    const auto user = ops::Multiply(scope, input("user"), 10.0f);
+    const auto weight = ops::Multiply(scope, ops::Sum(scope, input("weight"), 0), 1000.0f);
+    ops::Add(scope.WithOpName("score"), ops::Add(scope, user, input("item")), weight);
+    tensorflow::GraphDef graph;
+    TF_CHECK_OK(scope.ToGraphDef(&graph));
+    TF_CHECK_OK(session_->Create(graph));
+    RecordedSignatures recorded;
+    recorded.columnar = "columnar";
+    RowRecord independent;
+    independent.recorded = independent.independent = true;
+    for (const char* const name : {"columnar", "columnar_late"}) {
+      tensorflow::SignatureDef& signature = declared_[name];
+      const int64_t user_rows = name == recorded.columnar ? -1 : 1;
+      Declare("user", user_rows, &(*signature.mutable_inputs())["user"]);
+      Declare("item", -1, &(*signature.mutable_inputs())["item"]);
+      Declare("weight", 1, &(*signature.mutable_inputs())["weight"]);
+      Declare("score", -1, &(*signature.mutable_outputs())["score"]);
+      signatures_[name] = *Signature::Create(signature, session_.get(), {}, independent);
+    }
+    programs_ = MakePrograms(signatures_, declared_, {recorded}, memories_, {});
+  }
+
+  const Programs& programs(const std::string& signature) const { return *programs_.at(signature); }
+
+ private:
+  static void Declare(const std::string& name, int64_t rows, tensorflow::TensorInfo* info) {
+    info->set_name(name + ":0");
+    info->set_dtype(tensorflow::DT_FLOAT);
+    info->mutable_tensor_shape()->add_dim()->set_size(rows);
+  }
+
+  std::unique_ptr<tensorflow::Session> session_{
+      tensorflow::NewSession(tensorflow::SessionOptions())};
+  SignatureMap declared_;
+  SignaturesByName signatures_;
+  StateCaches memories_;
+  ProgramsByName programs_;
+};
+
+// Runs the requests together if they may be, and returns the scores of each.
+std::vector<std::vector<float>> RunAll(const Programs& programs,
+                                       const std::vector<std::string>& messages) {
+  BatchRules rules;
+  rules.any_signature = true;
+  std::deque<DecodedRequest> requests;
+  std::vector<std::unique_ptr<RequestPlan, ReleasePlan>> plans;
+  std::vector<BatchMember> members(messages.size());
+  std::vector<BatchMember*> all;
+  for (size_t i = 0; i < messages.size(); ++i) {
+    EXPECT_TRUE(DecodePredictRequest(Bytes(messages[i]), &requests.emplace_back()).ok());
+    plans.push_back(RequestPlan::New());
+    EXPECT_TRUE(programs.Plan(requests.back(), plans.back().get()).ok());
+    plans.back()->rules = &rules;
+    members[i].plan = plans.back().get();
+    all.push_back(&members[i]);
+  }
+  const auto alone = [&](BatchMember* member) {
+    RunResult result;
+    EXPECT_TRUE(programs.Run(static_cast<const RequestPlan*>(member->plan)->batch, &result).ok());
+    member->outputs = std::make_unique<TensorOutputs>(std::move(result));
+  };
+  RunJoined(programs, rules, {alone, nullptr}, absl::MakeConstSpan(all));
+  std::vector<std::vector<float>> scores;
+  for (const BatchMember& member : members) scores.push_back(FirstOutput(*member.outputs));
+  return scores;
+}
+
+TEST(GatheredProgramInputsTest, AnInputWithoutRowsIsFedAsSent) {
+  const WeightedModel model;
+  for (const char* const name : {"columnar", "columnar_late"}) {
+    EXPECT_THAT(
+        RunAll(model.programs(name),
+               {MessageOf({{"user", {2, 5}}, {"item", {1, 2, 3}}, {"weight", {3}}}, {1, 0, 1})}),
+        ElementsAre(ElementsAre(3051, 3022, 3053)))
+        << name;
+  }
+}
+
+TEST(GatheredProgramInputsTest, AnInputWithoutRowsIsNeverAnotherRequests) {
+  const WeightedModel model;
+  for (const char* const name : {"columnar", "columnar_late"}) {
+    EXPECT_THAT(RunAll(model.programs(name),
+                       {MessageOf({{"user", {2}}, {"item", {1, 2}}, {"weight", {3}}}),
+                        MessageOf({{"user", {5}}, {"item", {1, 2, 3}}, {"weight", {4}}})}),
+                ElementsAre(ElementsAre(3021, 3022), ElementsAre(4051, 4052, 4053)))
+        << name;
+  }
 }
 
 TEST_F(GatheredProgramTest, GatheredRowsStayWithinTheLimit) {

@@ -28,12 +28,16 @@ void ForEachFeature(const Value& signature, Visit&& visit) {
   }
 }
 
+// Whether the feature has a second column, of lengths.
+bool IsList(const Value& feature) {
+  FeatureKind kind;
+  return ReadKind(feature, &kind) && (kind == FeatureKind::kVarLen || kind == FeatureKind::kRagged);
+}
+
 std::vector<std::string> ReadLists(const Value& signature) {
   std::vector<std::string> lists;
   ForEachFeature(signature, [&](const std::string& name, const Value& feature) {
-    FeatureKind kind;
-    if (!ReadKind(feature, &kind)) return;
-    if (kind == FeatureKind::kVarLen || kind == FeatureKind::kRagged) lists.push_back(name);
+    if (IsList(feature)) lists.push_back(name);
   });
   return lists;
 }
@@ -54,7 +58,7 @@ void ReadStages(const Value& recorded, RecordedSignatures* read) {
     if (!ReadText(feature, "side", &domain)) return;
     std::set<std::string>& columns = read->columns[domain];
     columns.insert(name);
-    columns.insert(name + "/length");
+    if (IsList(feature)) columns.insert(name + "/length");
   });
   read->columns.erase("candidate");
   const Value* const parts = Member(recorded, "parts");

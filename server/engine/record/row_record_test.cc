@@ -74,15 +74,22 @@ TEST(RowRecord, OfAnEarlierExportNothingIsKnown) {
 
 TEST(RowRecord, ADomainWithoutAStageHasItsColumns) {
   const auto read = ReadRowRecords(R"({"signatures": {"columnar": {
-      "features": {"shop_id": {"side": "shop"}, "item_id": {"side": "item"},
+      "features": {"shop_id": {"side": "shop"}, "item_id": {"side": "item", "kind": "var_len"},
                    "position": {"side": "candidate"}, "distance": {"side": "item"}},
       "parts": {"domains": ["user", "item"],
                 "context_features": ["shop_id", "position", "distance"]}}}})");
   ASSERT_THAT(read, SizeIs(1));
   EXPECT_THAT(read[0].stages, ElementsAre("user", "item"));
-  EXPECT_THAT(read[0].columns,
-              ElementsAre(Pair("item", ElementsAre("distance/length", "item_id", "item_id/length")),
-                          Pair("shop", ElementsAre("shop_id", "shop_id/length"))));
+  EXPECT_THAT(read[0].columns, ElementsAre(Pair("item", ElementsAre("item_id", "item_id/length")),
+                                           Pair("shop", ElementsAre("shop_id"))));
+}
+
+TEST(RowRecord, AFeatureNamedLikeLengthsStaysInItsDomain) {
+  const auto read = ReadRowRecords(R"({"signatures": {"columnar": {
+      "features": {"title": {"side": "item", "kind": "fixed_len"},
+                   "title/length": {"side": "candidate", "kind": "fixed_len"}}}}})");
+  ASSERT_THAT(read, SizeIs(1));
+  EXPECT_THAT(read[0].columns, ElementsAre(Pair("item", ElementsAre("title"))));
 }
 
 TEST(RowRecord, OnlyTheWordTrueMakesRowsIndependent) {
