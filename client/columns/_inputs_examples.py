@@ -183,15 +183,20 @@ def _split(rows: list[list[bytes]]) -> tuple[dict[bytes, bytes], dict[bytes, lis
         return {}, {}
     everywhere = set(rows[0]).intersection(*rows[1:])
     shared = dict(_key_and_value(entry) for entry in rows[0] if entry in everywhere)
+    if len(shared) < len(everywhere):  # a key has several values, whose order may differ
+        everywhere, shared = set(), {}
     varying: dict[bytes, list[Value]] = {}
     for row, entries in enumerate(rows):
+        last: dict[bytes, bytes] = {}
         for entry in entries:
             if entry not in everywhere:
                 key, value = _key_and_value(entry)
-                values = varying.get(key)
-                if values is None:
-                    values = varying[key] = [shared.get(key)] * len(rows)
-                values[row] = value
+                if key in shared:  # the row also has the shared value, perhaps later
+                    last = last or dict(map(_key_and_value, entries))
+                    value = last[key]
+                if key not in varying:
+                    varying[key] = [shared.get(key)] * len(rows)
+                varying[key][row] = value
     return shared, varying
 
 

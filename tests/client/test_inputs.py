@@ -90,6 +90,28 @@ def test_an_example_wins_over_its_context(schema: ModelSchema) -> None:
     assert message(schema, examples_of_any(with_context)) == message(schema, Rows(ITEMS, USER))
 
 
+@pytest.mark.parametrize("order", [1, -1], ids=["shared value first", "shared value last"])
+def test_the_last_value_of_a_key_that_an_example_has_twice_counts(
+    schema: ModelSchema, order: int
+) -> None:
+    protos = examples(schema, user=USER, items=ITEMS)
+    shared = protos[0].SerializeToString()
+    data = [b"".join([shared, proto.SerializeToString()][::order]) for proto in protos]
+    merged = [tf.train.Example.FromString(example).SerializeToString() for example in data]
+    assert message(schema, Examples(data)) == message(schema, Examples(merged))
+
+
+def test_two_values_of_a_key_in_all_examples_count_in_each_example_s_order(
+    schema: ModelSchema,
+) -> None:
+    one, other = (
+        proto.SerializeToString() for proto in examples(schema, user=USER, items=ITEMS)[:2]
+    )
+    data = [one + other, other + one]
+    merged = [tf.train.Example.FromString(example).SerializeToString() for example in data]
+    assert message(schema, Examples(data)) == message(schema, Examples(merged))
+
+
 @pytest.mark.parametrize("packed", [True, False])
 def test_examples_may_be_written_in_any_way_protobuf_allows(
     schema: ModelSchema, packed: bool
