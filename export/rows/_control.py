@@ -69,8 +69,8 @@ def stack(op: Op) -> Fact:
 @rule("TensorListGetItem")
 def get_item(op: Op) -> Fact:
     """Reads one entry of a list."""
-    fact = op.inputs[0]
-    if op.inputs[1].kind is not Kind.FIXED:
+    fact, place = op.inputs[:2]
+    if place.kind is not Kind.FIXED or place.refers not in (None, *op.axes(0)[:1]):
         raise Mixes("an entry is read at a row's position")
     if fact.kind is Kind.ROWS and has_rows(op.axes(0)[:1]):
         raise Mixes("rows are read one after another")
@@ -79,8 +79,9 @@ def get_item(op: Op) -> Fact:
 
 @rule("TensorListSetItem")
 def set_item(op: Op) -> Fact:
-    fact, item = op.inputs[0], as_value(op.inputs[2])
-    if op.inputs[1].kind is not Kind.FIXED:
+    fact, place, item = *op.inputs[:2], as_value(op.inputs[2])
+    used = fact.axes is not None or fact.sizes is not None
+    if place.kind is not Kind.FIXED or (used and not place.plain):
         raise Mixes("an entry is written at a row's position")
     if item.axes is None:
         raise Mixes("the rank of an entry is unknown")

@@ -162,6 +162,15 @@ def longest(axes: Iterable[Axis | None]) -> frozenset[str]:
     return frozenset(lists for kind, _, lists in found if kind.startswith("longest"))
 
 
+def displaced(axes: Iterable[Axis]) -> frozenset[str]:
+    """The features whose longest list determines where entries of a dimension are.
+
+    In a dimension of several lists, one after another, each list begins where the padding of the
+    one before it ends.
+    """
+    return longest(each[1:] for each in axes if not has_rows([each]))
+
+
 def same_size(one: Axis, other: Axis) -> bool:
     """Whether two dimensions have the same factors, in any order."""
     return sorted(map(str, one)) == sorted(map(str, other))

@@ -12,7 +12,7 @@ from colcast.export.rows._facts import Axes, Fact, Kind, fixed, has_rows, labels
 def is_of_no_run(fact: Fact) -> bool:
     """Whether a tensor has the same values and size in every run."""
     if fact.kind is Kind.SIZES and fact.sizes is not None:
-        return not has_rows(fact.sizes) and not longest(fact.sizes)
+        return not (fact.lengths or has_rows(fact.sizes) or longest(fact.sizes))
     return (
         fact.kind is Kind.FIXED
         and fact.plain

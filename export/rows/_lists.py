@@ -15,6 +15,7 @@ from colcast.export.rows._facts import (
 )
 from colcast.export.rows._free import is_of_no_run
 from colcast.export.rows._op import Mixes, Op, as_value, rule, together
+from colcast.export.rows._shapes import reshaped
 
 _COMBINERS = ("Sum", "Max", "Min", "Prod")
 _SPARSE = ("SparseSegmentSum", "SparseSegmentMean", "SparseSegmentSqrtN")
@@ -41,16 +42,17 @@ def reshape(op: Op) -> list[Fact]:
     _check_indices(indices, rows)
     wanted = op.entries(2)
     first, *rest = wanted
-    whole = [factor for each in inner for factor in each]
     if first is None and rest == inner:
         first = rows
     if first != rows:
         raise Mixes("lists of different rows are merged")
-    made = [tuple(whole) if each is None else each for each in rest]
+    regrouped = reshaped(fixed(tuple(inner)), tuple(inner), rest)
+    made = regrouped.axes or ()
     shape = sizes([rows, *made])
     width = (len(wanted),) if len(wanted) > 1 else ()
     places = (rows, *[None] * len(made))
-    return [Fact(Kind.ROWS, (op.axes(0)[0], width), indices.lengths, places=places), shape]
+    lengths = indices.lengths | regrouped.lengths
+    return [Fact(Kind.ROWS, (op.axes(0)[0], width), lengths, places=places), shape]
 
 
 @rule("SparseReorder")
@@ -177,11 +179,12 @@ def cross(op: Op) -> list[Fact]:
     lists = f"?{op.name}@{_lists_of(rows).rpartition('@')[2]}"
     elements: Axis = (f"elements:{lists}",)
     width: Axis = (f"longest:{lists}",)
-    inner = [op.axes(index)[1] for index in dense]
+    inner = [op.axes(index)[1] for index in dense]  # a dense list is crossed with its padding
     if not sparse and all(isinstance(factor, int) for each in inner for factor in each):
         width = axis(*(factor for each in inner for factor in each))
         elements = axis(*rows, *width)
     _, lengths = together([*facts, *map(as_value, op.inputs[3 * sparse :])])
+    lengths |= longest(inner)
     return [
         Fact(Kind.ROWS, (elements, (2,)), lengths, places=(rows, None)),
         Fact(Kind.ROWS, (elements,), lengths),

@@ -21,7 +21,7 @@ from colcast.export.rows import (  # noqa: F401
     _sums,
 )
 from colcast.export.rows._control import MERGES
-from colcast.export.rows._facts import Axis, Fact, Kind, fixed, join, labels, mixed
+from colcast.export.rows._facts import Axis, Fact, Kind, fixed, has_open, join, labels, mixed
 from colcast.export.rows._free import free_fact, is_of_no_run
 from colcast.export.rows._maps import declared, find_loop_over_rows, in_order, output_counts
 from colcast.export.rows._numbers import with_numbers
@@ -91,7 +91,8 @@ class Nodes:
         except Mixes as error:
             refused = mixed(f"{node.op} ({node.name}): {error}")
             return [bounded(node.op, inputs, value_of, refused)] * len(shapes)
-        if node.op not in OF_SHAPES:
+        sizes_vary = any(has_open(each) for fact in inputs for each in fact.axes or ())
+        if node.op not in OF_SHAPES or sizes_vary:
             lengths = frozenset[str]().union(*(fact.lengths for fact in inputs))
             made = [replace(fact, lengths=fact.lengths | lengths) for fact in made]
         return [checked(node.name, node.op, fact) for fact in made]

@@ -6,7 +6,18 @@ from itertools import zip_longest
 from typing import Any
 
 import numpy as np
-from colcast.export.rows._facts import Axes, Axis, Fact, Kind, axis, fixed, has_open, sizes
+from colcast.export.rows._facts import (
+    Axes,
+    Axis,
+    Fact,
+    Kind,
+    axis,
+    displaced,
+    fixed,
+    has_open,
+    longest,
+    sizes,
+)
 from colcast.export.rows._op import Mixes, Op, as_value, rule
 
 STACKED = ("columns", "one below the other")
@@ -62,7 +73,9 @@ def expand_dims(op: Op) -> Fact:
 def squeeze(op: Op) -> Fact:
     fact, axes = op.inputs[0], op.axes(0)
     numbers = [op.axis_of(0, number) for number in op.attribute("squeeze_dims").list.i]
-    numbers = numbers or [number for number, each in enumerate(axes) if not each]
+    if not numbers:  # a list is dropped if its longest has one value
+        numbers = [number for number, each in enumerate(axes) if not each]
+        fact = replace(fact, lengths=fact.lengths | longest(axes))
     if any(axes[number] and not has_open(axes[number]) for number in numbers):
         raise Mixes("a dimension that may be larger than 1 is dropped")
     if fact.kind is Kind.SIZES:
@@ -98,7 +111,9 @@ def reshaped(fact: Fact, axes: Axes, wanted: Sequence[Axis | None]) -> Fact:
         if axes[-1]:
             raise Mixes("positions are reshaped")
         return replace(fact, axes=made, places=None, refers=places[0], fills=(), mark=None)
-    return replace(fact, axes=made, fills=_fills_of(fact, axes, made), value=None)
+    lengths = fact.lengths | displaced(made)
+    fills = _fills_of(fact, axes, made)
+    return replace(fact, axes=made, lengths=lengths, fills=fills, value=None)
 
 
 def _fills_of(fact: Fact, axes: Axes, made: Axes) -> tuple[float | None, ...]:

@@ -10,6 +10,7 @@ from colcast.export.rows._facts import (
     Fact,
     Kind,
     axis,
+    displaced,
     fixed,
     has_open,
     has_rows,
@@ -127,7 +128,8 @@ def tile(op: Op) -> Fact:
         if times is None:
             raise Mixes("the number of repetitions is unknown")
         made.append(axis(*times, *each))
-    return repeated(fact, tuple(made))
+    result = repeated(fact, tuple(made))
+    return replace(result, lengths=result.lengths | displaced(made))
 
 
 @rule("BroadcastTo")
@@ -160,12 +162,15 @@ def pad(op: Op) -> Fact:
     amounts = np.reshape(op.numbers(1), [-1, 2])
     made: list[Axis] = []
     fills: list[Any] = []
+    lengths = fact.lengths
     put = as_value(op.inputs[2]) if op.type == "PadV2" else fixed((), np.zeros([]))
     for number, (each, (before, behind)) in enumerate(zip(op.axes(0), amounts, strict=True)):
         more = int(before) + int(behind)
         fill = fact.fill(number)
         same = not behind or (fill == put.uniform and op.type != "MirrorPad")
         fills.append(fill if same else None)
+        if behind and fills[-1] is None:
+            lengths |= longest([each])
         if not more:
             made.append(each)
         elif has_rows([each]):
@@ -180,7 +185,7 @@ def pad(op: Op) -> Fact:
             made.append((f"size:{op.name}/{len(made)}",))
     known = tuple(fills) if any(fill is not None for fill in fills) else ()
     changed = fact.changed(axes=tuple(made), fills=known)
-    return replace(changed, lengths=fact.lengths | put.lengths)
+    return replace(changed, lengths=lengths | put.lengths)
 
 
 @rule("Range")

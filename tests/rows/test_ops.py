@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 from colcast.export.rows._op import RULES
 
-from .graphs import Build, Graph, ragged, sparse
+from .graphs import Build, Graph, draw, ragged, sparse
 
 raw = tf.raw_ops
 C = Mapping[str, Any]
@@ -529,6 +529,28 @@ LENGTHS: dict[str, Build] = {
     ),
     "in the top of padding": lambda c: tf.math.in_top_k(c["i"], tf.cast(dense(c), tf.float32), 2),
     "length of padding": lambda c: c["f"] * tf.nn.l2_loss(tf.ones([longest(c)])),
+    "width of the first values": lambda c: c["f"] * tf.cast(
+        tf.shape(dense(c)[:, :3])[1], tf.float32
+    ),
+    "number of the first values": lambda c: tf.reduce_sum(tf.ones_like(dense(c)[:, :3]), 1),
+    "sums over lists one after another": lambda c: tf.reduce_sum(
+        tf.cumsum(tf.tile(dense(c, 1), [1, 2]), 1) * tf.tile(tf.cast(mask(c), tf.int64), [1, 2]), 1
+    ),
+    "places in lists one after another": lambda c: tf.math.unsorted_segment_sum(
+        *(lambda at: (at[:, 1], at[:, 0]))(tf.where(tf.reshape(
+            tf.stack([mask(c), mask(c)], 1), [rows(c), 2 * tf.shape(mask(c))[1]]
+        ) > 0)), rows(c)
+    ),
+    "value behind the end": lambda c: tf.gather(
+        tf.pad(dense(c), [[0, 0], [0, 1]], constant_values=9), _ends(c), batch_dims=1
+    ),
+    "reflected behind the end": lambda c: tf.gather(
+        tf.pad(dense(c), [[0, 0], [0, 1]], "SYMMETRIC"), _ends(c), batch_dims=1
+    ),
+    "crossed with padding": lambda c: _dense_sum(raw.SparseCrossHashed(
+        indices=[], values=[], shapes=[], dense_inputs=[dense(c), c["i"][:, None]],
+        num_buckets=tf.constant(9, tf.int64), strong_hash=False, salt=[1, 2],
+    ), c),
     "the longest as a value": lambda c: (
         c["f"] * tf.cast(sparse(c, "ids").dense_shape[1], tf.float32)
     ),
@@ -555,6 +577,18 @@ LENGTHS: dict[str, Build] = {
 def longest(c: C) -> Any:
     """The length of the longest list."""
     return sparse(c, "ids").dense_shape[1]
+
+
+def _ends(c: C) -> Any:
+    """The position behind each row's list."""
+    return tf.cast(c["ids/length"], tf.int32)[:, None]
+
+
+def _dense_sum(crossed: Any, c: C) -> Any:
+    """The sum of each row's crossed values."""
+    return tf.math.unsorted_segment_sum(
+        crossed.output_values, crossed.output_indices[:, 0], rows(c)
+    )
 
 
 def _attention(c: C, masked: Any) -> Any:
@@ -585,6 +619,12 @@ def _loop(c: C, entry: Any, start: int = 0, longer: int = 1) -> Any:
     )[1].stack()
 
 
+def _loop_beside_table(c: C, table: Any) -> Any:
+    """A loop over rows whose steps also read a table, at their number and at 0."""
+    beside = tf.TensorArray(tf.float32, 9, clear_after_read=False).unstack(table)
+    return _loop(c, lambda i, _, x: x.read(i) * (beside.read(i) + beside.read(0)))
+
+
 def _written(c: C) -> Any:
     """An array with an entry per row, of which only the first is written."""
     return tf.TensorArray(tf.float32, rows(c), element_shape=[]).write(0, 5.0)
@@ -606,6 +646,7 @@ MIXING: dict[str, Build] = {
     "loop over neighbours": lambda c: _loop(c, lambda i, _, x: x.read(tf.maximum(i - 1, 0))),
     "loop from the second row on": lambda c: _loop(c, lambda i, _, x: x.read(i), 1),
     "loop that counts": lambda c: _loop(c, lambda i, _, x: x.read(i) * tf.cast(i, tf.float32)),
+    "loop that reads a table by number": lambda c: _loop_beside_table(c, table(9)),
     "sum in a loop": lambda c: tf.foldl(lambda a, b: a + b, c["f"]) + c["f"],
     "entries of a mask of values": lambda c: tf.reshape(
         tf.boolean_mask(c["x"], c["x"] > 0), [rows(c), -1]
@@ -673,6 +714,12 @@ MIXING: dict[str, Build] = {
     "random": lambda c: c["f"] + tf.random.stateless_uniform([rows(c)], [1, 2]),
     "scalar": lambda c: tf.reduce_max(c["f"]),
     "constant": lambda c: tf.constant([1.0]),
+    "lists divided by their longest": lambda c: tf.reduce_sum(tf.sparse.to_dense(tf.sparse.reshape(
+        tf.SparseTensor(
+            sparse(c, "ids").indices, sparse(c, "ids").values,
+            tf.stack([tf.cast(rows(c), tf.int64), 2 * longest(c)]),
+        ), tf.stack([tf.cast(rows(c), tf.int64), 4, -1]),
+    )), 2),
     "rows behind the last list": lambda c: tf.nn.embedding_lookup_sparse(
         table(6, 3), sparse(c, "ids"), None, combiner="sum"
     ),
@@ -781,6 +828,20 @@ def test_an_op_without_a_rule_is_named() -> None:
     assert not graph.found.rows
     assert graph.found.why_not.startswith("Qr (")
     assert graph.found.why_not.endswith("no rule says how this op treats rows")
+
+
+def test_lists_that_are_dropped_if_the_longest_has_one_value_need_their_own_length() -> None:
+    def build(c: C) -> Any:
+        left = tf.squeeze(tf.cast(dense(c), tf.float32)[..., None] * table(3))
+        return tf.reduce_sum(tf.reshape(tf.reduce_sum(left, 1), [rows(c), -1]) ** 2, 1)
+
+    graph = Graph(build)
+    columns = draw(np.random.default_rng(1), 3)
+    columns["ids/length"] = np.array([1, 1, 2])
+    together = graph.run(columns)[:2]
+    apart = graph.run({name: column[:2] for name, column in columns.items()})
+    assert not np.allclose(together, apart)
+    assert graph.found.own_length == ("ids",), graph.found.why_not
 
 
 _NO_CASE = {
