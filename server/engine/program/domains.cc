@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/engine/list_columns.h"
 #include "server/engine/program/row_hash.h"
@@ -84,8 +85,14 @@ bool Domains::MayTakeIndex() const {
       domains_[kUser].columns.empty()) {
     return false;
   }
-  for (const DomainColumns& domain : domains_) {
-    if (declared_.inputs().contains(RowTo(domain.name))) return false;
+  for (size_t domain = 0; domain < domains_.size(); ++domain) {
+    if (declared_.inputs().contains(RowTo(domains_[domain].name))) return false;
+    // Beside an index, the expansion rule takes these inputs for the domain's states.
+    const std::string states = absl::StrCat(domains_[domain].name, "_state/");
+    for (size_t input = 0; input < domain_of_.size(); ++input) {
+      const bool is_state = absl::StartsWith(inputs_.inputs()[input].alias, states);
+      if (is_state && domain_of_[input] != static_cast<int>(domain)) return false;
+    }
   }
   const absl::Span<const DeclaredInput> theirs = columnar_->inputs().inputs();
   const auto is_same = [](const DeclaredInput& a, const DeclaredInput& b) {

@@ -90,17 +90,17 @@ TEST_F(GatheredProgramTest, AnIndexOfADomainWithoutColumnsIsUnknown) {
   EXPECT_THAT(Error(message), HasSubstr("\"row_to_item\" is not in the signature"));
 }
 
-// score = 10 * user + item + 1000 * the sum of `weight`, an input without rows.
+// score = 10 * user + item + 1000 * the sum of `weight`, by default an input without rows.
 class WeightedModel {
  public:
-  WeightedModel() {
+  explicit WeightedModel(const std::string& weight_name = "weight", int64_t weight_rows = 1) {
     namespace ops = tensorflow::ops;
     const tensorflow::Scope scope = tensorflow::Scope::NewRootScope();
     const auto input = [&](const std::string& name) {
       return ops::Placeholder(scope.WithOpName(name), tensorflow::DT_FLOAT);
     };
     const auto user = ops::Multiply(scope, input("user"), 10.0f);
-    const auto weight = ops::Multiply(scope, ops::Sum(scope, input("weight"), 0), 1000.0f);
+    const auto weight = ops::Multiply(scope, ops::Sum(scope, input(weight_name), 0), 1000.0f);
     ops::Add(scope.WithOpName("score"), ops::Add(scope, user, input("item")), weight);
     tensorflow::GraphDef graph;
     TF_CHECK_OK(scope.ToGraphDef(&graph));
@@ -114,7 +114,7 @@ class WeightedModel {
       const int64_t user_rows = name == recorded.columnar ? -1 : 1;
       Declare("user", user_rows, &(*signature.mutable_inputs())["user"]);
       Declare("item", -1, &(*signature.mutable_inputs())["item"]);
-      Declare("weight", 1, &(*signature.mutable_inputs())["weight"]);
+      Declare(weight_name, weight_rows, &(*signature.mutable_inputs())[weight_name]);
       Declare("score", -1, &(*signature.mutable_outputs())["score"]);
       signatures_[name] = *Signature::Create(signature, session_.get(), {}, independent);
     }
@@ -185,6 +185,20 @@ TEST(GatheredProgramInputsTest, AnInputWithoutRowsIsNeverAnotherRequests) {
                         MessageOf({{"user", {5}}, {"item", {1, 2, 3}}, {"weight", {4}}})}),
                 ElementsAre(ElementsAre(3021, 3022), ElementsAre(4051, 4052, 4053)))
         << name;
+  }
+}
+
+TEST(GatheredProgramInputsTest, AFeatureNamedLikeAStateHasTheRowsOfTheCandidates) {
+  const WeightedModel model("user_state/x", -1);
+  DecodedRequest request;
+  const std::string message =
+      MessageOf({{"user", {2, 5}}, {"item", {1, 2, 3}}, {"user_state/x", {7, 8}}}, {1, 0, 1});
+  ASSERT_TRUE(DecodePredictRequest(Bytes(message), &request).ok());
+  for (const char* const name : {"columnar", "columnar_late"}) {
+    RunResult result;
+    const absl::Status status = RunRequest(model.programs(name), request, &result);
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument)
+        << name << ": " << (status.ok() ? result.tensors[0].SummarizeValue(3) : "");
   }
 }
 
