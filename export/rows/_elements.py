@@ -58,6 +58,10 @@ def ensure_shape(op: Op) -> Fact:
     return op.inputs[0]
 
 
+_OF_SIZES = (tf.int32, tf.int64)
+"""The types whose casts keep lengths and sizes as they are."""
+
+
 @rule("Cast", "Bitcast")
 def cast(op: Op) -> Fact:
     fact = op.inputs[0]
@@ -66,6 +70,9 @@ def cast(op: Op) -> Fact:
         if before != after:
             raise Mixes("the last dimension changes its size")
         return as_value(fact).changed()
+    if tf.as_dtype(op.attribute("DstT").type) not in _OF_SIZES:
+        fact = as_value(fact)
+        fact = fact if fact.mark and fact.mark[0] == "mask" else replace(fact, mark=None)
     if fact.uniform is None and not fact.fills:
         return fact
     fills = tuple(None if fill is None else op.compute([fill]) for fill in fact.fills)

@@ -714,6 +714,10 @@ MIXING: dict[str, Build] = {
     "random": lambda c: c["f"] + tf.random.stateless_uniform([rows(c)], [1, 2]),
     "scalar": lambda c: tf.reduce_max(c["f"]),
     "constant": lambda c: tf.constant([1.0]),
+    "mask of whether lists have values": lambda c: tf.reduce_sum(
+        tf.cast(tf.sequence_mask(tf.cast(tf.cast(c["ids/length"], tf.bool), tf.int64)), tf.int64)
+        * dense(c, 3), 1
+    ),
     "lists divided by their longest": lambda c: tf.reduce_sum(tf.sparse.to_dense(tf.sparse.reshape(
         tf.SparseTensor(
             sparse(c, "ids").indices, sparse(c, "ids").values,
