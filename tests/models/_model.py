@@ -62,9 +62,9 @@ class RankingModel(Model):
       signature: the signature to export.
       parses: whether it takes tf.Examples; otherwise it takes tensors.
       users_per_run: for an independent model, "one" if gathering its states would cost more than it
-    saves.
+          saves.
       own_length: for an independent model, the user's lists that must be equally long in one run,
-    because a state has an entry per value, or a softmax weights padding.
+          because a state has an entry per value, or a softmax weights padding.
       slow: whether saving and exporting it takes more than five seconds.
     """
 

@@ -23,7 +23,7 @@ class Ranker(tf.Module):  # type: ignore[misc]
 
     Args:
       masked: whether words that pad a row to the longest of the batch are ignored. Otherwise a
-    user's score depends on the other users of a request.
+          user's score depends on the other users of a request.
     """
 
     def __init__(self, masked: bool = False) -> None:
