@@ -65,17 +65,17 @@ std::vector<tensorflow::SignatureDef> MakeSignatures() {
 }
 
 std::string_view StringAt(const void* data, int64_t index) {
-  return (*static_cast<const std::vector<Bytes>*>(data))[index].view();
+  return (*static_cast<const std::vector<std::string>*>(data))[index];
 }
 
 struct Collector final : StringVisitor {
-  void Set(int64_t /*index*/, const Bytes& value) override { strings.push_back(value); }
+  void Set(int64_t /*index*/, const Bytes& value) override { strings.push_back(value.ToString()); }
   void Repeat(int64_t /*begin*/, int64_t /*end*/) override { Fail("all strings are there", ""); }
-  std::vector<Bytes> strings;
+  std::vector<std::string> strings;
 };
 
 struct Elements {
-  std::deque<std::vector<Bytes>> strings;
+  std::deque<std::vector<std::string>> strings;
   std::deque<std::string> numbers;
 };
 
