@@ -4,12 +4,12 @@ import dataclasses
 import functools
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import median
 from typing import Any
 
 import tensorflow as tf
-from colcast.export.convert._features import Side
+from colcast.export.convert._features import Feature, Side
 from colcast.export.convert._signature import Conversion
 from colcast.export.cut._add_late import add_late_signature
 from colcast.export.cut._add_stages import add_stages
@@ -95,11 +95,10 @@ class LoadedModel:
 
     def observe(self, tolerance: float) -> Observed:
         """Runs the columnar signature to find where its user part can end."""
-        features = self._conversion.features
         return observe(
             self._meta_graph,
             self._session,
-            user_features=[feature.name for feature in features if feature.side == Side.USER],
+            user_columns=_columns(self._features()[Side.USER]),
             rows=self._rows.turns(),
             bold_rows=self._rows.turns(bold=True) if self._rows.redrawn else None,
             columnar_signature=self._conversion.name,
@@ -130,21 +129,27 @@ class LoadedModel:
         """Adds the stages of a late signature to the MetaGraphDef, or reports why it cannot."""
         if self._conversion.impurity:
             return StagesReport(written=False, reason=self._conversion.impurity.why)
-        of: dict[str, list[str]] = {side: [] for side in Side}
-        for feature in self._conversion.features:
-            of.setdefault(feature.side, []).append(feature.name)
+        of = self._features()
         report = add_stages(
             self._meta_graph,
             observed,
             rows=self._rows.turns(),
-            domains={domain: of[domain] for domain in sorted(of.keys() - set(Side))},
-            context_features=of[Side.CANDIDATE],
+            domains={domain: _columns(of[domain]) for domain in sorted(of.keys() - set(Side))},
+            context_columns=_columns(of[Side.CANDIDATE]),
             late_signature=late,
         )
         if not self._traffic:
             return report
-        reuse = count_reuse(self._traffic.features(), of[Side.USER], of[Side.ITEM])
+        users, items = ([f.name for f in of[side]] for side in (Side.USER, Side.ITEM))
+        reuse = count_reuse(self._traffic.features(), users, items)
         return dataclasses.replace(report, reuse=reuse)
+
+    def _features(self) -> dict[str, list[Feature]]:
+        """The features by domain."""
+        of: dict[str, list[Feature]] = {side: [] for side in Side}
+        for feature in self._conversion.features:
+            of.setdefault(feature.side, []).append(feature)
+        return of
 
     def independence(self, signatures: Sequence[str], tolerance: float) -> dict[str, Independence]:
         """Whether the candidates of each signature may be joined, split and cached."""
@@ -207,7 +212,7 @@ class LoadedModel:
 
     def user_share(self) -> float | None:
         """The share of the columnar signature's op time in ops that a late one would run once."""
-        user = [f.name for f in self._conversion.features if f.side == Side.USER]
+        user = _columns(self._features()[Side.USER])
         try:
             columns = self._rows.everyday(_COST_ROWS).columns()
             return user_share(self._meta_graph, self._session, self._conversion.name, user, columns)
@@ -280,3 +285,7 @@ class LoadedModel:
             for column in feature.columns
         }
         return {name: value[:1] if name in user else value for name, value in columns.items()}
+
+
+def _columns(features: Iterable[Feature]) -> list[str]:
+    return [column.name for feature in features for column in feature.columns]

@@ -1,6 +1,5 @@
 """`colcast export`: adds columnar signatures to a SavedModel."""
 
-import ctypes
 import gc
 import importlib
 import json
@@ -19,7 +18,6 @@ from colcast.cli.options import Command, Number, section
 from colcast.export._collection import uncollected
 
 _MEASURE_SECONDS = 2.5  # seconds of CPU time
-_M_MXFAST = 1  # glibc's <malloc.h>
 _FILE = click.Path(path_type=Path)
 _model = section("Model")
 _features = section("Features")
@@ -242,10 +240,6 @@ def silence_tensorflow() -> None:
         with uncollected():
             _import_without_keras()
             gc.freeze()  # TensorFlow's objects stay until the process ends
-            if sys.platform == "linux":
-                # TensorFlow copies protos between large buffers; whenever one is freed, glibc
-                # would merge the small blocks in its fast bins.
-                ctypes.CDLL(None).mallopt(_M_MXFAST, 0)
             import tensorflow as tf
             from colcast.export.graph._sessions import session_config
 

@@ -29,7 +29,7 @@ def add_stages(
     *,
     rows: DrawRows,
     domains: Mapping[str, Collection[str]] = MappingProxyType({}),
-    context_features: Collection[str] = (),
+    context_columns: Collection[str] = (),
     late_signature: str = "columnar_late",
 ) -> StagesReport:
     """Adds `columnar_<domain>` for each domain, and `columnar_pair`, if the proof succeeds.
@@ -39,8 +39,8 @@ def add_stages(
             in place if the stages are written. The session's graph gets the new nodes too.
         observed: the observed columnar signature.
         rows: draws rows for the proof, like `rows` of `observe`.
-        domains: feature names by domain, without user and item; `f` includes `f/length`.
-        context_features: features that belong to no domain; `f` includes `f/length`.
+        domains: names of item columns by domain, without user and item.
+        context_columns: names of item columns that belong to no domain.
         late_signature: the late signature; the stages must give the same results.
 
     Returns:
@@ -48,7 +48,7 @@ def add_stages(
     """
     try:
         late = read_late_signature(meta_graph, late_signature, observed.name)
-        columns = _columns(late, {**domains, PAIR: context_features})
+        columns = _columns(late, {**domains, PAIR: context_columns})
         model = Model(meta_graph, observed, late, late_signature, columns)
         return _Adding(model, rows).add()
     except ExportError as error:
@@ -161,25 +161,18 @@ class _Adding:
         return {"users_per_run": "many"}
 
 
-def _columns(
-    late: Signature, features: Mapping[str, Collection[str]]
-) -> dict[str, Collection[str]]:
+def _columns(late: Signature, others: Mapping[str, Collection[str]]) -> dict[str, Collection[str]]:
     """Column names by domain, user and item first; under PAIR, columns that belong to no domain."""
     if late.shared:
         raise ExportError(f"input {min(late.shared)!r} has no rows")
     if not late.user:
         raise ExportError("no feature is the user's")
-    others = {domain: _with_lengths(domain, own, late) for domain, own in features.items()}
-    named = {column for own in others.values() for column in own}
+    named = {column: domain for domain, own in others.items() for column in own}
+    for column, domain in named.items():
+        if column not in late.items:
+            of = "context feature" if domain == PAIR else f"{domain}'s feature"
+            raise ExportError(f"{of} {column!r} is not an item column")
     items = [column for column in late.items if column not in named]
     if not items:
         raise ExportError("all features belong to the user or another domain, none to the items")
     return {USER: list(late.user), ITEM: items, **others}
-
-
-def _with_lengths(domain: str, features: Collection[str], late: Signature) -> list[str]:
-    for feature in features:
-        if feature not in late.items:
-            of = "context feature" if domain == PAIR else f"{domain}'s feature"
-            raise ExportError(f"{of} {feature!r} is not an item column")
-    return [c for f in features for c in (f, f"{f}/length") if c in late.items]

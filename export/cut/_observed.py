@@ -204,7 +204,7 @@ def observe(
     meta_graph: Any,
     session: tf.compat.v1.Session,
     *,
-    user_features: Collection[str],
+    user_columns: Collection[str],
     rows: DrawRows,
     bold_rows: DrawRows | None = None,
     columnar_signature: str = "columnar",
@@ -215,8 +215,7 @@ def observe(
     Args:
         meta_graph: MetaGraphDef with a flat columnar signature.
         session: an initialised session on the same graph.
-        user_features: features that are the same on every row of a request; `f` includes its column
-            `f/length`.
+        user_columns: inputs that are the same on every row of a request.
         rows: draws trial rows: `rows(n)` returns n rows of every columnar input, new ones on each
             call. The rows should vary widely: empty and long lists, unknown words, zeros, negative
             numbers, large ids.
@@ -229,7 +228,7 @@ def observe(
         ExportError: a name is wrong, every feature is the user's, or the signature fails on the
             rows.
     """
-    signature = read_signature(meta_graph, columnar_signature, user_features)
+    signature = read_signature(meta_graph, columnar_signature, user_columns)
     run = Probe(session, signature.inputs, signature.outputs)
     requests = Requests(rows, signature.user, signature.items, run)
     graph = FlatGraph(meta_graph, signature.outputs.values())

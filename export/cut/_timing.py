@@ -51,7 +51,7 @@ def user_share(
     meta_graph: Any,
     session: tf.compat.v1.Session,
     columnar_signature: str,
-    user_features: Collection[str],
+    user_columns: Collection[str],
     columns: Columns,
 ) -> float:
     """The share of a columnar signature's op time spent on ops that read only user features.
@@ -62,10 +62,10 @@ def user_share(
         meta_graph: MetaGraphDef with the signature.
         session: an initialised session on the same graph.
         columnar_signature: the signature's name.
-        user_features: features that are the same on every row.
+        user_columns: inputs that are the same on every row.
         columns: a request: every input with its rows.
     """
-    signature = read_signature(meta_graph, columnar_signature, user_features)
+    signature = read_signature(meta_graph, columnar_signature, user_columns)
     graph = FlatGraph(meta_graph, signature.outputs.values())
     sides = {USER: signature.once.values(), PAIR: signature.items.values()}
     colours = colour(graph, sides, waiting=USER)

@@ -7,8 +7,6 @@ from typing import Any
 
 from colcast.export.graph._errors import ExportError
 
-_LENGTH = "/length"  # suffix of the column with a multi-valued feature's lengths
-
 
 @dataclass(frozen=True)
 class Signature:
@@ -43,11 +41,11 @@ class Signature:
         return Signature(user, items, shared, outputs)
 
 
-def read_signature(meta_graph: Any, name: str, user_features: Collection[str]) -> Signature:
+def read_signature(meta_graph: Any, name: str, user_columns: Collection[str]) -> Signature:
     """Reads a columnar signature and groups its inputs by domain.
 
     Raises:
-        ExportError: the signature or a user feature does not exist, an input or output is not a
+        ExportError: the signature or a user column does not exist, an input or output is not a
             plain tensor, or all features are the user's.
     """
     if name not in meta_graph.signature_def:
@@ -61,18 +59,19 @@ def read_signature(meta_graph: Any, name: str, user_features: Collection[str]) -
     for key, info in signature.inputs.items():
         if info.tensor_shape.unknown_rank:
             raise ExportError(f"signature {name!r}: the rank of {key!r} is unknown")
-    user = _user_inputs(name, signature.inputs, user_features)
+    _check_user(name, signature.inputs, user_columns)
     batched = {key: info.name for key, info in signature.inputs.items() if _is_batched(info)}
     read = Signature(
-        user={key: tensor for key, tensor in batched.items() if key in user},
-        items={key: tensor for key, tensor in batched.items() if key not in user},
+        user={key: tensor for key, tensor in batched.items() if key in user_columns},
+        items={key: tensor for key, tensor in batched.items() if key not in user_columns},
         shared={k: info.name for k, info in signature.inputs.items() if k not in batched},
         outputs={key: info.name for key, info in signature.outputs.items()},
     )
     if not read.items:
         raise ExportError(
-            f"signature {name!r}: every feature is the user's ({', '.join(sorted(user))}); a late"
-            " signature needs an item feature, whose rows are the candidates"
+            f"signature {name!r}: every feature is the user's"
+            f" ({', '.join(sorted(user_columns))}); a late signature needs an item feature, whose"
+            " rows are the candidates"
         )
     return read
 
@@ -91,16 +90,14 @@ def read_late_signature(meta_graph: Any, name: str, columnar: str) -> Signature:
     return Signature(**sides, outputs={k: info.name for k, info in signature.outputs.items()})
 
 
-def _user_inputs(name: str, inputs: Any, features: Collection[str]) -> set[str]:
-    unknown = [feature for feature in features if feature not in inputs]
+def _check_user(name: str, inputs: Any, columns: Collection[str]) -> None:
+    unknown = [column for column in columns if column not in inputs]
     if unknown:
         near = difflib.get_close_matches(unknown[0], list(inputs), n=3, cutoff=0.4)
         hint = f"; did you mean {', '.join(near)}?" if near else ""
         raise ExportError(
             f"user feature {unknown[0]!r} is not an input of signature {name!r}{hint}"
         )
-    lengths = [feature + _LENGTH for feature in features if feature + _LENGTH in inputs]
-    return {*features, *lengths}
 
 
 def _is_batched(info: Any) -> bool:

@@ -5,7 +5,7 @@ import os
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -108,8 +108,9 @@ class Model:
         self.before = type(self.meta_graph)()
         self.before.CopyFrom(self.meta_graph)
         late = {name: options.pop(name) for name in _LATE_OPTIONS if name in options}
+        columns = with_lengths(user, self.placeholders)
         self.observed = observe(
-            self.meta_graph, self.session, user_features=user, rows=self.rows, **options
+            self.meta_graph, self.session, user_columns=columns, rows=self.rows, **options
         )
         if self._exact:
             self.observed = self.observed.exactly()
@@ -194,6 +195,11 @@ def base_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
         warmup=[1, 5],
     )
     return folder / "ranker"
+
+
+def with_lengths(features: Iterable[str], columns: Iterable[str]) -> list[str]:
+    """The columns of features: their values and, if they are lists, their lengths."""
+    return [name for name in columns if name.removesuffix("/length") in set(features)]
 
 
 class Staged:

@@ -22,8 +22,8 @@ COLUMNS = {
     "position": (tf.float32, [1]),
 }
 USER = ["age"]
-DOMAINS = {"campaign": ["budget"], "shop": ["shop", "size", "tags"]}
 OF_SHOP = ["shop", "size", "tags", "tags/length"]
+DOMAINS = {"campaign": ["budget"], "shop": OF_SHOP}
 Build = Callable[[Columns], Columns]
 
 
@@ -115,7 +115,7 @@ def staged(
 ) -> Staged:
     """A model with its stages; `position` belongs to the candidates."""
     built = model(build, COLUMNS, list(user))
-    staged = Staged(built, domains=domains, context_features=["position"])
+    staged = Staged(built, domains=domains, context_columns=["position"])
     assert staged.report.written, staged.report.reason
     return staged
 

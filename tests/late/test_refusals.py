@@ -76,9 +76,7 @@ def _position_times_user(c: Columns) -> Columns:
 
 def _observed(built: Any, **options: Any) -> Observed:
     rows = _NoUserAtFirst(12)
-    return observe(
-        built.meta_graph, built.session, user_features=["user_age"], rows=rows, **options
-    )
+    return observe(built.meta_graph, built.session, user_columns=["user_age"], rows=rows, **options)
 
 
 def test_ops_over_rows_are_not_the_users_even_if_no_trial_shows_it(model: Any) -> None:

@@ -87,14 +87,14 @@ def _stages(model: Any, build: Callable[[Columns], Columns], **options: Any) -> 
 @pytest.mark.parametrize("build", MODELS)
 def test_states_of_users_and_items_score_as_the_model_itself(model: Any, build: Any) -> None:
     context = CONTEXT if build in CONTEXT_MODELS else ()
-    stages = _stages(model, build, context_features=context)
+    stages = _stages(model, build, context_columns=context)
     assert stages.report.written, stages.report.reason
     for users in (1, 1, 1, 30):
         stages.check(40, {"user": users}, stages.built.rows(40))
 
 
 def test_signatures_keep_the_contract(model: Any) -> None:
-    stages = _stages(model, _with_context, context_features=CONTEXT)
+    stages = _stages(model, _with_context, context_columns=CONTEXT)
     user, item, pair = (
         stages.signatures[f"columnar_{stage}"] for stage in ("user", "item", "pair")
     )
@@ -129,7 +129,7 @@ def _interleaved_items(c: Columns) -> Columns:
 
 @pytest.mark.parametrize("build", [_wide_items, _interleaved_items])
 def test_the_items_half_of_a_product_with_context_is_a_state(model: Any, build: Any) -> None:
-    stages = _stages(model, build, context_features=CONTEXT)
+    stages = _stages(model, build, context_columns=CONTEXT)
     assert stages.report.written, stages.report.reason
     assert [state.shape for state in stages.report.item_states] == [(1, 16)]
     with tf.Graph().as_default():
@@ -168,7 +168,7 @@ def test_lists_equally_long_in_all_trials_leave_a_state_of_any_length(model: Any
 
 
 def test_items_and_context_that_are_normalised_together_are_multiplied_apart(model: Any) -> None:
-    report = _stages(model, _normalised_with_context, context_features=CONTEXT).report
+    report = _stages(model, _normalised_with_context, context_columns=CONTEXT).report
     assert [state.shape for state in report.item_states] == [(1, 8)]
 
 
