@@ -107,8 +107,8 @@ ItemLookup::ItemLookup(ItemSources sources, const Signatures& signatures)
 
 // Chooses the newest table, or keeps the previous one if the model cannot use the newest.
 std::shared_ptr<const ItemLookup::Choice> ItemLookup::Choose(Table* table) const {
-  std::shared_ptr<const ItemTable> newest = table->source->table();
   const std::lock_guard<std::mutex> lock(table->mutex);
+  std::shared_ptr<const ItemTable> newest = table->source->table();
   if (table->choice != nullptr && IsSame(table->choice->newest, newest)) return table->choice;
   auto choice = std::make_shared<Choice>();
   choice->newest = newest;

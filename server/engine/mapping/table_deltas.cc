@@ -94,7 +94,8 @@ void TableDeltas::Publish(const RowDelta& delta, const MappedTable& table) {
   }
   *of = (*of)->With(delta.ids, delta.rows, made->deltas);
   const std::lock_guard<std::mutex> lock(mutex_);
-  before_.push_back(std::exchange(now_, std::move(made)));
+  before_.push_back(now_);
+  now_ = std::move(made);
   has_changed_.store(true, std::memory_order_release);
 }
 
