@@ -249,3 +249,23 @@ def test_rows_that_depend_on_each_other_are_reported(exported: Path, tmp_path: P
 def test_without_late_there_is_nothing_to_convert(exported: Path, tmp_path: Path) -> None:
     with pytest.raises(ExportError, match=r"already takes tensors \('item', .*: serve it as it is"):
         export_saved_model(exported / "functional" / "model", tmp_path / "out")
+
+
+def test_inputs_named_like_lengths_belong_to_their_own_domains(tmp_path: Path) -> None:
+    names = ("user_x", "user_x/length", "shop_x", "shop_x/length")
+    module = tf.Module()
+    module.weights = tf.Variable(tf.random.stateless_uniform([64, 64], [1, 2]))
+
+    @tf.function(input_signature=[tf.TensorSpec([None, 64], name=name) for name in names])
+    def score(*inputs: Any) -> Any:
+        towers = [tf.matmul(tf.tanh(tf.matmul(x, module.weights)), module.weights) for x in inputs]
+        return {"scores": tf.reduce_sum(tf.add_n(towers), 1)}
+
+    tf.saved_model.save(module, str(tmp_path / "model"), signatures=score)
+    out, domains = tmp_path / "out", {"shop": ["shop_x"]}
+    report = export_saved_model(
+        tmp_path / "model", out, user_features=["user_x"], domains=domains, late=True
+    )
+    assert report.signatures[0].late.user_features == ("user_x",)
+    stage = tf.saved_model.load(str(out)).signatures["columnar_shop"]
+    assert set(stage.structured_input_signature[1]) == {"shop_x"}

@@ -5,7 +5,7 @@ import os
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -197,9 +197,10 @@ def base_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "ranker"
 
 
-def with_lengths(features: Iterable[str], columns: Iterable[str]) -> list[str]:
+def with_lengths(features: Iterable[str], columns: Collection[str]) -> list[str]:
     """The columns of features: their values and, if they are lists, their lengths."""
-    return [name for name in columns if name.removesuffix("/length") in set(features)]
+    lengths = [f"{feature}/length" for feature in features]
+    return [*features, *(name for name in lengths if name in columns)]
 
 
 class Staged:

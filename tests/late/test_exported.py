@@ -15,7 +15,7 @@ from colcast.server import ServerProcess
 
 from ..models import shops
 from ..models.ranker import ITEMS, USER
-from ..models.saving import save_parser, serialized
+from ..models.saving import serialized
 from .conftest import Columns
 
 
@@ -188,26 +188,6 @@ def test_the_recorded_values(exported: Path) -> None:
     assert any(
         line.startswith("  cached for a shop: 1 x float32 [1, 32]") for line in stages.lines()
     )
-
-
-def test_features_named_like_lengths_belong_to_their_own_domains(tmp_path: Path) -> None:
-    names = ("user_x", "user_x/length", "shop_x", "shop_x/length")
-    weights = tf.Variable(tf.random.stateless_uniform([64, 64], [1, 2]))
-    module = tf.Module()
-    module.weights = weights
-
-    def score(features: Columns) -> Any:
-        towers = (tf.tanh(tf.matmul(features[name], weights)) for name in names)
-        return tf.reduce_sum(tf.add_n([tf.matmul(tower, weights) for tower in towers]), 1)
-
-    spec = {name: tf.io.FixedLenFeature([64], tf.float32) for name in names}
-    model = save_parser(tmp_path / "model", module, spec, score)
-    report = export_saved_model(
-        model, tmp_path / "out", user_features=["user_x"], domains={"shop": ["shop_x"]}, late=True
-    )
-    assert report.signatures[0].late.user_features == ("user_x",)
-    signatures = tf.saved_model.load(str(tmp_path / "out")).signatures
-    assert set(signatures["columnar_shop"].structured_input_signature[1]) == {"shop_x"}
 
 
 @pytest.mark.parametrize(

@@ -75,7 +75,7 @@ def _columns(built: Any, rows: int, users: int) -> Columns:
 
 
 def _add_stages(built: Any) -> bool:
-    options = {"rows": built.rows, "context_features": ["far"]}
+    options = {"rows": built.rows, "context_columns": ["far"]}
     return add_stages(built.meta_graph, built.observed, **options).written
 
 
