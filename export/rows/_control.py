@@ -72,7 +72,7 @@ def get_item(op: Op) -> Fact:
     fact, place = op.inputs[:2]
     if place.kind is not Kind.FIXED or place.refers not in (None, *op.axes(0)[:1]):
         raise Mixes("an entry is read at a row's position")
-    if fact.kind is Kind.ROWS and has_rows(op.axes(0)[:1]):
+    if has_rows(op.axes(0)[:1]) and (fact.kind is Kind.ROWS or place.refers is None):
         raise Mixes("rows are read one after another")
     return fact.changed(axes=op.axes(0)[1:])
 

@@ -104,11 +104,12 @@ class Fact:
 def fixed(axes: Axes | None, value: Any = None) -> Fact:
     """A tensor that depends on no row."""
     one = np.reshape(value, [-1])[0] if value is not None and np.size(value) == 1 else None
-    return Fact(Kind.FIXED, axes, value=value, uniform=one, least=_least(value))
+    breaks = not np.all(np.isfinite(value)) if np.asarray(value).dtype.kind == "f" else False
+    return Fact(Kind.FIXED, axes, value=value, uniform=one, least=_least(value), may_break=breaks)
 
 
 def _least(value: Any) -> float | None:
-    """The smallest of some numbers; None if there are none or the values are not numbers."""
+    """The smallest number in `value`; None if `value` is empty or not numeric."""
     numbers = np.asarray(() if value is None else value)
     return float(numbers.min()) if numbers.size and numbers.dtype.kind in "biuf" else None
 
@@ -144,6 +145,11 @@ def labels(axes: Iterable[Axis | None]) -> list[str]:
 def is_of_rows(label: str) -> bool:
     """Whether a dimension with this label has entries of different rows."""
     return label.startswith(("rows:", "elements:", "distinct:", "splits:"))
+
+
+def is_shared(each: Axis) -> bool:
+    """Whether several rows may have the same entry of a dimension, as rows with equal values do."""
+    return any(label.startswith("distinct:") for label in labels([each]))
 
 
 def is_counted(each: Axis) -> bool:

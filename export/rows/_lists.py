@@ -10,6 +10,7 @@ from colcast.export.rows._facts import (
     axis,
     fixed,
     has_rows,
+    is_shared,
     longest,
     sizes,
 )
@@ -139,6 +140,8 @@ def _partition(op: Op) -> tuple[Axis, Axis]:
         return (f"elements:{lists}",), (f"rows:{lists.rpartition('@')[2]}",)
     by_ids = kinds == ["FIRST_DIM_SIZE", "VALUE_ROWIDS"] and last.refers
     if by_ids and last.refers and last.axes and op.entries(3) == [last.refers]:
+        if is_shared(last.refers):
+            raise Mixes("rows with equal values are combined")
         return last.axes[0], last.refers
     raise Mixes("lists are ragged in several dimensions")
 
@@ -242,6 +245,8 @@ def _dense_shape(op: Op, index: int) -> list[Axis]:
 
 
 def _check_indices(indices: Fact, rows: Axis | None) -> None:
+    if rows is not None and is_shared(rows):
+        raise Mixes("rows with equal values are combined")
     if indices.places is None or indices.places[0] != rows or any(indices.places[1:]):
         raise Mixes("it is unknown which rows the positions belong to")
 
@@ -250,6 +255,8 @@ def _segments(op: Op, along: Axis, ids: Fact, count: int) -> Axis:
     """The dimension of the results: the rows that the segments belong to."""
     if ids.refers is None or not ids.axes or not has_rows([ids.refers]):
         raise Mixes("segments may differ from rows")
+    if is_shared(ids.refers):
+        raise Mixes("rows with equal values are combined")
     if not are_aligned(ids.axes[0], along):
         raise Mixes("segments may differ from rows")
     if "NumSegments" in op.type or op.type.startswith("Unsorted"):

@@ -11,6 +11,7 @@ from colcast.export.rows._facts import (
     are_aligned,
     axis,
     has_rows,
+    is_shared,
     longest,
     mixed,
     sizes,
@@ -128,6 +129,8 @@ def scatter_nd(op: Op) -> Fact:
         raise Mixes("entries and their positions have different layouts")
     if not has_rows(axes[:depth]) and has_rows(own):
         raise Mixes("rows are written to the same position")
+    if any(map(is_shared, axes[:depth])):
+        raise Mixes("rows with equal values are written to the same position")
     if not _own_rows(axes[:depth], indices) or has_rows(axes[depth:]):
         raise Mixes("rows may be written to positions of other rows")
     if indices.plain:

@@ -219,7 +219,8 @@ _FOLLOWED = {
 def _by_rule(op: Op) -> list[Fact]:
     try:
         found = RULES[op.type](op)
-    except (IndexError, TypeError, ValueError) as error:  # mostly inputs that TensorFlow refuses
+    except (ArithmeticError, IndexError, TypeError, ValueError) as error:
+        # mostly inputs that TensorFlow refuses
         raise Mixes(f"its inputs do not fit together ({error})") from error
     made = [found] if isinstance(found, Fact) else list(found)
     return [with_numbers(op, fact) for fact in made]

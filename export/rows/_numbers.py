@@ -70,8 +70,8 @@ _THE_SAME = {
 }  # fmt: skip
 """Ops that output only entries of their first input."""
 _NOT_NEGATIVE = {
-    "Abs", "Exp", "Relu", "Relu6", "Rsqrt", "Sigmoid", "Softmax", "Softplus", "Sqrt", "Square",
-    "SquaredDifference",
+    "Abs", "Exp", "Range", "Relu", "Relu6", "Rsqrt", "Sigmoid", "Softmax", "Softplus", "Sqrt",
+    "Square", "SquaredDifference",
 }  # fmt: skip
 _FINITE = {
     "ArgMax", "ArgMin", "Bucketize", "Equal", "Greater", "GreaterEqual", "IsFinite", "IsInf",
@@ -86,8 +86,8 @@ _ABOVE = {
 """Ops whose outputs are finite for finite inputs above this number."""
 _DIVISIONS = {"Div", "FloorDiv", "FloorMod", "Mod", "RealDiv", "TruncateDiv", "TruncateMod"}
 _SOMEWHERE = {
-    "Acos", "Asin", "Atanh", "Cosh", "Erfinv", "Exp", "Expm1", "Ndtri", "Sinh", "Xdivy", "Xlog1py",
-    "Xlogy",
+    "Acos", "Asin", "Atanh", "Bitcast", "Cosh", "DecodeRaw", "Erfinv", "Exp", "Expm1", "Ndtri",
+    "Sinh", "Xdivy", "Xlog1py", "Xlogy",
 }  # fmt: skip
 """Ops whose outputs are NaN or infinite for some finite inputs."""
 
@@ -141,7 +141,8 @@ def _may_break(op: Op) -> bool:
         return least is None or least < 0
     if op.type in _DIVISIONS:
         by = op.inputs[1]
-        return by.kind is not Kind.FIXED and (by.least is None or by.least <= 0)
+        is_weight = by.kind is Kind.FIXED and not longest(by.axes or ())
+        return not is_weight and (by.least is None or by.least <= 0)
     if op.type == "Pow":
         return not _is_whole_power(op.inputs[1])
     if op.type in ("Softmax", "LogSoftmax"):

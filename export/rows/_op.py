@@ -16,6 +16,8 @@ from colcast.export.rows._facts import (
     axis,
     has_rows,
     is_counted,
+    is_of_rows,
+    labels,
     longest,
     mixed,
 )
@@ -153,7 +155,9 @@ def together(facts: Sequence[Fact]) -> tuple[Kind, frozenset[str]]:
 
 
 def checked(name: str, type_: str, fact: Fact) -> Fact:
-    """Returns the fact, or MIXED if entries depend on rows although no dimension has rows."""
+    """Returns the fact, or MIXED unless the rows it depends on are in one dimension."""
     if fact.kind is Kind.ROWS and fact.axes is not None and not has_rows(fact.axes):
         return mixed(f"{type_} ({name}): its output depends on rows but has none")
+    if sum(map(is_of_rows, labels(fact.axes or ()))) > 1:
+        return mixed(f"{type_} ({name}): every row is combined with every other")
     return fact

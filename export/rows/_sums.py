@@ -12,6 +12,7 @@ from colcast.export.rows._facts import (
     has_rows,
     is_counted,
     is_of_rows,
+    is_shared,
     labels,
     longest,
     sizes,
@@ -53,6 +54,8 @@ def reduce(op: Op) -> Fact:
 def reduce_to_position(op: Op) -> Fact:
     fact, number = as_value(op.inputs[0]), op.axis_of(0, op.number(1))
     axes = op.axes(0)
+    if has_rows([axes[number]]):
+        raise Mixes("the position of a row is found")
     kind = "Max" if op.type == "ArgMax" else "Min"
     lengths = fact.lengths | _spread_over(kind, fact, axes, {number})
     return Fact(fact.kind, (*axes[:number], *axes[number + 1 :]), lengths)
@@ -175,6 +178,8 @@ def count_values(op: Op) -> Fact:
     """Counts how often each number occurs in a row, or how many entries each row has."""
     fact, axes, sizes_ = op.inputs[0], op.axes(0), op.entries(1)
     if fact.refers is not None and len(axes) == 1 and sizes_ == [fact.refers]:
+        if is_shared(fact.refers):
+            raise Mixes("rows with equal values are counted")
         return _counted_by_row(op, fact.refers)
     fact, weights = as_value(fact), as_value(op.inputs[2])
     if op.type == "Bincount" or len(axes) != 2 or has_rows([axes[1]]):

@@ -1,6 +1,6 @@
 """Checks each op's rule with TensorFlow: independent rows stay apart, others are refused."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache, partial
 from typing import Any
 
@@ -509,6 +509,13 @@ BEHIND: dict[str, Build] = {  # these also read the padding after lists
     "distance from the mean of nothing": lambda c: tf.einsum(
         "rl,rl->r", mask(c), tf.cast(dense(c), tf.float32) - _mean(c)[:, None]
     ),
+    "divided by a place": lambda c: tf.reduce_sum(mask(c) * (1 / (_places(c) - 3)), 1),
+    "infinity behind the ends": lambda c: tf.reduce_sum(
+        tf.where(_places(c) > 2, np.float32(np.inf), c["f"][:, None]) * mask(c), 1
+    ),
+    "bits of padding": lambda c: tf.reduce_sum(
+        tf.bitcast(dense(c, -1), tf.float64) * tf.cast(mask(c), tf.float64), 1
+    ),
 }
 
 LENGTHS: dict[str, Build] = {
@@ -577,6 +584,22 @@ LENGTHS: dict[str, Build] = {
 def longest(c: C) -> Any:
     """The length of the longest list."""
     return sparse(c, "ids").dense_shape[1]
+
+
+def _places(c: C) -> Any:
+    """The positions in a list."""
+    return tf.cast(tf.range(tf.shape(dense(c))[1]), tf.float32)
+
+
+def _by_value(c: C, combine: Callable[[Any, Any], Any]) -> Any:
+    """For each row, what `combine` makes of all rows with the same value of `i`."""
+    distinct = tf.unique(c["i"])
+    return tf.gather(combine(distinct.idx, distinct.y), distinct.idx)
+
+
+def _repeated_columns(c: C) -> Any:
+    """Four numbers, each as often as there are rows, one after another."""
+    return tf.reshape(tf.tile(table(4)[:, None], [1, rows(c)]), [-1])
 
 
 def _ends(c: C) -> Any:
@@ -788,6 +811,28 @@ MIXING: dict[str, Build] = {
             )
         ), tf.int64,
     ),
+    "sum of rows with an equal value": lambda c: _by_value(
+        c, lambda ids, y: tf.math.unsorted_segment_sum(c["f"], ids, tf.size(y))
+    ),
+    "count of rows with an equal value": lambda c: _by_value(
+        c, lambda ids, y: tf.math.bincount(ids, minlength=tf.size(y), maxlength=tf.size(y))
+    ),
+    "written by rows with an equal value": lambda c: _by_value(
+        c, lambda ids, y: tf.scatter_nd(ids[:, None], c["f"], tf.shape(y))
+    ),
+    "sum over pairs of rows": lambda c: tf.math.unsorted_segment_sum(
+        tf.reshape(c["f"][:, None] * c["f"], [-1]),
+        tf.reshape(tf.tile(tf.range(rows(c))[None], [rows(c), 1]), [-1]), rows(c),
+    ),
+    "place among columns as long as the rows": lambda c: c["f"] * tf.cast(
+        tf.argmax(_repeated_columns(c)), tf.float32
+    ),
+    "entry of columns as long as the rows": lambda c: c["f"] * raw.TensorListGetItem(
+        input_handle=raw.TensorListFromTensor(
+            tensor=_repeated_columns(c), element_shape=tf.constant([], tf.int32)
+        ), index=3, element_shape=tf.constant([], tf.int32), element_dtype=tf.float32,
+    ),
+    "no numbers, grouped": lambda c: c["f"] + tf.reduce_sum(tf.reshape(c["x"][:, 4:], [-1, 2])),
 }  # fmt: skip
 
 
