@@ -55,11 +55,11 @@ _LEARNING_SECONDS = 10.0
 class Permission:
     """Whether to ask a server for a feature that it may have refused before.
 
-    After a refusal, no call asks for 10 minutes. Then one call tries again, and its result decides.
+    For 10 minutes after a refusal, no call asks. Then one call tries again, and its result decides.
     If there is no result within 10 seconds, another call tries.
 
     Attributes:
-        was_granted: whether the server has supported it, with no refusal since.
+        was_granted: whether the most recent result was a grant.
     """
 
     was_granted = False

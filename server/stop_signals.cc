@@ -34,6 +34,7 @@ sigset_t BlockStopSignals() {
   sigaddset(&signals, SIGTERM);
   sigaddset(&signals, SIGINT);
   sigaddset(&signals, SIGHUP);
+  signal(SIGCHLD, SIG_DFL);  // an inherited SIG_IGN would hide how a load check ended
   signal(SIGPIPE, SIG_IGN);
   signal(SIGXFSZ, SIG_IGN);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);

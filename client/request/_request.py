@@ -180,7 +180,7 @@ def batch_for(plan: Plan, inputs: Rows | Examples, options: RequestOptions) -> t
 
 
 def items_for(plan: Plan, items: Any, options: RequestOptions) -> Batch:
-    """The columns of the items alone, for a plan with features.
+    """The item columns only; the plan must have features.
 
     Raises:
         InputError: the items do not fit the signature.

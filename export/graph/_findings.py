@@ -255,7 +255,7 @@ def _values(single: Array, many: Mapping[int, Array]) -> str:
 def distrust(graph: FlatGraph, colours: Colours, domain: str, findings: Findings) -> Findings:
     """Corrects findings about one domain's tensors that a few runs cannot prove.
 
-    A tensor may depend on the number of rows only beyond the numbers that were tried:
+    A tensor may depend on the row count only above the counts that were tried:
     `tf.where(rows > 1000, a, b)` looks the same for 1, 2, 3 and 64 rows. So a tensor computed from
     a number of rows, or from a float statistic over rows, counts as neither row-like nor constant.
     A tensor that only takes its shape from a number of rows is trusted.

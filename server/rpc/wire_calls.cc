@@ -52,7 +52,7 @@ Status WriteRegression(const MultiInferenceResponse& all, http2::Message* messag
   return WriteMessage(response, message);
 }
 
-// The part that this file's codecs share. `Messages` has the API's name.
+// The base class of this file's codecs. `messages.api` is the API's name.
 template <typename Codec, typename Messages>
 class WireCodec : public Codec {
  public:

@@ -1,4 +1,4 @@
-"""Releases: wheels, notes, the bill of materials, versions that agree, files of deploy/."""
+"""Releases: wheels, notes, bill of materials, matching version numbers, files in deploy/."""
 
 import importlib.metadata
 import importlib.util

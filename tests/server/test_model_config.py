@@ -1,4 +1,4 @@
-"""The configuration: which ones are refused, and changes while the server runs."""
+"""Model configurations: which are refused, and changes while the server runs."""
 
 import os
 import signal

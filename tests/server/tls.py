@@ -15,7 +15,7 @@ def openssl(*arguments):
 
 @dataclass
 class Identity:
-    """The files of a key and of its certificate chain."""
+    """A private key file and the file of its certificate chain."""
 
     key: Path
     chain: Path

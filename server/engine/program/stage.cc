@@ -64,8 +64,8 @@ bool Stage::MakeKeys(Rows* rows) const {
   return true;
 }
 
-// Returns the rows' numbers if they alone determine the keys: all columns come from one item table,
-// and either none is padded or padding does not count. Otherwise returns null.
+// Returns the item table's row numbers if they can stand in for the keys: all columns come from one
+// item table, and none is padded or their lengths make padding irrelevant. Otherwise returns null.
 const StoredRows* Stage::StoredRowsOf(const Rows& rows) const {
   const StoredRows* all = nullptr;
   for (size_t i = 0; i < rows.columns.size(); ++i) {
