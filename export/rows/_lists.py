@@ -140,8 +140,7 @@ def _partition(op: Op) -> tuple[Axis, Axis]:
         return (f"elements:{lists}",), (f"rows:{lists.rpartition('@')[2]}",)
     by_ids = kinds == ["FIRST_DIM_SIZE", "VALUE_ROWIDS"] and last.refers
     if by_ids and last.refers and last.axes and op.entries(3) == [last.refers]:
-        if is_shared(last.refers):
-            raise Mixes("rows with equal values are combined")
+        _check_apart(last.refers)
         return last.axes[0], last.refers
     raise Mixes("lists are ragged in several dimensions")
 
@@ -244,9 +243,13 @@ def _dense_shape(op: Op, index: int) -> list[Axis]:
     return [each if each is not None else (f"size:{op.name}/{n}",) for n, each in enumerate(shape)]
 
 
-def _check_indices(indices: Fact, rows: Axis | None) -> None:
-    if rows is not None and is_shared(rows):
+def _check_apart(rows: Axis) -> None:
+    if is_shared(rows):
         raise Mixes("rows with equal values are combined")
+
+
+def _check_indices(indices: Fact, rows: Axis | None) -> None:
+    _check_apart(rows or ())
     if indices.places is None or indices.places[0] != rows or any(indices.places[1:]):
         raise Mixes("it is unknown which rows the positions belong to")
 
@@ -255,8 +258,7 @@ def _segments(op: Op, along: Axis, ids: Fact, count: int) -> Axis:
     """The dimension of the results: the rows that the segments belong to."""
     if ids.refers is None or not ids.axes or not has_rows([ids.refers]):
         raise Mixes("segments may differ from rows")
-    if is_shared(ids.refers):
-        raise Mixes("rows with equal values are combined")
+    _check_apart(ids.refers)
     if not are_aligned(ids.axes[0], along):
         raise Mixes("segments may differ from rows")
     if "NumSegments" in op.type or op.type.startswith("Unsorted"):

@@ -43,6 +43,15 @@ class ItemLookupTest : public testing::Test {
     items::WriteTestFile(folder + "/table.safetensors", table.Bytes());
   }
 
+  // Publishes version 2, in which a feature has another default than in the model.
+  void PublishUnusable() const {
+    items::TestFile table = items::MakeTestTable({40});
+    std::string& features = table.metadata["features"];
+    features.replace(features.find("[0.5]"), 5, "[0.6]");
+    Publish(2, table);
+    source_->Poll();
+  }
+
   // The features of a model that reads exactly the test table's features.
   static items::ModelFeatures Features() {
     items::ModelFeatures features;
@@ -233,11 +242,7 @@ TEST_F(ItemLookupTest, RefusesAKeyOfAnotherDtypeRankOrNumber) {
 
 TEST_F(ItemLookupTest, ATableThatTheModelDoesNotFitLeavesTheOneBefore) {
   lookup();
-  items::TestFile other = items::MakeTestTable({40});
-  std::string& features = other.metadata["features"];
-  features.replace(features.find("[0.5]"), 5, "[0.6]");
-  Publish(2, other);
-  source_->Poll();
+  PublishUnusable();
   EXPECT_EQ(source_->stats().version, 2);
   AddKeys({10});
   ASSERT_TRUE(Fill().ok());
@@ -248,11 +253,7 @@ TEST_F(ItemLookupTest, ATableThatTheModelDoesNotFitLeavesTheOneBefore) {
 // A table made later may have the address of a freed one.
 TEST_F(ItemLookupTest, FindsTheNewestTableWhateverItsAddress) {
   lookup();
-  items::TestFile other = items::MakeTestTable({40});
-  std::string& features = other.metadata["features"];
-  features.replace(features.find("[0.5]"), 5, "[0.6]");
-  Publish(2, other);
-  source_->Poll();
+  PublishUnusable();
   const items::ItemTable* const unused = source_->table().get();
   ASSERT_NE(lookup().tables().front().get(), unused);
   for (int64_t key = 0; key < 100; ++key) {
