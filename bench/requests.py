@@ -138,42 +138,22 @@ def _no_outputs(_: bytes) -> Outputs:
     return {}
 
 
-_QUERY_WORDS = 12
-
-
 def text_base_path(model: str) -> Path:
     """Returns the base path of a text model; makes the model if it is missing."""
-    from colcast.zoo.text import encoder, late_interaction
+    from colcast.zoo.text import encoder
 
-    if model == "late_interaction":
-        return late_interaction.ensure()
     return encoder.ensure(precision=model.partition("_")[2] or "float32")
 
 
-def mixed_lengths(count: int) -> list[str]:
-    """Texts of 5 to 60 words (median 15) from Reuters-21578."""
-    from colcast.zoo.text import encoder, reuters
+def text_requests(model: str, size: int, count: int) -> list[Request]:
+    """Makes `count` requests, each with `size` texts of 5 to 60 words (median 15)."""
+    from colcast.zoo.text import encoder
 
     random = np.random.default_rng(7)
-    words = " ".join(reuters.sentences(reuters.load(encoder.WORK_DIR))).split()
-    sizes = np.clip(np.round(random.lognormal(np.log(15), 0.7, count)), 5, 60).astype(int)
-    starts = random.integers(0, len(words) - 60, count)
-    return [" ".join(words[at : at + size]) for at, size in zip(starts, sizes, strict=True)]
-
-
-def text_requests(model: str, send: str, size: int, count: int) -> list[Request]:
-    """Makes `count` requests, each with `size` texts or with a query and `size` titles."""
-    texts = [text.encode() for text in mixed_lengths(count * (size + 1))]
-    found = []
-    for number in range(count):
-        query, *titles = texts[number * (size + 1) : (number + 1) * (size + 1)]
-        if send == "encode":
-            signature, inputs = "encode", {"texts": titles}
-        else:
-            once = send == "query once"
-            short = [b" ".join(text.split()[:_QUERY_WORDS]) for text in (query, *titles)]
-            inputs = {"query": short[:1] * (1 if once else size), "title": short[1:]}
-            signature = "columnar_late" if once else "columnar"
-        columns = {name: np.array(values, object) for name, values in inputs.items()}
-        found.append(Request(encode_predict_request(model, signature, columns), size))
-    return found
+    words = " ".join(encoder.SENTENCES).split()
+    lengths = np.clip(np.round(random.lognormal(np.log(15), 0.7, count * size)), 5, 60).astype(int)
+    texts = [" ".join(random.choice(words, length)).encode() for length in lengths]
+    return [
+        Request(encode_predict_request(model, "encode", {"texts": np.array(some, object)}), size)
+        for some in (texts[at : at + size] for at in range(0, len(texts), size))
+    ]

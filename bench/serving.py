@@ -138,7 +138,7 @@ def _requests(
     row: Variant, server: ServerProcess, size: int, data: dict[int, list[RequestData]]
 ) -> list[Request]:
     if row.part == "text":
-        return text_requests(_model(row), row.send, size, _REPEATED + _COMPARED)
+        return text_requests(_model(row), size, _REPEATED + _COMPARED)
     with RankingClient(server.target, _model(row)) as client:
         return zoo_requests(client, row.send, data[size], size)
 

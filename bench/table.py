@@ -104,8 +104,6 @@ TABLE = (
     *(row for model in PAPERS for row in _formats("papers", model)),
     Variant("text", "encode", "float32", "encode", _TEXTS, "encoder", (1, 32)),
     Variant("text", "encode", "bfloat16", "encode", _TEXTS, "encoder_bfloat16", (1, 32)),
-    Variant("text", "rank", "query repeated", "pairs", _TEXTS, "late_interaction", (100,)),
-    Variant("text", "rank", "query once", "query once", _TEXTS, "late_interaction", (100,)),
 )
 
 USUAL = ("formats", "states", "keys", "transcoding", "batches", "protocols", "encoding")

@@ -6,6 +6,4 @@ packed       the tokens of many texts as the rows of one matrix; attention withi
 bert         the network on packed tokens
 encoder      the encoder as a SavedModel, and a check of cheaper encoders' vectors
 reranker     the cross-encoder: trained, evaluated and written as a SavedModel
-late_interaction   query and titles encoded separately, in three stages
-reuters      news of 1987 for training and evaluation; BM25, the baseline
 """

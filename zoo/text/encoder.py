@@ -46,7 +46,7 @@ class Encoder(tf.Module):  # type: ignore[misc]
     """Sentence vectors as sentence-transformers computes them from the same weights."""
 
     def __init__(self, model: weights.MiniLM, values: bert.Values | None = None) -> None:
-        """Takes the model and, if they are already in a graph, the values of `bert.values`."""
+        """Takes the model and, for other precisions, the values of `bert.values`."""
         super().__init__()
         self._words = words.WordPieces(model.vocabulary)
         self._bert = bert.Bert(model, values)
@@ -92,21 +92,6 @@ class Encoder(tf.Module):  # type: ignore[misc]
     def vectors(self, texts: list[str]) -> Any:
         """The `embeddings` of texts as an array."""
         return self.encode(tf.constant(texts), self.default_length)["embeddings"].numpy()
-
-    def token_vectors(self, texts: Any, most: int) -> tuple[Any, Any]:
-        """The vectors of all tokens, for texts truncated to `most` tokens.
-
-        Returns:
-          float32 [N, most, width] of length 1; zeros after the end of a shorter text.
-          float32 [N, most]: 1 for a token, 0 after the last token.
-        """
-        found = self._read(texts, most)
-        rows = _unit(self._bert(found.tokens, found.where))
-        real = tf.range(most) < found.sizes[:, None]
-        starts = tf.gather(found.where.starts, found.back)[:, None]
-        places = tf.where(real, starts + tf.range(most), 0)
-        known = tf.cast(real, tf.float32)
-        return tf.gather(rows, places) * known[:, :, None], known
 
     def _read(self, texts: Any, most: Any) -> "_Read":
         pieces = self._words(texts)

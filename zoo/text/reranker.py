@@ -1,12 +1,13 @@
 """The cross-encoder as a SavedModel: scores N titles for a query.
 
-python -m colcast.zoo.text.reranker
+python -m colcast.zoo.text.reranker --pairs pairs.tsv
 
-MiniLM's body reads query and title together; its upper layers and a head of one product were
-trained on Reuters-21578, to find a story's headline from the story's first words.
+MiniLM's body reads query and title together; its upper layers and a head of one product are
+trained on your pairs of a query and the title that it should find.
 """
 
 import argparse
+import hashlib
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -17,7 +18,7 @@ import numpy as np
 import tensorflow as tf
 from colcast.zoo.cache import VERSION, cached
 from colcast.zoo.saving import independent_rows, with_record
-from colcast.zoo.text import bert, packed, reuters, weights, words
+from colcast.zoo.text import bert, packed, weights, words
 from colcast.zoo.text.encoder import WORK_DIR
 from colcast.zoo.text.packed import Segments, segments
 from colcast.zoo.text.words import Pieces, WordPieces
@@ -71,22 +72,40 @@ def pairs(query: Pieces, titles: Pieces, words: WordPieces, longest: int) -> Pai
 _LONGEST = 128
 _SEED = 7
 _TRAINED_LAYERS = 3  # the top layers
-_TRAINING_QUERIES = 1600
 _NEGATIVES = 7
 _BATCH = 4  # queries per step
 _LEARNING_RATE = 1e-4
-_HELD_OUT_QUERIES = 100
-_CANDIDATES = 200
+_MOST_HELD_OUT, _CANDIDATES = 100, 200
+
+Pair = tuple[str, str]  # a query, and the title that it should find
 
 
 @dataclass(frozen=True)
 class Report:
-    """NDCG at 10 of held-out queries, for each ranker of the same candidates."""
+    """NDCG at 10 of `queries` held-out queries, with `candidates` titles each."""
 
     queries: int
     candidates: int
     ndcg: float
-    ndcg_bm25: float
+
+
+def read_pairs(path: Path) -> list[Pair]:
+    """The pairs of a file with one QUERY, tab, TITLE per line.
+
+    Raises:
+      ValueError: a line has another form, or there are too few titles to train on.
+      OSError: the file cannot be read.
+    """
+    found = []
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        query, tab, title = line.partition("\t")
+        if not tab or "\t" in title:
+            raise ValueError(f"{path}, line {number}: expected QUERY, tab, TITLE, got {line!r}")
+        found.append((query, title))
+    least = 5 * (_NEGATIVES + 1)
+    if (titles := len({title for _, title in found})) < least:
+        raise ValueError(f"{path} has {titles} different titles; at least {least} are needed")
+    return found
 
 
 class Reranker(tf.Module):  # type: ignore[misc]
@@ -128,8 +147,8 @@ def start(model: weights.MiniLM) -> dict[str, Any]:
     return {**bert.values(model), "head/kernel": kernel, "head/bias": np.zeros(1, np.float32)}
 
 
-def train(model: weights.MiniLM, stories: Sequence[reuters.Story], queries: int) -> dict[str, Any]:
-    """Trains weights to score a story's headline highest: one pass, softmax over 8 titles."""
+def train(model: weights.MiniLM, known: Sequence[Pair]) -> dict[str, Any]:
+    """Trains weights to score a query's own title highest: one pass, softmax over 8 titles."""
     upper = {f"{model.layers - 1 - number}/" for number in range(_TRAINED_LAYERS)}
     values = start(model)
     for name, value in values.items():
@@ -138,7 +157,7 @@ def train(model: weights.MiniLM, stories: Sequence[reuters.Story], queries: int)
     trained = [value for value in values.values() if isinstance(value, tf.Variable)]
     reranker = Reranker(model, values)
     random = np.random.default_rng(_SEED)
-    schedule = tf.keras.optimizers.schedules.PolynomialDecay(_LEARNING_RATE, queries // _BATCH, 0.0)
+    schedule = tf.keras.optimizers.schedules.PolynomialDecay(_LEARNING_RATE, len(known) // _BATCH, 0.0)
     optimizer = tf.keras.optimizers.Adam(schedule)
 
     @tf.function(reduce_retracing=True)  # type: ignore[untyped-decorator]
@@ -152,12 +171,11 @@ def train(model: weights.MiniLM, stories: Sequence[reuters.Story], queries: int)
         optimizer.apply_gradients(zip(tape.gradient(loss, trained), trained, strict=True))
         return loss
 
-    titles = [story.title for story in stories]
-    index = reuters.BM25(titles)
-    rows = random.permutation(len(stories))[:queries].reshape(-1, _BATCH)
+    titles = np.array(sorted({title for _, title in known}), object)
+    rows = random.permutation(len(known))[: len(known) // _BATCH * _BATCH].reshape(-1, _BATCH)
     for number, batch in enumerate(rows):
-        choices = [[titles[n] for n in _choices(index, stories, row, random)] for row in batch]
-        loss = step(tf.constant([stories[row].query for row in batch]), tf.constant(choices))
+        choices = [[known[row][1], *_others(titles, known[row][1], random)] for row in batch]
+        loss = step(tf.constant([known[row][0] for row in batch]), tf.constant(choices))
         if number % 20 == 0:
             print(f"{number} of {len(rows)}: loss {float(loss):.3f}", flush=True)
     return {
@@ -166,34 +184,29 @@ def train(model: weights.MiniLM, stories: Sequence[reuters.Story], queries: int)
     }
 
 
-def _choices(
-    index: reuters.BM25, stories: Sequence[reuters.Story], row: int, random: np.random.Generator
-) -> list[int]:
-    """The story itself and other stories, half of them among the 50 that share the most words."""
-    near = [int(n) for n in np.argsort(-index.scores(stories[row].query))[:51] if n != row]
-    hard = random.choice(near, _NEGATIVES // 2 + 1, replace=False)
-    easy = random.integers(0, len(stories), _NEGATIVES // 2)
-    return [row, *map(int, hard), *map(int, easy)]
+def _others(titles: Any, right: str, random: np.random.Generator) -> list[str]:
+    """Other titles than the right one."""
+    drawn = random.choice(titles, _NEGATIVES + 1, replace=False)
+    return [title for title in drawn if title != right][:_NEGATIVES]
 
 
-def evaluate(rank: Any, stories: Sequence[reuters.Story], held_out: Sequence[int]) -> Report:
-    """Ranks each held-out story's headline among those that BM25 ranks highest.
+def evaluate(rank: Any, known: Sequence[Pair], held_out: Sequence[Pair]) -> Report:
+    """Ranks the title of each held-out query among other titles.
 
     Args:
       rank: (query, titles) -> a score for each title.
-      stories: all stories, because every headline can be a candidate.
-      held_out: indices of stories that were not used for training.
+      known: all pairs, because every title can be a candidate.
+      held_out: pairs that were not used for training.
     """
-    index = reuters.BM25([story.title for story in stories])
-    by_words, by_model = [], []
-    for row in held_out:
-        query = stories[row].query
-        scores = index.scores(query)
-        others = [n for n in np.argsort(-scores, kind="stable")[:_CANDIDATES] if n != row]
-        rows = np.array([row, *others[: _CANDIDATES - 1]])
-        by_words.append(_ndcg(scores[rows]))
-        by_model.append(_ndcg(rank(query, [stories[n].title for n in rows])))
-    return Report(len(held_out), _CANDIDATES, float(np.mean(by_model)), float(np.mean(by_words)))
+    titles = sorted({title for _, title in known})
+    size = min(_CANDIDATES, len(titles))
+    random = np.random.default_rng(_SEED)
+    found = []
+    for query, right in held_out:
+        drawn = random.choice(np.array(titles, object), size, replace=False)
+        candidates = [right, *[title for title in drawn if title != right][: size - 1]]
+        found.append(_ndcg(rank(query, candidates)))
+    return Report(len(held_out), size, float(np.mean(found)))
 
 
 def _ndcg(scores: Any) -> float:
@@ -202,34 +215,40 @@ def _ndcg(scores: Any) -> float:
     return float(1 / np.log2(1 + place)) if place <= 10 else 0.0
 
 
-def ensure(work_dir: Path = WORK_DIR, queries: int = _TRAINING_QUERIES) -> tuple[Path, Report]:
-    """The model's base path and its quality; trains it (minutes) if it is missing."""
+def ensure(pairs_file: Path, work_dir: Path = WORK_DIR) -> tuple[Path, Report]:
+    """The model's base path and its quality; trains it (minutes) if it is missing.
+
+    The file's last fifth, at most 100 pairs, is held out.
+    """
     base_path = work_dir / "reranker"
+    known = read_pairs(pairs_file)
 
     def make(folder: Path) -> dict[str, Any]:
         model = weights.load(work_dir)
-        stories = reuters.load(work_dir)
-        border = len(stories) * 4 // 5  # later stories are held out
-        reranker = Reranker(model, train(model, stories[:border], queries))
+        border = len(known) - min(len(known) // 5, _MOST_HELD_OUT)
+        reranker = Reranker(model, train(model, known[:border]))
         save(reranker, folder)
-        held_out = np.linspace(border, len(stories) - 1, _HELD_OUT_QUERIES).astype(int)
         rank = lambda query, titles: reranker.rank([query], titles)["scores"].numpy()  # noqa: E731
-        return asdict(evaluate(rank, stories, held_out.tolist()))
+        return asdict(evaluate(rank, known, known[border:]))
 
-    made_by = (bert, packed, reuters, weights, words, sys.modules[__name__])
-    return base_path, Report(**cached(base_path, made_by, make, settings=f"queries={queries}"))
+    made_by = (bert, packed, weights, words, sys.modules[__name__])
+    digest = hashlib.sha256(pairs_file.read_bytes()).hexdigest()
+    return base_path, Report(**cached(base_path, made_by, make, settings=digest))
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Trains the model if it is missing, and prints its quality."""
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--pairs", type=Path, required=True, help="one QUERY, tab, TITLE per line")
     parser.add_argument("--work-dir", type=Path, default=WORK_DIR)
-    parser.add_argument("--queries", type=int, default=_TRAINING_QUERIES)
     args = parser.parse_args(argv)
-    base_path, report = ensure(args.work_dir, args.queries)
+    try:
+        base_path, report = ensure(args.pairs, args.work_dir)
+    except (ValueError, OSError) as error:
+        parser.error(str(error))
     print(
-        f"{base_path}/{VERSION}: NDCG@10 {report.ndcg:.3f}, BM25 {report.ndcg_bm25:.3f}, on "
-        f"{report.queries} held-out queries with {report.candidates} titles each"
+        f"{base_path}/{VERSION}: NDCG@10 {report.ndcg:.3f} on {report.queries} held-out queries "
+        f"with {report.candidates} titles each"
     )
     return 0
 

@@ -1,16 +1,13 @@
-"""The ranking of titles: the cross-encoder, BM25, and late interaction."""
+"""The ranking of titles by the cross-encoder."""
 
 import json
-from functools import cache
 
 import numpy as np
 import pytest
-import tensorflow as tf
 from colcast.cli.main import main as colcast
-from colcast.client import AsyncTextClient, InputError, RankingClient, TextClient
+from colcast.client import AsyncTextClient, InputError, TextClient
 from colcast.server import ServerProcess
-from colcast.zoo.text import late_interaction, reranker
-from colcast.zoo.text.reuters import BM25, Story
+from colcast.zoo.text import reranker
 
 from .reference import token_vectors, tokens
 
@@ -104,89 +101,41 @@ def test_colcast_rerank_prints_the_best_lines(address, expected, capsys, tmp_pat
     assert [row["title"] for row in rows] == [TITLES[n] for n in best]
 
 
-def test_bm25_prefers_rare_words_and_short_titles():
-    titles = ["the oil price", "the oil price of the whole long year", "the cocoa", "the sun"]
-    scores = BM25(titles).scores("the cocoa OIL")
-    assert scores.argsort().tolist()[::-1] == [2, 0, 1, 3]
-    assert BM25(titles).scores("nothing here").tolist() == [0, 0, 0, 0]
+PAIRS = [(f"oil story {number}", f"oil {number}") for number in range(50)]
 
 
-def test_a_model_is_judged_by_where_it_puts_the_right_headline():
-    stories = [
-        Story(f"oil {number}", (f"oil {number} and more words that make a query of",))
-        for number in range(30)
-    ]
-    first = reranker.evaluate(lambda _, titles: -np.arange(len(titles)), stories, [3, 4])
-    second = reranker.evaluate(
-        lambda _, titles: np.array([1.0, 2.0] + [0.0] * (len(titles) - 2)), stories, [3, 4]
-    )
-    last = reranker.evaluate(lambda _, titles: np.zeros(len(titles)), stories, [3, 4])
-    assert first.ndcg == first.ndcg_bm25 == 1
-    assert second.ndcg == pytest.approx(1 / np.log2(3))
-    assert last.ndcg == 0
+@pytest.mark.parametrize(
+    ("score", "ndcg"),
+    [
+        (lambda place: -place, 1),
+        (lambda place: place == 1, 1 / np.log2(3)),
+        (lambda place: 0 * place, 0),
+    ],
+    ids=["first", "second", "all equal"],
+)
+def test_a_model_is_judged_by_where_it_puts_the_right_title(score, ndcg):
+    found = reranker.evaluate(lambda _, titles: score(np.arange(len(titles))), PAIRS, PAIRS[:3])
+    assert (found.queries, found.candidates) == (3, 50)
+    assert found.ndcg == pytest.approx(ndcg)
 
 
-FOUR = [
-    "BAHIA COCOA REVIEW",
-    "",
-    "Ministers meet in Vienna to talk about oil",
-    "cocoa " * 50,
-]
+def test_training_changes_the_head_and_the_upper_layers(minilm, values):
+    trained = reranker.train(minilm, PAIRS[:8])
+    changed = {name for name, value in trained.items() if (value != values[name]).any()}
+    assert {"head/kernel", "head/bias"} <= changed
+    lower = {name for name in changed if name[:2] in {"0/", "1/", "2/"}}
+    assert lower == set()
 
 
-@pytest.fixture(scope="module")
-def summed(minilm, vocabulary):
-    @cache
-    def vectors(text):
-        rows = token_vectors(tokens(text, vocabulary, late_interaction.TOKENS), minilm)
-        return rows / np.linalg.norm(rows, axis=1, keepdims=True)
-
-    def scores(query, titles):
-        asked = vectors(query)
-        return [(asked @ vectors(title).T).max(axis=1).sum() for title in titles]
-
-    return scores
-
-
-@pytest.fixture(scope="module")
-def target():
-    stores = ["--user_state_bytes=16777216", "--item_state_bytes=67108864"]
-    with ServerProcess("titles", late_interaction.ensure(), stores) as server:
-        yield server.target
-
-
-def test_scores_are_the_sums_of_the_nearest_tokens(target, summed):
-    with RankingClient(target, "titles", timeout_seconds=60) as client:
-        for _ in range(2):  # the second time, states are cached
-            ranking = client.rank({"query": QUERY}, {"title": FOUR}, target="late")
-            np.testing.assert_allclose(ranking.scores, summed(QUERY, FOUR), atol=1e-4)
-
-
-def test_several_queries_share_a_request(target, summed):
-    with RankingClient(target, "titles", timeout_seconds=60) as client:
-        asked = [({"query": query}, {"title": FOUR}) for query in (QUERY, "oil", "")]
-        for (user, _), ranking in zip(asked, client.rank_many(asked), strict=True):
-            np.testing.assert_allclose(ranking.scores, summed(user["query"], FOUR), atol=1e-4)
-
-
-def test_users_of_joined_requests_are_refused():
-    random, width = np.random.default_rng(0), 8
-    states = {
-        "user_state/0": random.normal(size=(2, late_interaction.TOKENS, width)),
-        "item_state/0": random.normal(size=(5, late_interaction.TOKENS, width)),
-        "item_state/1": np.zeros((5, late_interaction.TOKENS)),
-        "row_to_user": [0, 1, 1, 0, 1],
-    }
-    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
-        signature = late_interaction.pair_signature(width)
-
-        def scores(numbers):
-            given = {**states, "user_state/row": numbers}
-            feeds = {signature.inputs[name].name: value for name, value in given.items()}
-            return session.run(signature.outputs["scores"].name, feeds)
-
-        assert scores([0, 1]).shape == (5,)
-        with pytest.raises(tf.errors.InvalidArgumentError, match="is repeated"):
-            scores([0, 0])
-    defaults = {name: tf.make_ndarray(value) for name, value in signature.defaults.items()}
-    assert defaults == {"row_to_user": [0], "user_state/row": [0]}
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a\tb\nno tab\n", "line 2: expected QUERY, tab, TITLE, got 'no tab'"),
+        ("a\tb\tc\n", "line 1: expected QUERY, tab, TITLE"),
+        ("a\tb\n" * 100, "has 1 different titles; at least 40 are needed"),
+    ],
+)
+def test_a_file_of_pairs_that_cannot_be_used_is_refused(tmp_path, text, message):
+    (tmp_path / "pairs.tsv").write_text(text)
+    with pytest.raises(ValueError, match=message):
+        reranker.read_pairs(tmp_path / "pairs.tsv")
