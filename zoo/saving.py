@@ -65,13 +65,17 @@ def with_warmup(
     write_warmup(folder, EVERY_SERVER, logs)
 
 
+def independent(*names: str) -> dict[str, Any]:
+    """The record's `independence` entries for signatures with independent rows."""
+    return {name: {"rows": True, "why_not": "", "own_length": []} for name in names}
+
+
 def independent_rows(name: str) -> dict[str, Any]:
     """The record of a signature of tensors whose rows may be cached, joined and split.
 
     The last bits of a row may depend on the other rows of its run.
     """
-    rows = {"rows": True, "why_not": "", "own_length": []}
-    return {"source_input": None, "any_rounding": True, "independence": {name: rows}}
+    return {"source_input": None, "any_rounding": True, "independence": independent(name)}
 
 
 def with_record(folder: Path, signatures: Mapping[str, Any]) -> None:

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds the server's image from build/server as an OCI archive, without a daemon or a registry:
 #   scripts/release/image.sh ARCHIVE.tar
-# Also writes ARCHIVE.packages, the list of the Debian packages in the image. Instead of
+# Also writes ARCHIVE.packages.txt, the list of the Debian packages in the image. Instead of
 # debian:12-slim, the image contains Debian 12's essential packages, which mmdebstrap downloads from
 # this machine's package sources. If this machine cannot build an image, prints the reason and exits
 # with code 3.
@@ -39,4 +39,4 @@ tar --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owne
   -cf "$archive" -C "$work/oci" .
 tar -xOf "$work/base.tar" ./var/lib/dpkg/status | awk -F': ' \
   '$1 == "Package" {name = $2} $1 == "Architecture" {arch = $2} $1 == "Version" {print name "\t" $2 "\t" arch}' \
-  > "${archive%.tar}.packages"
+  > "${archive%.tar}.packages.txt"

@@ -21,7 +21,9 @@ scripts/check_arm64.sh
 say "image"
 scripts/release/image.sh "$folder/colcast-server-$version.oci.tar" || [ $? = 3 ]
 say "bill of materials, notes, sums"
-.venv/bin/python scripts/release/sbom.py "$folder" > "$folder/colcast-$version.cdx.json"
-rm -f "$folder"/*.packages
+.venv/bin/cyclonedx-py requirements requirements/build.lock --pyproject pyproject.toml \
+  --output-reproducible --of JSON -o "$folder/colcast-$version.cdx.json"
+# shellcheck disable=SC2046
+dpkg-query -W $(grep '^lib' scripts/debian-packages.txt) > "$folder/colcast-server-$version.linked.txt"
 .venv/bin/python scripts/release/notes.py "$version" > "$folder/RELEASE_NOTES.md"
 (cd "$folder" && sha256sum -- * > ../SHA256SUMS && mv ../SHA256SUMS . && ls -l)

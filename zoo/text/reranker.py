@@ -157,7 +157,8 @@ def train(model: weights.MiniLM, known: Sequence[Pair]) -> dict[str, Any]:
     trained = [value for value in values.values() if isinstance(value, tf.Variable)]
     reranker = Reranker(model, values)
     random = np.random.default_rng(_SEED)
-    schedule = tf.keras.optimizers.schedules.PolynomialDecay(_LEARNING_RATE, len(known) // _BATCH, 0.0)
+    steps = len(known) // _BATCH
+    schedule = tf.keras.optimizers.schedules.PolynomialDecay(_LEARNING_RATE, steps, 0.0)
     optimizer = tf.keras.optimizers.Adam(schedule)
 
     @tf.function(reduce_retracing=True)  # type: ignore[untyped-decorator]
@@ -172,7 +173,7 @@ def train(model: weights.MiniLM, known: Sequence[Pair]) -> dict[str, Any]:
         return loss
 
     titles = np.array(sorted({title for _, title in known}), object)
-    rows = random.permutation(len(known))[: len(known) // _BATCH * _BATCH].reshape(-1, _BATCH)
+    rows = random.permutation(len(known))[: steps * _BATCH].reshape(-1, _BATCH)
     for number, batch in enumerate(rows):
         choices = [[known[row][1], *_others(titles, known[row][1], random)] for row in batch]
         loss = step(tf.constant([known[row][0] for row in batch]), tf.constant(choices))

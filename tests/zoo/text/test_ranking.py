@@ -108,7 +108,7 @@ PAIRS = [(f"oil story {number}", f"oil {number}") for number in range(50)]
     ("score", "ndcg"),
     [
         (lambda place: -place, 1),
-        (lambda place: place == 1, 1 / np.log2(3)),
+        (lambda place: np.where(place == 1, 2, -place), 1 / np.log2(3)),
         (lambda place: 0 * place, 0),
     ],
     ids=["first", "second", "all equal"],
