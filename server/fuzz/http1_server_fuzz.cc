@@ -61,7 +61,7 @@ class Client {
   // Each bit of `what` selects an action.
   void Do(unsigned what) {
     for (const auto& connection : shared_->poller->AllOf<Connection>()) {
-      if ((what & 1) != 0) connection->LookAtTheTime();
+      if ((what & 1) != 0) connection->PostTimer();
       if ((what & 2) != 0) connection->Stop();
       if ((what & 4) != 0) connection->Cut(false);
     }
@@ -81,7 +81,7 @@ class Client {
     }
     AnswerHeld();
     // A connection that has wasted time does not read again until its timer runs.
-    for (const auto& each : shared_->poller->All()) each->LookAtTheTime();
+    for (const auto& each : shared_->poller->All()) each->PostTimer();
   }
 
  private:

@@ -70,7 +70,7 @@ class Client {
   // Each bit of `what` selects an action.
   void Do(unsigned what) {
     for (const auto& connection : shared_->poller->AllOf<Connection>()) {
-      if ((what & 1) != 0) connection->LookAtTheTime();
+      if ((what & 1) != 0) connection->PostTimer();
       if ((what & 2) != 0) connection->Drain();
       if ((what & 4) != 0) connection->DrainAtOnce();
     }
@@ -83,7 +83,7 @@ class Client {
     shutdown(socket_.fd(), SHUT_RDWR);
     turns_ = 0;
     while (!shared_->poller->All().empty() && turns_ < kMaxTurns) {
-      for (const auto& each : shared_->poller->All()) each->LookAtTheTime();
+      for (const auto& each : shared_->poller->All()) each->PostTimer();
       Poll();
     }
     FinishHeld();

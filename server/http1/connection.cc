@@ -27,6 +27,12 @@ std::string HeadersOf(const Response& response, bool keep_alive) {
   return text + "\r\nContent-Length: " + std::to_string(response.body.size()) + "\r\n\r\n";
 }
 
+// Its place is free once this has returned, since nothing holds the connection any more.
+bool ClosesOneOf(const net::Poller& poller) {
+  const auto all = poller.AllOf<Connection>();
+  return net::CloseIdlest({all.begin(), all.end()}, 1);
+}
+
 void TurnAway(net::Socket* socket) {
   if (socket->is_tls()) return;
   const Response full = ErrorResponse(503, "too many connections");
@@ -41,17 +47,17 @@ void TurnAway(net::Socket* socket) {
 void Connection::Start(std::unique_ptr<net::Socket> socket, std::string peer,
                        std::shared_ptr<Shared> shared) {
   net::OpenConnections::Place place = shared->connections.Add();
-  if (place == nullptr && shared->poller->CloseOldestNewcomer()) place = shared->connections.Add();
+  if (place == nullptr && ClosesOneOf(*shared->poller)) place = shared->connections.Add();
   if (place == nullptr) return TurnAway(socket.get());
-  // The connection now counts as open: Shutdown() either waits for it or has already set `stopped`.
-  if (shared->stopped) return;
   // A client that sent plain HTTP to a TLS port is answered now, because it may send nothing more.
   const bool is_told = socket->got_plain_http();
   const auto connection = std::make_shared<Connection>(std::move(socket), std::move(peer),
                                                        std::move(shared), std::move(place));
   connection->Begin();
   if (is_told) connection->Do(kRead);
-  if (connection->shared_->stopped) connection->Stop();
+  const auto phase = connection->shared_->connections.phase();
+  if (phase == net::OpenConnections::Phase::kDraining) connection->Stop();
+  if (phase == net::OpenConnections::Phase::kClosing) connection->Cut(/*log=*/false);
 }
 
 Connection::Connection(std::unique_ptr<net::Socket> socket, std::string peer,
@@ -183,7 +189,7 @@ bool Connection::Flush() {
 void Connection::Write(Response response) {
   phase_ = Phase::kWriting;
   SetDeadline(shared_->options.transfer_timeout);
-  form_.keep_alive = form_.keep_alive && !shared_->draining && !shared_->stopped;
+  form_.keep_alive = form_.keep_alive && !shared_->draining && !shared_->is_stopped();
   Send(HeadersOf(response, form_.keep_alive));
   if (!form_.without_body) body_ = std::move(response.body);
   body_in_output_ = std::min(body_.size(), kMostBehindHeaders);
@@ -198,7 +204,7 @@ void Connection::Written() {
   body_ = std::string();
   sent_ = body_in_output_ = 0;
   if (!form_.keep_alive) return LingerAndClose();
-  if (shared_->stopped) return Close();
+  if (shared_->is_stopped()) return Close();
   BeginRequest();
   if (buffer_.size() == 0) return buffer_.shrink_to_fit();
   phase_ = Phase::kPipelined;  // parsed after other connections have had their turn

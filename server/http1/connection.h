@@ -125,7 +125,10 @@ struct Shared {
   net::Poller* const poller;  // must outlive every connection
   net::OpenConnections connections;
   std::atomic<bool> draining{false};  // connections close after their next answer
-  std::atomic<bool> stopped{false};   // connections also accept no more requests
+  // Whether connections also accept no more requests.
+  bool is_stopped() const {
+    return connections.phase() != net::OpenConnections::Phase::kServing;
+  }
 };
 
 class Connection final : public net::Connection, public Exchange {
@@ -179,6 +182,10 @@ class Connection final : public net::Connection, public Exchange {
   void SetDeadline(std::chrono::milliseconds time) { deadline_ = Clock::now() + time; }
   void LingerAndClose();
   void Close() override;
+  bool IsIdle() const override {
+    const bool is_reading = phase_ == Phase::kReadingBody && had_call();
+    return !is_reading && phase_ != Phase::kAnswering && phase_ != Phase::kWriting;
+  }
   std::string Describe() const;
 
   // Handling of requests, in connection_requests.cc.

@@ -121,7 +121,6 @@ void Connection::ReadHead(const Header& head) {
 void Connection::RequestRead() {
   phase_ = Phase::kAnswering;
   deadline_ = Clock::time_point::max();
-  Settle();
   auto message = parser_->release();
   const Status refusal = message.body().refusal();
   const bool too_large = message.body().too_large();

@@ -427,7 +427,7 @@ TEST_F(HttpServerTest, AnAnswerForWhichThereIsNoRoomIsRefusedBeforeItIsWritten) 
   EXPECT_EQ(unread.bytes(), 0u);
 }
 
-TEST_F(HttpServerTest, WhereConnectionsRunShortTheOldestNewcomerGoes) {
+TEST_F(HttpServerTest, AConnectionWithoutACallIsClosedIfThereAreTooMany) {
   HttpServer::Options options;
   options.max_connections = 2;
   Start(options);

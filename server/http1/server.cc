@@ -60,13 +60,15 @@ void HttpServer::Drain() { shared_->draining = true; }
 void HttpServer::Shutdown(WallClock::time_point deadline) {
   if (listener_ != nullptr) listener_->End();
   listener_.reset();
-  shared_->stopped = true;
+  net::OpenConnections& open = shared_->connections;
+  open.Enter(net::OpenConnections::Phase::kDraining);
   for (const auto& connection : ConnectionsOf(*shared_)) connection->Stop();
-  if (shared_->connections.WaitForNone(deadline)) return;
+  if (open.WaitForNone(deadline)) return;
+  open.Enter(net::OpenConnections::Phase::kClosing);
   int lines = kMaxLogLines;
   for (const auto& connection : ConnectionsOf(*shared_)) connection->Cut(lines-- > 0);
   // A connection whose request is still with a handler lasts until the handler answers.
-  shared_->connections.WaitForNone(WallClock::time_point::max());
+  open.WaitForNone(WallClock::time_point::max());
 }
 
 }  // namespace colcast::http

@@ -33,10 +33,11 @@ void Connection::Start(std::unique_ptr<net::Socket> socket, std::string peer,
   if (socket->got_plain_http()) return;
   const auto connection =
       std::make_shared<Connection>(std::move(socket), std::move(peer), std::move(shared));
-  // The connection now counts as open: Shutdown() either waits for it or has already set `ended`.
-  if (connection->shared_->ended || !connection->BeginSession()) return;
+  if (!connection->BeginSession()) return;
   connection->Begin();
-  if (connection->shared_->ended) connection->Drain();
+  const auto phase = connection->shared_->connections.phase();
+  if (phase == net::OpenConnections::Phase::kDraining) connection->Drain();
+  if (phase == net::OpenConnections::Phase::kClosing) connection->CloseAtOnce();
 }
 
 Connection::Connection(std::unique_ptr<net::Socket> socket, std::string peer,
@@ -101,7 +102,11 @@ void Connection::DoNow(unsigned work) {
       CutStreams();
       EndDrain();
     }
-    if ((work & kClose) != 0) Close();
+    if ((work & kClose) != 0) {
+      EndDrain();  // tells the client which calls it may send elsewhere
+      Write();
+      Close();
+    }
   }
   work |= Take(kAnswers);  // includes answers to calls that arrived in this turn
   if ((work & kAnswers) != 0) SendAnswers();
@@ -126,6 +131,13 @@ void Connection::Write() {
   const Transport::Result result = transport_.Write();
   if (result == Transport::Result::kNothing) return;
   if (result == Transport::Result::kClosed || (transport_.is_over() && is_open())) Close();
+}
+
+// Streams and incomplete requests may last for as long as the client likes.
+bool Connection::IsIdle() const {
+  return std::none_of(calls_.begin(), calls_.end(), [](const Call* call) {
+    return !call->handler_ && call->has_ended();
+  });
 }
 
 void Connection::Close() {

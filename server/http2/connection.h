@@ -52,12 +52,11 @@ struct Shared {
   net::Poller* const poller;  // must outlive every connection
   net::OpenConnections connections;
   std::atomic<int> calls{0};  // calls on all connections
-  std::atomic<bool> ended{false};
 };
 
 class Connection final : public net::Connection {
  public:
-  // Serves the socket from now on, unless the server has ended.
+  // Serves the socket from now on, or closes it as the server's phase demands.
   static void Start(std::unique_ptr<net::Socket> socket, std::string peer,
                     std::shared_ptr<Shared> shared);
   // The name in the client's certificate; empty if the client presented none with a name.
@@ -96,6 +95,7 @@ class Connection final : public net::Connection {
   void Read();
   void Write();
   void Close() override;
+  bool IsIdle() const override;
 
   // Answers, in connection_answers.cc.
   void SendAnswers();

@@ -120,7 +120,6 @@ int Connection::FrameReceived(const nghttp2_frame& frame) {
   if (frame.hd.type == NGHTTP2_PING) PingReceived(frame);
   if (frame.hd.type == NGHTTP2_SETTINGS && phase_ == Phase::kNew) {
     phase_ = Phase::kOpen;
-    Settle();
   }
   if (frame.hd.type != NGHTTP2_HEADERS && frame.hd.type != NGHTTP2_DATA) return 0;
   Call* const call = Callbacks::CallOf(session(), frame.hd.stream_id);

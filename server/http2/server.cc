@@ -58,7 +58,7 @@ Status Server::Listen(const std::string& path) {
 void Server::EndListening() {
   for (const auto& listener : listeners_) listener->End();
   listeners_.clear();
-  shared_->ended = true;
+  shared_->connections.Enter(net::OpenConnections::Phase::kDraining);
 }
 
 bool Server::Shutdown(WallClock::time_point deadline, const std::function<void()>& on_cut) {
@@ -74,6 +74,7 @@ bool Server::Shutdown(WallClock::time_point deadline, const std::function<void()
 }
 
 void Server::CloseAll(const std::function<void()>& on_cut) {
+  shared_->connections.Enter(net::OpenConnections::Phase::kClosing);
   for (const auto& connection : Connections()) connection->CloseAtOnce();
   on_cut();
   shared_->connections.WaitForNone(WallClock::time_point::max());

@@ -2,7 +2,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 
+#include <array>
 #include <atomic>
 #include <future>
 #include <memory>
@@ -223,6 +225,26 @@ TEST_F(ServerTest, TheEndCutsWhatHasNotEndedInTime) {
   while (!call->cancelled()) std::this_thread::yield();
   call->Finish(OkStatus());
   end.join();
+}
+
+// A connection of a client that neither calls nor hangs up, begun when the server is in `phase`.
+void ExpectClosedIn(net::OpenConnections::Phase phase, bool is_closed) {
+  net::Poller poller;
+  const auto shared = std::make_shared<Shared>(ConnectionOptions(), Methods(), &poller);
+  shared->connections.Enter(phase);
+  std::array<int, 2> ends{};
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends.data()), 0);
+  const net::Socket client(ends[0], nullptr);
+  Connection::Start(std::make_unique<net::Socket>(ends[1], nullptr), "unix:", shared);
+  EXPECT_EQ(shared->connections.WaitForNone(WallClock::now()), is_closed);
+  for (const auto& each : poller.AllOf<Connection>()) each->CloseAtOnce();
+}
+
+// As one does that is accepted before the server begins to close, and served afterwards.
+TEST(ConnectionStartTest, AConnectionThatBeginsWhileTheServerClosesIsClosed) {
+  ExpectClosedIn(net::OpenConnections::Phase::kServing, false);
+  ExpectClosedIn(net::OpenConnections::Phase::kDraining, false);
+  ExpectClosedIn(net::OpenConnections::Phase::kClosing, true);
 }
 
 // Once the server has ended, its owner may destroy objects that handlers use.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <string>
 #include <utility>
 
 #include "server/base/log.h"
@@ -18,7 +19,7 @@ Connection::Connection(Poller* poller, const Socket& socket, std::string peer)
 
 void Connection::Begin() {
   taken_ = true;  // until number_ is set, other threads may only post work
-  number_ = poller_->Add(fd_, shared_from_this(), /*is_new=*/true);
+  number_ = poller_->Add(fd_, shared_from_this());
   taken_ = false;
   Do(kWrite);
 }
@@ -65,6 +66,12 @@ void Connection::TakeTurn() {
   if ((work & kTime) != 0) {
     wasted_ /= 2;
     work |= std::exchange(held_, 0);
+    if (std::exchange(called_, false) || !IsIdle()) used_ = scheduling::Clock::now();
+  }
+  if ((work & kMakeRoom) != 0) {
+    work &= ~kMakeRoom;
+    if (IsIdle()) work |= kClose;
+    if (work == 0) return;
   }
   if ((work & kReads) != 0 && IsWasteful()) {
     held_ |= work & kReads;
@@ -76,6 +83,7 @@ void Connection::TakeTurn() {
   const auto begin = is_measured ? CpuTimeOfThisThread() : std::chrono::nanoseconds(0);
   use_ = {};
   Try(work);
+  if (use_.calls > 0) called_ = had_call_ = true;
   const auto paid = use_.calls * kPaidByCall + static_cast<int64_t>(use_.bytes) * kPaidByByte;
   const bool is_waste = use_.items * kCostOfItem > paid;
   if (is_waste && is_measured) {
@@ -105,6 +113,37 @@ void Connection::Try(unsigned work) {
 void Connection::DoSoon(unsigned work) {
   work_.fetch_or(work);
   if (!taken_.load()) Again();
+}
+
+void Connection::MakeRoom() {
+  used_ = scheduling::Clock::now();
+  Do(kMakeRoom);
+}
+
+bool CloseIdlest(const std::vector<std::shared_ptr<Connection>>& connections, size_t most) {
+  using scheduling::Clock;
+  constexpr std::chrono::seconds kInUse(2);
+  constexpr std::chrono::minutes kLogEvery(1);
+  static std::atomic<int64_t> closed{0};
+  static std::atomic<Clock::time_point> logged{Clock::time_point::min()};
+  const Clock::time_point now = Clock::now();
+  std::vector<std::pair<std::pair<bool, Clock::time_point>, Connection*>> idle;
+  for (const auto& connection : connections) {
+    const auto use = connection->last_use();
+    if (!use.first || now - use.second >= kInUse) idle.emplace_back(use, connection.get());
+  }
+  most = std::min(most, idle.size());
+  std::partial_sort(idle.begin(), idle.begin() + static_cast<ptrdiff_t>(most), idle.end());
+  for (size_t i = 0; i < most; ++i) idle[i].second->MakeRoom();
+  closed += static_cast<int64_t>(most);
+  Clock::time_point last = logged;
+  const bool is_due = last == Clock::time_point::min() || now - last >= kLogEvery;
+  if (most > 0 && is_due && logged.compare_exchange_strong(last, now)) {
+    LogWarning("connections or file descriptors run short: closed the " +
+               std::to_string(closed.exchange(0)) +
+               " connections longest without a call, to make room for others");
+  }
+  return most > 0;
 }
 
 void Newcomer::DoNow(unsigned work) {

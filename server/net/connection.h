@@ -7,6 +7,7 @@
 
 #include <absl/base/thread_annotations.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -17,6 +18,7 @@
 #include <mutex>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "server/net/hosts.h"
 #include "server/net/poller.h"
@@ -27,10 +29,14 @@ namespace colcast::net {
 // The number of reads after which other connections get their turn.
 inline constexpr int kReadsPerTurn = 4;
 
-// Counts a server's open connections, in order to limit them and to wait for the last one to close.
-// All methods may be called from any thread.
+// A server's open connections: limits them, waits for the last one to close, and tells those that
+// begin whether the server is ending. All methods may be called from any thread.
 class OpenConnections {
  public:
+  // kDraining serves the calls in flight, kClosing nothing. A connection obeys the phase that it
+  // reads after Begin(): whoever sets the phase and then looks for connections finds all others.
+  enum class Phase { kServing, kDraining, kClosing };
+
   explicit OpenConnections(int max = std::numeric_limits<int>::max()) : max_(max) {}
 
   struct Leave {
@@ -51,6 +57,9 @@ class OpenConnections {
     const std::lock_guard<std::mutex> lock(mutex_);
     return count_;
   }
+  Phase phase() const { return phase_; }
+  // Phases only advance.
+  void Enter(Phase phase) { phase_ = std::max(phase, phase_.load()); }
   // Returns false if connections are still open at `deadline`.
   bool WaitForNone(std::chrono::system_clock::time_point deadline) {
     std::unique_lock<std::mutex> lock(mutex_);
@@ -65,6 +74,7 @@ class OpenConnections {
   }
 
   const int max_;
+  std::atomic<Phase> phase_{Phase::kServing};
   mutable std::mutex mutex_;
   std::condition_variable none_;
   int count_ ABSL_GUARDED_BY(mutex_) = 0;
@@ -88,22 +98,30 @@ class Connection : public Pollable, public std::enable_shared_from_this<Connecti
 
   // These may be called on any thread.
   void Happened(uint32_t events) final;
-  void LookAtTheTime() final { Do(kTime); }
+  void PostTimer() final { Do(kTime); }
   void CloseAtOnce() final { Do(kClose); }
+  // Closes the connection unless IsIdle() is false. It then counts as used now.
+  void MakeRoom();
+  // Connections to close first compare less: those without a complete call, then those whose last
+  // call is longest ago. May be called on any thread; exact to a second.
+  std::pair<bool, scheduling::Clock::time_point> last_use() const { return {had_call_, used_}; }
 
  protected:
   // Bits for the work to do; derived classes add their own from kOwn on.
-  enum Work : unsigned { kRead = 1, kWrite = 2, kReadToEnd = 4, kTime = 8, kClose = 16, kOwn = 32 };
+  enum Work : unsigned {
+    kRead = 1,
+    kWrite = 2,
+    kReadToEnd = 4,
+    kTime = 8,
+    kClose = 16,
+    kMakeRoom = 32,  // never reaches DoNow()
+    kOwn = 64
+  };
 
   // `poller` must outlive the connection, and owns it from Begin() to End().
   Connection(Poller* poller, const Socket& socket, std::string peer);
 
-  // Until Settle(), the connection counts as a newcomer, which is closed first when descriptors run
-  // short.
   void Begin();
-  void Settle() {
-    if (!std::exchange(is_settled_, true)) poller_->Settle(number_);
-  }
   // The descriptor may be reused after this call.
   void End() {
     ended_ = true;
@@ -121,6 +139,9 @@ class Connection : public Pollable, public std::enable_shared_from_this<Connecti
   virtual void DoNow(unsigned work) = 0;
   // Closes the connection even if calls are in flight.
   virtual void Close() = 0;
+  // Whether no complete call waits for its answer.
+  virtual bool IsIdle() const = 0;
+  bool had_call() const { return had_call_; }
   void Do(unsigned work);
   // Leaves `work` to another thread or a later turn. For callers on a thread that may already own
   // the connection.
@@ -160,13 +181,20 @@ class Connection : public Pollable, public std::enable_shared_from_this<Connecti
   std::atomic<unsigned> work_{0};
   std::atomic<bool> taken_{false};  // whether a thread owns the connection
   std::atomic<bool> ended_{false};
+  std::atomic<bool> had_call_{false};
+  std::atomic<scheduling::Clock::time_point> used_{scheduling::Clock::now()};
 
   // Used only by the owning thread.
-  bool is_settled_ = false;
+  bool called_ = false;  // since the last tick
   bool is_read_short_ = true;
   std::chrono::nanoseconds wasted_{};  // halved every second
   unsigned held_ = 0;                  // reads postponed to the next second
 };
+
+// Closes up to `most` connections of a poller to make room for others, in the order of last_use();
+// none that had a call within the last two seconds. Logs how many, once per minute. Returns false if
+// there is none to close.
+bool CloseIdlest(const std::vector<std::shared_ptr<Connection>>& connections, size_t most);
 
 // A client whose protocol is not known yet. Disconnected after 20 s, unless Ask() has passed its
 // socket on.
@@ -190,6 +218,7 @@ class Newcomer : public Connection {
   // remain.
   virtual void Ask(bool at_end) = 0;
   void DoNow(unsigned work) override;
+  bool IsIdle() const override { return true; }
 
   std::unique_ptr<Socket> socket_;  // null after it was passed on or closed
   const scheduling::Clock::time_point began_ = scheduling::Clock::now();

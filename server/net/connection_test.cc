@@ -23,11 +23,11 @@ class TestConnection final : public Connection {
       : Connection(poller, *socket, "unix:"), socket_(std::move(socket)) {}
   using Connection::Begin;
   using Connection::is_held;
-  using Connection::Settle;
 
   std::function<void()> work = [] {};
   int turns = 0;
   bool useful = true;
+  bool idle = true;
   bool closed = false;
 
  private:
@@ -37,6 +37,7 @@ class TestConnection final : public Connection {
     if ((what & kClose) != 0) Close();
     if ((what & kRead) != 0) use_ = {useful ? 1 : 0, 0, 1};
   }
+  bool IsIdle() const override { return idle; }
   void Close() override {
     closed = true;
     End();
@@ -96,12 +97,12 @@ TEST_F(ConnectionTest, OneThatOnlyWastesTimeIsNotReadUntilTheTimeIsLookedAt) {
   EXPECT_TRUE(connection_->is_held());
   const int before = connection_->turns;
   connection_->Happened(EPOLLOUT);  // pending output is sent
-  connection_->LookAtTheTime();
+  connection_->PostTimer();
   EXPECT_EQ(connection_->turns, before + 2);
   EXPECT_FALSE(read());
   connection_->work = [] {};
   connection_->useful = true;
-  connection_->LookAtTheTime();
+  connection_->PostTimer();
   for (int i = 0; i < 10; ++i) EXPECT_TRUE(read());
 }
 
@@ -151,19 +152,69 @@ TEST_F(ConnectionTest, ManyConnectionsOfOneHostWasteNoMoreTimeThanSome) {
   EXPECT_EQ(connection_->turns, before + 10);
 }
 
-TEST_F(ConnectionTest, TheOldestNewcomerGoesFirstAndOneThatHasSettledStays) {
-  connection_->Begin();
-  EXPECT_TRUE(poller_.CloseOldestNewcomer());
-  EXPECT_TRUE(connection_->closed);
-  std::array<int, 2> ends{};
-  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends.data()), 0);
-  close(ends[0]);
-  const auto other =
-      std::make_shared<TestConnection>(&poller_, std::make_unique<Socket>(ends[1], nullptr));
-  other->Begin();
-  other->Settle();
-  EXPECT_FALSE(poller_.CloseOldestNewcomer());
-  EXPECT_FALSE(other->closed);
+class CloseIdlestTest : public ConnectionTest {
+ protected:
+  std::shared_ptr<TestConnection> Add() {
+    std::array<int, 2> ends{};
+    EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends.data()), 0);
+    close(ends[0]);
+    auto made =
+        std::make_shared<TestConnection>(&poller_, std::make_unique<Socket>(ends[1], nullptr));
+    made->Begin();
+    return made;
+  }
+  bool Close(size_t most) { return CloseIdlest(poller_.AllOf<Connection>(), most); }
+};
+
+TEST_F(CloseIdlestTest, TheOldestWithoutACallIsClosedFirst) {
+  const auto first = Add(), second = Add(), third = Add();
+  EXPECT_TRUE(Close(2));
+  EXPECT_TRUE(first->closed);
+  EXPECT_TRUE(second->closed);
+  EXPECT_FALSE(third->closed);
+  EXPECT_TRUE(Close(2));
+  EXPECT_TRUE(third->closed);
+  EXPECT_FALSE(Close(2));
+}
+
+TEST_F(CloseIdlestTest, OneWithARecentCallStaysAndOnesWithoutAreClosed) {
+  const auto with_call = Add(), without = Add();
+  with_call->Happened(EPOLLIN);
+  EXPECT_LT(without->last_use(), with_call->last_use());
+  EXPECT_TRUE(Close(2));
+  EXPECT_TRUE(without->closed);
+  EXPECT_FALSE(Close(2));
+  EXPECT_FALSE(with_call->closed);
+}
+
+TEST_F(CloseIdlestTest, OneWhoseCallIsBeingAnsweredStaysAndIsNotTheFirstToBeAskedAgain) {
+  const auto busy = Add(), other = Add();
+  busy->idle = false;
+  EXPECT_TRUE(Close(1));
+  EXPECT_FALSE(busy->closed);
+  EXPECT_TRUE(Close(1));
+  EXPECT_TRUE(other->closed);
+  EXPECT_FALSE(busy->closed);
+}
+
+TEST_F(CloseIdlestTest, ATickRenewsTheLastCall) {
+  const auto used = Add();
+  used->Happened(EPOLLIN);
+  const auto before = used->last_use();
+  used->PostTimer();
+  EXPECT_GT(used->last_use(), before);
+  const auto after = used->last_use();
+  used->PostTimer();
+  EXPECT_EQ(used->last_use(), after);
+}
+
+TEST(OpenConnectionsTest, PhasesOnlyAdvance) {
+  using Phase = OpenConnections::Phase;
+  OpenConnections open;
+  EXPECT_EQ(open.phase(), Phase::kServing);
+  open.Enter(Phase::kClosing);
+  open.Enter(Phase::kDraining);
+  EXPECT_EQ(open.phase(), Phase::kClosing);
 }
 
 TEST_F(ConnectionTest, OneForWhichThereIsNoMemoryIsClosed) {

@@ -53,7 +53,7 @@ void Handshakes::Run() {
     poller_.Poll(next);
     if (Clock::now() < next) continue;
     next = Clock::now() + kTick;
-    for (const auto& each : poller_.All()) each->LookAtTheTime();
+    for (const auto& each : poller_.All()) each->PostTimer();
   }
 }
 

@@ -31,8 +31,6 @@ class Handshakes {
   // Disconnects a client that does not finish within 20 s, or whose host already has kMaxPerHost
   // unfinished handshakes.
   void Begin(std::unique_ptr<Socket> socket, std::string peer);
-  // Disconnects the client whose handshake began first. Returns false if there is none.
-  bool CloseOldest() { return poller_.CloseOldestNewcomer(); }
   // Ends the thread, and disconnects the clients that have not finished.
   void End();
 

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "server/net/connection.h"
 #include "server/net/testing.h"
 
 namespace colcast::net {
@@ -67,21 +68,12 @@ TEST_F(HandshakesTest, AClientThatSaysSomethingElseIsClosed) {
   EXPECT_EQ(served_, 0);
 }
 
-TEST_F(HandshakesTest, TheOldestThatHasNotFinishedIsTheFirstToGo) {
-  const auto first = Connect(), second = Connect();
-  EXPECT_TRUE(handshakes_->CloseOldest());
-  EXPECT_TRUE(IsClosed(*first));
-  EXPECT_TRUE(handshakes_->CloseOldest());
-  EXPECT_TRUE(IsClosed(*second));
-  EXPECT_FALSE(handshakes_->CloseOldest());
-}
-
 TEST_F(HandshakesTest, AHostMayBeginSoManyAndGoesOnWhenOneHasEnded) {
   std::vector<std::unique_ptr<Socket>> clients;
   for (int i = 0; i < Handshakes::kMaxPerHost; ++i) clients.push_back(Connect());
   EXPECT_TRUE(IsClosed(*Connect("unix:")));
   const auto other = Connect("ipv4:10.0.0.7:1");
-  EXPECT_TRUE(handshakes_->CloseOldest());
+  EXPECT_TRUE(CloseIdlest(handshakes_->poller().AllOf<Connection>(), 1));
   EXPECT_TRUE(IsClosed(*clients[0]));
   const auto next = Connect();
   const auto handshake = ClientOf(client_context_.get(), next->fd());

@@ -104,23 +104,27 @@ void Listener::End() {
   if (handshakes_ != nullptr) handshakes_->End();
 }
 
-void Listener::LookAtTheTime() {
+void Listener::PostTimer() {
   if (serving_.tls != nullptr) serving_.tls->Reload();
   Happened(0);
 }
 
-// Closes a connection if few descriptors are free, to reserve some for files that the server opens.
+// Closes connections if few descriptors are free, to reserve some for files that the server opens.
 // The number of the next free descriptor tells how many are in use. Returns false if there is no
 // connection to close.
 bool Listener::MakeRoom() {
   constexpr rlim_t kReserve = 64;
+  constexpr size_t kAtOnce = 16;
   rlimit limit{};
   getrlimit(RLIMIT_NOFILE, &limit);
   const rlim_t most = limit.rlim_cur - std::min(kReserve, limit.rlim_cur / 4);
   const int next = dup(socket_);
   if (next >= 0) close(next);
   if (next >= 0 && static_cast<rlim_t>(next) < most) return true;
-  return (handshakes_ != nullptr && handshakes_->CloseOldest()) || poller_->CloseOldestNewcomer();
+  const auto close_some = [](const Poller& poller) {
+    return CloseIdlest(poller.AllOf<Connection>(), kAtOnce);
+  };
+  return (handshakes_ != nullptr && close_some(handshakes_->poller())) || close_some(*poller_);
 }
 
 void Listener::Happened(uint32_t) {

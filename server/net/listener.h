@@ -37,7 +37,7 @@ class Listener final : public Pollable {
   void Happened(uint32_t events) override;
   // Reloads changed certificates. Accepts clients that had to wait for a free descriptor, because
   // the kernel announces each client only once.
-  void LookAtTheTime() override;
+  void PostTimer() override;
 
   Listener(int socket, Serving serving, Poller* poller);
 

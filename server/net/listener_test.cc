@@ -100,7 +100,7 @@ TEST(ListenerTest, ClientsForWhomThereIsNoDescriptorAreServedWhenThereIsOne) {
   setrlimit(RLIMIT_NOFILE, &before);
   poller.Poll(scheduling::Clock::time_point::min());
   EXPECT_TRUE(served.empty());
-  listener->LookAtTheTime();
+  listener->PostTimer();
   EXPECT_EQ(served.size(), 2u);
   listener->End();
 }

@@ -50,11 +50,10 @@ Poller::~Poller() {
   close(epoll_);
 }
 
-uint64_t Poller::Add(int fd, std::shared_ptr<Pollable> pollable, bool is_new) {
+uint64_t Poller::Add(int fd, std::shared_ptr<Pollable> pollable) {
   const std::lock_guard<std::mutex> lock(mutex_);
   const uint64_t number = ++last_number_;
   pollables_.emplace(number, std::move(pollable));
-  if (is_new) newcomers_.insert(newcomers_.end(), number);
   Control(epoll_, EPOLL_CTL_ADD, fd, number, kEdges);
   return number;
 }
@@ -65,24 +64,6 @@ void Poller::Remove(int fd, uint64_t number) {
   Control(epoll_, EPOLL_CTL_DEL, fd, number, 0);
   const std::lock_guard<std::mutex> lock(mutex_);
   pollables_.erase(number);
-  newcomers_.erase(number);
-}
-
-void Poller::Settle(uint64_t number) {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  newcomers_.erase(number);
-}
-
-bool Poller::CloseOldestNewcomer() {
-  std::shared_ptr<Pollable> oldest;
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    if (newcomers_.empty()) return false;
-    oldest = pollables_.at(*newcomers_.begin());
-    newcomers_.erase(newcomers_.begin());
-  }
-  oldest->CloseAtOnce();
-  return true;
 }
 
 bool Poller::Poll(Clock::time_point until) {
@@ -147,7 +128,7 @@ void Standby::Run() {
     turns = poller_.turns();
     if (look_now_.exchange(false) || Clock::now() - looked >= kLookAtTimeEvery) {
       looked = Clock::now();
-      for (const auto& each : poller_.All()) each->LookAtTheTime();
+      for (const auto& each : poller_.All()) each->PostTimer();
     }
   }
 }

@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -27,7 +26,7 @@ class Pollable {
   // Receives epoll events such as EPOLLIN. May be called on several threads at once.
   virtual void Happened(uint32_t events) = 0;
   // Called about every second, to check for timeouts.
-  virtual void LookAtTheTime() {}
+  virtual void PostTimer() {}
   // Called on any thread when room is needed for other clients.
   virtual void CloseAtOnce() {}
 };
@@ -43,11 +42,7 @@ class Poller final : public scheduling::EventSource {
   Hosts& hosts() { return hosts_; }
 
   // Watches `fd` for input and output, edge-triggered, until Remove(). Returns a number for it.
-  // With `is_new` it counts as a newcomer until Settle().
-  uint64_t Add(int fd, std::shared_ptr<Pollable> pollable, bool is_new = false);
-  void Settle(uint64_t number);
-  // Returns false if there is no newcomer.
-  bool CloseOldestNewcomer();
+  uint64_t Add(int fd, std::shared_ptr<Pollable> pollable);
   // Reports the descriptor's readiness once more.
   void Again(int fd, uint64_t number);
   void Remove(int fd, uint64_t number);
@@ -81,7 +76,6 @@ class Poller final : public scheduling::EventSource {
   mutable std::mutex mutex_;
   uint64_t last_number_ ABSL_GUARDED_BY(mutex_) = kWake;
   std::unordered_map<uint64_t, std::shared_ptr<Pollable>> pollables_ ABSL_GUARDED_BY(mutex_);
-  std::set<uint64_t> newcomers_ ABSL_GUARDED_BY(mutex_);  // oldest first
 };
 
 // A thread that waits for the sockets while all workers are busy, and once a second checks for

@@ -16,7 +16,7 @@ using scheduling::Clock;
 class Looked final : public Pollable {
  public:
   void Happened(uint32_t) override { ++happened; }
-  void LookAtTheTime() override { ++looks; }
+  void PostTimer() override { ++looks; }
   void CloseAtOnce() override {}
   std::atomic<int> happened{0}, looks{0};
 };

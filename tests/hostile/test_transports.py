@@ -1,5 +1,6 @@
 """Abuse over both transports, input that is no call, and endless HTTP/1 streams."""
 
+import contextlib
 import itertools
 import os
 import resource
@@ -123,27 +124,48 @@ def test_a_client_that_sends_too_little_and_hangs_up_leaves_nothing_behind(serve
     wait_until(lambda: open_files(server) <= before, 10)
 
 
-def test_when_descriptors_run_out_new_connections_are_closed_and_others_served(
-    tmp_path: Path,
+SETTINGS = http2.PREFACE + http2.frame(http2.SETTINGS, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("is_grpc", "said"),
+    [
+        pytest.param(False, b"", id="nothing"),
+        pytest.param(False, b"GET /v1/models/m HTTP/1.1\r\nHo", id="half a request"),
+        pytest.param(True, SETTINGS, id="settings"),
+        pytest.param(
+            True, SETTINGS + http2.frame(http2.SETTINGS, http2.ACK, 0) + begun(1), id="half a call"
+        ),
+    ],
+)
+def test_when_descriptors_run_out_connections_without_a_call_are_closed_and_others_served(
+    tmp_path: Path, *, is_grpc: bool, said: bytes
 ) -> None:
     with serving_nothing(tmp_path, "--rest_api_port=-1") as server:
         host, _, port = server.rest_target.rpartition(":")
         limit = open_files(server) + 200
         resource.prlimit(server.pid, resource.RLIMIT_NOFILE, (limit, limit))
         get = b"GET /v1/models/m HTTP/1.1\r\nHost: x\r\n\r\n"
+        address = (host, int(server.target.rpartition(":")[2] if is_grpc else port))
         with socket.create_connection((host, int(port)), timeout=60) as settled:
             settled.sendall(get)
             assert settled.recv(4096)
-            idle = [socket.create_connection((host, int(port))) for _ in range(400)]
-            for _ in range(2):
+            idle = [socket.create_connection(address) for _ in range(400)]
+            for connection in idle:
+                with contextlib.suppress(OSError):
+                    connection.sendall(said)
+            for _ in range(12):
                 with socket.create_connection((host, int(port)), timeout=60) as other:
                     other.sendall(get)
                     assert other.recv(4096).startswith(b"HTTP/1.1 404")
+                call = http2.frame(http2.DATA, http2.END_STREAM, 1, EMPTY)
+                assert answer_to(server, CHECK, call)
             assert open_files(server) < limit
             settled.sendall(get)
             assert settled.recv(4096).startswith(b"HTTP/1.1 404")
             for connection in idle:
                 connection.close()
+        assert "run short: closed the" in server.log()
 
 
 def test_a_stream_that_waits_is_not_held_by_its_own_windows(server):
