@@ -126,9 +126,7 @@ struct Shared {
   net::OpenConnections connections;
   std::atomic<bool> draining{false};  // connections close after their next answer
   // Whether connections also accept no more requests.
-  bool is_stopped() const {
-    return connections.phase() != net::OpenConnections::Phase::kServing;
-  }
+  bool is_stopped() const { return connections.phase() != net::OpenConnections::Phase::kServing; }
 };
 
 class Connection final : public net::Connection, public Exchange {

@@ -135,9 +135,8 @@ void Connection::Write() {
 
 // Streams and incomplete requests may last for as long as the client likes.
 bool Connection::IsIdle() const {
-  return std::none_of(calls_.begin(), calls_.end(), [](const Call* call) {
-    return !call->handler_ && call->has_ended();
-  });
+  return std::none_of(calls_.begin(), calls_.end(),
+                      [](const Call* call) { return !call->handler_ && call->has_ended(); });
 }
 
 void Connection::Close() {

@@ -192,8 +192,8 @@ class Connection : public Pollable, public std::enable_shared_from_this<Connecti
 };
 
 // Closes up to `most` connections of a poller to make room for others, in the order of last_use();
-// none that had a call within the last two seconds. Logs how many, once per minute. Returns false if
-// there is none to close.
+// none that had a call within the last two seconds. Logs how many, once per minute. Returns false
+// if there is none to close.
 bool CloseIdlest(const std::vector<std::shared_ptr<Connection>>& connections, size_t most);
 
 // A client whose protocol is not known yet. Disconnected after 20 s, unless Ask() has passed its
