@@ -46,7 +46,6 @@ includes server/net server/base server/protos server/scheduling
 includes server/http1 server/base server/callers server/net server/scheduling server/wire
 includes server/rest server/api server/base server/http1 server/inference server/models server/protos server/scheduling server/wire shared
 includes server/pages server/base server/http1 server/inference server/metrics server/models shared
-includes server/shadow server/base server/engine server/inference server/metrics server/scheduling server/wire
 includes server/http2 server/base server/net server/scheduling server/wire
 includes server/sender server/base server/http2 server/net server/scheduling
 includes server/rpc server/api server/base server/http2 server/inference server/metrics server/models server/net server/protos server/request_log server/scheduling server/wire shared

@@ -13,7 +13,6 @@
 #include "server/models/model_manager.h"
 #include "server/request_log/request_logs.h"
 #include "server/scheduling/worker_pool.h"
-#include "server/shadow/shadows.h"
 #include "server/tracing/tracer.h"
 #include "server/wire/predict_response.h"
 
@@ -27,7 +26,6 @@ struct Backend {
   metrics::Metrics* metrics = nullptr;
   request_log::RequestLogs* request_logs = nullptr;
   const items::ItemTables* item_tables = nullptr;
-  shadow::Shadows* shadows = nullptr;
   tracing::Tracer* tracer = nullptr;    // null if nothing is traced
   callers::Callers* callers = nullptr;  // null if callers are not distinguished
   TensorEncoding encoding = TensorEncoding::kTypedFields;

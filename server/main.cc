@@ -33,7 +33,6 @@
 #include "server/rest/model_api.h"
 #include "server/rpc/grpc_server.h"
 #include "server/scheduling/worker_pool.h"
-#include "server/shadow/shadows.h"
 #include "server/stop_signals.h"
 #include "server/tracing/tracer.h"
 
@@ -139,11 +138,6 @@ Status Serve(ServerOptions options, const sigset_t& stop_signals) {
   items::ItemTables item_tables(options.item_tables);
   options.models.loader.item_tables = &item_tables;
   models::ModelManager models(options.models, engine.get());
-  shadow::Shadows shadows(
-      options.shadows,
-      [&models](const ModelSpec& spec, std::shared_ptr<const inference::Servable>* servable) {
-        return models.Find(spec, servable);
-      });
   std::unique_ptr<tracing::Tracer> tracer;
   if (options.tracing) tracer = std::make_unique<tracing::Tracer>(*options.tracing);
   std::unique_ptr<callers::Callers> callers;
@@ -153,7 +147,6 @@ Status Serve(ServerOptions options, const sigset_t& stop_signals) {
   options.workers.events = &poller;
   scheduling::WorkerPool workers(options.workers);
   scheduling::WorkerPool readers(api::ReaderOptions());
-  const shadow::ShadowRunner shadow_runner(&shadows, &workers);
   std::atomic<bool> ready{false};
   const Backend backend{&models,
                         &workers,
@@ -161,7 +154,6 @@ Status Serve(ServerOptions options, const sigset_t& stop_signals) {
                         &metrics,
                         &request_logs,
                         &item_tables,
-                        &shadows,
                         tracer.get(),
                         callers.get(),
                         options.encoding,

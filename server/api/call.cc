@@ -84,9 +84,7 @@ void PredictCall::Finish(const Status& status, const engine::Outputs* outputs) {
   if (!status.ok()) return Answer(status);
   record()->expansion = outputs->expansion();
   outputs_ = outputs;
-  Status written = WithinMemory([&] { return codec_->Write(ResponseOf(*outputs)); });
-  if (written.ok()) Shadow(*outputs);
-  Answer(std::move(written));
+  Answer(WithinMemory([&] { return codec_->Write(ResponseOf(*outputs)); }));
 }
 
 PredictResponse PredictCall::ResponseOf(const engine::Outputs& outputs) const {
@@ -100,24 +98,6 @@ PredictResponse PredictCall::ResponseOf(const engine::Outputs& outputs) const {
   response.outputs = outputs.columns();
   response.encoding = backend().encoding;
   return response;
-}
-
-void PredictCall::Shadow(const engine::Outputs& outputs) {
-  auto shadow = backend().shadows->Draw(servable());
-  if (shadow == nullptr) return;
-  Bytes message, response;
-  std::string made;
-  const Status status = WithinMemory([&] {
-    if (!codec_->messages(&message, &response)) {
-      made = inference::ToPredictRequest(request()).SerializeAsString();
-      message = Bytes(made);
-    }
-    return OkStatus();
-  });
-  if (!status.ok()) {
-    return backend().shadows->counts().CountNotRun(servable().name(), shadow::NotRun::kNoMemory);
-  }
-  backend().shadows->Add(std::move(shadow), servable(), message, outputs.columns());
 }
 
 void PredictCall::GetMessages(Bytes* request, Bytes* response, std::string made[2]) {

@@ -91,8 +91,6 @@ class PredictCall final : public Call, public inference::PredictMember {
 
  private:
   PredictResponse ResponseOf(const engine::Outputs& outputs) const;
-  // Also runs the request on a shadow version if this call is sampled.
-  void Shadow(const engine::Outputs& outputs);
   void GetMessages(Bytes* request, Bytes* response, std::string made[2]) override;
 
   const std::unique_ptr<PredictCodec> codec_;

@@ -112,7 +112,6 @@ class CallTest : public testing::Test {
     backend_.workers = &workers_;
     backend_.metrics = &metrics_;
     backend_.request_logs = &request_logs_;
-    backend_.shadows = &shadows_;
     backend_.callers = &callers_;
   }
   ~CallTest() override {
@@ -140,7 +139,6 @@ class CallTest : public testing::Test {
   std::unique_ptr<models::ModelManager> models_;
   metrics::Metrics metrics_;
   request_log::RequestLogs request_logs_{{}};
-  shadow::Shadows shadows_{{}, nullptr};
   callers::Callers callers_{{"x-caller", false}};
   scheduling::WorkerPool workers_{{}};
   Backend backend_;

@@ -247,13 +247,6 @@ class Model {
     return std::move(alone[0].status);
   }
 
-  // Like Run(), but neither uses nor fills the state cache, so that a run beside live requests does
-  // not displace their states.
-  virtual Status RunWithoutStates(const PlannedRequest& plan,
-                                  std::unique_ptr<Outputs>* outputs) const {
-    return Run(plan, outputs);
-  }
-
   // Plans and runs a single request.
   Status Predict(const DecodedRequest& request, std::unique_ptr<Outputs>* outputs) const {
     const BatchRules rules;

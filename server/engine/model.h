@@ -68,8 +68,6 @@ class TensorFlowModel final : public Model {
   Status Plan(const DecodedRequest& request, const BatchRules& rules, PlanPtr* plan) const override;
   using Model::Run;
   void Run(std::vector<BatchMember>* members) const override;
-  Status RunWithoutStates(const PlannedRequest& plan,
-                          std::unique_ptr<Outputs>* outputs) const override;
   std::shared_ptr<const void> PinTables() const override;
   Status PredictTogether(const DecodedRequest& request,
                          std::unique_ptr<Outputs>* outputs) const override;

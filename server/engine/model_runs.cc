@@ -109,12 +109,6 @@ void TensorFlowModel::RunGroup(const std::vector<BatchMember*>& group) {
   RunJoined(programs, rules, {RunAlone, ExamplesOf(first)}, remaining);
 }
 
-Status TensorFlowModel::RunWithoutStates(const PlannedRequest& plan,
-                                         std::unique_ptr<Outputs>* outputs) const {
-  const states::WithoutStates without;
-  return Run(plan, outputs);
-}
-
 Status TensorFlowModel::PredictTogether(const DecodedRequest& request,
                                         std::unique_ptr<Outputs>* outputs) const {
   const auto joined = joined_.find(request.model_spec.signature_name);

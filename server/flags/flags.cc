@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "server/engine_library.h"
+#include "server/flags/removed.h"
 #include "server/flags/rows.h"
 #include "server/flags/table.h"
 
@@ -100,24 +101,6 @@ constexpr char kUsage[] =
     "  colcast_model_server --model_name=NAME --model_base_path=DIRECTORY [--port=8500]\n\n"
     "--flagfile=FILE reads flags from a file, one per line; --version prints the version.\n\n";
 
-constexpr char kRateLimits[] = "Envoy limits callers' rates (deploy/envoy/render.py --caller-rate)";
-
-constexpr char kGraphs[] =
-    "the server measures nothing and writes nothing; `colcast tune --graphs` proves and measures "
-    "graphs for --graph_choices";
-
-const std::vector<flags::RemovedFlag>& RemovedFlags() {
-  static const auto* const removed = new std::vector<flags::RemovedFlag>{
-      {"graph_choices_directory", kGraphs},
-      {"graph_measuring_ms", kGraphs},
-      {"graph_tolerance", kGraphs},
-      {"quota_config_file", kRateLimits},
-      {"quota_config_file_poll_wait_seconds", kRateLimits},
-      {"pair_bytes", "cache scores in the client; --item_state_bytes caches states"},
-  };
-  return *removed;
-}
-
 // Like tensorflow_model_server, exits if an argument asks for help or the version.
 void AnswerHelp(const std::vector<std::string>& arguments, const flags::Table& table) {
   for (const std::string& argument : arguments) {
@@ -147,7 +130,7 @@ Status ParseFlags(int argc, char** argv, ServerOptions* options) {
   flags::AddRowsWithoutEffect(&options->warnings, &table);
   const std::vector<std::string> arguments(argv + std::min(1, argc), argv + argc);
   AnswerHelp(arguments, table);
-  Status status = flags::ParseCommandLine(arguments, table, RemovedFlags());
+  Status status = flags::ParseCommandLine(arguments, table, flags::RemovedFlags());
   if (status.ok()) status = flags::FinishServer(given, options);
   if (status.ok()) status = flags::FinishRuns(given, options);
   return status.ok() ? flags::FinishModels(given, options) : status;

@@ -20,7 +20,6 @@
 #include "server/rest/model_api.h"
 #include "server/rpc/grpc_server.h"
 #include "server/scheduling/worker_pool.h"
-#include "server/shadow/shadows.h"
 #include "server/tracing/tracer.h"
 
 namespace colcast {
@@ -40,7 +39,6 @@ struct ServerOptions {
   models::ModelManager::Options models;
   std::vector<items::ItemTableConfig> item_tables;
   request_log::RequestLogs::Options request_logs;
-  shadow::Shadows::Options shadows;
   LoadCheckOptions load_check;
   scheduling::WorkerPool::Options workers;
   rpc::GrpcServer::Options grpc;

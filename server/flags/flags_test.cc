@@ -67,6 +67,7 @@ TEST(FlagsTest, AValueThatCannotBeIsAnErrorThatNamesTheFlag) {
       {"--batching_parameters_file=x", "is set without setting --enable_batching to true"},
       {"--quota_config_file=x", "--quota_config_file was removed: Envoy limits callers' rates"},
       {"--graph_measuring_ms=0", "--graph_measuring_ms was removed: the server measures nothing"},
+      {"--shadow_model_version=m:4:1", "--shadow_model_version was removed: log a share"},
       {"--graph_choices=/a/file", "--graph_choices needs --graph_optimization=fast"},
       {"--prefer_tflite_model", "--prefer_tflite_model=true: refused: "},
       {"--mixed_precision=bfloat16", "precision"},
@@ -170,23 +171,6 @@ TEST(FlagsTest, AFileSaysMoreOfItemTables) {
   EXPECT_TRUE(tables[0].defaults_for_unknown);
   EXPECT_THAT(Error({flag + WriteFile("table { model: 'm' key: 'shop_id' }")}),
               HasSubstr("--item_table_config_file: "));
-}
-
-TEST(FlagsTest, ShadowVersionsHaveANumberOrALabelAndAShare) {
-  const ServerOptions options =
-      Parsed({"--model_name=m", "--shadow_model_version=m:4:0.05,n:canary:1"});
-  const auto& versions = options.shadows.versions;
-  ASSERT_EQ(versions.size(), 2);
-  EXPECT_EQ(versions[0].spec.name, "m");
-  EXPECT_EQ(versions[0].spec.version, 4);
-  EXPECT_EQ(versions[0].share, 0.05);
-  EXPECT_EQ(versions[1].spec.version_label, "canary");
-  EXPECT_THAT(options.warnings, ElementsAre(HasSubstr("no model \"n\" is configured")));
-  for (const std::string wrong :
-       {"m", "m:4", ":4:1", "m::1", "m:4:0", "m:4:1.5", "m:4:nan", "m:4:5%", "m:4:1,m:5:1"}) {
-    EXPECT_THAT(Error({"--shadow_model_version=" + wrong}), HasSubstr("--shadow_model_version: "))
-        << wrong;
-  }
 }
 
 TEST(FlagsTest, ChannelArgumentsAreNamesWithValues) {

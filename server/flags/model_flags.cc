@@ -1,4 +1,3 @@
-#include <absl/strings/numbers.h>
 #include <absl/strings/str_split.h>
 
 #include <algorithm>
@@ -87,16 +86,9 @@ void AddModelRows(Given* given, ServerOptions* options, Table* table) {
              "may leave out the features of the table in the directory (docs/items.md)");
   table->Add("item_table_config_file", &given->item_table_config_file,
              "item tables with more settings: colcast.ItemTableConfigs in protobuf's text format");
-  table->Add(
-      "shadow_model_version", &given->shadow_model_version,
-      "comma-separated MODEL:VERSION:SHARE or MODEL:LABEL:SHARE: while a worker is idle, the "
-      "version also runs a share (above 0, at most 1) of the Predict requests that another version "
-      "of the model has answered; the answers are compared (docs/compare.md)");
 }
 
 namespace {
-
-using shadow::ShadowVersion;
 
 Status ReadModels(const Given& given, models::ModelManager::Options* options) {
   if (!options->config_file.empty()) {
@@ -188,47 +180,6 @@ Status ReadItemTables(const Given& given, std::vector<items::ItemTableConfig>* t
   return OkStatus();
 }
 
-Status ReadShadow(const std::string& text, ShadowVersion* shadow) {
-  const std::vector<std::string> parts = absl::StrSplit(text, ':');
-  if (parts.size() != 3 || parts[0].empty() || parts[1].empty()) {
-    return InvalidArgument("--shadow_model_version: \"", text,
-                           "\", expected MODEL:VERSION:SHARE or MODEL:LABEL:SHARE");
-  }
-  if (!absl::SimpleAtod(parts[2], &shadow->share) || !(shadow->share > 0 && shadow->share <= 1)) {
-    return InvalidArgument("--shadow_model_version: the share \"", parts[2], "\" of \"", text,
-                           "\" is not a number over 0 and at most 1");
-  }
-  shadow->spec.name = parts[0];
-  int64_t version = 0;
-  if (absl::SimpleAtoi(parts[1], &version)) {
-    shadow->spec.version = version;
-  } else {
-    shadow->spec.version_label = parts[1];
-  }
-  return OkStatus();
-}
-
-Status ReadShadows(const Given& given, ServerOptions* options) {
-  std::vector<ShadowVersion>& versions = options->shadows.versions;
-  const std::vector<models::ModelConfig>& models = options->models.models;
-  for (const std::string& text : given.shadow_model_version) {
-    ShadowVersion shadow;
-    if (Status status = ReadShadow(text, &shadow); !status.ok()) return status;
-    const std::string& name = shadow.spec.name;
-    if (std::any_of(versions.begin(), versions.end(),
-                    [&](const ShadowVersion& other) { return other.spec.name == name; })) {
-      return InvalidArgument("--shadow_model_version: two shadow versions of model \"", name, "\"");
-    }
-    if (std::none_of(models.begin(), models.end(),
-                     [&](const models::ModelConfig& model) { return model.name == name; })) {
-      options->warnings.push_back("--shadow_model_version: no model \"" + name +
-                                  "\" is configured");
-    }
-    versions.push_back(std::move(shadow));
-  }
-  return OkStatus();
-}
-
 }  // namespace
 
 Status FinishModels(const Given& given, ServerOptions* options) {
@@ -238,7 +189,6 @@ Status FinishModels(const Given& given, ServerOptions* options) {
   models.loader.warmup.iterations = std::max(1, models.loader.warmup.iterations);
   Status status = ReadReadyLabels(given, &models.ready_labels);
   if (status.ok()) status = ReadModels(given, &models);
-  if (status.ok()) status = ReadShadows(given, options);
   return status.ok() ? ReadItemTables(given, &options->item_tables) : status;
 }
 

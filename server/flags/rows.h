@@ -40,7 +40,6 @@ struct Given {
   std::vector<std::string> grpc_channel_arguments;
   std::vector<std::string> item_table;
   std::vector<std::string> ready_labels;
-  std::vector<std::string> shadow_model_version;
 };
 
 // `given` and `options` must outlive the table.

@@ -236,8 +236,9 @@ class Parser {
 
   Status Unknown(const std::string& name) const {
     for (const RemovedFlag& removed : removed_) {
-      if (removed.name == name)
-        return InvalidArgument("the flag --", name, " was removed: ", removed.instead);
+      if (name == removed.name || name == "no" + std::string(removed.name)) {
+        return InvalidArgument("the flag --", removed.name, " was removed: ", removed.instead);
+      }
     }
     const std::string closest = table_.Closest(name);
     if (closest.empty()) return InvalidArgument("unknown flag --", name, "; --help lists all");

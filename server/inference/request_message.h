@@ -1,5 +1,5 @@
 // Converts a request of any API to the message that TensorFlow Serving would have received over
-// gRPC, for the request log and shadow versions.
+// gRPC, for the request log.
 #ifndef COLCAST_SERVER_INFERENCE_REQUEST_MESSAGE_H_
 #define COLCAST_SERVER_INFERENCE_REQUEST_MESSAGE_H_
 

@@ -39,18 +39,6 @@ const Buckets& RowBuckets() {
   return *buckets;
 }
 
-const Buckets& DifferenceBuckets() {
-  static const Buckets* const buckets = [] {
-    auto* const made = new Buckets{{0}, 1'000'000'000, 1, {0}};
-    for (int64_t bound = 10; bound <= 10 * made->unit; bound *= 10) {
-      made->bounds.push_back(bound);
-      made->published.push_back(static_cast<double>(bound) / made->unit);
-    }
-    return made;
-  }();
-  return *buckets;
-}
-
 int64_t HistogramSnapshot::Count() const {
   return std::accumulate(counts.begin(), counts.end(), int64_t{0});
 }

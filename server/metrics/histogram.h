@@ -27,8 +27,6 @@ struct Buckets {
 const Buckets& LatencyBuckets();
 // 256 bytes to 64 MiB, in factors of 4.
 const Buckets& ByteBuckets();
-// For differences of scores: 0, and 1e-8 to 10 in factors of 10. Observed in billionths.
-const Buckets& DifferenceBuckets();
 // TensorFlow Serving's bounds for example counts: 1 to 16384, in factors of 2.
 const Buckets& RowBuckets();
 

@@ -84,19 +84,6 @@ TEST(HistogramTest, NoObservationOfAnyThreadIsLost) {
   EXPECT_EQ(histogram.Snapshot().sum, 400 * 4950);
 }
 
-TEST(HistogramTest, DifferencesFromNoneToTen) {
-  const Buckets& buckets = DifferenceBuckets();
-  ASSERT_EQ(buckets.bounds.size(), buckets.published.size());
-  EXPECT_EQ(buckets.published.front(), 0);
-  EXPECT_EQ(buckets.published[1], 1e-8);
-  EXPECT_EQ(buckets.published.back(), 10);
-  Histogram histogram(buckets);
-  for (const int64_t billionths : {0, 1, 10, 11}) histogram.Observe(billionths);
-  const std::vector<int64_t> counts = histogram.Snapshot().counts;
-  EXPECT_EQ(std::vector<int64_t>(counts.begin(), counts.begin() + 3),
-            (std::vector<int64_t>{1, 2, 1}));
-}
-
 TEST(HistogramSnapshotTest, QuantilesLieWithinAPartOfABucket) {
   Histogram histogram(LatencyBuckets());
   for (int i = 1; i <= 1000; ++i) histogram.Observe(microseconds(i));

@@ -83,7 +83,6 @@ Response MetricsPage(const Backend& backend, const std::string& server_version) 
   WritePrograms(models, &writer);
   WriteTables(models, &writer);
   WriteItemTables(*backend.item_tables, &writer);
-  WriteShadows(*backend.shadows, &writer);
   WriteLoads(backend.metrics->Loads(), &writer);
   WriteOffloads(*backend.metrics, &writer);
   WriteLaneWaits(*backend.metrics, &writer);
@@ -138,7 +137,6 @@ std::string StatusJson(const Backend& backend, const std::string& server_version
     WriteModels(models, &json);
     WriteStates(models, &json);
     WriteItemTables(*backend.item_tables, &json);
-    WriteShadows(*backend.shadows, &json);
   });
   return json.text();
 }

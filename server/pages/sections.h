@@ -39,11 +39,6 @@ void WritePrograms(const std::vector<models::ModelSnapshot>& models, metrics::Te
 void WriteItemTables(const items::ItemTables& tables, JsonWriter* json);
 void WriteItemTables(const items::ItemTables& tables, metrics::TextWriter* writer);
 
-// How much the answers of shadow versions differ from live ones (model_sections.cc). In JSON,
-// writes nothing if no model has a shadow.
-void WriteShadows(const shadow::Shadows& shadows, JsonWriter* json);
-void WriteShadows(const shadow::Shadows& shadows, metrics::TextWriter* writer);
-
 }  // namespace colcast::pages
 
 #endif  // COLCAST_SERVER_PAGES_SECTIONS_H_

@@ -6,8 +6,6 @@
 #include <rapidjson/stringbuffer.h>
 #include <rapidjson/writer.h>
 
-#include <cmath>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,7 +18,6 @@ namespace {
 using models::ModelSnapshot;
 using models::VersionSnapshot;
 using models::VersionState;
-using testing::HasSubstr;
 
 VersionSnapshot Version(int64_t number, VersionState state, Status error = OkStatus()) {
   VersionSnapshot version;
@@ -44,10 +41,6 @@ rapidjson::Document Models(const std::vector<VersionSnapshot>& versions) {
   return Read([&](JsonWriter* json) {
     WriteModels({ModelSnapshot{"m", "/models/m", versions}}, json);
   });
-}
-
-rapidjson::Document Shadows(const shadow::Shadows& shadows) {
-  return Read([&](JsonWriter* json) { WriteShadows(shadows, json); });
 }
 
 std::string Text(const rapidjson::Value& value) {
@@ -113,39 +106,6 @@ TEST(ModelsSectionTest, TheColumnsOfSignatures) {
       R"({"name":"item","dtype":"DT_FLOAT","shape":[-1,3,-1]},)"
       R"({"name":"now","dtype":"DT_STRING","shape":[]}],)"
       R"("outputs":[{"name":"score","dtype":"DT_FLOAT","shape":null}]}])");
-}
-
-TEST(ShadowsSectionTest, NothingWithoutShadowVersions) {
-  EXPECT_EQ(Text(Shadows(shadow::Shadows({}, nullptr))), "{}");
-}
-
-TEST(ShadowsSectionTest, EachOutputAndWhatDidNotRun) {
-  shadow::ShadowVersion version;
-  version.spec.name = "m";
-  shadow::Shadows shadows({{version}}, nullptr);
-  shadows.counts().CountCompared({"m", 3, 4}, {{{"<score>", 0.25, true}}, false});
-  shadows.counts().CountCompared({"m", 3, 4}, {{{"<score>", INFINITY, false}}, false});
-  shadows.counts().CountFailed({"m", 3, 5}, Internal("<script>"));
-  shadows.counts().CountNotRun("m", shadow::NotRun::kBusy);
-  const rapidjson::Document json = Shadows(shadows);
-  EXPECT_EQ(Text(json["shadows"]["versions"]),
-            R"([{"model":"m","live":"3","shadow":"4","compared":2,"other_form":0,"failed":0,)"
-            R"("last_error":"","outputs":[{"output":"<score>","largest_difference":"Infinity",)"
-            R"("same_top_10":1,"other_top_10":1}]},)"
-            R"({"model":"m","live":"3","shadow":"5","compared":0,"other_form":0,"failed":1,)"
-            R"("last_error":"<script>","outputs":[]}])");
-  EXPECT_EQ(Text(json["shadows"]["not_run"]),
-            R"([{"model":"m","reasons":{"queue_full":0,"busy":1,"no_memory":0,"not_served":0}}])");
-}
-
-TEST(ShadowsSectionTest, AnInfiniteDifferenceIsOneForPrometheusToo) {
-  shadow::Shadows shadows({}, nullptr);
-  shadows.counts().CountCompared({"m", 3, 4}, {{{"tag", INFINITY, std::nullopt}}, false});
-  metrics::TextWriter writer;
-  WriteShadows(shadows, &writer);
-  EXPECT_THAT(writer.text(),
-              HasSubstr("shadow_largest_difference{model_name=\"m\",live_version=\"3\","
-                        "shadow_version=\"4\",output=\"tag\"} inf\n"));
 }
 
 }  // namespace

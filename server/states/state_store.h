@@ -64,20 +64,6 @@ class ReuseEstimator {
   std::atomic<int64_t> rows_seen_{0};
 };
 
-// While an instance exists, every store is off for the thread that created it.
-class WithoutStates {
- public:
-  WithoutStates() { ++depth_; }
-  ~WithoutStates() { --depth_; }
-  WithoutStates(const WithoutStates&) = delete;
-  WithoutStates& operator=(const WithoutStates&) = delete;
-
-  static bool HoldsHere() { return depth_ > 0; }
-
- private:
-  static inline thread_local int depth_ = 0;
-};
-
 // All methods may be called from any thread. The destructor removes the store's states from the
 // cache.
 class StateStore {
@@ -88,8 +74,8 @@ class StateStore {
   StateStore(const StateStore&) = delete;
   ~StateStore();
 
-  // Whether caching is on for the calling thread.
-  bool on() const { return memory_ != nullptr && !WithoutStates::HoldsHere(); }
+  // Whether caching is on.
+  bool on() const { return memory_ != nullptr; }
   const KeyHash& hash() const { return hash_; }
   ReuseEstimator& reuse() { return reuse_; }
   Counters& counters() { return counters_; }

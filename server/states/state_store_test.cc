@@ -83,16 +83,6 @@ class StateStoreTest : public ::testing::Test {
 
 TEST_F(StateStoreTest, IsOffWithoutMemory) { EXPECT_FALSE(StateStore("user", nullptr, 1000).on()); }
 
-TEST_F(StateStoreTest, IsOffForAThreadWithoutStates) {
-  {
-    const WithoutStates outer;
-    { const WithoutStates inner; }
-    EXPECT_FALSE(store_.on());
-    std::thread([this] { EXPECT_TRUE(store_.on()); }).join();
-  }
-  EXPECT_TRUE(store_.on());
-}
-
 TEST_F(StateStoreTest, FindsAndCounts) {
   store_.Insert(kKey, StateOf(7));
   std::vector<StateRef> found;

@@ -65,16 +65,6 @@ TEST(StagedLookupTest, UsersThatNeverComeAgainAreNotKept) {
   EXPECT_LT(model.Store("user").states, 50);
 }
 
-TEST(StagedLookupTest, WhatRunsWithoutStatesFindsAndKeepsNone) {
-  const StagedModel model({});
-  const std::string request =
-      MessageOf({{"user", {2}}, {"item", {3}}, {"shop", {1}}, {"candidate", {0}}});
-  const states::WithoutStates without;
-  EXPECT_THAT(model.Scores(request), ElementsAre(1023));
-  EXPECT_EQ(model.Store("user").states, 0);
-  EXPECT_THAT(model.Ran(), ElementsAre("whole ok 1"));
-}
-
 TEST(StagedPrefetchTest, AUserWithoutCandidatesIsComputedAndKept) {
   const StagedModel model({});
   EXPECT_THAT(model.Scores(MessageOf({{"user", {2}}})), IsEmpty());

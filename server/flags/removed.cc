@@ -1,0 +1,25 @@
+#include "server/flags/removed.h"
+
+namespace colcast::flags {
+
+const std::vector<RemovedFlag>& RemovedFlags() {
+  static constexpr char kRateLimits[] =
+      "Envoy limits callers' rates (deploy/envoy/render.py --caller-rate)";
+  static constexpr char kGraphs[] =
+      "the server measures nothing and writes nothing; `colcast tune --graphs` proves and measures "
+      "graphs for --graph_choices";
+  static const auto* const removed = new std::vector<RemovedFlag>{
+      {"graph_choices_directory", kGraphs},
+      {"graph_measuring_ms", kGraphs},
+      {"graph_tolerance", kGraphs},
+      {"pair_bytes", "cache scores in the client; --item_state_bytes caches states"},
+      {"quota_config_file", kRateLimits},
+      {"quota_config_file_poll_wait_seconds", kRateLimits},
+      {"shadow_model_version",
+       "log a share of the requests (logging_config) and send them to both versions with `colcast "
+       "compare`, or mirror requests with Envoy (request_mirror_policies)"},
+  };
+  return *removed;
+}
+
+}  // namespace colcast::flags
