@@ -268,11 +268,6 @@ class Model {
   // From now on, reports runs on the calling thread to `observer`; null turns the reports off.
   virtual void ObserveRuns(RunObserver*) const {}
 
-  // Computes and caches the states of rows of one domain, while the cache has room. The request has
-  // only that domain's columns. If they come from an item table, remembers their keys even without
-  // room. Returns false if no signature has a stage for the domain.
-  virtual bool FillStates(const DecodedRequest&) const { return false; }
-
   // Prepares a request for running by slices: computes once what all slices share, mainly the
   // user's states. Returns null if splitting is unsound, if there is nothing to split, or if values
   // are invalid, which Run() then reports. The plan must outlive the slices.

@@ -73,7 +73,6 @@ class TensorFlowModel final : public Model {
                          std::unique_ptr<Outputs>* outputs) const override;
   std::unique_ptr<Slices> Split(const PlannedRequest& plan) const override;
   void ObserveRuns(RunObserver* observer) const override { thread_observer = observer; }
-  bool FillStates(const DecodedRequest& rows) const override;
 
  private:
   TensorFlowModel(std::string directory, Options options,

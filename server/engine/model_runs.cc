@@ -136,16 +136,4 @@ std::unique_ptr<Slices> TensorFlowModel::Split(const PlannedRequest& planned) co
   return SlicedRequest::Create(plan, ExamplesOf(plan));
 }
 
-bool TensorFlowModel::FillStates(const DecodedRequest& rows) const {
-  const tables::ReadsGeneration reads(TablesNow());
-  bool any = false;
-  const auto plan = RequestPlan::New();
-  for (const auto& [name, programs] : programs_) {
-    if (programs->stages() == nullptr) continue;
-    any |= programs->signature().Receive(rows, &plan->received).ok() &&
-           programs->stages()->Fill(plan->received);
-  }
-  return any;
-}
-
 }  // namespace colcast::engine

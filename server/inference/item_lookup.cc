@@ -215,12 +215,6 @@ Status ItemLookup::AddFeatures(const Choice& choice, const Wanted& wanted,
   return OkStatus();
 }
 
-std::vector<std::shared_ptr<const ItemTable>> ItemLookup::tables() const {
-  std::vector<std::shared_ptr<const ItemTable>> tables;
-  for (const std::unique_ptr<Table>& table : tables_) tables.push_back(Choose(table.get())->table);
-  return tables;
-}
-
 void ItemLookup::AddKeys(tensorflow::SignatureDef* signature) const {
   for (const std::unique_ptr<Table>& table : tables_) {
     const std::shared_ptr<const Choice> choice = Choose(table.get());

@@ -43,9 +43,6 @@ class ItemLookup {
   // Returns FAILED_PRECONDITION if the model cannot use the table.
   Status Fill(DecodedRequest* request, int64_t* unknown_keys) const;
 
-  // The table in use for each source; null if there is none.
-  std::vector<std::shared_ptr<const items::ItemTable>> tables() const;
-
   // For each table that a signature reads, adds the key column to the signature's inputs.
   void AddKeys(tensorflow::SignatureDef* signature) const;
 

@@ -22,9 +22,6 @@ Status Servable::Create(std::string name, int64_t version, std::unique_ptr<engin
   made->name_ = std::move(name);
   made->version_ = version;
   made->model_ = std::move(model);
-  if (made->items_ != nullptr) {
-    made->filler_ = std::make_unique<StateFiller>(made->items_.get(), made->model_.get());
-  }
   *servable = std::move(made);
   return OkStatus();
 }

@@ -13,7 +13,6 @@
 #include "server/engine/engine.h"
 #include "server/inference/batching.h"
 #include "server/inference/item_lookup.h"
-#include "server/inference/state_filler.h"
 #include "server/scheduling/request_class.h"
 #include "tensorflow/core/protobuf/meta_graph.pb.h"
 
@@ -57,8 +56,6 @@ class Servable {
   std::unique_ptr<const ItemLookup> items_;
   std::map<std::string, std::unique_ptr<scheduling::RequestClass>, std::less<>> classes_;
   std::vector<scheduling::RequestClass*> by_number_;
-  // Declared last in order to be destroyed first, because its thread uses the model.
-  std::unique_ptr<StateFiller> filler_;
 };
 
 }  // namespace colcast::inference

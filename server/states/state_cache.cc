@@ -201,8 +201,7 @@ size_t NumShards(size_t capacity_bytes) {
 
 }  // namespace
 
-StateCache::StateCache(size_t capacity_bytes)
-    : capacity_bytes_(capacity_bytes), shards_(NumShards(capacity_bytes)) {
+StateCache::StateCache(size_t capacity_bytes) : shards_(NumShards(capacity_bytes)) {
   for (Shard& shard : shards_) shard.set_capacity(capacity_bytes / shards_.size());
 }
 

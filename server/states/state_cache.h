@@ -116,13 +116,9 @@ class StateCache {
 
   size_t bytes() const;
 
-  // Whether at least a tenth of the capacity is free.
-  bool has_room() const { return bytes() < capacity_bytes_ - capacity_bytes_ / 10; }
-
  private:
   size_t ShardOf(const Key& key) const { return key.high >> 32 & (shards_.size() - 1); }
 
-  const size_t capacity_bytes_;
   std::vector<Shard> shards_;  // the size is a power of two
 };
 

@@ -83,9 +83,6 @@ class StateStore {
 
   // All methods below REQUIRE on().
 
-  // Whether more states fit without an eviction.
-  bool has_room() const { return memory_->has_room(); }
-
   // Sets `found[i]` to the state of keys[i], or null. Counts the hits, and records the rows in
   // reuse().
   size_t FindAll(const std::vector<Key>& keys, std::vector<StateRef>* found);

@@ -134,16 +134,6 @@ bool Stage::MergeRepeated(Rows* rows, std::vector<int64_t>* index) {
   return true;
 }
 
-bool Stage::Fill(Rows* rows) {
-  if (!store_.on() || !MakeKeys(rows)) return false;
-  if (!store_.has_room()) return true;
-  rows->found.assign(rows->count, StateRef());
-  rows->awaited.clear();
-  CollectMissing(rows);
-  std::vector<Tensor> made;
-  return ComputeAndKeep(rows, &made).ok();
-}
-
 absl::Status Stage::Complete(Rows* rows, std::vector<Tensor>* states) {
   rows->found.resize(rows->count);
   CollectMissing(rows);

@@ -105,10 +105,6 @@ class Stage {
   // keys.
   static bool MergeRepeated(Rows* rows, std::vector<int64_t>* index);
 
-  // Makes the rows' keys and, while the cache has room, caches their states. Returns false if
-  // caching is off or the keys cannot be made.
-  bool Fill(Rows* rows);
-
   // Sets `*states` to the states of all wanted rows. States that are not found are computed in one
   // run and cached under their keys, or awaited if another request is computing them. Returns the
   // signature's error, or FAILED_PRECONDITION if states do not fit together; the caller then runs

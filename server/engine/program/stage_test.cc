@@ -122,15 +122,6 @@ TEST_F(StageTest, StatesOfDifferentOutputsHaveDifferentKeys) {
   EXPECT_FALSE(all.keys[0] == none.keys[0]);
 }
 
-TEST_F(StageTest, FilledRowsAreFound) {
-  Stage::Rows rows = Rows({7, 8});
-  EXPECT_TRUE(stage_.Fill(&rows));
-  size_t num_found = 0;
-  Stage::Rows later = Rows({8, 9});
-  ASSERT_TRUE(stage_.Find(&later, &num_found));
-  EXPECT_EQ(num_found, 1);
-}
-
 TEST_F(StageTest, ARowThatSeveralThreadsComputeIsOneState) {
   std::vector<std::thread> threads;
   std::deque<Stage::Rows> rows;
@@ -155,7 +146,6 @@ TEST_F(StageTest, WithoutMemoryNothingIsLookedFor) {
   EXPECT_TRUE(stage.LookFor(&rows, &gain));
   EXPECT_FALSE(gain);
   EXPECT_EQ(stage.stats().not_looked, 1);
-  EXPECT_FALSE(stage.Fill(&rows));
 }
 
 }  // namespace

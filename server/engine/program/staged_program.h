@@ -66,9 +66,6 @@ class StagedProgram final : public Program {
   // without rows. Returns INVALID_ARGUMENT from SignatureInputs::Plan(), and for several users.
   absl::Status PlanPrefetch(const ReceivedRequest& received, Batch* batch) const;
 
-  // Implements Model::FillStates() for received columns.
-  bool Fill(const ReceivedRequest& received);
-
   // Sets `*states` to the states of the batch's users. Computes and caches those that are missing.
   absl::Status UserStates(const Batch& batch, std::vector<tensorflow::Tensor>* states);
 

@@ -120,30 +120,4 @@ absl::Status StagedProgram::Prefetch(const Batch& batch, std::vector<Tensor>* st
   return status;
 }
 
-bool StagedProgram::Fill(const ReceivedRequest& received) {
-  for (size_t i = kItem; i < domains_.size(); ++i) {
-    Stage& stage = domains_[i].stage;
-    Scratch* const scratch = ThreadScratch();
-    if (scratch->rows.size() < domains_.size()) scratch->rows.resize(domains_.size());
-    Stage::Rows& rows = scratch->rows[i];
-    int64_t others = 0;
-    const WireColumn* any = nullptr;
-    for (const WireColumn& column : received.columns) {
-      const bool is_own = stage.signature().inputs().Find(column.column().name) >= 0;
-      if (is_own && !column.dims().empty()) any = &column;
-      others += !is_own && late_->inputs().Find(column.column().name) >= 0;
-    }
-    if (any == nullptr || others > 0) continue;
-    stage.Begin(any->dims()[0], &rows);
-    for (const WireColumn& column : received.columns) {
-      const int position = stage.signature().inputs().Find(column.column().name);
-      if (position >= 0) rows.columns[position] = &column;
-    }
-    const bool filled = stage.Fill(&rows);
-    End(scratch);
-    return filled;
-  }
-  return false;
-}
-
 }  // namespace colcast::engine

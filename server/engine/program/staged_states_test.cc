@@ -104,34 +104,5 @@ TEST(StagedPrefetchTest, WithoutACacheNothingIsComputed) {
   EXPECT_EQ(model.Store("user").computed, 0);
 }
 
-// Tests Model::FillStates().
-class FillStatesTest : public ::testing::Test {
- protected:
-  bool Fill(const std::string& message) {
-    DecodedRequest rows;
-    EXPECT_TRUE(DecodePredictRequest(Bytes(message), &rows).ok());
-    ReceivedRequest received;
-    return model_.programs().signature().Receive(rows, &received).ok() &&
-           model_.programs().stages()->Fill(received);
-  }
-  const StagedModel model_{{}};
-};
-
-TEST_F(FillStatesTest, RowsOfADomainAreFoundByTheFirstRequest) {
-  EXPECT_TRUE(Fill(MessageOf({{"item", {3, 4}}})));
-  EXPECT_TRUE(Fill(MessageOf({{"shop", {1}}})));
-  EXPECT_THAT(model_.Scores(
-                  MessageOf({{"user", {2}}, {"item", {3, 4}}, {"shop", {1}}, {"candidate", {0}}})),
-              ElementsAre(1023, 1024));
-  EXPECT_EQ(model_.Store("item").found, 2);
-  EXPECT_EQ(model_.Store("shop").found, 1);
-}
-
-TEST_F(FillStatesTest, ColumnsOfTwoDomainsAreNoRowsOfOne) {
-  EXPECT_FALSE(Fill(MessageOf({{"item", {3}}, {"shop", {1}}})));
-  EXPECT_FALSE(Fill(MessageOf({{"candidate", {3}}})));
-  EXPECT_EQ(model_.Store("item").computed, 0);
-}
-
 }  // namespace
 }  // namespace colcast::engine
