@@ -19,11 +19,10 @@ const RequestPlan& AsPlan(const PlannedRequest& plan) {
   return static_cast<const RequestPlan&>(plan);
 }
 
-// Whether even a single request goes through the joined run: because it may need padding to an
-// allowed batch size, or because another signature's programs answer batches.
+// Whether even a single request goes through the joined run, because it may need padding to an
+// allowed batch size.
 bool JoinsAlone(const RequestPlan& plan) {
-  return plan.profile.group != 0 &&
-         (!plan.rules->allowed_batch_sizes.empty() || plan.programs->batched_by() != nullptr);
+  return plan.profile.group != 0 && !plan.rules->allowed_batch_sizes.empty();
 }
 
 // Returns null unless the signature takes tf.Examples that are read as columns.
@@ -96,17 +95,7 @@ void TensorFlowModel::RunAlone(BatchMember* member) {
 
 void TensorFlowModel::RunGroup(const std::vector<BatchMember*>& group) {
   const RequestPlan& first = AsPlan(*group[0]->plan);
-  const Programs& programs = *first.programs;
-  const BatchRules& rules = *first.rules;
-  const Programs* const batched_by = programs.batched_by();
-  std::vector<BatchMember*> remaining = group;
-  if (batched_by != nullptr &&
-      batched_by->CanBeJoined(rules, batched_by->signature().all_outputs())) {
-    remaining.clear();
-    const auto leave = [&remaining](BatchMember* member) { remaining.push_back(member); };
-    RunJoined(*batched_by, rules, {leave, nullptr, /*one_too=*/true}, group);
-  }
-  RunJoined(programs, rules, {RunAlone, ExamplesOf(first)}, remaining);
+  RunJoined(*first.programs, *first.rules, {RunAlone, ExamplesOf(first)}, group);
 }
 
 Status TensorFlowModel::PredictTogether(const DecodedRequest& request,

@@ -26,7 +26,6 @@ struct Joinable {
   const Batch* batch = nullptr;
   // The longest row of each list in Signature::lists().own_lengths(), -1 if the list was left out.
   std::vector<int64_t> own_lengths;
-  Batch stand_in;  // set if `member` was planned for another signature
 
   int64_t rows() const { return batch->candidates; }
 };
@@ -107,34 +106,10 @@ bool ReadLists(const Signature& signature, Joinable* joinable) {
   return true;
 }
 
-// Adapts the batch of a request that was planned for another signature with the same inputs.
-// Returns false if the request has an index, or several rows in a column that `programs` takes as
-// one row.
-bool StandIn(const Programs& programs, const Batch& planned, Batch* batch) {
-  if (planned.form == Batch::Form::kIndexed) return false;
-  const absl::Span<const DeclaredInput> inputs = programs.signature().inputs().inputs();
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    const WireColumn* const column = planned.columns[i];
-    const bool has_rows = column != nullptr && (column->dims().empty() || column->dims()[0] != 1);
-    if (has_rows && !inputs[i].batched()) {
-      return false;
-    }
-  }
-  *batch = planned;
-  batch->form = Batch::Form::kRows;
-  programs.domains().SetRows(batch);
-  return true;
-}
-
 // Returns false if the member must run alone.
 bool MayJoin(const Programs& programs, Joinable* joinable) {
-  const RequestPlan& plan = PlanOf(*joinable->member);
-  joinable->batch = &plan.batch;
-  if (plan.programs != &programs) {
-    if (!StandIn(programs, plan.batch, &joinable->stand_in)) return false;
-    joinable->batch = &joinable->stand_in;
-  }
-  const Batch& batch = *joinable->batch;
+  const Batch& batch = PlanOf(*joinable->member).batch;
+  joinable->batch = &batch;
   return HasRows(programs, batch) && ReadLists(programs.signature(), joinable) &&
          (batch.form != Batch::Form::kIndexed || programs.domains().HaveOneLength(batch));
 }
@@ -236,7 +211,7 @@ void RunJoined(const Programs& programs, const BatchRules& rules, const JoinedRu
   }
   for (const Group& group : groups) {
     const int64_t added_rows = RowsToAdd(rules, RowsOf(group));
-    const bool is_run = group.size() > 1 || added_rows > 0 || runs.one_too;
+    const bool is_run = group.size() > 1 || added_rows > 0;
     if (is_run && RunGroup(programs, runs, group, added_rows)) continue;
     for (const Joinable* const joinable : group) runs.alone(joinable->member);
   }

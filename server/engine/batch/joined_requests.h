@@ -26,8 +26,6 @@ struct JoinedRuns {
   absl::FunctionRef<void(BatchMember* member)> alone;
   // Runs the tf.Examples of several requests; null unless that is the signature's only input.
   RunExamples examples;
-  // Whether a single request also goes through the joined run, instead of `alone`.
-  bool one_too = false;
 };
 
 // The number of rows to add to reach the next allowed batch size.
@@ -36,8 +34,7 @@ int64_t RowsToAdd(const BatchRules& rules, int64_t rows);
 // Answers all members, whose plans are RequestPlans. Members run together if they ask for the same
 // outputs, send the same columns and have rows of compatible shapes. They run alone otherwise, or
 // if the joined run fails or the joined columns would exceed the received ones by more than
-// max_expanded_bytes. REQUIRES programs.CanBeJoined(), and plans made by `programs` or for a
-// signature that `programs` replaces, which has the same inputs and outputs.
+// max_expanded_bytes. REQUIRES programs.CanBeJoined(), and plans made by `programs`.
 void RunJoined(const Programs& programs, const BatchRules& rules, const JoinedRuns& runs,
                absl::Span<BatchMember* const> members);
 

@@ -52,7 +52,6 @@ class Maker {
     // The two signatures answer an index differently: columnar is exact, columnar_late is not.
     of_late.gathered =
         MakeGathered(whole, *of_late.domains, GatheredProgram::AnswerMode::kRequestPerUser);
-    const bool users_once = of_late.stages != nullptr && of_late.stages->computes_users_once();
     Add(late_name, std::move(of_late));
     if (whole == nullptr) return;
     Programs::Others of_whole;
@@ -60,8 +59,6 @@ class Maker {
     of_whole.domains = MakeDomains(recorded, columnar, is_same ? whole : nullptr, false);
     of_whole.gathered =
         MakeGathered(whole, *of_whole.domains, GatheredProgram::AnswerMode::kOneRun);
-    const Programs& late_programs = *made_.at(late_name);
-    if (users_once && late_programs.domains().take_index()) of_whole.batched_by = &late_programs;
     Add(columnar, std::move(of_whole));
   }
 

@@ -30,12 +30,6 @@ TEST(MakeProgramsTest, ALateSignatureHasTheStagesThatTheRecordNames) {
   EXPECT_EQ(model.programs("columnar_user").stages(), nullptr);
 }
 
-TEST(MakeProgramsTest, ColumnarRunsTogetherAsTheLateSignature) {
-  const StagedModel model({});
-  EXPECT_EQ(model.programs("columnar").batched_by(), &model.programs());
-  EXPECT_EQ(model.programs().batched_by(), nullptr);
-}
-
 TEST(MakeProgramsTest, WithoutOneOfTheStagesTheLateSignatureRunsWhole) {
   for (const char* const stage : {"columnar_user", "columnar_shop", "columnar_pair"}) {
     const StagedModel model = Without(stage);

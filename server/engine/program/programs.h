@@ -59,9 +59,6 @@ class Programs {
     std::unique_ptr<RowsProgram> rows;    // never together with stages
     std::unique_ptr<ExactProgram> exact;  // never together with stages or rows
     std::unique_ptr<GatheredProgram> gathered;
-    // Programs that run joined requests of several users in place of these, if the operator allows
-    // it. They compute each user once; outputs agree within the export's tolerance.
-    const Programs* batched_by = nullptr;
   };
 
   // `signature` must outlive the programs.
@@ -70,7 +67,6 @@ class Programs {
   const Signature& signature() const { return *signature_; }
   const Domains& domains() const { return *others_.domains; }
   StagedProgram* stages() const { return others_.stages.get(); }
-  const Programs* batched_by() const { return others_.batched_by; }
 
   // Reads a request and reports all its errors, except those in values. Returns RESOURCE_EXHAUSTED
   // beyond a limit, INVALID_ARGUMENT from Signature and Domains. The plan refers to the request.
