@@ -258,13 +258,6 @@ class Model {
   // While the result exists, runs on the calling thread read the tables as they are now.
   virtual std::shared_ptr<const void> PinTables() const { return nullptr; }
 
-  // Runs several signatures at once: all whose only input has the same name and tensor as that of
-  // the requested signature. Outputs, including those in the request's output_filter, are named
-  // SIGNATURE/OUTPUT. Errors are those of Predict(); FAILED_PRECONDITION if no other signature
-  // shares the input.
-  virtual Status PredictTogether(const DecodedRequest& request,
-                                 std::unique_ptr<Outputs>* outputs) const = 0;
-
   // From now on, reports runs on the calling thread to `observer`; null turns the reports off.
   virtual void ObserveRuns(RunObserver*) const {}
 

@@ -49,12 +49,6 @@ struct ServedSignature {
   int number = 0;                                 // RequestProfile::signature
 };
 
-// All outputs of the signatures that share an input, as one signature.
-struct JoinedSignature {
-  std::unique_ptr<Signature> signature;
-  std::unique_ptr<Programs> programs;
-};
-
 class TensorFlowModel final : public Model {
  public:
   // Errors are TensorFlow's own.
@@ -69,8 +63,6 @@ class TensorFlowModel final : public Model {
   using Model::Run;
   void Run(std::vector<BatchMember>* members) const override;
   std::shared_ptr<const void> PinTables() const override;
-  Status PredictTogether(const DecodedRequest& request,
-                         std::unique_ptr<Outputs>* outputs) const override;
   std::unique_ptr<Slices> Split(const PlannedRequest& plan) const override;
   void ObserveRuns(RunObserver* observer) const override { thread_observer = observer; }
 
@@ -118,7 +110,6 @@ class TensorFlowModel final : public Model {
   tables::GenerationPtr TablesNow() const;
   static void RunGroup(const std::vector<BatchMember*>& group);
   static void RunAlone(BatchMember* member);
-  void JoinSignatures(const NeededGraphs& needed);
   // Disables caching, joining and splitting for impure signatures.
   void RunApart(std::map<std::string, RowRecord>* by_name);
   void AddNotes(const std::vector<RecordedSignatures>& records);
@@ -132,8 +123,6 @@ class TensorFlowModel final : public Model {
   ModelDescription description_;
   SignaturesByName signatures_;
   ProgramsByName programs_;
-  // Maps each signature to the joined signature of all that share its only input.
-  std::map<std::string, std::shared_ptr<const JoinedSignature>, std::less<>> joined_;
   std::map<std::string, ServedSignature, std::less<>> served_;
   Impurities impure_;
   TablesInUse tables_;

@@ -6,7 +6,6 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "server/engine/checkpoint.h"
 #include "server/engine/in_parallel.h"
 #include "server/engine/model.h"
@@ -23,12 +22,6 @@ using tensorflow::GraphDef;
 using tensorflow::MetaGraphDef;
 
 constexpr char kRunsAlone[] = ": its requests are not joined or split, and no states are cached: ";
-
-// Whether the signature has one input and only dense outputs; any other kind of output would
-// prevent fetching the rest.
-bool CanBeJoined(const tensorflow::SignatureDef& signature) {
-  return signature.inputs().size() == 1 && HasDenseOutputs(signature);
-}
 
 bool IsRefusalOfSingleThreadedExecutor(const absl::Status& status) {
   return absl::StrContains(status.message(), "Single-threaded executor does not support");
@@ -107,8 +100,6 @@ absl::Status TensorFlowModel::Load(const std::vector<std::string>& tags) {
   std::map<std::string, RowRecord> by_name = RecordsByName(records, saved_signatures_);
   RunApart(&by_name);
   AddSignatures(graphs, rewritten, by_name, waiting);
-  JoinSignatures(needed);
-  for (const auto& [name, joined] : joined_) tables_.ServeAsSaved(name);
   for (std::string& note : tables_.Drop(sessions_->restored()))
     description_.notes.push_back(std::move(note));
   status = ServeMapped();
@@ -313,36 +304,6 @@ void TensorFlowModel::AddNotes(const std::vector<RecordedSignatures>& records) {
         absl::StrCat("signature \"", recorded.columnar,
                      "\": it is not known whether its rows depend on each other, so ",
                      "nothing is cached, joined or split; export the model again"));
-  }
-}
-
-void TensorFlowModel::JoinSignatures(const NeededGraphs& needed) {
-  std::map<std::pair<std::string, std::string>, std::vector<std::string>> by_input;
-  for (const auto& [name, signature] : saved_signatures_) {
-    if (!CanBeJoined(signature) || signatures_.count(name) == 0) continue;
-    const auto& [alias, info] = *signature.inputs().begin();
-    by_input[{alias, info.name()}].push_back(name);
-  }
-  for (const auto& [input, names] : by_input) {
-    if (names.size() == 1) continue;
-    tensorflow::SignatureDef joined;
-    for (const std::string& name : names) {
-      const tensorflow::SignatureDef& signature = saved_signatures_.at(name);
-      *joined.mutable_inputs() = signature.inputs();
-      for (const auto& [alias, info] : signature.outputs()) {
-        (*joined.mutable_outputs())[absl::StrCat(name, "/", alias)] = info;
-      }
-    }
-    auto graph = needed.Of(TensorsOf(joined));
-    if (!graph.ok()) continue;
-    mapped_.Read(names.front(), joined, &*graph);
-    std::unique_ptr<Signature> made;
-    if (!MakeSignature(joined, {}, *graph, /*prepared=*/false, &made).ok()) continue;
-    auto all = std::make_shared<JoinedSignature>();
-    all->signature = std::move(made);
-    all->programs =
-        std::make_unique<Programs>(absl::StrJoin(names, "+"), *all->signature, Programs::Others());
-    for (const std::string& name : names) joined_[name] = all;
   }
 }
 

@@ -98,26 +98,6 @@ void TensorFlowModel::RunGroup(const std::vector<BatchMember*>& group) {
   RunJoined(*first.programs, *first.rules, {RunAlone, ExamplesOf(first)}, group);
 }
 
-Status TensorFlowModel::PredictTogether(const DecodedRequest& request,
-                                        std::unique_ptr<Outputs>* outputs) const {
-  const auto joined = joined_.find(request.model_spec.signature_name);
-  if (joined == joined_.end()) {
-    return FailedPrecondition("no signature shares the input of \"",
-                              request.model_spec.signature_name, '"');
-  }
-  const tables::ReadsGeneration reads(TablesNow());
-  RunResult result;
-  if (!transcoding_.AnswerTogether(request, &result)) {
-    const Programs& programs = *joined->second->programs;
-    const auto plan = RequestPlan::New();
-    absl::Status status = programs.Plan(request, plan.get());
-    if (status.ok()) status = RunPlan(*plan, &result);
-    if (!status.ok()) return FromAbsl(status);
-  }
-  *outputs = std::make_unique<TensorOutputs>(std::move(result));
-  return OkStatus();
-}
-
 std::unique_ptr<Slices> TensorFlowModel::Split(const PlannedRequest& planned) const {
   const RequestPlan& plan = AsPlan(planned);
   if (!plan.profile.can_be_split) return nullptr;

@@ -133,19 +133,5 @@ TEST_F(ModelRunsTest, ARequestRunsBySlices) {
   EXPECT_THAT(FirstOutput(*outputs), ElementsAre(11, 12, 13, 14, 15));
 }
 
-TEST_F(ModelRunsTest, SignaturesThatShareAnInputRunTogether) {
-  DecodedRequest request;
-  const std::string message = FloatInput("item", {2}, {1, 2});
-  ASSERT_TRUE(DecodePredictRequest(Bytes(message), &request).ok());
-  request.model_spec.signature_name = "serving_default";
-  std::unique_ptr<Outputs> outputs;
-  ASSERT_TRUE(model_->PredictTogether(request, &outputs).ok());
-  ASSERT_EQ(outputs->columns().size(), 2);
-  EXPECT_EQ(outputs->columns()[0].name, "same/copy");
-  EXPECT_EQ(outputs->columns()[1].name, "serving_default/doubled");
-  request.model_spec.signature_name = "scores";
-  EXPECT_EQ(model_->PredictTogether(request, &outputs).code, StatusCode::kFailedPrecondition);
-}
-
 }  // namespace
 }  // namespace colcast::engine

@@ -207,14 +207,13 @@ Status ExampleBatch::Enter(const Servable& servable, const std::vector<std::stri
   return options.gate->Enter(servable, signatures, size(), InputBytes(request_, size()));
 }
 
-Status ExampleBatch::Call(Method method, const Servable& servable,
-                          const std::string& signature_name,
-                          const std::vector<std::string>& outputs, metrics::CallRecord* record,
-                          std::unique_ptr<engine::Outputs>* result) {
+Status ExampleBatch::Run(const Servable& servable, const std::string& signature_name,
+                         const std::vector<std::string>& outputs, metrics::CallRecord* record,
+                         std::unique_ptr<engine::Outputs>* result) {
   request_.model_spec.signature_name = signature_name;
   request_.output_filter.assign(outputs.begin(), outputs.end());
   const auto start = std::chrono::steady_clock::now();
-  Status status = (servable.model().*method)(request_, result);
+  Status status = servable.model().Predict(request_, result);
   if (record->run_start == decltype(record->run_start)()) record->run_start = start;
   record->runtime += std::chrono::steady_clock::now() - start;
   if (!status.ok()) return status;

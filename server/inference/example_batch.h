@@ -57,26 +57,9 @@ class ExampleBatch {
   // those of Predict.
   Status Run(const Servable& servable, const std::string& signature_name,
              const std::vector<std::string>& outputs, metrics::CallRecord* record,
-             std::unique_ptr<engine::Outputs>* result) {
-    return Call(&engine::Model::Predict, servable, signature_name, outputs, record, result);
-  }
-
-  // Like Run(), but one run serves all signatures that share the named signature's input; see
-  // engine::Model.
-  Status RunTogether(const Servable& servable, const std::string& signature_name,
-                     const std::vector<std::string>& outputs, metrics::CallRecord* record,
-                     std::unique_ptr<engine::Outputs>* result) {
-    return Call(&engine::Model::PredictTogether, servable, signature_name, outputs, record, result);
-  }
+             std::unique_ptr<engine::Outputs>* result);
 
  private:
-  using Method = Status (engine::Model::*)(const DecodedRequest&,
-                                           std::unique_ptr<engine::Outputs>*) const;
-
-  Status Call(Method method, const Servable& servable, const std::string& signature_name,
-              const std::vector<std::string>& outputs, metrics::CallRecord* record,
-              std::unique_ptr<engine::Outputs>* result);
-
   DecodedRequest request_;
   engine::ExpansionStats expansion_;  // counts the copies of the context, which was sent once
 };

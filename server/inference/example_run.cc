@@ -62,19 +62,8 @@ Status MakePlans(const Servable& servable, const MultiInferenceRequest& request,
   return OkStatus();
 }
 
-// Whether all tasks feed their examples into the same tensor.
-bool ShareInput(const Servable& servable, const std::vector<Plan>& plans) {
-  const auto tensor_of = [&](const Plan& plan) {
-    return servable.signatures().at(plan.signature_name).inputs().at(kExamplesInput).name();
-  };
-  for (const Plan& plan : plans) {
-    if (tensor_of(plan) != tensor_of(plans[0])) return false;
-  }
-  return plans.size() > 1;
-}
-
-// Runs each task separately. In TF 2 models, each signature has its own input tensor.
-Status RunOneByOne(const Servable& servable, const std::vector<Plan>& plans, ExampleBatch* batch,
+// All tasks read the same rows of tables.
+Status RunTasks(const Servable& servable, const std::vector<Plan>& plans, ExampleBatch* batch,
                    MultiInferenceResponse* response, metrics::CallRecord* record) {
   const std::shared_ptr<const void> pinned = servable.model().PinTables();
   for (size_t i = 0; i < plans.size(); ++i) {
@@ -88,40 +77,6 @@ Status RunOneByOne(const Servable& servable, const std::vector<Plan>& plans, Exa
     if (!status.ok()) return status;
   }
   return OkStatus();
-}
-
-// The name of a signature's output when several signatures run together.
-std::string JoinedName(const Plan& plan, const std::string& output) {
-  return plan.signature_name + '/' + output;
-}
-
-// Extracts one signature's outputs from a joint run, and restores their names.
-std::vector<OutputColumn> ColumnsOf(const Plan& plan, const engine::Outputs& outputs) {
-  std::vector<OutputColumn> columns;
-  for (const std::string& name : plan.fetches) {
-    for (OutputColumn column : outputs.columns()) {
-      if (column.name != JoinedName(plan, name)) continue;
-      column.name = name;
-      columns.push_back(column);
-    }
-  }
-  return columns;
-}
-
-// Runs all tasks together, so that the examples are parsed only once.
-Status RunTogether(const Servable& servable, const std::vector<Plan>& plans, ExampleBatch* batch,
-                   MultiInferenceResponse* response, metrics::CallRecord* record) {
-  std::vector<std::string> fetches;
-  for (const Plan& plan : plans) {
-    for (const std::string& name : plan.fetches) fetches.push_back(JoinedName(plan, name));
-  }
-  std::unique_ptr<engine::Outputs> outputs;
-  Status status = batch->RunTogether(servable, plans[0].signature_name, fetches, record, &outputs);
-  for (size_t i = 0; status.ok() && i < plans.size(); ++i) {
-    status = ToResult(ColumnsOf(plans[i], *outputs), plans[i].method_name, batch->size(),
-                      response->mutable_results(static_cast<int>(i)));
-  }
-  return status;
 }
 
 }  // namespace
@@ -156,8 +111,7 @@ Status RunExamples(const Servable& servable, const MultiInferenceRequest& reques
     answered->mutable_version()->set_value(servable.version());
   }
   if (Status status = batch.Enter(servable, signatures, options); !status.ok()) return status;
-  const auto run = ShareInput(servable, plans) ? RunTogether : RunOneByOne;
-  Status status = run(servable, plans, &batch, response, record);
+  Status status = RunTasks(servable, plans, &batch, response, record);
   if (status.ok() && options.gate != nullptr) options.gate->Learn();
   return status;
 }

@@ -52,27 +52,14 @@ std::string_view StringAt(const void* data, int64_t index) {
   return static_cast<const std::string*>(data)[index];
 }
 
-// Records its calls as "Method signature: outputs < examples", and answers from a table.
+// Records its calls as "signature: outputs < examples", and answers from a table.
 class FakeModel final : public ModelWithoutGraph {
  public:
   FakeModel() : ModelWithoutGraph(SerializedGraph(kSignatures)) {}
 
   Status Answer(const DecodedRequest& request,
                 std::unique_ptr<engine::Outputs>* outputs) const override {
-    return Give("Predict", request, outputs);
-  }
-  Status PredictTogether(const DecodedRequest& request,
-                         std::unique_ptr<engine::Outputs>* outputs) const override {
-    return Give("PredictTogether", request, outputs);
-  }
-
-  std::map<std::string, GivenAnswer, std::less<>> answers;
-  mutable std::vector<std::string> asked;
-
- private:
-  Status Give(const char* method, const DecodedRequest& request,
-              std::unique_ptr<engine::Outputs>* outputs) const {
-    std::string text = std::string(method) + ' ' + request.model_spec.signature_name + ':';
+    std::string text = request.model_spec.signature_name + ':';
     auto made = std::make_unique<GivenOutputs>();
     for (const std::string_view name : request.output_filter) {
       text += ' ' + std::string(name);
@@ -90,6 +77,9 @@ class FakeModel final : public ModelWithoutGraph {
     *outputs = std::move(made);
     return OkStatus();
   }
+
+  std::map<std::string, GivenAnswer, std::less<>> answers;
+  mutable std::vector<std::string> asked;
 };
 
 class ExampleRunTest : public testing::Test {
@@ -100,11 +90,6 @@ class ExampleRunTest : public testing::Test {
     model_->answers["classes"] = {DT_STRING, {2, 2}, {}, {"a", "b", "c", "d"}};
     model_->answers["scores"] = {DT_FLOAT, {2, 2}, {1, 2, 3, 4}, {}};
     model_->answers["outputs"] = {DT_FLOAT, {2, 1}, {5, 6}, {}};
-    for (const auto& [signature, output] : {std::pair("serving_default/", "classes"),
-                                            {"serving_default/", "scores"},
-                                            {"regress/", "outputs"}}) {
-      model_->answers[signature + std::string(output)] = model_->answers[output];
-    }
     EXPECT_TRUE(Servable::Create("m", 7, std::move(model), &servable_).ok());
     input_.examples = {Bytes("X"), Bytes("Y")};
   }
@@ -249,20 +234,14 @@ TEST_F(ExampleRunTest, OutputsOfAnotherShapeOrDtypeAreNamed) {
   }
 }
 
-TEST_F(ExampleRunTest, TasksThatShareAnInputRunTogether) {
+TEST_F(ExampleRunTest, EachTaskIsARun) {
   ASSERT_TRUE(DoMultiInference({{"classify", ""}, {"regress", "regress"}}).ok());
-  EXPECT_THAT(model_->asked, ElementsAre("PredictTogether serving_default: serving_default/classes "
-                                         "serving_default/scores regress/outputs < X Y"));
+  EXPECT_THAT(model_->asked, ElementsAre("serving_default: classes scores < X Y",
+                                         "regress: outputs < X Y"));
   ASSERT_EQ(results_.results_size(), 2);
   EXPECT_EQ(results_.results(0).classification_result().classifications(0).classes(0).label(), "a");
   EXPECT_EQ(results_.results(1).regression_result().regressions(0).value(), 5);
   EXPECT_EQ(results_.results(1).model_spec().signature_name(), "regress");
-}
-
-TEST_F(ExampleRunTest, TasksWithInputsOfTheirOwnRunOneByOne) {
-  ASSERT_TRUE(DoMultiInference({{"regress", "regress"}, {"regress", "elsewhere"}}).ok());
-  EXPECT_THAT(model_->asked,
-              ElementsAre("Predict regress: outputs < X Y", "Predict elsewhere: outputs < X Y"));
 }
 
 TEST_F(ExampleRunTest, TasksThatContradictEachOtherAreRefused) {

@@ -34,9 +34,6 @@ class ModelWithoutGraph : public engine::Model {
       member.status = Answer(RequestOf(*member.plan), &member.outputs);
     }
   }
-  Status PredictTogether(const DecodedRequest&, std::unique_ptr<engine::Outputs>*) const override {
-    return Internal("no graph");
-  }
 
   virtual Status Check(const DecodedRequest&) const { return OkStatus(); }
   virtual engine::RequestProfile Profile(const DecodedRequest&) const { return {}; }

@@ -103,8 +103,7 @@ def test_every_api_gives_the_same_bytes(base, draw, monitoring_flags):
     for name, answer in expected.items():
         assert found[name] == answer, name
     counted = [s.value for s in samples if s.name == ":colcast:transcoded_requests_total"]
-    together = [name for name in expected if name.startswith("together")]
-    assert sum(counted) == len(expected) - len(together)
+    assert sum(counted) == len(expected)
 
 
 def test_late_answers_several_tasks_together_as_close(base, monitoring_flags):

@@ -73,7 +73,6 @@ void Transcoding::Load(const std::string& directory, const SignatureDefs& signat
                        absl::FunctionRef<const Programs*(const std::string&)> find,
                        const Impurities& impure, ExampleTranscoding mode) {
   if (mode == ExampleTranscoding::kOff) return;
-  late_ = mode == ExampleTranscoding::kLate;
   std::map<std::string, std::string> why_not;
   const auto converted = ReadExportRecordOf(directory);
   if (!converted.ok()) notes_.emplace_back(converted.status().message());
@@ -88,7 +87,7 @@ void Transcoding::Load(const std::string& directory, const SignatureDefs& signat
     } else if (const Programs* const columnar = find((*transcoder)->columnar());
                columnar != nullptr) {
       const std::string& late_name = (*transcoder)->late();
-      const Programs* const late = !late_ || late_name.empty() ? nullptr : find(late_name);
+      const Programs* const late = mode != ExampleTranscoding::kLate || late_name.empty() ? nullptr : find(late_name);
       const bool users_once = late != nullptr && late->domains().take_index() &&
                               late->stages() != nullptr && late->stages()->computes_users_once();
       const std::string source = (*transcoder)->source();
@@ -123,37 +122,6 @@ bool Transcoding::Answer(const TranscodedSignature& signature, const DecodedRequ
   BorrowedScratch borrowed;
   return signature.transcoder->Transcode(request, borrowed.get()) &&
          RunTranscoded(signature, borrowed.get(), result);
-}
-
-bool Transcoding::AnswerTogether(const DecodedRequest& request, RunResult* result) const {
-  if (!late_) return false;
-  // The requested outputs by signature, without the signature's name as a prefix.
-  std::map<const TranscodedSignature*, std::vector<std::string_view>> wanted;
-  for (std::string_view output : request.output_filter) {
-    const size_t slash = output.find('/');
-    if (slash == std::string_view::npos) return false;
-    const TranscodedSignature* const signature = Find(output.substr(0, slash));
-    if (signature == nullptr) return false;
-    wanted[signature].push_back(output.substr(slash + 1));
-  }
-  BorrowedScratch borrowed;
-  RunResult all;
-  for (const auto& [signature, outputs] : wanted) {
-    const ExampleTranscoder& transcoder = *signature->transcoder;
-    RunResult part;
-    if (!transcoder.Transcode(request, borrowed.get())) return false;
-    borrowed.get()->columns.output_filter = outputs;
-    if (!RunTranscoded(*signature, borrowed.get(), &part)) return false;
-    for (size_t i = 0; i < part.tensors.size(); ++i) {
-      all.names.push_back(absl::StrCat(transcoder.source(), "/", part.aliases[i]));
-      all.aliases.push_back(all.names.back());
-      all.tensors.push_back(part.tensors[i]);
-    }
-    all.expansion = part.expansion;
-  }
-  if (wanted.empty()) return false;
-  *result = std::move(all);
-  return true;
 }
 
 }  // namespace colcast::engine

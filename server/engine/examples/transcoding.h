@@ -50,13 +50,7 @@ class Transcoding {
   static bool Answer(const TranscodedSignature& signature, const DecodedRequest& request,
                      RunResult* result);
 
-  // Answers for several signatures that share an input; see Model::PredictTogether(). Only allowed
-  // where rounding may differ, because TensorFlow fuses operations differently in a run of several
-  // signatures.
-  bool AnswerTogether(const DecodedRequest& request, RunResult* result) const;
-
  private:
-  bool late_ = false;
   std::map<std::string, TranscodedSignature, std::less<>> by_source_;
   std::vector<std::string> notes_;
 };

@@ -117,9 +117,4 @@ void TablesInUse::Serve(const std::string& signature, const TablesRead* form) {
   served_[signature] = form == nullptr ? saved_[signature] : *form;
 }
 
-void TablesInUse::ServeAsSaved(const std::string& signature) {
-  const std::set<std::string>& saved = saved_[signature].float32;
-  served_[signature].float32.insert(saved.begin(), saved.end());
-}
-
 }  // namespace colcast::engine

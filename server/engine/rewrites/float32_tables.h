@@ -37,8 +37,6 @@ class TablesInUse {
   // Records that a signature is served by a graph that reads `form`, or by the saved graph if
   // `form` is null.
   void Serve(const std::string& signature, const TablesRead* form);
-  // Records that the signature is also served as it was saved.
-  void ServeAsSaved(const std::string& signature);
 
   std::vector<std::string> Drop(tensorflow::Session* session) const {
     return DropUnread(served_, variables_, session);
