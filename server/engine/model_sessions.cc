@@ -4,10 +4,10 @@
 #include <string_view>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/engine/mapping/restore_op.h"
-#include "server/engine/scalar_conditions.h"
 #include "tensorflow/cc/saved_model/loader.h"
 #include "tensorflow/cc/saved_model/loader_util.h"
 #include "tensorflow/core/common_runtime/direct_session.h"
@@ -142,10 +142,22 @@ absl::StatusOr<std::unique_ptr<ModelSessions>> ModelSessions::Restore(const std:
   return made;
 }
 
-absl::StatusOr<tensorflow::Session*> ModelSessions::Add(tensorflow::GraphDef graph,
+bool HasConditions(const tensorflow::GraphDef& graph) {
+  const auto is_lowered = [](const tensorflow::NodeDef& node) {
+    const auto found = node.attr().find("_lower_using_switch_merge");
+    return found != node.attr().end() && found->second.b();
+  };
+  const auto& functions = graph.library().function();
+  return absl::c_any_of(graph.node(), is_lowered) ||
+         absl::c_any_of(functions, [&](const tensorflow::FunctionDef& function) {
+           return absl::c_any_of(function.node_def(), is_lowered);
+         });
+}
+
+absl::StatusOr<tensorflow::Session*> ModelSessions::Add(const tensorflow::GraphDef& graph,
                                                         Executor executor) {
   if (shared_) return restored_.get();
-  if (executor == Executor::kSingleThreaded) RequireScalarConditions(&graph);
+  if (HasConditions(graph)) executor = Executor::kDefault;
   const tensorflow::DeviceMgr* devices = nullptr;
   absl::Status status = restored_->LocalDeviceManager(&devices);
   if (!status.ok()) return status;

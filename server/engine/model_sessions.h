@@ -47,8 +47,13 @@ class SharedDevices final : public tensorflow::DeviceMgr {
 
 // How a session executes its graph. Where a request's operations run one after the other anyway,
 // the single-threaded executor does less work per operation, but it refuses constructs of TF1
-// models: Switch and Merge nodes, reference variables.
+// models: Switch and Merge nodes, reference variables. It also takes any condition that is not empty
+// as true, so graphs with conditions run on the default executor, which requires one value.
 enum class Executor { kSingleThreaded, kDefault };
+
+// Whether the graph or one of its functions has an If, Case or While that TensorFlow's default
+// executor turns into Switch and Merge, which check the condition.
+bool HasConditions(const tensorflow::GraphDef& graph);
 
 // TensorFlow optimizes and copies a session's whole graph for every callable. Therefore each
 // signature has its own session with only the graph that it needs. All of them share the devices,
@@ -63,9 +68,9 @@ class ModelSessions {
       const std::string& directory, const tensorflow::MetaGraphDef& saved,
       const NeededGraphs& graphs, const Options& options, bool shared, bool maps);
 
-  // A session that runs `graph` and lives as long as the model. Always returns the same session if
-  // signatures share one.
-  absl::StatusOr<tensorflow::Session*> Add(tensorflow::GraphDef graph, Executor executor);
+  // A session that runs `graph`, with the default executor if it has conditions, and lives as long
+  // as the model. Always returns the same session if signatures share one.
+  absl::StatusOr<tensorflow::Session*> Add(const tensorflow::GraphDef& graph, Executor executor);
 
   // The session that restored the variables.
   tensorflow::Session* restored() const { return restored_.get(); }

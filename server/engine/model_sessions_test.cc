@@ -41,5 +41,19 @@ TEST(SessionStateIn, AnOpThatIsNotRegisteredIsNamed) {
   EXPECT_NE(status.message().find("NobodyHasThis"), std::string::npos);
 }
 
+TEST(HasConditions, InTheGraphOrInAFunctionIfTensorflowChecksThem) {
+  EXPECT_FALSE(HasConditions(Of("MatMul")));
+  tensorflow::GraphDef branch = Of("StatelessIf");
+  EXPECT_FALSE(HasConditions(branch));
+  tensorflow::AddNodeAttr("_lower_using_switch_merge", true, branch.mutable_node(0));
+  EXPECT_TRUE(HasConditions(branch));
+  tensorflow::GraphDef calls = Of("called");
+  tensorflow::FunctionDef* const function = calls.mutable_library()->add_function();
+  function->mutable_signature()->set_name("called");
+  EXPECT_FALSE(HasConditions(calls));
+  *function->add_node_def() = branch.node(0);
+  EXPECT_TRUE(HasConditions(calls));
+}
+
 }  // namespace
 }  // namespace colcast::engine
