@@ -2,12 +2,11 @@
 // conversion to JSON and back.
 //
 // The first byte of the input chooses how the rest is read: as a URL, as the body of a Predict,
-// Classify, Regress or Open Inference Protocol request, or as gzip data.
+// Classify or Regress request, or as gzip data.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <deque>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -15,11 +14,9 @@
 
 #include "server/http1/message.h"
 #include "server/rest/example_json.h"
-#include "server/rest/infer_json.h"
 #include "server/rest/json_response.h"
 #include "server/rest/predict_json.h"
 #include "server/rest/rest_path.h"
-#include "server/wire/infer_response.h"
 #include "server/wire/inflater_testing.h"
 #include "server/wire/predict_request.h"
 #include "server/wire/tensor_values.h"
@@ -165,50 +162,6 @@ void RunExamples(const std::string& text) {
   }
 }
 
-// Reads an infer request from text whose last `binary` bytes are tensors.
-Status ReadInfer(const std::string& text, size_t binary, std::optional<InferJson>* parsed) {
-  const Slice slice = {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
-  parsed->emplace(binary == 0 ? "" : std::to_string(text.size() - binary), 8, nullptr);
-  return (*parsed)->Read({{&slice, 1}}, nullptr);
-}
-
-// The first byte is the size of the tensors at the end.
-void RunInfer(const std::string& text) {
-  if (text.empty()) return;
-  const std::string body = text.substr(1);
-  std::optional<InferJson> parsed, again;
-  Elements elements, elements_again;
-  const size_t binary = std::min<size_t>(static_cast<uint8_t>(text[0]), body.size());
-  const Status status = ReadInfer(body, binary, &parsed);
-  if (!status.ok()) return CheckRefusal(status);
-  CheckRequest(parsed->request());
-  PredictResponse answer;
-  const std::vector<OutputColumn> outputs = AsOutputs(parsed->request(), &elements);
-  answer.outputs = outputs;
-  Response response, response_again;
-  const Status written = parsed->Write(answer, &response);
-  if (!written.ok()) return CheckRefusal(written);
-  // Turns the response into a request. Only one name differs.
-  std::string json = response.body;
-  const std::string_view name = "\"outputs\":[";
-  json.replace(json.find(name), name.size(), "\"inputs\":[");
-  const size_t behind =
-      response.headers.empty() ? 0 : response.body.size() - std::stoul(response.headers[0].second);
-  const Status read = ReadInfer(json, behind, &again);
-  CHECK_THAT(read.ok(), read.message + " in " + json);
-  const std::vector<OutputColumn> outputs_again = AsOutputs(again->request(), &elements_again);
-  CHECK_THAT(outputs_again.size() == outputs.size(), json);
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    std::string raw(RawSize(outputs[i]), ' '), raw_again(RawSize(outputs_again[i]), ' ');
-    WriteRaw(outputs[i], reinterpret_cast<uint8_t*>(raw.data()));
-    WriteRaw(outputs_again[i], reinterpret_cast<uint8_t*>(raw_again.data()));
-    CHECK_THAT(outputs[i].name == outputs_again[i].name, json);
-    // A NaN may become a different NaN.
-    const bool is_float = outputs[i].dtype == DT_FLOAT || outputs[i].dtype == DT_DOUBLE;
-    CHECK_THAT(raw == raw_again || is_float, json);
-  }
-}
-
 void RunPath(std::string_view text) {
   static constexpr std::string_view kMethods[] = {"GET", "POST", "PUT", "OPTIONS"};
   if (text.empty()) return;
@@ -217,10 +170,7 @@ void RunPath(std::string_view text) {
   const Status status = ParseRestPath(method, text.substr(1), &call);
   if (status.code == StatusCode::kNotFound) return;
   if (!status.ok()) return CheckRefusal(status);
-  const bool has_model = call.method <= RestMethod::kRegress || call.method == RestMethod::kModel ||
-                         call.method == RestMethod::kModelReady ||
-                         call.method == RestMethod::kInfer;
-  CHECK_THAT(call.model.name.empty() != has_model, call.model.name);
+  CHECK_THAT(!call.model.name.empty(), call.model.name);
   CHECK_THAT(call.model.name.size() < text.size(), call.model.name);
   CHECK_THAT(!call.model.version || !call.model.version_label, call.model.name);
 }
@@ -254,9 +204,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       break;
     case 2:
       RunGzip(text);
-      break;
-    case 7:
-      RunInfer(text);
       break;
     default:
       RunPredict(text, (*signatures)[data[0] % 4]);

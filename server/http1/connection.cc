@@ -80,6 +80,11 @@ Status Connection::CheckClientReads(Clock::time_point since) const {
 }
 
 void Connection::Answer(Response response) {
+  if (request_.any_origin) {
+    response.headers.emplace_back("Access-Control-Allow-Origin", "*");
+    response.headers.emplace_back("Access-Control-Allow-Methods", "POST, GET");
+    response.headers.emplace_back("Access-Control-Allow-Headers", "Content-Type");
+  }
   if (form_.gzip && response.body.size() >= kLeastToCompress) {
     response.body = response.gzipped.empty() ? Gzip(response.body) : std::move(response.gzipped);
     response.headers.emplace_back("Content-Encoding", "gzip");

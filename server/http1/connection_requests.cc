@@ -105,7 +105,6 @@ void Connection::ReadHead(const Header& head) {
   request_.target = OriginForm(ToStd(head.target()));
   request_.traceparent = std::string(head["traceparent"]);
   request_.caller = CallerOf(head);
-  request_.inference_header_length = std::string(head["Inference-Header-Content-Length"]);
   const std::string encoding(head[Field::content_encoding]);
   request_.gzip = beast::iequals(encoding, "gzip") || beast::iequals(encoding, "x-gzip") ||
                   beast::iequals(encoding, "deflate");

@@ -53,9 +53,7 @@ const char* StateName(VersionState state) {
   ::inference::ServerMetadataResponse response;
   response.set_name("colcast");
   response.set_version(COLCAST_VERSION);
-  for (const char* extension : {"binary_tensor_data", "parameters"}) {
-    response.add_extensions(extension);
-  }
+  response.add_extensions("parameters");
   return response;
 }
 

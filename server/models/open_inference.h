@@ -1,4 +1,4 @@
-// Open Inference Protocol metadata about the server and its models, for gRPC and REST.
+// Open Inference Protocol metadata about the server and its models.
 #ifndef COLCAST_SERVER_MODELS_OPEN_INFERENCE_H_
 #define COLCAST_SERVER_MODELS_OPEN_INFERENCE_H_
 

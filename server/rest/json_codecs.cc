@@ -6,20 +6,12 @@
 #include "server/inference/example_run.h"
 #include "server/inference/predict_run.h"
 #include "server/inference/signature.h"
-#include "server/rest/infer_json.h"
 #include "server/rest/json_response.h"
 #include "server/rest/predict_json.h"
 
 namespace colcast::http {
 
 namespace {
-
-std::unique_ptr<PredictForm> MakeForm(const RestCall& call, size_t max_columns, Request* request,
-                                      RequestMemory* memory) {
-  if (call.method != RestMethod::kInfer) return std::make_unique<PredictJson>(memory);
-  return std::make_unique<InferJson>(std::move(request->inference_header_length), max_columns,
-                                     memory);
-}
 
 // False if any signature fixes the input's first dimension. Checks all signatures, because the
 // request may name its own only at the end of the body.
@@ -36,7 +28,7 @@ bool MayHaveRows(const Signatures& signatures, const std::string& input) {
   return true;
 }
 
-// The minimum size of the outputs, whether as JSON or as binary data.
+// The minimum size of the outputs as JSON.
 size_t LeastBytes(const PredictResponse& response) {
   size_t bytes = 0;
   for (const OutputColumn& output : response.outputs) {
@@ -69,14 +61,9 @@ Status JsonBody::ReadBody(api::Call* call, size_t max_bytes, bool* inflates_too_
       return refused;
     }
   });
-  if (status.ok() && !keeps_body()) body_.Clear();
+  if (status.ok()) body_.Clear();
   return status;
 }
-
-JsonPredict::JsonPredict(std::shared_ptr<Exchange> exchange, std::chrono::milliseconds timeout,
-                         const RestCall& call, size_t max_columns)
-    : JsonBody(std::move(exchange), timeout, call.model),
-      form_(MakeForm(call, max_columns, &http_->request(), memory_.get())) {}
 
 void JsonPredict::Describe(api::PredictCall* call, scheduling::JobProfile* profile) {
   inference::DescribePredict(call, profile);
@@ -84,7 +71,7 @@ void JsonPredict::Describe(api::PredictCall* call, scheduling::JobProfile* profi
 
 Status JsonPredict::Write(const PredictResponse& response) {
   Status status = http_->CountAnswer(LeastBytes(response));
-  return status.ok() ? form_->Write(response, exchange_.response()) : status;
+  return status.ok() ? json_.Write(response, exchange_.response()) : status;
 }
 
 Status JsonPredict::Parse(const BodyBytes& body, const inference::Servable& servable) {
@@ -97,7 +84,7 @@ Status JsonPredict::Parse(const BodyBytes& body, const inference::Servable& serv
     *signature = &with_keys_;
     return status;
   };
-  return form_->Read(body, find);
+  return json_.Read(body, find);
 }
 
 Status JsonPredict::Finish(const inference::Servable& servable) {

@@ -90,8 +90,6 @@ class JsonBody : public api::Body {
   virtual const std::string& signature_name() const = 0;
   // Call after Parse().
   virtual Status Finish(const inference::Servable& servable) = 0;
-  // Whether the request's values point into the body.
-  virtual bool keeps_body() const { return false; }
 
   const std::shared_ptr<Exchange> http_;
   RestExchange exchange_;
@@ -103,25 +101,24 @@ class JsonBody : public api::Body {
 
 class JsonPredict final : public JsonBody, public api::PredictCodec {
  public:
-  // `call.method` is kPredict or kInfer.
   JsonPredict(std::shared_ptr<Exchange> exchange, std::chrono::milliseconds timeout,
-              const RestCall& call, size_t max_columns);
+              const RestCall& call)
+      : JsonBody(std::move(exchange), timeout, call.model), json_(memory_.get()) {}
 
-  const char* api() const override { return form_->api(); }
+  const char* api() const override { return "Predict"; }
   api::Exchange& exchange() override { return exchange_; }
   Status Read(api::Call*) override { return OkStatus(); }
   void Describe(api::PredictCall* call, scheduling::JobProfile* profile) override;
-  DecodedRequest& request() override { return form_->request(); }
+  DecodedRequest& request() override { return json_.request(); }
   Status Write(const PredictResponse& response) override;
 
  private:
   Status Parse(const BodyBytes& body, const inference::Servable& servable) override;
-  const std::string& signature_name() const override { return form_->signature_name(); }
+  const std::string& signature_name() const override { return json_.signature_name(); }
   Status Finish(const inference::Servable& servable) override;
-  bool keeps_body() const override { return form_->keeps_body(); }
 
   tensorflow::SignatureDef with_keys_;
-  const std::unique_ptr<PredictForm> form_;
+  PredictJson json_;
 };
 
 class JsonExamples final : public JsonBody, public api::ExamplesCodec {

@@ -44,12 +44,21 @@ bool IsBytes(const OutputColumn& output) {
          output.name.substr(output.name.size() - kBytesSuffix.size()) == kBytesSuffix;
 }
 
+// Returns false for a dtype that JSON cannot represent.
 bool AppendElement(const OutputColumn& output, int64_t index, std::string* json) {
-  if (output.dtype != DT_STRING) return AppendJsonElement(output, index, json);
-  const std::string_view text = output.string_at(output.data, index);
-  if (!IsBytes(output) && IsValidUtf8(text)) return AppendJsonElement(output, index, json);
-  AppendBase64(text, json);
-  return true;
+  if (output.dtype == DT_STRING) {
+    const std::string_view text = output.string_at(output.data, index);
+    const bool is_text = !IsBytes(output) && IsValidUtf8(text);
+    is_text ? AppendJsonString(text, json) : AppendBase64(text, json);
+    return true;
+  }
+  if (output.dtype == DT_BOOL) {
+    json->append(ElementAt<uint8_t>(output, index) != 0 ? "true" : "false");
+    return true;
+  }
+  return VisitNumber(output.dtype, [&](auto type) {
+    AppendNumber(ElementAt<decltype(type)>(output, index), json);
+  });
 }
 
 // Appends elements from *index on, nested in lists for dimension `dim` and those after it.
@@ -129,20 +138,6 @@ Status AppendColumns(const std::vector<OutputColumn>& outputs, std::string* json
 }
 
 }  // namespace
-
-bool AppendJsonElement(const OutputColumn& output, int64_t index, std::string* json) {
-  if (output.dtype == DT_STRING) {
-    AppendJsonString(output.string_at(output.data, index), json);
-    return true;
-  }
-  if (output.dtype == DT_BOOL) {
-    json->append(ElementAt<uint8_t>(output, index) != 0 ? "true" : "false");
-    return true;
-  }
-  return VisitNumber(output.dtype, [&](auto type) {
-    AppendNumber(ElementAt<decltype(type)>(output, index), json);
-  });
-}
 
 Status WriteOutputs(const std::vector<OutputColumn>& outputs, JsonFormat format,
                     std::string* json) {

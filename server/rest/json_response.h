@@ -21,10 +21,6 @@ namespace colcast::http {
 // format for outputs with different numbers of rows.
 Status WriteOutputs(const std::vector<OutputColumn>& outputs, JsonFormat format, std::string* json);
 
-// Appends one element, a string as plain text. Returns false for a dtype that JSON cannot
-// represent.
-bool AppendJsonElement(const OutputColumn& output, int64_t index, std::string* json);
-
 std::string WriteClassifications(const tensorflow::serving::ClassificationResult& result);
 std::string WriteRegressions(const tensorflow::serving::RegressionResult& result);
 

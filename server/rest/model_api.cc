@@ -94,38 +94,12 @@ struct ModelApi {
   MetadataAnswers metadata;
 };
 
-void AddCors(Response* response) {
-  response->headers.emplace_back("Access-Control-Allow-Origin", "*");
-  response->headers.emplace_back("Access-Control-Allow-Methods", "POST, GET");
-  response->headers.emplace_back("Access-Control-Allow-Headers", "Content-Type");
-}
-
 // Answers OPTIONS, which browsers send before a cross-origin request.
 Response AllowedMethods() {
   Response response;
   response.headers.emplace_back("Allow", "GET, POST, OPTIONS");
   return response;
 }
-
-class CorsExchange final : public Exchange {
- public:
-  explicit CorsExchange(std::shared_ptr<Exchange> exchange) : exchange_(std::move(exchange)) {}
-
-  Request& request() override { return exchange_->request(); }
-  uint64_t client() const override { return exchange_->client(); }
-  bool cancelled() const override { return exchange_->cancelled(); }
-  Status CheckClientReads(net::Budget::Clock::time_point since) const override {
-    return exchange_->CheckClientReads(since);
-  }
-  Status CountAnswer(size_t bytes) override { return exchange_->CountAnswer(bytes); }
-  void Answer(Response response) override {
-    AddCors(&response);
-    exchange_->Answer(std::move(response));
-  }
-
- private:
-  const std::shared_ptr<Exchange> exchange_;
-};
 
 Status Describe(ModelApi* api, const RestCall& call, Response* answer) {
   if (call.method == RestMethod::kStatus) {
@@ -140,16 +114,15 @@ Status Describe(ModelApi* api, const RestCall& call, Response* answer) {
 
 bool RunsModel(RestMethod method) {
   return method == RestMethod::kPredict || method == RestMethod::kClassify ||
-         method == RestMethod::kRegress || method == RestMethod::kInfer;
+         method == RestMethod::kRegress;
 }
 
-// A body is read only if the request asks for the index, or is for a model that is served.
+// A body is read only for a model that is served.
 bool WantsBody(const Backend& backend, const Request& head) {
   RestCall call;
   if (!ParseRestPath(head.method, head.target, &call).ok()) return false;
   std::shared_ptr<const inference::Servable> servable;
-  return call.method == RestMethod::kIndex ||
-         (RunsModel(call.method) && backend.models->Find(call.model, &servable).ok());
+  return RunsModel(call.method) && backend.models->Find(call.model, &servable).ok();
 }
 
 // The error of a call whose body was skipped, because its model was not served when the request
@@ -170,9 +143,8 @@ void Run(const ModelApi& api, std::unique_ptr<Codec> codec) {
 // Runs a model on the workers.
 void RunInference(ModelApi* api, const RestCall& call, std::shared_ptr<Exchange> exchange) {
   const auto timeout = api->options.timeout;
-  if (call.method == RestMethod::kPredict || call.method == RestMethod::kInfer) {
-    Run<api::PredictCall>(*api, std::make_unique<JsonPredict>(std::move(exchange), timeout, call,
-                                                              api->backend.max_request_columns));
+  if (call.method == RestMethod::kPredict) {
+    Run<api::PredictCall>(*api, std::make_unique<JsonPredict>(std::move(exchange), timeout, call));
   } else {
     Run<api::ExamplesCall>(*api,
                            std::make_unique<JsonExamples>(std::move(exchange), timeout, call));
@@ -185,9 +157,6 @@ void Serve(ModelApi* api, std::shared_ptr<Exchange> exchange) {
   Status status = ParseRestPath(request.method, request.target, &call);
   if (!status.ok()) return exchange->Answer(ErrorResponse(status));
   if (RunsModel(call.method)) return RunInference(api, call, std::move(exchange));
-  if (call.method != RestMethod::kStatus && call.method != RestMethod::kMetadata) {
-    return exchange->Answer(AnswerInfer(api->backend, call, request));
-  }
   Response response;
   status = Describe(api, call, &response);
   exchange->Answer(status.ok() ? std::move(response) : ErrorResponse(status));
@@ -201,7 +170,7 @@ void AddModelApi(const Backend& backend, const ModelApiOptions& options, Router*
     router->AddTree(
         root,
         [api](std::shared_ptr<Exchange> exchange) {
-          if (api->options.cors) exchange = std::make_shared<CorsExchange>(std::move(exchange));
+          exchange->request().any_origin = api->options.cors;
           if (exchange->request().method == "OPTIONS") return exchange->Answer(AllowedMethods());
           Serve(api.get(), std::move(exchange));
         },

@@ -1,4 +1,4 @@
-// Serves TF Serving's REST API and the Open Inference Protocol's.
+// Serves TF Serving's REST API.
 #ifndef COLCAST_SERVER_REST_MODEL_API_H_
 #define COLCAST_SERVER_REST_MODEL_API_H_
 
@@ -43,13 +43,10 @@ struct ModelApiOptions {
   bool cors = false;                  // allows pages of any origin: --rest_api_enable_cors_support
 };
 
-// Answers everything under /v1/ and /v2: status and metadata immediately, requests that run a model
-// on the workers. The body of a request for a model that is not served is skipped. `backend` must
-// outlive the router.
+// Answers everything under /v1/: status and metadata immediately, requests that run a model
+// on the workers. The body of a request for a model that is not served is skipped. Refuses everything
+// under /v2. `backend` must outlive the router.
 void AddModelApi(const Backend& backend, const ModelApiOptions& options, Router* router);
-
-// Answers a call of the Open Inference Protocol that runs no model (infer_api.cc).
-Response AnswerInfer(const Backend& backend, const RestCall& call, const Request& request);
 
 }  // namespace colcast::http
 

@@ -16,31 +16,6 @@
 
 namespace colcast::http {
 
-// The REST form of a Predict request and its answer: TF Serving's (PredictJson) or the Open
-// Inference Protocol's (infer_json.h).
-class PredictForm {
- public:
-  // Finds the signature with that name, "" for the default one. The result must outlive the form.
-  using FindSignature =
-      std::function<Status(const std::string& name, const tensorflow::SignatureDef** signature)>;
-
-  virtual ~PredictForm() = default;
-
-  virtual const char* api() const { return "Predict"; }  // for the metrics
-
-  // Fills request() from a body, replacing an earlier one. INVALID_ARGUMENT says where the error is
-  // and what it is.
-  virtual Status Read(const BodyBytes& body, const FindSignature& find) = 0;
-  // Whether the request's values point into the body, which must then outlive them.
-  virtual bool keeps_body() const { return false; }
-
-  virtual const std::string& signature_name() const = 0;  // empty if the body has none
-  virtual DecodedRequest& request() = 0;
-
-  // Fills the answer. Returns INVALID_ARGUMENT for an output that the form cannot represent.
-  virtual Status Write(const PredictResponse& outputs, Response* response) const = 0;
-};
-
 // The format of the request's inputs and of the response's outputs.
 enum class JsonFormat {
   kRows,     // "instances" and "predictions"
@@ -48,8 +23,13 @@ enum class JsonFormat {
 };
 
 // The request in a body; owns the memory of its columns.
-class PredictJson final : public PredictForm {
+class PredictJson {
  public:
+  // Finds the signature with that name, "" for the default one. The result must outlive the
+  // request.
+  using FindSignature =
+      std::function<Status(const std::string& name, const tensorflow::SignatureDef** signature)>;
+
   // `memory` may be null, and must outlive this object.
   explicit PredictJson(RequestMemory* memory) : memory_(memory) {}
 
@@ -59,15 +39,16 @@ class PredictJson final : public PredictForm {
   // names the input, the row and the element. A dtype that JSON cannot represent is UNIMPLEMENTED,
   // in row format INVALID_ARGUMENT, both as in TF Serving. Of several errors, returns a syntax
   // error first, then one in the signature's name, then the one that begins first in the text.
-  Status Read(const BodyBytes& body, const FindSignature& find) override;
+  Status Read(const BodyBytes& body, const FindSignature& find);
 
-  const std::string& signature_name() const override { return signature_name_; }
+  const std::string& signature_name() const { return signature_name_; }  // empty if none is named
   JsonFormat format() const { return format_; }
-  DecodedRequest& request() override { return request_; }
+  DecodedRequest& request() { return request_; }
   const DecodedRequest& request() const { return request_; }
 
-  // Writes the outputs in the format of the inputs.
-  Status Write(const PredictResponse& outputs, Response* response) const override;
+  // Writes the outputs in the format of the inputs. Returns INVALID_ARGUMENT for an output that JSON
+  // cannot represent.
+  Status Write(const PredictResponse& outputs, Response* response) const;
 
  private:
   // Sets *again if the body names another signature after the inputs.

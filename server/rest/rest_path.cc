@@ -7,8 +7,6 @@
 
 #include "server/base/text.h"
 #include "server/http1/message.h"
-#include "server/wire/infer_request.h"
-#include "server/wire/infer_tensor.h"
 
 namespace colcast::http {
 namespace {
@@ -88,66 +86,14 @@ Status ParseServingPath(std::string_view http_method, std::string_view target, R
   return found ? OkStatus() : malformed;
 }
 
-// Reads the parts after /v2/models.
-bool ReadInferModel(bool get, Parts parts, RestCall* call) {
-  const bool is_verb = parts.size() % 2 == 0;
-  if (is_verb != !get && (!is_verb || parts.back() != "ready")) return false;
-  call->method = RestMethod::kModel;
-  if (is_verb) {
-    if (!get && parts.back() != "infer") return false;
-    call->method = get ? RestMethod::kModelReady : RestMethod::kInfer;
-    parts.pop_back();
-  }
-  if (parts.size() != 1 && (parts.size() != 3 || parts[1] != "versions")) return false;
-  if (parts[0].empty() || parts.back().empty()) return false;
-  call->model.name = PercentDecode(parts[0]);
-  if (parts.size() == 3) SetInferVersion(PercentDecode(parts[2]), &call->model);
-  return true;
-}
-
-bool ReadInferPath(bool get, Parts parts, RestCall* call) {
-  if (parts.size() > 1 && parts.back().empty()) parts.pop_back();  // a trailing slash is ignored
-  const auto is = [&](const Parts& wanted) { return parts == wanted; };
-  if (get && is({"v2"})) {
-    call->method = RestMethod::kServer;
-  } else if (get && is({"v2", "health", "live"})) {
-    call->method = RestMethod::kLive;
-  } else if (get && is({"v2", "health", "ready"})) {
-    call->method = RestMethod::kReady;
-  } else if (!get && is({"v2", "repository", "index"})) {
-    call->method = RestMethod::kIndex;
-  } else {
-    return parts.size() > 2 && parts[0] == "v2" && parts[1] == "models" &&
-           ReadInferModel(get, {parts.begin() + 2, parts.end()}, call);
-  }
-  return true;
-}
-
-void ReadQuery(std::string_view query, ModelSpec* model) {
-  const std::string wanted = std::string(kSignatureParameter) + '=';
-  while (!query.empty()) {
-    const std::string_view part = query.substr(0, query.find('&'));
-    if (part.substr(0, wanted.size()) == wanted) {
-      model->signature_name = PercentDecode(part.substr(wanted.size()));
-    }
-    query.remove_prefix(part.size());
-    if (!query.empty()) query.remove_prefix(1);
-  }
-}
-
 }  // namespace
 
 Status ParseRestPath(std::string_view http_method, std::string_view target, RestCall* call) {
   if (EqualIgnoringCase(target.substr(0, kServingRoot.size()), kServingRoot)) {
     return ParseServingPath(http_method, target, call);
   }
-  const size_t end = target.find('?');
-  const bool get = http_method == "GET";
-  const bool known =
-      (get || http_method == "POST") && ReadInferPath(get, Split(target.substr(0, end)), call);
-  if (!known) return NotFound("Not found: ", http_method, " ", target);
-  if (end != std::string_view::npos) ReadQuery(target.substr(end + 1), &call->model);
-  return OkStatus();
+  return NotFound("the Open Inference Protocol (/v2) is served over gRPC only; over REST, use "
+                  "/v1/models/NAME:predict");
 }
 
 }  // namespace colcast::http

@@ -88,40 +88,12 @@ TEST(RestPath, WhatIsMissingOrTooLargeIsNamed) {
             "Failed to convert version: 9223372036854775808 to numeric.");
 }
 
-TEST(InferPath, FindsTheMethod) {
-  EXPECT_EQ(Parse("GET", "/v2").method, RestMethod::kServer);
-  EXPECT_EQ(Parse("GET", "/v2/").method, RestMethod::kServer);
-  EXPECT_EQ(Parse("GET", "/v2/health/live").method, RestMethod::kLive);
-  EXPECT_EQ(Parse("GET", "/v2/health/ready").method, RestMethod::kReady);
-  EXPECT_EQ(Parse("GET", "/v2/models/m").method, RestMethod::kModel);
-  EXPECT_EQ(Parse("GET", "/v2/models/m/ready").method, RestMethod::kModelReady);
-  EXPECT_EQ(Parse("GET", "/v2/models/m/versions/3/ready").method, RestMethod::kModelReady);
-  EXPECT_EQ(Parse("POST", "/v2/models/m/infer").method, RestMethod::kInfer);
-  EXPECT_EQ(Parse("POST", "/v2/models/m/versions/3/infer").method, RestMethod::kInfer);
-  EXPECT_EQ(Parse("POST", "/v2/repository/index").method, RestMethod::kIndex);
-}
-
-TEST(InferPath, ReadsNameVersionAndSignature) {
-  const ModelSpec model =
-      Parse("GET", "/v2/models/a%2Fb/versions/7?x=1&signature_name=columnar%5Flate").model;
-  EXPECT_EQ(model.name, "a/b");
-  EXPECT_EQ(model.version, 7);
-  EXPECT_EQ(model.signature_name, "columnar_late");
-  EXPECT_EQ(Parse("POST", "/v2/models/m/versions/stable/infer").model.version_label, "stable");
-}
-
-TEST(InferPath, RefusesEverythingElse) {
-  for (const std::string text :
-       {"GET v2", "GET /v2x", "GET /v2/models", "GET /v2/models/", "GET /v2/models//ready",
-        "GET /v2/models/m/infer", "GET /v2/models/m/config", "GET /v2/models/m/versions",
-        "GET /v2/models/m/versions/3/stats", "GET /v2/models/m/labels/3", "POST /v2/models/m",
-        "POST /v2/models/m/ready", "POST /v2/models/m/labels/x/infer", "POST /v2",
-        "GET /v2/repository/index", "PUT /v2/models/m/infer", "GET /v2/health", "GET /v1",
-        "GET "}) {
-    const size_t space = text.find(' ');
+TEST(RestPath, TheOpenInferenceProtocolIsServedOverGrpcOnly) {
+  for (const char* const target : {"/v2", "/v2/health/ready", "/v2/models/m/infer"}) {
     RestCall call;
-    const Status status = ParseRestPath(text.substr(0, space), text.substr(space + 1), &call);
-    EXPECT_EQ(status.code, StatusCode::kNotFound) << text;
+    const Status status = ParseRestPath("POST", target, &call);
+    EXPECT_EQ(status.code, StatusCode::kNotFound) << target;
+    EXPECT_NE(status.message.find("over gRPC only"), std::string::npos) << status.message;
   }
 }
 

@@ -80,7 +80,7 @@ class Client:
     def run(self, seed: int, ended: threading.Event, final: bool = False) -> "Client":
         draw = random.Random(seed)
         order = list(range(len(self.generations[0])))
-        infer = InferenceClient(self.server, "grpc")
+        infer = InferenceClient(self.server)
         with grpc.insecure_channel(
             self.server.target, [("grpc.use_local_subchannel_pool", 1)]
         ) as c:

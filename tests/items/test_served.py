@@ -132,13 +132,12 @@ def test_by_key_answers_as_with_features(server: ServerProcess, signature: str) 
             np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("form", ["grpc", "binary", "json"])
-def test_by_key_over_the_open_inference_protocol(server: ServerProcess, form: str) -> None:
+def test_by_key_over_the_open_inference_protocol(server: ServerProcess) -> None:
     random = np.random.default_rng(10)
     rows, shop_rows = random.integers(0, ITEMS, 20), random.integers(0, SHOPS, 3)
     features, keys = request_of(random, rows, shop_rows)
     keys["row_to_shop"] = features["row_to_shop"] = random.integers(0, 3, 20)
-    client = InferenceClient(server, form)
+    client = InferenceClient(server)
     inputs = {it["name"] for it in client.metadata("ranker", "columnar_late")["inputs"]}
     assert inputs >= {"item_key", "shop_key"}
     for signature in ("columnar", "columnar_late"):

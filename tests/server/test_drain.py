@@ -55,11 +55,10 @@ def test_health_turns_first_while_all_is_answered_and_a_second_signal_ends_it(
             name: np.array(values, np.float32 if isinstance(values[0], float) else object)
             for name, values in ranker_inputs.items()
         }
-        for form in ("grpc", "binary"):
-            client = InferenceClient(server, form)
-            assert client.triton.is_server_live()
-            assert not client.triton.is_server_ready()
-            assert client.infer(typed, model="ranker").as_numpy("score").tolist() == [201, 202, 203]
+        client = InferenceClient(server)
+        assert client.triton.is_server_live()
+        assert not client.triton.is_server_ready()
+        assert client.infer(typed, model="ranker").as_numpy("score").tolist() == [201, 202, 203]
         assert server.stop() == 128 + signal.SIGTERM
         assert "exiting immediately" in server.log()
 

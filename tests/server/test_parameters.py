@@ -40,8 +40,8 @@ def stubs(
 def answer(stubs: Stubs, inputs: dict[str, Any], form: str, signature: str = "") -> Any:
     """Calls the model in one form; returns the answer's rows, or the error message."""
     signature = signature or "serving_default"
-    if form in ("grpc", "json"):
-        client = InferenceClient(stubs.server, form)
+    if form == "grpc":
+        client = InferenceClient(stubs.server)
         try:
             return client.infer(inputs, signature, model=stubs.model).as_numpy("y").tolist()
         except Exception as error:
@@ -62,7 +62,7 @@ def over_rest(stubs: Stubs, signature: str, **body: Any) -> Any:
     return answered.get("outputs", answered.get("predictions", answered.get("error")))
 
 
-FORMS = ["predict", "rest", "grpc", "json"]
+FORMS = ["predict", "rest", "grpc"]
 
 
 @pytest.mark.parametrize("form", FORMS)
