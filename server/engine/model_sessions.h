@@ -47,8 +47,8 @@ class SharedDevices final : public tensorflow::DeviceMgr {
 
 // How a session executes its graph. Where a request's operations run one after the other anyway,
 // the single-threaded executor does less work per operation, but it refuses constructs of TF1
-// models: Switch and Merge nodes, reference variables. It also takes any condition that is not empty
-// as true, so graphs with conditions run on the default executor, which requires one value.
+// models: Switch and Merge nodes, reference variables. It also takes any condition that is not
+// empty as true, so graphs with conditions run on the default executor, which requires one value.
 enum class Executor { kSingleThreaded, kDefault };
 
 // Whether the graph or one of its functions has an If, Case or While that TensorFlow's default

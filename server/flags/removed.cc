@@ -4,7 +4,7 @@ namespace colcast::flags {
 
 const std::vector<RemovedFlag>& RemovedFlags() {
   static constexpr char kRateLimits[] =
-      "Envoy limits callers' rates (deploy/envoy/render.py --caller-rate)";
+      "Envoy limits callers' rates (token_bucket in deploy/envoy/envoy.yaml)";
   static constexpr char kGraphs[] =
       "the server measures nothing and writes nothing; `colcast tune --graphs` proves and measures "
       "graphs for --graph_choices";

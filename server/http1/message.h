@@ -48,7 +48,7 @@ struct Request {
   bool gzip = false;
   std::string traceparent;  // as sent; empty if missing
   std::string caller;       // name of the caller (server/callers); empty if unknown
-  bool has_body = true;  // false if the body was not wanted (Router::WantsBody) and was skipped
+  bool has_body = true;     // false if the body was not wanted (Router::WantsBody) and was skipped
   bool any_origin = false;  // set by the handler: web pages of any origin may read the answer
 
   std::string_view path() const { return std::string_view(target).substr(0, target.find('?')); }

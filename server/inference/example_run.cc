@@ -64,7 +64,7 @@ Status MakePlans(const Servable& servable, const MultiInferenceRequest& request,
 
 // All tasks read the same rows of tables.
 Status RunTasks(const Servable& servable, const std::vector<Plan>& plans, ExampleBatch* batch,
-                   MultiInferenceResponse* response, metrics::CallRecord* record) {
+                MultiInferenceResponse* response, metrics::CallRecord* record) {
   const std::shared_ptr<const void> pinned = servable.model().PinTables();
   for (size_t i = 0; i < plans.size(); ++i) {
     const Plan& plan = plans[i];

@@ -236,8 +236,8 @@ TEST_F(ExampleRunTest, OutputsOfAnotherShapeOrDtypeAreNamed) {
 
 TEST_F(ExampleRunTest, EachTaskIsARun) {
   ASSERT_TRUE(DoMultiInference({{"classify", ""}, {"regress", "regress"}}).ok());
-  EXPECT_THAT(model_->asked, ElementsAre("serving_default: classes scores < X Y",
-                                         "regress: outputs < X Y"));
+  EXPECT_THAT(model_->asked,
+              ElementsAre("serving_default: classes scores < X Y", "regress: outputs < X Y"));
   ASSERT_EQ(results_.results_size(), 2);
   EXPECT_EQ(results_.results(0).classification_result().classifications(0).classes(0).label(), "a");
   EXPECT_EQ(results_.results(1).regression_result().regressions(0).value(), 5);

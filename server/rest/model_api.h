@@ -44,8 +44,8 @@ struct ModelApiOptions {
 };
 
 // Answers everything under /v1/: status and metadata immediately, requests that run a model
-// on the workers. The body of a request for a model that is not served is skipped. Refuses everything
-// under /v2. `backend` must outlive the router.
+// on the workers. The body of a request for a model that is not served is skipped. Refuses
+// everything under /v2. `backend` must outlive the router.
 void AddModelApi(const Backend& backend, const ModelApiOptions& options, Router* router);
 
 }  // namespace colcast::http

@@ -46,8 +46,8 @@ class PredictJson {
   DecodedRequest& request() { return request_; }
   const DecodedRequest& request() const { return request_; }
 
-  // Writes the outputs in the format of the inputs. Returns INVALID_ARGUMENT for an output that JSON
-  // cannot represent.
+  // Writes the outputs in the format of the inputs. Returns INVALID_ARGUMENT for an output that
+  // JSON cannot represent.
   Status Write(const PredictResponse& outputs, Response* response) const;
 
  private:

@@ -92,8 +92,9 @@ Status ParseRestPath(std::string_view http_method, std::string_view target, Rest
   if (EqualIgnoringCase(target.substr(0, kServingRoot.size()), kServingRoot)) {
     return ParseServingPath(http_method, target, call);
   }
-  return NotFound("the Open Inference Protocol (/v2) is served over gRPC only; over REST, use "
-                  "/v1/models/NAME:predict");
+  return NotFound(
+      "the Open Inference Protocol (/v2) is served over gRPC only; over REST, use "
+      "/v1/models/NAME:predict");
 }
 
 }  // namespace colcast::http

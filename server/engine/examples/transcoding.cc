@@ -87,7 +87,8 @@ void Transcoding::Load(const std::string& directory, const SignatureDefs& signat
     } else if (const Programs* const columnar = find((*transcoder)->columnar());
                columnar != nullptr) {
       const std::string& late_name = (*transcoder)->late();
-      const Programs* const late = mode != ExampleTranscoding::kLate || late_name.empty() ? nullptr : find(late_name);
+      const Programs* const late =
+          mode != ExampleTranscoding::kLate || late_name.empty() ? nullptr : find(late_name);
       const bool users_once = late != nullptr && late->domains().take_index() &&
                               late->stages() != nullptr && late->stages()->computes_users_once();
       const std::string source = (*transcoder)->source();
