@@ -156,7 +156,7 @@ TEST_F(ExampleRunTest, WhatARunNeedsIsReservedBeforeIt) {
 
 TEST_F(ExampleRunTest, ClassifyGivesLabelsAndScoresPerExample) {
   ASSERT_TRUE(DoClassify("").ok());
-  EXPECT_THAT(model_->asked, ElementsAre("Predict serving_default: classes scores < X Y"));
+  EXPECT_THAT(model_->asked, ElementsAre("serving_default: classes scores < X Y"));
   const InferenceResult& result = results_.results(0);
   ASSERT_EQ(result.classification_result().classifications_size(), 2);
   const auto& second = result.classification_result().classifications(1);
@@ -179,7 +179,7 @@ TEST_F(ExampleRunTest, RegressGivesAValuePerExample) {
 TEST_F(ExampleRunTest, AContextComesInFrontOfEachExample) {
   input_.context = "C";
   ASSERT_TRUE(DoRegress("regress").ok());
-  EXPECT_THAT(model_->asked, ElementsAre("Predict regress: outputs < CX CY"));
+  EXPECT_THAT(model_->asked, ElementsAre("regress: outputs < CX CY"));
   options_.max_expanded_bytes = 1;
   const Status status = DoRegress("regress");
   EXPECT_EQ(status.code, StatusCode::kResourceExhausted);
