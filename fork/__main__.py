@@ -86,17 +86,35 @@ def check_tensorflow_patch() -> None:
                 raise ForkError(f"{path}: the patch for TensorFlow does not create this file")
 
 
+def check_tensorflow_repository(repository: Path, release: Release) -> None:
+    """Checks that the patch for TensorFlow, which only adds files, applies to the release.
+
+    Raises:
+        ForkError: The repository lacks the commit, or the patch does not apply.
+    """
+    commit = release.tensorflow_commit
+    found = upstream.folders(repository, commit, "tensorflow/core", new_files.TENSORFLOW)
+    if found != ["tensorflow/core"]:
+        raise ForkError(
+            f"{repository}: expected a tensorflow/core/ and no {new_files.TENSORFLOW}/ in commit "
+            f"{commit}, found {', '.join(found) or 'neither'}"
+        )
+    print(f"TensorFlow: the patch fits {repository}")
+
+
 def prepare(source: str, tree: Path, tensorflow: str | None, release: Release) -> None:
     """Fetches or reuses `tree`, then verifies and patches it."""
     if not tree.exists():
         print(f"{source} -> {tree}")
         upstream.fetch(source, tree, release.serving_commit)
+    verify_and_patch(tree, tensorflow, release)
+
+
+def verify_and_patch(tree: Path, tensorflow: str | None, release: Release) -> None:
+    """Patches a tree if it and TensorFlow are the release."""
     print(f"TF Serving {release.version}: {upstream.verify(tree, release)}")
     if tensorflow is not None and upstream.is_bare(Path(tensorflow)):
-        with tempfile.TemporaryDirectory() as scratch:
-            checked_out = Path(scratch) / "tensorflow"
-            upstream.fetch(tensorflow, checked_out, release.tensorflow_commit)
-            check_tensorflow_tree(checked_out, release)
+        check_tensorflow_repository(Path(tensorflow), release)
     elif tensorflow is not None:
         check_tensorflow_tree(Path(tensorflow), release)
     check_tensorflow_patch()
@@ -104,10 +122,12 @@ def prepare(source: str, tree: Path, tensorflow: str | None, release: Release) -
 
 
 def check(source: str, tensorflow: str | None, release: Release) -> None:
-    """Prepares a temporary tree, and checks that patching it again changes nothing."""
+    """Patches a temporary tree, and checks that patching it again changes nothing."""
+    files = ["WORKSPACE", release.tensorflow_patch, *{hook.path for hook in release.hooks}]
     with tempfile.TemporaryDirectory() as scratch:
         tree = Path(scratch) / "serving"
-        prepare(source, tree, tensorflow, release)
+        upstream.fetch_files(source, tree, release.serving_commit, files)
+        verify_and_patch(tree, tensorflow, release)
         print("again, which must change nothing:")
         if patch(tree, release):
             raise ForkError("the second run changed the tree")

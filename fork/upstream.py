@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 from fork.hooks import ForkError
@@ -19,7 +20,11 @@ def git(*arguments: str, where: Path) -> str:
         ForkError: git failed; the message contains its output.
     """
     # Keeps git from taking a tree under build/ for a part of this repository.
-    environment = {**os.environ, "GIT_CEILING_DIRECTORIES": str(where.resolve().parent)}
+    environment = {
+        **os.environ,
+        "GIT_CEILING_DIRECTORIES": str(where.resolve().parent),
+        "GIT_NO_LAZY_FETCH": "1",
+    }
     environment.pop("GIT_DIR", None)
     done = subprocess.run(
         ["git", "-C", str(where), *arguments], capture_output=True, text=True, env=environment
@@ -27,7 +32,7 @@ def git(*arguments: str, where: Path) -> str:
     if done.returncode != 0:
         message = (done.stderr or done.stdout).strip() or "(no output)"
         raise ForkError(f"git {arguments[0]} in {where}: {message}")
-    return done.stdout.strip()
+    return done.stdout if arguments[0] == "show" else done.stdout.strip()
 
 
 def head(tree: Path) -> str:
@@ -72,6 +77,37 @@ def fetch(source: str, tree: Path, commit: str) -> None:
     except ForkError as error:
         shutil.rmtree(tree)
         raise ForkError(f"{source}: commit {commit} is not available: {error}") from None
+
+
+def fetch_files(source: str, tree: Path, commit: str, paths: Sequence[str]) -> None:
+    """Makes `tree` from a few files of `source`; other arguments are those of `fetch`.
+
+    A local repository needs only the objects of these files, so an incomplete copy will do.
+    """
+    local = Path(source)
+    if not local.is_dir() or not (is_bare(local) or (local / ".git").exists()):
+        fetch(source, tree, commit)
+        return
+    for path in paths:
+        try:
+            text = git("show", f"{commit}:{path}", where=local)
+        except ForkError as error:
+            shutil.rmtree(tree, ignore_errors=True)
+            raise ForkError(f"{source}: does not have {path} at commit {commit}: {error}") from None
+        (tree / path).parent.mkdir(parents=True, exist_ok=True)
+        (tree / path).write_bytes(text.encode())
+
+
+def folders(repository: Path, commit: str, *paths: str) -> list[str]:
+    """Those of `paths` that a commit of a repository has; reads no files.
+
+    Raises:
+        ForkError: The repository lacks the commit.
+    """
+    try:
+        return git("ls-tree", "--name-only", commit, *paths, where=repository).split()
+    except ForkError as error:
+        raise ForkError(f"{repository}: does not have commit {commit}: {error}") from None
 
 
 def verify(tree: Path, release: Release) -> str:

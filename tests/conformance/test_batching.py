@@ -25,7 +25,11 @@ from tensorflow_serving.apis import predict_pb2, prediction_service_pb2_grpc
 from tests.conformance.batching_server import BatchingServer, BatchingSession
 from tests.conformance.conftest import write_models
 
-REFUSALS = (grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.FAILED_PRECONDITION)
+REFUSALS = (
+    grpc.StatusCode.INVALID_ARGUMENT,
+    grpc.StatusCode.FAILED_PRECONDITION,
+    grpc.StatusCode.RESOURCE_EXHAUSTED,  # --grpc_max_threads of TF Serving
+)
 ONCE = ("columnar_late", "columnar_exact")
 USERS = [
     {"user_age": 44.0, "user_words": ["red", "unheard of", "blue"]},

@@ -137,6 +137,19 @@ def bare_clone(source: Path, upstream: ModuleType) -> Path:
     return bare
 
 
+def test_a_check_needs_only_the_objects_of_the_changed_files(
+    fork: Tool, source: Path, upstream: ModuleType
+) -> None:
+    (source / "other").write_text("content that the snapshot lacks\n")
+    commit = upstream.commit(source)
+    blob = upstream.git(source, "rev-parse", f"{commit}:other")
+    bare = bare_clone(source, upstream)
+    (bare / "objects" / blob[:2] / blob[2:]).unlink()
+    done = fork("--serving", bare, "--commit", commit, "--check")
+    assert done.returncode == 0, done.stderr
+    refused(fork("--serving", bare, "--commit", commit), f"commit {commit} is not available")
+
+
 def test_a_bare_clone_is_a_source_like_any_other(
     fork: Tool, source: Path, tree: Path, upstream: ModuleType
 ) -> None:
@@ -289,7 +302,7 @@ def test_a_bare_clone_of_tensorflow_is_checked_out_at_the_releases_commit(
     (tensorflow / "README").touch()
     upstream.commit(tensorflow)
     done = fork("--serving", source, "--tensorflow", bare_clone(tensorflow, upstream))
-    refused(done, f"does not have commit {upstream.TENSORFLOW_COMMIT}: git cat-file")
+    refused(done, f"does not have commit {upstream.TENSORFLOW_COMMIT}: git ls-tree")
 
 
 @pytest.mark.parametrize("missing", ["NO_SUCH_FOLDER", ""])
