@@ -21,7 +21,8 @@ class Timed:
     Attributes:
       title: its name in the table.
       turn: measures it in a round; round -1 is the warm-up and does not count.
-      difference: the largest difference from the first variant's scores; NaN if not compared.
+      difference: the largest difference from the first variant's scores, as a share of the largest
+        score in a request; NaN if not compared.
     """
 
     title: str

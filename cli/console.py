@@ -53,3 +53,8 @@ def showing_progress(command: str, *, lines_only: bool = False) -> Iterator[Call
     with Progress(*columns, console=console, transient=True) as shown:
         task = shown.add_task(command, total=None)
         yield lambda step: shown.update(task, description=step)
+
+
+def counted(count: int, noun: str) -> str:
+    """A number with its noun, such as "1 delta" and "2,000 deltas"."""
+    return f"{count:,} {noun}{'s' * (count != 1)}"

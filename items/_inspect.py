@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from colcast.cli.console import counted
 from colcast.items._container import Container
 from colcast.items._errors import ItemTableError, reading
 from colcast.items._publish import deltas
@@ -121,7 +122,7 @@ def print_tables(console: Console, found: Mapping[str, Any]) -> None:
         for one in found["deltas"]
     ]
     if server:
-        lines.append(f"{server['address']} has applied {server['deltas']} deltas")
+        lines.append(f"{server['address']} has applied {counted(server['deltas'], 'delta')}")
         lines += [server["error"]] if server["error"] else []
     _print(console, lines)
 

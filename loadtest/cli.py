@@ -126,7 +126,7 @@ _report = section("Report")
     type=Number(min=0),
     default=1e-5,
     metavar="X",
-    help="The largest allowed difference of a score.",
+    help="The largest allowed change of a score, as a share of the largest score in its request.",
 )
 @output_options(_report, "build/loadtest", "report.html and report.json", "report.json")
 @_report(

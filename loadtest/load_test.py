@@ -4,13 +4,13 @@ import json
 import sys
 from collections.abc import Sequence
 from datetime import datetime
+from math import inf
 from pathlib import Path
 from types import SimpleNamespace
 
-from colcast.cli.console import report_console, showing_progress
-from colcast.loadtest.measure.budget import INTERRUPTED, UNLIMITED, Budget
+from colcast.cli.console import counted, report_console, showing_progress
+from colcast.loadtest.measure.budget import INTERRUPTED
 from colcast.loadtest.measure.meters import Meter, meter_of
-from colcast.loadtest.measure.outlook import SearchOutlook
 from colcast.loadtest.measure.recording import Recording, figures_of
 from colcast.loadtest.measure.run import Options, Result, at_rate, searching, with_clients
 from colcast.loadtest.measure.search import Ended, Sla, Window
@@ -55,8 +55,8 @@ def load_test(args: SimpleNamespace, typed: str) -> int:
         series, left_out = prepare(targets, args.model, args.formats, data, args.signature)
     for one in left_out:
         console.print(str(one), markup=False)
-    formats = len({one.format for one in series})
-    console.print(f"{len(data)} requests prepared in {formats} formats")
+    formats = counted(len({one.format for one in series}), "format")
+    console.print(f"{counted(len(data), 'request')} prepared in {formats}")
     results = _measure(args, series, meters, console)
     report = Report(
         settings=_settings(args, typed, len(data)),
@@ -147,18 +147,14 @@ def _measure(
     )
     sla = latency_target(args)
     if sla is not None:
-        budget = Budget(60 * args.max_minutes) if args.max_minutes else UNLIMITED
-        outlook = SearchOutlook([one.label for one in series], sla, options, budget)
-        console.print(f"the search will take about {outlook}")
 
         def tried(one: Series, window: Window) -> None:
-            outlook.note(one.label, window)
             console.print(
                 f"{one.label}: {window.rate:,.0f} per second, p{sla.percentile:g} "
-                f"{window.milliseconds:.1f} ms: {window.verdict.value}; about {outlook} left",
+                f"{window.milliseconds:.1f} ms: {window.verdict.value}",
             )
 
-        return searching(series, sla, meters, options, tried, budget)
+        return searching(series, sla, meters, options, tried, 60 * (args.max_minutes or inf))
 
     windows = len(series) * args.windows
     with windows_shown(console, "colcast loadtest", windows, args.seconds) as show:

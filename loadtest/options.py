@@ -62,7 +62,7 @@ def traffic_options(option: _Option, sizes: str = "200") -> Callable[[_Command],
             default=sizes,
             metavar="SIZES",
             help="Candidates per request, unless recorded: 500, 20,100,500,"
-            " lognormal:MEDIAN:SIGMA, pareto:SMALLEST:ALPHA:LARGEST, mlperf or file:PATH.",
+            " lognormal:MEDIAN:SIGMA, pareto:SMALLEST:ALPHA:LARGEST or file:PATH.",
         ),
         option(
             "--distinct",

@@ -37,7 +37,7 @@ class Cost:
         candidates: the number of candidates.
         signature: the signature that answers.
         bytes: size of the request.
-        cpu_ms: expected server CPU: the fastest of the runs, plus the call.
+        cpu_ms: expected server CPU: the median of the runs, plus the call.
         least_ms: the runs' lower quartile, plus the call.
         most_ms: the runs' upper quartile, plus the call.
     """
@@ -140,8 +140,8 @@ def _measure(session: tf.compat.v1.Session, requests: Requests, seconds: float) 
         for way, times in zip(
             asked, _times_ms(pairs, values, seconds / len(requests)), strict=True
         ):
-            low, _, high = quantiles(times, n=4)
-            ms = (served_ms(one, way) for one in (min(times), low, high))
+            low, middle, high = quantiles(times, n=4)
+            ms = (served_ms(one, way) for one in (middle, low, high))
             costs.append(Cost(candidates, way.signature, way.bytes, *ms))
     return tuple(costs)
 

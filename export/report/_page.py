@@ -1,39 +1,36 @@
-"""Renders an export as a page: domains, stages, states, and everything the verdict omits."""
+"""Renders an export as a page: domains, cost, what was refused and why, features."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import NamedTuple
 
-from colcast.cli.markup import COLOURS, chip, document, paragraphs, table
-from colcast.export.cut._late_report import grouped
+from colcast.cli.markup import COLOURS, page
 from colcast.export.cut._stage import row_bytes
 from colcast.export.report._report import ExportReport, SignatureReport
 from colcast.export.report._verdict import by_size, verdict
 
 
 def render(report: ExportReport) -> str:
-    parts = [part for signature in report.signatures for part in _signature(signature)]
-    notes = paragraphs("note", report.notes())
-    title = f"Export of {', '.join(signature.source for signature in report.signatures)}"
-    facts = {"seconds": f"{report.seconds:.1f}", "record": "assets.extra/colcast.json"}
-    return document(title, "written by colcast export", [*parts, notes], facts, "The export")
-
-
-def _signature(report: SignatureReport) -> Iterable[str]:
-    yield f"<h2>{escape(report.name)}</h2>"
-    lines = "".join(f"<dt>{head}</dt><dd>{escape(text)}</dd>" for head, text in verdict(report))
-    yield f"<dl>{lines}</dl>"
-    yield f'<figure class="drawing">{drawing(_boxes(report), _last(report))}</figure>'
-    yield from _section("What a request is expected to cost", _costs(report))
-    yield from _section("States: what is cached per row", _states(report))
-    yield from _section("Where the user meets the items", _frontier(report))
-    yield from _section("What still runs for every candidate", _refused(report))
-    yield from _section("Signatures whose rows do not mix with others", _rows(report))
-    yield _features(report)
-
-
-def _section(title: str, content: str) -> list[str]:
-    return [f"<h2>{escape(title)}</h2>", content] if content else []
+    """Makes the page."""
+    return page(
+        "export.report/page.html",
+        title=f"Export of {', '.join(signature.source for signature in report.signatures)}",
+        machine="written by colcast export",
+        heading="The export",
+        settings={"seconds": f"{report.seconds:.1f}", "record": "assets.extra/colcast.json"},
+        notes=report.notes(),
+        signatures=[
+            {
+                "name": signature.name,
+                "verdict": verdict(signature),
+                "drawing": drawing(_boxes(signature), _last(signature)),
+                "costs": by_size(signature.costs),
+                "refused": list(_refused(signature)),
+                "features": signature.features,
+            }
+            for signature in report.signatures
+        ],
+    )
 
 
 class _Box(NamedTuple):
@@ -76,79 +73,26 @@ def _last(report: SignatureReport) -> Sequence[str]:
     return report.name, f"{report.nodes_after:,} nodes per candidate", outputs
 
 
-def _costs(report: SignatureReport) -> str:
-    rows = []
-    for of_size in by_size(report.costs):
-        for place, cost in enumerate(of_size):
-            spread = f"{cost.least_ms:.3g} to {cost.most_ms:.3g}"
-            share = f"{100 * cost.cpu_ms / of_size[0].cpu_ms:.0f} %"
-            name = chip(place) + escape(cost.signature)
-            size = "" if place else f"{cost.candidates}"
-            rows.append([size, name, f"{cost.bytes:,}", f"{cost.cpu_ms:.3g}", spread, share])
-    heads = ["candidates", "signature", "bytes", "server CPU, ms", "quartiles", "of the first"]
-    return table(heads, rows, named=True) if rows else ""
-
-
-def _states(report: SignatureReport) -> str:
-    stages = report.stages
-    if not stages:
-        return ""
-    rows = [
-        [escape(domain), f"{row_bytes(states):,}" if not number else "", escape(kind)]
-        for domain, states in stages.states.items()
-        for number, kind in enumerate(grouped((s.tensor, s.dtype, s.shape, "") for s in states))
-    ]
-    left = _items(
-        f"{domain} has no stage; the last stage reads its columns: {why}"
-        for domain, why in stages.left_out.items()
-    )
-    why = [] if stages.written else [f"no stages: {stages.reason}"]
-    why += [f"one user per run, because {stages.why_one}"] if stages.why_one else []
-    why += [stages.reuse.line()] if stages.reuse else []
-    heads = ["domain", "bytes per row", "tensors"]
-    return (table(heads, rows, named=True) if rows else "") + _items(why) + left
-
-
-def _frontier(report: SignatureReport) -> str:
-    late = report.late
-    if not late:
-        return ""
-    kinds = grouped((t.name, t.dtype, t.shape, f", {t.how}") for t in late.frontier)
-    return _items([late.summary(), *kinds, *(f"split: {name}" for name in late.split_products)])
-
-
-def _refused(report: SignatureReport) -> str:
-    found: Mapping[str, str] = report.late.refused if report.late else {}
-    pair: Mapping[str, str] = report.stages.not_states if report.stages else {}
-    lines = [f"{name}: {why}" for name, why in {**found, **pair}.items()]
+def _refused(report: SignatureReport) -> Iterable[str]:
+    """What was refused, with the reasons."""
+    late, stages = report.late, report.stages
+    found: Mapping[str, str] = late.refused if late else {}
+    pair: Mapping[str, str] = stages.not_states if stages else {}
+    yield from (f"{name}: {why}" for name, why in {**found, **pair}.items())
     if isinstance(report.exact, str):
-        lines.append(f"no {report.name}_exact: {report.exact}")
-    if report.late and (why := report.late.why_no_gain()):
-        lines.append(f"{report.late.signature} saves little: {why}")
-    return _items(lines)
-
-
-def _rows(report: SignatureReport) -> str:
-    apart = {name: found.why_not for name, found in report.independence.items() if not found.rows}
-    return _items(f"{name}: {why}" for name, why in apart.items())
-
-
-def _features(report: SignatureReport) -> str:
-    rows = [
-        [
-            escape(feature.name),
-            escape(feature.side if feature.used else f"{feature.side}, not used"),
-            escape(feature.describe()),
-        ]
-        for feature in report.features
-    ]
-    listed = table(["feature", "domain", "kind"], rows, named=True)
-    return f"<details><summary>{len(rows):,} features</summary>{listed}</details>"
-
-
-def _items(lines: Iterable[str]) -> str:
-    items = "".join(f"<li>{escape(line)}</li>" for line in lines)
-    return f"<ul>{items}</ul>" if items else ""
+        yield f"no {report.name}_exact: {report.exact}"
+    if late and (why := late.why_no_gain()):
+        yield f"{late.signature} saves little: {why}"
+    if stages:
+        for domain, why in stages.left_out.items():
+            yield f"{domain} has no stage; the last stage reads its columns: {why}"
+        if not stages.written:
+            yield f"no stages: {stages.reason}"
+        if stages.why_one:
+            yield f"one user per run, because {stages.why_one}"
+    for name, rows in report.independence.items():
+        if not rows.rows:
+            yield f"{name}: rows are not independent: {rows.why_not}"
 
 
 _WIDTH, _HEIGHT, _GAP, _TOP = 250, 76, 18, 6

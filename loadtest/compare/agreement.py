@@ -9,7 +9,6 @@ import numpy as np
 from colcast.loadtest.measure.correctness import correlation, differences, overlap
 from colcast.loadtest.send.connection import Answer, Request
 
-_BINS = 32
 _NUMBERS = "fiu"  # NumPy's kinds of outputs that can be ranked
 
 
@@ -42,15 +41,6 @@ class PerRequest:
 
 
 @dataclass(frozen=True)
-class Histogram:
-    """The number of finite values between neighbouring edges."""
-
-    edges: Sequence[float]
-    a: Sequence[int]
-    b: Sequence[int]
-
-
-@dataclass(frozen=True)
 class OutputAgreement:
     """One output, in all requests whose two answers have the same form.
 
@@ -63,11 +53,9 @@ class OutputAgreement:
       top10: the share of candidates that are among the ten highest scores of both, over requests
           with more than ten; None without such a request, or if the output is not one number per
           candidate.
-      top100: the same for the hundred highest scores.
       correlation: Spearman's rank correlation of the candidates.
       nan: the number of NaN values in A and in B.
       infinite: the number of infinite values in A and in B.
-      histogram: the histogram of finite values; None for strings.
     """
 
     name: str
@@ -76,11 +64,9 @@ class OutputAgreement:
     absolute: Largest
     relative: Largest
     top10: PerRequest | None
-    top100: PerRequest | None
     correlation: PerRequest | None
     nan: tuple[int, int]
     infinite: tuple[int, int]
-    histogram: Histogram | None
 
 
 @dataclass(frozen=True)
@@ -198,12 +184,10 @@ def _output(name: str, pairs: Sequence[_Pair]) -> OutputAgreement:
         differing=sum(int(np.count_nonzero(it)) for it in apart),
         absolute=_largest(pairs, apart),
         relative=_largest(pairs, list(map(_relative, pairs, apart))),
-        top10=_top(ranking, 10),
-        top100=_top(ranking, 100),
+        top10=_top10(ranking),
         correlation=_per_request(ranking, correlation),
         nan=_counts(pairs, np.isnan),
         infinite=_counts(pairs, np.isinf),
-        histogram=_histogram(pairs),
     )
 
 
@@ -232,8 +216,8 @@ def _ranks(values: Any) -> bool:
     return values.dtype.kind in _NUMBERS and values.ndim > 0 and values.size == len(values) > 1
 
 
-def _top(pairs: Sequence[_Pair], k: int) -> PerRequest | None:
-    return _per_request([it for it in pairs if it.a.size > k], lambda a, b: overlap(a, b, k))
+def _top10(pairs: Sequence[_Pair]) -> PerRequest | None:
+    return _per_request([it for it in pairs if it.a.size > 10], lambda a, b: overlap(a, b, 10))
 
 
 def _per_request(pairs: Sequence[_Pair], figure: Callable[[Any, Any], float]) -> PerRequest | None:
@@ -249,23 +233,3 @@ def _counts(pairs: Sequence[_Pair], which: Callable[[Any], Any]) -> tuple[int, i
         return 0, 0
     a = sum(int(np.count_nonzero(which(pair.a))) for pair in pairs)
     return a, sum(int(np.count_nonzero(which(pair.b))) for pair in pairs)
-
-
-def _histogram(pairs: Sequence[_Pair]) -> Histogram | None:
-    if pairs[0].a.dtype.kind not in _NUMBERS:
-        return None
-    a, b = (
-        np.concatenate([np.asarray(it, np.float64).ravel() for it in of])
-        for of in ([pair.a for pair in pairs], [pair.b for pair in pairs])
-    )
-    a, b = a[np.isfinite(a)], b[np.isfinite(b)]
-    both = np.concatenate([a, b])
-    if not both.size:
-        return None
-    low, high = float(both.min()), float(both.max())
-    if high - low <= 1e-9 * max(abs(low), abs(high)):
-        low, high = low - max(abs(low), 1) / 2, high + max(abs(high), 1) / 2
-    edges = np.linspace(low, high, _BINS + 1)
-    return Histogram(
-        edges.tolist(), *(np.histogram(values, edges)[0].tolist() for values in (a, b))
-    )

@@ -95,7 +95,6 @@ _report = section("Report")
     metavar="X",
     help="Share of equal candidates among the ten highest scores, mean over requests.",
 )
-@_limits("--min-top100-overlap", type=_SHARE, metavar="X", help="The same for the hundred highest.")
 @_limits(
     "--min-correlation",
     type=Number(min=-1, max=1),
@@ -119,8 +118,8 @@ def command(context: click.Context, /, **given: Any) -> int:
 
     Each is a server, HOST:PORT or HOST:PORT@VERSION, or a folder, for which a server is started: a
     SavedModel, or a base path whose latest version is served. Shows the largest differences and
-    their positions, the overlap of the top candidates, rank correlation, score histograms, latency
-    and server CPU. The exit code is 1 if only one of them answers a request, if answers have
+    their positions, the overlap of the top candidates, rank correlation, latency and server
+    CPU. The exit code is 1 if only one of them answers a request, if answers have
     different forms, or if a threshold was missed.
     """
     options = SimpleNamespace(**given)

@@ -26,14 +26,12 @@ class Limits:
       difference: the largest absolute difference.
       relative_difference: the largest difference as a share of the larger of the two values.
       top10_overlap: the mean share of candidates that are among the ten highest scores of both.
-      top100_overlap: the same for the hundred highest scores.
       correlation: the mean rank correlation.
     """
 
     difference: float | None = None
     relative_difference: float | None = None
     top10_overlap: float | None = None
-    top100_overlap: float | None = None
     correlation: float | None = None
 
 
@@ -47,6 +45,7 @@ class CompareReport:
       agreement: how far the answers agree.
       figures: A's and B's cost; empty if it was not measured.
       limits: the limits for the outputs.
+      timed: B's format in `figures`.
     """
 
     settings: Mapping[str, str]
@@ -54,6 +53,7 @@ class CompareReport:
     agreement: Agreement
     figures: Sequence[Figures] = ()
     limits: Limits = Limits()
+    timed: str = ""
     machine: str = field(default_factory=lambda: machine())
 
     @property
@@ -75,6 +75,11 @@ class CompareReport:
         if not found.answered:
             problems.append("no request was answered by both")
         return problems
+
+    @property
+    def timed_side(self) -> str:
+        """B, with the format that was timed."""
+        return f"B ({self.timed})" if self.timed else "B"
 
     @property
     def notes(self) -> list[str]:
@@ -127,7 +132,7 @@ class CompareReport:
                 if (of := share(after, before)) != "-":
                     what = "server CPU" if name == "server_cpu_ms" else "95th percentile"
                     values = f"{milliseconds(after)} against {milliseconds(before)} ms"
-                    parts.append(f"B takes {of} of A's {what} ({values})")
+                    parts.append(f"{self.timed_side} takes {of} of A's {what} ({values})")
         return "; ".join(parts)
 
     def as_json(self) -> dict[str, Any]:
@@ -194,7 +199,6 @@ def _judged(outputs: Sequence[OutputAgreement], limits: Limits) -> Iterator[Verd
             yield Verdict(it.name, f"{what} <= {limit:g}", largest_text(largest), kept)
     lower = (
         ("top-10 overlap", limits.top10_overlap, [it.top10 for it in outputs]),
-        ("top-100 overlap", limits.top100_overlap, [it.top100 for it in outputs]),
         ("rank correlation", limits.correlation, [it.correlation for it in outputs]),
     )
     for what, limit, figures in lower:
@@ -219,11 +223,9 @@ def _plain_output(it: OutputAgreement) -> dict[str, Any]:
         "largest_difference": _plain_largest(it.absolute),
         "largest_relative_difference": _plain_largest(it.relative),
         "top_10_overlap": it.top10 and asdict(it.top10),
-        "top_100_overlap": it.top100 and asdict(it.top100),
         "rank_correlation": it.correlation and asdict(it.correlation),
         "nan": dict(zip("AB", it.nan, strict=True)),
         "infinite": dict(zip("AB", it.infinite, strict=True)),
-        "histogram": it.histogram and asdict(it.histogram),
     }
 
 

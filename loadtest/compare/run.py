@@ -49,7 +49,8 @@ def compare(args: SimpleNamespace, typed: str) -> int:
     console.print(f"compared: {report.settings['compared']}", markup=False)
     console.print(agreement_table(report.agreement.outputs))
     if report.figures:
-        console.print(figures_table(list(zip("AB", report.figures, strict=True))))
+        labels = ("A", report.timed_side)
+        console.print(figures_table(list(zip(labels, report.figures, strict=True))))
     lines = [report.headline, *map(str, report.verdicts), *report.notes]
     values = report.as_json()
     for text in [*lines, *write(args.output, values, render(values))]:
@@ -86,9 +87,10 @@ def _compared(args: SimpleNamespace, typed: str, tell: Callable[[str], None]) ->
         figures = _timed(args, [a, others[-1]], served)
     called = [signature_named(one.requests[0]) for one in (a, *others)]
     compared = f"A's {called[0]} with B's {', '.join(called[1:])}"
-    settings = _settings(args, typed, len(data)) | {"compared": compared}
+    timed = others[-1].format
+    settings = _settings(args, typed, len(data), timed) | {"compared": compared}
     sides = (f"{args.sides[0].text}, {plan.a}", f"{args.sides[1].text}, {', '.join(plan.b)}")
-    return CompareReport(settings, sides, joined(found), figures, limits(args))
+    return CompareReport(settings, sides, joined(found), figures, limits(args), timed)
 
 
 def _requests(args: SimpleNamespace, plan: Plan, served: Sequence[Served]) -> list[RequestData]:
@@ -114,11 +116,11 @@ def agreement_table(outputs: Sequence[OutputAgreement]) -> Table:
     """A table with one row per output: differences, the ranking, non-finite values."""
     table = plain_table("")
     table.add_column("output", no_wrap=True)
-    headers = ["values", "not equal", "largest difference", "relative", "top 10", "top 100"]
+    headers = ["values", "not equal", "largest difference", "relative", "top 10"]
     for header in [*headers, "ranks", "NaN", "inf"]:
         table.add_column(header, justify="right")
     for one in outputs:
-        ranking = (one.top10, one.top100, one.correlation)
+        ranking = (one.top10, one.correlation)
         not_finite = [f"{a:,}, {b:,}" for a, b in (one.nan, one.infinite)]
         table.add_row(
             one.name,
@@ -138,7 +140,6 @@ def limits(args: SimpleNamespace) -> Limits:
         args.max_difference,
         args.max_relative_difference,
         args.min_top10_overlap,
-        args.min_top100_overlap,
         args.min_correlation,
     )
 
@@ -159,12 +160,12 @@ def _timed(
     return [figures_of(it.recording) for it in with_clients(series, _CLIENTS, meters, options)]
 
 
-def _settings(args: SimpleNamespace, typed: str, requests: int) -> dict[str, str]:
+def _settings(args: SimpleNamespace, typed: str, requests: int, timed: str) -> dict[str, str]:
     settings = {
         "command": typed,
         "model": args.model,
         "traffic": f"{args.traffic}, {requests} different requests, seed {args.seed}",
-        "figures": f"every request {args.rounds} times with one client, A and B in turn"
+        "figures": f"every request {args.rounds} times with one client, A and B ({timed}) in turn"
         if args.rounds
         else "not measured",
         "finished": datetime.now().astimezone().isoformat(timespec="seconds"),

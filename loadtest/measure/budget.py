@@ -39,10 +39,6 @@ class Budget:
     def spent(self) -> bool:
         return self.left <= 0
 
-    def share(self, of: int, *, keep: float = 0.0) -> "Budget":
-        """A budget of the remaining time divided by `of`, minus `keep` seconds."""
-        return Budget(self.left / of - keep, self.now)
-
 
 UNLIMITED = Budget()
 

@@ -19,7 +19,7 @@ class Check:
     Attributes:
       checked: the number of compared answers.
       wrong: the number of answers that differ by more than the tolerance.
-      largest: the largest difference of any value; infinite if the forms of the answers differ.
+      largest: the largest relative difference; infinite if the forms of the answers differ.
     """
 
     checked: int
@@ -90,14 +90,14 @@ def check(
 
 
 def outputs_difference(expected: Outputs, got: Outputs) -> float:
-    """The largest absolute difference of any value in two answers.
+    """The largest difference in two answers, as a share of the output's largest value.
 
-    NaN equals NaN. A different shape, dtype or string, a missing output, or a number instead of NaN
-    counts as infinite.
+    NaN equals NaN. A different shape, dtype, string or integer, a missing output, or a number
+    instead of NaN counts as infinite.
     """
     if expected.keys() != got.keys():
         return float("inf")
-    return max(_difference(values, got[name]) for name, values in expected.items())
+    return max(relative_difference(values, got[name]) for name, values in expected.items())
 
 
 def differences(expected: Any, got: Any) -> Any:
@@ -120,10 +120,15 @@ def _sample_difference(request: Request, response: bytes, expected: Outputs) -> 
         return float("inf")
 
 
-def _difference(expected: Any, got: Any) -> float:
+def relative_difference(expected: Any, got: Any) -> float:
+    """The largest difference in one output, as a share of its largest finite value."""
     if expected.shape != got.shape or expected.dtype != got.dtype:
         return float("inf")
-    return float(np.max(differences(expected, got), initial=0.0))
+    apart = float(np.max(differences(expected, got), initial=0.0))
+    if not apart or expected.dtype.kind in "biuO":
+        return float("inf") if apart else 0.0
+    largest = np.max(np.abs(expected), where=np.isfinite(expected), initial=0.0)
+    return apart / max(float(largest), 1e-30)
 
 
 def overlap(one: Any, two: Any, k: int) -> float:

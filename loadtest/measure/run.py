@@ -4,10 +4,11 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
+from math import inf
 from typing import TypeVar
 
 import numpy as np
-from colcast.loadtest.measure.budget import UNLIMITED, Budget
+from colcast.loadtest.measure.budget import Budget
 from colcast.loadtest.measure.closed_loop import ClosedLoop
 from colcast.loadtest.measure.correctness import Check, check
 from colcast.loadtest.measure.meters import Meter
@@ -34,7 +35,7 @@ class Options:
       window_calls: the number of calls in a window of waiting clients, instead of a length.
       timeout_seconds: the timeout of a call.
       keep_every: the number of calls from one checked answer to the next; 0 for no checks.
-      tolerance: the largest difference of a correct answer.
+      tolerance: the largest relative difference of a correct answer.
     """
 
     seed: int = 0
@@ -150,15 +151,14 @@ def searching(
     meters: Meters,
     options: Options,
     progress: Callable[[Series, Window], None] = lambda *_: None,
-    budget: Budget = UNLIMITED,
+    max_seconds: float = inf,
 ) -> list[Result]:
     """Finds the highest rate within `sla` for every series, then measures each at that rate again.
 
-    After an interrupt, returns the results so far.
+    Each search ends after about `max_seconds`. After an interrupt, returns the results so far.
     """
     results = []
-    again_seconds = options.windows * options.window_seconds
-    for place, one in enumerate(series):
+    for one in series:
 
         def window(rate: float, number: int, one: Series = one) -> Recording:
             return _open_window(one, rate, number, meters, options)
@@ -169,7 +169,7 @@ def searching(
         def tell(found: Window, one: Series = one) -> None:
             progress(one, found)
 
-        own = budget.share(len(series) - place, keep=again_seconds)
+        own = Budget(max_seconds)
         found, recording = find_max(window, sla, progress=tell, budget=own), Recording()
         if found.ended is not Ended.INTERRUPT:
             try:

@@ -1,10 +1,9 @@
 """Searches for the highest rate that a server sustains within a latency target."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import Enum
-from math import ceil, log2
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,6 @@ from colcast.loadtest.measure.recording import Recording, finite
 _WINDOWS, _MOST = 3, 2  # windows per rate; a rate meets the target if most of its windows do
 # How many rates are measured again at most, and the factor from one to the next.
 _CONFIRMATIONS, _STEP_DOWN = 5, 0.95
-_DOUBLINGS = 4  # expected number of doublings until the rate misses
 
 
 @dataclass(frozen=True)
@@ -154,32 +152,8 @@ def find_max(
     return Found(holds, tuple(search.windows), late, ended=ended)
 
 
-def windows_left(
-    windows: Sequence[Window], sla: Sla, *, precision: float = 0.05, highest: float = 100_000.0
-) -> int:
-    """Estimates how many more windows a search takes after these."""
-    holds, misses = _bracket(windows, sla, 2 * highest)
-    if misses > highest:
-        return _DOUBLINGS + _MOST * ceil(log2(0.5 / precision))
-    return _MOST * ceil(log2(max(1.0, (misses - holds) / (precision * misses))))
-
-
 def _next(holds: float, misses: float, highest: float) -> float:
     return 2 * holds if misses > highest else (holds + misses) / 2
-
-
-def _bracket(windows: Sequence[Window], sla: Sla, above: float) -> tuple[float, float]:
-    """The highest rate that meets the target (else 0), and the next that misses it (else `above`).
-
-    Misses at lower rates may be chance, because windows at low rates have few calls. A rate is
-    ignored if as many of its windows meet the target as miss it.
-    """
-    votes: Counter[float] = Counter()
-    for window in windows:
-        votes[window.rate] += 1 if window.milliseconds <= sla.milliseconds else -1
-    holds = max((rate for rate, vote in votes.items() if vote > 0), default=0.0)
-    misses = min((rate for rate, vote in votes.items() if vote < 0 and rate > holds), default=above)
-    return holds, misses
 
 
 def confirm(

@@ -60,7 +60,7 @@ class Series:
       format: a name in `FORMATS`.
       requests: encoded requests; request i ranks the same candidates in every series.
       expected: the expected answer to each request: the answer in the server's first format.
-      difference: the largest difference from these answers before the load.
+      difference: the largest relative difference from these answers before the load.
     """
 
     target: Target

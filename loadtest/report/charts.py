@@ -140,25 +140,6 @@ def histogram(values: Sequence[float], *, x_title: str, y_title: str, bins: int 
         return _svg(figure, f"{y_title} over {x_title}")
 
 
-def outlines(
-    edges: Sequence[float],
-    counts: Sequence[tuple[str, Sequence[int]]],
-    *,
-    x_title: str,
-    y_title: str,
-) -> str:
-    """Draws outlines of histograms over the same bins; `counts` has (label, counts) pairs."""
-    with mpl.rc_context(_STYLE):
-        figure, axes = _axes(x_title, y_title)
-        for place, (label, heights) in enumerate(counts):
-            dashed = "--" if place else "-"  # both lines stay visible where they overlap
-            colour = _SERIES[place]
-            axes.stairs(heights, edges, color=colour, linewidth=1.8, linestyle=dashed, gid=label)
-            axes.stairs(heights, edges, color=colour, alpha=0.15, fill=True)
-        axes.set_ylim(bottom=0)
-        return _svg(figure, f"{y_title} over {x_title}")
-
-
 def grouped_bars(panels: Sequence[Panel], series: Sequence[str], title: str) -> str:
     """Draws vertical bars as shares of 1, with panels side by side and one legend for all."""
     with mpl.rc_context(_STYLE):

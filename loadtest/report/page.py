@@ -1,157 +1,106 @@
 """Renders the report as one self-contained, printable HTML file."""
 
-from collections.abc import Mapping, Sequence
-from html import escape
+from collections.abc import Callable, Mapping, Sequence
 from math import log10
 from statistics import median
 from typing import Any
 
-from colcast.cli.markup import (
-    COLOURS,
-    charts,
-    chip,
-    document,
-    figure,
-    legend,
-    paragraphs,
-    table,
-    verdicts,
-)
+from colcast.cli.markup import COLOURS, page
 from colcast.loadtest.measure.recording import milliseconds, share
 from colcast.loadtest.measure.search import Ended
 from colcast.loadtest.report.charts import Bar, Line, bar_chart, histogram, line_chart, number
 
 _NAN = float("nan")
+_CPU, _BYTES = "Server CPU per request", "Bytes per request"
 
 Series = Mapping[str, Any]
+Drawn = tuple[str, str, str]  # title, explanation, SVG
 
 
 def render(report: Mapping[str, Any]) -> str:
     """Makes the page from a report in the form of `Report.as_json`."""
     series = report["series"]
-    model = report["settings"].get("model", "a model")
-    parts = [
-        paragraphs("problem", report["problems"]),
-        verdicts(report["thresholds"]),
-        _headline(report["headline"]),
-        _table(series),
-        paragraphs("note", report["notes"]),
-        legend([f"{one['label']}: {one['format']}" for one in series]),
-        charts(_figures(report)),
-    ]
-    return document(f"Load test of {model}", report["machine"], parts, report["settings"])
-
-
-def _figures(report: Mapping[str, Any]) -> list[str]:
-    series = report["series"]
-    figures = [
-        figure(
-            "Server CPU per request",
-            "User and system time of the server process: how many servers a format needs.",
-            bar_chart(_bars(series, "server_cpu_ms", "ms"), "Server CPU per request"),
-        ),
-        figure(
-            "Bytes per request",
-            "As sent, without gRPC's headers.",
-            bar_chart(_bars(series, "request_bytes", "bytes"), "Bytes per request"),
-        ),
-        figure(
-            "Latency percentiles",
-            "Measured from when a call was due; the scale stretches the slow end.",
-            _percentiles(series),
-        ),
-        figure(
-            "Latency over time",
-            "95th percentile of each window of the run; a rising line means a growing queue.",
-            _over_time(series),
-        ),
-    ]
-    if any(one["search"] for one in series):
-        figures.append(
-            figure(
-                "Latency by rate",
-                "Every rate that was tried; the highest sustained rate is where a line crosses.",
-                _against_rate(series, report["sla"]),
-            )
-        )
-    if report["candidates"]:
-        figures.append(
-            figure(
-                "Candidates per request",
-                "How often each number of candidates occurs.",
-                histogram(report["candidates"], x_title="candidates", y_title="requests"),
-            )
-        )
-    return figures
-
-
-def _headline(headline: Mapping[str, Any] | None) -> str:
-    """The headline as a sentence; empty if there is none."""
-    if headline is None:
-        return ""
-    gains = ", ".join(
-        f"<b>{escape(share)}</b> {escape(of)} ({escape(values)})"
-        for share, of, values in headline["gains"]
-    )
-    return (
-        f'<p class="headline"><b>{escape(headline["best"])}</b>'
-        f" against {escape(headline['first'])}: "
-        f"{gains}.</p>"
+    return page(
+        "loadtest.report/page.html",
+        FILTERS,
+        **report,
+        title=f"Load test of {report['settings'].get('model', 'a model')}",
+        servers=any(one["server"] for one in series),
+        searched=any(one["search"] for one in series),
+        labels=[f"{one['label']}: {one['format']}" for one in series],
+        figures=_figures(report),
     )
 
 
-def _table(series: Sequence[Series]) -> str:
-    with_search = any(one["search"] for one in series)
-    with_server = any(one["server"] for one in series)
-    heads = ["server"] if with_server else []
-    heads += ["format", "server CPU<br>ms / request", "of the<br>first", "bytes /<br>request"]
-    heads += ["p50<br>ms", "p95<br>ms", "p99<br>ms", "answered /s", "calls", "errors"]
-    heads += ["checked<br>answers", "largest<br>difference", "sends late<br>p99 ms"]
-    heads += ["highest<br>rate /s"] if with_search else []
-    rows = []
-    for place, one in enumerate(series):
-        cells = [escape(one["server"])] if with_server else []
-        cells += [chip(place) + escape(one["format"])]
-        cells += _cells(one, series[0])
-        if with_search:
-            cells.append(_highest_rate(one["search"]))
-        rows.append(cells)
-    return table(heads, rows, named=with_server)
+def measured(value: float | None) -> float:
+    """A figure of a report; NaN if it was not measured."""
+    return _NAN if value is None else float(value)
 
 
-def _cells(one: Series, first: Series) -> list[str]:
-    figures, checked = one["figures"], one["checked"]
-    cpu = _value(one, "server_cpu_ms")
-    difference = checked["largest_difference"]
-    return [
-        milliseconds(cpu),
-        share(cpu, _value(first, "server_cpu_ms")),
-        number(_value(one, "request_bytes")) if figures["request_bytes"] else "-",
-        *(milliseconds(_value(one, name)) for name in ("p50_ms", "p95_ms", "p99_ms")),
-        number(figures["requests_per_second"]),
-        f"{figures['calls']:,}",
-        f'<span class="problem">{figures["errors"]:,}</span>' if figures["errors"] else "0",
-        f"{checked['answers']:,}",
-        "infinite" if difference is None else f"{difference:.3g}",
-        milliseconds(_value(one, "late_p99_ms")),
-    ]
+def bar(label: str, place: int, value: float | None, unit: str = "ms") -> Bar:
+    """A bar with its value and unit."""
+    shown = f"{milliseconds(measured(value)) if unit == 'ms' else f'{measured(value):,.0f}'} {unit}"
+    text = "not measured" if value is None else shown
+    return Bar(label, place % COLOURS, measured(value), text)
 
 
-def _highest_rate(search: Mapping[str, Any] | None) -> str:
+def _rate(search: Mapping[str, Any] | None) -> str:
+    """The highest rate of a search."""
     if not search or search["highest_rate"] is None:
         return "-"
     cut_short = search["generator_limited"] or search["ended_by"] == Ended.BUDGET.value
     return ("≥ " if cut_short else "") + number(search["highest_rate"])
 
 
-def _bars(series: Sequence[Series], figure: str, unit: str) -> list[Bar]:
-    bars = []
-    for place, one in enumerate(series):
-        value = _value(one, figure)
-        shown = milliseconds(value) if unit == "ms" else f"{value:,.0f}"
-        text = "not measured" if value != value else f"{shown} {unit}"
-        bars.append(Bar(one["label"], place % COLOURS, value, text))
-    return bars
+FILTERS: dict[str, Callable[..., str]] = {
+    "ms": lambda value: milliseconds(measured(value)),
+    "share": lambda value, of: share(measured(value), measured(of)),
+    "number": lambda value: "-" if value is None else number(value),
+    "difference": lambda value: "infinite" if value is None else f"{value:.3g}",
+    "rate": _rate,
+}
+"""The filters of pages with figures, in which None stands for what was not measured."""
+
+
+def _figures(report: Mapping[str, Any]) -> list[Drawn]:
+    series = report["series"]
+
+    def bars(title: str, explanation: str, figure: str, unit: str) -> Drawn:
+        drawn = [
+            bar(one["label"], place, one["figures"][figure], unit)
+            for place, one in enumerate(series)
+        ]
+        return title, explanation, bar_chart(drawn, title)
+
+    figures = [
+        bars(
+            _CPU,
+            "User and system time of the server process: how many servers a format needs.",
+            "server_cpu_ms",
+            "ms",
+        ),
+        bars(_BYTES, "As sent, without gRPC's headers.", "request_bytes", "bytes"),
+        (
+            "Latency percentiles",
+            "Measured from when a call was due; the scale stretches the slow end.",
+            _percentiles(series),
+        ),
+        (
+            "Latency over time",
+            "95th percentile of each window of the run; a rising line means a growing queue.",
+            _over_time(series),
+        ),
+    ]
+    if any(one["search"] for one in series):
+        explanation = (
+            "Every rate that was tried; the highest sustained rate is where a line crosses."
+        )
+        figures.append(("Latency by rate", explanation, _against_rate(series, report["sla"])))
+    if report["candidates"]:
+        drawn = histogram(report["candidates"], x_title="candidates", y_title="requests")
+        explanation = "How often each number of candidates occurs."
+        figures.append(("Candidates per request", explanation, drawn))
+    return figures
 
 
 def _percentiles(series: Sequence[Series]) -> str:
@@ -165,7 +114,7 @@ def _percentiles(series: Sequence[Series]) -> str:
         Line(
             one["label"],
             n % COLOURS,
-            [(place(p), _NAN if ms is None else ms) for p, ms in one["percentiles_ms"]],
+            [(place(p), measured(ms)) for p, ms in one["percentiles_ms"]],
         )
         for n, one in enumerate(series)
     ]
@@ -207,8 +156,3 @@ def _against_rate(series: Sequence[Series], sla: Mapping[str, float]) -> str:
         y_title=f"{name} latency, ms",
         limit=(sla["milliseconds"], f"{name} target {sla['milliseconds']:g} ms"),
     )
-
-
-def _value(one: Series, figure: str) -> float:
-    value = one["figures"][figure]
-    return _NAN if value is None else float(value)

@@ -11,10 +11,6 @@ import numpy.typing as npt
 
 LARGEST = 1 << 20  # the server's default of --max_request_rows
 
-# Twenty equally likely sizes, from MLPerf inference's recommendation task.
-_MLPERF = (100, 100, *[200] * 12, 300, 300, 400, 500, 600, 700)
-
-
 # A distribution of request sizes: maps a share q (0 to 1) to the size that this share of requests
 # does not exceed.
 Sizes = Callable[[float], int]
@@ -45,7 +41,7 @@ def _pareto(smallest: float, alpha: float, largest: float) -> Sizes:
 def parse_sizes(text: str) -> Sizes:
     """Reads a distribution of sizes.
 
-    `500`, `20,100,500`, `lognormal:MEDIAN:SIGMA`, `pareto:SMALLEST:ALPHA:LARGEST`, `mlperf` or
+    `500`, `20,100,500`, `lognormal:MEDIAN:SIGMA`, `pareto:SMALLEST:ALPHA:LARGEST` or
     `file:PATH`. The file has one size per line; - is standard input.
 
     Raises:
@@ -53,8 +49,6 @@ def parse_sizes(text: str) -> Sizes:
     """
     kind, _, rest = text.partition(":")
     try:
-        if kind == "mlperf" and not rest:
-            return _mix(_MLPERF)
         if kind == "lognormal":
             median, sigma = map(float, rest.split(":"))
             return _lognormal(median, sigma)
@@ -68,7 +62,7 @@ def parse_sizes(text: str) -> Sizes:
     except (ValueError, OSError) as error:
         raise ValueError(
             f"sizes {text!r}: {error}; expected a number, a list 20,100,500, "
-            "lognormal:MEDIAN:SIGMA, pareto:SMALLEST:ALPHA:LARGEST, mlperf or file:PATH"
+            "lognormal:MEDIAN:SIGMA, pareto:SMALLEST:ALPHA:LARGEST or file:PATH"
         ) from None
 
 

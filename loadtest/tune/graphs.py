@@ -16,7 +16,12 @@ from typing import Any
 
 import numpy as np
 from colcast.cli.console import report_console
-from colcast.loadtest.measure.correctness import Refused, differences, overlap, reference_answers
+from colcast.loadtest.measure.correctness import (
+    Refused,
+    overlap,
+    reference_answers,
+    relative_difference,
+)
 from colcast.loadtest.measure.meters import ProcessMeter
 from colcast.loadtest.measure.run import Options, with_clients
 from colcast.loadtest.measure.series import Series, Target, prepare
@@ -60,7 +65,7 @@ class Proof:
         """Adds the differences between two lists of answers."""
         for one, other in zip(expected, got, strict=True):
             for name, values in one.items():
-                self.difference = max(self.difference, _share(values, other[name]))
+                self.difference = max(self.difference, relative_difference(values, other[name]))
                 if values.ndim and values.size == len(values) and values.dtype != object:
                     tops = [overlap(values, other[name], k) for k in (10, 100) if k < len(values)]
                     self.overlap = min(self.overlap, *tops, 1.0)
@@ -179,18 +184,6 @@ class _Tuner:
         found = [it.recording.server_cpu_ms for it in with_clients(pairs, 1, meters, options)]
         shares = (fast / slow for slow, fast in zip(found[::2], found[1::2], strict=True))
         return dict(zip((it.format for it in self._series), shares, strict=True))
-
-
-def _share(expected: Any, got: Any) -> float:
-    """The largest difference as a share of the largest value."""
-    if expected.shape != got.shape or expected.dtype != got.dtype:
-        return float("inf")
-    apart = float(np.max(differences(expected, got), initial=0.0))
-    if not apart or expected.dtype.kind != "f":
-        return float("inf") if apart else 0.0
-    return apart / max(
-        float(np.max(np.abs(expected), where=np.isfinite(expected), initial=0)), 1e-30
-    )
 
 
 def _says(rewrites: Sequence[str]) -> Iterator[str]:

@@ -10,7 +10,7 @@ from colcast.loadtest.report.charts import Line, line_chart, standalone
 from colcast.loadtest.tune.climb import Climbed, Setting
 from rich.console import Console
 
-FILES = ("server.flags", "tune.json", "tune.svg")
+FLAGS = "server.flags"
 _LINES = 6  # number of lines in the plot: the start, the best, and the next best
 
 
@@ -65,9 +65,12 @@ def plot(tuned: Tuned) -> str:
     return standalone(chart)
 
 
-def write(tuned: Tuned, model: str, folder: Path) -> None:
-    """Writes `FILES`; a setting that was cut short is in tune.json under `unfinished`."""
-    best = tuned.climbed.best
+def write(tuned: Tuned, model: str, folder: Path) -> list[Path]:
+    """Writes and returns tune.json, tune.svg and, if settings were compared, the best as `FLAGS`.
+
+    A setting that was cut short is in tune.json under `unfinished`.
+    """
+    best, compared = tuned.climbed.best, len(tuned.climbed.tried) > 1
 
     def setting(values: tuple[float, ...]) -> dict[str, object]:
         return {
@@ -79,14 +82,18 @@ def write(tuned: Tuned, model: str, folder: Path) -> None:
     found = {
         "target": str(tuned.sla),
         "ended_by": tuned.ended.value,
-        "best": best.flags,
+        "best": best.flags if compared else None,
         "rate": tuned.climbed.figure,
         "tried": [setting(values) | {"rate": rate} for values, rate in tried.items()],
         "unfinished": [setting(values) for values in tuned.windows if values not in tried],
     }
-    contents = (flagfile(model, tuned), json.dumps(found, indent=1, allow_nan=False), plot(tuned))
-    for name, content in zip(FILES, contents, strict=True):
+    contents = {"tune.json": json.dumps(found, indent=1, allow_nan=False), "tune.svg": plot(tuned)}
+    if compared:
+        contents[FLAGS] = flagfile(model, tuned)
+    (folder / FLAGS).unlink(missing_ok=True)
+    for name, content in contents.items():
         (folder / name).write_text(content, encoding="utf-8")
+    return [folder / name for name in contents]
 
 
 def show(tuned: Tuned, console: Console) -> None:
@@ -101,6 +108,12 @@ def show(tuned: Tuned, console: Console) -> None:
         return
     if not climbed.figure:
         console.print(f"no setting meets {tuned.sla}")
+        return
+    if len(climbed.tried) == 1:
+        console.print(
+            f"one setting tried: {start}: {began:,.0f} requests per second with {tuned.sla}; "
+            f"nothing to compare it with, so {FLAGS} is not written"
+        )
         return
     times = f", {climbed.figure / began:.2f} times as many" if began else ""
     console.print(

@@ -12,10 +12,9 @@ from types import SimpleNamespace
 
 import numpy as np
 from colcast.cli.console import report_console
-from colcast.loadtest.measure.budget import INTERRUPTED, UNLIMITED, Budget, about
+from colcast.loadtest.measure.budget import INTERRUPTED, UNLIMITED, Budget
 from colcast.loadtest.measure.meters import ProcessMeter
 from colcast.loadtest.measure.open_loop import OpenLoop, poisson
-from colcast.loadtest.measure.outlook import ClimbOutlook
 from colcast.loadtest.measure.recording import Recording
 from colcast.loadtest.measure.search import Ended, Found, Sla, Window, find_max
 from colcast.loadtest.measure.series import Target, prepare
@@ -23,7 +22,7 @@ from colcast.loadtest.send.connection import Request
 from colcast.loadtest.send.formats import RequestData
 from colcast.loadtest.send.traffic import requested
 from colcast.loadtest.tune.climb import Knob, Setting, climb
-from colcast.loadtest.tune.report import FILES, Tuned, show, write
+from colcast.loadtest.tune.report import Tuned, show, write
 from colcast.server import ServerProcess
 
 _TIMEOUT_SECONDS = 10.0
@@ -101,7 +100,7 @@ def tune(
     turned: Sequence[Knob],
     pairs: Sequence[Sequence[str]],
     progress: Callable[[Setting, Window], None] = lambda *_: None,
-    begins: Callable[[Setting, float], None] = lambda *_: None,
+    begins: Callable[[Setting, int], None] = lambda *_: None,
     budget: Budget = UNLIMITED,
 ) -> Tuned:
     """Climbs from setting to setting; after an interrupt, returns the result so far.
@@ -112,8 +111,8 @@ def tune(
       turned: the knobs.
       pairs: the knobs that are changed together.
       progress: called after every window.
-      begins: called before every setting, with the seconds that the rest of the search will take if
-        no better setting is found.
+      begins: called before every setting, with the number of settings that are left to try if no
+        better one is found, including this one.
       budget: once it is spent, no other rate is measured.
 
     Raises:
@@ -121,31 +120,34 @@ def tune(
     """
     windows: dict[tuple[float, ...], list[Window]] = {}
     ended = Ended.BY_ITSELF
-    left = ClimbOutlook(load.seconds)
+    left = 0
+
+    def settings(count: int) -> None:
+        nonlocal left
+        left = count
 
     def measure(setting: Setting, floor: float) -> float | None:
         nonlocal ended
         if windows and budget.spent:
             ended = Ended.BUDGET
             return None
-        begins(setting, min(left.seconds, budget.left))
+        begins(setting, left)
         tried = windows.setdefault(setting.values, [])
 
         def note(window: Window) -> None:
             tried.append(window)
             progress(setting, window)
 
-        with left.one():
-            try:
-                found = search(model, load, setting.flags, floor, note, budget)
-            except KeyboardInterrupt:
-                ended = Ended.INTERRUPT
-                return None
+        try:
+            found = search(model, load, setting.flags, floor, note, budget)
+        except KeyboardInterrupt:
+            ended = Ended.INTERRUPT
+            return None
         ended = found.ended
         cut_short = ended is Ended.INTERRUPT or (ended is Ended.BUDGET and not found.rate)
         return None if cut_short else found.rate
 
-    climbed = climb(turned, pairs, measure, left=left.settings)
+    climbed = climb(turned, pairs, measure, left=settings)
     return Tuned(climbed, windows, load.sla, ended)
 
 
@@ -203,8 +205,8 @@ def run(options: SimpleNamespace) -> int:
     sizes = [request.rows for request in load.requests] if options.offload_target else ()
     turned, pairs = knobs(len(os.sched_getaffinity(0)), sizes)
 
-    def begins(setting: Setting, seconds: float) -> None:
-        console.print(f"{setting}: about {about(seconds)} left")
+    def begins(setting: Setting, left: int) -> None:
+        console.print(f"{setting}; {left} to try, if none is better")
 
     def measured(_: Setting, window: Window) -> None:
         console.print(
@@ -214,10 +216,10 @@ def run(options: SimpleNamespace) -> int:
 
     budget = Budget(60 * options.max_minutes) if options.max_minutes else UNLIMITED
     tuned = tune(model, load, turned, pairs, measured, begins, budget)
-    write(tuned, model.name, options.output)
+    written = write(tuned, model.name, options.output)
     show(tuned, console)
-    for name in FILES:
-        console.print(str(options.output / name))
+    for path in written:
+        console.print(str(path))
     if options.json:
         print((options.output / "tune.json").read_text())
     if tuned.ended is Ended.INTERRUPT:

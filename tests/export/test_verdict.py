@@ -86,7 +86,7 @@ def test_costs_are_recorded_at_every_size(embedded, tmp_path):
     costs = json.loads((tmp_path / "out" / FILE).read_bytes())["signatures"]["columnar"]["costs"]
     assert [cost["candidates"] for cost in costs[:: 1 + len(signature.answering)]] == list(SIZES)
     for cost in signature.costs:
-        assert 0 < cost.cpu_ms <= cost.least_ms <= cost.most_ms
+        assert 0 < cost.least_ms <= cost.cpu_ms <= cost.most_ms
     examples, *_, late = (cost for cost in signature.costs if cost.candidates == SIZES[-1])
     assert (examples.signature, late.signature) == ("serving_default", "columnar_late")
     assert late.bytes < examples.bytes
@@ -104,7 +104,7 @@ def test_the_page_has_the_details_that_the_lines_omit(embedded, tmp_path):
     page = (tmp_path / "out" / PAGE).read_text()
     assert "<svg" in page
     assert all(f"<td>{feature.name}</td>" in page for feature in report.signatures[0].features)
-    assert all(state.tensor in page for state in report.signatures[0].stages.user_states[:1])
+    assert all(state.tensor not in page for state in report.signatures[0].stages.user_states)
     assert str(tmp_path) not in page
 
 

@@ -61,14 +61,12 @@ def test_a_number_against_nan_is_infinitely_different_and_counted(lost: float):
     assert output.absolute.candidate == 2
     assert output.differing == 1
     assert (output.nan if np.isnan(lost) else output.infinite) == (1, 2)
-    assert output.histogram
-    assert (sum(output.histogram.a), sum(output.histogram.b)) == (2, 1)
 
 
 def test_strings_differ_or_do_not():
     output = scores(([b"a", b"b"], [b"a", b"c"]))
     assert (output.absolute.difference, output.absolute.candidate) == (np.inf, 1)
-    assert output.correlation is output.top10 is output.histogram is None
+    assert output.correlation is output.top10 is None
 
 
 def test_a_value_for_the_whole_request_has_no_candidate():
@@ -77,18 +75,9 @@ def test_a_value_for_the_whole_request_has_no_candidate():
     assert output.correlation is None
 
 
-@pytest.mark.parametrize("value", [0.0, 1.0, 1e30, -7.5])
-def test_a_histogram_of_one_value_has_it_once(value: float):
-    histogram = scores(([value], [value])).histogram
-    assert histogram
-    assert sum(histogram.a) == sum(histogram.b) == 1
-    assert list(histogram.edges) == sorted(histogram.edges)
-
-
 def test_top_candidates_are_of_requests_with_more():
     few, many = np.arange(10.0), np.arange(20.0)
     output = scores((few, -few), (many, many), (many, -many))
-    assert output.top100 is None
     assert output.top10
     assert (output.top10.mean, output.top10.lowest, output.top10.request) == (0.5, 0.0, 2)
     assert output.correlation

@@ -1,7 +1,6 @@
 """`colcast loadtest` against the native server: measurements, reports, refusals."""
 
 import json
-import re
 import signal
 import subprocess
 import sys
@@ -177,20 +176,6 @@ def known_limit(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 SEARCH = ["--find-max", "--sla-p95", "25ms", "--formats", "example,columnar,late"]
 
 
-def test_a_search_tells_how_long_it_will_take(
-    served: ServerProcess,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    known_limit: list[float],
-):
-    loadtest(tmp_path, served, *SEARCH)
-    printed = capsys.readouterr().out
-    expected = re.search(r"the search will take about (\d+) s", printed)
-    assert expected
-    left = [int(found) for found in re.findall(r"about (\d+) s left", printed)]
-    assert int(expected[1]) >= left[0] > left[-1]
-
-
 def test_an_interrupted_search_writes_what_it_has(
     served: ServerProcess,
     tmp_path: Path,
@@ -244,7 +229,7 @@ def test_a_search_keeps_to_its_minutes(
     capsys: pytest.CaptureFixture[str],
     known_limit: list[float],
 ):
-    report = loadtest(tmp_path, served, *SEARCH, "--max-minutes", "0.0001")
+    report = loadtest(tmp_path, served, *SEARCH, "--max-minutes", "1e-9")
     for one in report["series"]:
         assert one["search"]["highest_rate"] == 50
         assert one["search"]["ended_by"] == "--max-minutes"

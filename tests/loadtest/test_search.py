@@ -9,10 +9,8 @@ from colcast.loadtest.measure.search import (
     Found,
     Sla,
     Verdict,
-    Window,
     confirm,
     find_max,
-    windows_left,
 )
 from colcast.loadtest.send.connection import Answer, Request
 
@@ -43,16 +41,6 @@ def test_the_limit_is_found_within_the_precision(limit: float):
 def test_few_windows_are_needed():
     found = find_max(server(800), P95, start=50, precision=0.05)
     assert len(found.windows) <= 5 + 2 * 6
-
-
-def test_the_outlook_counts_no_low_rate_that_missed_and_no_undecided_one():
-    """Only the bisection remains, between the highest rate that held and the next that missed."""
-    windows = [
-        Window(rate, ms, Verdict.MISSES) for rate, ms in ((1, 40.0), (100, 20.0), (200, 90.0))
-    ]
-    undecided = [Window(400, ms, Verdict.MISSES) for ms in (20.0, 30.0)]
-    assert windows_left(windows, P95) == windows_left([*windows, *undecided], P95)
-    assert windows_left(windows, P95) < windows_left(undecided, P95)
 
 
 def test_one_bad_window_of_three_does_not_decide():
@@ -156,23 +144,6 @@ def test_a_budget_ends_the_search_after_at_least_one_rate():
     confirmed, _ = confirm(found, lambda _: recording(5.0), P95)
     assert confirmed.confirmed
     assert not confirmed.settled
-
-
-def test_the_remaining_time_is_shared_by_the_remaining_turns():
-    seconds = [0.0]
-    budget = Budget(100.0, now=lambda: seconds[0])
-    seconds[0] = 40.0
-    assert budget.share(3).left == 20.0
-    assert budget.share(3, keep=5.0).left == 15.0
-
-
-def test_fewer_windows_are_left_the_closer_the_limit_is_known():
-    found = find_max(server(800), P95, start=50)
-    left = [windows_left(found.windows[:count], P95) for count in range(len(found.windows) + 1)]
-    assert left[-1] == 0
-    assert left[0] > 10
-    known = next(n for n, one in enumerate(found.windows) if one.verdict is Verdict.MISSES) + 2
-    assert left[known:] == sorted(left[known:], reverse=True)
 
 
 @pytest.mark.parametrize(("seconds", "text"), [(12.3, "12 s"), (100, "2 min"), (7200, "2.0 h")])

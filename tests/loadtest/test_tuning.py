@@ -1,7 +1,6 @@
 """`colcast tune` on the native server, and hill climbing with known maxima."""
 
 import json
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import ClassVar
@@ -10,7 +9,6 @@ from xml.etree import ElementTree
 import pytest
 from colcast.cli.main import main
 from colcast.loadtest.measure.open_loop import Schedule
-from colcast.loadtest.measure.outlook import ClimbOutlook
 from colcast.loadtest.measure.recording import Recording
 from colcast.loadtest.measure.search import Sla, Verdict, Window
 from colcast.loadtest.tune.climb import Climbed, Knob, Setting, climb
@@ -144,12 +142,12 @@ def test_an_interrupted_search_writes_what_it_has(
     assert tune(exported, tmp_path, "--sla-p95", "2s") == 130
     printed = capsys.readouterr().out
     assert "the search was ended early by an interrupt" in printed
-    assert "1 settings tried" in printed
+    assert "one setting tried: workers 2: " in printed
     found = json.loads((tmp_path / "tune.json").read_text())
     assert [one["flags"] for one in found["tried"]] == [["--num_workers=2"]]
-    assert found["best"] == ["--num_workers=2"]
+    assert found["best"] is None
     assert [one["flags"] for one in found["unfinished"]] == [["--num_workers=1"]]
-    assert "ended early by an interrupt" in (tmp_path / "server.flags").read_text()
+    assert not (tmp_path / "server.flags").exists()
     assert (tmp_path / "tune.svg").exists()
 
 
@@ -164,19 +162,7 @@ def test_a_search_ends_with_its_budget(
     assert found["ended_by"] == "--max-minutes"
     assert found["rate"] > 0
     assert len(found["tried"]) == 1
-    assert re.search(r"workers 2: about \d+ s left", printed)
-
-
-def test_the_remaining_time_is_estimated_from_the_elapsed_time():
-    left = ClimbOutlook(window_seconds=3)
-    left.settings(11)
-    assert left.seconds == (3 + 20 * 3) + 10 * (3 + 2 * 3)
-    with left.one():
-        pass
-    with left.one():
-        pass
-    left.settings(5)
-    assert left.seconds < 1
+    assert "workers 2; 2 to try, if none is better" in printed
 
 
 STEPS = (1, 2, 4, 8, 16, 32)
