@@ -1,17 +1,15 @@
 """The command line of `colcast bench`."""
 
 import json
-from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 from colcast.cli.console import report_console
 from colcast.cli.options import Command, Parsed
 from colcast.loadtest.options import output_options, report_failures
 
-_Command = TypeVar("_Command", bound=Callable[..., Any])
 _COUNT = click.IntRange(min=1)
 
 
@@ -19,16 +17,6 @@ def _sizes(text: str) -> tuple[int, ...]:
     if not all(size.isdecimal() and int(size) for size in text.split(",")):
         raise ValueError(f"{text!r}: expected whole numbers above 0, like 20,100,500")
     return tuple(map(int, text.split(",")))
-
-
-def _removed(name: str, rows: str, **more: Any) -> Callable[[_Command], _Command]:
-    """A removed option. Using it is an error whose message names the replacement."""
-
-    def refuse(context: click.Context, _: click.Parameter, value: Any) -> None:
-        if value:
-            raise click.UsageError(f"{name} was removed: colcast bench {rows}", context)
-
-    return click.option(name, hidden=True, expose_value=False, callback=refuse, **more)
 
 
 @click.command(
@@ -59,11 +47,6 @@ Examples:
     metavar="--FLAG=VALUE",
     help="Another flag for every server; repeatable.",
 )
-@_removed("--models", "formats/NAME")
-@_removed("--papers", "papers", is_flag=True)
-@_removed("--states", "states", is_flag=True)
-@_removed("--transcoding", "transcoding", is_flag=True)
-@_removed("--batching", "batches", is_flag=True)
 @output_options(click.option, "build/bench", "bench.md, bench.json and a chart per part", "figures")
 def command(**given: Any) -> None:
     """Measures rows of one table: models, formats, servers, protocols, the cost of encoding.
@@ -72,8 +55,7 @@ def command(**given: Any) -> None:
     papers, text) or groups (formats/wide and so on). The variants of a group take turns and send
     the same requests.
     """
-    from colcast.bench.run import run
-    from colcast.bench.serving import Effort
+    from colcast.bench.run import Effort, run
     from colcast.bench.table import USUAL
     from colcast.loadtest.measure.recording import finite
 

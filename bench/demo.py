@@ -9,25 +9,22 @@ import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from functools import partial
 from itertools import islice
 from pathlib import Path
 
 import pyarrow as pa
-from colcast.bench.turns import Line, Timed, head
-from colcast.bench.turns import measure as measure_in_turn
+from colcast.bench.measure import Line, head
+from colcast.bench.measure import measure as in_turn
 from colcast.cli.console import report_console
 from colcast.client import RankingClient
 from colcast.export import export_saved_model
 from colcast.export.cli import silence_tensorflow
 from colcast.items import build_table
 from colcast.loadtest.measure.budget import interruptible
-from colcast.loadtest.measure.closed_loop import ClosedLoop
-from colcast.loadtest.measure.meters import ProcessMeter
-from colcast.loadtest.measure.recording import Recording
-from colcast.loadtest.measure.series import Series, Target, prepare
-from colcast.loadtest.send.connection import Connection
-from colcast.loadtest.send.formats import FORMATS, FORMATS_ALONE, NO_STATES, RequestData
+from colcast.loadtest.measure.meters import Meter, ProcessMeter
+from colcast.loadtest.measure.run import Options
+from colcast.loadtest.measure.series import Target, prepare
+from colcast.loadtest.send.formats import FORMATS_ALONE, NO_STATES, RequestData
 from colcast.server import ServerProcess
 from colcast.zoo.columnar import USER_FEATURES
 from colcast.zoo.examples import serialize_request
@@ -83,17 +80,16 @@ def run(work_dir: Path) -> int:
         lines = measure(server, candidates)
     by_key = same_by_key(work_dir, candidates)
     console.print(
-        "user late computes the user's part once: equal up to rounding. Here TensorFlow parses\n"
+        "late computes the user's part once: equal up to rounding. Here TensorFlow parses\n"
         "the tf.Examples and nothing is cached; by default the server reads them as columns\n"
         "and caches states (docs/tf_examples.md, docs/states.md)."
     )
     figures = work_dir / "demo.json"
     figures.write_text(json.dumps([asdict(line) for line in lines], indent=2))
     console.print(f"Figures: {figures}")
-    exact = {FORMATS[name].title for name in _EXACT}
-    different = [line for line in lines if line.title in exact and line.difference != 0]
+    different = [line for line in lines if line.title in _EXACT and line.difference != 0]
     for line in different:
-        console.print(f"[red]{line.title} differs from tf.Example: {line.group}")
+        console.print(f"[red]{line.title} differs from example: {line.group}")
     return 1 if different or not by_key else 0
 
 
@@ -155,22 +151,14 @@ def measure(server: ServerProcess, candidates: Candidates) -> list[Line]:
     for line in head():
         say_line(line)
     lines: list[Line] = []
-    target, meter = Target("", server.target), ProcessMeter(server.pid)
+    options = Options(windows=_ROUNDS, window_calls=_CALLS, keep_every=0)
+    meters: dict[str, Meter] = {server.target: ProcessMeter(server.pid)}
     for size in _SIZES:
         data = list(islice(_requests(candidates, size), _DISTINCT_REQUESTS))
-        series, left_out = prepare([target], MODEL, _FORMATS, data)
+        series, left_out = prepare([Target("", server.target)], MODEL, _FORMATS, data)
         if left_out:
             raise RuntimeError("; ".join(map(str, left_out)))
-        with ClosedLoop(partial(Connection, server.target), _CLIENTS) as loop:
-
-            def turn(_: int, one: Series, loop: ClosedLoop = loop) -> Recording:
-                return loop.run(one.requests, calls=_CALLS, meter=meter)
-
-            timed = [
-                Timed(FORMATS[one.format].title, partial(turn, one=one), one.difference)
-                for one in series
-            ]
-            lines += measure_in_turn(f"{MODEL}, N = {size}", timed, _ROUNDS, say_line)
+        lines += in_turn(f"{MODEL}, N = {size}", series, _CLIENTS, meters, options, say_line)
     return lines
 
 

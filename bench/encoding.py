@@ -6,26 +6,27 @@ from typing import Any
 
 from colcast.bench.requests import zoo_data
 from colcast.bench.table import Variant
-from colcast.bench.turns import Timed
 from colcast.client import RankingClient
 from colcast.loadtest.measure.recording import Call, Recording
+from colcast.loadtest.measure.run import in_turn
 
 
-def timed(client: RankingClient, rows: Sequence[Variant], size: int) -> list[Timed]:
-    """Returns the variants of `rows`, ready to be measured; `client` knows the model's schema."""
+def encoded_in_turn(
+    client: RankingClient, rows: Sequence[Variant], size: int, rounds: int
+) -> dict[str, list[Recording]]:
+    """Encodes a request in every way in every round; `client` knows the model's schema."""
     ways = _ways(client, size)
-    return [Timed(row.title, _turns(ways[row.send], size)) for row in rows]
 
-
-def _turns(encode: Callable[[], int], size: int) -> Callable[[int], Recording]:
-    def turn(_: int) -> Recording:
+    def turn(row: Variant, _: int = 0) -> Recording:
         cpu, began = time.process_time(), time.perf_counter()
-        length = encode()
+        length = ways[row.send]()
         took = time.perf_counter() - began
         call = Call(0.0, 0.0, took, "OK", size, length, 0)
         return Recording([call], wall_seconds=took, server_cpu_seconds=time.process_time() - cpu)
 
-    return turn
+    for row in rows:  # warm up
+        turn(row)
+    return dict(zip([row.title for row in rows], in_turn(rows, turn, rounds), strict=True))
 
 
 def _ways(client: RankingClient, size: int) -> dict[str, Callable[[], int]]:

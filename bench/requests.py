@@ -1,21 +1,17 @@
 """Makes the variants' requests: for the zoo's models, in every format and protocol."""
 
-import http.client
-import json
 import struct
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from colcast.client import RankingClient, decode_tensor, encode_predict_request
 from colcast.client.wire import field, fields, integer_field, map_entry, message
-from colcast.loadtest.send.connection import Answer, Outputs, Request
+from colcast.loadtest.send.connection import Outputs, Request
 from colcast.loadtest.send.formats import FORMATS, RequestData, encode
 
 KEY = "bench_key"
-REST_PATH = "/v1/models/{model}:predict"
 _INFER = "/inference.GRPCInferenceService/ModelInfer"
 _DATATYPES = {"int64": "INT64", "float32": "FP32", "object": "BYTES"}
 
@@ -58,14 +54,7 @@ def zoo_requests(
         ]
     if send in FORMATS:
         return [encode(client, send, one) for one in data]
-    return [SENDERS[send](encode(client, "late", one)) for one in data]
-
-
-def rest_request(predict: Request) -> Request:
-    """Converts a Predict request to REST's columnar JSON, with each user feature once."""
-    signature, columns = _columns(predict)
-    body = {"signature_name": signature, "inputs": {n: _plain(c) for n, c in columns.items()}}
-    return Request(json.dumps(body).encode(), predict.rows, "REST", _no_outputs)
+    return [infer_request(encode(client, "late", one)) for one in data]
 
 
 def infer_request(predict: Request) -> Request:
@@ -82,32 +71,6 @@ def infer_request(predict: Request) -> Request:
     return Request(payload, predict.rows, _INFER, _no_outputs)
 
 
-SENDERS: dict[str, Callable[[Request], Request]] = {
-    "REST": rest_request,
-    "ModelInfer": infer_request,
-}
-
-
-class RestConnection:
-    """Posts bodies over one connection, with the interface of `loadtest.send`'s `Connection`."""
-
-    def __init__(self, address: str, model: str) -> None:
-        """Connects to HOST:PORT at the first call."""
-        self._connection = http.client.HTTPConnection(address, timeout=60)
-        self._path = REST_PATH.format(model=model)
-
-    def call(self, request: Request) -> Answer:
-        sent = time.perf_counter()
-        self._connection.request("POST", self._path, request.payload)
-        response = self._connection.getresponse()
-        body, answered = response.read(), time.perf_counter()
-        code = "OK" if response.status == 200 else str(response.status)
-        return Answer(code, body, body.decode() if code != "OK" else "", sent, answered)
-
-    def close(self) -> None:
-        self._connection.close()
-
-
 def _spec(predict: Request) -> dict[int, bytes]:
     """Two fields of a PredictRequest's model_spec: 1, the model's name; 3, the signature's name."""
     (spec,) = (message(n, value) for n, _, value in fields(predict.payload) if n == 1)
@@ -118,14 +81,6 @@ def _columns(predict: Request) -> tuple[str, dict[str, Any]]:
     """The signature of a PredictRequest, and its inputs."""
     entries = (map_entry(message(n, v)) for n, _, v in fields(predict.payload) if n == 2)
     return _spec(predict)[3].decode(), {name: decode_tensor(t, name) for name, t in entries}
-
-
-def _plain(column: Any) -> Any:
-    if column.dtype != object:
-        return column.tolist()
-    return (
-        np.array([text.decode() for text in column.ravel()], object).reshape(column.shape).tolist()
-    )
 
 
 def _raw(column: Any) -> bytes:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from colcast.loadtest.send.formats import FORMATS, FORMATS_ALONE, NO_STATES
+from colcast.loadtest.send.formats import FORMATS_ALONE, NO_STATES
 
 SIZES = (20, 100, 500)
 PAPERS = (
@@ -21,7 +21,7 @@ class Variant:
       part: the first word of a selection, such as "formats".
       group: the second word, such as "wide".
       title: its name in the printed table.
-      send: a format of `colcast loadtest`, or a name in `requests.SENDERS`.
+      send: a format of `colcast loadtest`, "by key" or "ModelInfer".
       flags: flags of its server; variants with the same model and flags share a server. "{tables}"
         stands for the folder of an item table with every candidate.
       model: the served model; by default the group's name.
@@ -42,6 +42,11 @@ class Variant:
     fresh: bool = False
 
     @property
+    def served(self) -> str:
+        """The name of the served model."""
+        return self.model or self.group
+
+    @property
     def name(self) -> str:
         """The part and the group, written as in a selection."""
         return f"{self.part}/{self.group}"
@@ -49,7 +54,7 @@ class Variant:
 
 def _formats(part: str, model: str) -> tuple[Variant, ...]:
     return tuple(
-        Variant(part, model, FORMATS[name].title, name, FORMATS_ALONE)
+        Variant(part, model, name, name, FORMATS_ALONE)
         for name in ("example", "repeated", "columnar", "late")
     )
 
@@ -76,13 +81,12 @@ def _graphs(model: str) -> tuple[Variant, ...]:
 _KEYED = ("--item_table=wide:bench_key:{tables}",)
 _ALONE = ("--nojoin_waiting_requests", *NO_STATES)
 _MANY = 32
-_REST = ("--rest_api_port=-1", *NO_STATES)
 _TEXTS = ("--item_state_bytes=0",)
 
 TABLE = (
     *_formats("formats", "movielens"),
     *_formats("formats", "wide"),
-    Variant("states", "wide", "tf.Example", "example", FORMATS_ALONE, fresh=True),
+    Variant("states", "wide", "example", "example", FORMATS_ALONE, fresh=True),
     Variant("states", "wide", "late, no caches", "late", NO_STATES, fresh=True),
     Variant("states", "wide", "late, nothing cached", "late", fresh=True),
     Variant("states", "wide", "late, all cached", "late"),
@@ -92,9 +96,8 @@ TABLE = (
     *_transcoding("movielens", fresh=False),
     Variant("batches", "wide", "alone", "late", _ALONE, sizes=(20,), clients=_MANY),
     Variant("batches", "wide", "joined", "late", NO_STATES, sizes=(20,), clients=_MANY),
-    Variant("protocols", "wide", "Predict", "late", _REST),
-    Variant("protocols", "wide", "ModelInfer", "ModelInfer", _REST),
-    Variant("protocols", "wide", "REST", "REST", _REST),
+    Variant("protocols", "wide", "Predict", "late", NO_STATES),
+    Variant("protocols", "wide", "ModelInfer", "ModelInfer", NO_STATES),
     Variant("encoding", "wide", "tf.Examples, protobuf", "tf.Examples", sizes=(500,)),
     Variant("encoding", "wide", "tf.make_tensor_proto", "tensor protos", sizes=(500,)),
     Variant("encoding", "wide", "rows of dicts", "rows", sizes=(500,)),

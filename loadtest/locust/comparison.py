@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from io import StringIO
 from typing import Any
 
-from colcast.cli.console import report_console
+from colcast.cli.console import counted, report_console
 from colcast.loadtest.locust.turns import ALL, Turns
 from colcast.loadtest.measure.recording import milliseconds, share
-from colcast.loadtest.send.formats import FORMATS
 from flask import Response, request
 from rich.box import SIMPLE
 from rich.table import Table
@@ -18,7 +17,7 @@ _CSV = ("format", "answered", "failed", "p50_ms", "p95_ms", "request_bytes", "se
 # Each of these figures is followed by its share of the first format's figure.
 _SHARES = ("p50_ms", "p95_ms", "request_bytes", "server_cpu_ms")
 _HEADS = ("answered", "failed", "p50 ms", "", "p95 ms", "", "bytes", "", "CPU ms", "")
-_NAN = float("nan")
+_ENOUGH_ROUNDS = 3
 
 
 class Comparison:
@@ -29,40 +28,53 @@ class Comparison:
         self._turns = turns
 
     def rows(self) -> list[dict[str, Any]]:
-        """One row per format, in the formats' order; tf.Example comes first if it was sent.
+        """One row per format, in the order of `colcast loadtest`.
 
         Latencies and server CPU are in milliseconds; CPU is NaN if it is not known for each format.
         """
-        formats, used = self._turns.total().formats, self._turns.used
+        turns = self._turns
         rows = []
-        for name in (name for name in FORMATS if name in formats):
-            calls = formats[name]
-            rows.append(
-                {
-                    "format": FORMATS[name].title,
-                    "answered": calls.answered,
-                    "failed": calls.failed,
-                    "p50_ms": calls.percentile_ms(50),
-                    "p95_ms": calls.percentile_ms(95),
-                    "request_bytes": calls.bytes_per_request,
-                    "server_cpu_ms": used[name].cpu_ms if name in used else _NAN,
-                }
-            )
+        for name in turns.formats:
+            calls = turns.calls(name)
+            if calls.num_requests:
+                rows.append(
+                    {
+                        "format": name,
+                        "answered": turns.answered(name),
+                        "failed": calls.num_failures,
+                        "p50_ms": turns.percentile_ms(name, 50),
+                        "p95_ms": turns.percentile_ms(name, 95),
+                        "request_bytes": calls.total_content_length / calls.num_requests,
+                        "server_cpu_ms": turns.cpu_ms(name),
+                    }
+                )
         return rows
 
     def notes(self) -> list[str]:
-        """Remarks about the server's CPU."""
-        if self._turns.not_measured:
-            return [f"server CPU is not measured: {self._turns.not_measured}"]
-        if not self._turns.used:
-            return ["server CPU is shown once a turn, or a run without turns, has ended"]
-        mixed = self._turns.used.get(ALL)
-        if not mixed:
-            return ["CPU ms: the server's user and system time per answered request"]
-        each = (
-            "" if len(self._turns.total().formats) < 2 else ", all formats; --turns separates them"
-        )
-        return [f"server CPU: {milliseconds(mixed.cpu_ms)} ms per answered request{each}"]
+        """Remarks about the server's CPU, with the spread of the formats' shares."""
+        turns = self._turns
+        if turns.not_measured:
+            return [f"server CPU is not measured: {turns.not_measured}"]
+        if not turns.in_turns:
+            if (mixed := turns.cpu_ms(ALL)) != mixed:
+                return ["server CPU is shown once the run has ended"]
+            each = "" if len(turns.formats) < 2 else ", all formats; --turns separates them"
+            return [f"server CPU: {milliseconds(mixed)} ms per answered request{each}"]
+        notes = ["CPU ms: the server's user and system time per answered request"]
+        first, *others = turns.formats
+        found = {name: shares for name in others if (shares := turns.shares(name))}
+        rounds = max((shares.rounds for shares in found.values()), default=0)
+        if others and rounds < _ENOUGH_ROUNDS:
+            notes.append(
+                f"{counted(rounds, 'complete round')} of turns: run at least {_ENOUGH_ROUNDS}, "
+                f"{_ENOUGH_ROUNDS * turns.round_seconds} s, to see how much CPU varies"
+            )
+        notes += [
+            f"{name}: {100 * of.low:.0f} to {100 * of.high:.0f} % of the CPU of "
+            f"{first} in {counted(of.rounds, 'round')}"
+            for name, of in found.items()
+        ]
+        return notes
 
     def print(self) -> None:
         """Prints a table, or nothing if nothing was sent."""

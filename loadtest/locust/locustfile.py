@@ -16,7 +16,7 @@ from typing import Any
 import grpc.experimental.gevent  # type: ignore[import-not-found]
 from colcast.client import Policies, RankingClient
 from colcast.loadtest.locust.comparison import Comparison
-from colcast.loadtest.locust.turns import Gate, Turns
+from colcast.loadtest.locust.turns import Sender, Turns
 from colcast.loadtest.locust.users import (  # noqa: F401  Locust looks for them here
     USERS,
     ColumnarUser,
@@ -57,10 +57,10 @@ def _options(parser: Any) -> None:
     group.add_argument("--mix", default="", metavar="A=1,B=3", help="formats with weights")
     group.add_argument(
         "--turns",
-        type=float,
-        default=0.0,
+        type=int,
+        default=0,
         metavar="S",
-        help="formats take turns of S seconds; 0: all formats at once",
+        help="formats take turns of S whole seconds; 0: all formats at once",
     )
     group.add_argument("--metrics", default="", help="as for colcast loadtest")
     group.add_argument("--signature", help="as for colcast loadtest")
@@ -88,10 +88,8 @@ def _set_up(environment: Any, **_: Any) -> None:
     environment.prepared, environment.preparing = {}, BoundedSemaphore()
     environment.first_failures = {}
     environment.advice = ADVICE if options.traffic == "generated" else ""
-    environment.gate = None
     if not isinstance(environment.runner, MasterRunner):
-        environment.gate = Gate(environment, in_turns=options.turns > 0)
-        environment.gate.listen()
+        environment.sender = Sender(environment, formats, options.turns)
     if not isinstance(environment.runner, WorkerRunner):
         _compare(
             environment, Turns(environment, formats, options.turns, lambda: _meter(environment))
@@ -103,7 +101,7 @@ def _set_up(environment: Any, **_: Any) -> None:
 
 def _chosen(environment: Any, options: Any) -> Sequence[str]:
     """The formats to send; also sets the environment's user classes."""
-    if not options.turns >= 0:
+    if options.turns < 0:
         raise SystemExit(f"--turns {options.turns}: expected seconds, or 0 to mix formats")
     if options.mix and (options.formats or options.turns):
         raise SystemExit("--mix sets weights, so it cannot be combined with --formats or --turns")
@@ -143,7 +141,6 @@ def _meter(environment: Any) -> Meter:
 
 def _compare(environment: Any, turns: Turns) -> None:
     """Prints the comparison when a run ends."""
-    turns.listen()
     comparison = Comparison(turns)
 
     def tell(**_: Any) -> None:
@@ -187,7 +184,7 @@ def _prepare_missing(environment: Any) -> None:
 
     data = traffic.load(connect)
     with connect() as client:
-        schema = client.schema() if any(FORMATS[name].target for name in missing) else None
+        schema = client.schema() if any(FORMATS[name] for name in missing) else None
     for name in missing:
         called = signature_for(schema, name, options.signature) if schema else None
         with connect(called) as client:

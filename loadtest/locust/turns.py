@@ -1,207 +1,197 @@
-"""Makes formats take turns, so that the server's CPU time is known for each.
+"""Formats take turns by the clock, so that the server's CPU time is known for each.
 
-Each sending process has a gate, at which its users' calls wait. The deciding process (the only
-process, or the master) opens and closes all gates with Locust's messages. A gate counts as closed
-once its last call is answered, so all CPU time until then belongs to the format whose turn it was.
+The deciding process (the only process, or the master) announces the second in which turns begin. In
+turn n of S seconds, every user of every process sends format n % k. The deciding process reads the
+server's CPU time at the borders; calls come with the second in which they were answered. Machines
+with workers need synchronized clocks.
 """
 
+import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import count
+from itertools import count, pairwise
+from math import ceil
 from typing import Any
 
 import gevent
-from colcast.loadtest.locust.tally import Tally
 from colcast.loadtest.measure.meters import Meter
-from gevent.event import Event
-from locust.runners import STATE_MISSING, LocalRunner
+from locust.stats import RequestStats, StatsEntry
 
 ALL = ""
 """In place of a format's name: all formats, mixed."""
 
-# Messages to the sending processes, and their replies.
-_TURN, _COUNTED = "colcast_turn", "colcast_counted"
-_LAST_ANSWER_SECONDS = 90.0  # longer than any call
+_BEGIN, _COUNTS = "colcast_begin", "colcast_counts"
+_MICROSECONDS = 1000  # Locust rounds latencies to two digits, but never below 1
 
 
-class Gate:
-    """The gate of a sending process: holds its users' calls until their turn, and counts them."""
+class Sender:
+    """In a sending process: says which format to send now, and counts calls by format."""
 
-    def __init__(self, environment: Any, *, in_turns: bool) -> None:
-        """Makes the gate for this environment's users; it is always open unless `in_turns`."""
-        self._environment = environment
-        self._in_turns = in_turns
-        self._format = ALL
-        self._open, self._idle = Event(), Event()
-        self._idle.set()
-        self._under_way = 0
-        self.tally = Tally()
+    def __init__(self, environment: Any, formats: Sequence[str], seconds: int) -> None:
+        """Makes the sender of a Locust environment; `seconds` is 0 to send all formats at once."""
+        self._formats, self._seconds, self._begin = formats, seconds, 0.0
+        self.stats = RequestStats(use_response_times_cache=False)
+        environment.events.request.add_listener(self._count)
+        environment.events.report_to_master.add_listener(self._report)
+        environment.runner.register_message(_BEGIN, self._start)
 
-    def listen(self) -> None:
-        """Hooks into Locust's events and messages."""
-        events = self._environment.events
-        events.test_start.add_listener(self._start)
-        events.request.add_listener(self._count)
-        events.report_to_master.add_listener(self._report)
-        self._environment.runner.register_message(_TURN, self._turn, concurrent=True)
+    def format_now(self) -> str:
+        """The format to send, or `ALL`; waits for the first turn."""
+        if not self._seconds:
+            return ALL
+        while (now := time.time()) < self._begin:
+            gevent.sleep(self._begin - now)
+        turn = int(now - self._begin) // self._seconds
+        return self._formats[turn % len(self._formats)]
 
-    @contextmanager
-    def call(self) -> Iterator[str]:
-        """Waits until calls may be sent; yields the format to send, or `ALL`."""
-        self._open.wait()
-        self._under_way += 1
-        self._idle.clear()
-        try:
-            yield self._format
-        finally:
-            self._under_way -= 1
-            if not self._under_way:
-                self._idle.set()
-
-    def _start(self, **_: Any) -> None:
-        self.tally.take()
-        if not self._in_turns:
-            self._open.set()
-
-    def _turn(self, msg: Any, **_: Any) -> None:
-        if msg.data is not None:
-            self._format = msg.data
-            self._open.set()
-            return
-        self._open.clear()
-        self._idle.wait()
-        self._environment.runner.send_message(_COUNTED, self.tally.take())
-
-    def _report(self, client_id: str, data: dict[str, Any]) -> None:
-        data[_COUNTED] = self.tally.take()
+    def _start(self, msg: Any, **_: Any) -> None:
+        self._begin = msg.data
+        self.stats.clear_all()
 
     def _count(
         self, response_time: float, exception: Any, context: dict[str, Any], **_: Any
     ) -> None:
-        if "format" in context:  # calls of other locustfiles have no format
-            calls = self.tally.of(context["format"])
-            calls.add(response_time, context["request_bytes"], ok=exception is None)
+        if "format" not in context:  # calls of other locustfiles have no format
+            return
+        entry = self.stats.get(context["format"], "")
+        latency = None if exception else _MICROSECONDS * response_time
+        entry.log(latency, context["request_bytes"])
+        if exception:
+            entry.log_error(exception)
+
+    def _report(self, client_id: str, data: dict[str, Any]) -> None:
+        data[_COUNTS] = self.stats.serialize_stats()
 
 
-@dataclass
-class Used:
-    """CPU seconds of the server, and the number of answered calls that used them."""
+@dataclass(frozen=True)
+class Shares:
+    """A format's CPU per call as a share of the first format's in the same round."""
 
-    cpu_seconds: float = 0.0
-    answered: int = 0
-
-    @property
-    def cpu_ms(self) -> float:
-        """CPU milliseconds per answered call; NaN if they are not known."""
-        return 1000 * self.cpu_seconds / (self.answered or float("nan"))
+    rounds: int
+    low: float
+    high: float
 
 
 class Turns:
-    """Decides whose turn it is, and adds up all calls and CPU time, in the deciding process."""
+    """In the deciding process: begins turns, adds up all calls, and reads the server's CPU."""
 
     def __init__(
-        self,
-        environment: Any,
-        formats: Sequence[str],
-        seconds: float | None,
-        meter: Callable[[], Meter],
+        self, environment: Any, formats: Sequence[str], seconds: int, meter: Callable[[], Meter]
     ) -> None:
-        """Decides the turns for a Locust environment.
+        """Decides the turns of a Locust environment.
 
         Args:
           environment: Locust's environment.
           formats: the formats that take turns.
-          seconds: the length of a turn; None to send all formats at once.
+          seconds: the length of a turn; 0 to send all formats at once.
           meter: returns the server's meter at the start of each run; raises LookupError if there is
             none.
         """
-        self._environment = environment
-        self._formats = formats if seconds else [ALL]
-        self._seconds = seconds
-        self._find_meter = meter
-        self._meter: Meter | None = None
-        self._now: str | None = None  # the format whose turn it is
-        self._began, self._answered_before = 0.0, 0
-        self._waits_for: set[str] = set()
-        self._all_counted = Event()
-        self._course = gevent.Greenlet()
-        self._total = Tally()
-        self.used: dict[str, Used] = {}
-        self.not_measured = ""
-
-    def listen(self) -> None:
-        """Hooks into Locust's events and messages."""
-        events = self._environment.events
+        self.formats, self._seconds = formats, seconds
+        self._environment, self._find_meter = environment, meter
+        self._reader = gevent.Greenlet()
+        self._reset()
+        events = environment.events
         events.test_start.add_listener(self._start)
-        events.worker_report.add_listener(lambda data, **_: self._take(data))
-        events.test_stopping.add_listener(lambda **_: self.end())
-        self._environment.runner.register_message(_COUNTED, self._counted)
+        events.worker_report.add_listener(lambda data, **_: self._add(data.get(_COUNTS, ())))
+        events.test_stop.add_listener(lambda **_: self.end())
 
-    def total(self) -> Tally:
-        """The calls of this run that this process has counted so far."""
-        gate = self._environment.gate
-        if gate:
-            self._total.merge(gate.tally.take())
-        return self._total
+    @property
+    def in_turns(self) -> bool:
+        return self._seconds > 0
 
-    def end(self) -> None:
-        """Ends the last turn; no more calls are sent, and all have been counted."""
-        self._course.kill()
-        if self._now is not None:
-            self._close()
+    @property
+    def round_seconds(self) -> int:
+        """The length of a round, in which each format has one turn."""
+        return self._seconds * len(self.formats)
+
+    def _reset(self) -> None:
+        self._meter: Meter | None = None
+        self.not_measured = ""
+        self._begin = 0
+        self._cpu: list[float] = []  # at the beginning of each turn, and at the end of the last
+        self._stats = RequestStats(use_response_times_cache=False)
+        self._ended = False
 
     def _start(self, **_: Any) -> None:
-        self._total, self.used, self.not_measured = Tally(), {}, ""
-        self._meter = None
+        self._reset()
         try:
             self._meter = self._find_meter()
         except (LookupError, ProcessLookupError) as error:
             self.not_measured = str(error)
-        self._open(self._formats[0])
-        self._course = gevent.spawn(self._go_round)
+        self._begin = ceil(time.time()) + bool(self._seconds)
+        self._environment.runner.send_message(_BEGIN, self._begin)
+        self._reader = gevent.spawn(self._read_at_borders)
 
-    def _go_round(self) -> None:
-        """Runs rounds of turns; each round begins with a different format."""
-        for number in count(1) if self._seconds else ():
-            gevent.sleep(self._seconds)
-            self._close()
-            turn, place = divmod(number, len(self._formats))
-            self._open(self._formats[(turn + place) % len(self._formats)])
+    def _read_at_borders(self) -> None:
+        for turn in count() if self._seconds else (0,):
+            if self._seconds:
+                gevent.sleep(max(0.0, self._begin + turn * self._seconds - time.time()))
+            self._cpu.append(self._cpu_seconds())
 
-    def _open(self, format_name: str) -> None:
-        self._answered_before = self.total().answered
-        self._began = self._cpu_seconds()
-        self._now = format_name
-        self._environment.runner.send_message(_TURN, format_name)
+    def end(self) -> None:
+        """Ends the last turn, once no calls are sent any more."""
+        if not self._ended:
+            self._ended = True
+            self._reader.kill()
+            self._cpu.append(self._cpu_seconds())
 
-    def _close(self) -> None:
-        """Closes the gates and waits for the last answers."""
-        assert self._now is not None
-        self._waits_for = self._senders()
-        self._all_counted.clear()
-        self._environment.runner.send_message(_TURN, None)
-        if self._waits_for:
-            self._all_counted.wait(_LAST_ANSWER_SECONDS)
-        used = self.used.setdefault(self._now, Used())
-        used.cpu_seconds += self._cpu_seconds() - self._began
-        used.answered += self.total().answered - self._answered_before
-        self._now = None
+    def _add(self, reported: Sequence[Any]) -> None:
+        for values in reported:
+            entry = StatsEntry.unserialize(values, self._stats)
+            self._stats.get(entry.name, entry.method).extend(entry)
 
-    def _senders(self) -> set[str]:
-        runner = self._environment.runner
-        if isinstance(runner, LocalRunner):
-            return {"local"}
-        return {worker.id for worker in runner.clients.all if worker.state != STATE_MISSING}
+    def calls(self, format_name: str) -> Any:
+        """The calls of a format so far, as a StatsEntry with latencies in microseconds."""
+        sender = getattr(self._environment, "sender", None)
+        return (sender.stats if sender else self._stats).get(format_name, "")
 
-    def _counted(self, msg: Any, **_: Any) -> None:
-        self._total.merge(msg.data)
-        self._waits_for.discard(msg.node_id)
-        if not self._waits_for:
-            self._all_counted.set()
+    def answered(self, format_name: str) -> int:
+        entry = self.calls(format_name)
+        return int(entry.num_requests - entry.num_failures)
 
-    def _take(self, data: dict[str, Any]) -> None:
-        self._total.merge(data.get(_COUNTED, {}))
+    def percentile_ms(self, format_name: str, percentile: float) -> float:
+        """A percentile of the latencies of answered calls, to two digits; NaN without answers."""
+        left = ceil(self.answered(format_name) * percentile / 100)
+        for latency, calls in sorted(self.calls(format_name).response_times.items()):
+            left -= calls
+            if left <= 0:
+                return float(latency) / _MICROSECONDS
+        return float("nan")
+
+    def cpu_ms(self, format_name: str) -> float:
+        """The server's CPU per answered call in a format's turns; NaN if it is not known.
+
+        For `ALL`, it is the CPU of the whole run per call of any format.
+        """
+        if format_name == ALL:
+            calls = sum(map(self.answered, self.formats))
+            return _per_call(self._cpu[-1] - self._cpu[0], calls if self._ended else 0)
+        turns = list(self._turns(format_name))
+        return _per_call(sum(cpu for cpu, _ in turns), sum(calls for _, calls in turns))
+
+    def shares(self, format_name: str) -> Shares | None:
+        """The shares of all complete rounds; None without one."""
+        if not self._seconds:
+            return None
+        rounds = (len(self._cpu) - 1 - self._ended) // len(self.formats)
+        of_both = zip(self._turns(self.formats[0]), self._turns(format_name), strict=False)
+        found = [_per_call(*own) / _per_call(*first) for first, own in list(of_both)[:rounds]]
+        found = [share for share in found if share == share]
+        return Shares(len(found), min(found), max(found)) if found else None
+
+    def _turns(self, format_name: str) -> Iterator[tuple[float, int]]:
+        """The CPU seconds and the answered calls of each turn of a format."""
+        entry, every = self.calls(format_name), len(self.formats)
+        first = self.formats.index(format_name)
+        for turn, (begin, end) in enumerate(pairwise(self._cpu)):
+            if self._seconds and turn % every == first:
+                # Up to the format's next turn, since calls may be answered late.
+                start = self._begin + turn * self._seconds
+                seconds = range(start, start + every * self._seconds)
+                calls = sum(entry.num_reqs_per_sec.get(second, 0) for second in seconds)
+                calls -= sum(entry.num_fail_per_sec.get(second, 0) for second in seconds)
+                yield end - begin, calls
 
     def _cpu_seconds(self) -> float:
         try:
@@ -209,3 +199,7 @@ class Turns:
         except (LookupError, ProcessLookupError) as error:
             self.not_measured = str(error)
             return float("nan")
+
+
+def _per_call(cpu_seconds: float, calls: int) -> float:
+    return 1000 * cpu_seconds / (calls or float("nan"))

@@ -1,7 +1,6 @@
 """The users of locustfile.py, one class per format. Each user waits for its answers."""
 
 from colcast.loadtest.send.connection import Answer, Connection
-from colcast.loadtest.send.formats import FORMATS
 from colcast.loadtest.send.generated import REFUSALS
 from locust import User, constant, task
 
@@ -27,8 +26,7 @@ class RankingUser(User):  # type: ignore[misc]
     @task  # type: ignore[untyped-decorator]
     def rank(self) -> None:
         """Sends one request and reports it to Locust."""
-        with self.environment.gate.call() as turn:
-            self._send(turn or self.format)
+        self._send(self.environment.sender.format_now() or self.format)
 
     def _send(self, format_name: str) -> None:
         requests = self.environment.prepared[self.host, format_name]
@@ -37,7 +35,7 @@ class RankingUser(User):  # type: ignore[misc]
         answer = self.connection.call(request)
         self.environment.events.request.fire(
             request_type=request.method.rpartition("/")[2],
-            name=FORMATS[format_name].title,
+            name=format_name,
             response_time=1000 * answer.seconds,
             response_length=len(answer.response),
             exception=None if answer.code == "OK" else self._failed(format_name, answer),

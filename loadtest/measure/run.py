@@ -33,6 +33,7 @@ class Options:
       windows: the number of windows per series; the series alternate.
       window_seconds: the length of a window.
       window_calls: the number of calls in a window of waiting clients, instead of a length.
+      warm_up_calls: the least number of calls of each series before its first window.
       timeout_seconds: the timeout of a call.
       keep_every: the number of calls from one checked answer to the next; 0 for no checks.
       tolerance: the largest relative difference of a correct answer.
@@ -42,6 +43,7 @@ class Options:
     windows: int = 3
     window_seconds: float = 5.0
     window_calls: int | None = None
+    warm_up_calls: int = 0
     timeout_seconds: float = 10.0
     keep_every: int = 10
     tolerance: float = 1e-5
@@ -129,13 +131,15 @@ def with_clients(
             )
             for target in {one.target for one in series}
         }
+        warm_up = max(options.warm_up_calls, 2 * clients)
         for one in series:  # connect, and warm up
-            loops[one.target.address].run(one.requests, calls=2 * clients)
+            loops[one.target.address].run(one.requests, calls=warm_up)
 
         def window(one: Series, number: int) -> Recording:
             calls = options.window_calls
+            sent = warm_up + number * (calls or 0) if one.fresh else 0
             return loops[one.target.address].run(
-                one.requests,
+                one.requests[sent:],
                 calls=calls,
                 seconds=None if calls else options.window_seconds,
                 meter=meters.get(one.target.address),

@@ -61,6 +61,8 @@ class Series:
       requests: encoded requests; request i ranks the same candidates in every series.
       expected: the expected answer to each request: the answer in the server's first format.
       difference: the largest relative difference from these answers before the load.
+      fresh: whether waiting clients send no request twice; there must be enough, and windows have a
+        number of calls.
     """
 
     target: Target
@@ -68,6 +70,7 @@ class Series:
     requests: Sequence[Request]
     expected: Sequence[Outputs] = ()
     difference: float = 0.0
+    fresh: bool = False
 
     @property
     def label(self) -> str:

@@ -27,7 +27,7 @@ def render(report: Mapping[str, Any]) -> str:
         title=f"Load test of {report['settings'].get('model', 'a model')}",
         servers=any(one["server"] for one in series),
         searched=any(one["search"] for one in series),
-        labels=[f"{one['label']}: {one['format']}" for one in series],
+        labels=[one["label"] for one in series],
         figures=_figures(report),
     )
 

@@ -13,7 +13,6 @@ from colcast.loadtest.measure.run import Result
 from colcast.loadtest.measure.search import Ended, Sla
 from colcast.loadtest.measure.series import LeftOut
 from colcast.loadtest.report.gate import Thresholds, Verdict, headline, judge
-from colcast.loadtest.send.formats import FORMATS
 
 PERCENTILES = (50.0, 75.0, 90.0, 95.0, 99.0, 99.9)
 _TIMELINE_BINS = 60
@@ -149,7 +148,7 @@ def _series(result: Result) -> dict[str, Any]:
     return {
         "label": result.series.label,
         "server": result.series.target.name,
-        "format": FORMATS[result.series.format].title,
+        "format": result.series.format,
         "target": result.series.target.address,
         "sound": result.sound,
         "figures": finite(figures_of(recording)),

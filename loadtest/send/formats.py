@@ -24,28 +24,16 @@ NO_STATES = ("--user_state_bytes=0", "--item_state_bytes=0")
 FORMATS_ALONE = ("--example_transcoding=off", *NO_STATES)
 
 
-@dataclass(frozen=True)
-class Format:
-    """One way to write a request.
-
-    Attributes:
-      title: its name in tables.
-      target: the client's name for it, see `colcast.client.Target`; None if the client cannot
-          write it.
-    """
-
-    title: str
-    target: Any
-
-
-FORMATS: Mapping[str, Format] = {
-    "example": Format("tf.Example", "example"),
-    "elwc": Format("ExampleListWithContext", None),
-    "repeated": Format("user repeated", "repeated"),
-    "columnar": Format("user once", "columnar"),
-    "late": Format("user late", "late"),
-    "stock": Format("for stock servers", "stock"),
-    "recorded": Format("as recorded", None),
+# The formats, with the client's name for each (`colcast.client.Target`); None if the client cannot
+# write it.
+FORMATS: Mapping[str, Any] = {
+    "example": "example",  # tf.Examples
+    "elwc": None,  # an ExampleListWithContext
+    "repeated": "repeated",  # columns, the user on every row
+    "columnar": "columnar",  # columns, the user once
+    "late": "late",  # the same, for a signature that computes the user once
+    "stock": "stock",  # columns for servers that do not repeat rows
+    "recorded": None,  # as recorded
 }
 
 
@@ -81,7 +69,7 @@ def signature_for(schema: ModelSchema, format_name: str, signature: str | None) 
     Raises:
       colcast.client.SchemaError: the model has no such signature.
     """
-    if FORMATS[format_name].target is None:
+    if FORMATS[format_name] is None:
         return None
     if signature is None:
         return source_of(schema) if format_name == "example" else None
@@ -136,7 +124,7 @@ def encode(client: RankingClient, format_name: str, data: RequestData) -> Reques
         if not data.recorded:
             raise ValueError("needs recorded PredictRequests, --traffic requests:FILE")
         return Request(data.recorded, data.rows)
-    target = FORMATS[format_name].target
+    target = FORMATS[format_name]
     if data.examples and (target == "example" or not data.items):
         payload = client.encode(examples=data.examples, target=target)
     else:

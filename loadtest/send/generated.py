@@ -1,9 +1,8 @@
 """Generates traffic from the served model's signature."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatch
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from colcast.loadtest.send.formats import RequestData, signature_for
 _MEAN_LENGTH = 5  # for multi-valued features
 _LISTS = (Kind.MULTI, Kind.SEQUENCE)
 _TRIED_SIZES = (2, 3, 5)  # sizes of the requests that test whether a model accepts lists
+_BOUNDS = (10_000, 1_000, 100, 10, 1)
 IDS = 100_000
 """The upper bound of integers, and the number of different strings."""
 Accepts = Callable[[RequestData], bool]
@@ -38,9 +38,9 @@ def generated(
 ) -> list[RequestData]:
     """Makes one request of random values for every size.
 
-    Integers are ids below `ids`, or below a smaller bound if the model requires it. Floats are
+    Integers are ids below `ids` or, if the model refuses them, below a smaller bound. Floats are
     normally distributed; strings are "v" and an id. Multi-valued features have five values on
-    average, or one if the model accepts no other number.
+    average, or all have one if the model accepts nothing else.
 
     Args:
       schema: the served model's schema; its columnar signature describes the features.
@@ -64,16 +64,12 @@ def generated(
         random = np.random.default_rng(seed)
         return [_request(features, user, size, values, random) for size in sizes]
 
-    def takes(of_one: Collection[str], below: Mapping[str, int]) -> bool:
-        return all(map(accepts, drawn(_TRIED_SIZES, _Values(below, ids, of_one, largest=True))))
-
-    lists = [name for name, feature in features.items() if feature.kind in _LISTS]
-    numbers = [name for name, feature in features.items() if "int" in feature.dtype.name]
-    if takes((), {}):
-        return drawn(sizes, _Values({}, ids))
-    of_one = fewest(lists, lambda names: takes(names, dict.fromkeys(numbers, 1)))
-    below = ids_below(numbers, ids, lambda below: takes(of_one, below))
-    return drawn(sizes, _Values(below, ids, of_one))
+    for bound in (ids, *(bound for bound in _BOUNDS if bound < ids)):
+        for one_value in (False, True):
+            values = _Values(bound, one_value)
+            if all(map(accepts, drawn(_TRIED_SIZES, replace(values, largest=True)))):
+                return drawn(sizes, values)
+    return drawn(sizes, _Values(ids))
 
 
 @dataclass(frozen=True)
@@ -81,15 +77,13 @@ class _Values:
     """How values are generated.
 
     Attributes:
-      below: feature -> upper bound of its integers.
-      ids: the upper bound for other features, and the number of different strings.
-      of_one: list features whose rows have one value each.
-      largest: whether every value is the feature's largest integer.
+      ids: the upper bound of integers, and the number of different strings.
+      one_value: whether every row of a list has one value.
+      largest: whether one value of every feature is its largest integer.
     """
 
-    below: Mapping[str, int]
     ids: int
-    of_one: Collection[str] = ()
+    one_value: bool = False
     largest: bool = False
 
 
@@ -138,8 +132,7 @@ def _rows(feature: Feature, rows: int, how: _Values, random: Random) -> list[Any
     shape = [size or 1 for size in feature.shape or ()]
     if feature.kind not in _LISTS:
         return list(_draw(feature, [rows, *shape], how, random))
-    one = feature.name in how.of_one
-    lengths = np.ones(rows, int) if one else random.poisson(_MEAN_LENGTH, rows)
+    lengths = np.ones(rows, int) if how.one_value else random.poisson(_MEAN_LENGTH, rows)
     ends = np.cumsum(lengths).tolist()
     values = _draw(feature, [ends[-1], *shape[1:]], how, random)
     return [values[start:end] for start, end in zip([0, *ends], ends, strict=False)]
@@ -154,7 +147,7 @@ def _draw(feature: Feature, shape: Sequence[int], how: _Values, random: Random) 
         return (random.random(shape) < 0.5).tolist()
     if "int" in kind:
         most = int(np.iinfo(feature.dtype.storage).max)
-        top = min(how.below.get(feature.name, how.ids), most)
+        top = min(how.ids, most)
         ids = random.integers(0, top, shape)
         ids.flat[: int(how.largest)] = top - 1
         return ids.tolist()
@@ -187,59 +180,3 @@ def accepted_by(client: RankingClient, signature: str | None) -> Accepts:
         return True
 
     return accepts
-
-
-def fewest(names: Collection[str], helps: Callable[[Collection[str]], bool]) -> set[str]:
-    """A small set of features that need modest values for the model to accept a request.
-
-    Empty if none does, or if the model refuses requests in which all have modest values.
-
-    Args:
-      names: names of features.
-      helps: whether the model accepts requests in which these features have modest values.
-    """
-    if helps(()) or not helps(names):
-        return set()
-    needed = set(names)
-
-    def spare(names: list[str]) -> None:
-        if helps(needed - set(names)):
-            needed.difference_update(names)
-        elif len(names) > 1:
-            spare(names[: len(names) // 2])
-            spare(names[len(names) // 2 :])
-
-    spare(sorted(names))
-    return needed
-
-
-def ids_below(
-    names: Collection[str], ids: int, takes: Callable[[Mapping[str, int]], bool]
-) -> dict[str, int]:
-    """Upper bounds of the integer features for which the model refuses some ids below `ids`.
-
-    Args:
-      names: names of integer features.
-      ids: the upper bound of other features.
-      takes: whether the model accepts requests with these bounds.
-    """
-    found: dict[str, int] = {}
-    left = set(names)
-
-    def helps(bound: int, small: Collection[str]) -> bool:
-        return takes({**found, **{name: 1 if name in small else bound for name in left}})
-
-    for bound in _bounds(ids):
-        small = fewest(left, partial(helps, bound))
-        if bound < ids:
-            found |= dict.fromkeys(left - small, bound)
-        left = small
-        if not left:
-            break
-    return found
-
-
-def _bounds(ids: int) -> Iterator[int]:
-    """Yields `ids` and every power of two below it."""
-    yield ids
-    yield from (1 << bits for bits in range((ids - 1).bit_length() - 1, -1, -1))

@@ -8,10 +8,13 @@ from typing import Any
 
 import pytest
 from colcast.bench import table
+from colcast.bench.measure import lines, measure
 from colcast.bench.table import TABLE, groups, selected
-from colcast.bench.turns import Timed, measure
 from colcast.cli.main import main
 from colcast.loadtest.measure.recording import Call, Recording
+from colcast.loadtest.measure.run import Options
+from colcast.loadtest.measure.series import Series, Target
+from colcast.loadtest.send.connection import Request
 from colcast.zoo import wide
 from colcast.zoo.registry import MODELS, ZooModel
 
@@ -29,39 +32,29 @@ def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(MODELS, "wide", model)
 
 
-def recording(milliseconds: float, *, error: str = "") -> Recording:
-    code = "UNAVAILABLE" if error else "OK"
-    call = Call(0.0, 0.0, 0.25, code, 20, 100, 10)
-    return Recording([call], [], error, 0.5, milliseconds / 1000)
+def recording(milliseconds: float) -> Recording:
+    call = Call(0.0, 0.0, 0.25, "OK", 20, 100, 10)
+    return Recording([call], [], "", 0.5, milliseconds / 1000)
 
 
-def timed(title: str, figures: Sequence[float], order: list[str]) -> Timed:
-    def turn(number: int) -> Recording:
-        order.append(f"{title} {number}")
-        return recording(figures[number] if number >= 0 else 1e9)
-
-    return Timed(title, turn)
-
-
-def test_variants_take_turns_and_the_warm_up_does_not_count():
-    order: list[str] = []
-    lines: list[str] = []
-    variants = [timed("a", [2, 4, 100], order), timed("b", [1, 4, 25], order)]
-    first, second = measure("formats/x, N = 20", variants, 3, lines.append)
-    assert order == ["a -1", "b -1", "a 0", "b 0", "b 1", "a 1", "a 2", "b 2"]
+def test_a_line_has_medians_and_the_share_of_the_same_round():
+    told: list[str] = []
+    rounds = {"a": list(map(recording, (2, 4, 100))), "b": list(map(recording, (1, 4, 25)))}
+    first, second = lines("formats/x, N = 20", rounds, [0.0, float("nan")], told.append)
     assert (first.cpu_ms, second.cpu_ms) == (4, 4)
     assert second.share == (0.5, 0.25, 1)
     assert (second.per_second, second.p50_ms, second.request_bytes) == (2, 250, 100)
-    assert lines[0].startswith("formats/x, N = 20")
-    assert re.split(r"\s{2,}", lines[1].strip()) == [
+    assert told[0].startswith("formats/x, N = 20")
+    assert re.split(r"\s{2,}", told[1].strip()) == [
         *("b", "4.000", "0.50 (0.25 to 1.00)", "2", "250.0", "100", "-")
     ]
 
 
 def test_failed_calls_end_it():
-    broken = Timed("late", lambda _: recording(1, error="UNAVAILABLE: gone"))
-    with pytest.raises(ValueError, match="late: calls failed: UNAVAILABLE: gone"):
-        measure("formats/x", [broken], 1, lambda _: None)
+    series = [Series(Target("", "127.0.0.1:1"), "late", [Request(b"", 1)])]
+    options = Options(windows=1, window_calls=1)
+    with pytest.raises(ValueError, match="late: calls failed: UNAVAILABLE: "):
+        measure("formats/x", series, 1, {}, options, lambda _: None)
 
 
 def test_a_part_or_a_group_is_selected_in_the_tables_order():
@@ -86,7 +79,6 @@ def test_every_row_names_its_group_once_and_a_model_there_is():
         (["--rounds", "0"], "Invalid value for '--rounds': 0 is not in the range x>=1"),
         (["--calls", "0"], "Invalid value for '--calls': 0 is not in the range x>=1"),
         (["--sizes", "abc"], "Invalid value for '--sizes': 'abc': expected whole numbers"),
-        (["--states"], "--states was removed: colcast bench states"),
         (["none"], "no rows 'none'; expected formats, formats/movielens, formats/wide, states"),
     ],
 )
@@ -101,15 +93,15 @@ def test_a_wrong_command_line_is_refused(
 def test_every_kind_of_row_is_measured_and_written(
     small: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):
-    """Covers servers with and without states, item tables, three protocols, and encoding."""
+    """Covers servers with and without states, item tables, two protocols, and encoding."""
     parts = ["states", "keys", "protocols", "encoding"]
     effort = ["--sizes", "5", "--rounds", "1", "--calls", "4"]
     assert main(["bench", *parts, *effort, "--json", "--output", str(tmp_path)]) == 0
-    lines = {(line["group"], line["title"]): line for line in json.loads(capsys.readouterr().out)}
+    found = {(line["group"], line["title"]): line for line in json.loads(capsys.readouterr().out)}
     rows = selected(parts)
-    assert [*lines] == [(f"{row.name}, N = 5", row.title) for row in rows]
-    assert all(line["cpu_ms"] > 0 and line["request_bytes"] > 0 for line in lines.values())
-    states = [line for (group, _), line in lines.items() if group.startswith(("states", "keys"))]
+    assert [*found] == [(f"{row.name}, N = 5", row.title) for row in rows]
+    assert all(line["cpu_ms"] > 0 and line["request_bytes"] > 0 for line in found.values())
+    states = [line for (group, _), line in found.items() if group.startswith(("states", "keys"))]
     assert all(line["difference"] < 1e-5 for line in states)
     sent, keyed = (line["request_bytes"] for line in states[-2:])
     assert keyed < sent

@@ -31,14 +31,6 @@ def scores(*pairs: tuple[Any, Any]) -> OutputAgreement:
     return output
 
 
-def test_equal_answers_differ_nowhere():
-    output = scores(([0.25, 0.5], [0.25, 0.5]))
-    assert (output.values, output.differing) == (2, 0)
-    assert output.absolute.difference == output.relative.difference == 0
-    assert output.correlation
-    assert output.correlation.mean == 1
-
-
 def test_the_largest_difference_is_found_with_both_values():
     output = scores(([1.0, 2.0], [1.0, 2.0]), ([3.0, 4.0, 8.0], [3.0, 4.5, 8.25]))
     largest = output.absolute

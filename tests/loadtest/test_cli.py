@@ -7,14 +7,11 @@ import sys
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 from colcast.cli.main import main
-from colcast.loadtest.cli import command
-from colcast.loadtest.load_test import latency_target
 from colcast.loadtest.measure.recording import Recording
 from colcast.loadtest.measure.series import Series, prepare
 from colcast.server import ServerProcess
@@ -76,24 +73,6 @@ def test_every_format_gets_the_same_schedule_and_right_answers(
     assert report["problems"] == []
 
 
-def test_a_seed_repeats_the_calls(served: ServerProcess, tmp_path: Path):
-    options = ["--rate", "100", "--formats", "columnar", "--seed", "7"]
-    first, second = (
-        by_label(loadtest(tmp_path / name, served, *options))["columnar"]["figures"]
-        for name in "ab"
-    )
-    assert first["calls"] == second["calls"]
-    assert first["request_bytes"] == second["request_bytes"]
-
-
-def test_closed_loop_clients_are_an_option_too(served: ServerProcess, tmp_path: Path):
-    report = loadtest(tmp_path, served, "--clients", "2", "--formats", "example,columnar")
-    assert "2 clients that wait" in report["settings"]["load"]
-    for one in report["series"]:
-        assert one["figures"]["calls"] > 0
-        assert one["figures"]["late_p99_ms"] == 0
-
-
 def test_two_servers_are_compared_under_their_names(served: ServerProcess, tmp_path: Path):
     command = ["loadtest", "--target", f"a={served.target}", "--target", f"b={served.target}"]
     command += ["--model", "small", "--sizes", "5", "--distinct", "3", "--rate", "50"]
@@ -101,15 +80,6 @@ def test_two_servers_are_compared_under_their_names(served: ServerProcess, tmp_p
     assert main([*command, "--output", str(tmp_path)]) == 0
     report = json.loads((tmp_path / "report.json").read_text())
     assert list(by_label(report)) == ["a: columnar", "b: columnar"]
-
-
-def test_json_on_standard_output_is_the_report(
-    served: ServerProcess, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-):
-    report = loadtest(tmp_path, served, "--rate", "50", "--formats", "columnar", "--json")
-    printed = capsys.readouterr()
-    assert json.loads(printed.out) == report
-    assert "requests prepared" in printed.err
 
 
 def test_junit_on_standard_output(
@@ -297,16 +267,6 @@ def test_a_search_needs_one_target(capsys: pytest.CaptureFixture[str]):
     for slas in ([], ["--sla-p95", "25ms", "--sla-p99", "1.5s"]):
         assert main([*search, *slas]) == 2
         assert "--find-max needs one target" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("percentile", "text", "target"),
-    [("p95", "25ms", "p95 <= 25 ms"), ("p99", "1.5s", "p99 <= 1500 ms")],
-)
-def test_latency_targets_are_read_in_both_units(percentile: str, text: str, target: str):
-    arguments = ["--target", "h:1", "--model", "m", "--find-max", f"--sla-{percentile}", text]
-    parsed = command.make_context("loadtest", arguments).params
-    assert str(latency_target(SimpleNamespace(**parsed))) == target
 
 
 @pytest.mark.parametrize("below", ["", "folder"])

@@ -186,12 +186,6 @@ def test_a_request_that_one_refuses_fails(
     assert verdict["passed"]
 
 
-def test_a_request_that_both_refuse_is_no_difference(between: Callable[..., Any]):
-    report = between(4, 4)
-    assert len(report["refused_alike"]) == 1
-    assert report["notes"][0].startswith("1 of 3 requests were refused by both, first request 1:")
-
-
 def test_folders_are_served_with_their_flags_and_timed(
     exported: Path, recorded: str, tmp_path: Path
 ):
@@ -296,12 +290,6 @@ def test_the_headline_names_the_output_that_differs_most_and_the_cost():
     assert "B (late) takes 25 % of A's server CPU (2.00 against 8.00 ms)" in start
 
 
-def test_equal_answers_are_said_to_be_equal():
-    same = [(answer(a=[1.0, 2.0]), answer(a=[1.0, 2.0]))]
-    equal = replace(report(), agreement=agreement([REQUEST], same), figures=())
-    assert (equal.headline, equal.passed) == ("all 2 values are equal", True)
-
-
 @pytest.mark.parametrize(
     ("limit", "passed"),
     [({"top10_overlap": 0.8}, True), ({"correlation": 0.99}, False), ({"difference": 9}, False)],
@@ -320,12 +308,6 @@ def test_the_page_fetches_nothing_and_escapes_what_it_shows():
         assert escape(text) in page
     assert page.count("<figure>") == 2
     assert page.count("<tr>") == 3 + 3
-
-
-def test_a_report_without_cpu_figures_still_has_a_page():
-    values = report().as_json()
-    values["figures"]["B"]["server_cpu_ms"] = None
-    assert "not measured" in render(values)
 
 
 def test_without_an_answer_the_page_says_so():

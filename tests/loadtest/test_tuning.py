@@ -85,14 +85,6 @@ def test_wrong_options_are_reported(exported: Path, tmp_path: Path, capsys, opti
     assert words in capsys.readouterr().err
 
 
-def test_more_threads_than_cores_are_not_tried():
-    turned, pairs = knobs(6)
-    assert turned[0].values == (1, 2, 4, 6, 8)
-    assert turned[1].values == (1, 2, 4, 6)
-    names = {knob.name for knob in turned}
-    assert {name for pair in pairs for name in pair} == names
-
-
 def test_pieces_and_joining_are_tuned_together(exported: Path):
     turned, pairs = knobs(2)
     assert ("ms per slice", "join") in pairs
@@ -206,50 +198,6 @@ def test_less_than_the_gain_is_noise():
     assert climbed(lambda workers, rows: 100 + 0.01 * workers, gain=0).best.values == (32, 32)
 
 
-def test_nothing_is_measured_twice():
-    seen: list[tuple[int, ...]] = []
-
-    def measure(setting: Setting, floor: float) -> float:
-        seen.append(setting.values)
-        return hill(*setting.values)
-
-    found = climb(KNOBS, [("workers", "rows")], measure)
-    assert len(seen) == len(set(seen)) == len(found.tried)
-
-
-def test_a_knob_in_no_pair_is_unchanged():
-    found = climb(KNOBS, [("workers",)], lambda setting, _: hill(*setting.values))
-    assert found.best.values == (8, 32)
-
-
-def test_a_start_with_rate_zero():
-    found = climbed(lambda workers, rows: 0.0 if rows == 32 else 10.0)
-    assert found.best.values == (1, 16)
-    assert found.figure == 10
-
-
-def test_a_single_knob_climbs_until_a_rate_is_reached():
-    found = climb(KNOBS, [("workers",)], lambda setting, _: float(setting.values[0] == 16))
-    assert found.best.values == (16, 32)
-    assert climb(KNOBS, [("workers",)], lambda *_: 0.0).figure == 0
-
-
-def test_flags_and_words():
-    start = Setting.start(KNOBS)
-    assert start.flags == ["--num_workers=1", "--max_rows=32"]
-    assert str(start) == "workers 1, rows 32"
-
-
-@pytest.mark.parametrize(("value", "beside"), [(1, [1, 2]), (4, [2, 4, 8]), (32, [16, 32])])
-def test_neighbours(value: float, beside: list[float]):
-    assert KNOBS[0].neighbours(value) == beside
-
-
-@pytest.mark.parametrize(("value", "behind"), [(1, [4]), (4, [1, 16]), (32, [8])])
-def test_values_behind_the_neighbours(value: float, behind: list[float]):
-    assert KNOBS[0].two_steps_away(value) == behind
-
-
 def test_a_setting_that_is_not_fully_measured_ends_the_climb():
     measured: list[tuple[float, ...]] = []
 
@@ -261,14 +209,6 @@ def test_a_setting_that_is_not_fully_measured_ends_the_climb():
     assert len(measured) == 4
     assert list(found.tried) == measured[:3]
     assert found.figure == max(found.tried.values())
-
-
-def test_the_number_of_remaining_settings_counts_down_if_none_is_better():
-    left: list[int] = []
-    figures = iter([100.0])
-    pairs = [("workers",), ("rows",)]
-    climb(KNOBS, pairs, lambda *_: next(figures, 0.0), left=left.append)
-    assert left == [5, 4, 3, 2, 1]
 
 
 def test_only_the_type_in_which_the_export_wrote_tables_is_tried(tmp_path: Path):

@@ -19,9 +19,7 @@ from colcast.zoo.movielens.features import (
     RankingRequest,
     replay,
     split,
-    title_words,
 )
-from colcast.zoo.movielens.model import EXAMPLE_SPEC
 from colcast.zoo.movielens.train import WORK_DIR
 
 Scorer = Callable[[list[bytes]], np.ndarray]
@@ -48,10 +46,6 @@ def test_it_ranks_better_than_a_linear_model(trained: tuple[Any, train.TrainingR
     assert trained[1].auc > 0.785
 
 
-def test_rows_carry_exactly_the_features_the_signature_parses(request_405: RankingRequest):
-    assert {**request_405.user_row, **request_405.items[0]}.keys() == EXAMPLE_SPEC.keys()
-
-
 def test_scores_are_one_probability_a_row(score: Scorer, request_405: RankingRequest):
     scores = score(serialize_request(request_405.user_row, request_405.items))
     assert scores.shape == (945,)
@@ -65,20 +59,6 @@ def test_a_row_scores_the_same_alone_and_in_a_batch(score: Scorer, request_405: 
     together = score(examples)
     alone = np.concatenate([score([example]) for example in examples])
     np.testing.assert_allclose(together, alone, atol=1e-6)
-
-
-def test_left_out_features_take_their_defaults(score: Scorer, request_405: RankingRequest):
-    row = {**request_405.user_row, **request_405.items[0]}
-    explicit = row | {"movie_mean_rating": 3.5, "movie_rating_count": 0, "movie_year": 0}
-    left_out = {name: value for name, value in row.items() if name not in (
-        "movie_mean_rating", "movie_rating_count", "movie_year")}  # fmt: skip
-    assert score([serialize(left_out)]) == score([serialize(explicit)])
-
-
-def test_unknown_ids_and_words_are_scored_too(score: Scorer, request_405: RankingRequest):
-    row = {**request_405.user_row, **request_405.items[0]}
-    row |= {"user_id": 10**12, "movie_id": -7, "movie_title": ["zzz"], "user_occupation": "\x00"}
-    assert np.isfinite(score([serialize(row)])).all()
 
 
 def test_the_area_under_the_curve_counts_ties_as_half():
@@ -178,10 +158,6 @@ def test_candidates_are_the_movies_not_rated_yet(tiny: MovieLens):
     assert request.user_row["user_mean_rating"] == pytest.approx(mean(1))
 
 
-def test_title_words_are_lower_case_without_punctuation():
-    assert title_words("Cats Don't Dance: 2 (Or 3?)") == ["cats", "don't", "dance", "2", "or", "3"]
-
-
 USERS = "user_id:token\tage:token\tgender:token\toccupation:token\tzip_code:token\n"
 MOVIES = "item_id:token\tmovie_title:token_seq\trelease_year:token\tclass:token_seq\n"
 RATINGS = "user_id:token\titem_id:token\trating:float\ttimestamp:float\n"
@@ -200,11 +176,6 @@ def test_tables_become_records():
     assert data.users == {1: User(1, 24, "M", "technician", "85711")}
     assert data.movies == {2: Movie(2, "GoldenEye", 1995, ("Action", "Adventure"))}
     assert data.ratings == [Rating(1, 2, 3.0, 881250949)]
-
-
-def test_ratings_are_put_in_order_of_time():
-    data = parse(USERS, MOVIES, RATINGS + "1\t2\t3\t30\n1\t3\t3\t10\n2\t2\t3\t20\n")
-    assert [rating.time for rating in data.ratings] == [10, 20, 30]
 
 
 @pytest.mark.parametrize(

@@ -52,20 +52,6 @@ def test_the_scale_shrinks_tables_only():
 
 
 @pytest.mark.parametrize("name", PAPERS)
-def test_both_sides_have_features_and_every_side_is_in_its_name(name: str):
-    sides = [feature.name.partition("_")[0] for feature in PAPERS[name].features]
-    assert set(sides) == {"user", "item"}
-
-
-@pytest.mark.parametrize("name", ["wide_deep", "multi_task_wide_deep"])
-def test_two_thirds_of_wide_and_deep_are_the_users(name: str):
-    values = {"user": 0, "item": 0}
-    for feature in PAPERS[name].features:
-        values[feature.name.partition("_")[0]] += feature.values
-    assert values["user"] / sum(values.values()) == pytest.approx(2 / 3, abs=0.01)
-
-
-@pytest.mark.parametrize("name", PAPERS)
 def test_requests_repeat_with_the_seed_and_hold_every_feature(name: str):
     paper = PAPERS[name]
     user, items = paper.request(3, seed=1, scale=TINY)
@@ -170,9 +156,3 @@ def test_the_saved_model_scores_examples_as_the_network_does(name: str, tmp_path
     for output in scored:
         np.testing.assert_allclose(saved[output], scored[output], rtol=1e-5)
         assert np.std(saved[output]) > 0.01
-
-
-def test_multi_task_outputs_carry_their_tasks_names():
-    assert network_of("multi_task_wide_deep").output.keys() == {
-        "click", "like", "share", "watch",
-    }  # fmt: skip

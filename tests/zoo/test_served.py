@@ -3,7 +3,6 @@
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +15,6 @@ from colcast.server import ServerProcess
 from colcast.zoo import wide
 from colcast.zoo.examples import serialize_request
 from colcast.zoo.movielens import train
-from colcast.zoo.movielens.features import Candidates
 from colcast.zoo.papers import PAPERS, ensure
 from colcast.zoo.registry import MODELS
 
@@ -93,69 +91,8 @@ def test_scores_are_bit_identical_or_late_within_rounding(name: str, tmp_path: P
             np.testing.assert_allclose(late[output], expected, rtol=1e-5)
 
 
-USERS = range(1, 944, 27)  # 35 of 943 users, with 900 to 1,600 candidates each
-
-
-@pytest.fixture(scope="module")
-def candidates() -> Candidates:
-    return Candidates(train.ensure(train.WORK_DIR)[0])
-
-
-@pytest.fixture(scope="module")
-def columnar(candidates: Candidates, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    base_path = tmp_path_factory.mktemp("movielens")
-    export_saved_model(
-        train.WORK_DIR / "model" / "1", base_path / "1", user_features=["user_*"], late=True
-    )
-    return base_path
-
-
-@pytest.fixture(scope="module")
-def client(columnar: Path) -> Iterator[RankingClient]:
-    with (
-        ServerProcess("movielens", columnar) as server,
-        RankingClient(server.target, "movielens", timeout_seconds=120) as client,
-    ):
-        yield client
-
-
-@pytest.mark.parametrize("user", USERS)
-def test_every_candidate_of_a_user_has_one_score(
-    client: RankingClient, candidates: Candidates, user: int
-):
-    request = candidates.of(user)
-    examples = serialize_request(request.user_row, request.items)
-    expected = client.predict_examples(examples, target="example").scores
-    assert len(expected) == len(request.movies)
-    for target in ("repeated", "columnar"):
-        scores = client.rank(request.user_row, request.items, target=target).scores
-        np.testing.assert_array_equal(scores, expected, err_msg=target)
-    late = client.rank(request.user_row, request.items, target="late").scores
-    np.testing.assert_allclose(late, expected, atol=1e-6)
-    np.testing.assert_allclose(late, expected, rtol=1e-5)
-
-
-def test_the_user_once_is_under_half_the_bytes(client: RankingClient, candidates: Candidates):
-    request = candidates.of(6)
-    items = request.items[:1000]
-    examples = serialize_request(request.user_row, items)
-    once = client.encode(request.user_row, items, target="columnar")
-    assert len(once) < len(client.encode(examples=examples, target="example")) / 2
-
-
-def test_features_left_out_take_the_models_defaults(client: RankingClient, candidates: Candidates):
-    request = candidates.of(6)
-    explicit = [{**item, "movie_mean_rating": 3.5, "movie_year": 0} for item in request.items[:9]]
-    left_out = [
-        {name: v for name, v in item.items() if name not in ("movie_mean_rating", "movie_year")}
-        for item in explicit
-    ]
-    scores = [client.rank(request.user_row, items).scores for items in (explicit, left_out)]
-    np.testing.assert_array_equal(*scores)
-
-
-@pytest.mark.usefixtures("candidates")
 def test_an_interrupted_demo_stops_its_server():
+    train.ensure(train.WORK_DIR)
     demo = subprocess.Popen(
         [sys.executable, "-u", "-m", "colcast.bench.demo"],
         stdout=subprocess.PIPE,

@@ -1,7 +1,6 @@
 """Text models on the native server, also through TextClient and `colcast encode`."""
 
 import asyncio
-import json
 
 import grpc
 import numpy as np
@@ -43,17 +42,6 @@ def test_vectors_equal_tensorflows(predict, encode):
     assert answer.keys() == expected.keys()
     for name, values in expected.items():
         np.testing.assert_allclose(answer[name], values, atol=2e-6)
-
-
-def test_outputs_and_the_length_are_chosen_by_the_request(predict, encode):
-    texts, length = ["one two three four five"], 4
-    answer = predict(["tokens"], texts=(texts, tf.string), max_seq_len=(length, tf.int32))
-    assert answer.keys() == {"tokens"}
-    assert answer["tokens"].tolist() == encode(texts, length)["tokens"].tolist()
-
-
-def test_no_text_has_no_vector(predict):
-    assert predict(["embeddings"], texts=([], tf.string))["embeddings"].shape == (0, 384)
 
 
 def test_a_wrong_length_is_an_invalid_argument(predict):
@@ -155,15 +143,6 @@ def sizes(sizes_address):
         yield client
 
 
-@pytest.mark.parametrize(
-    ("pooling", "output"),
-    [("mean", "embeddings"), ("cls", "embeddings/cls"), ("max", "embeddings/max")],
-)
-def test_vectors_are_the_models(client, encode, pooling, output):
-    vectors = client.encode(FOUR_TEXTS, pooling=pooling, max_seq_len=16)
-    np.testing.assert_allclose(vectors, encode(FOUR_TEXTS, 16)[output], atol=2e-6)
-
-
 @settings(max_examples=30, deadline=None)
 @given(texts=st.lists(st.text(alphabet=st.characters(codec="utf-8"), max_size=100), max_size=60))
 def test_any_texts_come_back_in_order(sizes_address, texts):
@@ -171,14 +150,6 @@ def test_any_texts_come_back_in_order(sizes_address, texts):
         vectors = client.encode(texts)
     assert vectors.shape == (len(texts), 2)
     assert vectors[:, 0].tolist() == [len(text.encode()) for text in texts]
-
-
-def test_a_hundred_thousand_texts(sizes):
-    texts = [str(number) * (number % 7) for number in range(100_000)]
-    answered = []
-    vectors = sizes.encode(texts, progress=lambda done, total: answered.append((done, total)))
-    assert vectors[:, 0].tolist() == [len(text) for text in texts]
-    assert answered[-1][0] == answered[-1][1] > 5_000
 
 
 def test_a_request_keeps_within_the_budget_of_tokens(sizes):
@@ -250,11 +221,3 @@ def test_colcast_encode_writes_an_array(sizes_address, tmp_path):
     arguments += ["--model", "sizes", "--output", str(output)]
     assert colcast(arguments) == 0
     assert np.load(output)[:, 0].tolist() == [3, 0, 5]
-
-
-def test_colcast_encode_prints_json_lines(sizes_address, capsys, tmp_path):
-    (tmp_path / "texts.txt").write_text("one\nseven")
-    arguments = [str(tmp_path / "texts.txt"), "--server", sizes_address, "--model", "sizes"]
-    assert colcast(["encode", *arguments]) == 0
-    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert [row[0] for row in rows] == [3, 5]
