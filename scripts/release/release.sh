@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds all files of a release in build/release (docs/release.md). If the same packages are
+# Builds all files of a release in build/release (docs/versions.md). If the same packages are
 # installed, the same commit always makes the same bytes; the files have the commit's time.
 set -euo pipefail
 cd "$(dirname "$0")/../.."

@@ -78,7 +78,7 @@ def test_the_bill_of_materials_lists_the_locked_packages(tmp_path: Path) -> None
 
 
 VERSION = (REPOSITORY / "VERSION").read_text().strip()
-DECLARING = ("*.toml", "*CMakeLists.txt", "cmake/", "deploy/", "scripts/", "docs/release.md")
+DECLARING = ("*.toml", "*CMakeLists.txt", "cmake/", "deploy/", "scripts/", "docs/versions.md")
 
 
 def images(name: str) -> set[str]:
