@@ -19,7 +19,7 @@ from colcast.client import decode_predict_response
 from colcast.server import ServerProcess
 
 from .cases import Case
-from .exported import Outputs
+from .exported import Outputs, difference
 
 THREADS = 16
 IN_FLIGHT = 16  # requests in flight per thread, so that some always wait
@@ -104,13 +104,6 @@ def busy(server: ServerProcess, case: Case) -> Iterator[None]:
         assert {call.code() for call in calls} == {grpc.StatusCode.OK}
 
 
-def difference(expected: Outputs, given: Outputs) -> float:
-    """The largest difference in any output, relative to its largest value; inf if forms differ."""
-    if expected.keys() != given.keys():
-        return float("inf")
-    return max((_difference(expected[name], given[name]) for name in expected), default=0.0)
-
-
 def _send(server: ServerProcess, name: str, chosen: Sequence[Case]) -> Tallies:
     tallies: Tallies = {}
     with grpc.insecure_channel(server.target, _OPTIONS) as channel:
@@ -153,24 +146,18 @@ def _without_address(said: str) -> str:
     return re.sub(r"\b127\.0\.0\.1:\d+", "the server", said)[:300]
 
 
-def _difference(expected: Any, given: Any) -> float:
-    expected, given = np.asarray(expected), np.asarray(given)
-    if expected.shape != given.shape or expected.dtype != given.dtype:
-        return float("inf")
-    if expected.dtype.kind != "f":
-        return 0.0 if np.array_equal(expected, given) else float("inf")
-    same = (expected == given) | (np.isnan(expected) & np.isnan(given))
-    with np.errstate(invalid="ignore"):
-        apart = np.where(same, 0.0, np.abs(expected.astype(float) - given))
-    largest = np.abs(expected[np.isfinite(expected)]).max(initial=1e-6)
-    return float(np.nan_to_num(apart, nan=np.inf).max(initial=0.0) / largest)
-
-
 def _same_bits(expected: Outputs, given: Outputs) -> bool:
     return all(
-        value.tobytes() == given[name].tobytes() if value.dtype != object else True
+        value.dtype == object or _bits(value) == _bits(given[name])
         for name, value in expected.items()
     )
+
+
+def _bits(value: Any) -> bytes:
+    """The bytes, with one kind of NaN."""
+    if value.dtype.kind == "f":
+        value = np.where(np.isnan(value), value.dtype.type(np.nan), value)
+    return bytes(value.tobytes())
 
 
 def _brief(outputs: Outputs) -> str:

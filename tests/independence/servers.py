@@ -1,7 +1,9 @@
 """The native server in the configurations in which rows could affect each other."""
 
+import json
 import shutil
 import threading
+import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -31,6 +33,7 @@ VARIANTS = {
     "default": [],
     "one worker": ["--num_workers=1"],
     "split": ["--num_workers=4", "--max_piece_milliseconds=0.02"],
+    "exact": ["--graph_optimization=exact"],
     "late examples": ["--num_workers=1", "--example_transcoding=late"],
     "batching": [_JOIN],
     "batching, split": [_SPLIT],
@@ -56,6 +59,13 @@ def serve(models: Sequence[Exported], variant: str, folder: Path, *more: str) ->
             flags.append("--enable_batching")
         flags.append(flag)
     return ServerProcess(flags=flags)
+
+
+def available(server: ServerProcess, name: str) -> list[str]:
+    """The served versions of a model."""
+    with urllib.request.urlopen(f"http://{server.rest_target}/v1/models/{name}") as answer:
+        versions = json.load(answer)["model_version_status"]
+    return [each["version"] for each in versions if each["state"] == "AVAILABLE"]
 
 
 @contextmanager

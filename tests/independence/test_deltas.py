@@ -29,8 +29,8 @@ from ..server.metrics_page import status
 from ..waiting import wait_until
 from .cases import Case, cases_of, items_of
 from .conftest import ANSWERS
-from .exported import Exported, Outputs
-from .hammer import METHOD, TOLERANCE, Tally, _rest, difference
+from .exported import Exported, Outputs, difference
+from .hammer import METHOD, TOLERANCE, Tally, _rest
 from .servers import VARIANTS, serve
 
 DELTAS = 60 if ANSWERS else 12

@@ -1,9 +1,7 @@
 """Answers while another signature writes, with retrained variables, and for several users."""
 
 import itertools
-import json
 import threading
-import urllib.request
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -22,9 +20,9 @@ from ..server.metrics_page import Metrics
 from ..waiting import wait_until
 from .cases import Asked, cases_of
 from .conftest import ANSWERS, SHORT_SIZES, Models
-from .exported import Columns, Exported, Outputs
-from .hammer import METHOD, THREADS, TOLERANCE, difference, hammer
-from .servers import serve
+from .exported import Columns, Exported, Outputs, difference
+from .hammer import METHOD, THREADS, TOLERANCE, hammer
+from .servers import available, serve
 
 EACH = max(40, ANSWERS // (THREADS * 8))  # requests per thread
 FLAGS = [["--num_workers=4"], ["--num_workers=4", "--max_piece_milliseconds=0.02"]]
@@ -179,13 +177,7 @@ def test_retrained_variables_score_as_the_retrained_model(
             assert {kind: t.shown for kind, t in found.items() if t.wrong} == {}
             if cases is old:
                 (tmp_path / "2").rename(after.base_path / "2")
-                wait_until(lambda: _available(server, name) == ["2"])
-
-
-def _available(server: ServerProcess, name: str) -> list[str]:
-    with urllib.request.urlopen(f"http://{server.rest_target}/v1/models/{name}") as answer:
-        versions = json.load(answer)["model_version_status"]
-    return [each["version"] for each in versions if each["state"] == "AVAILABLE"]
+                wait_until(lambda: available(server, name) == ["2"])
 
 
 ROW_TO_USER = [0, 2, 1, 1, 2, 0, 2]

@@ -3,7 +3,8 @@
 `REGISTRY` has all of them. `RANKING` has the ranking models, each with the verdict on its rows that
 is expected from the export. `_interacting` has list-wise models, `_lengths` models whose result
 depends on how far lists are padded. The models of `_towers`, `_histories`, `_preprocessing`,
-`_papers` and, with NaN inside, `_not_finite` score each candidate by itself. `_elsewhere` has the
+`_papers` and, with NaN inside, `_not_finite` score each candidate by itself. `_hostile` has lists
+of every kind with NaN, infinities and empty lists. `_elsewhere` has the
 models of the exporter's tests and of the zoo. `SERVED` has small models that several tests serve. A
 model that only one test needs may stay beside that test.
 """
@@ -13,6 +14,7 @@ from typing import Any
 
 from ._elsewhere import MODELS as _ELSEWHERE
 from ._histories import MODELS as _HISTORIES
+from ._hostile import MODELS as _HOSTILE
 from ._interacting import MODELS as _INTERACTING
 from ._lengths import MODELS as _LENGTHS
 from ._model import Expected, Model, RankingModel, ServedModel
@@ -28,7 +30,7 @@ RANKING: dict[str, RankingModel] = {
     model.name: model
     for models in (
         *(_INTERACTING, _LENGTHS, _TOWERS, _HISTORIES, _PREPROCESSING),
-        *(_NOT_FINITE, _PAPERS, _ELSEWHERE),
+        *(_NOT_FINITE, _HOSTILE, _PAPERS, _ELSEWHERE),
     )
     for model in models
 }

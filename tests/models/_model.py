@@ -65,6 +65,7 @@ class RankingModel(Model):
           saves.
       own_length: for an independent model, the user's lists that must be equally long in one run,
           because a state has an entry per value, or a softmax weights padding.
+      recorded: whether the export needs recorded rows, because it refuses generated ones.
       slow: whether saving and exporting it takes more than five seconds.
     """
 
@@ -77,6 +78,7 @@ class RankingModel(Model):
     parses: bool = True
     users_per_run: str = "many"
     own_length: Sequence[str] = ()
+    recorded: bool = False
     slow: bool = False
 
     def draw(self, random: Random) -> Row:
