@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds and tests both patch folders with Bazel (docs/fork.md). `make bazel` first runs
+# Builds and tests both patch folders with Bazel (docs/compatibility.md). `make bazel` first runs
 # `scripts/setup.sh environment`.
 set -euo pipefail
 cd "$(dirname "$0")/.."
