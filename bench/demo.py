@@ -82,7 +82,7 @@ def run(work_dir: Path) -> int:
     console.print(
         "late computes the user's part once: equal up to rounding. Here TensorFlow parses\n"
         "the tf.Examples and nothing is cached; by default the server reads them as columns\n"
-        "and caches states (docs/tf_examples.md, docs/states.md)."
+        "and caches states (docs/late.md, docs/stages.md)."
     )
     figures = work_dir / "demo.json"
     figures.write_text(json.dumps([asdict(line) for line in lines], indent=2))

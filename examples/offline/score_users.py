@@ -5,7 +5,7 @@
         --items items.parquet --item-key movie_id --output ranked/ --workers 4
 
 Each of Ray's workers starts its own server and sends requests to it. A request has a user's columns
-once and a batch of items; the server caches states (docs/states.md). The users' table has a column
+once and a batch of items; the server caches states (docs/stages.md). The users' table has a column
 per user feature.
 --candidates names a column with a list of item keys for each user; without it, all items are ranked
 for every user. The output has a row per user: the key, the best items and their scores.
