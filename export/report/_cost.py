@@ -23,7 +23,7 @@ _MOST_ROUNDS, _LEAST_ROUNDS, _FIRST_RUNS = 25, 3, 2
 # because the CPU's caches still hold another graph's data.
 _RUNS_IN_A_TURN, _TURN_SECONDS = 4, 0.01
 _STEADY_ROUNDS, _STEADY = 7, 0.05  # stop after this many rounds if the quartiles are this close
-# From "What a request is expected to cost" in docs/late.md.
+# From "The report" in docs/late.md.
 _CALL_MS, _CALL_MS_PER_MB, _REWRITTEN_MS_PER_INPUT = 0.06, 1.0, 0.0005
 
 Run = Callable[..., Any]
