@@ -1,4 +1,4 @@
-"""REST gives gRPC's answers, in rows and in columns, as docs/rest.md describes."""
+"""REST gives gRPC's answers, in rows and in columns, as docs/wire.md describes."""
 
 import base64
 import gzip
@@ -246,13 +246,13 @@ def test_without_cors_headers_a_request_that_waits_too_long_is_answered_504(tmp_
     assert 504 in codes
 
 
-PAGE = (Path(__file__).parents[2] / "docs" / "rest.md").read_text()
-BLOCKS = re.findall(r"```shell\n\$ (.*?)\n(.*?)```", PAGE, re.DOTALL)
+PAGE = (Path(__file__).parents[2] / "docs" / "wire.md").read_text()
+BLOCKS = re.findall(r"^\$ (.*)\n((?:(?!\$ |```).*\n)*)", PAGE, re.MULTILINE)
 CALLS = [(command, answer) for command, answer in BLOCKS if "curl" in command]
 
 
 class Movies(tf.Module):
-    """The model of docs/rest.md."""
+    """The model of docs/wire.md."""
 
     @tf.function(
         input_signature=[
