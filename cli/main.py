@@ -40,7 +40,6 @@ SUBCOMMANDS = {
         "colcast.export.inspect_cli", "export", "show what an export did, or would do"
     ),
     "serve": Subcommand("colcast.server.cli", None, "start the native server"),
-    "rank": Subcommand("colcast.client.cli", None, "rank items from a file for one user"),
     "items": Subcommand("colcast.items.cli", "items", "build and inspect tables of items by key"),
     "tables": Subcommand(
         "colcast.items.cli:tables", "items", "change rows of embedding tables while they are served"
@@ -59,6 +58,7 @@ SUBCOMMANDS = {
 REMOVED = {
     "capacity": "measure one replica with `colcast loadtest --find-max` and divide the rate by it"
     " (docs/scale.md, How many replicas)",
+    "rank": "call RankingClient, which takes the rows of a file (docs/client.md, Rows of a file)",
 }
 
 

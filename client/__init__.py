@@ -4,11 +4,11 @@ columns    any form of data -> checked columns -> bytes; answers -> arrays
 request    columns -> one request, or one for several users; the ranking that comes back
 transport  servers and calls: which server, deadlines, retries
 
-`_asking` sends one request and handles refusals; `_flow` has the steps of each method, as
-generators that yield calls, so `_client` and `_client_async` only wait. `_text` sends texts, which
-need no schema. `_settings` has every setting. `data_set` converts data before requests are made,
-`tfrecord` reads TFRecord files, `wire` protobuf messages. The clients import `request`, which
-imports `columns`.
+`_asking` sends one request and learns what the server can do; `_flow` has the steps of each
+method, as generators that yield calls, so `_client` and `_client_async` only wait. `_text` sends
+texts, which need no schema. `_settings` has every setting. `data_set` converts data before requests
+are made, `tfrecord` reads TFRecord files, `messages` and `wire` protobuf messages. The clients
+import `request`, which imports `columns`.
 """
 
 from typing import Any

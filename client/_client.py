@@ -148,8 +148,8 @@ class RankingClient(ClientSettings, Closing):
             metadata: request metadata.
 
         Returns:
-            False if the model has no `columnar_late`, or if the server refuses a request without
-            candidates, in which case it is not asked again for 10 minutes.
+            False if the model has no `columnar_late`, or if the server does not declare that it
+            accepts a request without candidates, as colcast's server does.
 
         Raises:
             InputError: the features do not fit the model.

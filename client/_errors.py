@@ -61,14 +61,18 @@ class ServerError(ColcastError):
         code: the name of the gRPC status, such as "INVALID_ARGUMENT" or "DEADLINE_EXCEEDED".
         details: the server's message.
         attempts: how often the request was sent; more than 1 if the client retried it.
+        server: the address of the server that refused; empty if unknown.
     """
 
-    def __init__(self, code: str, details: str, *, address: str, attempts: int = 1) -> None:
+    def __init__(
+        self, code: str, details: str, *, address: str, attempts: int = 1, server: str = ""
+    ) -> None:
         tries = "" if attempts == 1 else f" after {attempts} attempts"
         super().__init__(f"{code} from {address}{tries}: {details}")
         self.code = code
         self.details = details
         self.attempts = attempts
+        self.server = server
 
 
 def _restored(kind: type[ColcastError], args: tuple[Any, ...], state: dict[str, Any]) -> Any:

@@ -1,7 +1,7 @@
 """The steps of a call to a ranking model, without I/O.
 
 A generator does all steps: get the schema if it is unknown, build the request, send it, notice a
-new model version, try another form if the server refuses. It yields calls and receives their
+new model version or another kind of server. It yields calls and receives their
 replies; the blocking and the asyncio client differ only in how they wait.
 """
 
@@ -9,20 +9,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from colcast.client._asking import REFUSED_CODES, Asking, Steps, predict
+from colcast.client._asking import Asking, Steps, predict
 from colcast.client._errors import InputError, ServerError
 from colcast.client._settings import Target, known_target
 from colcast.client.columns._decode import decode_predict_response
 from colcast.client.columns._inputs import Rows
 from colcast.client.columns._inputs_examples import Examples, examples_of_any
-from colcast.client.columns._schema import COLUMNAR_LATE, USER
+from colcast.client.columns._schema import COLUMNAR_LATE, PREFETCHES
 from colcast.client.request._affinity import hash_of_key
 from colcast.client.request._item_keys import ItemsByKey, by_key
 from colcast.client.request._many_users import Group, build_joined, grouped, read_pairs
 from colcast.client.request._outputs import Ranking
 from colcast.client.request._prepared import PreparedItems
 from colcast.client.request._request import RequestOptions, build_prefetch, prepare_items
-from colcast.client.request._targets import Plan
 from colcast.client.transport._transport import PREDICT, Call, Reply
 
 
@@ -59,10 +58,7 @@ class Flow(Asking):
         """Builds a request without sending it."""
         rows = Rows(by_key(items, item_keys, self._settings), user)
         inputs = rows if examples is None else examples_of_any(examples)
-        options = self._options(target, outputs)
-        # The caller sends these bytes and cannot fall back to another form if they are refused.
-        options = replace(options, indexed=options.indexed and self._indices.was_granted)
-        return (yield from self._build(inputs, options)).message
+        return (yield from self._build(inputs, self._options(target, outputs))).message
 
     def prepare(self, items: Any, target: Target | None) -> Steps[PreparedItems]:
         """Encodes items for later calls, in the form that a call would send now."""
@@ -86,21 +82,18 @@ class Flow(Asking):
         asked = self._options(target, outputs)
         affinities = [self._affinity(key) for key in keys]
         schema = yield from self.schema()
-        together = self._several.ask()
-        asked = replace(asked, indexed=asked.indexed and together)
         options = [replace(asked, affinity=affinity) for affinity in affinities]
-        return grouped(schema, read_pairs(pairs, self._settings), options, together, home)
+        return grouped(schema, read_pairs(pairs, self._settings), options, home)
 
     def rank_group(self, group: Group) -> Steps[list[Ranking]]:
         """Scores the items of a group's users in one request, or in one per user."""
         if group.plan is not None:
             try:
-                reply = yield from self._joined(group, group.plan)
+                reply = yield predict(build_joined(group.plan, group))
             except ServerError as error:
-                if error.code not in REFUSED_CODES:
+                if not (yield from self._was_stale(group.schema, error)):
                     raise
             else:
-                self._several.granted()
                 rankings = self._answered(reply).split([batch.rows for batch in group.batches])
                 return [
                     _with_keys(ranking, items)
@@ -108,42 +101,21 @@ class Flow(Asking):
                 ]
         rankings = list[Ranking]()
         for (user, items), options in zip(group.pairs, group.options, strict=True):
-            if group.plan is not None:
-                options = replace(options, indexed=False)
             rankings.append((yield from self._ask(Rows(items, user), options)))
-        if group.plan is not None:
-            self._several.refused()
         return rankings
 
-    def _joined(self, group: Group, plan: Plan) -> Steps[Reply]:
-        """The reply for a group's users; resends all rows if the server refuses distinct rows."""
-        built = build_joined(plan, group)
-        try:
-            reply = yield predict(built)
-        except ServerError as error:
-            if error.code not in REFUSED_CODES or built.distinct.keys() == {USER}:
-                raise
-            plan = replace(plan, domains={})
-            reply = yield predict(build_joined(plan, group))
-            self._indices.refused()
-        else:
-            self._learn_indices(built)
-        return reply
-
     def prefetch(self, user: Any, affinity_key: Any) -> Steps[bool]:
-        """Asks the server to compute and cache a user's state; False if it refused."""
+        """Asks the server to compute and cache a user's state; False if it cannot."""
         schema = yield from self.schema()
-        if COLUMNAR_LATE not in schema.signatures or not self._prefetch.ask():
+        if COLUMNAR_LATE not in schema.signatures or PREFETCHES not in schema.can:
             return False
         built = build_prefetch(schema, user, self._options("late", (), affinity_key))
         try:
             yield predict(built)
         except ServerError as error:
-            if error.code not in REFUSED_CODES:
+            if not (yield from self._was_stale(schema, error)):
                 raise
-            self._prefetch.refused()
             return False
-        self._prefetch.granted()
         return True
 
     def send(self, request: bytes, affinity_key: Any) -> Steps[Ranking]:
@@ -163,9 +135,6 @@ class Flow(Asking):
             self._settings,
             target,
             tuple(outputs),
-            late=target != "auto" or self._late.ask(),
-            server_expands=target != "auto" or self._expansion.ask(),
-            indexed=self._indices.ask(),
             affinity=self._affinity(affinity_key),
         )
 

@@ -12,16 +12,14 @@ USER_HEADER = "x-colcast-user"
 
 NonePolicy = Literal["default", "error"]
 NanPolicy = Literal["send", "default", "error"]
-UnusedPolicy = Literal["suggest", "drop", "error"]
+UnusedPolicy = Literal["drop", "error"]
 Dedupe = Literal["auto", "off"]
 Affinity = Literal["auto", "off"]
 Target = Literal["auto", "late", "columnar_late", "columnar", "stock", "repeated", "example"]
 """How a request is written.
 
-- auto: late if the model has that signature, the request has one user and the server has not
-  refused it; otherwise columnar, or stock once the server has shown that it does not repeat rows;
-  example if the model takes only tf.Examples. If the model's only input may also be text, rows with
-  only that input are sent as columnar.
+- auto: late if the model has that signature and the request has one user; otherwise columnar if the
+  server declares that it repeats rows, else stock; example if the model takes only tf.Examples.
 - late, columnar_late: user features as one row, items as N rows, to the signature `columnar_late`;
   the model repeats the user's row.
 - columnar: the same to the signature `columnar`; the server (colcast's or the fork) repeats the
@@ -38,22 +36,20 @@ class Policies:
     """How missing values and unused columns are treated.
 
     Attributes:
-        none: None (also pandas' NA and NaT, Arrow's and Polars' nulls, masked entries of NumPy's
-            masked arrays) in place of a value. "default": the model's default, an empty list for
-            a multi-valued feature, an error for a feature without default. "error": always an
-            error.
+        none: None (also pandas' NA and NaT, Arrow's and Polars' nulls) in place of a value.
+            "default": the model's default, an empty list for a multi-valued feature, an error for a
+            feature without default. "error": always an error.
         nan: NaN in a float feature. "error": NaN and infinity are errors. "send": both are sent,
             for models that accept them, such as decision forests. "default": NaN counts as None. A
             feature whose default is NaN accepts NaN. (In place of an integer, string, list or
             vector, NaN is pandas' mark for a missing value and always counts as None.)
-        unused: a column that the signature does not use. "suggest": dropped and logged once, but an
-            error if its name looks like a misspelling of a missing feature.
-            "drop": dropped. "error": an error.
+        unused: a column that the signature does not use. "drop": dropped, counted in the call's
+            span, and logged once per name. "error": an error.
     """
 
     none: NonePolicy = "default"
     nan: NanPolicy = "error"
-    unused: UnusedPolicy = "suggest"
+    unused: UnusedPolicy = "drop"
 
     def __post_init__(self) -> None:
         for name, kind in (("none", NonePolicy), ("nan", NanPolicy), ("unused", UnusedPolicy)):
@@ -140,6 +136,8 @@ class ClientSettings:
         score_column: the column to rank by, if that output is [N, k].
         item_key: the name of the key when `item_keys` is a plain list.
         timeout_seconds: deadline of a call, including retries and requests for signatures.
+        fork: whether the servers are colcast's fork of TensorFlow Serving, which repeats single
+            rows without declaring it, so "auto" would send all rows.
         dedupe: "auto" sends columns that are equal on every row once, and only the distinct rows of
             a domain if that is much smaller; "off" does neither.
         affinity: "auto" sends a hash of the user's columns with each single-user request, as
@@ -165,6 +163,7 @@ class ClientSettings:
     score_column: int | None = None
     item_key: str = "item_id"
     timeout_seconds: float = 1.0
+    fork: bool = False
     dedupe: Dedupe = "auto"
     affinity: Affinity = "auto"
     affinity_secret: str = "colcast"

@@ -1,15 +1,15 @@
 """Converts rows of a data set as `rank` does, for tables that are built in advance.
 
 `columns_of` converts rows in any form that `rank` takes; `entries_of_examples` turns tf.Examples
-into such rows; `check_absent` and `misspelled` report columns that a data set lacks, and
-`default_column` supplies them; `no_rows` is a column without rows.
+into such rows; `check_absent` reports columns that a data set lacks, and `default_column` supplies
+them; `no_rows` is a column without rows.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from colcast.client._settings import Policies
-from colcast.client.columns._batch import check_absent, item_batch, misspelled
+from colcast.client.columns._batch import check_absent, item_batch
 from colcast.client.columns._column import Column
 from colcast.client.columns._columns import default_column, no_rows
 from colcast.client.columns._inputs import table_of_items
@@ -22,7 +22,6 @@ __all__ = [
     "columns_of",
     "default_column",
     "entries_of_examples",
-    "misspelled",
     "names_of",
     "no_rows",
 ]

@@ -9,7 +9,6 @@ from typing import Any, TypeVar, get_args
 import click
 import numpy as np
 from colcast.client._errors import ColcastError
-from colcast.client._files import STANDARD_INPUT
 from colcast.client._text import Pooling, TextClient
 from colcast.client.cli import channel_options, tls_options, together
 
@@ -99,7 +98,7 @@ def _lines(file: Path) -> list[str]:
         click.ClickException: the file cannot be read, or is not UTF-8.
     """
     try:
-        data = sys.stdin.buffer.read() if file == STANDARD_INPUT else file.read_bytes()
+        data = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
         text = data.decode()
     except (OSError, UnicodeDecodeError) as error:
         raise click.ClickException(f"{file}: {error}") from error

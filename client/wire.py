@@ -37,22 +37,6 @@ def integer_field(number: int, value: int) -> bytes:
     return varint(number << 3 | VARINT) + varint(value)
 
 
-def varints(values: Array) -> bytes:
-    """Encodes integers [n] as consecutive varints (the packed form), without a loop over values."""
-    left = values.astype(np.int64).view(np.uint64) if values.dtype.kind != "u" else values
-    left = left.astype(np.uint64)
-    digits = np.empty((left.size, 10), np.uint8)
-    used = np.ones((left.size, 10), bool)
-    for position in range(10):
-        digits[:, position] = left & np.uint64(127)
-        left = left >> np.uint64(7)
-        more = left != 0
-        digits[more, position] |= 128
-        if position < 9:
-            used[:, position + 1] = more
-    return digits[used].tobytes()
-
-
 def read_varints(data: bytes) -> Array:
     """Decodes consecutive varints to uint64 [n], without a loop over values.
 

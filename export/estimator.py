@@ -61,12 +61,13 @@ def add_signature_defaults(saved_model: str | Path, feature_spec: Mapping[str, A
     file = folder / "saved_model.pb"
     proto = saved_model_pb2.SavedModel.FromString(file.read_bytes())
     for feature in _Spec(feature_spec).features:
-        default = feature.default_row()
-        for meta_graph in proto.meta_graphs if default is not None else ():
-            for signature in meta_graph.signature_def.values():
-                if feature.name in signature.inputs:
-                    tensor = tf.make_tensor_proto(default, tf.dtypes.as_dtype(feature.dtype))
-                    signature.defaults[feature.name].CopyFrom(tensor)
+        defaults = feature.defaults().items()
+        for signature in (
+            one for graph in proto.meta_graphs for one in graph.signature_def.values()
+        ):
+            for key, default in defaults if feature.name in signature.inputs else ():
+                dtype = tf.dtypes.as_dtype(signature.inputs[key].dtype)
+                signature.defaults[key].CopyFrom(tf.make_tensor_proto(default, dtype))
     file.write_bytes(proto.SerializeToString(deterministic=True))
 
 

@@ -13,7 +13,6 @@ from colcast.client.data_set import (
     check_absent,
     columns_of,
     default_column,
-    misspelled,
     names_of,
     no_rows,
 )
@@ -54,8 +53,7 @@ def check_columns(features: Sequence[ItemFeature], batch: Columns, key: str) -> 
     """Checks the batch's columns.
 
     Raises:
-        InputError: the key is not a column, a feature without a default is missing, or a column
-            looks like a misspelled feature.
+        InputError: the key is not a column, or a feature without a default is missing.
     """
     if key not in batch:
         there = ", ".join(sorted(map(repr, batch)))
@@ -63,9 +61,6 @@ def check_columns(features: Sequence[ItemFeature], batch: Columns, key: str) -> 
     wanted = {one.name: one.feature for one in features}
     unused = frozenset(batch) - names_of(wanted) - {key}
     check_absent(wanted, batch.keys(), unused)
-    for name, near in misspelled(wanted, batch.keys(), unused).items():
-        message = f"missing; misspelled as {near!r}? If not, remove that column"
-        raise InputError(message, feature=name)
 
 
 def convert(features: Sequence[ItemFeature], batch: Columns, rows: int) -> Iterator[Values]:

@@ -2,12 +2,13 @@
 
 import math
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
 import xxhash
 from colcast.client import DTYPES, DecodeError, DType
-from colcast.client.wire import fields, integer, map_entry, message, signed, text
+from colcast.client.messages import parse, shape_of
 from colcast.items._errors import ItemTableError
 from colcast.items._publish import newest
 
@@ -58,46 +59,13 @@ def checkpoint_of(folder: Path) -> str:
 
 
 def _variables(model: bytes) -> Iterator[Variable]:
-    # The fields meta_graphs and graph_def, then node, or library, function and node_def.
-    for graph in _messages(model, 2, 2):
-        for path in ((1,), (2, 1, 3)):
-            for node in _messages(graph, *path):
-                variable = _variable(node)
-                if variable is not None:
-                    yield variable
-
-
-def _messages(data: bytes, *path: int) -> Iterator[bytes]:
-    """The messages at a path of field numbers."""
-    for number, _, value in fields(data):
-        if number == path[0]:
-            inner = message(number, value)
-            yield from _messages(inner, *path[1:]) if len(path) > 1 else (inner,)
-
-
-def _variable(node: bytes) -> Variable | None:
-    """The node's variable; None if it has none, or if the variable's dtype or shape is unknown."""
-    if next(_messages(node, 2), None) != b"VarHandleOp":  # the field op
-        return None
-    name, dtype, shape = "", None, None
-    for attribute, content in map(map_entry, _messages(node, 5)):
-        for number, _, value in fields(content):
-            if attribute == "shared_name":
-                name = text(number, value)
-            elif attribute == "dtype":
-                dtype = _DTYPES.get(integer(number, value))
-            elif attribute == "shape":
-                shape = _shape(message(number, value))
-    return None if dtype is None or shape is None else Variable(name, dtype, shape)
-
-
-def _shape(proto: bytes) -> tuple[int, ...] | None:
-    """The shape; None if it is not completely known."""
-    dims = []
-    for number, _, value in fields(proto):
-        if number == 3 and value:  # the field unknown_rank
-            return None
-        if number == 2:  # the field dim
-            sizes = [signed(integer(n, v)) for n, _, v in fields(message(number, value)) if n == 1]
-            dims.append(sizes[0] if sizes else 0)
-    return None if min(dims, default=0) < 0 else tuple(dims)
+    for meta_graph in parse("SavedModel", model).meta_graphs:
+        graph = meta_graph.graph_def
+        functions = (function.node_def for function in graph.library.function)
+        for node in chain(graph.node, *functions):
+            if node.op == "VarHandleOp":
+                dtype = _DTYPES.get(node.attr["dtype"].type)
+                sizes = shape_of(node.attr["shape"].shape)
+                if dtype is not None and sizes is not None and None not in sizes:
+                    shape = tuple(int(size or 0) for size in sizes)
+                    yield Variable(node.attr["shared_name"].s.decode(), dtype, shape)

@@ -95,8 +95,8 @@ within() {
   forbid "$1 imports of its package only: ${*:2}" "^ *(from|import) colcast\.$package\b" \
     "colcast\.$package\.(${allowed:1})\b" "$1/*.py"
 }
-within client/columns _errors _settings wire
-within client/request _errors _settings wire columns
+within client/columns _errors _settings messages wire
+within client/request _errors _settings messages wire columns
 within client/transport _errors _settings
 within export/graph
 within export/convert graph

@@ -27,8 +27,11 @@ Effective EffectiveOf(const DeclaredInput& declared, const ReceivedShape& receiv
   return {received.dtype, received.dims};
 }
 
-bool IsMissing(const DeclaredInput& declared, const ReceivedShape& received) {
-  return received.absent && !declared.has_default;
+bool IsMissing(absl::Span<const DeclaredInput> declared, absl::Span<const ReceivedShape> received,
+               size_t i) {
+  if (!received[i].absent) return false;
+  const int partner = declared[i].list_partner;
+  return !declared[i].has_default || (partner >= 0 && !received[partner].absent);
 }
 
 // Whether a tensor can have these dimensions: none is negative, and the byte size does not
@@ -101,10 +104,13 @@ absl::Status MisfitError(absl::Span<const DeclaredInput> declared,
   Phrases phrases;
   for (size_t i = 0; i < declared.size(); ++i) {
     const Effective input = EffectiveOf(declared[i], received[i]);
-    if (IsMissing(declared[i], received[i])) {
-      phrases.Add(absl::StrCat("input \"", declared[i].alias,
-                               "\" is missing and has no default (declared ",
-                               DeclaredText(declared[i]), ")"));
+    if (IsMissing(declared, received, i)) {
+      const int partner = declared[i].has_default ? declared[i].list_partner : -1;
+      const std::string why = partner < 0
+                                  ? "has no default"
+                                  : absl::StrCat("input \"", declared[partner].alias, "\" is not");
+      phrases.Add(absl::StrCat("input \"", declared[i].alias, "\" is missing and ", why,
+                               " (declared ", DeclaredText(declared[i]), ")"));
     } else if (!Fits(declared[i], input, declared.size() == 1)) {
       phrases.Add(absl::StrCat(received[i].absent ? "the default of " : "", "input \"",
                                declared[i].alias, "\" is ", Text(input.dtype, input.dims),
@@ -159,6 +165,22 @@ void FindOtherDomains(absl::Span<DeclaredInput> declared) {
   }
 }
 
+void PairLists(absl::Span<DeclaredInput> declared) {
+  for (size_t i = 0; i < declared.size(); ++i) {
+    absl::string_view list = declared[i].alias;
+    if (!absl::ConsumeSuffix(&list, "/length") || declared[i].dtype != tensorflow::DT_INT64 ||
+        declared[i].dims.size() != 1) {
+      continue;
+    }
+    for (size_t j = 0; j < declared.size(); ++j) {
+      const Dims& dims = declared[j].dims;
+      if (declared[j].alias != list || dims.size() != 2 || dims[1] >= 0) continue;
+      declared[i].list_partner = static_cast<int>(j);
+      declared[j].list_partner = static_cast<int>(i);
+    }
+  }
+}
+
 absl::Status PlanExpansion(absl::Span<const DeclaredInput> declared,
                            absl::Span<const ReceivedShape> received, ExpansionPlan* plan) {
   int64_t rows = -1;
@@ -166,7 +188,7 @@ absl::Status PlanExpansion(absl::Span<const DeclaredInput> declared,
     const Effective input = EffectiveOf(declared[i], received[i]);
     const bool fits =
         FitsPlainly(declared[i], received[i]) ||
-        (!IsMissing(declared[i], received[i]) && Fits(declared[i], input, declared.size() == 1));
+        (!IsMissing(declared, received, i) && Fits(declared[i], input, declared.size() == 1));
     if (!fits) return MisfitError(declared, received);
     if (HasRows(declared[i], input)) rows = std::max(rows, input.dims[0]);
   }

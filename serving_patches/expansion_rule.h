@@ -48,6 +48,9 @@ struct DeclaredInput {
   bool has_default = false;
   Dims default_dims;  // dimensions of SignatureDef.defaults[alias]
   tensorflow::DataType default_dtype = tensorflow::DT_INVALID;
+  // The position of the other input of a list, whose values and lengths take their defaults only
+  // together; -1 if there is none. Set by PairLists().
+  int list_partner = -1;
 
   // Rule 1.
   bool batched() const { return !other_domain && (unknown_rank || (!dims.empty() && dims[0] < 0)); }
@@ -55,6 +58,9 @@ struct DeclaredInput {
 
 // Sets `other_domain` of the inputs whose rows, if any, are not the candidates'.
 void FindOtherDomains(absl::Span<DeclaredInput> declared);
+
+// Sets `list_partner` of lists [?,?] and their lengths, int64 [?] with the alias "LIST/length".
+void PairLists(absl::Span<DeclaredInput> declared);
 
 // What a request sent for one input. `dims` are unchecked.
 struct ReceivedShape {

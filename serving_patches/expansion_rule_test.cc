@@ -97,6 +97,17 @@ std::vector<DeclaredInput> Pair() {
   return declared;
 }
 
+// A list that the exporter wrote, beside an item.
+std::vector<DeclaredInput> List() {
+  std::vector<DeclaredInput> declared = {
+      WithDefault(history, DT_INT64, {1, 0}),
+      WithDefault(Input("history/length", DT_INT64, {-1}), DT_INT64, {1}),
+      item,
+  };
+  PairLists(absl::MakeSpan(declared));
+  return declared;
+}
+
 class LegalTest : public ::testing::TestWithParam<Legal> {};
 
 TEST_P(LegalTest, IsPlanned) {
@@ -121,6 +132,8 @@ INSTANTIATE_TEST_SUITE_P(
          500,
          {kExpand, kExpand, kPass}},
         {"EmptyHistory", {history, item}, {Int64({1, 0}), Float({4})}, 4, {kExpand, kPass}},
+        {"AbsentList", List(), {kAbsent, kAbsent, Float({4})}, 4, {kDefault, kDefault, kPass}},
+        {"SentList", List(), {Int64({1, 2}), Int64({1}), Float({1})}, 1, {kPass, kPass, kPass}},
         {"ScalarPasses", {scalar, item}, {Float({}), Float({4})}, 4, {kPass, kPass}},
         {"FixedDoesNotCount",
          {fixed, user, item},
@@ -239,6 +252,14 @@ INSTANTIATE_TEST_SUITE_P(
          {user, item},
          {kAbsent, Float({3})},
          R"(input "user" is missing and has no default (declared float [?]))"},
+        {"ListWithoutLengths",
+         List(),
+         {Int64({1, 2}), kAbsent, Float({1})},
+         R"(input "history/length" is missing and input "history" is not (declared int64 [?]))"},
+        {"LengthsWithoutList",
+         List(),
+         {kAbsent, Int64({1}), Float({1})},
+         R"(input "history" is missing and input "history/length" is not (declared int64 [?,?]))"},
         {"Dtype",
          {user, item},
          {Int64({1}), Float({3})},

@@ -89,6 +89,7 @@ absl::StatusOr<SignatureInputs> SignatureInputs::Create(const tensorflow::Signat
     if (absl::Status status = result.SetDefault(i, found->second); !status.ok()) return status;
   }
   FindOtherDomains(absl::MakeSpan(result.inputs_));
+  PairLists(absl::MakeSpan(result.inputs_));
   return result;
 }
 

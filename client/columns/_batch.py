@@ -1,11 +1,9 @@
 """Turns tables of user and items into the columns of one request, checked against the signature."""
 
-import difflib
 import logging
 import threading
 from collections.abc import Mapping, Set
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -21,7 +19,7 @@ from colcast.client.columns._columns import (
 )
 from colcast.client.columns._dtypes import Array
 from colcast.client.columns._encode import Tensor
-from colcast.client.columns._inputs import Dictionary, Table
+from colcast.client.columns._inputs import Table
 from colcast.client.columns._lists import given_lengths, list_column
 from colcast.client.columns._schema import LENGTH_SUFFIX, Feature, Kind
 
@@ -144,21 +142,18 @@ def repeat_to(column: Column, rows: int) -> Column:
 
 
 def check_absent(features: Mapping[str, Feature], given: Set[str], unused: frozenset[str]) -> None:
-    """Raises InputError if a feature without a default is missing."""
+    """Raises InputError, which names them all, if features without a default are missing."""
     needed = sorted(
         name
         for name, feature in features.items()
         if name not in given and default_column(feature) is None
     )
     if needed:
-        raise _missing(needed, unused)
-
-
-def misspelled(
-    features: Mapping[str, Feature], given: Set[str], unused: frozenset[str]
-) -> dict[str, str]:
-    """Maps absent features to unused names that resemble them and may be misspellings."""
-    return _misspelled(tuple(name for name in features if name not in given), unused, 0.8)
+        first, *others = needed
+        also = f" (also: {', '.join(map(repr, others))})" if others else ""
+        hint = f"; given but unused: {', '.join(sorted(map(repr, unused))[:4])}" if unused else ""
+        message = f"missing{also}, and the model has no default for it{hint}"
+        raise InputError(message, feature=first)
 
 
 _FIRST = slice(0, 1)
@@ -186,7 +181,7 @@ def _add_columns(
 def _policies_of(feature: Feature, policies: Policies) -> Policies:
     """The policies for a feature; one whose default is NaN accepts NaN as a missing value."""
     default = feature.default
-    if policies.nan != "error" or default is None or default.dtype.kind not in "fc":
+    if policies.nan != "error" or default is None or default.dtype.kind != "f":
         return policies
     return replace(policies, nan="send") if np.isnan(default).any() else policies
 
@@ -209,10 +204,6 @@ def _add_column(batch: Batch, source: Source, table: Table, values: Any) -> None
 
 
 def _column(source: Source, values: Any) -> Column:
-    """Converts a column's values; a value that several rows share is converted once."""
-    if isinstance(values, Dictionary):
-        shared = replace(source, codes=values.codes)
-        return _column(shared, values.entries).take(values.codes)
     clean = clean_column(source.feature, values, source.policies)
     if clean is not None:
         return clean
@@ -228,34 +219,8 @@ def _check_names(features: Mapping[str, Feature], batch: Batch, policies: Polici
     if unused and policies.unused == "error":
         raise InputError("the signature has no such feature", feature=min(unused))
     check_absent(features, given, unused)
-    if policies.unused != "drop":
-        for name, near in misspelled(features, given, unused).items():
-            message = f"missing; misspelled as {near!r}? (unused='drop' sends neither)"
-            raise InputError(message, feature=name)
     if not unused <= _logged:
         _log_unused(unused)
-
-
-def _missing(needed: list[str], unused: frozenset[str]) -> InputError:
-    hints = _misspelled(tuple(needed), unused, 0.6)
-    name = next((name for name in needed if name in hints), needed[0])
-    others = [repr(other) for other in needed if other != name]
-    if len(others) > 4:
-        others[4:] = [f"{len(others) - 4} more"]
-    also = f" (also: {', '.join(others)})" if others else ""
-    if name in hints:
-        hint = f"; misspelled as {hints[name]!r}?"
-    else:
-        hint = f"; given but unused: {', '.join(sorted(map(repr, unused))[:4])}" if unused else ""
-    message = f"missing{also}, and the model has no default for it{hint}"
-    return InputError(message, feature=name)
-
-
-@lru_cache(maxsize=256)
-def _misspelled(absent: tuple[str, ...], unused: frozenset[str], likeness: float) -> dict[str, str]:
-    """Maps absent features to the most similar unused name, if it is similar enough."""
-    near = {name: difflib.get_close_matches(name, unused, 1, likeness) for name in absent}
-    return {name: found[0] for name, found in near.items() if found}
 
 
 _logged: set[str] = set()

@@ -18,8 +18,6 @@ from colcast.client.columns._dtypes import (
     STRING,
     Array,
     bfloat16_bits,
-    unmasked,
-    unmasked_entries,
 )
 from colcast.client.columns._schema import Feature, Kind
 from colcast.client.columns._values import (
@@ -41,19 +39,15 @@ class Source:
         feature: the feature as the model declares it.
         policies: how missing values are treated.
         of_user: whether the values are the user's single row; errors then name no row.
-        codes: int [rows], the index of each row's value, if `values` holds distinct values only.
     """
 
     feature: Feature
     policies: Policies
     of_user: bool = False
-    codes: Array | None = None
 
     def error(self, row: int | None, message: str) -> InputError:
         """The error for a row's value, or for the whole column if `row` is None."""
         row = None if self.of_user else row
-        if row is not None and self.codes is not None:
-            row = int(np.argmax(self.codes == row))
         return InputError(message, feature=self.feature.name, row=row, of_user=self.of_user)
 
     def place(self, row_of: Callable[[int], int]) -> Place:
@@ -92,7 +86,6 @@ def fixed_column(source: Source, values: Any) -> Column:
         InputError: a value does not fit; names its feature and row.
     """
     feature = source.feature
-    values = unmasked_entries(values)
     sizes = _inner_shape(feature, values)
     if not _fits((), sizes):
         values = entries_of(values)
@@ -117,7 +110,6 @@ def fixed_column(source: Source, values: Any) -> Column:
 def whole_array(source: Source, value: Any) -> Array:
     """The value of a feature without a row dimension, in its declared shape."""
     feature = source.feature
-    value = unmasked(value)
     declared, got = feature.shape, list_shape(value)
     if declared is None:
         if got is None:
@@ -206,7 +198,7 @@ def _clean(feature: Feature, values: Any) -> Array | None:
 
 
 def _finite(values: Array) -> bool:
-    return values.dtype.kind not in "fc" or bool(np.isfinite(values).all())
+    return values.dtype.kind != "f" or bool(np.isfinite(values).all())
 
 
 def _default_row(feature: Feature) -> Array | None:
@@ -259,8 +251,8 @@ def _nested(source: Source, values: Any, sizes: tuple[int, ...]) -> Sequence[Any
             seen = "lists of unequal length" if got is None else f"shape {list(got)}"
             wanted = f"{source.feature.dtype} of shape {list(sizes)}"
             raise source.error(row, f"expected {wanted}, got {seen}")
-    # NumPy would turn integers into floats next to floats.
-    kinds = {value.dtype.kind if isinstance(value, np.ndarray) else "O" for value in rows}
+    # NumPy would turn integers into floats next to floats, and ignore the mask of a masked array.
+    kinds = {value.dtype.kind if type(value) is np.ndarray else "O" for value in rows}
     if len(kinds) == 1 and kinds != {"O"}:
         return np.concatenate([value.reshape(-1) for value in rows])
     for _ in sizes:

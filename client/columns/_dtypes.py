@@ -1,6 +1,5 @@
-"""TensorFlow's dtypes on the wire, and NumPy's masked arrays, which become lists with None."""
+"""TensorFlow's dtypes on the wire."""
 
-import sys
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,14 +28,25 @@ class DType:
 
     @property
     def kind(self) -> str:
-        """NumPy's kind code of its values: b, i, u, f, c, or O for strings."""
+        """NumPy's kind code of its values: b, i, u, f, or O for strings."""
         return "f" if self.name == "bfloat16" else self.storage.kind
 
     def __str__(self) -> str:
         return self.name
 
 
-HALF_FIELD = 13  # the typed field that holds the bits of both 16-bit floats
+TYPED_FIELDS = {
+    5: "float_val",
+    6: "double_val",
+    7: "int_val",
+    8: "string_val",
+    10: "int64_val",
+    11: "bool_val",
+    13: "half_val",  # the bits of both 16-bit floats
+    16: "uint32_val",
+    17: "uint64_val",
+}
+"""The fields of a TensorProto that hold values one by one."""
 
 
 def _dtype(number: int, name: str, storage: str, typed_field: int) -> DType:
@@ -58,17 +68,10 @@ _ALL = (
     _dtype(5, "int16", "<i2", 7),
     _dtype(6, "int8", "i1", 7),
     STRING,
-    _dtype(8, "complex64", "<c8", 9),
     INT64,
     BOOL,
-    _dtype(11, "qint8", "i1", 7),
-    _dtype(12, "quint8", "u1", 7),
-    _dtype(13, "qint32", "<i4", 7),
     BFLOAT16,
-    _dtype(15, "qint16", "<i2", 7),
-    _dtype(16, "quint16", "<u2", 7),
     _dtype(17, "uint16", "<u2", 7),
-    _dtype(18, "complex128", "<c16", 12),
     _dtype(19, "float16", "<f2", 13),
     _dtype(22, "uint32", "<u4", 16),
     _dtype(23, "uint64", "<u8", 17),
@@ -82,7 +85,8 @@ def dtype_of_number(number: int) -> DType:
     """The dtype with this number in the proto enum.
 
     Raises:
-        UnknownDtypeError: it has no plain values (resource, variant), or is newer than this client.
+        UnknownDtypeError: it is complex or quantized, has no plain values (resource, variant), or
+            is newer than this client.
     """
     found = BY_NUMBER.get(number)
     if found is None:
@@ -114,36 +118,3 @@ def bfloat16_bits(values: Array) -> Array:
 def bfloat16_values(bits: Array) -> Array:
     """Converts bfloat16 bits, uint16 [...], to the same values in float32 [...]."""
     return (bits.astype(np.uint32) << 16).view(np.float32)
-
-
-def has_masked(value: Any) -> bool:
-    """Whether this is a masked array with a masked entry."""
-    return isinstance(value, _masked_arrays()) and bool(value.mask.any())
-
-
-def unmasked(value: Any) -> Any:
-    """Turns a masked array into a list with None for masked entries, or into None if all are."""
-    if not isinstance(value, _masked_arrays()):
-        return value
-    if not has_masked(value):
-        return np.asarray(value.data)
-    return None if value.mask.all() else value.tolist()
-
-
-def unmasked_entries(values: Any) -> Any:
-    """Applies `unmasked` to each entry of a column that has masked arrays."""
-    masked = _masked_arrays()
-    if isinstance(values, masked) and not has_masked(values):
-        return np.asarray(values.data)
-    plain = isinstance(values, np.ndarray) and values.dtype.kind != "O"
-    if not isinstance(values, masked) and (
-        plain or not any(issubclass(kind, masked) for kind in set(map(type, values)))
-    ):
-        return values
-    return [unmasked(value) for value in values]
-
-
-def _masked_arrays() -> tuple[Any, ...]:
-    """The type of masked arrays; empty if the caller has not imported numpy.ma."""
-    module = sys.modules.get("numpy.ma")
-    return () if module is None else (module.MaskedArray,)

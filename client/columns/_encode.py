@@ -12,15 +12,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from colcast.client._errors import InputError
 from colcast.client.columns._dtypes import (
-    HALF_FIELD,
     STRING,
     Array,
     DType,
     bfloat16_bits,
     dtype_of_array,
-    has_masked,
 )
-from colcast.client.wire import field, integer_field, varint, varints
+from colcast.client.columns._values import refuse_masked
+from colcast.client.wire import field, integer_field, varint
 
 Parts = list[bytes]
 
@@ -104,7 +103,6 @@ def model_spec(model: str, signature: str | None, version: int | None, label: st
 def _append_input(parts: Parts, name: str, tensor: Tensor) -> None:
     """Appends one entry of the map `inputs`: its header and its values."""
     dtype, values, shape = tensor
-    _require_all_given(name, values)
     if shape is not None:
         body = _one_typed_value(tensor)
         lead = _lead(name, dtype.number, shape, len(body), content=False)
@@ -171,16 +169,15 @@ def _one_typed_value(tensor: Tensor) -> bytes:
     if dtype is STRING:
         return string_values(tensor.values)
     value = np.ascontiguousarray(tensor.values, dtype.storage).reshape(1)
-    if dtype.typed_field == HALF_FIELD:
-        return field(dtype.typed_field, varints(value.view(np.uint16)))
-    if dtype.kind in "fc":
+    if dtype.kind == "f" and value.itemsize > 2:
         return field(dtype.typed_field, value.tobytes())
-    return field(dtype.typed_field, varints(value.astype(np.int64, copy=False)))
+    bits = value.view(np.uint16) if dtype.kind == "f" else value
+    return field(dtype.typed_field, varint(int(bits[0])))
 
 
 def _tensor_of(name: str, column: Any) -> Tensor:
     """An array as a tensor of its own dtype."""
-    _require_all_given(name, column)
+    refuse_masked(name, column)
     values = np.asarray(column)
     try:
         dtype = dtype_of_array(values)
@@ -189,12 +186,6 @@ def _tensor_of(name: str, column: Any) -> Tensor:
     if dtype.name == "bfloat16":
         return Tensor(dtype, bfloat16_bits(values.astype(np.float32)))
     return Tensor(dtype, values)
-
-
-def _require_all_given(name: str, values: Any) -> None:
-    """Raises InputError for masked entries, since without a signature no default is known."""
-    if has_masked(values):
-        raise InputError("has masked entries, and no default is known for them", feature=name)
 
 
 def _as_bytes(name: str, values: Array) -> Array:

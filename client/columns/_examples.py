@@ -1,10 +1,9 @@
-"""tf.Examples: message classes, columns encoded as tf.Examples, features inferred from data."""
+"""Columns encoded as tf.Examples, and features inferred from data."""
 
 import struct
 from collections.abc import Mapping
-from functools import lru_cache
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from colcast.client._errors import InputError
@@ -17,57 +16,11 @@ from colcast.client.columns._dtypes import (
     STRING,
     DType,
     bfloat16_values,
-    unmasked_entries,
 )
 from colcast.client.columns._inputs import Table
 from colcast.client.columns._schema import LENGTH_SUFFIX, Feature, Kind
 from colcast.client.columns._values import is_missing, is_nan
 from colcast.client.wire import field, varint
-
-
-class Messages(NamedTuple):
-    """The message classes.
-
-    Attributes:
-        Examples: `examples`: repeated Example; an ExampleListWithContext without its context.
-        Feature: `bytes_list`, `float_list`, `int64_list`, each with repeated `value`.
-    """
-
-    Examples: Any
-    Feature: Any
-
-
-@lru_cache(maxsize=1)
-def messages() -> Messages:
-    """Builds the classes once per process.
-
-    They live in a separate descriptor pool, because TensorFlow's example.proto may already be in
-    protobuf's default pool, where a second registration would fail. The map of features is declared
-    as a list of undecoded entries, so that equal entries are found without parsing them.
-    """
-    from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
-
-    kinds = descriptor_pb2.FieldDescriptorProto
-    file = descriptor_pb2.FileDescriptorProto(
-        name="colcast/example.proto", package="colcast", syntax="proto3"
-    )
-    _message(file, "BytesList", value=(1, kinds.TYPE_BYTES, True))
-    _message(file, "FloatList", value=(1, kinds.TYPE_FLOAT, True))
-    _message(file, "Int64List", value=(1, kinds.TYPE_INT64, True))
-    _message(
-        file,
-        "Feature",
-        bytes_list=(1, "BytesList", False),
-        float_list=(2, "FloatList", False),
-        int64_list=(3, "Int64List", False),
-    )
-    _message(file, "Features", feature=(1, kinds.TYPE_BYTES, True))
-    _message(file, "Example", features=(1, "Features", False))
-    _message(file, "Examples", examples=(1, "Example", True))
-    pool = descriptor_pool.DescriptorPool()
-    pool.Add(file)
-    named = {name: pool.FindMessageTypeByName(f"colcast.{name}") for name in Messages._fields}
-    return Messages(*(message_factory.GetMessageClass(named[name]) for name in Messages._fields))
 
 
 def examples_of(
@@ -142,7 +95,6 @@ def _counts(name: str, table: Table) -> bool:
 
 def _lists(values: Any, dtype: DType | None) -> list[list[Any]]:
     """A column's lists. Among text or lists, NaN is pandas' mark for a missing value."""
-    values = unmasked_entries(values)
     gaps = dtype in (INT64, STRING) or any(
         isinstance(value, str | bytes) or is_nested(value) for value in values
     )
@@ -189,19 +141,3 @@ def _rows(column: Column, dtype: DType) -> list[list[Any]]:
     if column.lengths is None:
         return flat
     return [row[:length] for row, length in zip(flat, column.lengths.tolist(), strict=True)]
-
-
-def _message(file: Any, name: str, **fields: tuple[int, int | str, bool]) -> None:
-    """Declares a message; a field is (number, scalar type or message name, repeated)."""
-    from google.protobuf.descriptor_pb2 import FieldDescriptorProto
-
-    message = file.message_type.add(name=name)
-    for field_name, (number, kind, repeated) in fields.items():
-        field = message.field.add(name=field_name, number=number)
-        field.label = (
-            FieldDescriptorProto.LABEL_REPEATED if repeated else FieldDescriptorProto.LABEL_OPTIONAL
-        )
-        if isinstance(kind, str):
-            field.type, field.type_name = FieldDescriptorProto.TYPE_MESSAGE, f".colcast.{kind}"
-        else:
-            field.type = kind

@@ -15,30 +15,10 @@ from typing import Any
 
 import numpy as np
 from colcast.client._errors import InputError
-from colcast.client.columns._dtypes import Array, unmasked_entries
-from colcast.client.columns._values import NOT_GIVEN, shown
+from colcast.client.columns._values import NOT_GIVEN, refuse_masked, shown
 
 Wanted = Set[str] | None
 """The names of the signature's inputs; None for any names."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Dictionary(Sequence[Any]):
-    """A column with repeated entries, like pandas' categories and Arrow's dictionaries.
-
-    Attributes:
-        entries: the distinct entries, a list or an array; each occurs in some row.
-        codes: int [rows], the index of each row's entry.
-    """
-
-    entries: Any
-    codes: Array
-
-    def __len__(self) -> int:
-        return len(self.codes)
-
-    def __getitem__(self, row: Any) -> Any:
-        return self.entries[self.codes[row]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +27,7 @@ class Table:
 
     Attributes:
         rows: the number of rows.
-        columns: feature -> [rows] entries, a list, an array or a Dictionary; NOT_GIVEN where a row
-            lacks it.
+        columns: feature -> [rows] entries, a list or an array; NOT_GIVEN where a row lacks it.
         unused: names that the signature does not use.
     """
 
@@ -192,21 +171,11 @@ def _entries(name: str, values: Any) -> Any:
     array = values if isinstance(values, np.ndarray) else np.asarray(values)
     if array.ndim == 0:
         raise InputError("expected one entry per row, got a scalar", feature=name)
-    return unmasked_entries(array)
-
-
-def _dictionary(codes: Array, entries: Callable[[Array], Any]) -> Dictionary:
-    """Makes a column from codes, where -1 means no value; `entries` maps codes to entries."""
-    used, rows = np.unique(codes, return_inverse=True)
-    if used.size and used[0] < 0:
-        return Dictionary([None, *entries(used[1:])], rows)
-    return Dictionary(entries(used), rows)
+    refuse_masked(name, array)
+    return array
 
 
 def _pandas(series: Any) -> Any:
-    if hasattr(series.dtype, "categories"):
-        categories = series.dtype.categories
-        return _dictionary(series.array.codes, lambda used: _pandas(categories[used]))
     if not isinstance(series.dtype, np.dtype) and series.isna().any():
         missing = series.isna().tolist()
         return [None if gap else v for gap, v in zip(missing, series.tolist(), strict=True)]
@@ -228,9 +197,7 @@ def _pyarrow(column: Any) -> Any:
     array = column.combine_chunks() if hasattr(column, "combine_chunks") else column
     types = __import__("pyarrow").types
     if types.is_dictionary(array.type):
-        codes = array.indices
-        codes = codes.cast("int64").fill_null(-1) if codes.null_count else codes
-        return _dictionary(codes.to_numpy(), lambda used: _pyarrow(array.dictionary.take(used)))
+        array = array.dictionary_decode()
     if array.null_count:
         return array.to_pylist()
     if types.is_list(array.type) or types.is_large_list(array.type):

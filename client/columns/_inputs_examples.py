@@ -11,7 +11,8 @@ from colcast.client.columns._dtypes import Array
 from colcast.client.columns._inputs import Table
 from colcast.client.columns._schema import Feature, Kind
 from colcast.client.columns._values import NOT_GIVEN, object_array
-from colcast.client.wire import field, fields, message, read_varints
+from colcast.client.messages import parse
+from colcast.client.wire import field, read_varints
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,16 +56,11 @@ def split_context(elwc: Any) -> tuple[bytes, list[bytes]]:
     Raises:
         InputError: it is not such a message.
     """
-    context, examples = b"", []
     try:
-        for number, _, value in fields(_serialized(None, elwc)):
-            if number == 1:
-                examples.append(message(number, value))
-            elif number == 2:
-                context += message(number, value)
+        found = parse("ExampleListWithContext", _serialized(None, elwc))
     except DecodeError as error:
         raise InputError(f"not an ExampleListWithContext: {error}") from None
-    return context, examples
+    return found.context, list(found.examples)
 
 
 def merged(context: bytes, examples: Sequence[bytes]) -> list[bytes]:
@@ -137,24 +133,16 @@ def _serialized(row: int | None, example: Any) -> bytes:
     return data
 
 
-def _messages() -> Any:
-    from colcast.client.columns._examples import messages  # protobuf is imported only when needed
-
-    return messages()
-
-
 def _parse(examples: Sequence[bytes]) -> Iterable[Any]:
-    decoder = _messages().Examples
     try:
-        parsed: Iterable[Any] = decoder.FromString(
-            b"".join([field(1, example) for example in examples])
-        ).examples
+        listed = b"".join([field(1, example) for example in examples])
+        parsed: Iterable[Any] = parse("Examples", listed).examples
         return parsed
-    except Exception:  # protobuf's DecodeError: find the row at fault
+    except DecodeError:  # find the row at fault
         for row, example in enumerate(examples):
             try:
-                decoder.FromString(field(1, example))
-            except Exception as error:
+                parse("Example", example)
+            except DecodeError as error:
                 raise InputError(f"not a serialized tf.Example: {error}", row=row) from None
         raise
 
@@ -212,13 +200,8 @@ def _key_and_value(entry: bytes) -> tuple[bytes, bytes]:
         left = len(entry) - end - 2
         if 0 <= left < 128 and entry[end] == 0x12 and entry[end + 1] == left:
             return entry[2:end], entry[end + 2 :]
-    key = value = b""
-    for number, _, content in fields(entry):
-        if number == 1:
-            key = message(number, content)
-        elif number == 2:
-            value = message(number, content)
-    return key, value
+    parsed = parse("FeatureEntry", entry)
+    return parsed.key, parsed.value
 
 
 def _entries(feature: Feature, values: list[Value]) -> Any:
@@ -269,8 +252,8 @@ def _parsed(feature: Feature, row: int, value: Value) -> Any:
     if not value:
         return NOT_GIVEN
     try:
-        found = _messages().Feature.FromString(value)
-    except Exception as error:  # protobuf's DecodeError
+        found = parse("Feature", value)
+    except DecodeError as error:
         message = f"not a serialized tf.train.Feature: {error}"
         raise InputError(message, feature=feature.name, row=row) from None
     for kind in ("int64_list", "float_list", "bytes_list"):

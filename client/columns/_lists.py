@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from colcast.client.columns._column import Column, empty_lists
 from colcast.client.columns._columns import Source, fixed_column, is_nested, list_shape, stored
-from colcast.client.columns._dtypes import INT64, STRING, Array, unmasked_entries
+from colcast.client.columns._dtypes import INT64, STRING, Array
 from colcast.client.columns._schema import LENGTH_SUFFIX, Feature, Kind
 from colcast.client.columns._values import entries_of, flat_array, is_missing, is_nan, shown
 
@@ -52,7 +52,7 @@ def _at_least_one_wide(column: Column) -> Column:
 
 def _lists(source: Source, values: Any) -> Column:
     """The lists padded to the longest, which may be 0."""
-    values = unmasked_entries(entries_of(values))
+    values = entries_of(values)
     if isinstance(values, np.ndarray) and values.dtype != object:
         return _equal_lists(source, values)
     rest = _rest(source.feature)
@@ -95,7 +95,7 @@ def _converted(source: Source, rows: list[Any], lengths: Array) -> Array:
     flat: Sequence[Any] | Array
     # Drop empty rows: they may be float arrays, which would turn other rows' integers into floats.
     full = [row for row in rows if len(row)]
-    kinds = {row.dtype.kind if isinstance(row, np.ndarray) else "O" for row in full}
+    kinds = {row.dtype.kind if type(row) is np.ndarray else "O" for row in full}
     if len(kinds) == 1 and kinds != {"O"}:
         flat = np.concatenate([row.reshape(-1) for row in full])
     else:

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 
-import numpy as np
 from colcast.client._errors import SchemaError
 from colcast.client.columns._dtypes import INT64, STRING, Array, DType
 
@@ -14,6 +13,9 @@ Shape = tuple[int | None, ...]
 LENGTH_SUFFIX = "/length"
 COLUMNAR, COLUMNAR_LATE, COLUMNAR_PAIR = "columnar", "columnar_late", "columnar_pair"
 USER, ITEM = "user", "item"
+# What servers can do beyond TensorFlow Serving: repeat single rows, read a domain's distinct rows
+# through an index, answer several users in one request, compute a user's state without candidates.
+EXPANDS, INDEXES, TAKES_USERS, PREFETCHES = "expand", "index", "users", "prefetch"
 # The prefix of row_to_<domain>, int64 [N], which gives each candidate's row of the domain.
 ROW_TO = "row_to_"
 
@@ -97,6 +99,16 @@ class Signature:
             if not self._is_length(name)
         }
 
+    @cached_property
+    def filled(self) -> frozenset[str]:
+        """The features for which a server fills in a default: all their inputs have one."""
+        return frozenset(
+            name
+            for name, feature in self.features.items()
+            if name in self.defaults
+            and (feature.kind is not Kind.MULTI or name + LENGTH_SUFFIX in self.defaults)
+        )
+
     @property
     def takes_examples(self) -> bool:
         """Whether its only input may be serialized tf.Examples: strings, one per row."""
@@ -131,12 +143,11 @@ class Signature:
         inner, one_row = spec.shape[1:], spec.shape[0] == 1
         if self._is_multi(spec.name):
             kind = Kind.MULTI
+            length = self.defaults.get(spec.name + LENGTH_SUFFIX)
+            if default is not None and length is not None:
+                default = default.reshape(1, -1)[:, : int(length.reshape(-1)[0])]
         else:
             kind = Kind.SEQUENCE if None in inner else Kind.SINGLE
-        if kind is Kind.SEQUENCE and default is None and self.name in (COLUMNAR, COLUMNAR_LATE):
-            # The exporter made this input from a FixedLenSequenceFeature; if absent, it is empty.
-            rest = [size or 0 for size in inner[1:]]
-            default = np.empty((1, 0, *rest), spec.dtype.storage)
         return Feature(spec.name, spec.dtype, kind, inner, one_row, default)
 
 
@@ -144,13 +155,15 @@ class Signature:
 class ModelSchema:
     """The signatures of one version of a served model; equal only to itself.
 
-    Printing it lists each signature's features and outputs.
+    Printing it lists each signature's features and outputs. `can` lists what the server declares
+    that it can do; stock TensorFlow Serving declares nothing.
     """
 
     model: str
     version: int | None
     signatures: Mapping[str, Signature]
     unreadable: tuple[str, ...] = ()  # signatures with tensors that cannot be sent (variants)
+    can: frozenset[str] = frozenset()
 
     def __repr__(self) -> str:
         lines = [f"model {self.model!r}, version {self.version}"]
@@ -159,8 +172,8 @@ class ModelSchema:
             outputs = ", ".join(f"{key} {spec.dtype}" for key, spec in named)
             lines.append(f"{name} -> {outputs}")
             if signature.takes_examples:
-                or_text = "string, or " if self.takes_text(signature) else ""
-                lines.append(f"  {next(iter(signature.inputs))}: {or_text}serialized tf.Examples")
+                what = "string" if self.takes_text(signature) else "serialized tf.Examples"
+                lines.append(f"  {next(iter(signature.inputs))}: {what}")
                 continue
             width = max(map(len, signature.features), default=0)
             for _, feature in sorted(signature.features.items()):
@@ -243,9 +256,9 @@ class ModelSchema:
         return found | {USER: frozenset(self.user_features)}
 
     def takes_text(self, called: Signature) -> bool:
-        """Whether the signature's only input may be a column of plain strings, not tf.Examples.
+        """Whether the signature's only input counts as a column of strings, not as tf.Examples.
 
-        The answer is yes if neither its declaration nor a matching columnar signature decides.
+        It does if neither its declaration nor a matching columnar signature says tf.Examples.
         """
         if not called.takes_examples or called.declares_examples:
             return False

@@ -58,6 +58,12 @@ def object_array(values: Sequence[Any] | Array) -> Array:
     return result
 
 
+def refuse_masked(name: str, array: Any) -> None:
+    """Raises InputError for NumPy's masked arrays, whose hidden values must not be sent."""
+    if hasattr(array, "mask"):
+        raise InputError("is a masked array; pass a list with None, or filled()", feature=name)
+
+
 def is_missing(value: Any) -> bool:
     """Whether a value counts as missing: None, pandas' NA and NaT, or an absent key."""
     return type(value).__name__ in _MISSING_TYPES
@@ -116,11 +122,11 @@ def _missing(
     values: Sequence[Any] | Array, dtype: DType, place: Place, policies: Policies
 ) -> list[int]:
     """The positions of values that count as missing."""
-    floats = dtype.kind in "fc"
+    floats = dtype.kind == "f"
     if isinstance(values, np.ndarray):
         if values.dtype.kind == "M":
             raise place.error(0, f"expected {dtype}, got dates ({values.dtype})")
-        nan = np.flatnonzero(np.isnan(values)).tolist() if values.dtype.kind in "fc" else []
+        nan = np.flatnonzero(np.isnan(values)).tolist() if values.dtype.kind == "f" else []
         return [] if floats and policies.nan != "default" else nan
     types = set(map(type, values))
     gaps: list[int] = []
@@ -141,7 +147,7 @@ def _convert(values: Sequence[Any] | Array, dtype: DType, place: Place, finite: 
         return _strings(values, place)
     array = values if isinstance(values, np.ndarray) else _numbers(values, dtype, place)
     kind, wanted = array.dtype.kind, dtype.kind
-    if finite and wanted in "fc" and kind in "fc":
+    if finite and wanted == kind == "f":
         _require_finite(array, dtype, place)
     if wanted == "b":
         _require(kind == "b", array, dtype, place)
@@ -149,7 +155,7 @@ def _convert(values: Sequence[Any] | Array, dtype: DType, place: Place, finite: 
     if wanted in "iu":
         _require(kind in "iufb", array, dtype, place)
         return _integers(array, dtype, place)
-    _require(kind in ("iufbc" if wanted == "c" else "iufb"), array, dtype, place)
+    _require(kind in "iufb", array, dtype, place)
     return _floats(array, dtype, place)
 
 
@@ -175,7 +181,6 @@ _NUMBER_TYPES: dict[str, tuple[type, ...]] = {
     "i": (int, float, np.integer, np.floating, np.bool_),
     "u": (int, float, np.integer, np.floating, np.bool_),
     "f": (int, float, np.integer, np.floating, np.bool_),
-    "c": (int, float, complex, np.number, np.bool_),
 }
 
 

@@ -12,7 +12,14 @@ from colcast.client.columns._column import stacked
 from colcast.client.columns._columns import default_column
 from colcast.client.columns._encode import Tensor
 from colcast.client.columns._inputs import table_of_user
-from colcast.client.columns._schema import COLUMNAR_LATE, COLUMNAR_PAIR, USER, Kind, ModelSchema
+from colcast.client.columns._schema import (
+    COLUMNAR_LATE,
+    COLUMNAR_PAIR,
+    TAKES_USERS,
+    USER,
+    Kind,
+    ModelSchema,
+)
 from colcast.client.request._affinity import hash_of_user
 from colcast.client.request._distinct import send_distinct_rows
 from colcast.client.request._item_keys import by_key
@@ -40,12 +47,14 @@ class Group:
         options: the request options of each.
         plan: the plan of the joint request; None if each user gets a separate request.
         batches: the columns of each, if there is a plan.
+        schema: the schema for which the request was planned.
         affinity: the first user's affinity, if there is one.
     """
 
     places: Sequence[int]
     pairs: Sequence[tuple[Any, Any]]
     options: Sequence[RequestOptions]
+    schema: ModelSchema
     plan: Plan | None = None
     batches: Sequence[Batch] = ()
     affinity: str = ""
@@ -71,20 +80,19 @@ def grouped(
     schema: ModelSchema,
     pairs: Sequence[tuple[Any, Any]],
     options: Sequence[RequestOptions],
-    together: bool = True,
     home: Callable[[str], str] = lambda _: "",
 ) -> list[Group]:
     """Groups pairs of user and items into requests of at most 4,096 candidates.
 
     Larger requests gain nothing. The late signature distinguishes users' columns from items'.
-    Without one, and with targets that repeat rows, each user gets a separate request. If the model
-    may see padding, a group's lists have the same padded width, so no user changes another's score.
+    Without one, with targets that repeat rows, and with servers that do not declare that they take
+    several users, each user gets a separate request. If the model may see padding, a group's lists
+    have the same padded width, so no user changes another's score.
 
     Args:
         schema: the served model's schema.
         pairs: (user, items) for each.
         options: the request options of each; they differ only in `affinity`.
-        together: whether the server may accept several users in one request.
         home: affinity -> the server that caches the user's state, the same for a whole group.
 
     Raises:
@@ -95,11 +103,11 @@ def grouped(
         return []
     asked = options[0]
     plan = plan_of(schema, asked)
-    alone = [Group([i], [pair], [options[i]]) for i, pair in enumerate(pairs)]
-    joint = _for_several_users(schema, plan) if together else None
+    alone = [Group([i], [pair], [options[i]], schema) for i, pair in enumerate(pairs)]
+    joint = _for_several_users(schema, plan)
     if joint is None:
         return alone
-    batches = _batches(plan_of(schema, replace(asked, indexed=False)), pairs, asked)
+    batches = _batches(plan_of(schema, asked, indexed=False), pairs, asked)
     if asked.target != "late" and any(user_varies(joint, batch) for batch in batches):
         return alone
     whose = [
@@ -109,7 +117,8 @@ def grouped(
 
     def group(places: Sequence[int]) -> Group:
         chosen = [pairs[i] for i in places], [options[i] for i in places]
-        return Group(places, *chosen, joint, [batches[i] for i in places], whose[places[0]])
+        own = [batches[i] for i in places]
+        return Group(places, *chosen, schema, joint, own, whose[places[0]])
 
     homes = [home(affinity) for affinity in whose]
     return [
@@ -184,7 +193,9 @@ def _joinable(
 
 def _for_several_users(schema: ModelSchema, plan: Plan) -> Plan | None:
     """The plan with the users' features marked; None if a request cannot hold several users."""
-    if plan.target not in ("late", "columnar") or not schema.domains_of(plan.signature):
+    if TAKES_USERS not in schema.can or plan.target not in ("late", "columnar"):
+        return None
+    if not schema.domains_of(plan.signature):
         return None
     return replace(plan, features=schema.signature(COLUMNAR_LATE).features)
 

@@ -74,8 +74,8 @@ class Ranking:
             if usual in fitting:
                 return usual
         raise InputError(
-            f"which of {', '.join(fitting)} is the score? Name it with score_output"
-            f" (--score-output of colcast rank); the outputs are {self._shapes()}"
+            f"which of {', '.join(fitting)} is the score? Name it with score_output;"
+            f" the outputs are {self._shapes()}"
         )
 
     @cached_property

@@ -42,8 +42,6 @@ class RequestOptions:
         target: see `Target`.
         output_filter: the outputs to return; empty for all.
         late: whether "auto" may use the late signature.
-        server_expands: whether "auto" may let the server repeat rows.
-        indexed: whether a domain's distinct rows may be sent with an index.
         affinity: a hash that identifies the user, if the caller gave a key.
     """
 
@@ -51,8 +49,6 @@ class RequestOptions:
     target: Target = "auto"
     output_filter: tuple[str, ...] = ()
     late: bool = True
-    server_expands: bool = True
-    indexed: bool = True
     affinity: str = ""
 
 
@@ -66,7 +62,6 @@ class Built:
         signature: the signature it calls.
         rows: N, the number of candidates.
         unused: number of columns left out because the signature does not use them.
-        needs_expansion: whether only a server that repeats rows can answer it.
         distinct: domain -> number of rows sent, for domains with an index.
         affinity: a hash that identifies the user; empty if unknown.
     """
@@ -76,7 +71,6 @@ class Built:
     signature: str
     rows: int
     unused: int = 0
-    needs_expansion: bool = False
     distinct: Mapping[str, int] = field(default_factory=dict)
     affinity: str = ""
 
@@ -102,12 +96,9 @@ def build_request(schema: ModelSchema, inputs: Rows | Examples, options: Request
         batch = with_all_rows_in_one(send_distinct_rows(plan, batch), plan.features)
         tensors = tensors_of(plan, batch)
     built = built_of(plan, batch, tensors, options)
-    sizes = {len(tensor.values) for tensor in tensors.values() if tensor.values.ndim}
-    sizes |= {batch.columns[name].rows for name in batch.encoded.keys() & batch.columns.keys()}
     return replace(
         built,
         message=b"".join((built.message, *batch.encoded.values())),
-        needs_expansion=plan.target == "columnar" and batch.rows > 1 and len(sizes) > 1,
         affinity=options.affinity or hash_of_user(schema, batch, settings),
     )
 
@@ -158,10 +149,7 @@ def batch_for(plan: Plan, inputs: Rows | Examples, options: RequestOptions) -> t
     inferred = plan.target == "example" and not plan.features
     if isinstance(inputs, Examples):
         user, items = tables_of_examples(inputs.examples, plan.features)
-        policies = options.settings.policies
-        if policies.unused == "suggest":  # the model's parse op ignores unused features, too
-            policies = replace(policies, unused="drop")
-        return plan, batch_of(plan.features, user, items, policies)
+        return plan, batch_of(plan.features, user, items, options.settings.policies)
     wanted = None if inferred else plan.inputs
     given = None if inputs.user is None else table_of_user(inputs.user, wanted)
     prepared = isinstance(inputs.items, PreparedItems)
@@ -200,8 +188,8 @@ def user_varies(plan: Plan, batch: Batch) -> bool:
     )
 
 
-def plan_of(schema: ModelSchema, options: RequestOptions) -> Plan:
-    """The plan for any inputs.
+def plan_of(schema: ModelSchema, options: RequestOptions, *, indexed: bool = True) -> Plan:
+    """The plan for any inputs; `indexed` says whether distinct rows may be sent with an index.
 
     Raises:
         SchemaError: the model has no signature for the target.
@@ -211,9 +199,8 @@ def plan_of(schema: ModelSchema, options: RequestOptions) -> Plan:
         schema,
         options.target,
         settings.signature,
-        options.server_expands,
         options.late,
-        options.indexed and settings.dedupe == "auto",
+        indexed and settings.dedupe == "auto",
     )
 
 
@@ -242,34 +229,15 @@ def built_of(
 
 
 def _plan(schema: ModelSchema, inputs: Rows | Examples, options: RequestOptions) -> Plan:
-    """The plan for these inputs.
-
-    If the signature's only input may be text or tf.Examples, rows that name only this input are
-    sent as text.
-    """
+    """The plan for these inputs; only tf.Examples show that a column of strings takes them."""
     plan = plan_of(schema, options)
-    if (
-        plan.target == "example"
-        and isinstance(inputs, Rows)
-        and isinstance(inputs.items, ItemsByKey)
-    ):
+    if isinstance(inputs, Examples):
+        if options.target == "auto" and plan.signature.takes_examples:
+            return plan_for(schema, "example", plan.signature.name)
+    elif plan.target == "example" and isinstance(inputs.items, ItemsByKey):
         message = "item_keys need a signature that takes columns; this one takes tf.Examples"
         raise InputError(message)
-    if options.target != "auto" or plan.target != "example" or isinstance(inputs, Examples):
-        return plan
-    if not schema.takes_text(plan.signature) or _names(inputs) != plan.signature.inputs.keys():
-        return plan
-    target: Target = "columnar" if options.server_expands else "stock"
-    return plan_for(schema, target, plan.signature.name)
-
-
-def _names(inputs: Rows) -> frozenset[str]:
-    """All feature names in user or items."""
-    items = inputs.items.items if isinstance(inputs.items, PreparedItems) else inputs.items
-    names = table_of_items(items, frozenset()).unused
-    if inputs.user is None:
-        return names
-    return names | table_of_user(inputs.user, frozenset()).unused
+    return plan
 
 
 def _examples_as_they_are(plan: Plan, inputs: Examples) -> dict[str, Tensor]:

@@ -15,6 +15,8 @@ from colcast.client.columns._examples import examples_of
 from colcast.client.columns._schema import (
     COLUMNAR,
     COLUMNAR_LATE,
+    EXPANDS,
+    INDEXES,
     LENGTH_SUFFIX,
     ROW_TO,
     Feature,
@@ -36,6 +38,7 @@ class Plan:
             signature, or none if that is unknown.
         dtypes: for `example`, the dtypes of features in the model's columnar signatures.
         domains: the features of each domain whose distinct rows may be sent with an index.
+        fills: whether the server fills in the defaults of a late signature's absent user features.
     """
 
     target: Target
@@ -43,6 +46,7 @@ class Plan:
     features: dict[str, Feature]
     dtypes: dict[str, DType] = field(default_factory=dict)
     domains: dict[str, frozenset[str]] = field(default_factory=dict)
+    fills: bool = False
 
     @cached_property
     def inputs(self) -> frozenset[str]:
@@ -56,7 +60,6 @@ def plan_for(
     schema: ModelSchema,
     target: Target = "auto",
     signature: str | None = None,
-    server_expands: bool = True,
     late: bool = True,
     indexed: bool = True,
 ) -> Plan:
@@ -66,9 +69,8 @@ def plan_for(
         schema: the served model's schema.
         target: see `Target`.
         signature: overrides the signature that the target would call.
-        server_expands: whether "auto" may let the server repeat rows.
         late: whether "auto" may use the late signature, whose user features have one row.
-        indexed: whether a domain's distinct rows may be sent with an index.
+        indexed: whether a domain's distinct rows may be sent with an index, if the server can.
 
     Raises:
         InputError: `target` is not a target.
@@ -76,7 +78,7 @@ def plan_for(
     """
     target = known_target(target)
     if target == "auto":
-        target = _auto(schema, signature, server_expands, late)
+        target = _auto(schema, signature, late)
     if target == "example":
         called = schema.signature(signature) if signature else schema.example_signature()
         if not called.takes_examples:
@@ -91,9 +93,10 @@ def plan_for(
         called = schema.signature(COLUMNAR_LATE)
     else:
         called = schema.columnar_signature() or schema.signature(COLUMNAR)
-    indexed = indexed and target in ("late", "columnar")
+    indexed = indexed and INDEXES in schema.can and target in ("late", "columnar")
     domains = schema.domains_of(called) if indexed else {}
-    return Plan(target, called, called.features, domains=domains)
+    fills = EXPANDS in schema.can
+    return Plan(target, called, called.features, domains=domains, fills=fills)
 
 
 def tensors_of(plan: Plan, batch: Batch) -> dict[str, Tensor]:
@@ -178,25 +181,23 @@ def _agreed_dtypes(schema: ModelSchema) -> dict[str, DType]:
     return {name: dtype for name, dtype in agreed.items() if dtype in (FLOAT, INT64, STRING)}
 
 
-def _auto(
-    schema: ModelSchema, signature: str | None, server_expands: bool, may_be_late: bool
-) -> Target:
+def _auto(schema: ModelSchema, signature: str | None, may_be_late: bool) -> Target:
     late = schema.signatures.get(COLUMNAR_LATE) if may_be_late else None
     called = schema.signature(signature) if signature else late or schema.columnar_signature()
-    if called is None or called.takes_examples:
+    if called is None or (called.takes_examples and not schema.takes_text(called)):
         return "example"
     if called is late or any(feature.one_row for feature in called.features.values()):
         return "late"
-    return "columnar" if server_expands else "stock"
+    return "columnar" if EXPANDS in schema.can else "stock"
 
 
 def _stand_in(plan: Plan, feature: Feature) -> Column | None:
     """The column to send for an absent feature; None if the server fills in the default.
 
-    Only servers that repeat rows fill in defaults; others would read a default as a single row.
+    Only servers that repeat rows do so; others would read a default as a single row.
     """
-    expanded = plan.target == "columnar" or feature.one_row
-    if feature.kind is Kind.WHOLE or (expanded and feature.name in plan.signature.defaults):
+    fills = plan.target == "columnar" or (feature.one_row and plan.fills)
+    if feature.kind is Kind.WHOLE or (fills and feature.name in plan.signature.filled):
         return None
     return default_column(feature)
 

@@ -110,8 +110,10 @@ class Servers:
         """The address for a key's calls while all servers are up; empty if none is known."""
         return home(key, self._servers) if self._servers else ""
 
-    def take(self, key: str, tried: Sequence[str] = ()) -> Server | None:
+    def take(self, key: str, tried: Sequence[str] = (), first: str = "") -> Server | None:
         """Chooses a server for a call with this key; give it back when the call ends.
+
+        The first attempt goes to the server `first`, if it still exists.
 
         Prefers servers that are up, and among these the ones tried least often. If all are down, it
         returns any of them, whose channel reports why. Returns None if no server has been reached
@@ -127,7 +129,10 @@ class Servers:
             self._turn += 1
             fewest = min(tried.count(one.address) for one in among)
             calls = {s.address: s.calls for s in among if tried.count(s.address) == fewest}
-            server = self._servers[choose(key, calls, self._load_bound, self._turn)]
+            address = choose(key, calls, self._load_bound, self._turn)
+            if first in self._servers and not tried:
+                address = first
+            server = self._servers[address]
             server.calls += 1
             return server
 

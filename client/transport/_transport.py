@@ -34,12 +34,14 @@ class Call:
         request: the message.
         facts: attributes for tracing spans: name -> value.
         affinity: a hash that identifies the user, made by `_affinity`; empty if there is none.
+        server: the address to try first; empty for any.
     """
 
     method: str
     request: bytes
     facts: dict[str, Any] = field(default_factory=dict)
     affinity: str = ""
+    server: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +128,8 @@ class Connection:
             return None
         return 0.0 if servers.has_another(tried) else deadline.pause_after(len(tried))
 
-    def error(self, error: grpc.RpcError, attempts: int) -> ServerError:
-        """Converts a gRPC error to a ServerError; may probe whether the server wants TLS."""
+    def error(self, error: grpc.RpcError, tried: Sequence[str]) -> ServerError:
+        """Converts the last tried server's error; may probe whether the server wants TLS."""
         details = error.details() or ""
         if (
             error.code() is grpc.StatusCode.UNAVAILABLE
@@ -135,7 +137,8 @@ class Connection:
             and speaks_tls(self.address)
         ):
             details = f"{details}; {TLS_HINT}"
-        return ServerError(error.code().name, details, address=self.address, attempts=attempts)
+        code, attempts = error.code().name, len(tried)
+        return ServerError(code, details, address=self.address, attempts=attempts, server=tried[-1])
 
     def unreached(self, servers: Servers, attempts: int) -> ServerError:
         """The error for a deadline that ended before any server was reached."""
@@ -176,7 +179,7 @@ class Transport(Connection):
         tried: list[str] = []
         while True:
             servers = self.servers(os.getpid())
-            server = servers.take(call.affinity, tried)
+            server = servers.take(call.affinity, tried, call.server)
             if server is None:
                 if deadline.left() < _UNTIL_REACHED:
                     raise self.unreached(servers, len(tried))
@@ -193,7 +196,7 @@ class Transport(Connection):
             except grpc.RpcError as error:
                 pause = self.pause_after(error, deadline, tried, servers)
                 if pause is None:
-                    raise self.error(error, len(tried)) from None
+                    raise self.error(error, tried) from None
             else:
                 pairs = (*(done.initial_metadata() or ()), *(done.trailing_metadata() or ()))
                 return Reply(response, dict(pairs), len(tried))
@@ -226,7 +229,7 @@ class AsyncTransport(Connection):
         tried: list[str] = []
         while True:
             servers = self.servers(_owner())
-            server = servers.take(call.affinity, tried)
+            server = servers.take(call.affinity, tried, call.server)
             if server is None:
                 if deadline.left() < _UNTIL_REACHED:
                     raise self.unreached(servers, len(tried))
@@ -246,7 +249,7 @@ class AsyncTransport(Connection):
             except grpc.aio.AioRpcError as error:
                 pause = self.pause_after(error, deadline, tried, servers)
                 if pause is None:
-                    raise (await asyncio.to_thread(self.error, error, len(tried))) from None
+                    raise (await asyncio.to_thread(self.error, error, tried)) from None
             finally:
                 servers.give_back(server)
             await asyncio.sleep(pause)

@@ -122,23 +122,24 @@ class Feature:
         """The dtype of its arrays; strings are bytes objects in object arrays."""
         return np.dtype(_NUMPY_DTYPES.get(self.dtype, self.dtype))
 
-    def default_row(self) -> Any:
-        """The default for a request without the feature, as one row.
+    def defaults(self) -> dict[str, Any]:
+        """The columns of one row for a request without the feature; none if it is required.
 
-        Returns:
-          FIXED_LEN: [1, *shape], None if it is required. FIXED_LEN_SEQUENCE: [1, 1, *shape], one
-          step of padding, unless that is zero or empty; clients learn the padding value from it.
-          None for other kinds, because a default would hide that a client forgot the feature.
+        A list that a tf.Example may lack is empty. A FIXED_LEN_SEQUENCE whose padding is not zero
+        or empty has one step of padding, from which clients learn the padding value.
         """
-        if self.kind is Kind.FIXED_LEN_SEQUENCE and self.padding != self._empty:
-            values, shape = (self.padding,) * self.size, (1, 1, *self.shape)
-        elif self.kind is Kind.FIXED_LEN and self.default is not None:
-            values, shape = self.default, (1, *self.shape)
-        else:
-            return None
-        row = np.empty(self.size, dtype=self.numpy_dtype)
+        if self.length_column is not None:
+            empty = np.empty((1, 0, *self.shape), self.numpy_dtype)
+            return {self.name: empty, self.length_column: np.zeros(1, np.int64)}
+        if self.kind is Kind.WHOLE or self.default is None:
+            return {}
+        values, shape = self.default, (1, *self.shape)
+        if self.kind is Kind.FIXED_LEN_SEQUENCE:
+            steps = int(self.padding != self._empty)
+            values, shape = (self.padding,) * (steps * self.size), (1, steps, *self.shape)
+        row = np.empty(len(values), dtype=self.numpy_dtype)
         row[:] = values
-        return row.reshape(shape)
+        return {self.name: row.reshape(shape)}
 
     def describe(self) -> str:
         """A short description for messages: kind, dtype and shape, as in `fixed_len int64 [2]`."""

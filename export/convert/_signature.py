@@ -271,11 +271,9 @@ def _signature_def(
                     tensor_shape=tensor.shape.as_proto(),
                 )
             )
-        default = feature.default_row()
-        if default is not None:
-            signature.defaults[feature.name].CopyFrom(
-                tf.make_tensor_proto(default, tf.dtypes.as_dtype(feature.dtype))
-            )
+        for key, default in feature.defaults().items():
+            dtype = tf.dtypes.as_dtype(signature.inputs[key].dtype)
+            signature.defaults[key].CopyFrom(tf.make_tensor_proto(default, dtype))
     for key, default in source.defaults.items():
         if key in signature.inputs:
             signature.defaults[key].CopyFrom(default)

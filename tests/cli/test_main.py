@@ -104,11 +104,12 @@ def test_the_documented_formats_exist(capsys):
     ("args", "message"),
     [
         (["exprot"], "colcast: no subcommand 'exprot'; did you mean 'export'?"),
-        (["zzz"], "colcast: no subcommand 'zzz'; expected export, inspect, serve, rank"),
+        (["zzz"], "colcast: no subcommand 'zzz'; expected export, inspect, serve, items"),
         (["capacity", "--rate", "9"], "colcast: 'capacity' was removed: measure one replica with"),
         (["--verion"], "colcast: No such option '--verion'. Did you mean '--version'?"),
-        (["rank", "--itmes", "a"], "colcast rank: No such option '--itmes'. (Did you mean"),
-        (["rank", "--model", "m", "--items", "-"], "colcast rank: Missing option '--server'"),
+        (["rank", "--items", "a"], "colcast: 'rank' was removed: call RankingClient, which takes"),
+        (["encode", "--sever", "a"], "colcast encode: No such option '--sever'. (Did you mean"),
+        (["encode", "-"], "colcast encode: Missing option '--server'"),
         (["export", "--saved-model", "a"], "colcast export: Missing option '--output'"),
         (["export", "--tolerance", "x"], "colcast export: Invalid value for '--tolerance'"),
         (["export", *FOLDERS, "--warmup", "0"], "colcast export: Invalid value for '--warmup': 0"),
@@ -133,26 +134,8 @@ def test_a_wrong_command_line_ends_with_2_and_a_readable_line(capsys, args, mess
     assert others in ([f"Try '{first.partition(':')[0]} --help'."], [])
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--items", "a.txt"], "a.txt: expected a file that ends in .jsonl, .json, .csv, .parquet"),
-        (["--items", "-", "--user", "-"], "only one of --user and --items can be standard input"),
-        (["--items", "-", "--top", "0"], "Invalid value for '--top': 0 is not in the range x>=1"),
-        (
-            ["--items", "-", "--target", "fast"],
-            "Invalid value for '--target': 'fast' is not one of 'auto', 'late', 'columnar_late',",
-        ),
-    ],
-)
-def test_rank_refuses_what_it_cannot_do(capsys, options, message):
-    assert main(["rank", "--server", "127.0.0.1:1", "--model", "m", *options]) == 2
-    assert message in capsys.readouterr().err
-
-
 def test_options_may_be_spelt_with_underscores(capsys):
-    command = ["--server", "127.0.0.1:1", "--model", "m", "--items", "-", "--timeout_seconds", "x"]
-    assert main(["rank", *command]) == 2
+    assert main(["encode", "-", "--server", "127.0.0.1:1", "--timeout_seconds", "x"]) == 2
     assert "Invalid value for '--timeout-seconds': 'x' is not" in capsys.readouterr().err
 
 
@@ -219,25 +202,24 @@ def test_an_interrupt_is_one_line():
     """The interrupt comes while the client waits for a server that sends nothing."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
         server = f"127.0.0.1:{silent.getsockname()[1]}"
-        command = [COLCAST, "rank", "--server", server, "--model", "m", "--items", "-"]
-        waits = ["--timeout-seconds", "60"]
-        rank_process = subprocess.Popen(
-            [*command, *waits],
+        command = [COLCAST, "encode", __file__, "--server", server, "--timeout-seconds", "60"]
+        started = subprocess.Popen(
+            command,
             stderr=subprocess.PIPE,
             text=True,
             # a background shell makes its children ignore interrupts
             preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
         )
-        with rank_process as rank:
+        with started as encode:
             silent.accept()
             # repeat, because gRPC swallows an interrupt raised within its own code
-            while rank.poll() is None:
-                rank.send_signal(signal.SIGINT)
+            while encode.poll() is None:
+                encode.send_signal(signal.SIGINT)
                 with contextlib.suppress(subprocess.TimeoutExpired):
-                    rank.wait(timeout=5)
-            output = rank.stderr.read() if rank.stderr else ""
-    assert rank.returncode == 128 + signal.SIGINT
-    assert output.strip() == "colcast rank: interrupted"
+                    encode.wait(timeout=5)
+            output = encode.stderr.read() if encode.stderr else ""
+    assert encode.returncode == 128 + signal.SIGINT
+    assert output.strip() == "colcast encode: interrupted"
 
 
 BASH = r"""
@@ -250,7 +232,7 @@ complete_line() {
 }
 complete_line "colcast lo"
 complete_line "colcast export --sav"
-complete_line "colcast rank --target re"
+complete_line "colcast encode --pooling c"
 complete_line "colcast serve --model_base"
 """
 
@@ -269,7 +251,7 @@ def test_bash_completes_subcommands_options_and_values(tmp_path):
     assert completed.stdout.splitlines() == [
         "loadtest",
         "--saved-model",
-        "repeated",
+        "cls",
         "--model_base_path",
     ]
 

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable, Iterator
 from concurrent import futures
+from dataclasses import replace
 from typing import Any
 
 import grpc
@@ -43,6 +44,9 @@ COLUMNS = (
     spec("genres/length", "int64", None),
     spec("vector", "float32", None, 3),
 )
+CAN = frozenset({"expand", "index", "users", "prefetch"})
+"""What colcast's server declares."""
+
 USER_COLUMNS = {"age", "city", "history", "history/length"}
 
 
@@ -64,6 +68,7 @@ def schema() -> ModelSchema:
             "columnar": signature("columnar", *COLUMNS, year=year),
             "columnar_late": signature("columnar_late", *map(_late, COLUMNS), year=year),
         },
+        can=CAN,
     )
 
 
@@ -71,7 +76,7 @@ def schema() -> ModelSchema:
 def parts(schema: ModelSchema) -> ModelSchema:
     """The model as exported with stages, so its results are proved not to depend on padding."""
     pair = signature("columnar_pair", spec("row_to_user", "int64", None))
-    return ModelSchema("movies", 3, {**schema.signatures, pair.name: pair})
+    return replace(schema, signatures={**schema.signatures, pair.name: pair})
 
 
 USER = {"age": 31, "city": "Łódź", "history": [1, 2, 3]}
@@ -159,6 +164,13 @@ class ScriptedServer:
         self._server.stop(None).wait()
 
 
+def described(schema: ModelSchema, context: grpc.ServicerContext, version: int = 3) -> bytes:
+    """The answer to GetModelMetadata, with the trailer of a server that can do something."""
+    if schema.can:
+        context.set_trailing_metadata((("x-colcast-can", ",".join(sorted(schema.can))),))
+    return metadata(schema, version)
+
+
 def metadata(schema: ModelSchema, version: int = 3) -> bytes:
     """The GetModelMetadataResponse of a schema, built with protobuf."""
     signatures = get_model_metadata_pb2.SignatureDefMap()
@@ -205,7 +217,12 @@ def unavailable_until(attempt: int, answer: Any) -> Any:
 def without_late(schema: ModelSchema) -> ModelSchema:
     """The schema of the model exported without --late."""
     kept = {name: each for name, each in schema.signatures.items() if name != "columnar_late"}
-    return ModelSchema(schema.model, schema.version, kept)
+    return replace(schema, signatures=kept)
+
+
+def stock(schema: ModelSchema) -> ModelSchema:
+    """The schema as stock TensorFlow Serving describes the model."""
+    return replace(schema, can=frozenset())
 
 
 @pytest.fixture
@@ -228,7 +245,7 @@ def serves(scripted: Any) -> Callable[..., ScriptedServer]:
 
     def start(schema: ModelSchema, predict: Handler | None = None, **more: Any) -> ScriptedServer:
         handlers: dict[str, Handler] = {
-            "GetModelMetadata": lambda *_: metadata(schema),
+            "GetModelMetadata": lambda _, context: described(schema, context),
             "Predict": predict or (lambda request, _: scores(request)),
         }
         server: ScriptedServer = scripted(**{**handlers, **more})

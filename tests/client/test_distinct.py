@@ -2,25 +2,23 @@
 
 from typing import Any
 
-import grpc
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
 import tensorflow as tf
-from colcast.client import InputError, ModelSchema, RankingClient
+from colcast.client import ModelSchema, RankingClient
 from colcast.client.columns._column import Column
 from colcast.client.columns._dtypes import BY_NAME
 from colcast.client.columns._inputs import Rows
 from colcast.client.request import _distinct
 from colcast.client.request._distinct import distinct_rows
 from colcast.client.request._prepared import PreparedItems
-from colcast.client.request._request import build_request
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tensorflow_serving.apis import predict_pb2
 
-from .conftest import arrays, message, request_options, signature, spec
+from .conftest import CAN, arrays, message, signature, spec, stock
 
 # Finding rows that have the same bits.
 
@@ -164,7 +162,7 @@ def _schema(*more: str) -> ModelSchema:
         signature("columnar_pair", *pair),
         *(signature(f"columnar_{name}", *own) for name, own in stages.items()),
     ]
-    return ModelSchema("shops", 1, {each.name: each for each in signatures})
+    return ModelSchema("shops", 1, {each.name: each for each in signatures}, can=CAN)
 
 
 SCHEMA = _schema("shop")
@@ -249,123 +247,32 @@ def test_users_of_mixed_rows_are_sent_once() -> None:
     assert len(arrays(sent)["user_age"]) == N  # an index would be as large as the column
 
 
-NUMBERS = [3.0, 3.0, 1.0, 4.5, 4.5]
-
-
-@pytest.mark.parametrize(
-    "items",
-    [
-        pd.DataFrame({"item_id": pd.Categorical(NUMBERS)}),
-        pa.table({"item_id": pa.array(NUMBERS).dictionary_encode()}),
-    ],
-    ids=["pandas", "pyarrow"],
-)
-def test_a_mistake_in_an_entry_names_the_first_row_that_has_it(items: Any) -> None:
-    schema = ModelSchema(
-        "m", 1, {"columnar": signature("columnar", spec("item_id", "int64", None))}
-    )
-    with pytest.raises(InputError, match=r"feature 'item_id', row 3: .*got 4\.5"):
-        build_request(schema, Rows(items), request_options("m"))
-
-
-@pytest.mark.parametrize("library", ["pandas", "pyarrow"])
-def test_gaps_among_categories_take_the_default(library: str) -> None:
-    words = ["b", None, "a", "b", None]
-    items: Any = pd.DataFrame({"word": pd.Categorical(words, categories=["unused", "a", "b"])})
-    if library == "pyarrow":
-        items = pa.table({"word": pa.array(words).dictionary_encode()})
-    columnar = signature("columnar", spec("word", "string", None), word=np.array([b"none"], object))
-    schema = ModelSchema("m", 1, {"columnar": columnar})
-    sent = arrays(message(schema, Rows(items)))
-    assert sent["word"].tolist() == [b"b", b"none", b"a", b"b", b"none"]
-
-
-# Servers that do not support an index.
-
-
-def _answer(sent: dict[str, Any]) -> bytes:
-    response = predict_pb2.PredictResponse()
-    found = repeated(sent)
-    scores = found["item_id"] + found["shop_place"].sum(1) + found["user_age"]
-    response.outputs["scores"].CopyFrom(tf.make_tensor_proto(scores.astype(np.float32)))
-    return response.SerializeToString()
-
-
-def _server(takes: set[str]) -> Any:
-    """The Predict handler of a server that accepts only these indices."""
-
-    def predict(request: bytes, context: grpc.ServicerContext) -> bytes:
-        sent = arrays(predict_pb2.PredictRequest.FromString(request))
-        if extra := {name for name in sent if name.startswith("row_to_")} - takes:
-            context.abort(grpc.StatusCode.INVALID_ARGUMENT, f'input "{extra.pop()}" is not in the')
-        return _answer(sent)
-
-    return predict
-
-
-ALL = {"row_to_user", "row_to_item", "row_to_shop"}
-
-
-@pytest.mark.parametrize("target", ["auto", "late", "columnar"])
-@pytest.mark.parametrize(("takes", "requests"), [(ALL, 1), ({"row_to_user"}, 2), (set(), 2)])
-def test_a_refused_index_is_left_out(
-    serves: Any, takes: set[str], requests: int, target: Any
-) -> None:
-    server = serves(SCHEMA, _server(takes))
-    with RankingClient(server.address, "shops", timeout_seconds=120, target=target) as client:
-        expected = np.arange(N) + 4 * SHOP + 31
-        for count in (requests, requests + 1):  # only the first request is refused
-            np.testing.assert_array_equal(client.rank(USER, ITEMS).scores, expected)
-            assert server.count("Predict") == count
-        # An encoded request cannot fall back to another form, so it has an index only if all are
-        # accepted.
-        assert (b"row_to_shop" in client.encode(USER, ITEMS)) == (takes == ALL)
-
-
-def test_what_fails_otherwise_teaches_nothing(serves: Any) -> None:
-    failing = iter([grpc.StatusCode.RESOURCE_EXHAUSTED, *[grpc.StatusCode.INVALID_ARGUMENT] * 2])
-    takes = _server(ALL)
-
-    def predict(request: bytes, context: grpc.ServicerContext) -> bytes:
-        if (code := next(failing, None)) is not None:
-            context.abort(code, "something else")
-        return takes(request, context)
-
-    server = serves(SCHEMA, predict)
-    with RankingClient(server.address, "shops", timeout_seconds=120) as client:
-        for _ in range(2):
-            with pytest.raises(Exception, match="something else"):
-                client.rank(USER, ITEMS)
-        client.rank(USER, ITEMS)
-    assert b"row_to_shop" in server.requests[-1][1]
+def test_an_index_is_sent_only_to_servers_that_read_it() -> None:
+    for target in ("auto", "late", "columnar"):
+        assert not any(n.startswith("row_to_") for n in inputs(ITEMS, stock(SCHEMA), target))
 
 
 @pytest.mark.parametrize("prepare", [False, True])
-@pytest.mark.parametrize(
-    ("takes", "requests"), [(ALL, [1, 1]), ({"row_to_user"}, [2, 1]), (set(), [5, 3])]
-)
 def test_shared_candidates_are_sent_once(
-    serves: Any,
-    monkeypatch: pytest.MonkeyPatch,
-    takes: set[str],
-    requests: list[int],
-    prepare: bool,
+    serves: Any, monkeypatch: pytest.MonkeyPatch, prepare: bool
 ) -> None:
+    def predict(request: bytes, _: Any) -> bytes:
+        found = repeated(arrays(predict_pb2.PredictRequest.FromString(request)))
+        scores = found["item_id"] + found["shop_place"].sum(1) + found["user_age"]
+        response = predict_pb2.PredictResponse()
+        response.outputs["scores"].CopyFrom(tf.make_tensor_proto(scores.astype(np.float32)))
+        return response.SerializeToString()
+
     monkeypatch.setattr(_distinct, "_LEAST_SAVED", 0)
-    server = serves(_schema("shop"), _server(takes))
+    server = serves(SCHEMA, predict)
     few: Any = {name: values[:50] for name, values in ITEMS.items()}
     with RankingClient(server.address, "shops", timeout_seconds=120) as client:
         few = client.prepare(few) if prepare else few
-        for count in requests:
-            before = server.count("Predict")
-            found = client.rank_many([({"user_age": age}, few) for age in (1, 2, 3)])
-            for age, ranking in zip((1, 2, 3), found, strict=True):
-                expected = np.arange(50) + 4 * SHOP[:50] + age
-                np.testing.assert_array_equal(ranking.scores, expected)
-            assert server.count("Predict") - before == count
-    sent = arrays(server.predicts[-1])
-    if takes == ALL:
-        assert sent["row_to_user"].tolist() == [0] * 50 + [1] * 50 + [2] * 50
-        assert len(sent["user_age"]) == 3
-        assert len(sent["shop_name"]) == len(set(SHOP[:50].tolist()))
-        assert len(sent["position"]) == 150
+        found = client.rank_many([({"user_age": age}, few) for age in (1, 2, 3)])
+    for age, ranking in zip((1, 2, 3), found, strict=True):
+        np.testing.assert_array_equal(ranking.scores, np.arange(50) + 4 * SHOP[:50] + age)
+    (sent,) = map(arrays, server.predicts)
+    assert sent["row_to_user"].tolist() == [0] * 50 + [1] * 50 + [2] * 50
+    assert len(sent["user_age"]) == 3
+    assert len(sent["shop_name"]) == len(set(SHOP[:50].tolist()))
+    assert len(sent["position"]) == 150

@@ -46,9 +46,9 @@ def test_import_brings_numpy_and_grpc_and_nothing_heavier() -> None:
 
 USE = """
 from colcast.client import RankingClient, encode_predict_request
-from colcast.client.columns._examples import messages
+from colcast.client.messages import parse
 import numpy as np
-messages()
+parse("Example", b"")
 assert encode_predict_request("m", "s", {"x": np.arange(3)})
 """
 TENSORFLOW = """

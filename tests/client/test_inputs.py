@@ -14,11 +14,11 @@ from colcast.client import InputError, ModelSchema, Policies
 from colcast.client.columns._inputs import Rows
 from colcast.client.columns._inputs_examples import Examples
 from colcast.client.request._request import build_request
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tensorflow_serving.apis import input_pb2, predict_pb2
 
-from .conftest import ITEMS, USER, message, request_options
+from .conftest import ITEMS, USER, arrays, message, request_options, signature, spec
 
 FULL = [{"year": 1990.0, **item} for item in ITEMS]
 COLUMNS = {name: [item[name] for item in FULL] for name in FULL[0]}
@@ -48,8 +48,19 @@ FORMS = {
     },
     "pandas": pd.DataFrame(COLUMNS),
     "pandas, nullable": pd.DataFrame(COLUMNS).convert_dtypes(),
+    "pandas, categories": pd.DataFrame(COLUMNS).astype({"movie": "category", "year": "category"}),
+    "pandas, sparse": pd.DataFrame(COLUMNS).astype({"movie": pd.SparseDtype("int64")}),
+    "pandas, small and arrow": pd.DataFrame(COLUMNS).astype(
+        {"movie": "Int8", "year": "float64[pyarrow]"}
+    ),
+    "pandas, floats": pd.DataFrame(COLUMNS).astype({"movie": "float64"}),
     "polars": pl.DataFrame(COLUMNS),
     "pyarrow": pa.table(COLUMNS),
+    "pyarrow, a batch": pa.record_batch(COLUMNS),
+    "pyarrow, dictionaries": pa.table(
+        {**COLUMNS, "movie": pa.array(COLUMNS["movie"]).dictionary_encode()}
+    ),
+    "pyarrow, chunks": {name: pa.chunked_array([values]) for name, values in COLUMNS.items()},
     "pandas series": dict(pd.DataFrame(COLUMNS).items()),
     "polars series": pl.DataFrame(COLUMNS).to_dict(),
 }
@@ -187,9 +198,117 @@ def filled(schema: ModelSchema, year: Any, **options: Any) -> Any:
     return np.frombuffer(sent.tensor_content, np.float32)
 
 
-def test_gaps_take_the_default(schema: ModelSchema) -> None:
-    np.testing.assert_array_equal(filled(schema, [None, 2.0, 3.0]), [1990.0, 2.0, 3.0])
-    np.testing.assert_array_equal(filled(schema, [pd.NA, 2.0, pd.NaT]), [1990.0, 2.0, 1990.0])
+GAPS: dict[str, list[Any]] = {
+    "year": [2001.0, None, 1984.0],
+    "rank": [2**60 + 1, None, 3],
+    "word": ["b", None, "a"],
+    "vector": [[1.0, 2.0], None, [3.0, 4.0]],
+    "list": [[1, 2], None, [3]],
+}
+FILLED = {
+    "year": [2001.0, 1990.0, 1984.0],
+    "rank": [2**60 + 1, -1, 3],
+    "word": [b"b", b"none", b"a"],
+    "vector": [[1.0, 2.0], [0.5, 0.5], [3.0, 4.0]],
+    "list": [[1, 2], [0, 0], [3, 0]],
+    "list/length": [2, 0, 1],
+}
+NAMES: dict[str, Any] = {
+    "rows": lambda name, values: [{} if v is None else {name: v} for v in values],
+    "rows with None": lambda name, values: [{name: v} for v in values],
+    "rows with pandas' marks": lambda name, values: [
+        {name: pd.NA if v is None else v} for v in values
+    ],
+    "columns": lambda name, values: {name: values},
+    "pyarrow": lambda name, values: pa.table({name: values}),
+    "pyarrow, dictionary": lambda name, values: (
+        {name: pa.array(values).dictionary_encode()}
+        if name in ("year", "rank", "word")
+        else {name: pa.array(values)}
+    ),
+    "polars": lambda name, values: pl.DataFrame({name: values}),
+    "pandas, nullable": lambda name, values: {
+        name: pd.Series(values, dtype={"year": "Float64", "rank": "Int64"}.get(name, "object"))
+    },
+    "pandas, categories": lambda name, values: {
+        name: pd.Series(values, dtype="category" if name == "word" else "object")
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def gaps() -> ModelSchema:
+    """A model whose features all have defaults."""
+    columnar = signature(
+        "columnar",
+        spec("movie", "int64", None),
+        spec("year", "float32", None),
+        spec("rank", "int64", None),
+        spec("word", "string", None),
+        spec("vector", "float32", None, 2),
+        spec("list", "int64", None, None),
+        spec("list/length", "int64", None),
+        year=np.array([1990.0], np.float32),
+        rank=np.array([-1]),
+        word=np.array([b"none"], object),
+        vector=np.array([[0.5, 0.5]], np.float32),
+    )
+    return ModelSchema("m", 1, {"columnar": columnar})
+
+
+@pytest.mark.parametrize("name", GAPS)
+@pytest.mark.parametrize("form", NAMES)
+def test_missing_values_in_every_form_take_the_default(
+    gaps: ModelSchema, form: str, name: str
+) -> None:
+    found = arrays(message(gaps, Rows(NAMES[form](name, GAPS[name]), {"movie": 1})))
+    for sent in (name, name + "/length"):
+        assert (found[sent].tolist() if sent in found else None) == FILLED.get(sent), sent
+
+
+@pytest.mark.parametrize("name", GAPS)
+@pytest.mark.parametrize("value", [None, pd.NA, ...])
+def test_a_missing_feature_of_the_user_takes_the_default(
+    gaps: ModelSchema, name: str, value: Any
+) -> None:
+    user = {"movie": 1} if value is ... else {"movie": 1, name: value}
+    found = arrays(message(gaps, Rows([{}], user), "repeated"))[name].tolist()
+    assert found == [[0] if name == "list" else FILLED[name][1]]
+
+
+FLOATS = st.floats(-1e6, 1e6, width=32)
+LISTS = st.lists(st.lists(st.integers(-(2**63), 2**63 - 1), max_size=4), min_size=3, max_size=3)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    year=st.lists(st.none() | FLOATS, min_size=3, max_size=3),
+    rank=st.lists(st.none() | st.integers(-(2**63), 2**63 - 1), min_size=3, max_size=3),
+    word=st.lists(st.none() | st.text(max_size=5), min_size=3, max_size=3),
+    listed=LISTS,
+)
+def test_every_form_gives_the_same_request(
+    gaps: ModelSchema, year: Any, rank: Any, word: Any, listed: Any
+) -> None:
+    columns = {"year": year, "rank": rank, "word": word, "list": listed}
+    types = {
+        "year": pa.float32(),
+        "rank": pa.int64(),
+        "word": pa.string(),
+        "list": pa.list_(pa.int64()),
+    }
+    table = pa.table({name: pa.array(values, types[name]) for name, values in columns.items()})
+    expected = message(gaps, Rows(columns, {"movie": 1}))
+    for form in (
+        table,
+        table.to_batches()[0],
+        pl.from_arrow(table),
+        table.to_pylist(),
+        pd.DataFrame(columns, dtype="object"),
+        {name: table[name].to_numpy() for name in ("list",)}
+        | {name: values for name, values in columns.items() if name != "list"},
+    ):
+        assert message(gaps, Rows(form, {"movie": 1})) == expected
 
 
 @pytest.mark.parametrize(
@@ -228,17 +347,6 @@ def test_a_feature_whose_default_is_nan_accepts_nan(schema: ModelSchema) -> None
     forest = ModelSchema("movies", 3, signatures)
     years = [float("nan"), None, 3.0]
     np.testing.assert_array_equal(filled(forest, years), [np.nan, np.nan, 3.0])
-
-
-@pytest.mark.parametrize(
-    "dtype",
-    ["Int64", "Int8", "uint64", "int64[pyarrow]", "category", pd.SparseDtype("int64")],
-    ids=str,
-)
-def test_pandas_own_types_of_numbers(schema: ModelSchema, dtype: Any) -> None:
-    frame = pd.DataFrame(COLUMNS)
-    typed = frame.assign(movie=frame["movie"].astype(dtype))
-    assert message(schema, Rows(typed, USER)) == message(schema, Rows(ITEMS, USER))
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """Candidates by key: what the client sends, what the server adds, and the answer."""
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -8,7 +7,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import tensorflow as tf
-from colcast.cli.main import main
 from colcast.client import AsyncRankingClient, InputError, ModelSchema, RankingClient
 from colcast.client.columns._inputs import Rows
 from colcast.client.request._item_keys import by_key
@@ -184,32 +182,3 @@ def test_users_with_other_overrides_have_requests_apart(
         client.rank_many([(USER, [{"year": 1.0}], [70]), (OTHER, (), [70])])
     found = requests_of(server)
     assert sorted("year" in each for each in found) == [False, True]
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "keys", "sent_too"),
-    [
-        ("a.csv", "item_id\n70\n90\n", [70, 90], set()),
-        ("b.csv", "item_id\n70\n090\n", [b"70", b"090"], set()),
-        ("c.jsonl", '{"item_id": 70, "year": 1}\n{"item_id": 90, "year": 2}\n', [70, 90], {"year"}),
-    ],
-)
-def test_colcast_rank_takes_the_keys_from_a_column(
-    schema: ModelSchema,
-    serves: Any,
-    tmp_path: Any,
-    capsys: Any,
-    name: str,
-    text: str,
-    keys: Any,
-    sent_too: set[str],
-) -> None:
-    server = serves(schema, three_scores)
-    (tmp_path / name).write_text(text)
-    (tmp_path / "user.json").write_text(json.dumps(USER))
-    args = ["--server", server.address, "--model", "movies", "--user", str(tmp_path / "user.json")]
-    assert main(["rank", *args, "--items", str(tmp_path / name), "--item-key", "item_id"]) == 0
-    (found,) = requests_of(server)
-    assert found.keys() == USER_INPUTS | {"item_id"} | sent_too
-    assert found["item_id"].tolist() == keys
-    assert "90" in capsys.readouterr().out.splitlines()[2]

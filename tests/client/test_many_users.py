@@ -16,6 +16,7 @@ from tensorflow_serving.apis import predict_pb2
 
 from .conftest import (
     ALL,
+    CAN,
     ITEMS,
     OTHER,
     USER,
@@ -24,6 +25,7 @@ from .conftest import (
     request_options,
     signature,
     spec,
+    stock,
     without_late,
 )
 from .test_inputs import COLUMNS, FORMS
@@ -60,7 +62,7 @@ def test_prepared_rows_with_the_user_in_them(schema: ModelSchema) -> None:
         options = request_options("movies", "auto")
         found = build_request(schema, Rows(PreparedItems(rows)), options)
         plain = build_request(schema, Rows(rows), options)
-        assert (found.signature, found.needs_expansion) == (plain.signature, plain.needs_expansion)
+        assert found.signature == plain.signature
         parse = predict_pb2.PredictRequest.FromString
         assert parse(found.message) == parse(plain.message)
 
@@ -95,29 +97,19 @@ def knows_users(request: bytes, context: grpc.ServicerContext) -> bytes:
     return response.SerializeToString()
 
 
-def stock(request: bytes, context: grpc.ServicerContext) -> bytes:
-    """The Predict handler of a server that does not support `row_to_user`."""
-    if "row_to_user" in predict_pb2.PredictRequest.FromString(request).inputs:
-        context.abort(grpc.StatusCode.INVALID_ARGUMENT, "Sent extra: {row_to_user}")
-    return knows_users(request, context)
-
-
-@pytest.mark.parametrize(("predict", "requests"), [(knows_users, 1), (stock, 4)])
-def test_a_ranking_per_user(serves: Any, parts: ModelSchema, predict: Any, requests: int) -> None:
-    server = serves(parts, predict)
+@pytest.mark.parametrize("joined", [True, False])
+def test_a_ranking_per_user(serves: Any, parts: ModelSchema, joined: bool) -> None:
+    server = serves(parts if joined else stock(parts), knows_users)
     with RankingClient(
         server.address, "movies", timeout_seconds=120, score_output="scores"
     ) as client:
         found = client.rank_many(PAIRS)
-        assert server.count("Predict") == requests
+        assert server.count("Predict") == (1 if joined else 3)
         alone = [client.rank(user, items) for user, items in PAIRS]
         assert [len(ranking.scores) for ranking in found] == [3, 1, 2]
         for one, other in zip(found, alone, strict=True):
             np.testing.assert_array_equal(one.scores, other.scores)
             np.testing.assert_array_equal(one.outputs["model"], [1.0, 2.0])
-        before = server.count("Predict")
-        client.rank_many(PAIRS)
-        assert server.count("Predict") - before == (1 if requests == 1 else 3)
 
 
 @pytest.mark.parametrize("target", ["late", "columnar"])
@@ -215,6 +207,7 @@ def test_a_sequence_whose_padding_the_model_sees_keeps_its_width() -> None:
             "columnar_late": signature("columnar_late", *features),
             "columnar_pair": signature("columnar_pair", spec("row_to_user", "int64", None)),
         },
+        can=CAN,
     )
     pairs = [({"user": [1] * length}, [{"item": 1}]) for length in (2, 3, 2)]
     groups = grouped(seen, pairs, [request_options("m")] * 3)
@@ -243,15 +236,10 @@ def test_prefetch_sends_the_user_and_no_candidate(serves: Any, schema: ModelSche
     assert set(sent.inputs) == set(ranked.inputs)
 
 
-async def test_prefetch_where_it_is_useless(serves: Any, schema: ModelSchema) -> None:
-    def refuses(_: bytes, context: grpc.ServicerContext) -> bytes:
-        context.abort(grpc.StatusCode.INVALID_ARGUMENT, "no rows")
-        raise AssertionError
-
-    late = serves(schema, refuses)
-    plain = serves(without_late(schema), refuses)
-    for server, requests in ((late, 1), (plain, 0)):
-        async with AsyncRankingClient(server.address, "movies", timeout_seconds=120) as client:
-            assert not await client.prefetch(USER)
-            assert not await client.prefetch(USER)
-        assert server.count("Predict") == requests
+async def test_prefetch_without_a_late_signature_sends_nothing(
+    serves: Any, schema: ModelSchema
+) -> None:
+    server = serves(without_late(schema))
+    async with AsyncRankingClient(server.address, "movies", timeout_seconds=120) as client:
+        assert not await client.prefetch(USER)
+    assert not server.count("Predict")

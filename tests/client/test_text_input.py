@@ -4,7 +4,6 @@ The model answers with the length and a hash of each text, so that a score shows
 arrived. Its signatures differ only in how they declare their input.
 """
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,8 +14,7 @@ import pyarrow as pa
 import pytest
 import tensorflow as tf
 from click.testing import CliRunner
-from colcast.client import AsyncRankingClient, RankingClient, SchemaError, text_cli
-from colcast.client.cli import command
+from colcast.client import AsyncRankingClient, InputError, RankingClient, SchemaError, text_cli
 from colcast.loadtest.send.formats import encode, signature_for
 from colcast.loadtest.send.generated import generated
 from colcast.server import ServerProcess
@@ -134,11 +132,11 @@ def test_a_target_of_columns_sends_the_texts(client: RankingClient, target: Any)
     assert sent(client.encode(items=ROWS, target=target)) == [text.encode() for text in TEXTS]
 
 
-def test_other_features_become_examples(client: RankingClient) -> None:
-    assert features(client.encode({"age": 31}, ROWS)) == [{"age", "text"}] * 3
-    assert features(client.encode(items=[{"title": "x"}])) == [{"title"}]
-    mixed = client.prepare(ROWS)
-    assert features(client.encode({"age": 31}, mixed)) == [{"age", "text"}] * 3
+def test_other_features_need_the_target_example(client: RankingClient) -> None:
+    with pytest.raises(InputError, match=r"feature 'text': missing.*; given but unused: 'title'"):
+        client.encode(items=[{"title": "x"}])
+    found = client.encode({"age": 31}, [{"title": "x"}], target="example")
+    assert features(found) == [{"age", "title"}]
 
 
 def test_examples_stay_examples(client: RankingClient) -> None:
@@ -169,25 +167,14 @@ def test_examples_are_no_matrix(server: ServerProcess) -> None:
             client.rank(items=rows, target="example")
 
 
-def test_the_schema_says_both(client: RankingClient) -> None:
+def test_the_schema_says_which(client: RankingClient) -> None:
     lines = repr(client.schema()).splitlines()
-    at = next(i for i, line in enumerate(lines) if line.startswith("serving_default"))
-    assert lines[at + 1] == "  text: string, or serialized tf.Examples"
-    at = next(i for i, line in enumerate(lines) if line.startswith("named"))
-    assert lines[at + 1] == "  examples: serialized tf.Examples"
-
-
-@pytest.mark.parametrize("ending", ["csv", "jsonl"])
-def test_the_command_line_ranks_texts(server: ServerProcess, tmp_path: Path, ending: str) -> None:
-    file = tmp_path / f"items.{ending}"
-    pd.DataFrame({"text": ["7", "a fine film"]}).to_csv(file, index=False)
-    if ending == "jsonl":
-        file.write_text('{"text": "7"}\n{"text": "a fine film"}\n')
-    given = ["--server", server.target, "--model", "reviews", "--items", str(file), "--json"]
-    result = CliRunner().invoke(command, [*given, "--timeout-seconds", "60"])
-    assert result.exit_code == 0, result.output
-    found = {one["item"]["text"]: one["score"] for one in json.loads(result.stdout)["top"]}
-    assert found == dict(zip(("7", "a fine film"), score("7", "a fine film"), strict=True))
+    for name, says in (
+        ("serving_default", "text: string"),
+        ("named", "examples: serialized tf.Examples"),
+    ):
+        at = next(i for i, line in enumerate(lines) if line.startswith(name))
+        assert lines[at + 1] == f"  {says}"
 
 
 @pytest.mark.parametrize("signature", [None, "serving_default"])

@@ -149,53 +149,6 @@ def test_a_request_refused_by_a_new_version_is_built_again(
         assert client.rank(USER, ITEMS).model_version == 4
 
 
-def expands_nothing(request: bytes, context: grpc.ServicerContext) -> bytes:
-    """The Predict handler of a server that does not repeat rows, like TensorFlow Serving."""
-    inputs = predict_pb2.PredictRequest.FromString(request).inputs
-    if len({tensor.tensor_shape.dim[0].size for tensor in inputs.values()}) > 1:
-        context.abort(grpc.StatusCode.INVALID_ARGUMENT, "ConcatOp : Dimensions of inputs")
-    return scores(request)
-
-
-def test_auto_finds_out_that_a_server_does_not_expand(serves: Any, schema: ModelSchema) -> None:
-    server = serves(without_late(schema), expands_nothing)
-    with RankingClient(server.address, "movies", timeout_seconds=120) as client:
-        assert client.rank(USER, ITEMS).order.tolist() == [2, 1, 0]
-        assert server.count("Predict") == 2
-        client.rank(USER, ITEMS)
-        assert server.count("Predict") == 3
-        with pytest.raises(ServerError, match="ConcatOp"):
-            client.rank(USER, ITEMS, target="columnar")
-
-
-def test_a_request_that_any_server_answers_proves_nothing(serves: Any, schema: ModelSchema) -> None:
-    server = serves(without_late(schema), expands_nothing)
-    with RankingClient(server.address, "movies", timeout_seconds=120, dedupe="off") as client:
-        rows = [{**USER, "age": 30 + i, **item} for i, item in enumerate(ITEMS)]
-        client.rank(items=[{"year": 1.0, **row} for row in rows])
-        assert server.count("Predict") == 1
-        assert client.rank(USER, ITEMS).order.tolist() == [2, 1, 0]
-        assert server.count("Predict") == 3
-
-
-def test_a_server_that_expands_is_trusted(serves: Any, schema: ModelSchema) -> None:
-    refused = [False]
-
-    def predict(request: bytes, context: grpc.ServicerContext) -> bytes:
-        if refused[0]:
-            context.abort(grpc.StatusCode.INVALID_ARGUMENT, "not today")
-        return scores(request)
-
-    server = serves(without_late(schema), predict)
-    with RankingClient(server.address, "movies", timeout_seconds=120) as client:
-        client.rank(USER, ITEMS)
-        assert client.rank(items=[{**USER, **item} for item in ITEMS]).model_version == 3
-        refused[0] = True
-        with pytest.raises(ServerError, match="not today"):
-            client.rank(USER, ITEMS)
-    assert server.count("Predict") == 3
-
-
 @pytest.mark.parametrize("seconds", [0, -1, float("nan")])
 def test_a_call_without_time_is_refused(seconds: float) -> None:
     with (

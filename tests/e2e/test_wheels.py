@@ -162,8 +162,6 @@ def test_the_server_has_an_engine_per_release_and_requires_no_tensorflow(
 
 
 def test_an_exported_model_is_served_and_ranked(run: Run, home: Path, exported: Path) -> None:
-    (home / "user.json").write_text(json.dumps(USER))
-    (home / "items.jsonl").write_text("".join(json.dumps(item) + "\n" for item in ITEMS))
     serve = [
         home / "env" / "bin" / "colcast", "serve", "--host=127.0.0.1", "--port=0",
         "--model_name=ranker", f"--model_base_path={exported}",
@@ -179,12 +177,13 @@ def test_an_exported_model_is_served_and_ranked(run: Run, home: Path, exported: 
             assert line, log
             log += line
         ranked = run(
-            "colcast", "rank", "--server", ready[1], "--model", "ranker",
-            "--user", home / "user.json", "--items", home / "items.jsonl", "--top", 5, "--json",
+            "python", "-c", "import json; from colcast.client import RankingClient as Client;"
+            f" client = Client({ready[1]!r}, 'ranker', timeout_seconds=60);"
+            f" print(json.dumps(client.rank({USER!r}, {ITEMS!r}).top(5)))",
         )  # fmt: skip
     finally:
         server.terminate()
         server.communicate()
-    scores = [place["score"] for place in json.loads(ranked.stdout)["top"]]
+    scores = [score for _, score in json.loads(ranked.stdout)]
     assert len(scores) == 5
     assert scores == sorted(scores, reverse=True)

@@ -88,9 +88,11 @@ def test_signature_declares_rows_dtypes_and_defaults(converted):
     assert signature.inputs["user_genres"].dtype == tf.string.as_datatype_enum
     assert signature.inputs["user_genres/length"].dtype == tf.int64.as_datatype_enum
     assert signature.method_name == "tensorflow/serving/predict"
-    assert set(signature.defaults) == {"user_age", "numbers"}
+    assert set(signature.defaults) == {"user_age", "numbers", "user_genres", "user_genres/length"}
     np.testing.assert_array_equal(tf.make_ndarray(signature.defaults["user_age"]), [30])
     np.testing.assert_array_equal(tf.make_ndarray(signature.defaults["numbers"]), [[0.5, -2]])
+    assert tf.make_ndarray(signature.defaults["user_genres"]).shape == (1, 0)
+    assert tf.make_ndarray(signature.defaults["user_genres/length"]).tolist() == [0]
 
 
 def test_padding_of_a_sequence_is_a_step_in_its_default(tmp_path):
@@ -108,8 +110,9 @@ def test_padding_of_a_sequence_is_a_step_in_its_default(tmp_path):
     )
     export_saved_model(tmp_path / "model", tmp_path / "out")
     defaults = meta_graph(tmp_path / "out").signature_def["columnar"].defaults
-    assert set(defaults) == {"sevens"}
+    assert set(defaults) == {"sevens", "zeros"}
     np.testing.assert_array_equal(tf.make_ndarray(defaults["sevens"]), [[[7, 7]]])
+    assert tf.make_ndarray(defaults["zeros"]).shape == (1, 0)
 
 
 def test_original_graph_stays(embedded, converted):
