@@ -202,4 +202,5 @@ def _flag(node: Any, name: str) -> bool:
 def _copy(node: Any) -> Any:
     copy = type(node)()
     copy.CopyFrom(node)
+    copy.device = ""  # the machine that saved the model may have had a GPU
     return copy

@@ -1,7 +1,7 @@
 """Adds a columnar signature to a MetaGraphDef: nodes, SignatureDef, defaults and op list."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -11,6 +11,7 @@ from colcast.export.convert._flatten import Inlined, flatten
 from colcast.export.convert._parse_cut import ParseCut, find_cut, parses_examples
 from colcast.export.convert._parse_op import parsed_tensors, placeholders
 from colcast.export.convert._plain_inputs import find_inputs
+from colcast.export.convert._sparse_parts import find_parts
 from colcast.export.graph._emitter import add_nodes
 from colcast.export.graph._errors import ExportError
 from colcast.export.graph._impure import Impurity
@@ -89,6 +90,7 @@ def add_columnar_signature(meta_graph: Any, source: str, name: str) -> Conversio
     if parses:
         cut = find_cut(source, signature_def, flat, meta_graph)
     else:
+        _refuse_parts(source, find_parts(meta_graph, signature_def, flat.nodes))
         cut = find_inputs(source, signature_def, _nodes(meta_graph))
     features = _with_use(cut, flat)
     replacement = _build_columns(name, features, cut, flat)
@@ -117,6 +119,17 @@ def add_columnar_signature(meta_graph: Any, source: str, name: str) -> Conversio
         refusing=cut.refusing,
         context=tuple(dict.fromkeys(cut.context())) if cut.lists else None,
     )
+
+
+def _refuse_parts(source: str, parts: Mapping[str, str]) -> None:
+    if parts:
+        roles = "; ".join(f"{name}: {parts[name]}" for name in sorted(parts))
+        raise ExportError(
+            f"signature {source!r} takes parts of sparse or ragged features, which have no row per"
+            f" candidate ({roles}); serve it as it is, which gives TensorFlow Serving's answers, or"
+            " save a signature that takes padded lists, or tf.Examples with VarLen or ragged"
+            " features, and export that"
+        )
 
 
 def is_by_list(info: Any) -> bool:

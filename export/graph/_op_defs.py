@@ -48,6 +48,14 @@ class OpDefs:
             rest -= count
         raise ExportError(f"node {node.name!r} ({node.op}) has no output {index}")
 
+    def input_at(self, node: Any, index: int) -> str:
+        """The name of the argument to which a node's input belongs; "" if there is none."""
+        for argument in self.get(node.op).input_arg:
+            index -= _tensor_count(node, argument)
+            if index < 0:
+                return str(argument.name)
+        return ""
+
 
 def _tensor_count(node: Any, argument: Any) -> int:
     if argument.number_attr:

@@ -18,7 +18,10 @@ def session_config(executor: str = "") -> Any:
     A process has one thread pool for work inside ops; its first session sets the pool's size.
     """
     config = tf.compat.v1.ConfigProto(
-        intra_op_parallelism_threads=1, inter_op_parallelism_threads=1, device_count={"GPU": 0}
+        intra_op_parallelism_threads=1,
+        inter_op_parallelism_threads=1,
+        device_count={"GPU": 0},
+        allow_soft_placement=True,  # of a model that was saved on a machine with a GPU
     )
     config.experimental.executor_type = executor
     config.experimental.disable_output_partition_graphs = True

@@ -205,7 +205,7 @@ REFUSED = {
     ),
     "ragged": (
         [tf.RaggedTensorSpec([None, None], tf.float32), tf.TensorSpec([None], name="y")],
-        "no output has one row per candidate",
+        "row splits of a ragged feature",
     ),
     "rows that are added up": (
         [tf.TensorSpec([None], tf.float32, "user_x"), tf.TensorSpec([None], tf.float32, "y")],
