@@ -2,11 +2,11 @@
 # make test  linters, C++ tests, Python tests, end-to-end tests
 # make bench measures formats, states, protocols and so on; ROWS="papers text" selects other rows
 # make fuzz  the wire format against protobuf and TensorFlow, HTTP/2, REST, files: FUZZ_SECONDS (60) each
-# make bazel the packages that the fork gets, built and tested by Bazel (docs/fork.md)
+# make bazel the packages that the fork gets, built and tested by Bazel (docs/compatibility.md)
 # make docs  the documentation as a site, in build/site
 # make wheels  colcast and colcast-server as wheels, in build/wheels
 # make release  wheels, image, bill of materials, notes and checksums, in build/release
-# make fork  TF Serving's tree with our patches added, to build with Bazel (docs/fork.md)
+# make fork  TF Serving's tree with our patches added, to build with Bazel (docs/compatibility.md)
 .PHONY: setup environment setup-estimator setup-jax demo test lint bench fuzz docs bazel wheels release fork fork-check clean
 
 setup:

@@ -116,11 +116,11 @@ void AddRunRows(Given* given, ServerOptions* options, Table* table) {
              {0, 1 << 30});
   table->Add("user_state_bytes", &engine.user_state_bytes,
              "maximum bytes of cached user states, all models together; 0 turns the cache off "
-             "(docs/states.md)",
+             "(docs/stages.md)",
              {0});
   table->Add("item_state_bytes", &engine.item_state_bytes,
              "maximum bytes of cached item states, all models together; 0 turns the cache off "
-             "(docs/states.md)",
+             "(docs/stages.md)",
              {0});
 }
 
